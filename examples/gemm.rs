@@ -1,4 +1,4 @@
-//! A matrix product in half precision: the kernel of the README, its rate, and its reference.
+//! A matrix product in half precision: the kernel of the README, its throughput, and its reference.
 //!
 //! Run with `cargo run --release --example gemm`.
 mod common;

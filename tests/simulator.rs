@@ -152,7 +152,7 @@ fn what_goes_wrong_has_a_place_in_this_file() -> titan::Result<()> {
     let other = Device::simulator(Options::default());
     assert_ne!(dev, other, "each has its own options");
     assert_eq!(dev.to_string(), "simulator (late)");
-    // It says which of the launches it was.
+    // The message identifies the launch.
     let dev = Device::simulator(Options { seed: Some(7), completion: Completion::Seeded(9), ..Options::default() });
     let x = dev.zeros([40])?;
     let mut y = dev.zeros([40])?;

@@ -1,4 +1,4 @@
-//! What the vendor has for the same work: copies of the driver, products of cuBLAS. Nothing of either is needed to build.
+//! The vendor's code for the same work: copies by the driver, matrix products by cuBLAS. Neither is needed to build.
 #![expect(unsafe_code, reason = "cuBLAS has a C interface")]
 
 use libloading::{Library, Symbol};
@@ -108,7 +108,7 @@ impl Blas {
         ok.then_some(Blas { library, name, handle })
     }
 
-    /// Columns of cuBLAS are our rows: it is asked for Cᵀ = B · Aᵀ.
+    /// cuBLAS is column-major, so it computes Cᵀ = B · Aᵀ.
     fn product(&self, half: Half, [m, n, k]: [i32; 3], [a, b, c]: [u64; 3]) {
         let (one, zero) = (1f32, 0f32);
         let (one, zero): (*const c_void, *const c_void) = ((&raw const one).cast(), (&raw const zero).cast());

@@ -4,7 +4,7 @@
 //! is placed as `libcuda.so.1` where the loader looks first, and then runs from end to end: contexts, memory, modules,
 //! launches, streams, events. `cargo run -p cuda-emulator -- DIR` places it in a folder for `LD_LIBRARY_PATH`.
 //!
-//! **What it is for.** Everything a GPU forgives most of the time is an error here, told on stderr with both sides:
+//! **Purpose.** Mistakes that usually go unnoticed on a GPU are errors here, reported on stderr with both accesses:
 //! * Streams are queues whose operations run as late as allowed, as early as allowed, or in a random order that a seed
 //!   repeats. Each operation has a vector clock; two that touch the same bytes, one of them writing, with nothing that
 //!   orders them, are an error of the context, whichever ran first. What a kernel touches, the emulator tells byte by byte.
@@ -55,6 +55,6 @@ mod setting;
 pub(crate) fn say(text: &str) {
     use std::io::Write as _;
     let text = format!("cuda-emulator: {text}\n");
-    // Nobody is left to tell if this fails.
+    // There is no way to report a failure here.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -30,6 +30,6 @@ mod world;
 pub(crate) fn say(text: &str) {
     use std::io::Write as _;
     let text = format!("hip-emulator: {text}\n");
-    // Nobody is left to tell if this fails.
+    // There is no way to report a failure here.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -194,7 +194,7 @@ fn each_call_that_fails_once_is_an_error_in_words_or_made_up_for() {
             "each_call_that_fails_once_is_an_error_in_words_or_made_up_for",
             &[("HIP_EMULATOR_FAULT", &fault)],
             || {
-                // What fails is told; afterwards all is as before.
+                // The failure is reported; afterwards everything works as before.
                 match chain() {
                     Ok(bytes) => assert_eq!(bytes, floats(&[5.5; 256])),
                     Err(text) => assert!(

@@ -1,8 +1,8 @@
-//! Arguments for a kernel of a file: extents and scalars as the user sets them, tensors with numbers that repeat.
+//! Arguments for a kernel of a file: extents and scalars as the user sets them, tensors with repeating numbers.
 //!
-//! What is not set has a default that is told: extents are 64, integers 4, floats 1. Tensors hold multiples of a quarter between
-//! -1 and 1, which every format holds exactly, and integers from 0 to 3, which are indices that mostly exist; outputs hold zeros.
-//! Optional tensors are absent unless they are set to `present`.
+//! Values that are not set have defaults, which are printed: extents are 64, integers 4, floats 1. Tensors contain multiples of 1/4
+//! between -1 and 1, which every format represents exactly, or integers from 0 to 3, which are mostly valid indices; outputs contain
+//! zeros. Optional tensors are absent unless they are set to `present`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,15 +10,15 @@ use titan_core::ir::{Access, Const, DimSpec, Elem, HostEnv, Kernel, ParamKind, S
 use titan_core::num;
 use titan_sim::sim::Arg;
 
-/// What `--set` says.
+/// The values of `--set`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings(BTreeMap<String, String>);
 
-/// The greatest tensor that is made, in bytes.
+/// The largest tensor, in bytes.
 const MOST: usize = 1 << 28;
 
 impl Settings {
-    /// From words `NAME=VALUE`.
+    /// Parses words `NAME=VALUE`.
     pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a String>) -> io::Result<Settings> {
         let mut all = BTreeMap::new();
         for word in words {
@@ -30,7 +30,7 @@ impl Settings {
         Ok(Settings(all))
     }
 
-    /// What is set, by name.
+    /// The values, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// Arguments, and in words what they are.
+/// Arguments, and a description of them.
 pub(crate) struct Arguments {
     pub(crate) args: Vec<Arg>,
     /// Names and values, those that were set and those that were not.
@@ -102,7 +102,7 @@ pub(crate) fn make(kernel: &Kernel, settings: &Settings) -> io::Result<Arguments
     Ok(Arguments { args, told })
 }
 
-/// Refuses names that no kernel has.
+/// Rejects names that no kernel has.
 pub(crate) fn named<'k>(settings: &Settings, kernels: impl Iterator<Item = &'k Kernel>) -> io::Result<()> {
     let mut all = Vec::new();
     let mut said = Vec::new();
@@ -206,7 +206,7 @@ impl Values<'_> {
     }
 }
 
-/// Numbers that repeat, other ones for each argument.
+/// Repeating numbers, different for each argument.
 fn numbers(elem: Elem, n: usize, argument: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64 ^ (argument as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut next = |below: u64| {

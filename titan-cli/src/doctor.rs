@@ -1,6 +1,6 @@
-//! `titan doctor`: what of this machine and this crate matters to TITAN, and what would make builds faster.
+//! `titan doctor`: checks of this machine and this crate, and suggestions for faster builds.
 //!
-//! It looks and changes nothing. Deliberately absent: asking drivers for devices; that is the program's runtime.
+//! It changes nothing. Deliberately absent: querying drivers for devices, which the runtime does.
 
 use crate::Outcome;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::process::Command;
 /// The packages whose optimization matters: the macro and what compiles below it.
 const MACRO: [&str; 3] = ["titan-gpu-core", "titan-gpu-nv", "titan-gpu-macros"];
 
-/// Looks at everything.
+/// Runs all checks.
 pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
     writeln!(out, "toolchain    {}", toolchain())?;
     let here = std::env::current_dir()?;
@@ -60,7 +60,7 @@ fn toolchain() -> String {
     version.unwrap_or_else(|| format!("no rustc on PATH; TITAN needs {} or later", env!("CARGO_PKG_RUST_VERSION")))
 }
 
-/// The manifests from a folder upwards, nearest first. Profiles count in the last one: the workspace's.
+/// The manifests from a folder upwards, nearest first. Profiles are taken from the last one, that of the workspace.
 fn manifests(from: &Path) -> Vec<PathBuf> {
     from.ancestors().map(|dir| dir.join("Cargo.toml")).filter(|path| path.is_file()).collect()
 }
@@ -84,10 +84,10 @@ fn slow_profiles(manifest: &str) -> Vec<&'static str> {
     ["dev", "release"].into_iter().filter(|p| !optimized(p)).collect()
 }
 
-/// The target whose code every later GPU of NVIDIA runs.
+/// The target whose code runs on every later NVIDIA GPU.
 const PORTABLE: &str = "sm_80";
 
-/// Whether others than its owner may write to a folder.
+/// Whether users other than its owner may write to a folder.
 fn is_open(dir: &Path) -> bool {
     #[cfg(unix)]
     {

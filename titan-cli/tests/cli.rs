@@ -1,4 +1,4 @@
-//! The tool as people run it: what it prints, and its exit status.
+//! The command line tool: its output and its exit status.
 
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ fn titan(args: &[&str]) -> Output {
     command.output().expect("the tool runs")
 }
 
-/// What a run prints on stdout, which must end with this status.
+/// The stdout of a run, which must end with this status.
 fn stdout(args: &[&str], status: i32) -> String {
     let output = titan(args);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
@@ -77,7 +77,7 @@ fn fmt_prints_the_canonical_text() {
     let expected = "; One scalar per program.\n\nkernel @one(\n    %y: mut tensor<f32>[N],\n) grid(N) {\n    \
                     %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    set %y[%p], %x\n    return\n}\n";
     assert_eq!(stdout(&["fmt", "loose.tir"], 0), expected);
-    // What is redirected into a file holds no errors.
+    // Redirected output contains no errors.
     for args in [&["fmt", "unreadable.tir"][..], &["opt", "unreadable.tir", "--passes", "fence"]] {
         let output = titan(args);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -86,7 +86,7 @@ fn fmt_prints_the_canonical_text() {
     }
 }
 
-/// What a run says whose stdin is this text.
+/// The output of a run whose stdin is this text.
 fn piped(args: &[&str], text: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_titan"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -140,7 +140,7 @@ fn sim_runs_good_kernels_on_any_schedule() {
     for complete in ["late", "early", "random"] {
         assert!(sim("ring.tir", &["--complete", complete, "--runs", "20"], 0).contains("no errors found in 20 runs"));
     }
-    // What is not set is told.
+    // Defaults are printed.
     let text = stdout(&["sim", "gemm.tir"], 0);
     assert!(text.contains("with M = 64, K = 64, N = 64: no errors found"), "{text}");
 }
@@ -164,7 +164,7 @@ fn sim_shows_what_it_finds_and_how_to_see_it_again() {
     assert_eq!(replayed.lines().find(|l| l.starts_with("error")), text.lines().find(|l| l.starts_with("error")));
 }
 
-/// The words of the command that shows the only finding again.
+/// The arguments of the command that reproduces the only finding.
 fn again(args: &[&str]) -> Vec<String> {
     let found: Value = serde_json::from_str(&stdout(args, 1)).expect("JSON");
     let words = found["findings"][0]["again"].as_str().expect("a command").replace('\'', "");
@@ -178,10 +178,10 @@ fn the_command_that_is_named_shows_it_again() {
         let text = stdout(&words, 1);
         assert!(text.contains(&format!("error[{code}]")), "{words:?}\n{text}");
     };
-    // What the search finds only by what orders accesses.
+    // A finding of the exploration that depends on the sanitizer.
     let words = again(&["sim", "unfenced.tir", "--explore", "--json"]);
     shows(&words, "fence");
-    // The schedule of a long run is no word of a command line.
+    // The schedule of a long run is not put on a command line.
     let words = again(&["sim", "one_missing.tir", "--set", "n=2000", "--runs", "3", "--json"]);
     assert!(
         words.ends_with(&["--seed".to_owned(), "0".to_owned(), "--complete".to_owned(), "random".to_owned()]),
@@ -248,7 +248,7 @@ fn sim_draws_a_run() {
     for part in ["producer", "consumer", "ring slot 2", "waits for", "time 4"] {
         assert!(svg.contains(part), "no `{part}` in the picture");
     }
-    assert!(!svg.contains("the program"), "who only waits for the roles has no lane");
+    assert!(!svg.contains("the program"), "an agent that only waits for the roles has no row");
     assert!(!svg.contains("<title>ttg.stage.async_produce ,"), "what uses its token up had one");
 }
 
@@ -269,7 +269,7 @@ fn a_picture_says_what_went_wrong_and_in_which_program() {
     assert!(drawn(&["ring.tir", "--grid", "3"], 0).contains("ring, program 2 of the grid with"));
     let svg = drawn(&["ring.tir", "--grid", "4", "--cluster", "2"], 0);
     assert!(svg.contains("ring, cluster 1 of the grid with"));
-    // Steps begin behind the longest name.
+    // Steps begin to the right of the longest name.
     let name = "producer of program 1 of the cluster";
     assert!(svg.contains(name), "{svg}");
     let first = svg.split("<line class=\"g\" x1=\"").nth(1).and_then(|l| l.split('"').next()).expect("an axis");
@@ -284,7 +284,7 @@ fn the_picture_of_the_page_is_what_is_drawn() {
         std::fs::write(page, &svg).expect("the page's folder is there");
     }
     assert!(std::fs::read_to_string(page).expect("a picture") == svg, "docs/timeline.svg: TITAN_BLESS=1 draws it anew");
-    // Four waits of the producer end with what the consumer gave back, two of the consumer with copies.
+    // Four waits of the producer end with a release by the consumer, two of the consumer with copies.
     assert_eq!(svg.matches("<path class=\"k\"").count(), 6);
 }
 
@@ -357,7 +357,7 @@ fn a_wrong_command_line_is_a_usage_error() {
     assert!(stdout(&["--help"], 0).contains("doctor"));
 }
 
-/// What the verifier asks of a launch, a run without a device asks as well.
+/// Conditions that the verifier adds for launches are checked by a run in the simulator too.
 #[test]
 fn sim_refuses_arguments_that_a_launch_refuses() {
     let text = "kernel @k(%c: mut tensor<f32>[N], %n: i32) grid(N) pipe(2, \"ring\", tile<16xf32>) role(f, 1) role(r, 1) {\n\

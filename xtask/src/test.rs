@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How a skipped test says so.
+/// The line that a skipped test prints.
 const MARK: &str = "SKIPPED ";
 
 /// Where tests find NVIDIA's assembler.
