@@ -67,7 +67,7 @@ pub(crate) enum Standing {
     Refused,
 }
 
-/// Work that a device has.
+/// Work that has been enqueued on a device.
 #[cfg(feature = "_remote")]
 pub(crate) struct Remote {
     /// What it is, for messages.
@@ -312,7 +312,7 @@ impl Event {
     }
 }
 
-/// Work that a device has.
+/// Work that has been enqueued on a device.
 #[cfg(feature = "_remote")]
 impl Event {
     /// The work has been enqueued on a device.

@@ -21,7 +21,7 @@ pub enum Kind {
     Setup,
     /// The code does not fit the device or the runtime.
     Code,
-    /// Whatever else: a wrong use of the runtime.
+    /// Any other error: a wrong use of the runtime.
     Other,
 }
 

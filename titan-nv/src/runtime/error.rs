@@ -20,7 +20,7 @@ pub enum Kind {
     Setup,
     /// The code does not fit the device or the driver.
     Code,
-    /// Whatever else: a wrong use of the driver.
+    /// Any other error: a wrong use of the driver.
     Other,
 }
 
