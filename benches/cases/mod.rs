@@ -1,6 +1,6 @@
 //! The cases of the benchmarks: launches through the public API, and code for the same work as one would write it by hand.
 //!
-//! Each is run once on both sides when it is made, and the results are compared: a fast wrong answer is no benchmark.
+//! Each is run once on both sides when it is made, and the results are compared: a wrong result is not timed.
 #![expect(dead_code, reason = "each benchmark uses a part")]
 
 mod kernels;

@@ -1,4 +1,4 @@
-//! The matrix product of the `gemm` crates, called directly.
+//! The matrix multiplication of the `gemm` crates, called directly.
 //!
 //! `gemm-f32` is what the umbrella crate `gemm` calls for `f32`, without its other element types.
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use titan::Device;
 use titan::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 
-/// Where cuBLAS is looked for.
+/// The file names under which cuBLAS is looked for.
 const NAMES: [&str; 4] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"];
 
 /// `cublasGemmEx`, as cuBLAS documents it: "cublas<t>gemmEx".
@@ -54,7 +54,7 @@ pub(crate) enum Half {
 }
 
 impl Vendor {
-    /// What there is for a device.
+    /// The vendor's code that is available for a device.
     pub(crate) fn open(dev: &Device) -> Vendor {
         let context = CudaContext::new(dev.ordinal() as usize).ok();
         let stream = context.and_then(|c| c.new_stream().ok());
