@@ -7,9 +7,9 @@
 //! **Purpose.** Mistakes that usually go unnoticed on a GPU are errors here, reported on stderr with both accesses:
 //! * Streams are queues whose operations run as late as allowed, as early as allowed, or in a random order that a seed
 //!   repeats. Each operation has a vector clock; two that touch the same bytes, one of them writing, with nothing that
-//!   orders them, are an error of the context, whichever ran first. What a kernel touches, the emulator tells byte by byte.
-//! * Memory begins undefined, and reading it before it is written is an error; addresses are not given out again for a
-//!   long time, so that a use after the free is told as such; so are a second free, and one that nothing orders after
+//!   orders them, are an error of the context, whichever ran first. The emulator reports a kernel's accesses byte by byte.
+//! * Memory begins undefined, and reading it before it is written is an error; addresses are not allocated again for a
+//!   long time, so that a use after the free is reported as such; so are a second free, and one that is not ordered after
 //!   the uses.
 //! * What the emulator finds in kernels (accesses out of bounds, misaligned or undefined, races on shared memory, barriers
 //!   misused) becomes the error that hardware gives (`CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_FAILED`, …). It is

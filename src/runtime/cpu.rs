@@ -82,7 +82,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<View<'scope, T, R>> {
         let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>("borrow"))?;
         // SAFETY: the slice is borrowed for `'env`, which the scope does not outlive; a view of it lives for `'scope` at
-        // most, and `scope` waits for every access before it returns, which nobody can prevent. Elements of a slice are aligned.
+        // most, and `scope` always waits for every access before it returns. Elements of a slice are aligned.
         #[expect(unsafe_code, reason = "the slice is lent without a copy")]
         let memory = unsafe { Memory::lent(bytes) };
         Ok(View::new(self.tensor(memory, data.len(), shape)?))

@@ -27,7 +27,7 @@ fn host() -> io::Result<Result<String, String>> {
 }
 
 /// Runs the tests; whether all passed, or none could be run.
-#[expect(clippy::print_stdout, reason = "what is left out is told on the terminal")]
+#[expect(clippy::print_stdout, reason = "skipped tests are printed to the terminal")]
 pub(crate) fn run() -> io::Result<bool> {
     let host = match host()? {
         Ok(host) => host,

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 /// Downloads the tools and prints their paths.
-#[expect(clippy::print_stdout, reason = "the outcome is told on the terminal")]
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 fn tools(args: &[String]) -> std::io::Result<bool> {
     let from = match args {
         [] => None,

@@ -1,9 +1,9 @@
 //! Pending operations, and the choice of the next one.
 //!
 //! An operation waits for those that its stream, events and the legacy default stream's rule put before it (CUDA Driver
-//! API, "Stream synchronization behavior"). When it runs is the setting's to say; operations run in the thread whose call
+//! API, "Stream synchronization behavior"). The setting determines when it runs; operations run in the thread whose call
 //! makes them run. Only functions of the host have a thread of their own, and are called without the lock: they may wait
-//! for locks of the program that another caller of the driver holds. If one is pending and nobody calls the driver, that
+//! for locks of the program that another caller of the driver holds. If one is pending and no thread calls the driver, that
 //! thread runs what is before it: the program may be waiting for the function.
 
 use super::run::{self, Work};

@@ -130,7 +130,7 @@ impl Code {
     }
 }
 
-#[expect(unsafe_code, reason = "launches are the one thing whose arguments nobody can check")]
+#[expect(unsafe_code, reason = "the arguments of raw launches cannot be checked")]
 fn launch(
     function: &Function,
     stream: &Stream,

@@ -185,7 +185,7 @@ impl Work {
         Ok(Given { mark: backend::Mark::Hip(Mark::at_end(stream, sleeps)?), finish: None })
     }
 
-    #[expect(unsafe_code, reason = "launches are the one thing whose arguments nobody can check")]
+    #[expect(unsafe_code, reason = "the arguments of raw launches cannot be checked")]
     fn start(&self, stream: &amd::Stream, args: &[&[u8]]) -> std::result::Result<(), amd::Misfit> {
         // SAFETY: the caller of `Kernel::launch` guarantees the behaviour of the kernel. Addresses of tensors are in memory in whose
         // buffers this launch is entered until it has ended (`uses.rs`).
