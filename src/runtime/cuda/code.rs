@@ -130,7 +130,7 @@ impl Code {
     }
 }
 
-#[expect(unsafe_code, reason = "the arguments of raw launches cannot be checked")]
+#[expect(unsafe_code, reason = "the arguments of launches cannot be checked by types")]
 fn launch(
     function: &Function,
     stream: &Stream,
