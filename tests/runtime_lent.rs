@@ -28,7 +28,7 @@ fn kernels_read_and_write_slices_where_they_lie() {
     }
 }
 
-/// Launches that nobody waits for have ended behind the scope: what they wrote is there, and they write no more.
+/// Launches that are not waited for have ended after the scope: their results are there, and they write no more.
 #[test]
 fn a_scope_waits_for_launches_on_streams() {
     let streams: Vec<_> = (0..3).map(|_| Device::cpu().stream().unwrap()).collect();
@@ -67,7 +67,7 @@ fn a_scope_that_panics_waits_too() {
     assert_eq!(y, [7.0; 64]);
 }
 
-/// A launch that failed is told by its stream, and the launches beside it have ended.
+/// A failed launch is reported by its stream, and the other launches have ended.
 #[test]
 fn failures_are_told_where_they_always_are() {
     let stream = Device::cpu().stream().unwrap();

@@ -178,9 +178,9 @@ fn refused<T: std::fmt::Debug>(result: titan::Result<T>, starts: &str) {
 fn views_that_do_not_exist_are_errors() {
     let x = Device::best().unwrap().zeros::<f32, 2>([4, 6]).unwrap();
     let turned = x.transpose::<0, 1>().unwrap();
-    refused(x.slice::<0>(2..5), "slice: 2..5 is not a part of axis 0, whose extent is 4");
-    refused(x.split_at::<1>(7), "split: 7 is outside of axis 1, whose extent is 6");
-    refused(x.index::<1>(6), "index: 6 is outside of axis 1, whose extent is 6");
+    refused(x.slice::<0>(2..5), "slice: 2..5 is out of bounds for axis 0, whose extent is 4");
+    refused(x.split_at::<1>(7), "split: 7 is out of bounds for axis 1, whose extent is 6");
+    refused(x.index::<1>(6), "index: 6 is out of bounds for axis 1, whose extent is 6");
     refused(x.permute([1, 1]), "permute: [1, 1] does not name each of the axes 0 to 1 once");
     refused(x.permute([0, 2]), "permute: [0, 2] does not name");
     refused(x.reshape([5, 5]), "reshape: [5, 5] does not have the 24 elements of [4, 6]");

@@ -77,11 +77,11 @@ impl TensorFacts for Facts {
     }
 }
 
-/// What a launch on a GPU came to.
+/// The outcome of a launch on a GPU.
 pub(crate) enum Outcome {
     /// What it left.
     Done(Tensors),
-    /// The target has no code for the kernel, for a reason that it says.
+    /// The kernel cannot be compiled for the target, for this reason.
     Refused(String),
 }
 

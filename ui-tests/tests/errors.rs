@@ -60,7 +60,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     },
     Elsewhere {
         code: Code::Internal,
-        why: "nobody knows a kernel that causes it: it would be mended",
+        why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,
         passes: None,
     },

@@ -73,7 +73,7 @@ impl Driver {
         })
     }
 
-    /// Runs a launch, and says what it touched.
+    /// Runs a launch, and returns the bytes that it accessed.
     pub(super) fn launch_now(&mut self, context: u64, launch: &Launch) -> Outcome {
         let device = self.device_of(context).map_err(|code| (code, "the context is gone".to_owned()))?;
         let setting = self.setting();
@@ -114,7 +114,7 @@ impl Driver {
         bases.into_iter().map(|b| (device, b)).collect()
     }
 
-    /// Writes to pinned memory what a launch wrote there, and ends the loan.
+    /// Copies the writes of a launch to pinned memory back, and removes the mapping.
     fn take_back(&mut self, lent: &[(usize, u64)], touched: &titan_nv::emu::Touched) {
         for (device, base) in lent {
             let (Some(device), Some(pinned)) = (self.devices.get_mut(*device), self.pinned.get(base)) else { continue };

@@ -48,7 +48,7 @@ fn what_was_never_written_may_be_moved_about() {
         let error = run_body("sm_80", shared, &format!("{moved} {decides}"), 1, &options).expect_err(decides);
         assert_eq!(error.code(), ErrorCode::Uninitialised, "{error}");
     }
-    // The host is told, too.
+    // The error is reported to the host, too.
     let text = module_of("sm_80", shared, &format!("{moved} st.global.u32 [%mine], %r3;"));
     let module = Module::parse(&text).unwrap();
     let mut memory = Memory::new();

@@ -46,7 +46,7 @@ pub(crate) fn embedded(text: &str, aligned: bool) -> Code {
     Code { kernel, module, entry: variant.entry().to_owned(), threads, shared, notes: variant.notes.clone() }
 }
 
-/// With slots of rings between roles given back like this.
+/// With slots of rings between roles released like this.
 pub(crate) fn with_free(text: &str, free: FreeBy, aligned: bool) -> Code {
     let kernel = verified(text);
     let machine = machine("sm_80");

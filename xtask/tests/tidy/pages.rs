@@ -149,7 +149,7 @@ fn codes(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_code).collect()
 }
 
-/// What has a code exists: a row that says *not yet* and names one is older than the code.
+/// A check with an error code exists, so a row with a code that says *not yet* is outdated.
 #[test]
 fn what_is_not_yet_there_has_no_code() {
     let mut found = Vec::new();

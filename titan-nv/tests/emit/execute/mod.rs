@@ -66,7 +66,7 @@ impl Ready {
         Ready { module, entry: ptx.entry, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes }
     }
 
-    /// Runs one program of it; what the emulator complains of is given back.
+    /// Runs one program of it, and returns the emulator's error.
     pub(super) fn run(&self, params: &[Param], memory: &mut Memory, options: &Options) -> Result<(), EmuError> {
         let launch =
             Launch { grid: [1; 3], block: self.block, dynamic_shared: self.dynamic_shared, cluster: None, params };
