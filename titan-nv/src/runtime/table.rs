@@ -9,18 +9,22 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub(super) type Code = c_uint;
 
 macro_rules! table {
-    ($($name:ident($($ty:ty),*);)*) => {
+    ($($name:ident($($ty:ty),*);)* optional { $($(#[$doc:meta])* $maybe:ident($($of:ty),*);)* }) => {
         /// The driver's functions.
         #[expect(non_snake_case, reason = "names of the driver's functions")]
         pub(super) struct Table {
             $(pub(super) $name: unsafe extern "C" fn($($ty),*) -> Code,)*
+            $($(#[$doc])* pub(super) $maybe: Option<unsafe extern "C" fn($($of),*) -> Code>,)*
         }
 
         /// The names under which they are looked up.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
+        /// The names of those that a driver may lack: what needs them says so when it is asked for.
+        pub const OPTIONAL_SYMBOLS: &[&str] = &[$(stringify!($maybe)),*];
+
         impl Table {
-            /// All functions, or the names of those that the library has not.
+            /// All functions, or the names of those that the library has not, optional ones aside.
             ///
             /// # Safety
             /// What the library exports under these names must be the driver's functions.
@@ -38,6 +42,10 @@ macro_rules! table {
                             Ok(symbol) => *symbol,
                             Err(_) => return Err(missing),
                         }
+                    },)*
+                    $($maybe: {
+                        // SAFETY: as above.
+                        unsafe { library.get(stringify!($maybe).as_bytes()) }.ok().map(|symbol| *symbol)
                     },)*
                 })
             }
@@ -90,11 +98,17 @@ table! {
     cuEventRecord(CUevent, CUstream);
     cuEventQuery(CUevent);
     cuEventSynchronize(CUevent);
+    optional {
+        /// What a tensor map is made of: CUDA driver API, "Tensor Map Object Managment". Its place is aligned to 64 bytes.
+        cuTensorMapEncodeTiled(
+            *mut c_void, c_uint, c_uint, *mut c_void, *const u64, *const u64, *const u32, *const u32, c_uint, c_uint, c_uint, c_uint
+        );
+    }
 }
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Table of {} functions", SYMBOLS.len())
+        write!(f, "Table of {} functions, and of {} that may be missing", SYMBOLS.len(), OPTIONAL_SYMBOLS.len())
     }
 }
 
