@@ -7,9 +7,11 @@
 //!
 //! | level | the schedule | strong correctness |
 //! |---|---|---|
-//! | 1 | only protected domains are torn | the engine's own zeros suffice (theorem 5) |
-//! | 2 | others are torn too, and every copy can be made right | the program checks them, and sends the others out of the tensor |
+//! | 1 | only protected domains are overrun | the engine's own zeros suffice (theorem 5) |
+//! | 2 | others are overrun too, and every copy can be made right | the program checks them, and sends the others out of the tensor |
 //! | 3 | there are copies that no coordinates make right (FTTC) | impossible |
+//!
+//! A domain is *overrun* if it is the input of a step that makes holes.
 //!
 //! Zero is the only value that holes can be given. Another padding is selected after the load.
 //!
@@ -17,7 +19,7 @@
 
 use super::domain::{Domains, Id};
 use super::fttc::{Counterexample, fttc};
-use super::protect::{protected, torn};
+use super::protect::{overrun, protected};
 
 /// What holes must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +44,7 @@ pub enum Padding {
 pub enum Level {
     /// By itself.
     One,
-    /// If the program checks these domains, which are torn and not protected.
+    /// If the program checks these domains, which are overrun and not protected.
     Two(Vec<Id>),
     /// Not at all.
     Three(Counterexample),
@@ -60,9 +62,9 @@ pub fn level(domains: &Domains) -> Level {
     if open.is_empty() { Level::One } else { Level::Two(open) }
 }
 
-/// The domains that are torn and not protected.
+/// The domains that are overrun and not protected.
 #[must_use]
 pub fn unprotected(domains: &Domains) -> Vec<Id> {
     let is = protected(domains);
-    torn(domains).filter(|id| !is[id.0]).collect()
+    overrun(domains).filter(|id| !is[id.0]).collect()
 }

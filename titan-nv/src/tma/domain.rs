@@ -1,7 +1,7 @@
 //! Iteration domains: how the loops around a copy, and the copy engine's own, make the coordinates of a tensor.
 //!
 //! An *iteration domain* is the range `0..extent` of one index. A schedule begins with one domain for each dimension of the tensor
-//! and takes it apart. The first two steps belong to the copy engine:
+//! and transforms them, step by step. The first two steps belong to the copy engine:
 //!
 //! ```text
 //! partitioned (size)  ──split by the box──▶  coordinate (which box)
@@ -10,7 +10,7 @@
 //! index of partitioned = coordinate * box + tile * element stride + stride
 //! ```
 //!
-//! Coordinates and strides may be taken apart further, into the loops of the program: split, merged, resized, swizzled. What is
+//! Coordinates and strides may be transformed further, into the loops of the program: split, merged, resized, swizzled. What is
 //! left are the *leaves*. They span more than the tensor where a split does not divide, or a resize widens: such a step makes
 //! *holes*, indices of leaves that are out of the bounds of some domain.
 //!
@@ -70,7 +70,7 @@ pub struct Axis {
     pub stride: Id,
 }
 
-/// A step that takes domains apart.
+/// A step that replaces domains by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the fields are the domains before and after")]
 pub enum Step {
@@ -84,10 +84,10 @@ pub enum Step {
     Swizzle { x: Id, y: Id, out_x: Id, out_y: Id },
 }
 
-/// Who runs through a domain.
+/// Who iterates over a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runs {
-    /// Nobody: it is taken apart already.
+enum Owner {
+    /// Nobody: it is the input of a step.
     Nobody,
     /// The program.
     Program,
@@ -109,8 +109,8 @@ pub enum DomainError {
     Stride { dim: usize, stride: i64 },
     #[error("a split by {0}: 1 to 2^40 is possible")]
     Factor(i64),
-    #[error("{0} is no domain of this schedule, or has been taken apart already")]
-    Taken(Id),
+    #[error("{0} is no domain of this schedule, or is the input of a step already")]
+    Consumed(Id),
     #[error("{0} is merged or swizzled with itself")]
     Same(Id),
     #[error("{0} belongs to the copy engine and {1} to the program: a tile is one block of shared memory")]
@@ -133,7 +133,7 @@ pub struct Domains {
     dims: Vec<Dim>,
     axes: Vec<Axis>,
     extents: Vec<Option<i64>>,
-    runs: Vec<Runs>,
+    owners: Vec<Owner>,
     steps: Vec<Step>,
 }
 
@@ -148,7 +148,7 @@ impl Domains {
         }
         let none = Vec::new;
         let mut domains =
-            Domains { dims: dims.to_vec(), axes: none(), extents: Vec::new(), runs: Vec::new(), steps: Vec::new() };
+            Domains { dims: dims.to_vec(), axes: none(), extents: Vec::new(), owners: Vec::new(), steps: Vec::new() };
         for (dim, Dim { size, boxed, stride }) in dims.iter().copied().enumerate() {
             if let Some(size) = size.filter(|size| !(1..=LIMIT).contains(size)) {
                 return Err(DomainError::Size { dim, size });
@@ -159,10 +159,10 @@ impl Domains {
             if !(1..=8).contains(&stride) {
                 return Err(DomainError::Stride { dim, stride });
             }
-            let partitioned = domains.add(size, Runs::Program);
+            let partitioned = domains.add(size, Owner::Program);
             let (coordinate, boxed) = domains.split(partitioned, boxed)?;
             let (tile, stride) = domains.split(boxed, stride)?;
-            domains.runs[tile.0] = Runs::Engine;
+            domains.owners[tile.0] = Owner::Engine;
             domains.axes.push(Axis { partitioned, coordinate, boxed, tile, stride });
         }
         Ok(domains)
@@ -186,7 +186,7 @@ impl Domains {
         &self.steps
     }
 
-    /// How many domains there are, taken apart or not.
+    /// How many domains there are, inputs of steps included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.extents.len()
@@ -204,36 +204,36 @@ impl Domains {
         self.extents.get(id.0).copied().flatten()
     }
 
-    /// The domains that the program runs through, in the order in which they were made.
+    /// The domains that the program iterates over, in the order in which they were made.
     pub fn loops(&self) -> impl Iterator<Item = Id> {
-        self.owned(Runs::Program)
+        self.owned(Owner::Program)
     }
 
-    /// The domains that the copy engine runs through: positions in the tile.
+    /// The domains that the copy engine iterates over: positions in the tile.
     pub fn tile(&self) -> impl Iterator<Item = Id> {
-        self.owned(Runs::Engine)
+        self.owned(Owner::Engine)
     }
 
-    fn owned(&self, runs: Runs) -> impl Iterator<Item = Id> {
-        self.runs.iter().enumerate().filter(move |(_, r)| **r == runs).map(|(i, _)| Id(i))
+    fn owned(&self, owner: Owner) -> impl Iterator<Item = Id> {
+        self.owners.iter().enumerate().filter(move |(_, o)| **o == owner).map(|(i, _)| Id(i))
     }
 
     /// Splits a domain by a factor into `ceil(extent / factor)` and `factor`.
     ///
     /// # Errors
-    /// A factor out of range; a domain that is taken apart; a tile that the factor does not divide.
+    /// A factor out of range; a domain that is the input of a step already; a tile that the factor does not divide.
     pub fn split(&mut self, input: Id, factor: i64) -> Result<(Id, Id), DomainError> {
-        let runs = self.runs(input)?;
+        let owner = self.owner(input)?;
         if !(1..=LIMIT).contains(&factor) {
             return Err(DomainError::Factor(factor));
         }
         let extent = self.extent(input);
-        if runs == Runs::Engine && extent.is_none_or(|extent| extent % factor != 0) {
+        if owner == Owner::Engine && extent.is_none_or(|extent| extent % factor != 0) {
             return Err(DomainError::Tile(input));
         }
         self.take(input);
-        let outer = self.add(extent.map(|extent| (extent + factor - 1) / factor), runs);
-        let inner = self.add(Some(factor), runs);
+        let outer = self.add(extent.map(|extent| (extent + factor - 1) / factor), owner);
+        let inner = self.add(Some(factor), owner);
         self.steps.push(Step::Split { input, outer, inner, factor });
         Ok((outer, inner))
     }
@@ -243,12 +243,12 @@ impl Domains {
     /// # Errors
     /// Domains of different owners, an inner one of unknown extent, and products beyond 2⁴⁰.
     pub fn merge(&mut self, outer: Id, inner: Id) -> Result<Id, DomainError> {
-        let runs = self.pair(outer, inner)?;
+        let owner = self.pair(outer, inner)?;
         let length = self.extent(inner).ok_or(DomainError::Unknown(inner))?;
         let extent = self.extent(outer).map(|extent| legal(extent.saturating_mul(length))).transpose()?;
         self.take(outer);
         self.take(inner);
-        let output = self.add(extent, runs);
+        let output = self.add(extent, owner);
         self.steps.push(Step::Merge { outer, inner, output });
         Ok(output)
     }
@@ -258,8 +258,8 @@ impl Domains {
     /// # Errors
     /// A tile, and a result without an element.
     pub fn resize(&mut self, input: Id, left: i64, right: i64) -> Result<Id, DomainError> {
-        let runs = self.runs(input)?;
-        if runs == Runs::Engine {
+        let owner = self.owner(input)?;
+        if owner == Owner::Engine {
             return Err(DomainError::Tile(input));
         }
         for by in [left, right] {
@@ -269,7 +269,7 @@ impl Domains {
         }
         let extent = self.extent(input).map(|extent| legal(extent + left + right)).transpose()?;
         self.take(input);
-        let output = self.add(extent, runs);
+        let output = self.add(extent, owner);
         self.steps.push(Step::Resize { input, output, left, right });
         Ok(output)
     }
@@ -279,41 +279,41 @@ impl Domains {
     /// # Errors
     /// Domains of different owners, and extents that are no power of two.
     pub fn swizzle(&mut self, x: Id, y: Id) -> Result<(Id, Id), DomainError> {
-        let runs = self.pair(x, y)?;
+        let owner = self.pair(x, y)?;
         let length = self.extent(y).ok_or(DomainError::Unknown(y))?;
         if length.count_ones() != 1 {
             return Err(DomainError::Power(y));
         }
         self.take(x);
         self.take(y);
-        let (out_x, out_y) = (self.add(self.extent(x), runs), self.add(Some(length), runs));
+        let (out_x, out_y) = (self.add(self.extent(x), owner), self.add(Some(length), owner));
         self.steps.push(Step::Swizzle { x, y, out_x, out_y });
         Ok((out_x, out_y))
     }
 
-    fn add(&mut self, extent: Option<i64>, runs: Runs) -> Id {
+    fn add(&mut self, extent: Option<i64>, owner: Owner) -> Id {
         self.extents.push(extent);
-        self.runs.push(runs);
+        self.owners.push(owner);
         Id(self.extents.len() - 1)
     }
 
     fn take(&mut self, id: Id) {
-        self.runs[id.0] = Runs::Nobody;
+        self.owners[id.0] = Owner::Consumed;
     }
 
-    fn runs(&self, id: Id) -> Result<Runs, DomainError> {
-        let runs = self.runs.get(id.0).copied().filter(|runs| *runs != Runs::Nobody);
-        runs.ok_or(DomainError::Taken(id))
+    fn owner(&self, id: Id) -> Result<Owner, DomainError> {
+        let owner = self.owners.get(id.0).copied().filter(|owner| *owner != Owner::Consumed);
+        owner.ok_or(DomainError::Consumed(id))
     }
 
-    fn pair(&self, a: Id, b: Id) -> Result<Runs, DomainError> {
-        let (of_a, of_b) = (self.runs(a)?, self.runs(b)?);
+    fn pair(&self, a: Id, b: Id) -> Result<Owner, DomainError> {
+        let (of_a, of_b) = (self.owner(a)?, self.owner(b)?);
         if a == b {
             return Err(DomainError::Same(a));
         }
         match (of_a, of_b) {
-            (Runs::Engine, Runs::Program) => Err(DomainError::Owners(a, b)),
-            (Runs::Program, Runs::Engine) => Err(DomainError::Owners(b, a)),
+            (Owner::Engine, Owner::Program) => Err(DomainError::Owners(a, b)),
+            (Owner::Program, Owner::Engine) => Err(DomainError::Owners(b, a)),
             (same, _) => Ok(same),
         }
     }

@@ -7,13 +7,13 @@
 //! | strong load, other padding | error | error | error |
 //! | store | always | only if the checks hold | error |
 //!
-//! A check is `0 <= index < extent` of a domain that is torn and not protected. The box at `x = -bs` ends where the tensor begins:
+//! A check is `0 <= index < extent` of a domain that is overrun and not protected. The box at `x = -bs` ends where the tensor begins:
 //! the engine fills all of it with zeros, and the barrier gets its bytes. A copy that is left out brings no bytes.
 //!
 //! A store is right if no hole reaches the tensor, which takes what strong correctness takes, but what is wrong is left out.
 //!
 //! **Why the checks suffice.** If all of them hold, every domain that is not protected is in bounds: a step makes indices out of
-//! bounds only if it tears its input, and those inputs are checked. So a hole has a protected domain out of bounds, and by
+//! bounds only if it makes holes, and the inputs of such steps are checked. So a hole has a protected domain out of bounds, and by
 //! theorem 4 the engine's check fails. Boxes that the element stride does not divide cannot be checked, as the engine runs through the
 //! tile. There are two cases without FTTC. With `e >= B` the tile has one position, and the index of the box is that of the
 //! stride. With `B >= S` the only coordinate is 0, which *is* checked if it can be another: then an index beyond the box is beyond
@@ -57,7 +57,7 @@ pub enum Guard {
     /// If all checks hold. If not, it is left out, and its bytes must not be expected.
     Skip(Vec<Check>),
     /// Always: at its coordinates if all checks hold, else at these, where the whole box is outside of the tensor.
-    Elsewhere(Vec<Check>, Vec<i32>),
+    OutOfBounds(Vec<Check>, Vec<i32>),
 }
 
 /// A bulk tensor copy. Dimensions are innermost first.
@@ -135,7 +135,7 @@ pub fn lower(domains: &Domains, transfer: Transfer) -> Result<Lowering, LowerErr
     let mut guard = guard(domains, transfer, &level, checks)?;
     let checked: &mut [Check] = match &mut guard {
         Guard::Always => &mut [],
-        Guard::Skip(checks) | Guard::Elsewhere(checks, _) => checks,
+        Guard::Skip(checks) | Guard::OutOfBounds(checks, _) => checks,
     };
     let values = values.keep(coordinates.iter_mut().chain(checked.iter_mut().map(|check| &mut check.value)));
     let narrow = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
@@ -178,7 +178,7 @@ fn guard(
             }
             // The boxes are at most 256.
             let before = domains.dims().iter().map(|d| -i32::try_from(d.boxed).unwrap_or(i32::MAX)).collect();
-            Ok(Guard::Elsewhere(checks, before))
+            Ok(Guard::OutOfBounds(checks, before))
         }
     }
 }

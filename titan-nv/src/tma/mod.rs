@@ -37,5 +37,5 @@ pub use kinds::{Element, Fill, L2Promotion, Swizzle};
 pub use limits::TensorMapError;
 pub use lower::{Check, Guard, LowerError, Lowering, Transfer, lower};
 pub use map::{MAX_RANK, TensorMap};
-pub use protect::{protected, torn};
+pub use protect::{overrun, protected};
 pub use reference::{Direction, Memory, Undefined, tma};

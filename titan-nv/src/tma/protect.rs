@@ -33,8 +33,8 @@ pub fn protected(domains: &Domains) -> Vec<bool> {
     is
 }
 
-/// The inputs of steps that make holes: splits of which it is not known that they divide, and resizes that widen.
-pub fn torn(domains: &Domains) -> impl Iterator<Item = Id> {
+/// The domains that are overrun, as the inputs of steps that make holes: splits of which it is not known that they divide, and resizes that widen.
+pub fn overrun(domains: &Domains) -> impl Iterator<Item = Id> {
     domains.steps().iter().filter_map(|step| match *step {
         Step::Split { input, factor, .. } => {
             domains.extent(input).is_none_or(|extent| extent % factor != 0).then_some(input)
@@ -55,14 +55,14 @@ mod tests {
 
     /// The domains of the document's figure 5: 8 elements in boxes of 4, of which every third is copied.
     #[test]
-    fn a_box_that_the_element_stride_does_not_divide_is_torn_and_not_protected() {
+    fn a_box_that_the_element_stride_does_not_divide_is_overrun_and_not_protected() {
         let domains = of(8, 4, 3);
         let axis = domains.axes()[0];
         let extents = [axis.partitioned, axis.coordinate, axis.boxed, axis.tile, axis.stride];
         assert_eq!(extents.map(|id| domains.extent(id).unwrap()), [8, 2, 4, 2, 3]);
         let is = protected(&domains);
         assert_eq!(extents.map(|id| is[id.0]), [true, true, false, false, false]);
-        assert_eq!(torn(&domains).collect::<Vec<_>>(), [axis.boxed]);
+        assert_eq!(overrun(&domains).collect::<Vec<_>>(), [axis.boxed]);
     }
 
     #[test]
@@ -76,13 +76,13 @@ mod tests {
         let is = protected(&domains);
         let got = [outer, inner, wide, both, narrow].map(|id| is[id.0]);
         assert_eq!(got, [true, false, true, true, false]);
-        assert_eq!(torn(&domains).collect::<Vec<_>>(), [coordinate, outer, both]);
+        assert_eq!(overrun(&domains).collect::<Vec<_>>(), [coordinate, outer, both]);
     }
 
     #[test]
     fn sizes_of_the_launch_are_taken_to_divide_nothing() {
         let domains = Domains::new(&[Dim { size: None, boxed: 1, stride: 1 }]).unwrap();
-        assert_eq!(torn(&domains).collect::<Vec<_>>(), [domains.axes()[0].partitioned]);
+        assert_eq!(overrun(&domains).collect::<Vec<_>>(), [domains.axes()[0].partitioned]);
     }
 
     #[test]
@@ -90,8 +90,8 @@ mod tests {
         use DomainError as E;
         let mut domains = of(64, 8, 2);
         let axis = domains.axes()[0];
-        assert_eq!(domains.split(axis.boxed, 2), Err(E::Taken(axis.boxed)));
-        assert_eq!(domains.split(Id(99), 2), Err(E::Taken(Id(99))));
+        assert_eq!(domains.split(axis.boxed, 2), Err(E::Consumed(axis.boxed)));
+        assert_eq!(domains.split(Id(99), 2), Err(E::Consumed(Id(99))));
         assert_eq!(domains.split(axis.tile, 3), Err(E::Tile(axis.tile)));
         assert_eq!(domains.resize(axis.tile, 0, 1), Err(E::Tile(axis.tile)));
         assert_eq!(domains.split(axis.coordinate, 0), Err(E::Factor(0)));

@@ -170,7 +170,7 @@ impl World {
             let x: Option<Vec<i32>> = match &lowering.guard {
                 Guard::Always => Some(own()),
                 Guard::Skip(checks) => holds(checks).then(own),
-                Guard::Elsewhere(checks, before) => Some(if holds(checks) { own() } else { before.clone() }),
+                Guard::OutOfBounds(checks, before) => Some(if holds(checks) { own() } else { before.clone() }),
             };
             let sa = 2 * self.slot(domains, at) as u64;
             if let Some(x) = x {

@@ -14,7 +14,7 @@ fn dim(size: i64, boxed: i64, stride: i64) -> Dim {
     Dim { size: Some(size), boxed, stride }
 }
 
-/// The coordinates of 12 elements in boxes of 2, taken apart by 2 and then by 3: figure 2.
+/// The coordinates of 12 elements in boxes of 2, split by 2 and then by 3: figure 2.
 fn figure_2() -> (Domains, Id, Id) {
     let mut domains = Domains::new(&[dim(12, 2, 1)]).unwrap();
     let (_, i5) = domains.split(domains.axes()[0].coordinate, 2).unwrap();
@@ -27,7 +27,7 @@ fn a_predicate_and_coordinates_before_the_tensor() {
     let (domains, i5, i7) = figure_2();
     assert_eq!(level(&domains), Level::Two(vec![i5]));
     let lowering = lower(&domains, STRONG).unwrap();
-    let Guard::Elsewhere(checks, before) = &lowering.guard else { panic!("{lowering:?}") };
+    let Guard::OutOfBounds(checks, before) = &lowering.guard else { panic!("{lowering:?}") };
     let [Check { value, extent: 2 }] = checks[..] else { panic!("{checks:?}") };
     assert_eq!(lowering.values.ops()[value.number()], Op::Index(i7));
     assert_eq!(before[..], [-2]);
@@ -63,7 +63,7 @@ fn an_element_stride_beyond_its_box_is_checked() {
     let axis = five.axes()[1];
     assert_eq!(level(&five), Level::Two(vec![axis.boxed]));
     let lowering = lower(&five, STRONG).unwrap();
-    let Guard::Elsewhere(checks, before) = &lowering.guard else { panic!("{lowering:?}") };
+    let Guard::OutOfBounds(checks, before) = &lowering.guard else { panic!("{lowering:?}") };
     let [Check { value, extent: 4 }] = checks[..] else { panic!("{checks:?}") };
     assert_eq!(lowering.values.ops()[value.number()], Op::Index(axis.stride));
     assert_eq!(before[..], [-2, -4]);
@@ -96,7 +96,7 @@ fn a_widened_coordinate_is_checked_instead_of_its_box() {
     domains.resize(axis.coordinate, 1, 0).unwrap();
     assert_eq!(unprotected(&domains), [axis.boxed]);
     let lowering = lower(&domains, STRONG).unwrap();
-    let Guard::Elsewhere(checks, _) = &lowering.guard else { panic!("{lowering:?}") };
+    let Guard::OutOfBounds(checks, _) = &lowering.guard else { panic!("{lowering:?}") };
     assert!(matches!(checks[..], [Check { extent: 1, .. }]), "{checks:?}");
     let judged = |transfer| {
         let lowering = lower(&domains, transfer).unwrap();
