@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub(super) type Code = c_uint;
 
 macro_rules! table {
-    ($($name:ident($($ty:ty),*);)* optional { $($(#[$doc:meta])* $maybe:ident($($of:ty),*);)* }) => {
+    (required { $($name:ident($($ty:ty),*);)* } optional { $($(#[$doc:meta])* $maybe:ident($($of:ty),*);)* }) => {
         /// The driver's functions.
         #[expect(non_snake_case, reason = "names of the driver's functions")]
         pub(super) struct Table {
@@ -54,50 +54,52 @@ macro_rules! table {
 }
 
 table! {
-    cuInit(c_uint);
-    cuDriverGetVersion(*mut c_int);
-    cuGetErrorName(Code, *mut *const c_char);
-    cuDeviceGetCount(*mut c_int);
-    cuDeviceGet(*mut CUdevice, c_int);
-    cuDeviceGetName(*mut c_char, c_int, CUdevice);
-    cuDeviceGetAttribute(*mut c_int, c_uint, CUdevice);
-    cuDeviceTotalMem_v2(*mut usize, CUdevice);
-    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuCtxGetCurrent(*mut CUcontext);
-    cuCtxSetCurrent(CUcontext);
-    cuMemGetInfo_v2(*mut usize, *mut usize);
-    cuMemAlloc_v2(*mut CUdeviceptr, usize);
-    cuMemFree_v2(CUdeviceptr);
-    cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
-    cuMemFreeAsync(CUdeviceptr, CUstream);
-    cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
-    cuMemPoolSetAttribute(CUmemoryPool, c_uint, *mut c_void);
-    cuMemPoolTrimTo(CUmemoryPool, usize);
-    cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
-    cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
-    cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
-    cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
-    cuMemFreeHost(*mut c_void);
-    cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
-    cuPointerGetAttribute(*mut c_void, c_uint, CUdeviceptr);
-    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
-    cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
-    cuModuleUnload(CUmodule);
-    cuFuncGetAttribute(*mut c_int, c_uint, CUfunction);
-    cuFuncSetAttribute(CUfunction, c_uint, c_int);
-    cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
-    cuLaunchKernel(
-        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
-    );
-    cuStreamCreate(*mut CUstream, c_uint);
-    cuStreamDestroy_v2(CUstream);
-    cuStreamSynchronize(CUstream);
-    cuStreamQuery(CUstream);
-    cuStreamWaitEvent(CUstream, CUevent, c_uint);
-    cuEventCreate(*mut CUevent, c_uint);
-    cuEventRecord(CUevent, CUstream);
-    cuEventQuery(CUevent);
-    cuEventSynchronize(CUevent);
+    required {
+        cuInit(c_uint);
+        cuDriverGetVersion(*mut c_int);
+        cuGetErrorName(Code, *mut *const c_char);
+        cuDeviceGetCount(*mut c_int);
+        cuDeviceGet(*mut CUdevice, c_int);
+        cuDeviceGetName(*mut c_char, c_int, CUdevice);
+        cuDeviceGetAttribute(*mut c_int, c_uint, CUdevice);
+        cuDeviceTotalMem_v2(*mut usize, CUdevice);
+        cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
+        cuCtxGetCurrent(*mut CUcontext);
+        cuCtxSetCurrent(CUcontext);
+        cuMemGetInfo_v2(*mut usize, *mut usize);
+        cuMemAlloc_v2(*mut CUdeviceptr, usize);
+        cuMemFree_v2(CUdeviceptr);
+        cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
+        cuMemFreeAsync(CUdeviceptr, CUstream);
+        cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
+        cuMemPoolSetAttribute(CUmemoryPool, c_uint, *mut c_void);
+        cuMemPoolTrimTo(CUmemoryPool, usize);
+        cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
+        cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
+        cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
+        cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
+        cuMemFreeHost(*mut c_void);
+        cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
+        cuPointerGetAttribute(*mut c_void, c_uint, CUdeviceptr);
+        cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
+        cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
+        cuModuleUnload(CUmodule);
+        cuFuncGetAttribute(*mut c_int, c_uint, CUfunction);
+        cuFuncSetAttribute(CUfunction, c_uint, c_int);
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
+        cuLaunchKernel(
+            CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
+        );
+        cuStreamCreate(*mut CUstream, c_uint);
+        cuStreamDestroy_v2(CUstream);
+        cuStreamSynchronize(CUstream);
+        cuStreamQuery(CUstream);
+        cuStreamWaitEvent(CUstream, CUevent, c_uint);
+        cuEventCreate(*mut CUevent, c_uint);
+        cuEventRecord(CUevent, CUstream);
+        cuEventQuery(CUevent);
+        cuEventSynchronize(CUevent);
+    }
     optional {
         /// What a tensor map is made of: CUDA driver API, "Tensor Map Object Managment". Its place is aligned to 64 bytes.
         cuTensorMapEncodeTiled(

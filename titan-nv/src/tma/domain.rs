@@ -88,7 +88,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// Nobody: it is the input of a step.
-    Nobody,
+    Consumed,
     /// The program.
     Program,
     /// The copy engine.

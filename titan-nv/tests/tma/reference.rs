@@ -95,7 +95,7 @@ fn a_swizzle_moves_units_of_sixteen_bytes() {
             }
             moved += u32::from(plain != swizzled);
         }
-        assert!(moved > 100, "{swizzle:?} {moved}");
+        assert!(moved > 20, "{swizzle:?} {moved}");
     }
 }
 
