@@ -33,7 +33,8 @@ pub fn protected(domains: &Domains) -> Vec<bool> {
     is
 }
 
-/// The domains that are overrun, as the inputs of steps that make holes: splits of which it is not known that they divide, and resizes that widen.
+/// The domains that are overrun, as the inputs of steps that make holes: splits of which it is not known that they divide, and
+/// resizes that widen.
 pub fn overrun(domains: &Domains) -> impl Iterator<Item = Id> {
     domains.steps().iter().filter_map(|step| match *step {
         Step::Split { input, factor, .. } => {
