@@ -150,7 +150,7 @@ fn no_arguments_panic() {
         (state >> 33) % below
     };
     let mut taken = 0;
-    for _ in 0..400 {
+    for _ in 0..150 {
         let wild = [16, 16, 64, 64, 1, 8, 200, 256, 257, u32::MAX];
         let with = Arguments {
             numbers: [

@@ -124,10 +124,9 @@ pub fn lower(domains: &Domains, transfer: Transfer) -> Result<Lowering, LowerErr
     let ranges = values.ranges(domains);
     let reach: Vec<Range> = coordinates.iter().map(|value| ranges[value.0]).collect();
     for (dim, (range, d)) in reach.iter().zip(dims).enumerate() {
-        if let Some((low, high)) = range.map(|(low, high)| (low, high + d.boxed - 1)) {
-            if low < i64::from(i32::MIN) || high > i64::from(i32::MAX) {
-                return Err(LowerError::Coordinate { dim, low, high });
-            }
+        let Some((low, high)) = range.map(|(low, high)| (low, high + d.boxed - 1)) else { continue };
+        if low < i64::from(i32::MIN) || high > i64::from(i32::MAX) {
+            return Err(LowerError::Coordinate { dim, low, high });
         }
     }
     let level = level(domains);
