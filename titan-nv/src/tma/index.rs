@@ -219,7 +219,7 @@ mod tests {
                 }
             };
             let got = values.eval(index);
-            let wide = 4 * i + (j ^ i % 4);
+            let wide = 4 * i + (j ^ (i % 4));
             assert_eq!(got[of[coordinate.0].0], wide - 2);
             assert_eq!(got[of[domains.axes()[0].partitioned.0].0], 2 * (wide - 2) + 1);
             assert!(got.iter().zip(&ranges).all(|(v, range)| range.is_none_or(|(low, high)| (low..=high).contains(v))));
