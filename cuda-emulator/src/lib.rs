@@ -15,6 +15,9 @@
 //!   misused) becomes the error that hardware gives (`CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_FAILED`, …). It is
 //!   sticky: from then on every call in the context returns it.
 //!
+//! **Tensor maps** are not those of hardware, which only its driver knows how to write: 128 bytes that the emulator of PTX
+//! understands ([`titan_nv::tma::TensorMap`]).
+//!
 //! **Settings**, from the environment when the library is first called, or before `cuInit` by
 //! `cuEmulatorSet(key, value)`, an export of its own that takes the key without `CUDA_EMULATOR_`:
 //!

@@ -19,6 +19,11 @@ impl<T> Out<T> {
         self.0.is_null()
     }
 
+    /// Whether its address is a multiple of so many bytes.
+    pub(crate) fn is_aligned(&self, bytes: usize) -> bool {
+        self.0.addr().is_multiple_of(bytes)
+    }
+
     /// Writes the result.
     pub(crate) fn set(&self, value: T) -> Done {
         if self.0.is_null() {

@@ -11,6 +11,9 @@
 //! plain integers: a driver that is newer than this crate may return codes that an enum has not. Types and numbers of the
 //! driver's interface are own ones too (`sys`), so that this crate depends on no bindings and no version of them.
 //!
+//! Functions that older drivers lack (`OPTIONAL_SYMBOLS`) are looked up too, and their absence is an error of what needs them:
+//! without tensor maps, launches take variants that have none.
+//!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
 //!
 //! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the driver has said that
@@ -34,9 +37,10 @@ mod pinned;
 mod stream;
 mod sys;
 mod table;
+mod tensor;
 
 pub use context::{Context, Owner};
-pub use driver::{Absence, Device, Driver, Properties, SYMBOLS};
+pub use driver::{Absence, Device, Driver, OPTIONAL_SYMBOLS, Properties, SYMBOLS};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
 pub use memory::{Follower, Memory};
@@ -44,6 +48,7 @@ pub use module::{Function, LoadError};
 pub use once::Once;
 pub use pinned::Pinned;
 pub use stream::Stream;
+pub use tensor::{EncodeError, EncodedMap};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,9 +1,13 @@
-//! The description of a tensor map, its limits, and its 128 bytes.
+//! The description of a tensor map, and its 128 bytes.
 //!
 //! Source: CUDA driver API, "Tensor Map Object Managment", `cuTensorMapEncodeTiled`; PTX ISA, "Tensors", "Swizzling modes".
 //!
 //! Dimensions are ordered as in the driver: dimension 0 is the innermost, whose elements are adjacent in memory.
+//!
+//! The strides need no order among each other. The manual computes each from the one before, but states no more than that they are
+//! multiples of 16 below 2⁴⁰, and kernels in wide use give smaller ones after larger ones (heads within rows of attention).
 
+use super::{Element, Fill, L2Promotion, Swizzle};
 use std::fmt;
 
 /// The most dimensions that a tensor map has.
@@ -12,146 +16,6 @@ pub const MAX_RANK: usize = 5;
 const MAGIC: [u8; 8] = *b"TITANmap";
 /// The size of a tensor map, in bytes.
 const BYTES: usize = 128;
-
-/// The type of a tensor's elements, with the driver's number (`CUtensorMapDataType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are those of the types")]
-pub enum Element {
-    U8 = 0,
-    U16 = 1,
-    U32 = 2,
-    I32 = 3,
-    U64 = 4,
-    I64 = 5,
-    F16 = 6,
-    F32 = 7,
-    F64 = 8,
-    Bf16 = 9,
-}
-
-impl Element {
-    const ALL: [Element; 10] = [
-        Element::U8,
-        Element::U16,
-        Element::U32,
-        Element::I32,
-        Element::U64,
-        Element::I64,
-        Element::F16,
-        Element::F32,
-        Element::F64,
-        Element::Bf16,
-    ];
-
-    /// The size of an element, in bytes.
-    #[must_use]
-    pub const fn bytes(self) -> u32 {
-        match self {
-            Element::U8 => 1,
-            Element::U16 | Element::F16 | Element::Bf16 => 2,
-            Element::U32 | Element::I32 | Element::F32 => 4,
-            Element::U64 | Element::I64 | Element::F64 => 8,
-        }
-    }
-
-    /// Whether elements may be filled with NaN.
-    #[must_use]
-    pub const fn is_float(self) -> bool {
-        matches!(self, Element::F16 | Element::F32 | Element::F64 | Element::Bf16)
-    }
-}
-
-/// How 16-byte units are permuted in shared memory (`CUtensorMapSwizzle`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Swizzle {
-    /// Not at all.
-    #[default]
-    None = 0,
-    /// Bit 4 of the address is combined with bit 7.
-    B32 = 1,
-    /// Bits 4 and 5 with bits 7 and 8.
-    B64 = 2,
-    /// Bits 4 to 6 with bits 7 to 9.
-    B128 = 3,
-}
-
-impl Swizzle {
-    const ALL: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
-
-    /// The most bytes that the inner dimension of a box has; `None` if there is no such limit.
-    #[must_use]
-    pub const fn span(self) -> Option<u32> {
-        match self {
-            Swizzle::None => None,
-            Swizzle::B32 => Some(32),
-            Swizzle::B64 => Some(64),
-            Swizzle::B128 => Some(128),
-        }
-    }
-
-    /// Where the byte at `address` of the plain layout lies: the exclusive or of the bits above.
-    ///
-    /// ```
-    /// use titan_nv::tma::Swizzle;
-    /// // Row 1 of a tile with rows of 128 bytes begins with what would be its second unit of 16 bytes.
-    /// assert_eq!(Swizzle::B128.apply(128), 128 + 16);
-    /// assert_eq!(Swizzle::B128.apply(128 + 16), 128);
-    /// assert_eq!(Swizzle::B32.apply(256), 256);
-    /// ```
-    #[must_use]
-    pub const fn apply(self, address: u64) -> u64 {
-        let mask = match self {
-            Swizzle::None => 0,
-            Swizzle::B32 => 1,
-            Swizzle::B64 => 3,
-            Swizzle::B128 => 7,
-        };
-        address ^ ((address >> 7 & mask) << 4)
-    }
-
-    /// The alignment in shared memory at which the pattern begins anew, in bytes.
-    #[must_use]
-    pub const fn alignment(self) -> u32 {
-        match self {
-            Swizzle::None => 128,
-            Swizzle::B32 => 256,
-            Swizzle::B64 => 512,
-            Swizzle::B128 => 1024,
-        }
-    }
-}
-
-/// How much the copy engine brings into the L2 cache at a time (`CUtensorMapL2promotion`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum L2Promotion {
-    /// What is asked for.
-    #[default]
-    None = 0,
-    /// 64 bytes.
-    B64 = 1,
-    /// 128 bytes.
-    B128 = 2,
-    /// 256 bytes.
-    B256 = 3,
-}
-
-impl L2Promotion {
-    const ALL: [L2Promotion; 4] = [L2Promotion::None, L2Promotion::B64, L2Promotion::B128, L2Promotion::B256];
-}
-
-/// What a load puts where the box reaches out of the tensor (`CUtensorMapFloatOOBfill`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fill {
-    /// Zeros.
-    #[default]
-    Zero = 0,
-    /// A NaN; only of floating-point elements.
-    Nan = 1,
-}
-
-impl Fill {
-    const ALL: [Fill; 2] = [Fill::Zero, Fill::Nan];
-}
 
 /// A tensor map of tiled mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,7 +32,7 @@ pub struct TensorMap {
     pub strides: [u64; MAX_RANK - 1],
     /// The box along each dimension, in elements of the tensor; 1 beyond the rank.
     pub box_extents: [u32; MAX_RANK],
-    /// Every how many elements of a dimension one is copied; 1 beyond the rank.
+    /// Every how many elements of a dimension one is copied; 1 along dimension 0 and beyond the rank.
     pub element_strides: [u32; MAX_RANK],
     /// The layout in shared memory.
     pub swizzle: Swizzle,
@@ -176,66 +40,6 @@ pub struct TensorMap {
     pub l2: L2Promotion,
     /// The value of elements outside of the tensor.
     pub fill: Fill,
-}
-
-/// Why `cuTensorMapEncodeTiled` refuses a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TensorMapError {
-    /// The rank is not 1 to 5.
-    #[error("a tensor map has 1 to 5 dimensions, not {0}")]
-    Rank(u8),
-    /// The address is not a multiple of 16.
-    #[error("the tensor begins at {0:#x}, which is not a multiple of 16 bytes")]
-    Address(u64),
-    /// An extent is 0 or more than 2³².
-    #[error("dimension {dim} has {extent} elements: 1 to 2^32 are possible")]
-    Extent {
-        /// Which dimension, from the innermost.
-        dim: usize,
-        /// Its elements.
-        extent: u64,
-    },
-    /// A stride is not a multiple of 16 bytes, or is 2⁴⁰ or more.
-    #[error("the stride of dimension {dim} is {stride} bytes: multiples of 16 below 2^40 are possible")]
-    Stride {
-        /// Which dimension, from the innermost.
-        dim: usize,
-        /// Its stride.
-        stride: u64,
-    },
-    /// A box extent is 0 or more than 256.
-    #[error("the box has {extent} elements along dimension {dim}: 1 to 256 are possible")]
-    Box {
-        /// Which dimension, from the innermost.
-        dim: usize,
-        /// The box there.
-        extent: u32,
-    },
-    /// An element stride is 0 or more than 8.
-    #[error("the element stride of dimension {dim} is {stride}: 1 to 8 are possible")]
-    ElementStride {
-        /// Which dimension, from the innermost.
-        dim: usize,
-        /// The stride.
-        stride: u32,
-    },
-    /// The inner dimension of the box is not a multiple of 16 bytes.
-    #[error("the innermost dimension of the box has {bytes} bytes, which is not a multiple of 16")]
-    InnerBytes {
-        /// Its size.
-        bytes: u32,
-    },
-    /// The inner dimension of the box is wider than the swizzle.
-    #[error("the innermost dimension of the box has {bytes} bytes, and the swizzle allows {span}")]
-    Swizzle {
-        /// Its size.
-        bytes: u32,
-        /// The most.
-        span: u32,
-    },
-    /// NaN for elements that have none.
-    #[error("only floating-point elements can be filled with NaN")]
-    Fill,
 }
 
 impl TensorMap {
@@ -267,64 +71,19 @@ impl TensorMap {
         usize::from(self.rank).min(MAX_RANK)
     }
 
-    /// What a box has in shared memory along a dimension: every `element_strides`-th element of the box's extent.
+    /// What a box has in shared memory along a dimension: every `element_strides`-th element of the box's extent; all of them along
+    /// the innermost dimension, which has no element stride.
     #[must_use]
     pub fn tile(&self, dim: usize) -> u32 {
-        self.box_extents[dim].div_ceil(self.element_strides[dim].max(1))
+        let stride = if dim == 0 { 1 } else { self.element_strides[dim].max(1) };
+        self.box_extents[dim].div_ceil(stride)
     }
 
-    /// The bytes of a box in shared memory: what a load adds to the barrier's count, whatever lies out of bounds.
+    /// The bytes of a box in shared memory: what a load adds to the barrier's count, whatever lies out of bounds. Boxes of more
+    /// than 2³² - 1 bytes, which no shared memory holds, count as so many.
     #[must_use]
     pub fn box_bytes(&self) -> u32 {
-        (0..self.dims()).map(|dim| self.tile(dim)).product::<u32>() * self.element.bytes()
-    }
-
-    /// Whether `cuTensorMapEncodeTiled` takes the map.
-    ///
-    /// # Errors
-    /// [`TensorMapError`]: the first limit that is broken.
-    pub fn check(&self) -> Result<(), TensorMapError> {
-        let rank = self.dims();
-        if self.rank == 0 || usize::from(self.rank) > MAX_RANK {
-            return Err(TensorMapError::Rank(self.rank));
-        }
-        if !self.address.is_multiple_of(16) {
-            return Err(TensorMapError::Address(self.address));
-        }
-        for dim in 0..rank {
-            let extent = self.extents[dim];
-            if extent == 0 || extent > 1 << 32 {
-                return Err(TensorMapError::Extent { dim, extent });
-            }
-        }
-        for (dim, stride) in (1..rank).zip(self.strides) {
-            if !stride.is_multiple_of(16) || stride >= 1 << 40 {
-                return Err(TensorMapError::Stride { dim, stride });
-            }
-        }
-        for dim in 0..rank {
-            let extent = self.box_extents[dim];
-            if extent == 0 || extent > 256 {
-                return Err(TensorMapError::Box { dim, extent });
-            }
-        }
-        for dim in 0..rank {
-            let stride = self.element_strides[dim];
-            if stride == 0 || stride > 8 {
-                return Err(TensorMapError::ElementStride { dim, stride });
-            }
-        }
-        let bytes = self.box_extents[0] * self.element.bytes();
-        if !bytes.is_multiple_of(16) {
-            return Err(TensorMapError::InnerBytes { bytes });
-        }
-        if let Some(span) = self.swizzle.span().filter(|span| bytes > *span) {
-            return Err(TensorMapError::Swizzle { bytes, span });
-        }
-        if self.fill == Fill::Nan && !self.element.is_float() {
-            return Err(TensorMapError::Fill);
-        }
-        Ok(())
+        (0..self.dims()).map(|dim| self.tile(dim)).fold(self.element.bytes(), u32::saturating_mul)
     }
 
     /// The 128 bytes that the emulated driver makes of the map. Hardware has its own, which only the driver knows.
@@ -341,9 +100,9 @@ impl TensorMap {
         put(&self.address.to_le_bytes());
         self.extents.iter().for_each(|e| put(&e.to_le_bytes()));
         self.strides.iter().for_each(|s| put(&s.to_le_bytes()));
-        // At most 256 and 8.
-        self.box_extents.iter().for_each(|b| put(&b.to_le_bytes()[..2]));
-        self.element_strides.iter().for_each(|s| put(&s.to_le_bytes()[..1]));
+        // At most 256 and 8; what is more than fits stays illegal.
+        self.box_extents.iter().for_each(|b| put(&u16::try_from(*b).unwrap_or(u16::MAX).to_le_bytes()));
+        self.element_strides.iter().for_each(|s| put(&[u8::try_from(*s).unwrap_or(u8::MAX)]));
         bytes
     }
 
@@ -379,7 +138,8 @@ impl TensorMap {
         for (i, stride) in map.element_strides.iter_mut().enumerate() {
             *stride = u32::from(*bytes.get(106 + i)?);
         }
-        Some(map)
+        // What is not a field is zero.
+        (map.to_bytes() == bytes).then_some(map)
     }
 }
 
@@ -410,29 +170,19 @@ mod tests {
         }
         assert_eq!(TensorMap::from_bytes(&[0; BYTES]), None);
         assert_eq!(TensorMap::from_bytes(&map().to_bytes()[..100]), None);
+        let mut bytes = map().to_bytes();
+        bytes[BYTES - 1] = 1;
+        assert_eq!(TensorMap::from_bytes(&bytes), None);
     }
 
     #[test]
-    fn limits_are_the_encoders() {
-        use TensorMapError as E;
-        assert_eq!(map().check(), Ok(()));
-        let broken: [(TensorMap, E); 11] = [
-            (TensorMap { rank: 0, ..map() }, E::Rank(0)),
-            (TensorMap { rank: 6, ..map() }, E::Rank(6)),
-            (TensorMap { address: 8, ..map() }, E::Address(8)),
-            (TensorMap { extents: [100, 0, 1, 1, 1], ..map() }, E::Extent { dim: 1, extent: 0 }),
-            (TensorMap { extents: [(1 << 32) + 1, 1, 1, 1, 1], ..map() }, E::Extent { dim: 0, extent: (1 << 32) + 1 }),
-            (TensorMap { strides: [200, 0, 0, 0], ..map() }, E::Stride { dim: 1, stride: 200 }),
-            (TensorMap { strides: [1 << 40, 0, 0, 0], ..map() }, E::Stride { dim: 1, stride: 1 << 40 }),
-            (TensorMap { box_extents: [64, 257, 1, 1, 1], ..map() }, E::Box { dim: 1, extent: 257 }),
-            (TensorMap { element_strides: [1, 9, 1, 1, 1], ..map() }, E::ElementStride { dim: 1, stride: 9 }),
-            (TensorMap { box_extents: [60, 1, 1, 1, 1], ..map() }, E::InnerBytes { bytes: 120 }),
-            (TensorMap { box_extents: [72, 1, 1, 1, 1], ..map() }, E::Swizzle { bytes: 144, span: 128 }),
-        ];
-        for (map, error) in broken {
-            assert_eq!(map.check(), Err(error));
+    fn what_is_illegal_stays_so_in_bytes_and_overflows_nothing() {
+        let (boxes, strides) = ([1 << 16 | 64; MAX_RANK], [257; MAX_RANK]);
+        for map in [TensorMap { box_extents: boxes, ..map() }, TensorMap { element_strides: strides, ..map() }] {
+            assert!(TensorMap::from_bytes(&map.to_bytes()).unwrap().check().is_err());
         }
-        assert_eq!(TensorMap { element: Element::U16, ..map() }.check(), Err(E::Fill));
+        let huge = TensorMap { rank: 5, box_extents: [256; MAX_RANK], ..map() };
+        assert_eq!(huge.box_bytes(), u32::MAX);
     }
 
     #[test]
