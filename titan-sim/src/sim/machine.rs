@@ -270,10 +270,7 @@ impl<'k> Machine<'k> {
     fn exec(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         if !matches!(op.kind.effect(), ir::Effect::Pure) {
             if self.has_finalized(agent)? {
-                return Err(Found::new(
-                    Kind::Token,
-                    format!("{} executes an operation after its end", self.role(agent)),
-                ));
+                return Err(Found::new(Kind::Token, format!("{} continues after its end", self.role(agent))));
             }
             let tag = if let Val::Token { time, .. } = self.arg(agent, op, 0) { time } else { 0 };
             self.tell(obs, &Event::At { agent: Agent::new(agent), place: Place::new(id.index()), tag })?;
