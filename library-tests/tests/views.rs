@@ -217,7 +217,7 @@ fn packed_types_keep_their_pairs() {
 fn shapes_and_data_must_agree() {
     let dev = Device::best().unwrap();
     let error = dev.tensor(&[1.0f32; 5], [2, 3]).unwrap_err();
-    assert!(error.to_string().starts_with("5 elements were given for shape [2, 3], which has 6"), "{error}");
+    assert!(error.to_string().starts_with("5 elements were given for shape [2, 3], which needs 6"), "{error}");
     let mut x = dev.full([2, 2], 1.5f64).unwrap();
     assert!(matches!(x.write(&[0.0; 3]), Err(Error::ElementCount { found: 3, expected: 4, .. })));
     assert_eq!(x.to_vec().unwrap(), [1.5; 4]);
