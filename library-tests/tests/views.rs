@@ -184,7 +184,7 @@ fn views_that_do_not_exist_are_errors() {
     refused(x.permute([1, 1]), "permute: [1, 1] does not name each of the axes 0 to 1 once");
     refused(x.permute([0, 2]), "permute: [0, 2] does not name");
     refused(x.reshape([5, 5]), "reshape: [5, 5] does not have the 24 elements of [4, 6]");
-    refused(turned.reshape([24]), "reshape: the elements do not lie one after the other");
+    refused(turned.reshape([24]), "reshape: the elements are not contiguous");
     refused(x.broadcast([4, 12]), "broadcast: axis 1 has extent 6, not 1 or 12");
     assert_eq!(x.reshape([2, 2, 6]).unwrap().shape(), [2, 2, 6]);
 }
