@@ -131,7 +131,7 @@ fn a_machine_without_devices_is_told() {
 fn code_for_another_machine_is_refused() {
     with("code_for_another_machine_is_refused", &[("HIP_EMULATOR_DEVICES", "gfx90a:sramecc+:xnack-")], || {
         let error = Module::load(context(), &code_object()).unwrap_err();
-        assert_eq!(error.to_string(), "the code object is for gfx942, and the device is gfx90a:sramecc+:xnack-");
+        assert_eq!(error.to_string(), "the code object is for gfx942, but the device is gfx90a:sramecc+:xnack-");
     });
 }
 

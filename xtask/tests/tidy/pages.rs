@@ -174,7 +174,7 @@ fn the_catalogue_is_counted() {
     let requirements = read(&root().join("docs/requirements.md"));
     let row = rows(&requirements).find(|cells| cells[0] == "V9").expect("V9 has a row");
     assert!(
-        row[2].contains(&format!("; {open} are of parts that do not exist yet")),
+        row[2].contains(&format!("; {open} concern parts that do not exist yet")),
         "{open} are open, and V9 says: {row:?}"
     );
 }
