@@ -33,7 +33,7 @@ pub(crate) const CTA_BITS: u32 = 24;
 const BARRIERS: u32 = 16;
 /// Instructions that a fragment runs before another is looked at.
 const QUANTUM: u32 = 1 << 12;
-/// Fruitless rounds of polling after which nobody is believed to go on.
+/// Rounds of polling without any progress after which the cluster yields to others.
 const PATIENCE: u32 = 1 << 12;
 
 /// How a cluster's turn ended.
@@ -374,7 +374,7 @@ impl<'a> Cluster<'a> {
             }
         }
         let (pc, agent) = first.unwrap_or((u32::MAX, Agent::new(0)));
-        let message = format!("nobody can go on:\n    {}", lines.join("\n    "));
+        let message = format!("deadlock: no thread can continue\n    {}", lines.join("\n    "));
         Fail::new(super::error::ErrorCode::Deadlock, message).or_at(pc, agent)
     }
 

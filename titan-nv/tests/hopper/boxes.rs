@@ -2,7 +2,7 @@
 
 use crate::harness::{Shape, bytes, orders, run, text, wait};
 use titan_nv::emu::{DevicePtr, Memory, Options, Param};
-use titan_nv::tma::{Element, Fill, MAX_RANK, Swizzle, TensorMap};
+use titan_nv::tma::{self, Element, Fill, MAX_RANK, Swizzle, TensorMap};
 use titan_sim::engine::Rng;
 
 /// A box of a tensor of which every element has its own value.
@@ -70,16 +70,6 @@ fn elements(case: &Case) -> Vec<(usize, Option<usize>)> {
         .collect()
 }
 
-fn filled(map: &TensorMap) -> Vec<u8> {
-    let size = map.element.bytes() as usize;
-    match (map.fill, size) {
-        (Fill::Zero, _) => vec![0; size],
-        (Fill::Nan, 2) => vec![0xFF, 0x7F],
-        (Fill::Nan, 4) => vec![0xFF, 0xFF, 0xFF, 0x7F],
-        (Fill::Nan, _) => vec![0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F],
-    }
-}
-
 fn setup(case: &mut Case) -> (Memory, DevicePtr, Vec<u8>) {
     let tensor: Vec<u8> = (0..case.len).map(|i| (i * 7 + i / 256 * 13 + 1) as u8).collect();
     let mut memory = Memory::new();
@@ -127,11 +117,19 @@ fn loads_are_what_they_mean() {
         let params = [bytes(&case.map), Param::Ptr(out)];
         run(&load_text(&case), shape, &params, &mut memory, options).unwrap_or_else(|e| panic!("{}: {e}", case.map));
         let got = memory.read(out, n).unwrap();
-        let (size, fill) = (case.map.element.bytes() as usize, filled(&case.map));
+        let size = case.map.element.bytes() as usize;
+        let fill = vec![if case.map.fill == Fill::Nan { 0xFF } else { 0 }; size];
         for (shared, global) in elements(&case) {
             let want = global.map_or(&fill[..], |g| &tensor[g..g + size]);
             assert_eq!(&got[shared..shared + size], want, "{}: {:?}", case.map, case.coords);
         }
+        // The model of such copies says the same.
+        let (mut global, mut shared) = (tensor, vec![0; n]);
+        let coords: Vec<i32> = case.coords.iter().map(|x| *x as i32).collect();
+        let map = TensorMap { address: 0, ..case.map };
+        let model = tma::Memory { global: &mut global, shared: &mut shared };
+        tma::tma(&coords, 0, &map, tma::Direction::Load, model).unwrap();
+        assert_eq!(got, shared, "{}: {:?}", case.map, case.coords);
     }
 }
 
