@@ -95,7 +95,7 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.warps = Some(3)).contains("no program has 3 warps"));
     assert!(with(&|s| s.warps = Some(0)).contains("no program has 0 warps"));
     assert!(with(&|s| s.shared_bytes = 1024).contains("shared memory"));
-    let order = "operations that are not there";
+    let order = "operations that do not exist";
     assert!(with(&|s| s.bodies[0].order[..20].reverse()).contains(order));
     assert!(with(&|s| s.bodies[0].order.truncate(3)).contains(order));
     assert!(with(&|s| s.bodies[0].order[0] = s.bodies[0].order[1]).contains(order));
