@@ -1,5 +1,8 @@
 //! Tensor maps through the runtime of titan-nv, in processes of their own: with drivers that have them and drivers that do not.
 
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
+
 mod cuda_process;
 
 use cuda_process::{driver, process, with};
