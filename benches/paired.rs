@@ -2,8 +2,8 @@
 //!
 //! Method, the one of `titan-cpu/benches/paired.rs` one layer further up: a case and what it is compared with run
 //! alternately over the same data, for a fixed number of rounds after a warm-up. Each round gives a ratio of wall-clock
-//! times, theirs by ours, so that above 1 the kernel is faster; printed are the medians of the times and of the ratios with
-//! the ratios' quartiles, and the best times. Alternation puts both under the same clock, cache and neighbours. The others
+//! times, other by kernel, so that above 1 the kernel is faster; printed are the medians of the times and of the ratios with
+//! the ratios' quartiles, and the best times. Alternation exposes both to the same clock, cache and other processes. The others
 //! use rayon's global pool, ours as many threads of its own: `taskset -c 0 cargo bench -p benches --bench paired` is one thread each.
 //!
 //! An argument selects the cases whose names contain it.

@@ -1,4 +1,4 @@
-//! A batch of products; broadcast and transposed operands are views, their strides are the tensors' own.
+//! Batched matrix multiplication; broadcast and transposed operands are views with the strides of their tensors.
 //!
 //! Run with `cargo run --release --example batched_gemm`.
 mod common;

@@ -1,4 +1,4 @@
-//! int8 convolution in NHWC as an implicit matrix product, requantized to int8. Pixels outside the image read zero.
+//! int8 convolution in NHWC as an implicit GEMM, requantized to int8. Pixels outside the image are read as zero.
 //!
 //! Run with `cargo run --release --example conv2d`.
 mod common;

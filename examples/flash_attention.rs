@@ -1,4 +1,4 @@
-//! Flash attention over plain tensors, causal or full: the scores never leave the chip.
+//! Flash attention over plain tensors, causal or full: the scores are never stored to global memory.
 //!
 //! Run with `cargo run --release --example flash_attention`.
 mod common;

@@ -1,4 +1,4 @@
-//! A matrix product in half precision: the kernel of the README, its rate, and its reference.
+//! A matrix multiplication in half precision: the kernel of the README, its throughput, and its reference.
 //!
 //! Run with `cargo run --release --example gemm`.
 mod common;
@@ -52,7 +52,7 @@ fn rate(dev: &Device, n: usize) -> titan::Result<f64> {
     Ok(2.0 * (n as f64).powi(3) / best / 1e9)
 }
 
-/// What the program carries of each instance, and what that is unpacked: bytes by target, one figure for each variant.
+/// The embedded size of each instance, and its unpacked code: bytes by target, one figure for each variant.
 fn sizes() -> titan::Result<()> {
     for kernel in titan::kernels()? {
         let size = |v: &titan::VariantInfo| format!("{} {} B", v.target, v.code.len());

@@ -1,4 +1,4 @@
-//! The product of `gemm`, with its pipeline in the user's hands: one role copies, the other multiplies, and a stage that is
+//! The computation of `gemm` with an explicit pipeline: one role copies, the other multiplies, and a stage that is
 //! released too early does not compile.
 //!
 //! Run with `cargo run --release --example gemm_ws`.
@@ -6,7 +6,7 @@ mod common;
 
 use titan::prelude::*;
 
-/// C[m, n] = Σ_k A[m, k] · B[n, k]; every program goes through tiles of C, and the ring's clocks run on from tile to tile.
+/// C[m, n] = Σ_k A[m, k] · B[n, k]; every program loops over tiles of C, and the ring's clocks continue from tile to tile.
 #[titan::kernel(instances((BM, BN, BK) in [(128, 128, 64), (32, 32, 16)]), roles(producer: 1 warp, consumer: 2 warpgroups))]
 pub fn gemm_ws<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,

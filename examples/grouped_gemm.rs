@@ -1,4 +1,4 @@
-//! Mixture of experts: a product per expert over rows that a router grouped on the device.
+//! Mixture of experts: a matrix multiplication per expert, over rows that a router grouped on the device.
 //!
 //! Run with `cargo run --release --example grouped_gemm`.
 mod common;

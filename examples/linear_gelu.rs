@@ -1,4 +1,4 @@
-//! A persistent linear layer with optional bias and GELU: each program walks its share of the output tiles.
+//! A persistent linear layer with optional bias and GELU: each program loops over its share of the output tiles.
 //!
 //! Run with `cargo run --release --example linear_gelu`.
 mod common;
@@ -19,7 +19,7 @@ pub fn linear_gelu<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(N)] bias: Option<&Tensor<bf16, 1>>,
     #[shape(M, N)] c: &mut Tensor<bf16, 2>,
 ) {
-    // In groups of rows: programs at work together share rows of `a` and of `w`.
+    // In groups of rows: programs that run at the same time share rows of `a` and of `w`.
     for out in c.tiles_grouped::<BM, BN, 8>() {
         let [m, n] = out.index();
         let mut acc = Tile::<f32, BM, BN>::zeros();

@@ -35,7 +35,7 @@ pub fn paged_attention<T: Float, const BM: i32, const BN: i32, const D: i32, con
     for j in pipelined(0..cdiv(end, BN)) {
         let k_pos = iota::<BN>() + j * BN;
         let page = table.gather([Tile::<i32, BN>::full(b), k_pos / PAGE]);
-        let slot = select(k_pos < n_kv, k_pos % PAGE, -1); // past the end: zero, not what the page holds (0 · NaN)
+        let slot = select(k_pos < n_kv, k_pos % PAGE, -1); // past the end: zero, not the page's contents (0 · NaN)
         let k = kc.gather_rows::<BN, D>((page, slot, hk), 0);
         let v = vc.gather_rows::<BN, D>((page, slot, hk), 0);
         let s = mma(q, k.t(), Tile::<f32, BM, BN>::zeros()) * (scale * std::f32::consts::LOG2_E);

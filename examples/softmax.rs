@@ -1,4 +1,4 @@
-//! Row softmax of any width up to the tile's: the padding is −∞, so that it counts for nothing.
+//! Row softmax of any width up to the tile's: the padding is −∞, so that it does not contribute.
 //!
 //! Run with `cargo run --release --example softmax`.
 mod common;

@@ -28,7 +28,7 @@ pub fn w4a16<const BM: i32, const BN: i32, const BK: i32, const G: i32>(
     c.store_tile([m, n], acc.cast());
 }
 
-/// The same with a storage type for the weights: nothing to unpack.
+/// The same with a storage type for the weights, which needs no unpacking.
 #[titan::kernel(instances((BM, BN, BK) in [(8, 8, 8)]), grid(cdiv(M, BM), cdiv(N, BN)))]
 pub fn w4a16_native<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,

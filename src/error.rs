@@ -1,4 +1,4 @@
-//! What can go wrong between a call and its result: one sentence that names the culprit, and the way out.
+//! Errors at run time. Each is one sentence that names the kernel, argument or device, and a help line.
 
 use crate::runtime::Device;
 use std::fmt;
@@ -8,10 +8,9 @@ use titan_core::launch::{BindError, Rule};
 /// The result of everything that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a tensor, a launch or a device was refused, or why a kernel ended early.
+/// Why a tensor, a launch or a device was refused, or why a kernel stopped early.
 ///
-/// `Debug` prints the same text as `Display`, because it is what people see of an error that leaves `main` or that is
-/// unwrapped.
+/// `Debug` prints the same text as `Display`, because it is what is printed when `main` returns the error or `unwrap` fails.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -42,8 +41,8 @@ pub enum Error {
     /// A grid given with [`Launch::grid`](crate::Launch::grid) is larger than the one for which the kernel's outputs were
     /// proved disjoint.
     #[error(
-        "kernel `{kernel}`: a grid of {found} programs along axis {axis}, where its own can have at most {most}\n  \
-         help: its outputs are proved disjoint for that many only; give the kernel a larger `grid(..)`"
+        "kernel `{kernel}`: the launch asks for {found} programs along grid axis {axis}, but the kernel's `grid(..)` allows at most {most}\n  \
+         help: the outputs are proved disjoint for that many programs only; declare a larger `grid(..)`"
     )]
     GridOverride {
         /// The kernel, with its instance.
@@ -52,7 +51,7 @@ pub enum Error {
         axis: usize,
         /// The extent that was given.
         found: u32,
-        /// The greatest extent of the declared grid, for whatever arguments.
+        /// The largest extent that the declared grid can have, for any arguments.
         most: u32,
     },
     /// An argument is of another kind, element type, rank or size than the kernel takes.
@@ -95,7 +94,7 @@ pub enum Error {
     },
     /// The data and the shape have different numbers of elements.
     #[error(
-        "{found} elements were given for shape {shape:?}, which has {expected}\n  \
+        "{found} elements were given for shape {shape:?}, which needs {expected}\n  \
          help: pass as many elements as the product of the extents"
     )]
     ElementCount {
@@ -106,25 +105,25 @@ pub enum Error {
         /// Their product.
         expected: usize,
     },
-    /// A shape of more elements than any memory can have.
+    /// A shape with more elements than memory can be addressed.
     #[error("a tensor of shape {shape:?} would have more than 2^63 - 1 elements or bytes\n  help: check the extents")]
     TooLarge {
         /// The extents.
         shape: Vec<usize>,
     },
-    /// A view that does not exist.
+    /// A view with this layout does not exist.
     #[error("{operation}: {problem}\n  help: {help}")]
     Layout {
         /// The operation that was asked for.
         operation: &'static str,
-        /// What is in its way.
+        /// Why there is none.
         problem: String,
-        /// The way out.
+        /// What to do instead.
         help: &'static str,
     },
     /// The device has no memory left for a tensor, or the host for its elements.
     #[error(
-        "{device} has no {bytes} bytes of memory left{}\n  help: drop tensors that are no longer needed, or use smaller ones",
+        "{device} is out of memory: it could not allocate {bytes} bytes{}\n  help: drop tensors that are no longer needed, or use smaller ones",
         room(*free)
     )]
     OutOfMemory {
@@ -132,37 +131,37 @@ pub enum Error {
         bytes: usize,
         /// Which device was asked, or `the host`.
         device: String,
-        /// Bytes that are free, and all there are, if the device tells.
+        /// Free bytes and total bytes, if the device reports them.
         free: Option<(usize, usize)>,
     },
     /// There is no device of this name.
     #[error(
-        "{asked_by} is `{asked}`, but the devices here are: {available}{}\n  help: {}",
+        "{asked_by} is `{asked}`, but the available devices are: {available}{}\n  help: {}",
         because(reason.as_deref()),
         way_to_a_device(asked, help)
     )]
     NoSuchDevice {
-        /// Who asked: `TITAN_DEVICE` or a call.
+        /// Where the name comes from: `TITAN_DEVICE` or a call.
         asked_by: &'static str,
         /// What was asked for.
         asked: String,
-        /// What there is.
+        /// The devices that exist.
         available: String,
-        /// Why there is none of the kind that was asked for, if somebody knows.
+        /// Why there is no device of that kind, if it is known.
         reason: Option<String>,
-        /// What to do about that.
+        /// What to do about it.
         help: Option<&'static str>,
     },
     /// The kernel stopped itself: a failed `tassert!`, or a `get` or `set` outside of its tensor.
     #[error(
-        "kernel `{kernel}` stopped at {location} in program {program:?}: {message}\n  help: tensors that it writes may be written in part"
+        "kernel `{kernel}` stopped at {location} in program {program:?}: {message}\n  help: the tensors that it writes may be partly written"
     )]
     Trap {
         /// The kernel, with its instance.
         kernel: String,
         /// What happened.
         message: String,
-        /// Where the user wrote it.
+        /// Where it is in the user's source.
         location: Location,
         /// Which program of the grid.
         program: [u32; 3],
@@ -195,7 +194,7 @@ pub enum Error {
     /// The compiled kernel in the program cannot be read.
     #[error(
         "the compiled form of kernel `{kernel}` cannot be read: {reason}\n  \
-         help: build with one version of the `titan-gpu` crates; `cargo clean -p` the crate of the kernel"
+         help: use one version of all `titan-gpu` crates, and rebuild the crate of the kernel after `cargo clean -p`"
     )]
     Artifact {
         /// The kernel.
@@ -213,10 +212,10 @@ pub enum Error {
         /// What it lacks.
         reason: String,
     },
-    /// The device is older than all code that the program has for the kernel.
+    /// The device is older than all targets for which the kernel is compiled.
     #[error(
-        "kernel `{kernel}` cannot run on {device}: its compute capability is {capability}, and there is code for {targets}\n  \
-         help: choose another device with `TITAN_DEVICE`; `cpu` is always there"
+        "kernel `{kernel}` cannot run on {device}: its compute capability is {capability}, but the kernel is compiled for {targets}\n  \
+         help: choose another device with `TITAN_DEVICE`, such as `cpu`"
     )]
     TooOld {
         /// The kernel, with its instance.
@@ -225,12 +224,12 @@ pub enum Error {
         device: String,
         /// Its compute capability.
         capability: String,
-        /// The targets of the code that there is.
+        /// The targets for which the kernel is compiled.
         targets: String,
     },
-    /// A program of the kernel needs more shared memory than the device grants.
+    /// A program of the kernel needs more shared memory than the device has.
     #[error(
-        "kernel `{kernel}` needs {needs} bytes of shared memory for a program, and {device} grants {limit}\n  \
+        "kernel `{kernel}` needs {needs} bytes of shared memory per program, but {device} has {limit}\n  \
          help: use smaller tiles or fewer stages, or another device"
     )]
     SharedMemory {
@@ -240,11 +239,11 @@ pub enum Error {
         device: String,
         /// Bytes that a program needs.
         needs: u32,
-        /// Bytes that the device grants.
+        /// Bytes that the device has for each program.
         limit: u32,
     },
-    /// The driver does not take the code of a kernel.
-    #[error("the driver of {device} does not take the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
+    /// The driver rejects the code of a kernel.
+    #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {
         /// The kernel, with its instance.
         kernel: String,
@@ -252,7 +251,7 @@ pub enum Error {
         device: String,
         /// What the driver returned.
         message: String,
-        /// What its compiler said, on lines of its own.
+        /// The log of its compiler, on separate lines.
         log: String,
         /// What to do about it.
         help: &'static str,
@@ -272,7 +271,7 @@ pub enum Error {
     /// Work on a device failed in a way after which this process can no longer use it.
     #[error(
         "{what}, or other work at the same time, failed on {device}: {message}; \
-         the device is lost to this process, and all that its memory held\n  help: {help}"
+         this process can no longer use the device, and the contents of its memory are lost\n  help: {help}"
     )]
     DeviceLost {
         /// The work at which this was found.
@@ -285,7 +284,9 @@ pub enum Error {
         help: &'static str,
     },
     /// A kernel ran longer than the system allows.
-    #[error("{what} ran for too long on {device}: {message}; the device is lost to this process\n  help: {help}")]
+    #[error(
+        "{what} ran for too long on {device}: {message}; this process can no longer use the device\n  help: {help}"
+    )]
     Timeout {
         /// The kernel.
         what: String,
@@ -296,18 +297,18 @@ pub enum Error {
         /// What to do about it.
         help: &'static str,
     },
-    /// The system gives no thread for a stream.
+    /// The operating system could not create a thread for a stream.
     #[error(
-        "the system gives no thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads"
+        "the operating system could not create a thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads"
     )]
     Thread {
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// A defect of TITAN.
+    /// A bug in TITAN.
     #[error(
-        "{doing} failed inside of TITAN: {message}\n  help: this is a defect of TITAN; please report it with the kernel"
+        "{doing} failed inside of TITAN: {message}\n  help: this is a bug in TITAN; please report it with the kernel"
     )]
     Internal {
         /// What was being done.
@@ -341,13 +342,13 @@ impl fmt::Debug for Error {
     }
 }
 
-/// What to ask for instead of a device that is not there.
+/// The help for a device that does not exist.
 fn way_to_a_device(asked: &str, help: &Option<&'static str>) -> &'static str {
     let kind = asked.trim().split(':').next().unwrap_or_default();
     match help {
         Some(help) => help,
-        None if kind.eq_ignore_ascii_case("hip") => "this version has no code for AMD GPUs: use `cpu` or `cuda`",
-        None => "use `cpu`, or leave it unset; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`",
+        None if kind.eq_ignore_ascii_case("hip") => "this version does not support AMD GPUs: use `cpu` or `cuda`",
+        None => "use `cpu`, or leave it unset; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`",
     }
 }
 
@@ -355,9 +356,9 @@ fn because(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!("; {reason}"))
 }
 
-/// What a device says of its memory.
+/// The free memory that a device reports.
 fn room(free: Option<(usize, usize)>) -> String {
-    free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} are free)"))
+    free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} bytes are free)"))
 }
 
 impl Error {
@@ -367,7 +368,7 @@ impl Error {
         Error::Dependency { what: what.to_owned(), cause }
     }
 
-    /// The error of a launch whose arguments do not fit.
+    /// The error of a launch whose arguments do not match the kernel.
     pub(crate) fn of_bind(kernel: &str, why: BindError) -> Error {
         let (kernel, why) = (kernel.to_owned(), Box::new(why));
         match why.rule() {

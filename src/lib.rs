@@ -1,4 +1,4 @@
-//! GPU kernels inline in Rust, compiled by `cargo build` and checked before they run.
+//! GPU kernels in Rust, compiled and checked by `cargo build`.
 //!
 #![doc = include_str!("../README.md")]
 
@@ -22,9 +22,9 @@ mod runtime;
 
 /// Compiles a function to a GPU kernel during `cargo build`.
 ///
-/// The function keeps Rust's syntax and meaning, with tiles for values and tensors for memory. rustc checks types, shapes and
-/// borrows; TITAN checks that programs write disjoint parts of their outputs, and embeds code for every target. What remains in
-/// place of the function is a launch function of the same name, and `name::reference`, the body as plain Rust.
+/// The function has Rust's syntax and semantics; its values are scalars and tiles, its memory is tensors. rustc checks types, shapes
+/// and borrows; TITAN checks that programs (thread blocks) write disjoint parts of the outputs, and embeds code for every target. The
+/// function is replaced by a launch function of the same name, and by `name::reference`, the body as plain Rust.
 ///
 /// ```
 /// use titan::prelude::*;
@@ -65,24 +65,25 @@ mod runtime;
 /// | `instances(..)` | the values of generic parameters to compile for | the function has no generic parameters |
 /// | `grid(..)` | one to three extents, as expressions over shape names and scalars | inferred from the outputs |
 /// | `require(..)` | conditions that every launch must meet | none |
-/// | `roles(..)` | the roles of a pipeline and their warps: `roles(load: 1 warp, work: 1 warpgroup)` | all warps do everything |
+/// | `roles(..)` | the roles of a pipeline and the number of warps of each: `roles(load: 1 warp, work: 1 warpgroup)` | all warps execute the whole kernel |
+/// | `targets(..)` | the targets for which the kernel is compiled | all targets |
 /// | `crate = path` | where `titan` is, if it was renamed | `::titan` |
 ///
 /// # Parameters
 ///
 /// `&Tensor<T, R>` is an input and `&mut Tensor<T, R>` an output, of rank 1 to 5; `Option<&Tensor<T, R>>` may be absent; integers,
-/// floats and `bool` are the same in every program. `#[shape(M, K)]` names the extents of a tensor: a name at its first mention
-/// is bound, and a demand at every later one. Launches take tensors, [views](View) and [guards](AsTensorMut) of them.
+/// floats and `bool` are the same in every program. `#[shape(M, K)]` names the extents of a tensor: the first use of a name binds it,
+/// and every later use is a condition. Launches take tensors, [views](View) and [guards](AsTensorMut) of them.
 ///
 /// # Errors
 ///
-/// Messages of TITAN have a code; `titan explain T0402`, a command of the package `titan-gpu-cli`, shows its page. The whole
-/// language is described in `docs/language.md` of this package.
+/// TITAN's messages have a code; `titan explain T0402`, a command of the package `titan-gpu-cli`, explains it. The language is
+/// described in `docs/language.md` of this package.
 pub use titan_macros::kernel;
 
 /// Makes a function callable from kernels and other device functions, in this crate and in those that depend on it.
 ///
-/// It is inlined where it is called, and stays an ordinary function of the host: tests can call it.
+/// It is inlined into its callers, and is also an ordinary host function, which tests can call.
 ///
 /// ```
 /// use titan::prelude::*;
@@ -130,14 +131,14 @@ pub use runtime::{
     VariantInfo, View, ViewMut, kernels,
 };
 
-/// What a simulated device takes: how copies complete and roles interleave. See [`Device::simulator`].
+/// The options of a simulated device: when copies complete, and how roles interleave. See [`Device::simulator`].
 #[cfg(feature = "simulator")]
 pub mod sim {
     pub use titan_sim::engine::Completion;
     pub use titan_sim::sim::Options;
 }
 
-/// What expansions of `#[titan::kernel]` call. Not for people: it changes without notice.
+/// Functions for expansions of `#[titan::kernel]`. Internal: they change without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use titan_macros::{compile, missing, step};

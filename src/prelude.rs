@@ -8,6 +8,6 @@ pub use crate::lang::{
 pub use crate::{Device, Stream, Tensor};
 pub use crate::{static_assert, tassert, tprint};
 
-// Expansions of `#[titan::device]` and `#[titan::constant]` name it, so that an import of this module always counts as used.
+// Expansions of `#[titan::device]` and `#[titan::constant]` use it, so that an import of this module always counts as used.
 #[doc(hidden)]
 pub use core::marker::Sized;

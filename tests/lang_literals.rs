@@ -43,7 +43,7 @@ fn literals_take_the_type_of_what_stands_beside_them() {
     // both arms literal, the type from the tile they are stored in; and not
     let mask: Tile<f32, D1<8>> = select(m, 1.0, 0.0);
     assert_eq!(ops::add(mask, select(m, 0, 1).cast()).to_vec(), [1.0; 8]);
-    // a cast takes the type of what stands beside it
+    // a cast takes the type of the other operand
     let chosen = select(m, v, iota::<8>().cast());
     assert_eq!(ops::sub(chosen, ops::mul(chosen, t.cast())).to_vec(), [0.0; 8]);
     // closures: the parameter's type is known

@@ -132,7 +132,7 @@ fn a_waker_that_panics_ends_no_thread_that_others_need() {
         || std::panic::panic_any(Thrown),
     ];
     for round in 0..3u8 {
-        // Awaited launches are dealt to several streams: all of them meet one.
+        // Awaited launches are distributed over several streams; all of these are used.
         for throw in panics {
             let mut x = dev.zeros([4]).unwrap();
             let _ = poll_with(slow_fill(&mut x, 1.0, spins()), throw);
@@ -207,7 +207,7 @@ fn a_waker_may_launch_and_wait() {
         if polled.is_pending() {
             assert_eq!(receiver.recv_timeout(std::time::Duration::from_secs(60)).unwrap(), [3.0; 4]);
         }
-        // Whoever asks how the launch went may be the one who settles it.
+        // The thread that queries the launch may be the one that settles it.
         x.to_vec().unwrap();
     }
 }

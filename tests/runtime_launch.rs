@@ -187,7 +187,7 @@ fn a_grid_is_one_that_the_device_can_have() {
     let text = error.to_string();
     assert!(
         text.contains(
-            "its grid has 65536 programs along axis 1, and the device allows 65535\n  help: make the longest"
+            "its grid has 65536 programs along axis 1, but the device allows 65535\n  help: make the longest"
         ),
         "{text}"
     );
@@ -199,7 +199,7 @@ fn programs_beyond_the_proof_are_refused() {
     let error = fill(&mut z, 1.0).grid([2, 2]).sync().unwrap_err();
     assert_eq!(
         first_line(&error),
-        "kernel `fill`: a grid of 2 programs along axis 1, where its own can have at most 1"
+        "kernel `fill`: the launch asks for 2 programs along grid axis 1, but the kernel's `grid(..)` allows at most 1"
     );
     // One program may store where it likes; two would race.
     let alone = kernel!(
@@ -266,7 +266,7 @@ fn a_kernel_comes_in_an_artifact() {
     newer[8] += 1;
     let text = refusal(newer);
     assert!(
-        text.contains("made by a newer TITAN: format version 4") && text.contains("\n  help: build with"),
+        text.contains("made by a newer TITAN: format version 4") && text.contains("\n  help: use one version of all"),
         "{text}"
     );
     assert!(refusal(vec![0xff, 0xfe]).contains("these bytes are not a TITAN artifact"));

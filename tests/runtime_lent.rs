@@ -28,7 +28,7 @@ fn kernels_read_and_write_slices_where_they_lie() {
     }
 }
 
-/// Launches that nobody waits for have ended behind the scope: what they wrote is there, and they write no more.
+/// Launches that are not waited for have ended after the scope: their results are there, and they write no more.
 #[test]
 fn a_scope_waits_for_launches_on_streams() {
     let streams: Vec<_> = (0..3).map(|_| Device::cpu().stream().unwrap()).collect();
@@ -67,7 +67,7 @@ fn a_scope_that_panics_waits_too() {
     assert_eq!(y, [7.0; 64]);
 }
 
-/// A launch that failed is told by its stream, and the launches beside it have ended.
+/// A failed launch is reported by its stream, and the other launches have ended.
 #[test]
 fn failures_are_told_where_they_always_are() {
     let stream = Device::cpu().stream().unwrap();
@@ -96,21 +96,21 @@ fn slices_may_be_empty_or_of_one_element_and_nothing_may_be_borrowed() {
 }
 
 #[test]
-fn elements_that_lie_otherwise_and_wrong_shapes_are_refused() {
+fn elements_with_another_layout_and_wrong_shapes_are_refused() {
     let (singles, bytes, halves) = ([tf32::default(); 2], [e4m3::default(); 2], [i4::default(); 2]);
     cpu::scope(|host| {
         let refused = |error: Error, says: &str| assert!(error.to_string().contains(says), "{error}");
         refused(host.borrow(&[1.0f32; 4], [3]).unwrap_err(), "4 elements were given for shape [3]");
-        refused(host.borrow(&singles, [2]).unwrap_err(), "elements of type `tf32` lie otherwise");
+        refused(host.borrow(&singles, [2]).unwrap_err(), "elements of type `tf32` have another layout");
         refused(host.borrow(&bytes, [2]).unwrap_err(), "copy them with `Device::tensor`");
-        refused(host.borrow(&halves, [2]).unwrap_err(), "elements of type `i4` lie otherwise");
+        refused(host.borrow(&halves, [2]).unwrap_err(), "elements of type `i4` have another layout");
         assert_eq!(host.borrow(&[true, false], [2]).unwrap().to_vec().unwrap(), [true, false]);
         assert_eq!(host.borrow(&[bf16::ONE; 2], [2]).unwrap().to_vec().unwrap(), [bf16::ONE; 2]);
     });
     let mut flags = [true, false];
     cpu::scope(|host| {
         let text = host.borrow_mut(&mut flags, [2]).unwrap_err().to_string();
-        assert!(text.contains("elements of type `bool` lie otherwise"), "{text}");
+        assert!(text.contains("elements of type `bool` have another layout"), "{text}");
     });
 }
 

@@ -14,7 +14,7 @@ use titan::{Device, Error, Tensor};
 /// Allocations of at least so many bytes may be refused.
 const LARGE: usize = 6 << 20;
 
-/// The system's allocator, which can be told to refuse a large allocation.
+/// The system's allocator, with an option to refuse large allocations.
 struct Refuses;
 
 thread_local! {

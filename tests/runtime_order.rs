@@ -127,7 +127,7 @@ fn what_depends_on_a_failure_does_not_run_and_says_why() {
     assert!(text.starts_with("kernel `add` did not run, because a launch that it depends on failed: "), "{text}");
     assert!(text.contains("kernel `trap_at::<f32>` stopped at src/kernels.rs:12:9"), "{text}");
     assert!(error.source().is_some());
-    // That told of the trap as well.
+    // This call reported the trap as well.
     s.sync().unwrap();
     t.sync().unwrap();
     x.to_vec().unwrap();

@@ -152,7 +152,7 @@ fn what_goes_wrong_has_a_place_in_this_file() -> titan::Result<()> {
     let other = Device::simulator(Options::default());
     assert_ne!(dev, other, "each has its own options");
     assert_eq!(dev.to_string(), "simulator (late)");
-    // It says which of the launches it was.
+    // The message identifies the launch.
     let dev = Device::simulator(Options { seed: Some(7), completion: Completion::Seeded(9), ..Options::default() });
     let x = dev.zeros([40])?;
     let mut y = dev.zeros([40])?;
@@ -160,6 +160,6 @@ fn what_goes_wrong_has_a_place_in_this_file() -> titan::Result<()> {
     let error = asserted(&x, &mut y, 3).sync().expect_err("it traps").to_string();
     assert!(error.contains("seed: Some(8), completion: Completion::Seeded(10); the schedule: 0/0:"), "{error}");
     let error = Device::named("simulator:0").expect_err("it has no number").to_string();
-    assert!(error.contains("the simulator has no number"), "{error}");
+    assert!(error.contains("there is only one simulator"), "{error}");
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! Makes the table of pages for `titan explain`: what is in `errors` when the tool is built, a link to `docs/errors`, which the
-//! published package has in place of the link.
+//! Generates the table of pages for `titan explain` from the folder `errors`: in the repository a link to `docs/errors`, in the
+//! published package a copy of it.
 
 use std::path::Path;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Where links cannot be checked out, the pages are where they are written.
+    // On systems that cannot check out links, the pages are read from their original place.
     let folder = if here.join("errors").is_dir() { "errors" } else { "../docs/errors" };
     let pages = here.join(folder).canonicalize()?;
     println!("cargo::rerun-if-changed={}", pages.display());

@@ -1,5 +1,5 @@
 //! A fingerprint of the compiler that is built into the macro: part of the key of cached artifacts, so that a changed compiler
-//! never meets what an older one left. In a published crate the sources beside it are those of its version.
+//! never reads an artifact of an older one. In a published crate the sources next to it are those of its version.
 
 use std::fs;
 use std::path::{Path, PathBuf};

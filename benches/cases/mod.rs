@@ -1,6 +1,6 @@
 //! The cases of the benchmarks: launches through the public API, and code for the same work as one would write it by hand.
 //!
-//! Each is run once on both sides when it is made, and the results are compared: a fast wrong answer is no benchmark.
+//! Each is run once on both sides when it is made, and the results are compared: a wrong result is not timed.
 #![expect(dead_code, reason = "each benchmark uses a part")]
 
 mod kernels;
@@ -54,7 +54,7 @@ fn values(n: usize) -> Vec<f32> {
     (0..n).map(|i| ((i * 7919) % 1000) as f32 / 500.0 - 1.0).collect()
 }
 
-/// Stops unless both sides agree.
+/// Panics unless both sides agree.
 fn same(name: &str, ours: &[f32], theirs: &[f32], bound: f32) {
     let worst = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(ours.len() == theirs.len() && worst <= bound, "{name}: the sides differ by {worst}");

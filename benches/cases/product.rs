@@ -1,11 +1,11 @@
-//! The matrix product of the `gemm` crates, called directly.
+//! The matrix multiplication of the `gemm` crates, called directly.
 //!
 //! `gemm-f32` is what the umbrella crate `gemm` calls for `f32`, without its other element types.
 
 use gemm_common::Parallelism;
 use rayon::prelude::*;
 
-/// `c = a · bᵀ`, rows dealt to the threads of rayon's pool, each with one call.
+/// `c = a · bᵀ`, with the rows distributed over the threads of rayon's pool, one call for each thread.
 pub(crate) fn dealt(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) {
     let rows = (c.len() / n).div_ceil(rayon::current_num_threads());
     let parts = c.par_chunks_mut(rows * n).zip(a.par_chunks(rows * k));
@@ -17,7 +17,7 @@ pub(crate) fn threaded(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) 
     product(a, b, c, [n, k], Parallelism::Rayon(0));
 }
 
-/// Row-major: to the crate, which thinks in columns, it is `cᵀ = b · aᵀ`.
+/// The matrices are row-major; for the crate, which is column-major, this is `cᵀ = b · aᵀ`.
 #[expect(unsafe_code, reason = "the crate's function takes pointers")]
 fn product(a: &[f32], b: &[f32], c: &mut [f32], [n, k]: [usize; 2], threads: Parallelism) {
     let m = c.len() / n;

@@ -1,4 +1,4 @@
-//! What benchmarks say of many values.
+//! Quantiles of measured values.
 
 /// The value below which the given part of the sorted values lies.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {

@@ -34,7 +34,7 @@ pub(crate) struct Case {
 
 type Make = fn(&Device, &Vendor, Plan) -> Result<Case>;
 
-/// Every case, made when its turn comes: together they would not fit in memory.
+/// Every case, created when it is run: together they would not fit in memory.
 pub(crate) fn all() -> Vec<Make> {
     vec![
         |dev, _, _| launches(dev),
@@ -97,7 +97,7 @@ fn add(dev: &Device, vendor: &Vendor, plan: Plan) -> Result<Case> {
     Ok(beside_copy(format!("vector add, {n} f32"), 12 * n as u64, side, vendor))
 }
 
-/// Stops unless the first and last rows are as they should be.
+/// Panics unless the first and last rows are correct.
 fn check_rows(name: &str, found: &[f32], x: &[f32], n: usize, row: impl Fn(&[f32]) -> Vec<f32>) {
     let rows = x.len() / n;
     for at in [0, 1, rows / 2, rows - 1] {
@@ -160,7 +160,7 @@ fn rms_norm_4096(dev: &Device, vendor: &Vendor, plan: Plan) -> Result<Case> {
     rows_case!((dev, vendor, plan), "RMS norm", 4096, 1, rms_row, |x, y| common::rms_norm::<1, 4096>(&x, &w, y, 1e-5))
 }
 
-/// Tiles of a product.
+/// Tiles of a matrix multiplication.
 #[derive(Clone, Copy, Debug)]
 enum Tiles {
     T128x256x64,
@@ -169,7 +169,7 @@ enum Tiles {
     T64x128x32,
 }
 
-/// A type that products are measured for.
+/// An element type for which matrix multiplication is measured.
 trait Factor: Elem {
     const HALF: Half;
 
@@ -219,7 +219,7 @@ macro_rules! factor {
 factor!(f16, F16);
 factor!(bf16, Bf16);
 
-/// A product of square matrices beside cuBLAS's over the same memory.
+/// A multiplication of square matrices, and cuBLAS's over the same memory.
 fn gemm<T: Factor>(dev: &Device, vendor: &Vendor, plan: Plan, (tiles, n): (Tiles, usize)) -> Result<Case> {
     let n = if plan.small { 128 } else { n };
     let halves = |seed| values(n * n, seed).into_iter().map(T::from_f32).collect::<Vec<T>>();

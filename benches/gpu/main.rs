@@ -1,12 +1,12 @@
-//! Kernels on an NVIDIA GPU beside what the vendor has for the same work: one table of ratios.
+//! Kernels on an NVIDIA GPU, compared with the vendor's code for the same work: one table of ratios.
 //!
 //! Method: each side is a batch of launches that ends in one synchronisation, long enough that launching does not matter; the
-//! sides run alternately over the same memory, after a warm-up, and each round gives one ratio of wall-clock times, theirs by
-//! ours, so that above 1 the kernel is faster. Printed are the best time of one launch, its rate, and the median of the ratios
-//! with their quartiles. Products are compared with cuBLAS where its library can be opened, everything that moves more than it
-//! computes with the driver's own copy of the same number of bytes. Every result is checked before it is timed.
+//! sides run alternately over the same memory, after a warm-up, and each round gives one ratio of wall-clock times, other by
+//! kernel, so that above 1 the kernel is faster. Printed are the best time of one launch, its rate, and the median of the ratios
+//! with their quartiles. Matrix multiplications are compared with cuBLAS where its library can be opened, and memory-bound
+//! kernels with the driver's own copy of the same number of bytes. Every result is checked before it is timed.
 //!
-//! Arguments: `--small` for sizes that an emulated driver manages, in one round; a word selects the cases that contain it.
+//! Arguments: `--small` for sizes that are feasible on an emulated driver, in one round; a word selects the cases that contain it.
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
 mod cases;

@@ -1,4 +1,4 @@
-//! What the vendor has for the same work: copies of the driver, products of cuBLAS. Nothing of either is needed to build.
+//! The vendor's code for the same work: copies by the driver, matrix products by cuBLAS. Neither is needed to build.
 #![expect(unsafe_code, reason = "cuBLAS has a C interface")]
 
 use libloading::{Library, Symbol};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use titan::Device;
 use titan::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 
-/// Where cuBLAS is looked for.
+/// The file names under which cuBLAS is looked for.
 const NAMES: [&str; 4] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"];
 
 /// `cublasGemmEx`, as cuBLAS documents it: "cublas<t>gemmEx".
@@ -54,7 +54,7 @@ pub(crate) enum Half {
 }
 
 impl Vendor {
-    /// What there is for a device.
+    /// The vendor's code that is available for a device.
     pub(crate) fn open(dev: &Device) -> Vendor {
         let context = CudaContext::new(dev.ordinal() as usize).ok();
         let stream = context.and_then(|c| c.new_stream().ok());
@@ -108,7 +108,7 @@ impl Blas {
         ok.then_some(Blas { library, name, handle })
     }
 
-    /// Columns of cuBLAS are our rows: it is asked for Cᵀ = B · Aᵀ.
+    /// cuBLAS is column-major, so it computes Cᵀ = B · Aᵀ.
     fn product(&self, half: Half, [m, n, k]: [i32; 3], [a, b, c]: [u64; 3]) {
         let (one, zero) = (1f32, 0f32);
         let (one, zero): (*const c_void, *const c_void) = ((&raw const one).cast(), (&raw const zero).cast());

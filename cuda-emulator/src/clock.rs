@@ -16,7 +16,7 @@ impl Clock {
     /// Nothing is known.
     pub(crate) const NONE: Clock = Clock(BTreeMap::new());
 
-    /// Takes over what another clock knows.
+    /// Merges another clock into this one.
     pub(crate) fn join(&mut self, other: &Clock) {
         for (stream, op) in &other.0 {
             self.learn(*stream, *op);

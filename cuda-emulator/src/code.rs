@@ -7,7 +7,7 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Code(pub(crate) u32);
 
-/// What a call gives inside: anything but success is the error.
+/// The result of a call inside the emulator: any code but success is the error.
 pub(crate) type Done<T = ()> = Result<T, Code>;
 
 macro_rules! codes {

@@ -4,16 +4,19 @@
 //! is placed as `libcuda.so.1` where the loader looks first, and then runs from end to end: contexts, memory, modules,
 //! launches, streams, events. `cargo run -p cuda-emulator -- DIR` places it in a folder for `LD_LIBRARY_PATH`.
 //!
-//! **What it is for.** Everything a GPU forgives most of the time is an error here, told on stderr with both sides:
+//! **Purpose.** Mistakes that usually go unnoticed on a GPU are errors here, reported on stderr with both accesses:
 //! * Streams are queues whose operations run as late as allowed, as early as allowed, or in a random order that a seed
 //!   repeats. Each operation has a vector clock; two that touch the same bytes, one of them writing, with nothing that
-//!   orders them, are an error of the context, whichever ran first. What a kernel touches, the emulator tells byte by byte.
-//! * Memory begins undefined, and reading it before it is written is an error; addresses are not given out again for a
-//!   long time, so that a use after the free is told as such; so are a second free, and one that nothing orders after
+//!   orders them, are an error of the context, whichever ran first. The emulator reports a kernel's accesses byte by byte.
+//! * Memory begins undefined, and reading it before it is written is an error; addresses are not allocated again for a
+//!   long time, so that a use after the free is reported as such; so are a second free, and one that is not ordered after
 //!   the uses.
 //! * What the emulator finds in kernels (accesses out of bounds, misaligned or undefined, races on shared memory, barriers
 //!   misused) becomes the error that hardware gives (`CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_FAILED`, …). It is
 //!   sticky: from then on every call in the context returns it.
+//!
+//! **Tensor maps** are not those of hardware, which only its driver knows how to write: 128 bytes that the emulator of PTX
+//! understands ([`titan_nv::tma::TensorMap`]).
 //!
 //! **Settings**, from the environment when the library is first called, or before `cuInit` by
 //! `cuEmulatorSet(key, value)`, an export of its own that takes the key without `CUDA_EMULATOR_`:
@@ -55,6 +58,6 @@ mod setting;
 pub(crate) fn say(text: &str) {
     use std::io::Write as _;
     let text = format!("cuda-emulator: {text}\n");
-    // Nobody is left to tell if this fails.
+    // There is no way to report a failure here.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -6,7 +6,7 @@ use crate::code::Code;
 /// When operations of streams run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// When somebody must have waited for them.
+    /// As late as possible: when a wait needs them.
     Late,
     /// When they are enqueued.
     Early,
@@ -45,7 +45,7 @@ pub(crate) struct Setting {
     pub(crate) races: bool,
     /// Whether every call is printed.
     pub(crate) log: bool,
-    /// What could not be understood.
+    /// Settings that could not be parsed.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// What the environment says.
+    /// The settings in the environment.
     pub(crate) fn of_environment() -> Setting {
         let mut setting = Setting::default();
         let mut given = Vec::new();

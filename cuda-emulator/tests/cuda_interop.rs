@@ -138,11 +138,11 @@ fn raw_pointers_are_checked() {
         assert_eq!(x.to_vec().unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
         let refused = |pointer, shape, strides| raw(pointer, shape, strides).unwrap_err().to_string();
         let cases = [
-            (refused(pointer + 2, [1, 1], None), "is not a multiple of 4, the bytes of an element `f32`"),
+            (refused(pointer + 2, [1, 1], None), "is not aligned to 4 bytes, the size of an element `f32`"),
             (refused(pointer, [2, 2], Some([usize::MAX / 2, 1])), "reaches beyond 2^63 - 1 bytes"),
             (refused(pointer, [2, 2], Some([1, 1])), "elements of shape [2, 2] share memory"),
-            (refused(pointer, [1 << 20, 2], None), "the tensor takes 8388608 bytes, and behind the pointer"),
-            (refused(0x1000, [1, 1], None), "is no memory of a CUDA device"),
+            (refused(pointer, [1 << 20, 2], None), "the tensor needs 8388608 bytes, but the allocation at"),
+            (refused(0x1000, [1, 1], None), "is not memory of a CUDA device"),
         ];
         for (text, says) in cases {
             assert!(text.contains(says) && text.contains("\n  help: "), "{text}");

@@ -1,4 +1,4 @@
-//! What the examples share: reproducible numbers, plain products, and a comparison that says how far off a result is.
+//! Common code of the examples: reproducible numbers, plain matrix products, and a comparison that computes the error of a result.
 #![allow(clippy::allow_attributes, dead_code, reason = "each example uses a part")]
 #![allow(clippy::print_stdout, clippy::cast_possible_truncation, reason = "examples talk, and round as they say")]
 

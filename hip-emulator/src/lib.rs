@@ -5,7 +5,7 @@
 //!
 //! **What it is for.** Streams are queues whose operations run as late as allowed, as early as allowed, or in a random order
 //! that a seed repeats. Memory begins undefined; reading it before it is written, using it after it is freed, and freeing it
-//! while a queue still uses it are errors, where hardware waits or forgives. What the emulator finds in kernels is told on
+//! while a queue still uses it are errors, where hardware waits or tolerates them. What the emulator finds in kernels is printed to
 //! stderr and becomes the error of hardware, which is sticky: from then on every call returns it.
 //!
 //! **Settings**, from the environment when the library is first called:
@@ -30,6 +30,6 @@ mod world;
 pub(crate) fn say(text: &str) {
     use std::io::Write as _;
     let text = format!("hip-emulator: {text}\n");
-    // Nobody is left to tell if this fails.
+    // There is no way to report a failure here.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

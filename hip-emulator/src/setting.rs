@@ -3,7 +3,7 @@
 /// When operations of streams run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// When somebody waits for them.
+    /// As late as possible: when a wait needs them.
     Late,
     /// When they are enqueued, as soon as what they wait for has run.
     Early,
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What the environment says.
+    /// The settings in the environment.
     #[expect(clippy::disallowed_methods, reason = "the library is set by the environment of the program that loads it")]
     pub(crate) fn read() -> Settings {
         let get = |name: &str| std::env::var(format!("HIP_EMULATOR_{name}")).ok();

@@ -28,7 +28,7 @@ impl Code {
 
 pub(crate) type Done<T = ()> = Result<T, Code>;
 
-/// A number that stands for an object: never 0.
+/// The handle of an object: never 0.
 pub(crate) type Id = usize;
 
 /// What a queue does.
@@ -182,7 +182,7 @@ impl World {
         id
     }
 
-    /// Ends a stream: its work goes on, and here runs now.
+    /// Destroys a stream. Its work still completes; here it runs now.
     pub(crate) fn end_stream(&mut self, stream: Id) -> Done {
         self.run_out(stream)?;
         self.streams.remove(&stream);
@@ -228,7 +228,7 @@ impl World {
         self.run_out(stream)
     }
 
-    /// Whether the stream is empty; somebody who asks again and again sees it become so.
+    /// Whether the stream is empty; makes some progress if not, so that polling terminates.
     pub(crate) fn query(&mut self, stream: Id) -> Done {
         self.run_one(None)?;
         let stream = self.streams.get(&stream).ok_or(Code::INVALID_HANDLE)?;

@@ -131,7 +131,7 @@ fn a_machine_without_devices_is_told() {
 fn code_for_another_machine_is_refused() {
     with("code_for_another_machine_is_refused", &[("HIP_EMULATOR_DEVICES", "gfx90a:sramecc+:xnack-")], || {
         let error = Module::load(context(), &code_object()).unwrap_err();
-        assert_eq!(error.to_string(), "the code object is for gfx942, and the device is gfx90a:sramecc+:xnack-");
+        assert_eq!(error.to_string(), "the code object is for gfx942, but the device is gfx90a:sramecc+:xnack-");
     });
 }
 
@@ -151,7 +151,7 @@ fn what_is_no_code_object_and_launches_that_do_not_fit_are_refused() {
             unsafe { function.launch(&s, &geometry, args) }.unwrap_err().to_string()
         };
         let lds = told(Geometry { dynamic_lds: 65537, ..ONE }, &args);
-        assert_eq!(lds, "65537 bytes of the local data share: the device grants a workgroup 65536");
+        assert_eq!(lds, "65537 bytes of LDS: the device allows 65536 per workgroup");
         let wide = told(Geometry { block: [257, 1, 1], ..ONE }, &args);
         assert_eq!(wide, "a workgroup of 257 × 1 × 1 work items: the kernel allows 1 to 256");
         assert!(told(Geometry { grid: [0, 1, 1], ..ONE }, &args).contains("0 × 1 × 1 workgroups"));
@@ -194,7 +194,7 @@ fn each_call_that_fails_once_is_an_error_in_words_or_made_up_for() {
             "each_call_that_fails_once_is_an_error_in_words_or_made_up_for",
             &[("HIP_EMULATOR_FAULT", &fault)],
             || {
-                // What fails is told; afterwards all is as before.
+                // The failure is reported; afterwards everything works as before.
                 match chain() {
                     Ok(bytes) => assert_eq!(bytes, floats(&[5.5; 256])),
                     Err(text) => assert!(

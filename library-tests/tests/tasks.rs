@@ -1,4 +1,4 @@
-//! Launches on the CPU from tasks of a work-stealing pool: whoever waits for a launch runs nothing else meanwhile, so no task
+//! Launches on the CPU from tasks of a work-stealing pool: a thread that waits for a launch runs nothing else meanwhile, so no task
 //! waits for one that is suspended below it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]

@@ -178,13 +178,13 @@ fn refused<T: std::fmt::Debug>(result: titan::Result<T>, starts: &str) {
 fn views_that_do_not_exist_are_errors() {
     let x = Device::best().unwrap().zeros::<f32, 2>([4, 6]).unwrap();
     let turned = x.transpose::<0, 1>().unwrap();
-    refused(x.slice::<0>(2..5), "slice: 2..5 is not a part of axis 0, whose extent is 4");
-    refused(x.split_at::<1>(7), "split: 7 is outside of axis 1, whose extent is 6");
-    refused(x.index::<1>(6), "index: 6 is outside of axis 1, whose extent is 6");
+    refused(x.slice::<0>(2..5), "slice: 2..5 is out of bounds for axis 0, whose extent is 4");
+    refused(x.split_at::<1>(7), "split: 7 is out of bounds for axis 1, whose extent is 6");
+    refused(x.index::<1>(6), "index: 6 is out of bounds for axis 1, whose extent is 6");
     refused(x.permute([1, 1]), "permute: [1, 1] does not name each of the axes 0 to 1 once");
     refused(x.permute([0, 2]), "permute: [0, 2] does not name");
     refused(x.reshape([5, 5]), "reshape: [5, 5] does not have the 24 elements of [4, 6]");
-    refused(turned.reshape([24]), "reshape: the elements do not lie one after the other");
+    refused(turned.reshape([24]), "reshape: the elements are not contiguous");
     refused(x.broadcast([4, 12]), "broadcast: axis 1 has extent 6, not 1 or 12");
     assert_eq!(x.reshape([2, 2, 6]).unwrap().shape(), [2, 2, 6]);
 }
@@ -217,7 +217,7 @@ fn packed_types_keep_their_pairs() {
 fn shapes_and_data_must_agree() {
     let dev = Device::best().unwrap();
     let error = dev.tensor(&[1.0f32; 5], [2, 3]).unwrap_err();
-    assert!(error.to_string().starts_with("5 elements were given for shape [2, 3], which has 6"), "{error}");
+    assert!(error.to_string().starts_with("5 elements were given for shape [2, 3], which needs 6"), "{error}");
     let mut x = dev.full([2, 2], 1.5f64).unwrap();
     assert!(matches!(x.write(&[0.0; 3]), Err(Error::ElementCount { found: 3, expected: 4, .. })));
     assert_eq!(x.to_vec().unwrap(), [1.5; 4]);

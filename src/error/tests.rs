@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The text of an error, which must fit its variant; the way out comes on a line of its own.
+/// Checks the text of an error: one sentence, and the help on a separate line.
 fn check(error: &Error, sentence: &str, help: &str) {
     assert_eq!(error.to_string(), format!("{sentence}\n  help: {help}"));
     assert_eq!(format!("{error:?}"), error.to_string());
@@ -53,7 +53,7 @@ fn errors_are_small_enough_to_return() {
 fn what_memory_cannot_hold_says_how_much_was_asked() {
     check(
         &Error::ElementCount { found: 5, shape: vec![2, 3], expected: 6 },
-        "5 elements were given for shape [2, 3], which has 6",
+        "5 elements were given for shape [2, 3], which needs 6",
         "pass as many elements as the product of the extents",
     );
     check(
@@ -63,12 +63,12 @@ fn what_memory_cannot_hold_says_how_much_was_asked() {
     );
     check(
         &Error::OutOfMemory { bytes: 64, device: text("cpu"), free: None },
-        "cpu has no 64 bytes of memory left",
+        "cpu is out of memory: it could not allocate 64 bytes",
         "drop tensors that are no longer needed, or use smaller ones",
     );
     check(
         &Error::OutOfMemory { bytes: 64, device: text("cuda:0"), free: Some((32, 128)) },
-        "cuda:0 has no 64 bytes of memory left (32 of 128 are free)",
+        "cuda:0 is out of memory: it could not allocate 64 bytes (32 of 128 bytes are free)",
         "drop tensors that are no longer needed, or use smaller ones",
     );
     check(
@@ -89,18 +89,18 @@ fn devices_and_kernels_that_do_not_go_together_say_which() {
     };
     check(
         &missing("gpu", (None, None)),
-        "TITAN_DEVICE is `gpu`, but the devices here are: cpu",
-        "use `cpu`, or leave it unset; names of GPUs are `cuda`, `cuda:N`, `hip` and `hip:N`",
+        "TITAN_DEVICE is `gpu`, but the available devices are: cpu",
+        "use `cpu`, or leave it unset; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`",
     );
     check(
         &missing("CUDA:1", (Some("there is no driver"), Some("install it"))),
-        "TITAN_DEVICE is `CUDA:1`, but the devices here are: cpu; there is no driver",
+        "TITAN_DEVICE is `CUDA:1`, but the available devices are: cpu; there is no driver",
         "install it",
     );
     check(
         &missing("hip", (None, None)),
-        "TITAN_DEVICE is `hip`, but the devices here are: cpu",
-        "this version has no code for AMD GPUs: use `cpu` or `cuda`",
+        "TITAN_DEVICE is `hip`, but the available devices are: cpu",
+        "this version does not support AMD GPUs: use `cpu` or `cuda`",
     );
     check(
         &Error::Unsupported { kernel: text("k"), device: text("cpu"), reason: text("no f128") },
@@ -110,7 +110,7 @@ fn devices_and_kernels_that_do_not_go_together_say_which() {
     check(
         &Error::Artifact { kernel: text("k"), reason: text("version 9") },
         "the compiled form of kernel `k` cannot be read: version 9",
-        "build with one version of the `titan-gpu` crates; `cargo clean -p` the crate of the kernel",
+        "use one version of all `titan-gpu` crates, and rebuild the crate of the kernel after `cargo clean -p`",
     );
 }
 
@@ -121,7 +121,7 @@ fn failures_of_a_run_say_where_and_have_their_source() {
     check(
         &trap,
         "kernel `k` stopped at src/k.rs:7 in program [1, 2, 3]: off",
-        "tensors that it writes may be written in part",
+        "the tensors that it writes may be partly written",
     );
     let once = Error::of_dependency("kernel `b`", trap);
     let twice = Error::of_dependency("`to_vec`", once);
@@ -135,12 +135,12 @@ fn failures_of_a_run_say_where_and_have_their_source() {
     let source = Arc::new(std::io::Error::other("no more"));
     check(
         &Error::Thread { source },
-        "the system gives no thread for a stream: no more",
+        "the operating system could not create a thread for a stream: no more",
         "use fewer streams, or raise the limit on threads",
     );
     check(
         &Error::Internal { doing: text("`to_vec`"), message: text("oops") },
         "`to_vec` failed inside of TITAN: oops",
-        "this is a defect of TITAN; please report it with the kernel",
+        "this is a bug in TITAN; please report it with the kernel",
     );
 }

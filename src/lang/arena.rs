@@ -1,4 +1,4 @@
-//! Where the elements of tiles live: tiles are `Copy` handles into an arena that each program starts empty.
+//! The elements of tiles: tiles are `Copy` handles into an arena that is empty at the start of each program.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ thread_local! {
 
 /// The tiles of one program.
 struct Arena {
-    /// Counts programs on this thread, so that a handle kept beyond its program is recognized.
+    /// Counts programs on this thread, so that the use of a handle after the end of its program is detected.
     program: u32,
     tiles: Vec<Rc<dyn Any>>,
 }

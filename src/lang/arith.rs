@@ -1,4 +1,4 @@
-//! Arithmetic on single elements: one meaning on every device.
+//! Arithmetic on single elements, with the same result on every device.
 //!
 //! Integers wrap; `x / 0` is 0 and `x % 0` is `x`; shifts by the width or more shift everything out. Floats round once,
 //! to nearest even: `f16` and `bf16` compute in `f64`, whose 53 bits are more than twice theirs plus two, so that the
@@ -22,7 +22,7 @@ pub trait Arith: Repr {
     fn negated(self) -> Self;
     #[doc(hidden)]
     fn magnitude(self) -> Self;
-    /// NaN loses; −0 is less than +0.
+    /// If one is NaN, the other is the result; −0 is less than +0.
     #[doc(hidden)]
     fn greater(self, b: Self) -> Self;
     #[doc(hidden)]

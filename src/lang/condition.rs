@@ -1,12 +1,12 @@
-//! Conditions of `if`, `while`, `&&` and `||`: one `bool` for all of a program.
+//! Conditions of `if`, `while`, `&&` and `||`: one `bool` for the whole program.
 //!
-//! A kernel's `if c` is `if condition(c)` here, so that a mask is refused in words.
+//! A kernel's `if c` is `if condition(c)` in the shadow, so that the error for a mask has TITAN's message.
 
-/// What a condition is.
+/// A type that can be a condition.
 #[diagnostic::on_unimplemented(
     message = "a condition is one `bool`, not `{Self}`",
     label = "not one `bool`",
-    note = "of a mask: `select(mask, a, b)` chooses element by element, `mask.any::<0>()` and `mask.all::<0>()` make one `bool`; of a number: compare it, as in `n != 0`"
+    note = "a mask: `select(mask, a, b)` chooses element by element, `mask.any::<0>()` and `mask.all::<0>()` reduce it to one `bool`; a number: compare it, as in `n != 0`"
 )]
 pub trait Condition {
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! `tprint!`, `tassert!` and `static_assert!`: what a kernel says and checks while it is being written.
+//! `tprint!`, `tassert!` and `static_assert!`: debugging of kernels.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ thread_local! {
     static PRINTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Prints a line from a kernel, with the words of `format!`; tiles print as nested lists.
+/// Prints a line from a kernel, with a format string as of `format!`; tiles are printed as nested lists.
 #[macro_export]
 macro_rules! tprint {
     ($($arg:tt)*) => {
@@ -18,7 +18,7 @@ macro_rules! tprint {
     };
 }
 
-/// Traps unless a condition holds; of a mask, everywhere. A message may follow, with the words of `format!`.
+/// Traps unless a condition holds; a mask must hold for all elements. A format string as of `format!` may follow.
 #[macro_export]
 macro_rules! tassert {
     ($condition:expr $(,)?) => {
@@ -63,12 +63,12 @@ impl<S: Shape> Holds for Tile<bool, S> {
     }
 }
 
-/// What `tprint!` calls: the line goes to [`capture_prints`] if that is under way on this thread, else to stdout.
+/// Called by `tprint!`: the line goes to [`capture_prints`] if that is running on this thread, else to stdout.
 pub fn emit_print(line: String) {
     once(|| print(line));
 }
 
-#[expect(clippy::print_stdout, reason = "this is what a kernel's author asked to see")]
+#[expect(clippy::print_stdout, reason = "the author of the kernel asked for this output")]
 fn print(line: String) {
     let left = PRINTED.with_borrow_mut(|lines| match lines {
         Some(lines) => {
@@ -82,7 +82,7 @@ fn print(line: String) {
     }
 }
 
-/// Runs `f` and returns, beside its value, the lines that kernels printed meanwhile on this thread.
+/// Runs `f` and returns its value and the lines that kernels printed meanwhile on this thread.
 pub fn capture_prints<R>(f: impl FnOnce() -> R) -> (R, Vec<String>) {
     let outer = PRINTED.replace(Some(Vec::new()));
     let value = f();

@@ -10,7 +10,7 @@ use titan_core::{ir, num};
 use super::arith::{Arith, Bitwise, Integral};
 use super::storage::{e4m3, e5m2, i4, tf32, u4};
 
-/// A value of any element type, exactly.
+/// The exact value of an element of any type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// Of a floating-point type.
@@ -19,7 +19,7 @@ pub enum Number {
     Int(i128),
 }
 
-/// What the crate needs of an element type; it also seals [`Elem`].
+/// The operations of element types that this crate needs; it also seals [`Elem`].
 pub trait Repr: Sized {
     #[doc(hidden)]
     fn number(self) -> Number;
@@ -53,7 +53,7 @@ pub trait Elem: Repr + Copy + Default + PartialEq + Debug + Send + Sync + 'stati
     #[must_use]
     fn unpack(bytes: &[u8], n: usize) -> Vec<Self>;
 
-    /// The elements as bytes of device memory where they lie, for the types whose host form is the device's.
+    /// The elements as bytes, without a copy, for types with the same layout on the host and on devices.
     #[must_use]
     fn as_bytes(values: &[Self]) -> Option<&[u8]>;
 }
@@ -89,7 +89,7 @@ pub trait Bits: Elem + Bitwise {}
 )]
 pub trait Comparable: Elem {}
 
-/// Scalars cast as tiles do.
+/// Casts of scalars, with the same rules as those of tiles.
 pub trait Cast: Elem {
     /// The nearest `U`: see "Casts" in `docs/semantics.md`.
     #[must_use]

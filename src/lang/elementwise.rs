@@ -9,7 +9,7 @@ use super::tile::{Col, Operand, Row, Tile};
 
 macro_rules! of_floats {
     ($($(#[$doc:meta])* $name:ident)*) => {
-        // The bounds stand at the methods, so that rustc speaks of them in our words.
+        // The bounds are written at the methods, so that rustc's errors about them have TITAN's messages.
         impl<T: Elem, S: Shape> Tile<T, S> {
             $(
                 $(#[$doc])*
@@ -77,9 +77,9 @@ of_floats! {
     sigmoid
     /// Error function.
     erf
-    /// Greatest integer not above.
+    /// The largest integer that is not greater.
     floor
-    /// Least integer not below.
+    /// The smallest integer that is not less.
     ceil
     /// Nearest integer, ties away from zero.
     round
@@ -99,7 +99,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
         self.map(T::magnitude)
     }
 
-    /// The greater of each two elements. NaN loses; −0 is less than +0.
+    /// The greater of each two elements. If one is NaN, the other is the result; −0 is less than +0.
     #[must_use]
     pub fn max(self, other: impl Operand<T, S>) -> Self
     where
@@ -108,7 +108,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
         self.zip(other.spread(), T::greater)
     }
 
-    /// The lesser of each two elements. NaN loses; −0 is less than +0.
+    /// The lesser of each two elements. If one is NaN, the other is the result; −0 is less than +0.
     #[must_use]
     pub fn min(self, other: impl Operand<T, S>) -> Self
     where
@@ -140,11 +140,11 @@ where
     Tile::new((0..S::LEN).map(|i| if mask[i] { a[i] } else { b[i] }).collect())
 }
 
-/// Two values that can be the arms of a `select` by a mask of shape `S`, and the element type they give.
+/// Two values between which a mask of shape `S` can select, and the common element type.
 #[diagnostic::on_unimplemented(
     message = "`select` by a mask of shape `{S}` cannot choose between `{Self}` and `{B}`",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+    note = "use `.cast::<..>()` to make the element types equal, and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
 )]
 pub trait Beside<B, S: Shape>: Copy {
     /// The common element type.
@@ -187,7 +187,7 @@ arms! {
     [T: Elem, const N: i32] Col<T, N>, Tile<T, S> => T;
     [T: Elem, const M: i32, const N: i32] Col<T, N>, Row<T, M> => T;
     [T: Elem, const M: i32, const N: i32] Col<T, N>, Col<T, M> => T;
-    // Halves beside an `f32`: the scalar is rounded first.
+    // An `f32` scalar with `f16` or `bf16` operands is rounded first.
     [] Tile<f16, S>, f32 => f16;
     [] f32, Tile<f16, S> => f16;
     [const N: i32] Row<f16, N>, f32 => f16;

@@ -1,4 +1,4 @@
-//! Which operands fit together, and the shape of the result.
+//! The operands that can be combined, and the shape of the result.
 //!
 //! | left | right | result |
 //! |---|---|---|
@@ -19,7 +19,7 @@ use super::tile::{Col, Operand, Row, Tile};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` and `{R}` do not fit together",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type (a literal: `2.0` beside floats, `2` beside integers); `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+    note = "use `.cast::<..>()` to make the element types equal (a literal is `2.0` for floats, `2` for integers), and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
 )]
 pub trait Fit<R>: Copy {
     /// The element type of both.
@@ -41,7 +41,7 @@ impl<T: Elem> Fit<T> for T {
     }
 }
 
-/// Operands that both spread to a tile of one shape.
+/// Operands that are broadcast to a tile of one shape.
 macro_rules! fit {
     ($([$($g:tt)*] $l:ty, $r:ty => $t:ty, $s:ty;)*) => {$(
         #[diagnostic::do_not_recommend]

@@ -1,17 +1,17 @@
-//! Loads and stores of elements and rows named by index tiles.
+//! Loads and stores of elements and rows by index tiles.
 //!
-//! An index out of range, −1 included, reads the padding and drops a store: it is the mask.
+//! With an index out of range, such as −1, a load returns the padding and a store is dropped, so it can be used as a mask.
 
 use super::elem::{Elem, Num};
 use super::shape::{D1, D2, Shape};
 use super::tensor::Tensor;
 use super::tile::Tile;
 
-/// What names one leading axis of N rows: an `i32` for all of them, or a `Tile<i32, N>`.
+/// An index of N rows along one leading axis: an `i32` for all of them, or a `Tile<i32, N>`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not name {N} rows",
+    message = "`{Self}` cannot index {N} rows",
     label = "not an index",
-    note = "an `i32` names one place for all rows, a `Tile<i32, N>` one for each of N rows"
+    note = "use an `i32`, one index for all rows, or a `Tile<i32, N>`, one for each of N rows"
 )]
 pub trait RowIndex<const N: i32> {
     #[doc(hidden)]
@@ -30,11 +30,11 @@ impl<const N: i32> RowIndex<N> for i32 {
     }
 }
 
-/// What names N rows of a tensor of rank `R`: an index for each axis but the last.
+/// The indices of N rows of a tensor of rank `R`: one for each axis but the last.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not name {N} rows of a tensor of rank {R}",
+    message = "`{Self}` cannot index {N} rows of a tensor of rank {R}",
     label = "needs one index for every axis but the last",
-    note = "of rank 2: `ix`; of rank 3: `(i, j)`; of rank 4: `(i, j, k)`; of rank 5: `(i, j, k, l)`; each an `i32` or a `Tile<i32, N>`"
+    note = "write `ix` for rank 2, `(i, j)` for rank 3, `(i, j, k)` for rank 4, `(i, j, k, l)` for rank 5, each an `i32` or a `Tile<i32, N>`"
 )]
 pub trait RowIndices<const N: i32, const R: usize> {
     /// For every leading axis, the indices of all rows.
@@ -69,7 +69,7 @@ macro_rules! tuples {
 tuples! { 2 I; 3 I J; 4 I J K; 5 I J K L; }
 
 impl<T: Elem, const R: usize> Tensor<T, R> {
-    /// N rows of W elements of the last axis from `col`, rows named by the other axes. Out of range: zero.
+    /// N rows of W elements along the last axis, from `col` on; `rows` indexes the other axes. Out of range: zero.
     #[must_use]
     pub fn gather_rows<const N: i32, const W: i32>(&self, rows: impl RowIndices<N, R>, col: i32) -> Tile<T, D2<N, W>> {
         self.gather_rows_or(rows, col, T::default())
@@ -86,8 +86,8 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         self.read(row_coordinates::<N, W, R>(&rows.leading(), col), pad)
     }
 
-    /// Stores N rows of W elements as [`Tensor::gather_rows`] reads them. Out of range: dropped. If rows coincide, one of
-    /// their values stays.
+    /// Stores N rows of W elements as [`Tensor::gather_rows`] reads them. Out of range: dropped. If a row is stored several times, one of
+    /// the values remains.
     pub fn scatter_rows<const N: i32, const W: i32>(
         &mut self,
         rows: impl RowIndices<N, R>,
@@ -109,7 +109,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         self.read(lane_coordinates(at), pad)
     }
 
-    /// Stores one element per lane. Out of range: dropped. If lanes coincide, one of their values stays.
+    /// Stores one element per lane. Out of range: dropped. If an element is stored several times, one of the values remains.
     pub fn scatter<S: Shape>(&mut self, at: [Tile<i32, S>; R], tile: Tile<T, S>) {
         self.write(lane_coordinates(at), &tile.values(), |_, new| new);
     }

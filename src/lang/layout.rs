@@ -50,9 +50,9 @@ impl<T: Elem, S: Shape> Tile<T, S> {
 
 /// A tile whose last two axes can be exchanged: of rank 2 or 3.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no two axes that `.t()` exchanges: tiles of rank 2 and 3 have",
+    message = "`.t()` transposes tiles of rank 2 and 3, not of shape `{Self}`",
     label = "not of rank 2 or 3",
-    note = "of rank 1, `.row()` and `.col()` say along which axis it stands; of rank 4, `.permute::<..>()` orders all axes"
+    note = "a vector becomes a row or column by `.row()` or `.col()`; `.permute::<..>()` reorders the axes of a tile of rank 4"
 )]
 pub trait Transpose {
     #[doc(hidden)]

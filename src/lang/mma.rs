@@ -1,4 +1,4 @@
-//! Matrix products: `mma(a, b, c)` is `a · b + c`, of rank 2 and, batch by batch, of rank 3.
+//! Matrix multiply-accumulate: `mma(a, b, c)` is `a · b + c`, for tiles of rank 2, and for batches, of rank 3.
 
 use half::{bf16, f16};
 
@@ -23,9 +23,9 @@ where
     product_of(a.registers(), b.registers(), c)
 }
 
-/// What `mma` multiplies: a tile, wherever it lies.
+/// An operand of `mma`: a tile in registers or in shared memory.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no operand of `mma`",
+    message = "`{Self}` cannot be an operand of `mma`",
     label = "not a tile",
     note = "operands are tiles in registers, `Tile`, or in a stage, as `stage.a()`"
 )]
@@ -103,8 +103,8 @@ impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, 
     const MNK: [i32; 4] = [Z, M, N, K];
 }
 
-/// What no operand has. Its impls keep rustc from taking the shape and the accumulator of the only legal product for given,
-/// so that a mistake is a product that does not exist, in our words, and not one wrong argument.
+/// A type that no operand has. Because it has impls too, rustc does not infer the shape and the accumulator from the only legal
+/// combination, so that a mistake is reported as an illegal combination, with TITAN's message, and not as one wrong argument.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub enum Nothing {}
@@ -149,7 +149,7 @@ nothing! { f16 bf16 tf32 f32 e4m3 e5m2 i8 f64 }
 #[diagnostic::on_unimplemented(
     message = "`mma` does not take the element types `({Self}, {B}, {C})`",
     label = "not a legal (a, b, accumulator) triple",
-    note = "legal: (f16, f16, f32), (bf16, bf16, f32), (tf32, tf32, f32), (f32, f32, f32), \
+    note = "the legal triples are (f16, f16, f32), (bf16, bf16, f32), (tf32, tf32, f32), (f32, f32, f32), \
             (e4m3|e5m2, e4m3|e5m2, f32), (i8, i8, i32), (f64, f64, f64)"
 )]
 pub trait MmaTypes<B, C>: Elem {

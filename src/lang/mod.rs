@@ -1,13 +1,13 @@
-//! The language of kernels, as rustc sees it: the types that check a kernel's body, and that run it on the host.
+//! The language of kernels as Rust types: with them rustc checks a kernel's body, and the host runs it.
 //!
 //! A kernel's body is compiled as an ordinary function over these types, generic in its constant shapes. rustc thereby
-//! checks element types, shapes, borrows and moves, and speaks in the kernel's own names. The same function run by [`run`],
-//! program after program, is the reference that every device is compared with. It is plain and slow, and knows nothing of
-//! the IR. What each operation means is in `docs/semantics.md`.
+//! checks element types, shapes, borrows and moves, and reports errors with the kernel's own names. The same function, executed
+//! by [`run`] for one program after the other, is the reference with which every device is compared. It is simple and slow, and
+//! does not depend on the IR. The results of operations are defined in `docs/semantics.md`.
 //!
-//! # From a kernel's text to this form
+//! # The translation of a kernel's body
 //!
-//! Everything not listed is spelled here as in the kernel.
+//! Constructs that are not listed are the same in the kernel and here.
 //!
 //! | in a kernel | here |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! | `a += b` and the like | `a = ops::add(a, b)`, or `ops::add_assign(&mut a, b)` where `b` does not mention `a` |
 //! | `x.abs()`, `x.max(y)`, `x.min(y)`, `x.clamp(lo, hi)` | `ops::abs(x)`, `ops::max(x, y)`, …: Rust's methods of scalars differ or panic at the edges |
 //! | `if c`, `while c`, `a && b`, `a \|\| b` | `if condition(c)` and so on |
-//! | `match role() { Role::Producer => .., .. }` | as it is; `Role` is an enumeration of the expansion |
+//! | `match role() { Role::Producer => .., .. }` | the same; `Role` is an enum of the expansion |
 //! | `stage.split::<2>()` | `stage.split::<D1<2>>()` |
 //! | `x as U` | as it is, between Rust's own number types; `.cast::<U>()` otherwise |
 //! | `{ BK / 2 }` as an extent | a constant parameter of its own |

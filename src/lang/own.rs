@@ -1,5 +1,5 @@
-//! Output tiles dealt to programs: tile i of an output belongs to program `i % num_programs(0)`, so no two programs share
-//! one, and the tokens are affine: each is stored once or given up.
+//! Output tiles: tile i of an output belongs to program `i % num_programs(0)`, so each belongs to one program only. They are affine
+//! values: each is stored once or skipped.
 
 use std::marker::PhantomData;
 
@@ -10,9 +10,9 @@ use super::shape::{D1, D2, D3, D4, Shape, cdiv};
 use super::tensor::{Tensor, coordinates};
 use super::tile::Tile;
 
-/// One output tile that only this program may touch.
+/// An output tile that only this program may access.
 #[derive(Debug)]
-#[must_use = "an output tile must be stored with `.store(v)` or given up with `.skip()`"]
+#[must_use = "an output tile must be stored with `.store(v)` or skipped with `.skip()`"]
 pub struct Own<'a, T, const R: usize, S> {
     /// The segment that the tile belongs to, or the whole output.
     within: Tensor<T, R>,
@@ -34,7 +34,7 @@ impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
         self.group
     }
 
-    /// What the tile holds. Outside the output: zero.
+    /// The contents of the tile. Outside the output: zero.
     #[must_use]
     pub fn load(&self) -> Tile<T, S> {
         self.within.read(coordinates::<S, R>(origin::<S, R>(self.index)), T::default())
@@ -45,16 +45,16 @@ impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
         self.within.write(coordinates::<S, R>(origin::<S, R>(self.index)), &tile.values(), |_, new| new);
     }
 
-    /// Leaves the tile as it is.
+    /// Leaves the tile unchanged.
     pub fn skip(self) {}
 }
 
-/// The schedule of an output's tiles, the same for every role of a pipeline.
+/// The output tiles of this program, the same for every role of a pipeline.
 #[derive(Debug)]
-#[must_use = "a schedule is walked with `.indices()` or `.tiles()`"]
+#[must_use = "loop over `.indices()` or `.tiles()` of it"]
 pub struct Work<'a, T, const R: usize, S> {
     output: Tensor<T, R>,
-    /// Rows of tiles that are taken together.
+    /// The number of rows of tiles in a group.
     group: i32,
     of: PhantomData<(&'a mut T, S)>,
 }
@@ -78,12 +78,12 @@ impl<'a, T: Elem, const R: usize, S: Shape> Work<'a, T, R, S> {
     }
 }
 
-/// How many tiles lie along each axis.
+/// The number of tiles along each axis.
 fn counts<S: Shape, const R: usize>(extents: [i32; R]) -> [i64; R] {
     std::array::from_fn(|axis| i64::from(cdiv(extents[axis], S::DIMS[axis])))
 }
 
-/// Which of so many tiles are this program's.
+/// The numbers of this program's tiles.
 fn mine<const R: usize>(counts: [i64; R]) -> impl Iterator<Item = i64> {
     let step = usize::try_from(num_programs(0)).unwrap_or(1).max(1);
     (i64::from(program_id(0))..counts.iter().product()).step_by(step)
@@ -108,7 +108,7 @@ macro_rules! dealt {
                 self.work().tiles()
             }
 
-            /// The schedule of this program's tiles, to share between roles.
+            /// This program's tiles, to share between roles.
             pub fn work<$(const $n: i32),*>(&mut self) -> Work<'_, T, $rank, $shape<$($n),*>> {
                 Work::new(self, 1)
             }
@@ -130,7 +130,7 @@ dealt! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
 macro_rules! dealt_in_groups {
     ($($rank:literal $shape:ident $($n:ident)*;)*) => {$(
         impl<T: Elem> Tensor<T, $rank> {
-            /// This program's tiles of the output, dealt in the order of [`unflatten_grouped`] by their last two indices.
+            /// This program's tiles of the output, in the order of [`unflatten_grouped`] of their last two indices.
             ///
             /// [`unflatten_grouped`]: super::unflatten_grouped
             pub fn tiles_grouped<$(const $n: i32,)* const G: i32>(
@@ -139,7 +139,7 @@ macro_rules! dealt_in_groups {
                 self.work_grouped::<$($n,)* G>().tiles()
             }
 
-            /// The schedule of this program's tiles in that order, to share between roles.
+            /// This program's tiles in that order, to share between roles.
             pub fn work_grouped<$(const $n: i32,)* const G: i32>(&mut self) -> Work<'_, T, $rank, $shape<$($n),*>> {
                 Work::new(self, G)
             }

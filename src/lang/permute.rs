@@ -19,8 +19,8 @@ macro_rules! orders {
     ($(#[$doc:meta])* $trait:ident $shape:ident [$($p:ident)*] $extents:tt: $($($axis:literal)* = $($out:ident)*;)*) => {
         $(#[$doc])*
         #[diagnostic::on_unimplemented(
-            message = "these are not the axes of a tile of shape `{Self}` in another order",
-            label = "not an order of its axes"
+            message = "these are not a permutation of the axes of a tile of shape `{Self}`",
+            label = "not a permutation of its axes"
         )]
         pub trait $trait<$(const $p: usize),*>: Shape {
             /// The reordered shape.

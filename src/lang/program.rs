@@ -1,7 +1,7 @@
 //! Programs of the reference: one after the other on the calling thread, each with its ids and its own arena of tiles.
 //!
-//! A trap unwinds with a [`Trap`] as its payload, without a message and past no hook, and [`run`] returns it. Under
-//! `panic = "abort"` there is no unwinding, and a trap ends the process.
+//! A trap unwinds with a [`Trap`] as its payload, without a message and without calling the panic hook, and [`run`] returns it.
+//! With `panic = "abort"` there is no unwinding, and a trap ends the process.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,7 +16,7 @@ thread_local! {
     static CURRENT: Cell<Program> = const { Cell::new(Program { id: [0; 3], grid: [1; 3] }) };
 }
 
-/// Which program of which grid runs on this thread.
+/// The program and the grid that this thread executes.
 #[derive(Clone, Copy)]
 struct Program {
     id: [i32; 3],
@@ -75,7 +75,7 @@ pub fn unflatten<const R: usize>(mut i: i32, extents: [i32; R]) -> [i32; R] {
         out[axis] = i.remainder(extents[axis]);
         i = i.over(extents[axis]);
     }
-    // The first coordinate is what is left: different numbers have different coordinates, whatever the extents.
+    // The first coordinate is the remaining quotient, so different numbers have different coordinates for any extents.
     if let Some(first) = out.first_mut() {
         *first = i;
     }
@@ -94,7 +94,7 @@ pub(super) fn regroup<const R: usize>(mut at: [i32; R], extents: [i32; R], group
     let ([.., row, column], [.., rows, columns]) = (&mut at[..], &extents[..]) else { return at };
     let (rows, columns) = (*rows, *columns);
     if (0..rows).contains(row) && (0..columns).contains(column) {
-        // What comes before, and which group that is: all before the last one are full.
+        // The number of rows before the group; all groups before the last one are full.
         let (group, columns) = (i64::from(group.clamp(1, rows)), i64::from(columns));
         let before = i64::from(*row) * columns + i64::from(*column);
         let first = before / (group * columns) * group;
@@ -160,7 +160,7 @@ pub fn run_roles(grid: [i32; 3], roles: &[usize], mut body: impl FnMut()) -> Res
     Ok(())
 }
 
-/// Puts the thread's program back when `run` ends, however it ends.
+/// Restores the thread's program when `run` ends, also by unwinding.
 struct Restore {
     program: Program,
     roles: Option<RoleState>,

@@ -7,7 +7,7 @@ use super::elem::{Elem, Num, Number, Repr};
 use super::shape::{Axis, product};
 use super::tile::Tile;
 
-/// Where the lanes along an axis lie: lane `(outer, inner)` has elements `(outer * n + k) * inner_len + inner`.
+/// The positions of the lanes along an axis: lane `(outer, inner)` has elements `(outer * n + k) * inner_len + inner`.
 struct Lanes {
     n: usize,
     inner: usize,
@@ -121,7 +121,7 @@ impl<T: Elem, S> Tile<T, S> {
         self.each_lane::<AX, T>(|lane| fold_first(lane, T::lesser))
     }
 
-    /// The greatest elements along an axis and their indices; the lowest index among equals. NaN loses.
+    /// The greatest elements along an axis and their indices; the lowest index among equals. NaN is ignored unless all are NaN.
     #[must_use]
     pub fn argmax<const AX: usize>(self) -> (S::Rest<T>, S::Rest<i32>)
     where
@@ -131,7 +131,7 @@ impl<T: Elem, S> Tile<T, S> {
         self.arg::<AX>(|a, b| a > b)
     }
 
-    /// The least elements along an axis and their indices; the lowest index among equals. NaN loses.
+    /// The least elements along an axis and their indices; the lowest index among equals. NaN is ignored unless all are NaN.
     #[must_use]
     pub fn argmin<const AX: usize>(self) -> (S::Rest<T>, S::Rest<i32>)
     where
@@ -175,7 +175,7 @@ impl<T: Elem, S> Tile<T, S> {
         self.map_lanes::<AX>(|lane| (1..=lane.len()).map(|n| T::product(&lane[..n])).collect())
     }
 
-    /// Element i along the axis is the greatest of elements `0 ..= i`. NaN loses.
+    /// Element i along the axis is the greatest of elements `0 ..= i`. NaN is ignored unless all are NaN.
     #[must_use]
     pub fn scan_max<const AX: usize>(self) -> Self
     where
@@ -185,7 +185,7 @@ impl<T: Elem, S> Tile<T, S> {
         self.map_lanes::<AX>(|lane| running(lane, T::greater))
     }
 
-    /// Element i along the axis is the least of elements `0 ..= i`. NaN loses.
+    /// Element i along the axis is the least of elements `0 ..= i`. NaN is ignored unless all are NaN.
     #[must_use]
     pub fn scan_min<const AX: usize>(self) -> Self
     where

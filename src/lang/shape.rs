@@ -1,9 +1,9 @@
-//! Shapes as types: rustc compares them, and says so in the kernel's own names.
+//! Shapes as types: rustc compares them, and reports errors with the kernel's own names.
 //!
-//! | trait | says | example |
+//! | trait | provides | example |
 //! |---|---|---|
 //! | [`Shape`] | the extents | `D2<128, 64>` |
-//! | [`Axis<AX>`] | what remains without an axis; a scalar for rank 1 | `D2<A, B>` without 1: `Tile<T, D1<A>>` |
+//! | [`Axis<AX>`] | the tile without an axis; a scalar for rank 1 | `D2<A, B>` without 1: `Tile<T, D1<A>>` |
 //! | [`Insert<AX, N>`] | the shape with one more axis | `D2<A, B>` and 0: `D3<N, A, B>` |
 
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use super::tile::Tile;
 /// The shape of a tile: one to four extents, each at least 1.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of a tile",
-    note = "shapes: D1<A> to D4<A, B, C, D>"
+    note = "shapes are D1<A> to D4<A, B, C, D>"
 )]
 pub trait Shape: Copy + Debug + 'static {
     /// The extents, outermost first; the last axis is contiguous.
@@ -24,7 +24,7 @@ pub trait Shape: Copy + Debug + 'static {
     const LEN: usize = product(Self::DIMS);
 }
 
-/// A shape with an axis `AX`, and what a reduction along it leaves.
+/// A shape with an axis `AX`, and the result type of a reduction along it.
 #[diagnostic::on_unimplemented(
     message = "a tile of shape `{Self}` has no axis {AX}",
     label = "axis out of range",
@@ -40,9 +40,9 @@ pub trait Axis<const AX: usize>: Shape {
 
 /// A shape that can take one more axis of extent `N` at position `AX`.
 #[diagnostic::on_unimplemented(
-    message = "a tile of shape `{Self}` takes no new axis {AX}",
+    message = "a new axis {AX} cannot be inserted into a tile of shape `{Self}`",
     label = "axis out of range",
-    note = "tiles have at most four axes; a new axis stands at 0 to the rank"
+    note = "tiles have at most four axes; a new axis has an index from 0 to the rank"
 )]
 pub trait Insert<const AX: usize, const N: i32>: Shape {
     /// The shape with the new axis.
@@ -59,7 +59,7 @@ pub(crate) const fn product(dims: &[i32]) -> usize {
     n
 }
 
-/// How many tiles of `b` elements cover `a`: the quotient rounded up. `b == 0` gives 0, as division does.
+/// The number of tiles of `b` elements that cover `a`: the quotient rounded up. It is 0 if `b == 0`, as for division.
 #[must_use]
 pub const fn cdiv(a: i32, b: i32) -> i32 {
     if b == 0 {

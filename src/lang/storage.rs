@@ -1,4 +1,4 @@
-//! Element types that Rust lacks: held in memory and fed to `mma`, without arithmetic of their own.
+//! Element types that Rust does not have: storage formats and operands of `mma`, without arithmetic.
 //!
 //! | type | value | from a number |
 //! |---|---|---|

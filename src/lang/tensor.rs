@@ -1,15 +1,15 @@
-//! `Tensor<T, R>`: device memory with run-time extents and strides, as kernels see it; here, a view over host memory.
+//! `Tensor<T, R>`: in kernels, device memory with run-time extents and strides; here, a view of host memory.
 //!
 //! | file | methods |
 //! |---|---|
-//! | `tensor.rs` | `dim`, `get`, `set`, `shared`, and what the others stand on |
+//! | `tensor.rs` | `dim`, `get`, `set`, `shared`, and the basis of the others |
 //! | `view.rs` | `index`, `slice`, `segment` and their `_mut` forms |
 //! | `access.rs` | tiles: `load_tile`, `load_at`, `store_tile`, `store_at`, `atomic_add_tile` and the like |
 //! | `gather.rs` | elements and rows by index tiles: `gather`, `gather_rows`, `scatter`, `atomic_add` and the like |
-//! | `own.rs` | output tiles dealt to programs: `tiles`, `ragged`, `work` |
-//! | `pipeline/source.rs` | parts named for copies: `tile`, `tile_at`, `rows` |
+//! | `own.rs` | output tiles of a program: `tiles`, `ragged`, `work` |
+//! | `pipeline/source.rs` | sources of copies: `tile`, `tile_at`, `rows` |
 //!
-//! Addresses and coordinates are `i64` inside; nothing overflows.
+//! Addresses and coordinates are computed in `i64`, without overflow.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ impl<T> Shared<T> {
         self.lock().clone()
     }
 
-    /// The elements: moved out if no tensor shows them any more, else copied.
+    /// The elements: moved out if no tensor uses them any more, else copied.
     #[must_use]
     pub fn into_vec(self) -> Vec<T>
     where
@@ -52,7 +52,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// A trap may unwind past a lock; the elements are whole all the same.
+    /// A trap may unwind while the lock is held; the elements are valid nevertheless.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,7 +76,7 @@ pub struct Tensor<T, const R: usize> {
     pub(super) offset: i64,
     pub(super) extents: [i32; R],
     pub(super) strides: [i64; R],
-    /// Every coordinate is outside: the view of an index outside its axis.
+    /// Whether every coordinate is outside, as in the view of an index that is out of range.
     pub(super) nowhere: bool,
 }
 
@@ -132,7 +132,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     ///
     /// # Safety
     /// No two programs of the launch access one element through such views unless both only read it.
-    #[expect(unsafe_code, reason = "on devices, racing stores are undefined behaviour; the caller rules them out")]
+    #[expect(unsafe_code, reason = "on devices, racing stores are undefined behaviour, which the caller must rule out")]
     pub unsafe fn shared(&mut self) -> ViewMut<'_, T, R> {
         ViewMut::of(self.alias())
     }
@@ -149,7 +149,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         Tensor { memory: self.memory.clone(), offset, extents, strides, nowhere }
     }
 
-    /// Where an element lies, if there is one.
+    /// The position of an element, if the coordinates are inside.
     pub(super) fn place(&self, at: [i64; R]) -> Option<usize> {
         let mut place = self.offset;
         for ((i, n), stride) in at.into_iter().zip(self.extents).zip(self.strides) {
@@ -161,7 +161,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         if self.nowhere { None } else { usize::try_from(place).ok() }
     }
 
-    /// The elements at these places, `pad` where there is none.
+    /// The elements at these coordinates, `pad` outside of the tensor.
     pub(super) fn read<S: Shape>(&self, at: impl Iterator<Item = [i64; R]>, pad: T) -> Tile<T, S> {
         once(|| {
             let memory = self.memory.lock();
@@ -169,7 +169,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         })
     }
 
-    /// Replaces the elements at these places by `f` of the old and the new one.
+    /// Replaces the elements at these coordinates by `f` of the old and the new value.
     pub(super) fn write(&mut self, at: impl Iterator<Item = [i64; R]>, values: &[T], f: impl Fn(T, T) -> T) {
         once(|| {
             let mut memory = self.memory.lock();

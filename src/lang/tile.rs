@@ -27,10 +27,10 @@ impl<T, S> Clone for Tile<T, S> {
 
 impl<T, S> Copy for Tile<T, S> {}
 
-/// A rank-1 tile as the row `[1, N]`: beside a tile of shape `[M, N]` it stands in every row.
+/// A rank-1 tile as the row `[1, N]`: with a tile of shape `[M, N]` it is repeated in every row.
 pub struct Row<T, const N: i32>(pub(crate) Tile<T, D1<N>>);
 
-/// A rank-1 tile as the column `[M, 1]`: beside a tile of shape `[M, N]` it stands in every column.
+/// A rank-1 tile as the column `[M, 1]`: with a tile of shape `[M, N]` it is repeated in every column.
 pub struct Col<T, const M: i32>(pub(crate) Tile<T, D1<M>>);
 
 macro_rules! copy {
@@ -119,11 +119,11 @@ pub fn iota<const N: i32>() -> Tile<i32, D1<N>> {
     Tile::new((0..N).collect())
 }
 
-/// A tile that is a row or a column of something of two axes: of rank 1.
+/// A tile of rank 1, which can become a row or a column.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no row or column: only tiles of rank 1 are",
+    message = "`{Self}` cannot become a row or column: only tiles of rank 1 can",
     label = "not of rank 1",
-    note = "of rank 2, `.t()` exchanges rows and columns, and a reduction such as `.reduce_max::<1>()` leaves rank 1"
+    note = "`.t()` exchanges rows and columns of a tile of rank 2; a reduction such as `.reduce_max::<1>()` makes a vector of it"
 )]
 pub trait Line {
     #[doc(hidden)]
@@ -170,11 +170,11 @@ impl<T: Elem, S: Shape> Tile<T, S> {
     }
 }
 
-/// What can stand beside a tile of shape `S` and element `T`: such a tile, a row or a column, a scalar.
+/// An operand that can be combined with a tile of shape `S` and element type `T`: such a tile, a row, a column, or a scalar.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not fit beside a tile of shape `{S}` and element `{T}`",
+    message = "`{Self}` cannot be combined with a tile of shape `{S}` and element type `{T}`",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` for one element type; `.row()`, `.col()` or `.broadcast::<AXIS, N>()` for one shape"
+    note = "use `.cast::<..>()` to make the element types equal, and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
 )]
 pub trait Operand<T, S>: Copy {
     #[doc(hidden)]
@@ -193,7 +193,7 @@ impl<T: Elem, S: Shape> Operand<T, S> for T {
     }
 }
 
-/// A half tile beside an `f32`: the scalar is rounded first.
+/// An `f32` scalar with an `f16` or `bf16` tile: the scalar is rounded first.
 macro_rules! half_operands {
     ($($t:ident)*) => {$(
         impl<S: Shape> Operand<$t, S> for f32 {

@@ -1,7 +1,7 @@
-//! Views: part of a tensor, or a tensor of lower rank, as a tensor of its own.
+//! Views: a part of a tensor, or a tensor with one axis fixed, used like a tensor.
 //!
 //! A view of a view borrows what the first one borrows, so `w.index::<1>(kh).index::<1>(kw)` is one expression. Mutable
-//! views borrow each other as slices do: bind the first one if the second is to live on.
+//! views borrow each other as slices do: bind the first one by `let` if the second is used later.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
@@ -10,7 +10,7 @@ use super::elem::Elem;
 use super::program::trap;
 use super::tensor::Tensor;
 
-/// The rank of a tensor, to speak of its axes.
+/// The rank of a tensor, for bounds on its axes.
 #[derive(Debug)]
 pub struct Rank<const R: usize>;
 
@@ -30,14 +30,14 @@ macro_rules! axes {
 }
 axes! { 1: 0; 2: 0 1; 3: 0 1 2; 4: 0 1 2 3; 5: 0 1 2 3 4; }
 
-/// A view to read through; derefs to the tensor it shows.
+/// A read-only view; dereferences to a tensor.
 #[derive(Debug)]
 pub struct View<'a, T, const R: usize> {
     shown: Tensor<T, R>,
     of: PhantomData<&'a T>,
 }
 
-/// A view to read and store through; derefs to the tensor it shows.
+/// A mutable view; dereferences to a tensor.
 #[derive(Debug)]
 pub struct ViewMut<'a, T, const R: usize> {
     shown: Tensor<T, R>,

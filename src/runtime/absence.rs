@@ -1,4 +1,4 @@
-//! Devices that are not there: what is there instead, why, and what to do about it.
+//! Errors about devices that do not exist: the available devices, the reason, and the help.
 
 use super::device::{Device, DeviceKind};
 use crate::error::Error;
@@ -11,7 +11,7 @@ pub(super) fn list(devices: &[Device]) -> String {
     devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A program without the CPU as a device, on a machine without others.
+/// The error of a program that is built without the CPU device, on a machine without other devices.
 pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
     let (reason, help) = absence(DeviceKind::Cuda.name(), no_cuda).unzip();
     let (asked_by, asked) = ("the best device", "any".to_owned());
@@ -22,21 +22,21 @@ pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
 pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Option<(String, &'static str)> {
     if kind == DeviceKind::Emulator.name() {
         return Some(if cfg!(feature = "emulator") {
-            ("an emulator has a target".to_owned(), "write it behind a colon, as in `emulator:sm_80`")
+            ("an emulator needs a target".to_owned(), "write it after a colon, as in `emulator:sm_80`")
         } else {
-            ("this program has no emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
+            ("this program was built without the emulator".to_owned(), "build with feature `emulator` of `titan-gpu`")
         });
     }
     if kind == DeviceKind::Simulator.name() {
         return Some(if cfg!(feature = "simulator") {
-            ("the simulator has no number".to_owned(), "write `simulator`")
+            ("there is only one simulator".to_owned(), "write `simulator`, without a number")
         } else {
-            ("this program has no simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
+            ("this program was built without the simulator".to_owned(), "build with feature `simulator` of `titan-gpu`")
         });
     }
     if kind == DeviceKind::Cpu.name() && !cfg!(feature = "cpu") {
         return Some((
-            "this program has no code for the CPU as a device".to_owned(),
+            "this program was built without the CPU device".to_owned(),
             "build with feature `cpu` of `titan-gpu`",
         ));
     }
@@ -44,7 +44,10 @@ pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Op
         #[cfg(feature = "hip")]
         return super::hip::devices().err();
         #[cfg(not(feature = "hip"))]
-        return Some(("this program has no code for AMD GPUs".to_owned(), "build with feature `hip` of `titan-gpu`"));
+        return Some((
+            "this program was built without support for AMD GPUs".to_owned(),
+            "build with feature `hip` of `titan-gpu`",
+        ));
     }
     no_cuda.filter(|_| kind == DeviceKind::Cuda.name())
 }

@@ -72,7 +72,7 @@ impl TensorArg {
 }
 
 impl ArgValue {
-    /// What the check of the signature needs to know.
+    /// The information for the check against the signature.
     pub(crate) fn info(&self) -> ArgInfo<'_> {
         match self {
             ArgValue::Tensor(t) => ArgInfo::Tensor { elem: t.elem, extents: t.extents(), strides: t.strides() },

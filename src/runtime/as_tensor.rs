@@ -1,9 +1,9 @@
-//! What a launch takes for a tensor: the tensor, a view of it, or any other pointer to it.
+//! The arguments of launches for tensors: the tensor, a view of it, or any other pointer to it.
 //!
-//! Launch functions are generic in this rather than in `&Tensor`, because Rust looks through `Deref` only where it knows
-//! both types: `kernel(&x.slice::<0>(0..2)?, ..)` would not compile otherwise.
+//! Launch functions are generic in these traits and do not take `&Tensor`, because deref coercion applies only if both types are
+//! known: `kernel(&x.slice::<0>(0..2)?, ..)` would not compile otherwise.
 //!
-//! What borrows memory never shows a `&mut Tensor`: `mem::replace` would move the tensor out, and it would outlive the borrow.
+//! Types that borrow memory never return a `&mut Tensor`: `mem::replace` would move the tensor out, and it would outlive the borrow.
 //! Exclusive access is an [`Exclusive`], through which nothing can be moved.
 
 use super::tensor::Tensor;
@@ -11,7 +11,7 @@ use super::view::ViewMut;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Exclusive access to a tensor `X`, for a launch. It shows the tensor as `&X`, never as `&mut X`.
+/// Exclusive access to a tensor `X`, for a launch. It dereferences to `&X`, never to `&mut X`.
 pub struct Exclusive<'a, X> {
     tensor: &'a mut X,
 }
@@ -27,7 +27,7 @@ impl<'a, X> Exclusive<'a, X> {
         Exclusive { tensor: self.tensor }
     }
 
-    /// The tensor, for code of this crate that moves nothing out.
+    /// The tensor, for code of this crate that moves nothing out of it.
     pub(super) fn into_mut(self) -> &'a mut X {
         self.tensor
     }
@@ -46,7 +46,7 @@ impl<X: fmt::Debug> fmt::Debug for Exclusive<'_, X> {
     }
 }
 
-/// Something that shows a tensor `X`: a [`Tensor`], a [`View`](crate::View), a `ViewMut`, an `Arc<Tensor>`, a guard.
+/// A type that gives shared access to a tensor `X`: a [`Tensor`], a [`View`](crate::View), a `ViewMut`, an `Arc<Tensor>`, a guard.
 ///
 /// Inputs of launches are `&impl AsTensor<Tensor<T, R>>`.
 #[diagnostic::on_unimplemented(
@@ -58,7 +58,7 @@ pub trait AsTensor<X> {
     fn as_tensor(&self) -> &X;
 }
 
-/// Something that lets a tensor `X` be written: a [`Tensor`], a [`ViewMut`], a guard of a lock.
+/// A type that gives exclusive access to a tensor `X`: a [`Tensor`], a [`ViewMut`], a guard of a lock.
 ///
 /// Outputs of launches are `&mut impl AsTensorMut<Tensor<T, R>>`.
 #[diagnostic::on_unimplemented(

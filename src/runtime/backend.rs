@@ -1,6 +1,6 @@
-//! What differs between kinds of devices: memory, compiled kernels, running. Each kind is one case of each enum.
+//! Everything that differs between kinds of devices: memory, compiled kernels, execution. Each kind is a variant of each enum.
 //!
-//! Devices that run work by themselves have lanes and marks besides: queues of their own, and points in them.
+//! Devices that execute work asynchronously also have lanes, which are in-order queues of the device, and marks, points in them.
 
 #[cfg(feature = "cuda")]
 use super::cuda;
@@ -37,7 +37,7 @@ pub(crate) enum Storage {
     Nowhere(Never),
 }
 
-/// What a program without any device has instead. A library of kernels is built so: its users choose the devices.
+/// The only variant of a program that is built without devices, such as a library of kernels, whose users choose the devices.
 #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
 #[derive(Clone, Debug)]
 pub(crate) enum Never {}
@@ -57,15 +57,15 @@ pub(crate) enum Code {
     Nowhere(Never),
 }
 
-/// An argument as a device takes it. Offsets are in bytes, strides in elements.
+/// An argument in the form for a device. Offsets are in bytes, strides in elements.
 pub(crate) enum DeviceArg {
     Tensor { storage: Storage, offset: usize, extents: Vec<i32>, strides: Vec<i64> },
     Absent,
     Scalar(Const),
 }
 
-/// A launch: the kernel, its arguments, the values of its shape names, the grid, unless the device sizes it. The arguments
-/// are borrowed: what runs the kernel takes addresses out of them, and whoever owns them keeps the memory.
+/// A launch: the kernel, its arguments, the values of its shape names, and the grid, unless the device determines it. The arguments
+/// are borrowed: the device takes addresses from them, and their owner keeps the memory alive.
 pub(crate) struct Call<'a> {
     pub(crate) kernel: &'static KernelRef,
     pub(crate) loaded: &'static Loaded,
@@ -78,7 +78,7 @@ pub(crate) struct Call<'a> {
     pub(crate) grid: Option<[u32; 3]>,
 }
 
-/// An in-order queue of a device's own.
+/// An in-order queue of a device.
 #[cfg(feature = "_remote")]
 #[derive(Debug)]
 pub(crate) enum Lane {
@@ -98,7 +98,7 @@ pub(crate) enum Mark {
     Hip(hip::Mark),
 }
 
-/// Work that a lane has got: the point after it, and what to do when it has been reached.
+/// Work that has been enqueued in a lane: the point after it, and the action when it has been reached.
 #[cfg(feature = "_remote")]
 pub(crate) struct Given {
     pub(crate) mark: Mark,
@@ -125,7 +125,7 @@ impl Lane {
 
 #[cfg(feature = "_remote")]
 impl Mark {
-    /// Whether it has been reached, be it by a failure.
+    /// Whether it has been reached, also by a failure.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             #[cfg(feature = "cuda")]
@@ -160,7 +160,7 @@ impl Storage {
     /// New memory, of zeros if `zeroed`, and the event after which it may be used, unless that is now.
     pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
         match device.kind() {
-            // What is simulated lies in the host's memory.
+            // The memory of a simulator is host memory.
             DeviceKind::Cpu | DeviceKind::Simulator => Self::cpu(device, bytes).map(|storage| (storage, None)),
             DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
             DeviceKind::Emulator => Self::emulated(device, bytes).map(|storage| (storage, None)),
@@ -230,7 +230,7 @@ impl Storage {
         }
     }
 
-    /// Whether who writes some bytes must be alone in all of the memory.
+    /// Whether a write to some bytes needs exclusive access to the whole memory.
     pub(crate) fn is_used_as_a_whole(&self) -> bool {
         match self {
             // Its launches lease whole memories, and use every core anyway.
@@ -261,7 +261,7 @@ impl Storage {
         }
     }
 
-    /// Copies bytes in. Waits for nothing: `buffer.rs` orders it.
+    /// Copies bytes in. Does not wait for other work: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
@@ -277,7 +277,7 @@ impl Storage {
         }
     }
 
-    /// Fills `out` with bytes from here; after an error, `out` may be empty. Waits for nothing: `buffer.rs` orders it.
+    /// Fills `out` with bytes from here; after an error, `out` may be empty. Does not wait for other work: `buffer.rs` orders it.
     #[cfg_attr(not(feature = "_remote"), expect(clippy::ptr_arg, reason = "GPUs take it away"))]
     pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
@@ -296,7 +296,7 @@ impl Storage {
 }
 
 impl Code {
-    /// Makes a kernel ready for a device.
+    /// Prepares a kernel for a device.
     pub(crate) fn compile(device: &Device, loaded: &Loaded) -> Result<Code> {
         match device.kind() {
             DeviceKind::Cpu => Self::cpu(device, loaded),
@@ -382,7 +382,7 @@ impl Code {
         }
     }
 
-    /// Puts the grid at the end of a lane, after the points `after`. An error means that the lane has not got it.
+    /// Enqueues the grid at the end of a lane, after the points `after`. After an error, it has not been enqueued.
     #[cfg(feature = "_remote")]
     #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "no compiler makes code for the others"))]
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], call: &Call<'_>, sleeps: bool) -> Result<Given> {
@@ -434,7 +434,7 @@ fn cpu_error(device: &Device, call: &Call<'_>, error: &RunError) -> Error {
             Error::Trap { kernel: name.clone(), message, location, program: *program }
         }
         RunError::OutOfMemory { bytes } => Error::OutOfMemory { bytes: *bytes, device: device.to_string(), free: None },
-        // Whatever else there is should have been found when the arguments were checked.
+        // Other errors should have been found when the arguments were checked.
         error @ (RunError::BadArguments(_) | RunError::InUse(_) | _) => internal(&format!("kernel `{name}`"), error),
     }
 }
@@ -444,19 +444,20 @@ fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
     Error::Internal { doing: doing.to_owned(), message: error.to_string() }
 }
 
-/// What is said of every kernel of TITAN's.
+/// The error of every kernel of TITAN.
 fn no_compiler(device: &Device, loaded: &Loaded) -> Error {
-    let reason = "TITAN has no compiler for AMD GPUs yet; code objects that others made can be launched (`titan::hip`)";
+    let reason =
+        "TITAN cannot compile for AMD GPUs yet; `titan::hip` launches code objects that were compiled elsewhere";
     Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason: reason.to_owned() }
 }
 
-/// Streams of the device have no lanes, or those of another.
+/// The error of a stream without a lane, or with that of another device.
 #[cfg(feature = "_remote")]
 fn absent_lane(call: &Call<'_>) -> Error {
     Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }
 }
 
-/// Devices of these kinds cannot be made in such a build, so nobody sees this.
+/// An error that cannot occur: devices of these kinds cannot be created in such a build.
 fn absent(device: &Device) -> Error {
     Error::Internal { doing: device.to_string(), message: "this build has no code for the device".to_owned() }
 }

@@ -1,14 +1,14 @@
-//! Device memory that knows who uses it.
+//! Device memory with a table of the work that uses it.
 //!
 //! Each buffer has a table of the work that uses it ([`Uses`], which states the invariant). New work waits for the earlier
 //! writers of what it touches, and for the earlier readers of what it writes; a device may ask that the whole buffer counts
-//! as touched. Host copies and blocking launches are work like any other, so no order of calls from any threads lets two of
-//! them meet in one byte.
+//! as accessed. Host copies and blocking launches are work like any other, so conflicting accesses are ordered for any order of
+//! calls from any threads.
 //!
-//! Work is entered in all its buffers at once, and put into its queue in the same breath: waiting therefore always points
-//! from later work to earlier work and cannot go in circles.
+//! Work is entered in the tables of all its buffers and put into its queue in one atomic step. So later work only waits for
+//! earlier work, and there is no deadlock.
 //!
-//! Code of the user's, wakers and print sinks, runs without any lock of the runtime's held; a panic in it ends nothing here.
+//! User code (wakers and print sinks) runs without any lock of the runtime held; a panic in it does not affect the runtime.
 
 use super::backend::Storage;
 use super::device::Device;
@@ -32,7 +32,7 @@ struct Inner {
     uses: Mutex<Uses>,
 }
 
-/// Uses that a buffer remembers before it asks devices which of them have ended.
+/// The number of uses from which on a buffer queries the devices which of them have ended.
 #[cfg(feature = "_remote")]
 const MANY: usize = 16;
 
@@ -45,12 +45,12 @@ pub(crate) struct Access {
 }
 
 impl Buffer {
-    /// Zeros.
+    /// A buffer of zeros.
     pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Buffer> {
         Storage::new(device, bytes, true).map(|made| Buffer::of(device, bytes, made))
     }
 
-    /// Any bytes, for who writes all of them next.
+    /// A buffer with undefined contents, for callers that write all bytes next.
     pub(crate) fn unwritten(device: &Device, bytes: usize) -> Result<Buffer> {
         Storage::new(device, bytes, false).map(|made| Buffer::of(device, bytes, made))
     }
@@ -61,7 +61,7 @@ impl Buffer {
         Buffer(Arc::new(Inner { device: device.clone(), storage, uses }))
     }
 
-    /// What new work with this access must wait for.
+    /// The work for which new work with this access must wait.
     #[cfg(any(feature = "cpu", feature = "_remote"))]
     pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
         let mut waits = Vec::new();
@@ -69,7 +69,7 @@ impl Buffer {
         waits
     }
 
-    /// Work beside TITAN's that uses the buffer after all that has been entered.
+    /// Enters work outside of TITAN that uses the buffer after all work that has been entered.
     #[cfg(feature = "cuda")]
     pub(crate) fn enter_foreign(access: &Access, event: &Event) {
         lock(&access.buffer.0.uses).enter(access, event);
@@ -104,7 +104,7 @@ impl Buffer {
 }
 
 impl Drop for Inner {
-    /// A device may still be at work on the memory: it is told when that ends, and nobody waits.
+    /// A device may still use the memory: it frees the memory when that work ends, and no thread waits.
     fn drop(&mut self) {
         #[cfg(feature = "_remote")]
         for mark in lock(&self.uses).events().filter_map(Event::mark) {
@@ -113,14 +113,14 @@ impl Drop for Inner {
     }
 }
 
-/// Enters work with this event into every buffer it uses, and calls `enqueue` with what it must wait for.
+/// Enters work with this event into every buffer it uses, and calls `enqueue` with the work for which it must wait.
 pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOnce(Vec<Dependency>) -> R) -> R {
     let mut buffers: Vec<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
     buffers.sort_unstable_by_key(|b| b.address());
     buffers.dedup_by_key(|b| b.address());
     #[cfg(feature = "_remote")]
     buffers.iter().for_each(|b| b.ask_devices());
-    // One order for all threads: two pieces of work cannot each hold what the other wants.
+    // All threads lock in the same order, so there is no deadlock.
     let mut tables: Vec<_> = buffers.iter().map(|b| (*b, lock(&b.0.uses))).collect();
     let mut waits = Vec::new();
     for (buffer, table) in &mut tables {
@@ -136,7 +136,7 @@ pub(crate) fn schedule<R>(accesses: &[Access], event: &Event, enqueue: impl FnOn
     enqueue(waits)
 }
 
-/// Blocks until all earlier work has ended. Gives the first of it that failed to write what the new work needs.
+/// Blocks until all earlier work has ended. Returns the first of it that failed to write data that the new work needs.
 pub(crate) fn await_dependencies(waits: &[Dependency]) -> Option<(&Event, Error)> {
     waits.iter().for_each(|d| d.event.wait());
     first_failure(waits)
@@ -151,8 +151,8 @@ pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -
     let waits = schedule(accesses, &event, |waits| waits);
     let outcome = match await_dependencies(&waits) {
         None => guarded(what, work),
-        // The caller asked for this data: tell the failure itself, not that something did not run for its sake. If
-        // somebody else has been told meanwhile, the data is bad all the same.
+        // The caller asked for this data: report the original failure, not that dependent work did not run. Even if the failure has
+        // been reported elsewhere meanwhile, the data is invalid.
         Some((event, error)) => Err(event.report().unwrap_or_else(|| Error::of_dependency(what, error))),
     };
     event.settle(match &outcome {
@@ -162,12 +162,12 @@ pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -
     outcome
 }
 
-/// Runs `work`; a panic in it is an error, so that those who wait for it go on.
+/// Runs `work`; a panic in it becomes an error, so that waits for it end.
 pub(crate) fn guarded<R>(what: &str, work: impl FnOnce() -> Result<R>) -> Result<R> {
     caught(work).unwrap_or_else(|message| Err(Error::Internal { doing: what.to_owned(), message }))
 }
 
-/// Runs `work`, or gives the message of its panic.
+/// Runs `work`, or returns the message of its panic.
 pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> std::result::Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
@@ -177,8 +177,7 @@ pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> std::result::Result<R, Stri
     })
 }
 
-/// Drops what a panic carried. Dropping it may panic again, with something that may do so in turn: what does not come to an end
-/// is leaked.
+/// Drops the payload of a panic. Dropping it may panic again, with another payload; after several attempts the payload is leaked.
 fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..4 {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {

@@ -1,4 +1,4 @@
-//! The CPU as a device, and tensors in the host's own slices.
+//! The CPU as a device, and tensors in host slices.
 //!
 //! [`scope`] lends slices to kernels without a copy:
 //!
@@ -47,17 +47,17 @@ pub(super) fn description() -> String {
     format!("{threads} {}, {model}", if threads == 1 { "thread" } else { "threads" })
 }
 
-/// Runs `f`, in which slices can be tensors of the CPU. Every launch that uses them has ended when this returns, also those on
+/// Runs `f`, in which host slices can be used as tensors of the CPU. When this returns, every launch that uses them has ended, also on
 /// streams, and also if `f` panics: until then the slices are borrowed.
 ///
-/// How launches failed is told where it always is: by what reads their results, or by [`Stream::sync`](crate::Stream::sync).
+/// Failures of launches are reported as always: by calls that read their results, or by [`Stream::sync`](crate::Stream::sync).
 pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
     let lent = Lent::default();
     f(&Scope { lent: &lent, scope: PhantomData, env: PhantomData })
     // `lent` is dropped, also by a panic, and waits.
 }
 
-/// What makes tensors of slices: see [`scope`].
+/// Makes tensors of host slices: see [`scope`].
 pub struct Scope<'scope, 'env> {
     lent: &'scope Lent,
     /// Invariant, as in `std::thread::Scope`: a view cannot be taken for one of a longer scope.
@@ -73,8 +73,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// A row-major tensor in a slice, to read.
     ///
     /// # Errors
-    /// If the shape has not as many elements as the slice, or if elements lie otherwise on devices: those of `tf32`, of 8-bit
-    /// floats and of 4-bit types.
+    /// If the shape does not have as many elements as the slice, or if elements have another layout on devices: those of `tf32`, 8-bit
+    /// floats and 4-bit types.
     pub fn borrow<T: Elem, const R: usize>(
         &'scope self,
         data: &'env [T],
@@ -82,7 +82,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<View<'scope, T, R>> {
         let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>("borrow"))?;
         // SAFETY: the slice is borrowed for `'env`, which the scope does not outlive; a view of it lives for `'scope` at
-        // most, and `scope` waits for every access before it returns, which nobody can prevent. Elements of a slice are aligned.
+        // most, and `scope` always waits for every access before it returns. Elements of a slice are aligned.
         #[expect(unsafe_code, reason = "the slice is lent without a copy")]
         let memory = unsafe { Memory::lent(bytes) };
         Ok(View::new(self.tensor(memory, data.len(), shape)?))
@@ -91,7 +91,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`Scope::borrow`], to write.
     ///
     /// # Errors
-    /// As [`Scope::borrow`], and for `bool`, of which not every byte is a value.
+    /// As [`Scope::borrow`], and for `bool`, because not every byte is a valid `bool`.
     pub fn borrow_mut<T: Elem, const R: usize>(
         &'scope self,
         data: &'env mut [T],
@@ -121,7 +121,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 }
 
 fn otherwise<T: Elem>(operation: &'static str) -> Error {
-    let problem = format!("elements of type `{}` lie otherwise on the device than in a slice", T::ELEM);
+    let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
     Error::Layout { operation, problem, help: "copy them with `Device::tensor`" }
 }
 

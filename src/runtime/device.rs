@@ -1,4 +1,4 @@
-//! Devices: which there are, and which one is used.
+//! Devices: enumeration, and the choice of one.
 
 use super::absence::{absence, list, none_at_all};
 use super::layout::Layout;
@@ -14,11 +14,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What runs kernels.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DeviceKind {
-    /// The processor of the host: always there.
+    /// The processor of the host, which is always available.
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
@@ -48,10 +48,10 @@ impl DeviceKind {
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
-/// What code is made for: the kind of a device, and its number among those of the kind that differ.
+/// The key of compiled code: the kind of a device, and a number that distinguishes devices of one kind that need different code.
 pub(crate) type Model = (DeviceKind, u32);
 
-/// How many streams awaited launches are dealt to.
+/// The number of streams over which awaited launches are distributed.
 const AWAIT_STREAMS: usize = 4;
 
 struct Inner {
@@ -79,7 +79,7 @@ impl Device {
     /// for. Empty is as if it were not set.
     ///
     /// # Errors
-    /// If `TITAN_DEVICE` names something else, or a device that is not there.
+    /// If `TITAN_DEVICE` is not such a name, or the device does not exist.
     pub fn best() -> Result<Device> {
         Device::by_setting(setting::device().as_deref())
     }
@@ -100,8 +100,8 @@ impl Device {
         Device::choose("the device", name)
     }
 
-    /// A new device that runs the PTX of kernels for `target`, `sm_80` say, without a GPU: slowly, but reads of what was never
-    /// written, accesses outside of tensors, misused barriers and races on shared memory are errors.
+    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of uninitialised
+    /// memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
     ///
     /// # Errors
     /// If there is no such target, or no emulator of it.
@@ -118,7 +118,7 @@ impl Device {
                     all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", ")
                 ),
                 reason: None,
-                help: Some("write one of these targets, `emulator:sm_80` for example"),
+                help: Some("use one of these targets, such as `emulator:sm_80`"),
             });
         };
         let mut device = Device::new(DeviceKind::Emulator, u32::try_from(index).unwrap_or(0), target.to_owned());
@@ -128,7 +128,7 @@ impl Device {
         Ok(device)
     }
 
-    /// The one emulator of a target that goes by name: tensors of two calls of [`Device::best`] are on one device.
+    /// The shared emulator of a target, for devices that are chosen by name: tensors of two calls of [`Device::best`] are on one device.
     #[cfg(feature = "emulator")]
     fn named_emulator(target: &str) -> Result<Device> {
         static NAMED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
@@ -146,12 +146,11 @@ impl Device {
         self.0.emulated.clone()
     }
 
-    /// A new device that runs kernels as they are written, before any target has lowered them: slowly, but races on shared
-    /// memory, deadlocks, stages that are read too early or too late, missing fences and copies under way at the end are errors.
-    /// They come with the schedule that shows them, and with the seeds of the launch: a device of these options does the same
-    /// at its first launch. Seeds in the options are those of the first launch; each launch that follows has the next ones.
-    /// Programs of a grid run one after the other; that two of them touch the same bytes, one of them writing, is an error
-    /// all the same. Tiles are always computed, and nothing is recorded, whatever `data` and `trace` say.
+    /// A new device that runs kernels in the simulator, independently of a target. It is slow, but reports races on shared memory, deadlocks,
+    /// stages that are read too early or too late, missing fences and copies in flight at the end as errors. An error includes the schedule
+    /// that shows it and the seeds of the launch: the first launch on a device with these options repeats the run. The seeds in the options
+    /// are those of the first launch; each later launch uses the next ones. The programs of a grid run one after the other, but conflicting
+    /// accesses of two programs are an error nevertheless. Tiles are always computed, and nothing is recorded: `data` and `trace` are ignored.
     ///
     /// ```
     /// use titan::prelude::*;
@@ -179,7 +178,7 @@ impl Device {
         device
     }
 
-    /// The one simulator that goes by name: copies complete at random and roles interleave, from seed 0 on.
+    /// The shared simulator, for devices that are chosen by name: copies complete and roles interleave at random, from seed 0 on.
     #[cfg(feature = "simulator")]
     fn named_simulator() -> Device {
         use titan_sim::engine::Completion;
@@ -234,13 +233,13 @@ impl Device {
         self.0.hip
     }
 
-    /// Whether it runs work by itself, in lanes.
+    /// Whether it executes work asynchronously, in lanes.
     #[cfg(feature = "_remote")]
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self.kind(), DeviceKind::Cuda | DeviceKind::Hip)
     }
 
-    /// The devices of this machine, the best one first. GPUs too old for any code stand behind the CPU.
+    /// The devices of this machine, the best one first. GPUs that are too old for TITAN's code come after the CPU.
     #[must_use]
     pub fn available() -> Vec<Device> {
         Device::found().0
@@ -259,12 +258,12 @@ impl Device {
         #[cfg(not(feature = "cuda"))]
         let (mut found, old, why) = {
             let help = "build with feature `cuda` of `titan-gpu`";
-            (Vec::new(), Vec::new(), Some(("this program has no code for NVIDIA GPUs".to_owned(), help)))
+            (Vec::new(), Vec::new(), Some(("this program was built without support for NVIDIA GPUs".to_owned(), help)))
         };
         #[cfg(feature = "cpu")]
         found.push(Device::cpu());
         found.extend(old);
-        // No kernel of TITAN's runs there yet.
+        // TITAN's kernels cannot run there yet.
         #[cfg(feature = "hip")]
         found.extend(super::hip::devices().into_iter().flatten().cloned());
         (found, why)
@@ -290,7 +289,7 @@ impl Device {
         Ok(Stream::new(self))
     }
 
-    /// The stream that is always there.
+    /// The default stream, which always exists.
     #[must_use]
     pub fn default_stream(&self) -> Stream {
         Stream::of(self, Arc::clone(self.0.default.get_or_init(|| Handle::new(self))))
@@ -319,7 +318,7 @@ impl Device {
         Tensor::zeroed(self, Layout::row_major(T::ELEM, shape)?)
     }
 
-    /// A tensor with one value everywhere.
+    /// A tensor whose elements all have this value.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -346,7 +345,7 @@ impl Device {
         self.tensor(&data, shape)
     }
 
-    /// Devices of one model run the same code.
+    /// The model: devices of one model run the same code.
     pub(crate) fn model(&self) -> Model {
         (self.0.kind, self.0.ordinal)
     }
@@ -478,7 +477,7 @@ mod tests {
     fn other_settings_say_what_was_asked_and_what_is_there() {
         for name in ["gpu", "cuda:9999", "hip:x", "cpu:0", "cuda:", ":0", "emulator"] {
             let text = Device::by_setting(Some(name)).unwrap_err().to_string();
-            assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the devices here are: ")), "{text}");
+            assert!(text.starts_with(&format!("TITAN_DEVICE is `{name}`, but the available devices are: ")), "{text}");
             assert!(text.contains("cpu ("), "{text}");
         }
     }
@@ -487,7 +486,10 @@ mod tests {
     #[cfg(not(feature = "emulator"))]
     fn an_emulator_that_is_not_built_in_names_its_feature() {
         let text = Device::named("emulator:sm_80").unwrap_err().to_string();
-        assert!(text.contains("; this program has no emulator\n  help: build with feature `emulator`"), "{text}");
+        assert!(
+            text.contains("; this program was built without the emulator\n  help: build with feature `emulator`"),
+            "{text}"
+        );
     }
 
     #[test]

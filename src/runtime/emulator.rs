@@ -1,4 +1,4 @@
-//! Devices that run the embedded PTX in an emulator: slowly, and with every mistake an error.
+//! Devices that run the embedded PTX in an emulator: slowly, but reporting every error that it detects.
 
 use super::backend::{Call, DeviceArg, Storage};
 use super::device::Device;
@@ -96,7 +96,7 @@ impl Code {
     pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &Machine) -> Result<Code> {
         let refuse =
             |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
-        // Who leaves a target out means the devices that run its code.
+        // `targets(..)` without this target also excludes the emulator of it.
         let runs = |target: &str| Machine::from_name(target).is_ok_and(|m| m.capability <= machine.capability);
         if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| runs(target)) {
             return Err(refuse(reason.clone()));
@@ -140,8 +140,13 @@ impl Code {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let at = memory.upload("the report", &bytes);
         let params: Vec<Param> = gpu::words(&self.slots, &args, at.address()).into_iter().map(Param::Bytes).collect();
-        let launch =
-            Launch { grid, block: [variant.threads, 1, 1], dynamic_shared: variant.shared_bytes, params: &params };
+        let launch = Launch {
+            grid,
+            block: [variant.threads, 1, 1],
+            dynamic_shared: variant.shared_bytes,
+            cluster: None,
+            params: &params,
+        };
         let outcome = Self::launch(module, variant, &launch, &mut memory);
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);
@@ -163,7 +168,7 @@ impl Code {
         launch: &Launch<'_>,
         memory: &mut emu::Memory,
     ) -> std::result::Result<(), emu::EmuError> {
-        // Every launch meets another order of warps, the same one each time it is repeated.
+        // Every launch has another order of warps, which is the same if the process is repeated.
         let options = Options { schedule: Schedule::InTurn, ..Options::default() };
         module.entry(variant.entry())?.run(launch, memory, &options).map(drop)
     }
@@ -211,7 +216,7 @@ mod tests {
         1,
     );
 
-    /// Nothing of a device outlives its last handle, whatever was launched there and how.
+    /// The memory of a device is freed with its last handle, after any launches.
     #[test]
     fn a_device_goes_with_its_last_handle() {
         fn fill(y: &mut Tensor<f32, 1>, v: f32) -> Launch<'_> {
@@ -256,9 +261,9 @@ mod tests {
     fn targets_that_no_emulator_has_are_told() {
         let text = |name: &str| Device::named(name).unwrap_err().to_string();
         let turing = text("emulator:sm_75");
-        assert!(turing.contains("is `sm_75`, but the devices here are: emulators of sm_80, "), "{turing}");
-        assert!(turing.ends_with("\n  help: write one of these targets, `emulator:sm_80` for example"), "{turing}");
-        assert!(text("emulator").ends_with("help: write it behind a colon, as in `emulator:sm_80`"));
+        assert!(turing.contains("is `sm_75`, but the available devices are: emulators of sm_80, "), "{turing}");
+        assert!(turing.ends_with("\n  help: use one of these targets, such as `emulator:sm_80`"), "{turing}");
+        assert!(text("emulator").ends_with("help: write it after a colon, as in `emulator:sm_80`"));
     }
 
     #[test]
@@ -267,10 +272,12 @@ mod tests {
         let error = dev.zeros::<f32, 1>([1 << 60]).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { bytes, .. } if bytes == 1 << 62), "{error}");
         assert!(
-            error.to_string().starts_with("emulator:sm_80 has no 4611686018427387904 bytes of memory left\n"),
+            error
+                .to_string()
+                .starts_with("emulator:sm_80 is out of memory: it could not allocate 4611686018427387904 bytes\n"),
             "{error}"
         );
-        // It is none the worse for it, and zeros longer than a piece are all zero.
+        // The device still works, and zeros longer than one piece are all zero.
         assert!(dev.zeros::<u8, 1>([10_000]).unwrap().to_vec().unwrap().iter().all(|b| *b == 0));
     }
 }

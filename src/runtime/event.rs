@@ -1,13 +1,13 @@
-//! The end of a piece of work on a device, to wait for and to ask how it went.
+//! The end of a piece of work on a device: it can be waited for, and reports whether the work failed.
 //!
-//! A failure is *reported* once: by the first wait, read or launch that touches what the work should have written, or by
+//! A failure is *reported* once: by the first wait, read or launch that accesses data which the work should have written, or by
 //! `Stream::sync`. Work that depends on failed work does not run, or does not count as having run, and fails as well;
 //! reporting its failure also reports the one that caused it.
 //!
-//! Work on the host is settled by who runs it. A device ends its work by itself, and nobody is called: such work is settled
-//! by whoever asks first, after the work that it depends on, so that failures travel as if it had not run.
+//! Work on the host is settled by the thread that runs it. A device completes its work without a callback: such work is settled by the
+//! first thread that queries it, after the work that it depends on, so that failures propagate as if it had not run.
 //!
-//! What the end of work implies for other work is said in `uses.rs`.
+//! `uses.rs` states what the end of work implies for other work.
 
 #[cfg(feature = "_remote")]
 use super::backend::Mark;
@@ -31,28 +31,28 @@ struct Inner {
     of_host: bool,
     state: Mutex<State>,
     changed: Condvar,
-    /// Of the task that awaits the work.
+    /// The waker of the task that awaits the work.
     waker: Mutex<Option<Waker>>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It runs on the host, or a device will get it.
+    /// It runs on the host, or will be enqueued on a device.
     Pending,
-    /// A device has it.
+    /// It has been enqueued on a device.
     #[cfg(feature = "_remote")]
     Remote(Box<Remote>),
-    /// The device has ended it, and a thread reads what it told.
+    /// The device has completed it, and a thread reads its report.
     #[cfg(feature = "_remote")]
     Settling,
     Done,
     Failed(Box<Failure>),
-    /// The device did not take it, and the caller was told.
+    /// The device did not accept it, and the caller got the error.
     #[cfg(feature = "_remote")]
     Refused,
 }
 
-/// Whether work runs, as far as that is known.
+/// Whether work is known to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Its device may still refuse it.
@@ -62,12 +62,12 @@ pub(crate) enum Standing {
     /// It does not run, because something that it needs failed.
     #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host wait first"))]
     Skipped,
-    /// It is as if it had never been.
+    /// It counts as never launched.
     #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host refuse nothing"))]
     Refused,
 }
 
-/// Work that a device has.
+/// Work that has been enqueued on a device.
 #[cfg(feature = "_remote")]
 pub(crate) struct Remote {
     /// What it is, for messages.
@@ -76,7 +76,7 @@ pub(crate) struct Remote {
     pub(crate) mark: Mark,
     /// The work whose results it uses.
     pub(crate) needs: Vec<Dependency>,
-    /// Reads what it told, unless its results are bad anyway.
+    /// Reads its report, unless its results are invalid anyway.
     pub(crate) finish: Option<Finish>,
 }
 
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Remote {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) error: Error,
-    /// Whether the caller has been told.
+    /// Whether it has been reported.
     pub(crate) reported: bool,
     /// The work whose failure is the cause, directly or through other work.
     pub(crate) cause: Option<Event>,
@@ -104,19 +104,19 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure that nobody else caused.
+    /// A failure that was not caused by other work.
     pub(crate) fn new(error: Error, reported: bool) -> Box<Failure> {
         Box::new(Failure { error, reported, cause: None, standing: Standing::Runs })
     }
 
-    /// That of `what`, whose results do not count because `earlier` failed with `error`. It points to the first cause, so
-    /// that long chains of failures do not become long chains of memory.
+    /// The failure of `what`, whose results are invalid because `earlier` failed with `error`. It refers to the first cause, so that
+    /// long chains of failures do not keep long chains of events alive.
     pub(crate) fn of_dependency(what: &str, earlier: &Event, error: Error) -> Box<Failure> {
         let cause = Some(earlier.cause().unwrap_or_else(|| earlier.clone()));
         Box::new(Failure { cause, ..*Failure::new(Error::of_dependency(what, error), false) })
     }
 
-    /// That of `what`, which a device did not even get.
+    /// The failure of `what`, which was not enqueued on a device.
     #[cfg(feature = "_remote")]
     pub(crate) fn skipped(what: &str, earlier: &Event, error: Error) -> Box<Failure> {
         Box::new(Failure { standing: Standing::Skipped, ..*Failure::of_dependency(what, earlier, error) })
@@ -124,12 +124,12 @@ impl Failure {
 }
 
 impl Event {
-    /// Of work that a thread of the host runs, in the in-order queue of this number if there is one.
+    /// The end of work that a host thread runs, in the in-order queue of this number if there is one.
     pub(crate) fn of_host(queue: Option<u64>) -> Self {
         Event::new(queue, true)
     }
 
-    /// Of work that a device will get, in the in-order queue of this number if there is one.
+    /// The end of work that will be enqueued on a device, in the in-order queue of this number if there is one.
     #[cfg(feature = "_remote")]
     pub(crate) fn of_device(queue: Option<u64>) -> Self {
         Event::new(queue, false)
@@ -167,7 +167,7 @@ impl Event {
         }
     }
 
-    /// The work has ended. Whoever awaits it is not woken: see [`Event::wake`].
+    /// Settles the work, which has ended. The task that awaits it is not woken: see [`Event::wake`].
     pub(crate) fn settle(&self, outcome: Result<(), Box<Failure>>) {
         self.become_now(match outcome {
             Ok(()) => State::Done,
@@ -180,10 +180,10 @@ impl Event {
         self.0.changed.notify_all();
     }
 
-    /// Wakes the task that awaits the work, which has been settled. The caller holds no lock: a waker is code of the user's.
+    /// Wakes the task that awaits the work, which has been settled. The caller holds no lock, because a waker is user code.
     pub(crate) fn wake(&self) {
         let waker = lock(&self.0.waker).take();
-        // The hook has told of a panic; this thread is needed by others.
+        // The panic hook has printed the panic; this thread must continue.
         drop(waker.map(|waker| caught(|| waker.wake())));
     }
 
@@ -220,7 +220,7 @@ impl Event {
         drop(super::wait_while(&self.0.changed, lock(&self.0.state), |state| condition(state)));
     }
 
-    /// Whether the work has ended. Asks its device, and does not wait.
+    /// Whether the work has ended. Queries its device, and does not wait.
     pub(crate) fn is_over(&self) -> bool {
         #[cfg(feature = "_remote")]
         if self.mark().is_some_and(|mark| mark.is_over()) {
@@ -247,10 +247,10 @@ impl Event {
             return true;
         }
         let new = waker.clone();
-        // Wakers are dropped without the lock: that is code of the user's as well.
+        // Wakers are dropped without the lock, because that is user code as well.
         let old = lock(&self.0.waker).replace(new);
         drop(old);
-        // Whoever settles it from here on finds the waker.
+        // If it is settled from here on, the waker is found.
         let ended = self.has_ended();
         let own = if ended { lock(&self.0.waker).take() } else { None };
         drop(own);
@@ -284,7 +284,7 @@ impl Event {
         if let State::Failed(failure) = &mut *lock(&self.0.state) { Some(look(failure)) } else { None }
     }
 
-    /// The error of work that has failed and of which nobody has been told, who now is, also of its cause.
+    /// The error of work that has failed and has not been reported. Marks it and its cause as reported.
     pub(crate) fn report(&self) -> Option<Error> {
         let (error, cause) = self.mark_reported()?;
         if let Some(cause) = cause {
@@ -293,8 +293,8 @@ impl Event {
         Some(error)
     }
 
-    /// The error of work that has failed, for the caller who asked for just this work: the cause itself, if nobody has been
-    /// told of it, rather than that something failed for its sake.
+    /// The error of work that has failed, for the caller who asked for this work: the cause itself, if it has not been reported,
+    /// and not only that dependent work failed.
     #[cfg(feature = "_remote")]
     pub(crate) fn report_here(&self) -> Option<Error> {
         let error = self.error()?;
@@ -312,27 +312,26 @@ impl Event {
     }
 }
 
-/// Work that a device has.
+/// Work that has been enqueued on a device.
 #[cfg(feature = "_remote")]
 impl Event {
-    /// A device has got the work.
+    /// The work has been enqueued on a device.
     pub(crate) fn give(&self, remote: Remote) {
         self.become_now(State::Remote(Box::new(remote)));
     }
 
-    /// The device did not take the work, and the caller is told.
+    /// The device did not accept the work, and the caller gets the error.
     pub(crate) fn refuse(&self) {
         self.become_now(State::Refused);
     }
 
-    /// The point after the work, if a device has it and has not been asked how it ended.
+    /// The point after the work, if it has been enqueued on a device and is not settled.
     pub(crate) fn mark(&self) -> Option<Mark> {
         if let State::Remote(remote) = &*lock(&self.0.state) { Some(remote.mark.clone()) } else { None }
     }
 
-    /// Settles work that has ended on its device, after all the work that it needs. Without recursion: chains of launches
-    /// are as long as programs like. Where another thread is about to settle a part of it, this one waits for it, or
-    /// leaves the rest to others.
+    /// Settles work that has ended on its device, after all the work that it needs. Not recursive, because chains of launches can
+    /// be of any length. If another thread is settling a part of them, this one waits for it, or leaves the rest to that thread.
     fn settle_remote(&self, waits: bool) {
         let mut chain = vec![self.clone()];
         while let Some(last) = chain.last() {
@@ -352,7 +351,7 @@ impl Event {
         remote.needs.iter().find(|d| !d.event.has_ended()).map(|d| d.event.clone())
     }
 
-    /// Settles work that has ended on its device, as has been settled what it needs.
+    /// Settles work that has ended on its device; the work that it needs is settled.
     fn conclude(&self) {
         let mut state = lock(&self.0.state);
         if !matches!(*state, State::Remote(_)) {
@@ -363,7 +362,7 @@ impl Event {
         let Remote { what, mark, needs, finish } = *remote;
         let bad = super::uses::first_failure(&needs);
         let ended = mark.outcome(&what);
-        // It may print, which is code of the user's.
+        // It may print, which calls user code.
         let told = match (&ended, finish) {
             (Ok(()), Some(finish)) => super::buffer::guarded(&what, || finish(bad.is_none())),
             _ => Ok(()),

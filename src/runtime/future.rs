@@ -1,4 +1,4 @@
-//! Awaited launches: enqueued at the first poll on a stream of the device's own, on any executor.
+//! Awaited launches: enqueued at the first poll, on an internal stream of the device; they work with any executor.
 
 use super::event::Event;
 use super::launch::Launch;
@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 /// A launch that is being awaited.
 ///
-/// Dropped before the first poll, the kernel does not run. Dropped later, it runs to its end all the same, with memory that
-/// it owns; its failure is then told by the next call that needs the results.
+/// If it is dropped before the first poll, the kernel does not run. If it is dropped later, the kernel runs to its end, with memory
+/// that it owns; its failure is then reported by the next call that needs the results.
 #[derive(Debug)]
 #[must_use = "a future does nothing until it is awaited"]
 pub struct LaunchFuture<'a>(State<'a>);
@@ -44,7 +44,7 @@ impl Future for LaunchFuture<'_> {
                 }
             },
         };
-        // A waker is code of the user's: if it panics, the launch runs all the same, and may be polled again.
+        // A waker is user code: if it panics, the launch still runs, and may be polled again.
         self.0 = State::Running(event.clone());
         if !event.poll(context.waker()) {
             return Poll::Pending;

@@ -1,4 +1,4 @@
-//! What all GPUs share on the host: which variant fits the arguments, the parameter block, the report.
+//! Code for all GPUs on the host: the choice of a variant, the parameter block, the report.
 
 use super::kernel::KernelRef;
 use super::print::print_line;
@@ -13,7 +13,7 @@ use titan_core::launch::report::{self, Site, SiteKind};
 /// Words of records that a launch may print.
 const PRINT_ROOM: u32 = 1 << 20;
 
-/// The arguments of a launch, as assumptions see them.
+/// The properties of a launch on which assumptions of variants depend.
 pub(super) struct Facts<'a> {
     sig: &'a Signature,
     args: &'a [GpuArg],
@@ -73,13 +73,13 @@ impl TensorFacts for Facts<'_> {
     }
 }
 
-/// Refuses a grid that the device cannot have.
+/// Rejects a grid that exceeds the limits of the device.
 pub(super) fn check_grid(kernel: &str, device: &str, grid: [u32; 3], limits: [u32; 3]) -> Result<()> {
     let beyond = grid.into_iter().zip(limits).enumerate().find(|(_, (found, most))| found > most);
     let Some((axis, (found, most))) = beyond else { return Ok(()) };
     let reason = format!(
-        "its grid has {found} programs along axis {axis}, and the device allows {most}\n  \
-         help: make the longest axis of the grid the first, or fold axes into it and take them apart with `unflatten`"
+        "its grid has {found} programs along axis {axis}, but the device allows {most}\n  \
+         help: make the longest axis of the grid axis 0, or fold several axes into it and separate them with `unflatten`"
     );
     Err(Error::Unsupported { kernel: kernel.to_owned(), device: device.to_owned(), reason })
 }
@@ -114,21 +114,21 @@ pub(super) fn report_header(variant: &Variant) -> ([u32; report::RECORDS], usize
     (header, report::RECORDS + room as usize)
 }
 
-/// How many words of a report, whose first ones are `header`, say something.
+/// The number of used words in a report whose first words are `header`.
 #[cfg(feature = "cuda")]
 pub(super) fn report_words(header: &[u32]) -> usize {
     let word = |at: usize| header.get(at).copied().unwrap_or(0);
     report::RECORDS + word(report::USED).min(word(report::ROOM)) as usize
 }
 
-/// Prints what a kernel printed, and gives the error of its trap.
+/// Prints the output of a kernel, and returns the error of its trap.
 pub(super) fn read_report(kernel: &KernelRef, name: &str, sites: &[Site], words: &[u32]) -> Result<()> {
     let told = report::read(words, sites);
     for line in told.lines {
         print_line(&line);
     }
     if told.lost > 0 {
-        print_line(&format!("(kernel `{name}` printed more than fits: {} words are lost)", told.lost));
+        print_line(&format!("(kernel `{name}` printed more than the buffer holds: {} words are lost)", told.lost));
     }
     match told.trap {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Kernels embedded in the program: read when first launched, made ready for a device when first launched there.
+//! Kernels embedded in the executable: read at the first launch, and prepared for a device at the first launch there.
 
 use super::backend::Code;
 use super::device::{Device, Model};
@@ -28,19 +28,19 @@ pub struct KernelRef {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) kernel: Verified,
-    /// What its outputs need of a grid.
+    /// The smallest grids that cover its outputs.
     pub(crate) needs: Vec<Need>,
     /// The name with the instance.
     pub(crate) name: String,
     /// ``kernel `name` ``, for messages.
     pub(crate) title: Arc<str>,
-    /// What is embedded besides the text form.
+    /// The embedded code, without the text form.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs run them"))]
     pub(crate) variants: Vec<Variant>,
-    /// Targets for which there is nothing, and why.
+    /// Targets for which the kernel is not compiled, and why.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
     pub(crate) refused: Vec<(String, String)>,
-    /// By model: devices come and go, and those of one model run the same code.
+    /// By model: devices may be dropped, and those of one model run the same code.
     codes: Mutex<Vec<(Model, Arc<Code>)>>,
 }
 
@@ -62,7 +62,7 @@ impl KernelRef {
         Location { file: self.file.to_owned(), line, column: loc.column }
     }
 
-    /// How many bytes the program carries for it.
+    /// The number of bytes embedded for it.
     pub(crate) fn bytes(&self) -> usize {
         self.artifact.len()
     }
@@ -114,7 +114,7 @@ fn first<S>(errors: &[titan_core::diag::Diagnostic<S>]) -> String {
 }
 
 impl Loaded {
-    /// The kernel ready for a device, made so at the first call. A failure is not kept: it may be the device's of the moment.
+    /// The kernel prepared for a device, at the first call. A failure is not kept: it may be temporary.
     pub(crate) fn code(&self, device: &Device) -> Result<Arc<Code>> {
         let mut codes = lock(&self.codes);
         if let Some((_, code)) = codes.iter().find(|(model, _)| *model == device.model()) {

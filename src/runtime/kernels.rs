@@ -1,7 +1,7 @@
-//! The kernels of a program, as a list: for tools, and for those who want to know what they ship.
+//! The list of the kernels in an executable, for tools and for inspection of the embedded code.
 //!
-//! Each instance enters itself when the program starts. Code that the linker leaves out is not in the list: a library crate
-//! none of whose functions are used, say.
+//! Each instance registers itself when the program starts. Code that the linker removes is not in the list, such as a library crate
+//! none of whose functions are used.
 
 use super::kernel::KernelRef;
 use crate::error::{Location, Result};
@@ -21,21 +21,21 @@ inventory::collect!(Listed);
 pub struct KernelInfo {
     /// The name with the instance: `gemm::<f16, 64, 64, 32>`.
     pub name: String,
-    /// Where the kernel stands.
+    /// The place of the kernel in the source.
     pub location: Location,
-    /// How many bytes the program carries for it. Code is packed in them: unpacked, as it is below, it takes several times as many.
+    /// The number of bytes embedded for it. The code is compressed; decompressed, as below, it takes several times as many.
     pub bytes: usize,
-    /// What is embedded, in the order in which a launch asks for it.
+    /// The embedded variants, in the order in which a launch tries them.
     pub variants: Vec<VariantInfo>,
-    /// Targets that the kernel leaves out, `targets(..)`, with what a launch there is told.
+    /// The targets that `targets(..)` excludes, with the reason that a launch there reports.
     pub refused: Vec<(String, String)>,
 }
 
-/// The code of a kernel for one target, under some assumptions on the arguments. `{:?}` tells of the code how long it is.
+/// The code of a kernel for one target, under assumptions about the arguments. `{:?}` prints only the length of the code.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VariantInfo {
-    /// For which target: `cpu`, `sm_80`.
+    /// The target: `cpu`, `sm_80`.
     pub target: String,
     /// The code: text form for `cpu`, PTX for NVIDIA.
     pub code: Vec<u8>,
@@ -43,9 +43,9 @@ pub struct VariantInfo {
     pub threads: u32,
     /// Shared memory of a program in bytes.
     pub shared_bytes: u32,
-    /// How many things it takes for granted; a launch checks them. The last variant of a target has none.
+    /// The number of its assumptions, which a launch checks. The last variant of a target has none.
     pub assumptions: usize,
-    /// What the compiler says of its choices.
+    /// Notes of the compiler about its choices.
     pub notes: Vec<String>,
 }
 

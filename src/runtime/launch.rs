@@ -20,9 +20,9 @@ use titan_core::launch::{ArgInfo, Arguments, BindError, Bound, Grid, Output, giv
 
 /// A kernel with its arguments, which it borrows until it has been launched.
 ///
-/// The launch itself owns what it uses: after `.launch(&stream)` the tensors may be dropped, read or passed on at once.
-/// A grid that leaves parts of an output unwritten is an error, unless the kernel says `grid(unchecked ..)`; so is one without
-/// programs if outputs have elements that wait for it, which otherwise does nothing.
+/// A running launch keeps its memory alive: after `.launch(&stream)` the tensors may be dropped, read or passed to other launches.
+/// A grid that leaves parts of an output unwritten is an error, unless the kernel says `grid(unchecked ..)`. A grid without programs
+/// does nothing; it is an error if outputs have elements to write.
 #[derive(Debug)]
 #[must_use = "a launch does nothing until `.sync()`, `.launch(&stream)` or `.await`"]
 pub struct Launch<'a> {
@@ -32,7 +32,7 @@ pub struct Launch<'a> {
     borrow: PhantomData<&'a mut ()>,
 }
 
-/// A launch whose arguments fit.
+/// A launch whose arguments have been checked.
 pub(crate) struct Prepared {
     title: Arc<str>,
     pub(crate) device: Device,
@@ -40,10 +40,10 @@ pub(crate) struct Prepared {
     work: Work,
 }
 
-/// What a device does for a launch. It owns handles to the memory of its arguments: whoever runs it drops it afterwards.
+/// The work of a launch on a device. It owns handles to the memory of its arguments, and is dropped after it has run.
 pub(crate) enum Work {
     Kernel(Box<KernelWork>),
-    /// A kernel of somebody else's.
+    /// A foreign kernel.
     #[cfg(feature = "hip")]
     Hip(Box<super::hip::Work>),
 }
@@ -55,20 +55,20 @@ pub(crate) struct KernelWork {
     code: Arc<Code>,
     args: Vec<DeviceArg>,
     symbols: Vec<Option<i64>>,
-    /// `None` if the device sizes it.
+    /// `None` if the device determines it.
     grid: Option<[u32; 3]>,
 }
 
 impl<'a> Launch<'a> {
-    /// A launch of `kernel`; nothing is checked yet. What the macro calls.
+    /// A launch of `kernel`; nothing is checked yet. Called by expansions of the macro.
     #[doc(hidden)]
     pub fn new(kernel: &'static KernelRef, args: Vec<LaunchArg<'a>>) -> Self {
         Launch { kernel, args, grid: None, borrow: PhantomData }
     }
 
-    /// Another grid than the kernel's own: one to three extents, none of them more than the kernel's own can be for some
-    /// arguments. The launch is an error otherwise: the outputs are proved disjoint for such grids only. It must reach all of
-    /// the outputs as the kernel's own must, unless that says `grid(unchecked ..)`.
+    /// Replaces the kernel's grid: one to three extents, none of which may exceed the largest one of the kernel's own grid, because the
+    /// outputs are proved disjoint for such grids only; otherwise the launch is an error. It must cover all of the outputs as the
+    /// kernel's own grid must, unless that says `grid(unchecked ..)`.
     pub fn grid<const N: usize>(mut self, extents: [u32; N]) -> Self {
         const { assert!(N >= 1 && N <= 3, "a grid has one to three axes") };
         let mut grid = [1; 3];
@@ -80,7 +80,7 @@ impl<'a> Launch<'a> {
     /// Runs the kernel to its end, on this thread if the device is the CPU.
     ///
     /// # Errors
-    /// If the arguments do not fit, if the kernel traps, or the failure of an earlier launch that wrote an argument, unless
+    /// If the arguments do not match the kernel, if the kernel traps, or the failure of an earlier launch that wrote an argument, unless
     /// it has been reported.
     pub fn sync(self) -> Result<()> {
         match self.prepare(None)? {
@@ -96,10 +96,10 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Puts the kernel at the end of a stream and returns.
+    /// Enqueues the kernel at the end of a stream and returns.
     ///
     /// # Errors
-    /// If the arguments do not fit. What goes wrong later is told by the next call that needs the results, or by
+    /// If the arguments do not match the kernel. Later failures are reported by the next call that needs the results, or by
     /// [`Stream::sync`].
     pub fn launch(self, stream: &Stream) -> Result<()> {
         match self.prepare(Some(stream.device()))? {
@@ -133,7 +133,7 @@ impl<'a> Launch<'a> {
 }
 
 impl Prepared {
-    /// Puts the work at the end of a stream. If it is `awaited`, the event wakes whoever polls it.
+    /// Enqueues the work at the end of a stream. If it is `awaited`, the event wakes the task that polls it.
     pub(crate) fn enqueue(self, stream: &Stream, awaited: bool) -> Result<Event> {
         let Prepared { title, accesses, work, .. } = self;
         stream.enqueue(title, &accesses, work, awaited)
@@ -150,7 +150,7 @@ impl Work {
         }
     }
 
-    /// Puts it at the end of a lane, after the points `after`.
+    /// Enqueues it at the end of a lane, after the points `after`.
     #[cfg(feature = "_remote")]
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
         match self {
@@ -199,7 +199,7 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
     Ok(arguments.with_grid(launched))
 }
 
-/// Refuses outputs that were not given by `&mut`, or that share elements with another argument.
+/// Rejects outputs that were not passed by `&mut`, or that share elements with another argument.
 fn outputs_are_alone(loaded: &Loaded, args: &[ArgValue]) -> Result<()> {
     let sig = &loaded.kernel.sig;
     for (index, first) in args.iter().enumerate() {
@@ -233,7 +233,7 @@ fn outputs(loaded: &Loaded) -> impl Iterator<Item = Output> {
         .map(|(param, class)| Output { param: *param, only_updated: matches!(class, Class::Scattered | Class::Atomic) })
 }
 
-/// Refuses a grid with more programs than the verifier reckoned with.
+/// Rejects a grid with more programs than the verifier's proof covers.
 fn within_proof(loaded: &Loaded, grid: [u32; 3]) -> Result<()> {
     for (axis, found) in grid.into_iter().enumerate() {
         let most = max_extent(&loaded.kernel.sig, u8::try_from(axis).unwrap_or(u8::MAX));
@@ -310,7 +310,7 @@ mod tests {
         1,
     );
 
-    /// What nobody can write in Rust is checked all the same: two handles of the same elements, one of them to write.
+    /// This cannot be written in safe Rust, but is checked nevertheless: two handles of the same elements, one of them to write.
     #[test]
     fn an_output_that_overlaps_another_argument_is_refused() {
         let all = Device::best().unwrap().zeros::<f32, 1>([8]).unwrap();

@@ -1,15 +1,15 @@
-//! Where the elements of a tensor lie: offset, extents and strides, all in elements, and the views that can be made.
+//! Layouts of tensors: offset, extents and strides, all in elements, and the views that can be made.
 //!
-//! A layout never reaches outside of the memory it was made for: every view shows a part of what its origin showed. One
-//! without elements shows nothing, begins at 0, and may have any extents beside the one that is 0: whatever reckons with
-//! extents, strides and offsets either checks for overflow or is for layouts with elements.
+//! A layout never reaches outside of the memory it was made for: every view is a part of its origin. A layout without elements has
+//! the offset 0, and any extents besides the one that is 0: computations with extents, strides and offsets either check for overflow
+//! or are for layouts with elements only.
 //! The 4-bit types are packed along the last axis, so there the last axis keeps stride 1, and its extent and everything
 //! else that counts elements stays even; views that would break this are refused.
 
 use crate::error::{Error, Result};
 use titan_core::ir::Elem;
 
-/// The greatest rank of a tensor.
+/// The largest rank of a tensor.
 pub const MAX_RANK: usize = 8;
 
 /// An element type, an offset, extents and strides.
@@ -55,7 +55,7 @@ impl<const R: usize> Layout<R> {
         Ok(Layout { elem, offset: 0, shape, strides })
     }
 
-    /// Any strides, in memory that begins with the first element. No two elements share a place.
+    /// Any strides, in memory that begins with the first element. No two elements overlap.
     #[cfg(feature = "cuda")]
     pub(crate) fn strided(elem: Elem, shape: [usize; R], strides: [usize; R]) -> Result<Self> {
         const OPERATION: &str = "strides";
@@ -69,19 +69,19 @@ impl<const R: usize> Layout<R> {
         for (stride, extent) in axes {
             if stride < reach {
                 let problem = format!("with strides {strides:?}, elements of shape {shape:?} share memory");
-                return refuse(OPERATION, problem, "give each axis a stride beyond what the inner ones cover");
+                return refuse(OPERATION, problem, "give each axis a stride larger than the range of the inner axes");
             }
             let next = (extent - 1).checked_mul(stride).and_then(|far| reach.checked_add(far));
             let Some(next) = next.filter(|n| fits_memory(elem, *n)) else {
                 let problem = format!("with strides {strides:?}, shape {shape:?} reaches beyond 2^63 - 1 bytes");
-                return refuse(OPERATION, problem, "strides are in elements, not bytes; check them");
+                return refuse(OPERATION, problem, "check the strides: they count elements, not bytes");
             };
             reach = next;
         }
         Layout { elem, offset: 0, shape, strides }.packed(OPERATION)
     }
 
-    /// How many elements its memory has room for, from the first element to the last.
+    /// The number of elements that its memory must hold, from the first element to the last.
     pub(crate) fn reach(&self) -> usize {
         if self.len() == 0 {
             return 0;
@@ -141,8 +141,8 @@ impl<const R: usize> Layout<R> {
     /// Elements `lo..hi` of an axis.
     pub(crate) fn slice(&self, axis: usize, lo: usize, hi: usize) -> Result<Self> {
         if lo > hi || hi > self.shape[axis] {
-            let problem = format!("{lo}..{hi} is not a part of axis {axis}, whose extent is {}", self.shape[axis]);
-            return refuse("slice", problem, "give a range inside of the axis");
+            let problem = format!("{lo}..{hi} is out of bounds for axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("slice", problem, "pass a range within the extent");
         }
         let mut out = *self;
         out.shape[axis] = hi - lo;
@@ -154,8 +154,8 @@ impl<const R: usize> Layout<R> {
     pub(crate) fn index<const Q: usize>(&self, axis: usize, i: usize) -> Result<Layout<Q>> {
         const { assert!(Q + 1 == R, "an index removes one axis") };
         if i >= self.shape[axis] {
-            let problem = format!("{i} is outside of axis {axis}, whose extent is {}", self.shape[axis]);
-            return refuse("index", problem, "give an index below the extent");
+            let problem = format!("{i} is out of bounds for axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("index", problem, "pass an index below the extent");
         }
         if self.elem.bits() == 4 && axis + 1 == R {
             let problem = format!("axis {axis} is the packed one: two elements of type `{}` share a byte", self.elem);
@@ -197,10 +197,8 @@ impl<const R: usize> Layout<R> {
             return refuse("reshape", problem, "choose extents whose product is the number of elements");
         }
         if !self.is_contiguous() {
-            let problem = format!(
-                "the elements do not lie one after the other (extents {:?}, strides {:?})",
-                self.shape, self.strides
-            );
+            let problem =
+                format!("the elements are not contiguous (extents {:?}, strides {:?})", self.shape, self.strides);
             return refuse("reshape", problem, "reshape a `.copy()`, or reshape before the other view is made");
         }
         Layout { offset: self.offset, ..Layout::unpacked_row_major(self.elem, shape)? }.packed("reshape")
@@ -228,13 +226,13 @@ impl<const R: usize> Layout<R> {
     /// The two parts of an axis before and from `at`.
     pub(crate) fn split(&self, axis: usize, at: usize) -> Result<(Self, Self)> {
         if at > self.shape[axis] {
-            let problem = format!("{at} is outside of axis {axis}, whose extent is {}", self.shape[axis]);
-            return refuse("split", problem, "split at an index up to the extent");
+            let problem = format!("{at} is out of bounds for axis {axis}, whose extent is {}", self.shape[axis]);
+            return refuse("split", problem, "split at an index from 0 to the extent");
         }
         Ok((self.slice(axis, 0, at)?, self.slice(axis, at, self.shape[axis])?))
     }
 
-    /// Refuses what the packing of the 4-bit types does not allow. Whatever makes a layout ends here.
+    /// Rejects layouts that the packing of the 4-bit types does not allow. Every construction of a layout ends here.
     fn packed(self, operation: &'static str) -> Result<Self> {
         if self.len() == 0 {
             return Ok(Layout { offset: 0, ..self });

@@ -1,17 +1,17 @@
-//! Devices, tensors, streams and launches: what runs on the host around a kernel.
+//! Devices, tensors, streams and launches: the host side of kernels.
 //!
 //! ```text
-//! Device ── Tensor ── View, ViewMut          layout.rs: where elements lie      transfer.rs: copies from and to the host
+//! Device ── Tensor ── View, ViewMut          layout.rs: extents, strides      transfer.rs: copies from and to the host
 //!    │         │
-//!    │         └ Buffer ── Uses (footprint, event)       uses.rs: who waits for whom; who may free what, when
-//!    └ Stream ── jobs ─────── Event                      event.rs: how work ended, and who was told
+//!    │         └ Buffer ── Uses (footprint, event)       uses.rs: ordering of work; when memory is freed
+//!    └ Stream ── jobs ─────── Event                      event.rs: the end of work, failures
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
 //! ```
 //!
-//! Guards such as [`ViewMut`] give the compiler the rules of borrowing, but nothing here rests on them: every access to
-//! device memory, from whatever thread, is ordered by the table of uses in its buffer.
+//! Guards such as [`ViewMut`] let rustc check borrows, but soundness does not depend on them: every access to device memory, from any
+//! thread, is ordered by the table of uses in its buffer.
 //!
-//! Devices are cases of the enums in `backend.rs`; the rest of the module does not know which there are.
+//! The kinds of devices are variants of the enums in `backend.rs`; the rest of the module is independent of them.
 
 mod absence;
 mod arg;
@@ -65,7 +65,7 @@ pub use view::{View, ViewMut};
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Locks. What a panicking thread left behind is consistent: no code here panics between two related writes.
+/// Locks. The data is consistent even if a thread panicked: no code here panics between two related writes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! What kernels print, from whatever device.
+//! The output of kernels, from any device.
 
-/// Prints a line where kernels print.
+/// Prints a line of a kernel's output.
 pub(super) fn print_line(line: &str) {
     #[cfg(feature = "cpu")]
     titan_cpu::print_line(&format!("{line}\n"));

@@ -1,7 +1,7 @@
 //! `kernel::reference`: the body of a kernel run as plain Rust, on copies of the tensors, after the checks of a launch.
 //!
 //! The expansion makes one [`HostTensor`] per tensor, runs the body with [`Reference::run`], and copies the `&mut` ones back,
-//! also after a trap: a kernel that stops leaves what it has stored.
+//! also after a trap: the stores before it remain.
 
 use super::as_tensor::Exclusive;
 use super::kernel::{KernelRef, Loaded};
@@ -13,7 +13,7 @@ use crate::lang::{self, Elem, Shared};
 use std::fmt;
 use titan_core::launch::Grid;
 
-/// Programs of a grid that a device would size: enough to have several, few enough to give each more than one tile.
+/// The number of programs of a persistent grid: more than one, and few enough that each has several tiles.
 const PERSISTENT_GRID: u32 = 3;
 
 /// A tensor copied to the host, as the bodies of kernels take it.
@@ -32,7 +32,7 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
         for (axis, given) in tensor.shape().into_iter().enumerate() {
             extents[axis] = i32::try_from(given).map_err(|_| Error::Layout {
                 operation: "the reference",
-                problem: format!("axis {axis} has extent {given}, and indices of kernels are `i32`"),
+                problem: format!("axis {axis} has extent {given}, but indices in kernels are `i32`"),
                 help: "slice the tensor: kernels take at most 2147483647 elements along an axis",
             })?;
         }
@@ -45,13 +45,13 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
         Ok(HostTensor { memory, tensor })
     }
 
-    /// What a body reads.
+    /// The tensor, for a body that reads it.
     #[must_use]
     pub fn tensor(&self) -> &lang::Tensor<T, R> {
         &self.tensor
     }
 
-    /// What a body writes.
+    /// The tensor, for a body that writes it.
     #[must_use]
     pub fn tensor_mut(&mut self) -> &mut lang::Tensor<T, R> {
         &mut self.tensor
@@ -74,7 +74,7 @@ impl<T, const R: usize> fmt::Debug for HostTensor<T, R> {
     }
 }
 
-/// A launch of the reference whose arguments fit.
+/// A launch of the reference whose arguments have been checked.
 #[derive(Debug)]
 #[must_use = "a reference does nothing until it runs"]
 pub struct Reference {
@@ -86,7 +86,7 @@ impl Reference {
     /// Checks the arguments as a launch does.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// If they do not match the kernel.
     pub fn new(kernel: &'static KernelRef, args: Vec<LaunchArg<'_>>) -> Result<Reference> {
         let loaded = kernel.loaded()?;
         let args: Vec<ArgValue> = args.into_iter().map(|a| a.value).collect();

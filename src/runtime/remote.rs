@@ -1,9 +1,8 @@
-//! Streams of devices that run work by themselves.
+//! Streams of devices that execute work asynchronously.
 //!
-//! A launch is given to the device by the thread that makes it. What it must wait for is told to the device; the thread itself
-//! waits only for what the device does not know: copies by the host, and launches that another thread is about to give.
-//! Both are earlier, and whoever waits here has entered its buffers and holds none of their tables, so waiting cannot go in
-//! circles.
+//! A launch is enqueued on the device by the thread that makes it. The device waits for the earlier work on it; the thread itself waits
+//! only for work for which the device cannot wait: copies by the host, and launches that another thread is about to enqueue. Both are
+//! earlier, and a waiting thread has entered its buffers and holds no lock on their tables, so there is no deadlock.
 
 use super::backend::{Lane, Mark};
 use super::buffer::{Access, guarded, schedule};
@@ -20,37 +19,37 @@ use titan_amd::runtime::Once;
 #[cfg(feature = "cuda")]
 use titan_nv::runtime::Once;
 
-/// What a stream has given to its device.
+/// The work that a stream has enqueued on its device.
 pub(super) struct Remote {
     id: u64,
     lane: Once<Lane>,
-    /// Held from the entry of a launch in its buffers until the device has it: the order of the lane is that of the entries.
+    /// Held from the entry of a launch in its buffers until it is enqueued, so that the order of the lane is that of the entries.
     order: Mutex<()>,
-    /// Launches that the device has, or that failed before, oldest first, until they have been seen to end.
+    /// Launches that have been enqueued, or that failed before, oldest first, until they are known to have ended.
     running: Mutex<VecDeque<Event>>,
     /// Launches that failed since the last `sync`.
     failed: Mutex<Vec<Event>>,
     watcher: Arc<Watcher>,
 }
 
-/// A launch on its way to the device.
+/// A launch that is being enqueued.
 struct Job {
     what: Arc<str>,
     work: Work,
     awaited: bool,
 }
 
-/// Launches of streams that are gone. They are settled like all others, or their reports would never be read.
+/// Launches of dropped streams. They are settled like all others, so that their reports are read.
 static ORPHANS: Mutex<VecDeque<Event>> = Mutex::new(VecDeque::new());
 
 impl Remote {
-    /// The stream of this number. It gets its lane with its first launch.
+    /// The stream of this number. Its lane is created at its first launch.
     pub(super) fn new(id: u64) -> Remote {
         let (lane, order, running, failed) = (Once::new(), Mutex::default(), Mutex::default(), Mutex::default());
         Remote { id, lane, order, running, failed, watcher: Arc::default() }
     }
 
-    /// Blocks until all launches so far have ended, and gives those that failed since the last call.
+    /// Blocks until all launches so far have ended, and returns those that failed since the last call.
     pub(super) fn sync(&self) -> Vec<Event> {
         let running = lock(&self.running).clone();
         running.iter().for_each(Event::wait);
@@ -58,7 +57,7 @@ impl Remote {
         std::mem::take(&mut lock(&self.failed))
     }
 
-    /// Enters work into the buffers it uses and gives it to the device. An error means that the device has not got it.
+    /// Enters work into the buffers it uses and enqueues it on the device. After an error it has not been enqueued.
     pub(super) fn enqueue(
         &self,
         device: &Device,
@@ -84,7 +83,7 @@ impl Remote {
         Ok(event)
     }
 
-    /// Gives work to the device as soon as that knows all that it must wait for.
+    /// Enqueues work on the device as soon as all work for which it must wait has been enqueued or has ended.
     fn give(&self, lane: &Lane, event: &Event, job: Job, waits: Vec<Dependency>) -> Result<()> {
         let Job { what, work, awaited } = job;
         waits.iter().for_each(|d| d.event.wait_until_given());
@@ -95,7 +94,7 @@ impl Remote {
         let elsewhere = waits.iter().filter(|d| !event.follows_in_queue(&d.event));
         let after: Vec<Mark> = elsewhere.filter_map(|d| d.event.mark()).collect();
         let needs = waits.into_iter().filter(|d| d.carries).collect();
-        // Dependents wait for the event: it must go on whatever happens.
+        // Dependents wait for the event, which must be settled in every case.
         let given = guarded(&what, || work.give(lane, &after, awaited)).inspect_err(|_| event.refuse())?;
         event.give(event::Remote { what, mark: given.mark, needs, finish: given.finish });
         Ok(())
@@ -114,11 +113,11 @@ impl Remote {
 fn settle_front(launches: &Mutex<VecDeque<Event>>) -> Vec<Event> {
     let mut over = Vec::new();
     loop {
-        // Not locked meanwhile: settling may run code of the user's.
+        // Not locked meanwhile, because settling may run user code.
         let front = lock(launches).front().cloned();
         let Some(front) = front.filter(Event::is_over) else { return over };
         let mut launches = lock(launches);
-        // Another thread may have been quicker.
+        // Another thread may have done it already.
         if launches.front().is_some_and(|event| event.is(&front)) {
             launches.pop_front();
             over.push(front);

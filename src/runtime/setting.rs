@@ -1,11 +1,11 @@
-//! The one place that reads the environment: `TITAN_DEVICE`.
+//! The only module that reads the environment: `TITAN_DEVICE`.
 
 use std::env::VarError;
 
 /// The variable that chooses the device of `Device::best`.
 pub(crate) const DEVICE: &str = "TITAN_DEVICE";
 
-/// The value of `TITAN_DEVICE`; text that is not Unicode is shown as well as it can be.
+/// The value of `TITAN_DEVICE`; text that is not Unicode is converted lossily.
 #[expect(clippy::disallowed_methods, reason = "read when the program runs, not when it is compiled")]
 pub(crate) fn device() -> Option<String> {
     match std::env::var(DEVICE) {

@@ -1,4 +1,4 @@
-//! Devices that run pipelines as they are written, before any target has lowered them: slowly, and with every mistake an error.
+//! Devices that run pipelines in the simulator, independently of a target: slowly, but reporting every error that it detects.
 
 use super::backend::{Call, DeviceArg, Storage};
 use super::kernel::{KernelRef, Loaded};
@@ -12,18 +12,18 @@ use titan_core::verify::WellFormed;
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Arg, Finding, Options, Side};
 
-/// How a simulated device runs its launches, and which of them comes next.
+/// The options of a simulated device, and the number of its next launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings(Arc<Mutex<(Options, u64)>>);
 
 impl Settings {
     pub(crate) fn new(options: Options) -> Settings {
-        // Launches have results, and nobody asks for a picture.
+        // Launches need results, and no trace.
         let options = Options { data: true, trace: false, ..options };
         Settings(Arc::new(Mutex::new((options, 0))))
     }
 
-    /// The options of the next launch: its seeds are the first ones, counted on.
+    /// The options of the next launch: its seeds are the first ones plus its number.
     fn next(&self) -> Options {
         let mut state = lock(&self.0);
         let (options, launches) = &mut *state;
@@ -91,7 +91,7 @@ fn taken(arg: &DeviceArg, kind: &ParamKind) -> Result<Arg> {
     }
 }
 
-/// How many bytes a tensor reaches from its first element on.
+/// The number of bytes from the first element of a tensor to the end of its last one.
 fn reach(elem: Elem, extents: &[i32], strides: &[i64]) -> usize {
     if extents.contains(&0) {
         return 0;
@@ -112,7 +112,7 @@ fn told(kernel: &KernelRef, found: &Finding, options: &Options) -> String {
     // A device of these options does the same at its first launch.
     let Options { seed, completion, .. } = options;
     format!(
-        "{text}\n  to see it again: seed: {seed:?}, completion: Completion::{completion:?}; the schedule: {}",
+        "{text}\n  to reproduce: seed: {seed:?}, completion: Completion::{completion:?}; the schedule: {}",
         found.schedule
     )
 }

@@ -1,7 +1,7 @@
-//! Streams: work that runs in the order in which it was launched, beside the calling thread.
+//! Streams: work that runs in the order in which it was launched, asynchronously to the calling thread.
 //!
 //! A stream of the CPU is a queue with one thread, which starts with the first launch and ends when the stream is dropped
-//! and its queue is empty. Devices with queues of their own: `remote.rs`.
+//! and its queue is empty. The streams of devices with their own queues are in `remote.rs`.
 
 use super::buffer::{Access, await_dependencies, guarded, schedule};
 use super::device::Device;
@@ -19,19 +19,19 @@ use std::sync::{Arc, Condvar, Mutex};
 
 /// An in-order queue of launches on one device. Clones are the same stream.
 ///
-/// Launches on different streams run at once unless they use a tensor in common, one of them writing it: then the later
-/// one waits for the earlier one. No calls are needed for that.
+/// Launches on different streams run concurrently unless they use the same tensor and one of them writes it: then the later one
+/// waits for the earlier one, automatically.
 #[derive(Clone)]
 pub struct Stream {
     device: Device,
     shared: Arc<Handle>,
 }
 
-/// What the users of a stream share; the worker has only the queue, and ends when this is gone. It has no handle of its
-/// device, which keeps such streams itself.
+/// The shared state of a stream's handles. The worker has only the queue, and ends when this is dropped. It has no handle of its
+/// device, which owns such streams itself.
 pub(crate) struct Handle {
     queue: Arc<Queue>,
-    /// Instead of the queue, on devices that have lanes.
+    /// Used instead of the queue on devices that have lanes.
     #[cfg(feature = "_remote")]
     remote: Option<Remote>,
 }
@@ -93,14 +93,13 @@ impl Stream {
         first_of(&std::mem::take(&mut lock(&self.shared.queue.state).failed))
     }
 
-    /// Enters work into the buffers it uses and puts it at the end of the queue. If it is `awaited`, the event wakes whoever
-    /// polls it.
+    /// Enters work into the buffers it uses and enqueues it. If it is `awaited`, the event wakes the task that polls it.
     pub(crate) fn enqueue(&self, what: Arc<str>, accesses: &[Access], work: Work, awaited: bool) -> Result<Event> {
         #[cfg(feature = "_remote")]
         if let Some(remote) = &self.shared.remote {
             return remote.enqueue(&self.device, what, accesses, work, awaited);
         }
-        // The thread of the queue wakes whoever asks.
+        // The thread of the queue wakes the awaiting task.
         let _ = awaited;
         self.start_worker()?;
         let queue = &self.shared.queue;
@@ -145,7 +144,7 @@ impl Queue {
             None => guarded(&what, || work.run()).map_err(|error| Failure::new(error, false)),
             Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
         };
-        // Whoever learns that it has ended finds its memory free.
+        // The memory is free before the end becomes visible.
         drop(work);
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;

@@ -12,9 +12,9 @@ use std::marker::PhantomData;
 
 /// Elements of type `T` in the memory of a device, under `R` axes.
 ///
-/// A new tensor is row-major: the last axis is contiguous. There is no `Clone`, because a `&mut Tensor` means that nobody
-/// else uses those elements: [`Tensor::copy`] makes a tensor with memory of its own, and views (`slice`, `transpose`, …)
-/// borrow. The memory is freed when the tensor and every launch that uses it have ended.
+/// A new tensor is row-major: the last axis is contiguous. There is no `Clone`, because a `&mut Tensor` is exclusive access to its
+/// elements: [`Tensor::copy`] makes a tensor with new memory, and views (`slice`, `transpose`, …) borrow. The memory is freed when the
+/// tensor has been dropped and every launch that uses it has ended.
 ///
 /// Reads and writes by the host wait for the launches that use the tensor.
 ///
@@ -36,7 +36,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         Ok(Tensor::of(Buffer::zeroed(device, T::ELEM.bytes_for(layout.len()))?, layout))
     }
 
-    /// Any elements under a row-major layout, for who writes all of them next.
+    /// Undefined elements under a row-major layout, for callers that write all of them next.
     pub(crate) fn unwritten(device: &Device, layout: Layout<R>) -> Result<Self> {
         Ok(Tensor::of(Buffer::unwritten(device, T::ELEM.bytes_for(layout.len()))?, layout))
     }
@@ -57,7 +57,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         self.layout.shape
     }
 
-    /// How far the next element along each axis is, in elements; 0 along a broadcast axis.
+    /// The distance of the next element along each axis, in elements; 0 along a broadcast axis.
     #[must_use]
     pub fn strides(&self) -> [usize; R] {
         self.layout.strides
@@ -75,7 +75,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         self.len() == 0
     }
 
-    /// Whether the elements lie one after the other, in row-major order.
+    /// Whether the elements are contiguous, in row-major order.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
@@ -87,7 +87,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         self.buffer.device()
     }
 
-    /// All elements in row-major order, whatever the layout. Waits for the launches that write the tensor.
+    /// All elements in row-major order, for any layout. Waits for the launches that write the tensor.
     ///
     /// # Errors
     /// The failure of such a launch, unless it has been reported.
@@ -108,7 +108,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         run_here("`write`", &[self.access(true)], || transfer::write(self.buffer.storage(), &self.layout, data))
     }
 
-    /// A row-major tensor with the same elements and memory of its own.
+    /// A row-major tensor with the same elements in new memory.
     ///
     /// # Errors
     /// As [`Tensor::to_vec`], or if there is not enough memory.

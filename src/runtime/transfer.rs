@@ -1,10 +1,10 @@
 //! Copies between host slices in row-major order and tensors of any layout.
 //!
 //! The elements of a layout are runs of contiguous ones. A layout with few, long runs is copied run by run; one whose
-//! runs are short but which covers its span densely, a transposed matrix say, is read as a whole and put in order here.
+//! runs are short but which covers its span densely, such as a transposed matrix, is read as a whole and reordered here.
 //!
-//! Whatever has as many bytes as a user chooses is allocated with [`host_vec`], which may fail; what is allocated otherwise
-//! has at most [`PIECE`] elements.
+//! Allocations whose size depends on the user are made by [`host_vec`], which may fail; other allocations have at most [`PIECE`]
+//! elements.
 
 use super::backend::Storage;
 use super::device::advance;

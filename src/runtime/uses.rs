@@ -1,23 +1,23 @@
-//! Which work uses a buffer, and what new work must wait for.
+//! The table of the work that uses a buffer, which determines for which work new work must wait.
 //!
-//! **The invariant of the runtime: who may touch and free what, when.**
+//! **The invariant of the runtime: when memory may be accessed and freed.**
 //!
-//! 1. *Work* is a launch, a copy by the host, or what somebody else's stream does with memory that was lent. Each has an
+//! 1. *Work* is a launch, a copy by the host, or the use of lent memory by a foreign stream. Each has an
 //!    [`Event`], its end, and is entered, in one step, in the tables of all buffers that it uses.
-//! 2. Work touches memory only after all earlier work in those tables has ended that touches the same bytes, one of the two
-//!    writing them: its device waits for that, or its thread does.
-//! 3. Therefore the end of work implies the end of what it had to wait for, and an entry may *replace* earlier ones of which
-//!    it covers every byte: who waits for it waits for them. What touches no byte waits for nothing and nothing waits for it,
-//!    so it replaces nothing and is not replaced: of memory without elements, the allocation is such an entry, and must have
-//!    ended before the memory is freed.
-//! 4. That holds for work that runs. A device may still refuse a launch that has been entered, and one whose input has failed
-//!    does not run at all; neither waits for anything. So such an entry is *open* until the device has the work, and replaces
-//!    nothing until then. If the device refuses the launch, it is as if it had never been made: its caller is told, and later
-//!    work sees the earlier entries, as before.
+//! 2. Work accesses memory only after all earlier work in those tables has ended that accesses the same bytes, if one of the two
+//!    writes them: its device waits for that, or its thread does.
+//! 3. Therefore the end of work implies the end of the work for which it had to wait, and an entry may *replace* earlier ones of
+//!    which it covers every byte: a wait for it is a wait for them. Work that accesses no byte waits for no other work, and no work
+//!    waits for it, so it replaces nothing and is not replaced: the allocation of memory without elements is such an entry, and must
+//!    have ended before the memory is freed.
+//! 4. This holds for work that runs. A device may still reject a launch that has been entered, and a launch whose input has failed
+//!    does not run at all; neither waits for anything. So such an entry is *open* until the work is enqueued on the device, and
+//!    replaces nothing until then. If the device rejects the launch, it counts as never made: its caller gets the error, and later
+//!    work finds the earlier entries, as before.
 //! 5. An entry leaves the table when its work has ended and there is nothing to report, or when a later entry replaces it.
-//! 6. A launch that a thread of the host runs owns handles to its memory until it has run. A launch that a device runs by
-//!    itself owns none: the table of a buffer that is dropped names the last work on it, and the device frees the memory
-//!    after that. A launch on its way to the device keeps its buffers, so their tables are complete by then.
+//! 6. A launch that a host thread runs owns handles to its memory until it has run. A launch that a device runs asynchronously owns
+//!    none: the table of a dropped buffer has the last work on it, and the device frees the memory after that. A launch that is being
+//!    enqueued keeps its buffers alive, so their tables are complete by then.
 
 use super::buffer::Access;
 use super::event::{Event, Standing};
@@ -33,7 +33,7 @@ struct Use {
     footprint: Footprint,
     write: bool,
     event: Event,
-    /// Whether it is not known to run, and replaces nothing.
+    /// Whether it is not known to run, and so replaces nothing.
     open: bool,
 }
 
@@ -41,17 +41,17 @@ struct Use {
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) event: Event,
-    /// Whether what it wrote is used, so that its failure matters.
+    /// Whether data that it writes is used, so that its failure matters.
     pub(crate) carries: bool,
 }
 
-/// The first of this work that failed to write what is used, whether or not that was reported.
+/// The first of this work that failed to write data that is used, reported or not.
 pub(crate) fn first_failure(waits: &[Dependency]) -> Option<(&Event, Error)> {
     waits.iter().filter(|d| d.carries).find_map(|d| d.event.error().map(|error| (&d.event, error)))
 }
 
 impl Uses {
-    /// Of a new buffer of so many bytes, which may be used after `ready`.
+    /// The table of a new buffer of this many bytes, which may be used after `ready`.
     pub(crate) fn new(bytes: usize, ready: Option<Event>) -> Uses {
         let first = ready.map(|event| Use { footprint: Footprint::whole(bytes), write: true, event, open: false });
         Uses(first.into_iter().collect())
@@ -69,7 +69,7 @@ impl Uses {
         self.0.len()
     }
 
-    /// What new work with this access must wait for. If `whole`, every byte counts as touched.
+    /// Adds the work for which new work with this access must wait. If `whole`, every byte counts as accessed.
     pub(crate) fn conflicts(&self, access: &Access, whole: bool, waits: &mut Vec<Dependency>) {
         for earlier in self.0.iter().filter(|u| u.write || access.write) {
             let meets = earlier.footprint.overlaps(&access.footprint);
@@ -86,7 +86,7 @@ impl Uses {
         self.close(self.0.len() - 1);
     }
 
-    /// Removes entries that say nothing any more.
+    /// Removes entries that are no longer needed.
     pub(crate) fn tidy(&mut self) {
         let mut at = 0;
         while at < self.0.len() {
@@ -95,13 +95,13 @@ impl Uses {
         self.0.retain(|u| !u.event.is_forgettable());
     }
 
-    /// Lets an open entry replace earlier ones, as far as it may by now. Gives its new index.
+    /// Lets an open entry replace earlier ones, as far as it may now. Returns its new index.
     fn close(&mut self, at: usize) -> usize {
         let standing = self.0[at].event.standing();
         let replaceable = |earlier: &Use| match standing {
             Standing::Open | Standing::Refused => false,
             Standing::Runs => true,
-            // It waits for nothing; but what has ended, has.
+            // It waits for no work, but work that has ended may be replaced.
             Standing::Skipped => earlier.event.has_ended(),
         };
         let mut rest = self.0.split_off(at);
@@ -114,7 +114,7 @@ impl Uses {
 }
 
 impl Use {
-    /// Whether who waits for this work, which runs, waits for the earlier one as well.
+    /// Whether a wait for this work, which runs, is also a wait for the earlier one.
     fn replaces(&self, earlier: &Use) -> bool {
         let waits = self.write || (!earlier.write && self.event.follows_in_queue(&earlier.event));
         waits && !earlier.footprint.is_empty() && self.footprint.covers(&earlier.footprint)

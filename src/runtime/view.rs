@@ -1,8 +1,9 @@
-//! Views: tensors that show the elements of another one under other axes, without copying.
+//! Views: tensors with the elements of another tensor and another layout, without a copy.
 //!
-//! A [`View`] borrows its origin and derefs to the `&Tensor` that kernels take; a [`ViewMut`] borrows it exclusively, and has
-//! the methods that write. It derefs to `&Tensor` only: out of a `&mut Tensor` the tensor could be moved, and outlive the
-//! borrow. The origin is a tensor, or memory of others: a slice of the host's or of cudarc's. Axes are const, as in kernels. A view that does not exist is an error, never a panic.
+//! A [`View`] borrows its origin and dereferences to the `&Tensor` that kernels take; a [`ViewMut`] borrows it exclusively, and has the
+//! methods that write. It dereferences to `&Tensor` only: a tensor could be moved out of a `&mut Tensor`, and outlive the borrow. The
+//! origin is a tensor, or foreign memory: a host slice or a slice of cudarc. Axes are constants, as in kernels. An invalid view is an
+//! error, never a panic.
 
 use super::tensor::Tensor;
 use crate::error::Result;
@@ -11,13 +12,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 
-/// A shared view of a tensor, or of memory of others.
+/// A shared view of a tensor or of foreign memory.
 pub struct View<'a, T, const R: usize> {
     tensor: Tensor<T, R>,
     origin: PhantomData<&'a ()>,
 }
 
-/// An exclusive view of a tensor, or of memory of others.
+/// An exclusive view of a tensor or of foreign memory.
 pub struct ViewMut<'a, T, const R: usize> {
     tensor: Tensor<T, R>,
     origin: PhantomData<&'a mut ()>,
@@ -31,12 +32,12 @@ impl<T, const R: usize> View<'_, T, R> {
 }
 
 impl<T, const R: usize> ViewMut<'_, T, R> {
-    /// As [`View::new`]; nobody else may use its elements.
+    /// As [`View::new`]; it must be the only access to its elements.
     pub(super) fn new(tensor: Tensor<T, R>) -> Self {
         ViewMut { tensor, origin: PhantomData }
     }
 
-    /// The tensor, for code of this crate that moves nothing out.
+    /// The tensor, for code of this crate that moves nothing out of it.
     pub(super) fn tensor_mut(&mut self) -> &mut Tensor<T, R> {
         &mut self.tensor
     }
@@ -103,7 +104,7 @@ macro_rules! shared_views {
             Ok(View::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
         }
 
-        /// Axis `AX` cut in two: the parts before and from `at`.
+        /// Axis `AX` split in two: the parts before and from `at`.
         ///
         /// # Errors
         /// If `at` is beyond the axis; for a 4-bit type, if it cuts a byte.
@@ -116,12 +117,12 @@ macro_rules! shared_views {
         /// Other extents for the same elements in row-major order.
         ///
         /// # Errors
-        /// If the number of elements differs, or they do not lie one after the other: then `.copy()` first.
+        /// If the number of elements differs, or they are not contiguous: then `.copy()` first.
         pub fn reshape<const Q: usize>(&self, shape: [usize; Q]) -> Result<View<$lt, T, Q>> {
             Ok(View::new(self.with_layout(self.layout().reshape(shape)?)))
         }
 
-        /// Axes of extent 1 repeated to the extents in `shape`, without memory: their stride is 0.
+        /// Axes of extent 1 repeated to the extents in `shape`, without using memory: their stride is 0.
         ///
         /// # Errors
         /// If another extent differs.

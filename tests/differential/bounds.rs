@@ -19,7 +19,7 @@ const FUNCTIONS: [(UnOp, f64); 13] = [
     (UnOp::Tanh, 4.0),
     (UnOp::Sigmoid, 4.0),
     (UnOp::Erf, 4.0),
-    // Exact: here so that nobody looks for it.
+    // Exact; listed for completeness.
     (UnOp::Neg, 0.0),
 ];
 
@@ -28,7 +28,7 @@ const FUNCTIONS: [(UnOp, f64); 13] = [
 pub(crate) struct Bound {
     /// In last places of the exact value.
     pub(crate) ulps: f64,
-    /// In addition, whatever the value is.
+    /// An additional absolute error.
     pub(crate) absolute: f64,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn sum(elem: Elem, n: usize, magnitude: f64) -> Bound {
     Bound { ulps: 0.0, absolute: n as f64 * unit * magnitude * 1.01 }
 }
 
-/// The bound of a product of `n` factors, in any order.
+/// The error bound of a product of `n` factors, in any order.
 pub(crate) fn product(elem: Elem, n: usize, value: f64) -> Bound {
     let (unit, tiny) = if elem == Elem::F64 { (2f64.powi(-53), 0.0) } else { (2f64.powi(-24), 2f64.powi(-126)) };
     Bound { ulps: 0.0, absolute: n as f64 * (unit * value.abs() * 1.01 + tiny) }

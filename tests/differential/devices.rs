@@ -77,11 +77,11 @@ impl TensorFacts for Facts {
     }
 }
 
-/// What a launch on a GPU came to.
+/// The outcome of a launch on a GPU.
 pub(crate) enum Outcome {
     /// What it left.
     Done(Tensors),
-    /// The target has no code for the kernel, for a reason that it says.
+    /// The kernel cannot be compiled for the target, for this reason.
     Refused(String),
 }
 
@@ -125,6 +125,7 @@ pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Res
         grid: [PROGRAMS, 1, 1],
         block: [variant.threads, 1, 1],
         dynamic_shared: variant.shared_bytes,
+        cluster: None,
         params: &params,
     };
     let text = String::from_utf8_lossy(&variant.payload);

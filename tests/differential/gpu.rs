@@ -1,4 +1,4 @@
-//! A GPU, where `TITAN_DEVICE` names one: the same launches through the CUDA runtime, on memory of its own.
+//! A GPU, if `TITAN_DEVICE` names one: the same launches through the CUDA runtime, on separate memory.
 
 use crate::devices::{Outcome, Tensors};
 use crate::tensor::Tensor as Host;
@@ -118,7 +118,7 @@ impl Gpu {
             strides: Some(std::array::from_fn(|i| host.strides[i] as usize)),
             stream: Some(self.stream.cu_stream().cast()),
         };
-        // SAFETY: the slice outlives the launch, which is waited for, and nobody else uses it meanwhile.
+        // SAFETY: the slice outlives the launch, which is waited for, and it is not used otherwise meanwhile.
         unsafe { tensor_from_raw(&self.device, raw) }
     }
 }

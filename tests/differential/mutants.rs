@@ -25,7 +25,7 @@ fn product(
     y.store_tile([m, n], acc);
 }
 
-/// Warps meet in a reduction, and a transposition uses the same shared memory after it.
+/// A reduction across warps, followed by a transposition that uses the same shared memory.
 #[titan::kernel(grid(cdiv(M, 16)))]
 fn turned(#[shape(M, 48)] x: &Tensor<f32, 2>, #[shape(M, 48)] y: &mut Tensor<f32, 2>) {
     let m = program_id(0);
@@ -46,7 +46,7 @@ fn general(info: &KernelInfo) -> (&VariantInfo, Vec<&str>) {
     (variant, std::str::from_utf8(&variant.code).unwrap().lines().collect())
 }
 
-/// The kernel with this PTX in place of its own.
+/// The kernel with its PTX replaced by this one.
 fn with_code(info: &KernelInfo, ptx: String) -> &'static KernelRef {
     let (own, lines) = general(info);
     let entry = lines.iter().find_map(|l| l.strip_prefix(".visible .entry ")).unwrap().trim_end_matches('(').to_owned();

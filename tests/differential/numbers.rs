@@ -66,7 +66,7 @@ pub(crate) fn ulp(elem: Elem, x: f64) -> f64 {
     power(exponent.max(least) - fraction)
 }
 
-/// 2 to a power that `f64` has; `powi` does not know the least ones.
+/// A power of 2 that `f64` can represent; `powi` is wrong for the smallest ones.
 fn power(exponent: i32) -> f64 {
     match exponent {
         ..-1022 => f64::from_bits(1 << (exponent.max(-1074) + 1074)),
@@ -180,7 +180,7 @@ pub(crate) fn excess(elem: Elem, found: f64, exact: f64, bound: Bound) -> f64 {
             f64::INFINITY
         };
     }
-    // Whoever is off by less than the slack may round to a neighbour.
+    // A result whose error is below the slack may round to a neighbour.
     let half = if elem == wide && bound.ulps > 0.0 { 0.0 } else { 0.5 * ulp(elem, exact.abs().max(found.abs())) };
     ((found - exact).abs() - bound.absolute - half).max(0.0) / unit
 }

@@ -161,7 +161,7 @@ fn whole_tiles_of_every_even_width_are_divided_between_programs() {
     assert!(aligned > 10 && general > 10, "{aligned} aligned, {general} general");
 }
 
-/// A kernel of 4-bit tensors `x` and `c` of one shape, run on both; `meaning` says what it leaves.
+/// A kernel of 4-bit tensors `x` and `c` of one shape, run on both; `meaning` computes the expected contents.
 fn both(body: &str, extents: &[u32], scalar: i32, seed: u64, meaning: impl Fn(&Tensor, &mut Tensor)) {
     both_with("", body, extents, scalar, seed, meaning);
 }

@@ -145,7 +145,7 @@ fn casts(#[shape(8)] x: &Tensor<f32, 1>, y: &mut Tensor<i64, 2>) {
     y.store_tile([2, 0], v.cast::<i32>().cast::<i8>().cast::<i64>().reshape::<1, 8>());
     y.store_tile([3, 0], v.cast::<bool>().cast::<i64>().reshape::<1, 8>());
     y.store_tile([4, 0], v.bitcast::<u32>().cast::<i64>().reshape::<1, 8>());
-    // Which NaN a conversion gives is the device's affair.
+    // The NaN that a conversion returns depends on the device.
     let rounded = v.cast::<tf32>().cast::<f32>();
     let bits = select(rounded.is_nan(), 0, rounded.bitcast::<i32>());
     y.store_tile([5, 0], bits.cast::<i64>().reshape::<1, 8>());

@@ -12,7 +12,7 @@ mod shapes;
 
 use titan::prelude::*;
 
-/// Launches a kernel and its reference with outputs of their own, and gives both results.
+/// Launches a kernel and its reference with separate outputs, and returns both results.
 macro_rules! same {
     ($kernel:ident $(::<$($g:tt),*>)? ($dev:expr; $($arg:expr),*; $out:ty, $shape:expr $(; $($after:expr),*)?)) => {{
         let mut device = $dev.zeros::<$out, { $shape.len() }>($shape)?;

@@ -1,7 +1,7 @@
-//! Random graphs of launches, copies, drops and swaps, next to a model that knows what every tensor holds.
+//! Random graphs of launches, copies, drops and swaps, compared with a model of the contents of every tensor.
 //!
-//! The model rests on what the runtime promises: a launch that returns an error is as if it had never been made, whatever is
-//! still running; one that returns `Ok` counts, unless something it depends on fails, and then a read says so.
+//! The model follows the guarantees of the runtime: a launch that returns an error counts as never made, whatever is still running; one
+//! that returns `Ok` has its effect, unless work that it depends on fails, which a read then reports.
 #![allow(dead_code, reason = "every test program uses some of it")]
 
 use crate::runtime_kernels::{accumulate, add, fill, fill_beside, scale, slow_fill, trap_at};
@@ -14,9 +14,9 @@ use titan::{Device, Launch, Stream, Tensor};
 enum Holds {
     /// This value, everywhere.
     Value(f32),
-    /// Nobody knows what, and reading it may tell of a failure.
+    /// Unknown contents; a read may report a failure.
     Bad,
-    /// Nobody knows what, but all failures have been told.
+    /// Unknown contents; all failures have been reported.
     Anything,
 }
 
@@ -170,13 +170,13 @@ impl Graph {
         let run = if many == 1 { sum } else { *to };
         let before = self.refused;
         finish(to, run, accumulate(x, y, many), 0, &stream, &mut self.refused);
-        // Where a thread runs the grid, it says so later; an input that has failed is told later as well.
+        // If a host thread runs the grid, its failure is reported later; so is the failure of an input.
         if many != 1 && self.refused == before {
             self.tensors[j].1 = Holds::Bad;
         }
     }
 
-    /// Drops a tensor, whatever is under way, and makes another one.
+    /// Drops a tensor while work may be in flight, and makes another one.
     fn replace(&mut self) {
         let i = self.below(self.tensors.len());
         let v = f32::from(u8::try_from(self.below(9)).unwrap());
@@ -293,7 +293,7 @@ impl Holds {
         }
     }
 
-    /// After a launch that would leave `new`: who writes what failed does not run.
+    /// The state after a launch that would write `new`: a launch whose input failed does not run.
     fn then(self, new: Holds) -> Holds {
         if self == Holds::Bad { Holds::Bad } else { new }
     }
@@ -304,7 +304,7 @@ fn finish(to: &mut Holds, then: Holds, launch: Launch<'_>, how: usize, stream: &
     match how {
         0 => match launch.sync() {
             Ok(()) => *to = then,
-            // It did not run, or failed; the rest of what went wrong is told by later reads.
+            // It did not run, or failed; other failures are reported by later reads.
             Err(_) => *to = Holds::Bad,
         },
         1 => {

@@ -1,10 +1,10 @@
-//! Attention whose two products overlap.
+//! Attention whose two MMAs overlap.
 
 use crate::{Random, close, device};
 use titan::prelude::*;
 
-/// `O = softmax(Q · Kᵀ) · V`, not scaled. `Q · K[j + 1]` is under way before `P[j] · V[j]` starts, and each stage goes back when
-/// its product has read it. The key ring runs one ahead of the value ring, which takes single `acquire`s and `ready`s.
+/// `O = softmax(Q · Kᵀ) · V`, not scaled. `Q · K[j + 1]` is in flight before `P[j] · V[j]` starts, and each stage is released when
+/// its MMA has read it. The key ring is one stage ahead of the value ring, which uses single `acquire`s and `ready`s.
 #[titan::kernel(
     instances((BM, BN, HD) in [(8, 16, 16), (64, 128, 128)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),

@@ -3,7 +3,7 @@
 use crate::{Random, close, device, product};
 use titan::prelude::*;
 
-/// One output tile per program; one product stays under way.
+/// One output tile per program; one MMA stays in flight.
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 4), (128, 256, 64, 4)]),
     roles(producer: 1 warp, consumer: 2 warpgroups),
@@ -65,7 +65,7 @@ fn gemm_ws_persistent<const BM: i32, const BN: i32, const BK: i32, const D: i32>
     }
 }
 
-/// Each product borrows its stage, which is released by hand.
+/// Each MMA borrows its stage, which is released explicitly.
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 1), (16, 24, 8, 3), (128, 256, 64, 4)]),
     roles(producer: 1 warp, consumer: 2 warpgroups),
@@ -96,7 +96,7 @@ fn gemm_ws_sync<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     }
 }
 
-/// Two readers of a stage: each has a part of the right to read it, and the halves of the product are added at the end.
+/// Two readers of a stage: each has a part of it, and the halves of the result are added at the end.
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 2)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),

@@ -1,4 +1,4 @@
-//! Roles: what stands before they part happens once, several may read one ring, and rings may lie in any order.
+//! Roles: statements before `match role()` are executed once, several roles may read one ring, and rings may be declared in any order.
 
 use crate::{Random, device};
 use titan::prelude::*;

@@ -8,7 +8,7 @@
 //! To come, in this order of dependence: the plan of a kernel for a target, selection of instructions from the lane IR,
 //! their scheduling, registers, waits and hazards.
 //!
-//! Deliberately absent: code generation. The driver says so in an error that names the target; nothing here pretends.
+//! Deliberately absent: code generation. The driver reports an error that names the target.
 //! Never to come: LLVM, or code objects made from templates.
 
 #[cfg(feature = "emu")]

@@ -34,7 +34,7 @@ pub enum MfmaElem {
 pub struct Mfma {
     /// The elements of both operands.
     pub elem: MfmaElem,
-    /// Rows and columns of the product.
+    /// Rows and columns of the accumulator.
     pub mn: u32,
     /// Extent that is summed over.
     pub k: u32,

@@ -1,8 +1,8 @@
-//! Arguments for a kernel of a file: extents and scalars as the user sets them, tensors with numbers that repeat.
+//! Arguments for a kernel of a file: extents and scalars as the user sets them, tensors with repeating numbers.
 //!
-//! What is not set has a default that is told: extents are 64, integers 4, floats 1. Tensors hold multiples of a quarter between
-//! -1 and 1, which every format holds exactly, and integers from 0 to 3, which are indices that mostly exist; outputs hold zeros.
-//! Optional tensors are absent unless they are set to `present`.
+//! Values that are not set have defaults, which are printed: extents are 64, integers 4, floats 1. Tensors contain multiples of 1/4
+//! between -1 and 1, which every format represents exactly, or integers from 0 to 3, which are mostly valid indices; outputs contain
+//! zeros. Optional tensors are absent unless they are set to `present`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,15 +10,15 @@ use titan_core::ir::{Access, Const, DimSpec, Elem, HostEnv, Kernel, ParamKind, S
 use titan_core::num;
 use titan_sim::sim::Arg;
 
-/// What `--set` says.
+/// The values of `--set`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings(BTreeMap<String, String>);
 
-/// The greatest tensor that is made, in bytes.
+/// The largest tensor, in bytes.
 const MOST: usize = 1 << 28;
 
 impl Settings {
-    /// From words `NAME=VALUE`.
+    /// Parses words `NAME=VALUE`.
     pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a String>) -> io::Result<Settings> {
         let mut all = BTreeMap::new();
         for word in words {
@@ -30,7 +30,7 @@ impl Settings {
         Ok(Settings(all))
     }
 
-    /// What is set, by name.
+    /// The values, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -38,14 +38,12 @@ impl Settings {
     fn number(&self, name: &str, default: i64) -> io::Result<i64> {
         match self.0.get(name) {
             None => Ok(default),
-            Some(text) => {
-                text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: not a whole number")))
-            }
+            Some(text) => text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: not an integer"))),
         }
     }
 }
 
-/// Arguments, and in words what they are.
+/// Arguments, and a description of them.
 pub(crate) struct Arguments {
     pub(crate) args: Vec<Arg>,
     /// Names and values, those that were set and those that were not.
@@ -104,7 +102,7 @@ pub(crate) fn make(kernel: &Kernel, settings: &Settings) -> io::Result<Arguments
     Ok(Arguments { args, told })
 }
 
-/// Refuses names that no kernel has.
+/// Rejects names that no kernel has.
 pub(crate) fn named<'k>(settings: &Settings, kernels: impl Iterator<Item = &'k Kernel>) -> io::Result<()> {
     let mut all = Vec::new();
     let mut said = Vec::new();
@@ -114,7 +112,7 @@ pub(crate) fn named<'k>(settings: &Settings, kernels: impl Iterator<Item = &'k K
         said.push(format!(
             "kernel `{}` has {}",
             kernel.sig.name,
-            if names.is_empty() { "nothing to set" } else { &listed }
+            if names.is_empty() { "no extents or scalar arguments" } else { &listed }
         ));
         all.extend(names);
     }
@@ -149,7 +147,7 @@ fn scalar(settings: &Settings, name: &str, elem: Elem) -> io::Result<(Const, Str
     if elem == Elem::Bool {
         let text = settings.0.get(name).map_or("true", String::as_str);
         let value: bool =
-            text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: `true` or `false`")))?;
+            text.parse().map_err(|_| io::Error::other(format!("`--set {name}={text}`: expected `true` or `false`")))?;
         return Ok((Const::Int(elem, value.into()), text.to_owned()));
     }
     let value = settings.number(name, 4)?;
@@ -171,7 +169,7 @@ impl Values<'_> {
                 Some("absent") | None => false,
                 Some(text) => {
                     let name = &param.name;
-                    return Err(io::Error::other(format!("`--set {name}={text}`: `present` or `absent`")));
+                    return Err(io::Error::other(format!("`--set {name}={text}`: expected `present` or `absent`")));
                 }
             };
             told.push((param.name.clone(), if present { "present" } else { "absent" }.to_owned()));
@@ -197,7 +195,7 @@ impl Values<'_> {
         let n = extents.iter().try_fold(1usize, |n, e| n.checked_mul(usize::try_from(*e).ok()?));
         let n = n.filter(|n| elem.bytes_for(*n) <= MOST).ok_or_else(|| {
             io::Error::other(format!(
-                "`{}` of extents {extents:?} has no size, or more than {} MiB",
+                "`{}` with extents {extents:?} has no valid size, or needs more than {} MiB",
                 param.name,
                 MOST >> 20
             ))
@@ -208,7 +206,7 @@ impl Values<'_> {
     }
 }
 
-/// Numbers that repeat, other ones for each argument.
+/// Repeating numbers, different for each argument.
 fn numbers(elem: Elem, n: usize, argument: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64 ^ (argument as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut next = |below: u64| {
@@ -281,9 +279,9 @@ mod tests {
         };
         assert_eq!(error(&["Q=3"]), "`--set Q`: kernel `k` has `M`, `N`, `x`, `n`");
         assert_eq!(error(&["M"]), "`--set M` is not NAME=VALUE");
-        assert_eq!(error(&["n=x"]), "`--set n=x`: not a whole number");
+        assert_eq!(error(&["n=x"]), "`--set n=x`: not an integer");
         assert_eq!(error(&["n=2147483648"]), "`--set n=2147483648`: not a value of i32");
         assert_eq!(error(&["n=-2147483648"]), "");
-        assert!(error(&["M=-1"]).contains("has no size"), "{}", error(&["M=-1"]));
+        assert!(error(&["M=-1"]).contains("has no valid size"), "{}", error(&["M=-1"]));
     }
 }

@@ -1,8 +1,8 @@
-//! `titan check`: every error of a file, in its lines.
+//! `titan check`: all errors of a file, with their source lines.
 //!
-//! A text that cannot be read is not verified. Of a kernel, the verifier reports the first group of rules that is broken;
-//! see `titan_core::verify`. Barrier programs, as `titan emit --stage barriers` prints them, have rules of their own. Of a kernel
-//! that it accepts, the grid is looked at.
+//! A text that cannot be parsed is not verified. For a kernel, the verifier reports the first group of rules that is violated; see
+//! `titan_core::verify`. Barrier programs, as `titan emit --stage barriers` prints them, have separate rules. If the verifier accepts
+//! a kernel, its grid is checked too.
 
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, none, read};
@@ -16,12 +16,12 @@ use titan_core::plan::LowerError;
 use titan_core::text::{Located, TextPos, parse_located};
 use titan_core::verify::{Verified, WellFormed, barrier_program, verify, well_formed};
 
-/// Checks a file and writes what it finds.
+/// Checks a file and prints the findings.
 pub(crate) fn run(path: &Path, targets: &[String], json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
     say(path, &read(path)?, targets, json, out, io::stdout().is_terminal())
 }
 
-/// Checks a text and writes what it finds.
+/// Checks a text and prints the findings.
 pub(crate) fn say(
     path: &Path,
     text: &str,
@@ -43,14 +43,14 @@ pub(crate) fn say(
     let (path, kernels, n) = (path.display(), report.kernels.len(), report.findings.len());
     match outcome {
         Outcome::Clean => {
-            writeln!(out, "{path}: {kernels} {}, nothing wrong", if kernels == 1 { "kernel" } else { "kernels" })?;
+            writeln!(out, "{path}: {kernels} {}, no errors", if kernels == 1 { "kernel" } else { "kernels" })?;
         }
         Outcome::Findings => writeln!(out, "{path}: {n} {}", if n == 1 { "error" } else { "errors" })?,
     }
     Ok(outcome)
 }
 
-/// The kernels of a text, and what is wrong with them.
+/// The kernels of a text, and the errors in them.
 fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
     let kernels = match parse_located(text) {
         Ok(kernels) => kernels,
@@ -79,13 +79,13 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
     (names, all)
 }
 
-/// T0902, if a target cannot take a kernel.
+/// T0902, if a kernel cannot be compiled for a target.
 fn refusal(kernel: &Verified, target: &str) -> Option<Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).ok()?;
     titan_core::driver::compile(kernel, machine, None).err().map(|e| unsupported(&e))
 }
 
-/// T0902, in the words of the target.
+/// T0902, with the message of the target.
 pub(crate) fn unsupported(refusal: &LowerError) -> Diagnostic<Loc> {
     let error = Diagnostic::new(refusal.code(), refusal.loc, refusal.message.clone());
     match &refusal.help {
@@ -94,13 +94,13 @@ pub(crate) fn unsupported(refusal: &LowerError) -> Diagnostic<Loc> {
     }
 }
 
-/// A kernel whose parts fit together, and where it begins.
+/// A well-formed kernel, and where it begins.
 pub(crate) struct Fitting {
     pub(crate) kernel: WellFormed,
     pub(crate) at: TextPos,
 }
 
-/// The kernels of a text that tools can work on, also those that the verifier refuses, and what is wrong with the others.
+/// The well-formed kernels of a text, including those that the verifier rejects, and the errors of the others.
 pub(crate) fn fitting(located: Vec<Located>) -> (Vec<Fitting>, Vec<Finding>) {
     let (mut kernels, mut findings) = (Vec::new(), Vec::new());
     for Located { kernel, at } in located {
@@ -113,7 +113,7 @@ pub(crate) fn fitting(located: Vec<Located>) -> (Vec<Fitting>, Vec<Finding>) {
     (kernels, findings)
 }
 
-/// Errors of a text that cannot be read.
+/// Errors of a text that cannot be parsed.
 pub(crate) fn unreadable(errors: Vec<Diagnostic<TextPos>>) -> Vec<Finding> {
     errors.into_iter().map(|e| Finding::of(None, e)).collect()
 }
@@ -123,7 +123,7 @@ pub(crate) fn in_text(name: &str, at: TextPos, error: Diagnostic<Loc>) -> Findin
     Finding::of(Some(name), error.map_site(|loc| place(loc, at)))
 }
 
-/// What belongs to the whole kernel is shown where it begins.
+/// The place of an error; an error of the whole kernel is shown where the kernel begins.
 pub(crate) fn place(loc: Loc, kernel: TextPos) -> TextPos {
     if loc.line == 0 { kernel } else { TextPos { line: loc.line, column: loc.column } }
 }

@@ -1,4 +1,4 @@
-//! The command line: names, help and what they take.
+//! The command line: subcommands, their options and help.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,10 @@ pub(crate) fn command() -> Command {
     let path = value_parser!(PathBuf);
     let file = || Arg::new("FILE").required(true).value_parser(path.clone()).help("A file of tile IR; `-` is stdin");
     let json = || {
-        Arg::new("json").long("json").action(ArgAction::SetTrue).help("The verdict as one JSON object, see docs/cli.md")
+        Arg::new("json")
+            .long("json")
+            .action(ArgAction::SetTrue)
+            .help("Print the result as one JSON object (docs/cli.md)")
     };
     Command::new("titan")
         .about("Checks, formats and explains the tile IR of TITAN kernels")
@@ -26,31 +29,31 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(
             Command::new("explain")
-                .about("Say what a diagnostic code means; without one, list all")
-                .arg(Arg::new("CODE").help("As in the message: T0402")),
+                .about("Explain a diagnostic code; without one, list all codes")
+                .arg(Arg::new("CODE").help("The code in the message, such as T0402")),
         )
         .subcommand(
-            Command::new("doctor").about("Look at the toolchain, this crate's profiles, the cache and the devices"),
+            Command::new("doctor").about("Check the toolchain, this crate's profiles, the cache and the devices"),
         )
 }
 
 /// The command that verifies kernels.
 fn check() -> Command {
     let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
-    Command::new("check").about("Read and verify a file; show every finding").arg(
+    Command::new("check").about("Verify the kernels of a file and print all errors").arg(
         Arg::new("target")
             .long("target")
             .value_name("NAME")
             .action(ArgAction::Append)
             .value_parser(supported.collect::<Vec<&str>>())
-            .help("Also find what this target cannot take, as `cargo build` does"),
+            .help("Also report kernels that cannot be compiled for this target, as `cargo build` does"),
     )
 }
 
-/// The command that changes kernels.
+/// The command that runs passes on kernels.
 fn opt() -> Command {
     Command::new("opt")
-        .about("Run passes over a file and print what comes of it")
+        .about("Run passes on a file and print the result")
         .arg(
             Arg::new("passes")
                 .long("passes")
@@ -65,13 +68,13 @@ fn opt() -> Command {
                 .long("call")
                 .value_name("NAME=PROXY")
                 .action(ArgAction::Append)
-                .help("How an opaque call that does not say so reaches memory"),
+                .help("The proxy of an opaque call that does not state one"),
         )
         .arg(
             Arg::new("remove-unneeded")
                 .long("remove-unneeded")
                 .action(ArgAction::SetTrue)
-                .help("Remove fences that order nothing; they are told otherwise"),
+                .help("Remove fences that order nothing, instead of reporting them"),
         )
         .arg(target())
         .after_help(crate::opt::listed())
@@ -85,13 +88,13 @@ fn target() -> Arg {
         .value_name("NAME")
         .default_value("sm_80")
         .value_parser(supported.collect::<Vec<&str>>())
-        .help("For which target")
+        .help("The target")
 }
 
-/// The command that shows what kernels become.
+/// The command that prints kernels at a stage of compilation.
 fn emit() -> Command {
     Command::new("emit")
-        .about("Print what kernels become for a target, at a stage of the way to its code")
+        .about("Print the kernels at a stage of compilation for a target")
         .arg(target())
         .arg(
             Arg::new("stage")
@@ -99,7 +102,7 @@ fn emit() -> Command {
                 .value_name("STAGE")
                 .default_value("ptx")
                 .value_parser(crate::emit::STAGES.map(|(name, _)| name))
-                .help("Which stage"),
+                .help("The stage"),
         )
         .arg(
             Arg::new("access")
@@ -107,76 +110,81 @@ fn emit() -> Command {
                 .value_name("WHICH")
                 .default_value("aligned")
                 .value_parser(["aligned", "any"])
-                .help("The variant for aligned arguments, or the one for any"),
+                .help("The variant for aligned arguments, or the one for arguments of any alignment"),
         )
-        .arg(
-            Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(
-                "The variant for devices that grant a program so much shared memory; without it, for all devices",
-            ),
-        )
+        .arg(Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(
+            "The variant for devices with this much shared memory per program; without it, the one for all devices",
+        ))
         .after_help(crate::emit::listed())
 }
 
 /// The command that runs kernels.
 fn sim() -> Command {
-    // A negative number is a wrong value, not another option.
+    // A negative number is an invalid value, not another option.
     let value =
         |name: &'static str, says: &'static str| Arg::new(name).long(name).help(says).allow_negative_numbers(true);
     let flag = |name: &'static str, says: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(says);
     Command::new("sim")
-        .about("Run kernels without a device, and find what is wrong with their pipelines")
-        .arg(value("kernel", "Only this kernel of the file").value_name("NAME"))
+        .about("Run kernels in the simulator, and report errors in their pipelines")
+        .arg(value("kernel", "Run only this kernel of the file").value_name("NAME"))
         .arg(
-            value("set", "An extent or a scalar argument; extents are 64 and integers 4 otherwise")
+            value("set", "Set an extent (64 by default) or a scalar argument (4 by default)")
                 .value_name("NAME=VALUE")
                 .action(ArgAction::Append),
         )
-        .arg(value("grid", "Another grid than the kernel's own").value_name("X,Y,Z"))
+        .arg(value("grid", "Launch this grid instead of the kernel's").value_name("X,Y,Z"))
         .arg(
-            value("cluster", "Programs of a cluster, along axis 0")
+            value("cluster", "The number of programs in a cluster, along axis 0")
                 .value_name("N")
                 .value_parser(value_parser!(u32).range(1..=16)),
         )
-        .arg(flag("sanitize", "Also find accesses that nothing orders, whatever the order was in this run"))
+        .arg(flag(
+            "sanitize",
+            "Also report accesses that no synchronization orders, even if this run happened to order them",
+        ))
         .arg(
-            flag("strict", "With --sanitize: a read after a read through another proxy wants a fence, too")
+            flag("strict", "With --sanitize: also require a fence between two reads through different proxies")
                 .requires("sanitize"),
         )
-        .arg(flag("protocol", "Leave out what tiles hold: only copies, waits and arrivals"))
-        .arg(value("seed", "Let the roles take turns at random").value_name("N").value_parser(value_parser!(u64)))
+        .arg(flag("protocol", "Do not compute the contents of tiles: run only copies, waits and arrivals"))
+        .arg(
+            value("seed", "Interleave the roles at random, with this seed")
+                .value_name("N")
+                .value_parser(value_parser!(u64)),
+        )
         .arg(
             value("complete", "When asynchronous work completes")
                 .value_name("WHEN")
                 .value_parser(["late", "early", "random"]),
         )
         .arg(
-            value("runs", "So many runs, each with the seed that follows")
+            value("runs", "The number of runs; each uses the next seed")
                 .value_name("N")
                 .value_parser(value_parser!(u64).range(1..)),
         )
         .arg(
-            flag("explore", "Look at every order, not at some")
+            flag("explore", "Explore all orders of execution")
                 .conflicts_with_all(["seed", "complete", "runs", "timeline", "strict"]),
         )
         .arg(
-            value("max-states", "With --explore: give up after so many states")
+            value("max-states", "With --explore: stop after this many states")
                 .value_name("N")
                 .requires("explore")
                 .value_parser(value_parser!(u64).range(1..)),
         )
         .arg(
-            value("max-steps", "A run that has not ended after so many operations is a finding; 10,000,000 otherwise")
+            value("max-steps", "Report a run that has not ended after this many operations (10,000,000 by default)")
                 .value_name("N")
                 .conflicts_with("explore")
                 .value_parser(value_parser!(u64).range(1..)),
         )
         .arg(
-            value("schedule", "The run that a finding names")
+            value("schedule", "Repeat the run with this schedule, which a finding prints")
                 .value_name("SCHEDULE")
                 .conflicts_with_all(["seed", "complete", "runs", "explore"]),
         )
         .arg(
-            value("timeline", "Draw the last run into this file")
+            value("timeline", "Draw a timeline of the last run into this file")
                 .value_name("FILE.svg")
                 .value_parser(value_parser!(PathBuf)),
         )
@@ -192,7 +200,7 @@ pub(crate) fn targets(matches: &ArgMatches) -> Vec<String> {
     matches.get_many::<String>("target").into_iter().flatten().cloned().collect()
 }
 
-/// Whether programs will read the verdict.
+/// Whether the result is printed as JSON.
 pub(crate) fn json(matches: &ArgMatches) -> bool {
     matches.get_flag("json")
 }

@@ -1,6 +1,6 @@
-//! `titan doctor`: what of this machine and this crate matters to TITAN, and what would make builds faster.
+//! `titan doctor`: checks of this machine and this crate, and suggestions for faster builds.
 //!
-//! It looks and changes nothing. Deliberately absent: asking drivers for devices; that is the program's runtime.
+//! It changes nothing. Deliberately absent: querying drivers for devices, which the runtime does.
 
 use crate::Outcome;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::process::Command;
 /// The packages whose optimization matters: the macro and what compiles below it.
 const MACRO: [&str; 3] = ["titan-gpu-core", "titan-gpu-nv", "titan-gpu-macros"];
 
-/// Looks at everything.
+/// Runs all checks.
 pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
     writeln!(out, "toolchain    {}", toolchain())?;
     let here = std::env::current_dir()?;
@@ -19,15 +19,15 @@ pub(crate) fn run(out: &mut dyn Write) -> io::Result<Outcome> {
         (path, slow_profiles(&text))
     });
     match &profiles {
-        None => writeln!(out, "profiles     no Cargo.toml here or above: nothing to look at")?,
+        None => writeln!(out, "profiles     not checked: there is no Cargo.toml in this folder or above")?,
         Some((path, slow)) if slow.is_empty() => {
-            writeln!(out, "profiles     {}: macros are optimized", path.display())?
+            writeln!(out, "profiles     {}: procedural macros are optimized", path.display())?
         }
         Some((path, slow)) => {
             let name = path.display();
             writeln!(
                 out,
-                "profiles     {name}: macros, which compile kernels, are not optimized; with many kernels add"
+                "profiles     {name}: procedural macros, which compile the kernels, are not optimized; with many kernels, add"
             )?;
             for profile in slow {
                 writeln!(out, "             [profile.{profile}.package]")?;
@@ -60,7 +60,7 @@ fn toolchain() -> String {
     version.unwrap_or_else(|| format!("no rustc on PATH; TITAN needs {} or later", env!("CARGO_PKG_RUST_VERSION")))
 }
 
-/// The manifests from a folder upwards, nearest first. Profiles count in the last one: the workspace's.
+/// The manifests from a folder upwards, nearest first. Profiles are taken from the last one, that of the workspace.
 fn manifests(from: &Path) -> Vec<PathBuf> {
     from.ancestors().map(|dir| dir.join("Cargo.toml")).filter(|path| path.is_file()).collect()
 }
@@ -84,10 +84,10 @@ fn slow_profiles(manifest: &str) -> Vec<&'static str> {
     ["dev", "release"].into_iter().filter(|p| !optimized(p)).collect()
 }
 
-/// The target whose code every later GPU of NVIDIA runs.
+/// The target whose code runs on every later NVIDIA GPU.
 const PORTABLE: &str = "sm_80";
 
-/// Whether others than its owner may write to a folder.
+/// Whether users other than its owner may write to a folder.
 fn is_open(dir: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -109,17 +109,17 @@ fn size(dir: &Path) -> String {
 
 fn devices() -> Vec<(&'static str, String)> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let driver = |path: &str| if Path::new(path).exists() { "a driver is here" } else { "no driver was found" };
+    let driver = |path: &str| if Path::new(path).exists() { "a driver is installed" } else { "no driver was found" };
     let nv: Vec<_> = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name).collect();
     let amd: Vec<_> = titan_amd::Machine::all().iter().map(|m| m.name).collect();
-    let none = |targets: &[&str]| format!("this version generates no code for {}", targets.join(", "));
+    let none = |targets: &[&str]| format!("this version cannot compile for {}", targets.join(", "));
     let later: Vec<&str> = nv.iter().copied().filter(|name| *name != PORTABLE).collect();
     vec![
         ("cpu", format!("{threads} threads; runs every kernel")),
         (
             "nvidia",
             format!(
-                "{}; kernels carry code for {PORTABLE} and up; {}",
+                "{}; kernels contain code for {PORTABLE} and later; {}",
                 driver("/proc/driver/nvidia/version"),
                 none(&later)
             ),

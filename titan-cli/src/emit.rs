@@ -1,4 +1,4 @@
-//! `titan emit`: what the kernels of a file become for a target, at any stage of the way to its code.
+//! `titan emit`: prints the kernels of a file at any stage of their compilation for a target.
 
 use crate::check::{in_text, unreadable, unsupported};
 use crate::report::{Report, Verdict};
@@ -12,18 +12,18 @@ use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
 
-/// The stages, in the order of the way.
+/// The stages, in the order of compilation.
 pub(crate) const STAGES: [(&str, &str); 7] = [
-    ("tile", "the kernel, verified"),
-    ("schedule", "what is decided about it for the target"),
-    ("rings", "with the rings, distances and roles that are chosen for the target"),
-    ("laid-out", "with layouts: which thread holds which element of a tile"),
-    ("barriers", "with regions, barriers, commit groups and waits for its rings"),
-    ("lanes", "what a thread does"),
-    ("ptx", "the code"),
+    ("tile", "the verified kernel"),
+    ("schedule", "the schedule chosen for the target"),
+    ("rings", "tile IR with the rings, prefetch distances and roles of the schedule"),
+    ("laid-out", "tile IR with layouts: which thread holds which element of a tile"),
+    ("barriers", "the barrier program: rings as regions of shared memory, barriers, commit groups and waits"),
+    ("lanes", "the lane IR: the program of one thread"),
+    ("ptx", "the target's code"),
 ];
 
-/// Prints a stage of every kernel; what a kernel breaks goes to stderr.
+/// Prints a stage of every kernel; errors go to stderr.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
     let path = cli::file(matches);
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
@@ -61,7 +61,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         .snippets(&mut io::stderr(), io::stderr().is_terminal())
 }
 
-/// A stage of a kernel as it is printed.
+/// The text of a kernel at a stage.
 fn of_stage(
     kernel: &Verified,
     machine: &Machine,
@@ -82,7 +82,7 @@ fn of_stage(
     })
 }
 
-/// The stages that there are, one a line.
+/// The list of stages for the help text.
 pub(crate) fn listed() -> String {
     STAGES.iter().fold("The stages:\n".to_owned(), |text, (name, about)| format!("{text}  {name:10} {about}\n"))
 }

@@ -1,4 +1,4 @@
-//! `titan explain`: the page of a diagnostic code, or what the registry knows of it.
+//! `titan explain`: the page of an error code, or its entry in the registry.
 
 use crate::Outcome;
 use std::io::{self, Write};
@@ -26,11 +26,11 @@ pub(crate) fn run(asked: Option<&str>, out: &mut dyn Write) -> io::Result<Outcom
     Ok(Outcome::Clean)
 }
 
-/// What the registry knows.
+/// The entry in the registry.
 fn summary(code: Code) -> String {
     let reporter = match code.reporter() {
         Reporter::Rustc => {
-            "Reported by rustc, which checks the kernel's body as ordinary Rust over the types of `titan::lang`."
+            "Reported by rustc, which checks the kernel's body as ordinary Rust with the types of `titan::lang`."
         }
         Reporter::TitanInKernels => {
             "Reported by `#[titan::kernel]` in the body of a kernel, and by rustc in the body of a device function."

@@ -1,7 +1,7 @@
 //! `titan fmt`: the canonical text of a file, on stdout.
 //!
-//! The comments at the top stay. The file itself is not written: comments inside kernels are not part of the IR, and a
-//! formatter that drops them must not overwrite them.
+//! The comments at the top are kept. The file itself is not overwritten, because comments inside kernels, which are not part of
+//! the IR, would be lost.
 
 use crate::{Outcome, none, read};
 use std::io::{self, IsTerminal as _, Write};
@@ -12,7 +12,7 @@ use titan_core::text::{parse, print};
 pub(crate) fn run(path: &Path, out: &mut dyn Write) -> io::Result<Outcome> {
     let text = read(path)?;
     let Ok(kernels) = parse(&text) else {
-        // What goes to stdout is read as tile IR.
+        // The output on stdout is tile IR.
         return crate::check::say(path, &text, &[], false, &mut io::stderr(), io::stderr().is_terminal());
     };
     if kernels.is_empty() {

@@ -1,16 +1,16 @@
-//! `titan`: what a kernel author needs beside cargo.
+//! `titan`: the command line tool for tile IR and for diagnosing kernels.
 //!
 //! ```text
-//! titan check FILE.tir     reads and verifies tile IR; every finding with its source lines, or `--json`
-//! titan sim FILE.tir       runs it without a device: races, deadlocks, what was never written, with the schedule
-//! titan opt FILE.tir       passes over it, by name: fences, rings for `pipelined` loops, one crew of two roles
-//! titan emit FILE.tir      what kernels become for a target: laid out, as barrier programs, as PTX
-//! titan fmt FILE.tir       the canonical text of a file
-//! titan explain T0402      what a code means and how to mend it
-//! titan doctor             what of this machine and this crate matters to TITAN
+//! titan check FILE.tir     verifies tile IR; prints every finding with its source lines, or as `--json`
+//! titan sim FILE.tir       runs it in the simulator: reports races, deadlocks, reads of uninitialised memory, with the schedule
+//! titan opt FILE.tir       runs passes by name: proxy fences, rings for `pipelined` loops, fused roles
+//! titan emit FILE.tir      prints the kernels at a stage of compilation for a target: laid out, as barrier programs, as PTX
+//! titan fmt FILE.tir       prints the canonical text of a file
+//! titan explain T0402      explains an error code
+//! titan doctor             checks the machine and the crate: toolchain, profiles, cache, devices
 //! ```
 //!
-//! Exit status: 0 if all is well, 1 if something was found, 2 if the command line or a file was wrong.
+//! Exit status: 0 without findings, 1 with findings, 2 if the command line is wrong or a file cannot be used.
 //!
 //! Deliberately absent: compiling kernels into programs (that is `cargo build`), and commands for parts that do not exist yet.
 
@@ -31,7 +31,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What a command found.
+/// The outcome of a command.
 pub(crate) enum Outcome {
     Clean,
     Findings,
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let matches = match cli::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
-            // A closed terminal is no reason to fail differently.
+            // A closed terminal does not change the exit status.
             drop(error.print());
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
         Some(("explain", m)) => explain::run(cli::code(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),
-        _ => Err(io::Error::other("there is no such command")),
+        _ => Err(io::Error::other("unknown command")),
     };
     match done.and_then(|outcome| out.flush().map(|()| outcome)) {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where the output goes. A reader who has seen enough of it changes nothing of what was found.
+/// The output. A closed pipe does not change the outcome.
 struct Reader<W>(W);
 
 fn unless_gone<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
@@ -86,18 +86,18 @@ impl<W: Write> Write for Reader<W> {
     }
 }
 
-/// The text of a file, of stdin for `-`; the error names it.
+/// The text of a file, or of stdin for `-`; the error contains the path.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let text = if path == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
     text.map_err(|e| at(path, &e))
 }
 
-/// An error of a file, which names it.
+/// An error that contains the path of a file.
 pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// A file without a kernel is most likely not the one that was meant.
+/// The error of a file without a kernel, which is most likely the wrong file.
 pub(crate) fn none(path: &Path) -> io::Error {
-    io::Error::other(format!("{}: there is no kernel in it", path.display()))
+    io::Error::other(format!("{}: the file contains no kernel", path.display()))
 }

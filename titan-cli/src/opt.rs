@@ -1,4 +1,4 @@
-//! `titan opt`: passes over the kernels of a file, one after the other; the result goes to stdout, what was done to stderr.
+//! `titan opt`: runs passes on the kernels of a file, one after the other; the result goes to stdout, the changes are reported on stderr.
 
 use crate::check::{Fitting, fitting, unreadable};
 use crate::report::{Report, Verdict};
@@ -27,7 +27,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     };
     if !findings.is_empty() {
         let (verdict, more) = (Verdict::Findings, Map::new());
-        // What goes to stdout is read as tile IR.
+        // The output on stdout is tile IR.
         return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }
             .snippets(&mut io::stderr(), io::stderr().is_terminal());
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         for note in &passed.notes {
             writeln!(io::stderr(), "`{name}`: {note}")?;
         }
-        // Places in the file that was read are no places of the file that is written.
+        // Places in the input are not valid in the output.
         passed.kernel.ops.iter_mut().for_each(|op| op.loc = Loc::default());
         passed.kernel.pipes.iter_mut().for_each(|pipe| pipe.loc = Loc::default());
         printed.push(print(&passed.kernel));
@@ -52,7 +52,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     Ok(Outcome::Clean)
 }
 
-/// What the passes are told.
+/// The options of the passes.
 fn options(matches: &ArgMatches) -> io::Result<Options> {
     let mut fence =
         fence::Options { remove_unneeded: matches.get_flag("remove-unneeded"), ..fence::Options::default() };
@@ -69,7 +69,7 @@ fn options(matches: &ArgMatches) -> io::Result<Options> {
     Ok(Options { fence, target })
 }
 
-/// The passes that there are, one a line.
+/// The list of passes for the help text.
 pub(crate) fn listed() -> String {
     passes::PASSES.iter().fold("The passes:\n".to_owned(), |text, p| format!("{text}  {:15} {}\n", p.name, p.about))
 }

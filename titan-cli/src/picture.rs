@@ -1,5 +1,4 @@
-//! The picture of a run, from what the simulator recorded: a lane for each role, beneath it its work under way, then the slots of
-//! each ring.
+//! The timeline of a recorded run: a row for each role, below it its operations in flight, then the slots of each ring.
 
 use crate::timeline::{Lane, Link, Span, Timeline, Tone};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +31,7 @@ pub(crate) fn draw(kernel: &Kernel, report: &Report, options: &Options, told: &[
     picture
 }
 
-/// The intervals as they are shown: a wait is for the time that it ends with, and who only waits for its roles is left out.
+/// The intervals as they are shown: a wait has the ring time with which it ends, and an agent that only waits for its roles is omitted.
 fn settled(trace: &[Interval]) -> Vec<Interval> {
     let mut all = trace.to_vec();
     let mut acted: BTreeMap<(u32, u32, u32), Vec<&Interval>> = BTreeMap::new();
@@ -41,7 +40,7 @@ fn settled(trace: &[Interval]) -> Vec<Interval> {
     }
     for wait in all.iter_mut().filter(|i| !i.waits_for.is_empty()) {
         let place = (wait.agent, wait.loc.line, wait.loc.column);
-        // They are in the order of their beginnings.
+        // They are sorted by their beginnings.
         let later = acted.get(&place).and_then(|a| a.get(a.partition_point(|i| i.begin < wait.end)));
         if let Some(after) = later {
             (wait.slot, wait.time) = (after.slot, after.time);
@@ -53,9 +52,9 @@ fn settled(trace: &[Interval]) -> Vec<Interval> {
     all
 }
 
-/// Adds a lane for each role, and as many beneath it as its work overlaps; the lane of each interval.
+/// Adds a row for each role, and below it as many as its operations in flight need; returns the row of each interval.
 fn roles(trace: &[Interval], picture: &mut Timeline) -> Vec<usize> {
-    // When each row of an agent, and of what acts for it, is free again.
+    // The step at which each row of an agent and of its operations is free again.
     let mut ends: BTreeMap<(u32, Option<&'static str>), Vec<u64>> = BTreeMap::new();
     let mut rows = Vec::with_capacity(trace.len());
     for i in trace {
@@ -101,14 +100,14 @@ fn span(i: &Interval, lane: usize) -> Span {
     }
     text += &format!(", steps {} to {}, line {}", i.begin, i.end, i.loc.line);
     let mark = i.time.map_or_else(String::new, |t| format!("t{t}"));
-    // What is done in a step is a step wide.
+    // An interval within one step is one step wide.
     let to = if i.helper.is_none() && !waits { i.end + 1 } else { i.end.max(i.begin + 1) };
     Span { lane, from: i.begin, to, tone, time: i.time, text, mark }
 }
 
-/// From what ended a wait: of those whom the role waited for, what ended or acted last before the wait was over.
+/// Adds a line from the event that ended a wait: the last end or action, before the end of the wait, of an agent for which it waited.
 fn links(trace: &[Interval], lanes: &[usize], picture: &mut Timeline) {
-    // What was done to each slot, by when it ended.
+    // The intervals of each slot, by their ends.
     let mut done: BTreeMap<(&str, Option<u64>), Vec<usize>> = BTreeMap::new();
     for (n, i) in trace.iter().enumerate().filter(|(_, i)| i.waits_for.is_empty() && !i.what.is_empty()) {
         done.entry((i.what.as_str(), i.slot)).or_default().push(n);
@@ -120,7 +119,7 @@ fn links(trace: &[Interval], lanes: &[usize], picture: &mut Timeline) {
         let Some(all) = done.get(&(wait.what.as_str(), wait.slot)) else { continue };
         let before = &all[..all.partition_point(|n| trace[*n].end <= wait.end)];
         let others = before.iter().rev().take_while(|n| trace[**n].end >= wait.begin);
-        // Who fills waits for a slot's earlier times, who reads for the time itself.
+        // A role that fills waits for earlier ring times of the slot, a role that reads for the ring time itself.
         let fits = |time: Option<u64>| if wait.op.ends_with("acquire") { time < wait.time } else { time == wait.time };
         let last = others.copied().find(|n| wait.waits_for.contains(&trace[*n].role) && fits(trace[*n].time));
         if let Some(cause) = last {
@@ -130,7 +129,7 @@ fn links(trace: &[Interval], lanes: &[usize], picture: &mut Timeline) {
     }
 }
 
-/// A lane for each slot of each ring: being filled, ready, being read.
+/// Adds a row for each slot of each ring: being filled, ready, being read.
 fn slots(trace: &[Interval], picture: &mut Timeline) {
     let mut stages: BTreeMap<(&str, u64, u64), Vec<&Interval>> = BTreeMap::new();
     for i in trace {

@@ -1,8 +1,8 @@
-//! What a command has to say about a file: for people, in its lines, or for programs, as JSON.
+//! Findings of a command: printed with their source lines, or as JSON.
 //!
 //! The form of the JSON is documented in `docs/cli.md`; `format` counts its incompatible changes.
 //!
-//! Deliberately absent: what is a finding. The commands say.
+//! Deliberately absent: what counts as a finding, which the commands decide.
 
 use crate::Outcome;
 use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
@@ -16,27 +16,27 @@ use titan_core::text::TextPos;
 /// The version of the JSON.
 const FORMAT: u32 = 1;
 
-/// Something that was found in a file.
+/// A finding in a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Finding {
     /// The kernel, unless the text could not be read.
     pub(crate) kernel: Option<String>,
-    /// A diagnostic code, or the kind of what a run found.
+    /// An error code, or the kind of a finding of a run.
     pub(crate) code: String,
     pub(crate) title: String,
-    /// Where, unless it has no place in the text.
+    /// The place, if it has one in the text.
     pub(crate) at: Option<TextPos>,
-    /// Other places, with what is there.
+    /// Other places, with descriptions.
     pub(crate) related: Vec<(TextPos, String)>,
     pub(crate) help: Vec<String>,
-    /// What belongs to it and is no advice; programs find it elsewhere.
+    /// Additional information that is not advice; in JSON it is in other fields.
     pub(crate) notes: Vec<String>,
-    /// What only this command says.
+    /// Additional fields of this command.
     pub(crate) more: Map<String, Value>,
 }
 
 impl Finding {
-    /// An error of the verifier, or of the reader if there is no kernel.
+    /// An error of the verifier, or of the parser if there is no kernel.
     pub(crate) fn of(kernel: Option<&str>, error: Diagnostic<TextPos>) -> Finding {
         Finding {
             kernel: kernel.map(str::to_owned),
@@ -54,10 +54,10 @@ impl Finding {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing was found, and everything was looked at that the command looks at.
+    /// There are no findings, and all checks of the command are complete.
     Clean,
     Findings,
-    /// Nothing was found before a bound was reached: not shown to be right.
+    /// There are no findings before a bound was reached, so the kernel is not proved correct.
     Bound,
 }
 
@@ -71,7 +71,7 @@ impl Verdict {
     }
 }
 
-/// What a command says about a file.
+/// The report of a command about a file.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     pub(crate) command: &'static str,
@@ -80,12 +80,12 @@ pub(crate) struct Report<'a> {
     pub(crate) kernels: Vec<String>,
     pub(crate) verdict: Verdict,
     pub(crate) findings: Vec<Finding>,
-    /// What only this command says.
+    /// Additional fields of this command.
     pub(crate) more: Map<String, Value>,
 }
 
 impl Report<'_> {
-    /// Writes it as one JSON object in a line.
+    /// Prints it as one JSON object on one line.
     pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<Outcome> {
         let mut all = json!({
             "format": FORMAT,
@@ -102,7 +102,7 @@ impl Report<'_> {
         Ok(self.outcome())
     }
 
-    /// Writes the findings in their lines, with colours for a terminal.
+    /// Prints the findings with their source lines, with colours on a terminal.
     pub(crate) fn snippets(&self, out: &mut dyn Write, terminal: bool) -> io::Result<Outcome> {
         let colour = terminal && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };

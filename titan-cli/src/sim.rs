@@ -1,9 +1,9 @@
-//! `titan sim`: runs a kernel of a file without a device, and says what is wrong with a run.
+//! `titan sim`: runs the kernels of a file in the simulator, and reports errors of the run.
 //!
-//! One run is in turn and completes everything as late as it may; `--seed` makes the order of the roles random, `--complete`
-//! says when asynchronous work completes, `--runs` repeats with the seeds that follow. A finding comes with the words that
-//! show it again. `--explore` looks at every order instead, up to a bound, which is told when it is reached. Kernels that
-//! the verifier refuses run too, and it is said.
+//! By default, one run executes roles in turn and completes asynchronous work as late as possible; `--seed` makes the order of the roles
+//! random, `--complete` sets when asynchronous work completes, `--runs` repeats with the following seeds. A finding includes the command
+//! that reproduces it. `--explore` explores all orders instead, up to a bound, and reports when it is reached. Kernels that the verifier
+//! rejects are run too, with a remark.
 
 use crate::arguments::{Arguments, Settings, make, named};
 use crate::check::{Fitting, fitting, place, unreadable};
@@ -19,10 +19,10 @@ use titan_core::verify::verify;
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Explored, Limits, Options, Schedule, Statistics};
 
-/// Operations after which a run is taken to be endless, some seconds' worth.
+/// The number of operations after which a run counts as endless: some seconds.
 const MAX_STEPS: u64 = 10_000_000;
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Request<'a> {
     path: &'a Path,
     kernel: Option<&'a str>,
@@ -33,7 +33,7 @@ struct Request<'a> {
     runs: u64,
     schedule: Option<Schedule>,
     timeline: Option<&'a Path>,
-    /// Every order instead of one, up to so many states.
+    /// Explore all orders instead of one, up to this many states.
     explore: Option<u64>,
     json: bool,
 }
@@ -45,10 +45,11 @@ impl<'a> Request<'a> {
         let seed = m.get_one::<u64>("seed").copied();
         let runs = m.get_one::<u64>("runs").copied();
         let complete = text("complete").unwrap_or(if seed.is_some() || runs.is_some() { "random" } else { "late" });
-        // More runs than one differ by their seeds.
+        // Several runs differ by their seeds.
         let seed = seed.or_else(|| runs.map(|_| 0));
         let schedule = text("schedule").map(|s| {
-            Schedule::parse(s).ok_or_else(|| io::Error::other(format!("`--schedule {s}` is not what a finding says")))
+            Schedule::parse(s)
+                .ok_or_else(|| io::Error::other(format!("`--schedule {s}` is not a schedule that a finding prints")))
         });
         let options = Options {
             completion: completion(complete, seed.unwrap_or(0)),
@@ -94,7 +95,7 @@ fn completion(word: &str, seed: u64) -> Completion {
 
 /// `X`, `X,Y` or `X,Y,Z`.
 fn grid(text: &str) -> io::Result<[u32; 3]> {
-    let wrong = || io::Error::other(format!("`--grid {text}` is not one to three whole numbers with commas"));
+    let wrong = || io::Error::other(format!("`--grid {text}` is not one to three integers, separated by commas"));
     let parts: Vec<u32> = text.split(',').map(|p| p.trim().parse().map_err(|_| wrong())).collect::<io::Result<_>>()?;
     match parts[..] {
         [x] => Ok([x, 1, 1]),
@@ -114,10 +115,10 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     }
     named(&request.settings, kernels.iter().map(|k| &*k.kernel))?;
     if request.schedule.is_some() && kernels.len() > 1 {
-        return Err(io::Error::other("a schedule is that of one kernel: name it with `--kernel`"));
+        return Err(io::Error::other("a schedule is for one kernel: name it with `--kernel`"));
     }
     if request.timeline.is_some() && kernels.len() > 1 {
-        return Err(io::Error::other("a picture shows one kernel: name it with `--kernel`"));
+        return Err(io::Error::other("a timeline shows one kernel: name it with `--kernel`"));
     }
     let several = kernels.len() > 1;
     let mut more = Map::new();
@@ -129,7 +130,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
             writeln!(
                 out,
-                "{}: the verifier refuses `{name}` with {errors} (`titan check`); it runs as it is",
+                "{}: the verifier rejects `{name}` with {errors} (`titan check`); it is run nevertheless",
                 request.path.display()
             )?;
         }
@@ -138,7 +139,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             None => simulate(found, &request),
         };
         let done = match done {
-            // The other kernels of the file run all the same.
+            // The other kernels of the file are run nevertheless.
             Err(error) if several => {
                 runs.push(json!({ "kernel": name, "refused": refused, "error": error.to_string() }));
                 refusal = refusal.or(Some(error));
@@ -165,7 +166,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     refusal.map_or(Ok(outcome), Err)
 }
 
-/// The kernels that are asked for; what does not even fit together is a finding.
+/// The selected kernels; the errors of kernels that are not well formed are findings.
 fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<Finding>)> {
     let mut located = match parse_located(text) {
         Ok(located) => located,
@@ -175,7 +176,7 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<F
     located.retain(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name));
     match request.kernel {
         Some(name) if located.is_empty() => Err(io::Error::other(format!(
-            "{}: no kernel `{name}`; there is {}",
+            "{}: no kernel `{name}`; the kernels are {}",
             request.path.display(),
             names.join(", ")
         ))),
@@ -184,8 +185,8 @@ fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<F
 }
 
 impl Fitting {
-    /// Verifies the kernel: gives how many errors there are. Of one that has none a launch checks what the verifier adds to its
-    /// `require(..)`, and so does a run here.
+    /// Verifies the kernel and returns the number of errors. If there are none, a run here checks the conditions that the verifier adds
+    /// to its `require(..)`, as a launch does.
     fn verified(&mut self) -> usize {
         match verify(Kernel::clone(&self.kernel)) {
             Ok(verified) => {
@@ -197,7 +198,7 @@ impl Fitting {
     }
 }
 
-/// What came of the runs of one kernel.
+/// The result of the runs of one kernel.
 #[derive(Default)]
 struct Done {
     told: Vec<(String, String)>,
@@ -210,7 +211,7 @@ struct Done {
     bound: Option<String>,
 }
 
-/// Looks at every order in which a kernel can run.
+/// Explores all orders of a kernel.
 fn explore(found: &Fitting, request: &Request<'_>, max_states: u64) -> io::Result<Done> {
     let Arguments { args, told } = make(&found.kernel, &request.settings)?;
     let limits = Limits { max_states, cluster: request.options.cluster.unwrap_or(1), ..Limits::default() };
@@ -225,7 +226,7 @@ fn explore(found: &Fitting, request: &Request<'_>, max_states: u64) -> io::Resul
     Ok(done)
 }
 
-/// Runs a kernel as often as is asked for, until something is found.
+/// Runs a kernel the requested number of times, until there is a finding.
 fn simulate(found: &Fitting, request: &Request<'_>) -> io::Result<Done> {
     let kernel: &Kernel = &found.kernel;
     let Arguments { args, told } = make(kernel, &request.settings)?;
@@ -242,7 +243,7 @@ fn simulate(found: &Fitting, request: &Request<'_>) -> io::Result<Done> {
         };
         if report.strayed && report.findings.is_empty() {
             return Err(io::Error::other(format!(
-                "`{}`: the schedule is not one of this run: it is that of another kernel, other arguments, or another file",
+                "`{}`: the schedule does not fit this run: it is from another kernel, other arguments, or another file",
                 kernel.sig.name
             )));
         }
@@ -272,9 +273,9 @@ impl Done {
         }
         if let Some(explored) = &self.explored {
             let said = match (&self.bound, self.findings.is_empty()) {
-                (_, false) => "something found".to_owned(),
-                (Some(bound), true) => format!("nothing found, but not all was looked at: {bound}"),
-                (None, true) => "nothing is wrong in any order".to_owned(),
+                (_, false) => "errors found".to_owned(),
+                (Some(bound), true) => format!("no errors found, but not all orders were explored: {bound}"),
+                (None, true) => "no errors in any order".to_owned(),
             };
             let Explored { states, transitions, depth, .. } = explored;
             let path = request.path.display();
@@ -286,14 +287,14 @@ impl Done {
         let Statistics { programs, steps, issued, .. } = self.statistics;
         let counted = |n: u64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
         let (runs, programs) = (counted(self.runs, "run"), counted(programs, "program"));
-        let verdict = if self.findings.is_empty() { "nothing found" } else { "something found" };
+        let verdict = if self.findings.is_empty() { "no errors found" } else { "errors found" };
         writeln!(
             out,
             "{}: `{name}`{with}: {verdict} in {runs} ({programs}, {steps} operations, {issued} asynchronous)",
             request.path.display()
         )?;
         match request.timeline {
-            Some(picture) => writeln!(out, "{}: the picture is in {}", request.path.display(), picture.display()),
+            Some(picture) => writeln!(out, "{}: the timeline is in {}", request.path.display(), picture.display()),
             None => Ok(()),
         }
     }
@@ -317,7 +318,7 @@ impl Done {
     }
 }
 
-/// A finding of a run, in the lines of the file.
+/// A finding of a run, with its source lines.
 fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>, seed: Option<u64>) -> Finding {
     let mut sides = found.sides.iter();
     let first = sides.next();
@@ -333,7 +334,7 @@ fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>, seed: 
         at: Some(first.map_or(kernel.at, |s| place(s.loc, kernel.at))),
         related: sides.map(|s| (place(s.loc, kernel.at), s.to_string())).collect(),
         help: Vec::new(),
-        notes: first.map(ToString::to_string).into_iter().chain([format!("to see it again: {again}")]).collect(),
+        notes: first.map(ToString::to_string).into_iter().chain([format!("to reproduce: {again}")]).collect(),
         more,
     }
 }
@@ -345,17 +346,17 @@ fn side(side: &sim::Side) -> Value {
     })
 }
 
-/// The longest schedule of a command line; systems take some 100,000 letters in a word.
+/// The longest schedule that is put on a command line; systems accept about 100,000 characters in an argument.
 const LONGEST: usize = 2000;
 
-/// The command that shows a finding again.
+/// The command that reproduces a finding.
 fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option<u64>) -> String {
     let mut words = vec!["titan sim".to_owned(), quoted_path(request.path), format!("--kernel {kernel}")];
     words.extend(request.settings.iter().map(|(name, value)| format!("--set {}", quoted(&format!("{name}={value}")))));
     words.extend(request.grid.map(|[x, y, z]| format!("--grid {x},{y},{z}")));
     words.extend(request.options.cluster.map(|n| format!("--cluster {n}")));
     let flags = [
-        // The search always looks for what nothing orders, and leaves out what tiles hold.
+        // The exploration always uses the sanitizer, and does not compute the contents of tiles.
         (request.options.sanitize || request.explore.is_some(), "--sanitize"),
         (request.options.strict, "--strict"),
         (!request.options.data || request.explore.is_some(), "--protocol"),
@@ -363,7 +364,7 @@ fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option
     words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_owned()));
     let schedule = found.schedule.to_string();
     if schedule.len() > LONGEST && request.explore.is_none() && request.schedule.is_none() {
-        // The same run, said shorter.
+        // The same run, with a shorter command.
         words.extend(seed.map(|n| format!("--seed {n}")));
         words.push(format!("--complete {}", request.complete));
     } else {
@@ -372,7 +373,7 @@ fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option
     words.join(" ")
 }
 
-/// A path as shells take it; bytes that are no text by their numbers.
+/// A path, quoted for shells; bytes that are not text are escaped by number.
 fn quoted_path(path: &Path) -> String {
     if let Some(text) = path.to_str() {
         return quoted(text);
@@ -390,7 +391,7 @@ fn quoted_path(path: &Path) -> String {
     format!("$'{escaped}'")
 }
 
-/// A word as shells take it.
+/// A word, quoted for shells.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-+=./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

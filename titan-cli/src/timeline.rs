@@ -1,58 +1,58 @@
-//! A picture of a run: who does what when, who waits for whom, and what each slot holds.
+//! The activity timeline of a run: the activity of each role, its waits, and the state of each slot.
 //!
 //! ```text
-//! producer   ▇▇░░░░▇▇      what the role does, hatched where it waits
-//!   copies     ▬▬▬▬▬▬      work under way, from its issue to its completion
+//! producer   ▇▇░░░░▇▇      the role, hatched where it waits
+//!   copies     ▬▬▬▬▬▬      an operation in flight, from its issue to its completion
 //! ring[0]    ▒▒▒▒████      a slot: being filled, ready, being read
 //! ```
 //!
-//! The axis counts steps of the run, not cycles: it shows order, not speed. A line leads from what ended a wait to its end.
-//! Colours follow the time of the ring, so that a tile can be followed through the lanes; they differ in lightness too.
+//! The axis counts steps of the run, not cycles: it shows order, not speed. A line leads from the event that ended a wait to the end of
+//! the wait. The colour is the ring time, so that a tile can be followed through the rows; colours differ in lightness too.
 //!
-//! Deliberately absent: what a run is. `sim.rs` makes the lanes.
+//! Deliberately absent: the interpretation of a run. `picture.rs` makes the rows.
 
 use std::fmt::Write as _;
 
-/// What a stretch of a lane shows.
+/// The kind of a span in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// A role at work.
+    /// A running role.
     Busy,
     /// A role that waits.
     Waiting,
-    /// Work under way.
+    /// An operation in flight.
     Under,
     /// A slot that is being filled.
     Filling,
-    /// A slot that nobody reads yet.
+    /// A slot that is filled and not yet read.
     Ready,
     /// A slot that is read.
     Read,
 }
 
-/// A stretch of a lane.
+/// A span in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) lane: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) tone: Tone,
-    /// The time of the ring, if it is about one.
+    /// The ring time, if it belongs to a ring.
     pub(crate) time: Option<u64>,
-    /// Said when the pointer rests on it, and written into it where there is room.
+    /// The tooltip, also written into the span where there is room.
     pub(crate) text: String,
     /// The short form.
     pub(crate) mark: String,
 }
 
-/// From what ended a wait to its end.
+/// A line from the event that ended a wait to the end of the wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) from: (usize, u64),
     pub(crate) to: (usize, u64),
 }
 
-/// A row of the picture.
+/// A row of the timeline.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) name: String,
@@ -66,7 +66,7 @@ pub(crate) struct Lane {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) title: String,
-    /// What went wrong at the end.
+    /// The error at the end of the run.
     pub(crate) found: Option<String>,
     pub(crate) steps: u64,
     pub(crate) lanes: Vec<Lane>,
@@ -74,9 +74,9 @@ pub(crate) struct Timeline {
     pub(crate) links: Vec<Link>,
 }
 
-/// The room for names, at least.
+/// The least width for names.
 const LEFT: f64 = 190.0;
-/// The room for the legend.
+/// The width of the legend.
 const LEGEND: f64 = 880.0;
 const TOP: f64 = 54.0;
 const ROW: f64 = 26.0;
@@ -89,7 +89,7 @@ const STYLE: &str = "text{font:12px ui-sans-serif,system-ui,sans-serif;fill:#1d2
 .t{font-size:15px;font-weight:600}.s{font-size:10px;fill:#5b6478}.l{font-weight:600}.e{fill:#b3261e}.m{font-size:10px;pointer-events:none}\
 .g{stroke:#e6e9ef}.b{stroke:#1d2433;stroke-opacity:.35;stroke-width:.6}.k{stroke:#b3261e;stroke-width:1;fill:none;opacity:.55}";
 
-/// Colours of eight times in turn; neighbours differ in lightness too.
+/// The colours of eight consecutive ring times; neighbours differ in lightness too.
 const COLOURS: [&str; 8] = ["#8ecae6", "#f6bd60", "#95d5b2", "#cdb4db", "#5fa8d3", "#f28482", "#52b788", "#b39ddb"];
 
 impl Timeline {
@@ -149,12 +149,12 @@ impl Timeline {
         out + "</svg>\n"
     }
 
-    /// Where the steps begin: names stand before them.
+    /// The position where the steps begin, to the right of the names.
     fn left(&self) -> f64 {
         self.lanes.iter().map(|lane| letters(&lane.name) * 7.5 + 40.0).fold(LEFT, f64::max)
     }
 
-    /// Steps, with a line every so many that labels do not touch.
+    /// The axis, with lines at distances at which labels do not overlap.
     fn axis(&self, out: &mut String, left: f64, step: f64, bottom: f64) {
         let every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
         let every = every.into_iter().find(|n| steps_of(*n) * step >= 44.0).unwrap_or(10_000);
@@ -196,7 +196,7 @@ fn draw(out: &mut String, span: &Span, (left, step): (f64, f64), top: f64, heigh
          fill-opacity=\"{opacity}\"><title>{}</title></rect>",
         escaped(&span.text)
     );
-    // A letter is some six units wide.
+    // A character is about six units wide.
     let room = letters(&span.mark) * 6.0 + 4.0;
     if !span.mark.is_empty() && room <= w && h >= 11.0 {
         let (cx, cy) = (x + w / 2.0, top + height / 2.0 + 3.5);
@@ -208,7 +208,7 @@ fn draw(out: &mut String, span: &Span, (left, step): (f64, f64), top: f64, heigh
     }
 }
 
-/// How a tone fills a rectangle, and how strongly.
+/// The fill colour and opacity of a tone.
 const fn paint(tone: Tone, colour: &str) -> (&str, f64) {
     match tone {
         Tone::Waiting => ("url(#w)", 1.0),
@@ -218,12 +218,12 @@ const fn paint(tone: Tone, colour: &str) -> (&str, f64) {
     }
 }
 
-/// What the tones mean.
+/// The legend of the tones.
 fn legend(out: &mut String, y: f64) {
     let tones = [
-        (Tone::Busy, "at work"),
+        (Tone::Busy, "running"),
         (Tone::Waiting, "waits"),
-        (Tone::Under, "under way"),
+        (Tone::Under, "in flight"),
         (Tone::Filling, "slot being filled"),
         (Tone::Ready, "ready"),
         (Tone::Read, "being read"),
@@ -242,7 +242,7 @@ fn legend(out: &mut String, y: f64) {
     }
     let _ = writeln!(
         out,
-        "<text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">colour: the time of the ring · a line: what ended a wait</text>",
+        "<text class=\"s\" x=\"{:.0}\" y=\"{y:.0}\">colour: ring time · line: the event that ended a wait</text>",
         x + 6.0
     );
 }

@@ -1,4 +1,4 @@
-//! The tool as people run it: what it prints, and its exit status.
+//! The command line tool: its output and its exit status.
 
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ fn titan(args: &[&str]) -> Output {
     command.output().expect("the tool runs")
 }
 
-/// What a run prints on stdout, which must end with this status.
+/// The stdout of a run, which must end with this status.
 fn stdout(args: &[&str], status: i32) -> String {
     let output = titan(args);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
@@ -21,8 +21,8 @@ fn stdout(args: &[&str], status: i32) -> String {
 
 #[test]
 fn check_is_quiet_about_good_kernels() {
-    assert_eq!(stdout(&["check", "gemm.tir"], 0), "gemm.tir: 1 kernel, nothing wrong\n");
-    assert_eq!(stdout(&["check", "loose.tir"], 0), "loose.tir: 1 kernel, nothing wrong\n");
+    assert_eq!(stdout(&["check", "gemm.tir"], 0), "gemm.tir: 1 kernel, no errors\n");
+    assert_eq!(stdout(&["check", "loose.tir"], 0), "loose.tir: 1 kernel, no errors\n");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn fmt_prints_the_canonical_text() {
     let expected = "; One scalar per program.\n\nkernel @one(\n    %y: mut tensor<f32>[N],\n) grid(N) {\n    \
                     %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    set %y[%p], %x\n    return\n}\n";
     assert_eq!(stdout(&["fmt", "loose.tir"], 0), expected);
-    // What is redirected into a file holds no errors.
+    // Redirected output contains no errors.
     for args in [&["fmt", "unreadable.tir"][..], &["opt", "unreadable.tir", "--passes", "fence"]] {
         let output = titan(args);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -86,7 +86,7 @@ fn fmt_prints_the_canonical_text() {
     }
 }
 
-/// What a run says whose stdin is this text.
+/// The output of a run whose stdin is this text.
 fn piped(args: &[&str], text: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_titan"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -109,7 +109,7 @@ fn a_text_without_kernels_is_not_the_one_that_was_meant() {
     for args in [&["check", "-"][..], &["check", "-", "--json"], &["sim", "-"], &["opt", "-", "--passes", "fence"]] {
         let output = piped(args, "; nothing\n");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("-: there is no kernel in it"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("-: the file contains no kernel"), "{output:?}");
     }
 }
 
@@ -134,37 +134,37 @@ fn sim(file: &str, more: &[&str], status: i32) -> String {
 fn sim_runs_good_kernels_on_any_schedule() {
     let text = sim("ring.tir", &["--sanitize"], 0);
     assert!(
-        text.starts_with("ring.tir: `ring` with M = 16, K = 160, n = 5: nothing found in 1 run (1 program, "),
+        text.starts_with("ring.tir: `ring` with M = 16, K = 160, n = 5: no errors found in 1 run (1 program, "),
         "{text}"
     );
     for complete in ["late", "early", "random"] {
-        assert!(sim("ring.tir", &["--complete", complete, "--runs", "20"], 0).contains("nothing found in 20 runs"));
+        assert!(sim("ring.tir", &["--complete", complete, "--runs", "20"], 0).contains("no errors found in 20 runs"));
     }
-    // What is not set is told.
+    // Defaults are printed.
     let text = stdout(&["sim", "gemm.tir"], 0);
-    assert!(text.contains("with M = 64, K = 64, N = 64: nothing found"), "{text}");
+    assert!(text.contains("with M = 64, K = 64, N = 64: no errors found"), "{text}");
 }
 
 #[test]
 fn sim_shows_what_it_finds_and_how_to_see_it_again() {
     let text = sim("one_missing.tir", &["--seed", "3"], 1);
     let parts = [
-        "the verifier refuses `ring` with",
-        "error[deadlock]: nobody can go on: `consumer` waits for time 4 of `ring`",
+        "the verifier rejects `ring` with",
+        "error[deadlock]: `consumer` waits for time 4 of `ring`",
         "--> one_missing.tir:21:13",
         "%stage = ttg.stage.wait_ready %ready",
-        "= note: to see it again: titan sim one_missing.tir --kernel ring --set K=160",
+        "= note: to reproduce: titan sim one_missing.tir --kernel ring --set K=160",
     ];
     for part in parts {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-    let again = text.lines().find_map(|l| l.split_once("see it again: titan ")).expect("a command").1;
+    let again = text.lines().find_map(|l| l.split_once("to reproduce: titan ")).expect("a command").1;
     let words: Vec<&str> = again.split_whitespace().collect();
     let replayed = stdout(&words, 1);
     assert_eq!(replayed.lines().find(|l| l.starts_with("error")), text.lines().find(|l| l.starts_with("error")));
 }
 
-/// The words of the command that shows the only finding again.
+/// The arguments of the command that reproduces the only finding.
 fn again(args: &[&str]) -> Vec<String> {
     let found: Value = serde_json::from_str(&stdout(args, 1)).expect("JSON");
     let words = found["findings"][0]["again"].as_str().expect("a command").replace('\'', "");
@@ -178,10 +178,10 @@ fn the_command_that_is_named_shows_it_again() {
         let text = stdout(&words, 1);
         assert!(text.contains(&format!("error[{code}]")), "{words:?}\n{text}");
     };
-    // What the search finds only by what orders accesses.
+    // A finding of the exploration that depends on the sanitizer.
     let words = again(&["sim", "unfenced.tir", "--explore", "--json"]);
     shows(&words, "fence");
-    // The schedule of a long run is no word of a command line.
+    // The schedule of a long run is not put on a command line.
     let words = again(&["sim", "one_missing.tir", "--set", "n=2000", "--runs", "3", "--json"]);
     assert!(
         words.ends_with(&["--seed".to_owned(), "0".to_owned(), "--complete".to_owned(), "random".to_owned()]),
@@ -227,9 +227,9 @@ fn what_is_set_for_one_kernel_leaves_the_others() {
 #[test]
 fn sim_explores_every_order() {
     let text = sim("ring.tir", &["--explore"], 0);
-    assert!(text.contains("nothing is wrong in any order ("), "{text}");
+    assert!(text.contains("no errors in any order ("), "{text}");
     let text = sim("ring.tir", &["--explore", "--max-states", "5"], 1);
-    assert!(text.contains("nothing found, but not all was looked at: 5 states"), "{text}");
+    assert!(text.contains("no errors found, but not all orders were explored: 5 states"), "{text}");
     let found: Value = serde_json::from_str(&sim("one_missing.tir", &["--explore", "--json"], 1)).expect("JSON");
     assert_eq!((&found["verdict"], &found["findings"][0]["code"]), (&json!("findings"), &json!("deadlock")));
     assert_eq!(found["findings"][0]["sides"][0]["operation"], "ttg.stage.wait_ready");
@@ -248,7 +248,7 @@ fn sim_draws_a_run() {
     for part in ["producer", "consumer", "ring slot 2", "waits for", "time 4"] {
         assert!(svg.contains(part), "no `{part}` in the picture");
     }
-    assert!(!svg.contains("the program"), "who only waits for the roles has no lane");
+    assert!(!svg.contains("the program"), "an agent that only waits for the roles has no row");
     assert!(!svg.contains("<title>ttg.stage.async_produce ,"), "what uses its token up had one");
 }
 
@@ -265,11 +265,11 @@ fn drawn(args: &[&str], status: i32) -> String {
 #[test]
 fn a_picture_says_what_went_wrong_and_in_which_program() {
     let svg = drawn(&["one_missing.tir"], 1);
-    assert!(svg.contains("class=\"e\"") && svg.contains(">deadlock: nobody can go on: `consumer` waits"), "{svg}");
+    assert!(svg.contains("class=\"e\"") && svg.contains(">deadlock: `consumer` waits"), "{svg}");
     assert!(drawn(&["ring.tir", "--grid", "3"], 0).contains("ring, program 2 of the grid with"));
     let svg = drawn(&["ring.tir", "--grid", "4", "--cluster", "2"], 0);
     assert!(svg.contains("ring, cluster 1 of the grid with"));
-    // Steps begin behind the longest name.
+    // Steps begin to the right of the longest name.
     let name = "producer of program 1 of the cluster";
     assert!(svg.contains(name), "{svg}");
     let first = svg.split("<line class=\"g\" x1=\"").nth(1).and_then(|l| l.split('"').next()).expect("an axis");
@@ -284,7 +284,7 @@ fn the_picture_of_the_page_is_what_is_drawn() {
         std::fs::write(page, &svg).expect("the page's folder is there");
     }
     assert!(std::fs::read_to_string(page).expect("a picture") == svg, "docs/timeline.svg: TITAN_BLESS=1 draws it anew");
-    // Four waits of the producer end with what the consumer gave back, two of the consumer with copies.
+    // Four waits of the producer end with a release by the consumer, two of the consumer with copies.
     assert_eq!(svg.matches("<path class=\"k\"").count(), 6);
 }
 
@@ -293,7 +293,7 @@ fn opt_places_what_is_missing() {
     assert!(stdout(&["check", "unfenced.tir"], 1).contains("error[T0709]"));
     let output = titan(&["opt", "unfenced.tir", "--passes", "fence"]);
     let told = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(told.contains("fence placed before `ttg.nv.cp_async_bulk_tensor.store` at 14:9"), "{told}");
+    assert!(told.contains("fence inserted before `ttg.nv.cp_async_bulk_tensor.store` at 14:9"), "{told}");
     let fenced = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(!fenced.contains(" @1"), "places of another file\n{fenced}");
     assert!(!stdout(&["opt", "ring.tir", "--passes", "canonical"], 0).contains(" @2:"), "a ring of another file");
@@ -302,7 +302,7 @@ fn opt_places_what_is_missing() {
     let name = path.to_str().expect("UTF-8");
     let (checked, again) = (stdout(&["check", name], 0), stdout(&["opt", name, "--passes", "fence"], 0));
     std::fs::remove_file(&path).expect("it can go");
-    assert!(checked.contains("nothing wrong"), "{checked}");
+    assert!(checked.contains("no errors"), "{checked}");
     assert_eq!(again, fenced, "once is enough");
 }
 
@@ -357,7 +357,7 @@ fn a_wrong_command_line_is_a_usage_error() {
     assert!(stdout(&["--help"], 0).contains("doctor"));
 }
 
-/// What the verifier asks of a launch, a run without a device asks as well.
+/// Conditions that the verifier adds for launches are checked by a run in the simulator too.
 #[test]
 fn sim_refuses_arguments_that_a_launch_refuses() {
     let text = "kernel @k(%c: mut tensor<f32>[N], %n: i32) grid(N) pipe(2, \"ring\", tile<16xf32>) role(f, 1) role(r, 1) {\n\
@@ -389,7 +389,7 @@ fn sim_runs_the_kernels_that_it_can() {
     // Alone, nothing is left to say.
     let output = titan(&["sim", "needy.tir", "--kernel", "two"]);
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
-    assert!(stdout(&["sim", "needy.tir", "--set", "N=2"], 0).contains("`two` with N = 2: nothing found"));
+    assert!(stdout(&["sim", "needy.tir", "--set", "N=2"], 0).contains("`two` with N = 2: no errors found"));
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn programs_of_a_grid_race() {
     for how in ["--sanitize", "--explore"] {
         let text = stdout(&["sim", "needy.tir", "--kernel", "same", "--set", "N=2", how], 1);
         assert!(text.contains("error[race]: `c` is written by program [1, 0, 0]"), "{text}");
-        let again = text.lines().find_map(|l| l.split_once("see it again: titan ")).expect("a command").1;
+        let again = text.lines().find_map(|l| l.split_once("to reproduce: titan ")).expect("a command").1;
         assert!(stdout(&again.split(' ').collect::<Vec<_>>(), 1).contains("error[race]"), "{again}");
     }
 }
@@ -418,7 +418,7 @@ fn files_without_kernels_are_errors() {
         for args in [&["check", file][..], &["fmt", file], &["sim", file], &["opt", "--passes", "fence", file]] {
             let output = titan(args);
             let told = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(told, format!("titan: {file}: there is no kernel in it\n"), "{args:?}");
+            assert_eq!(told, format!("titan: {file}: the file contains no kernel\n"), "{args:?}");
             assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &[][..]), "{args:?}");
         }
     }
@@ -443,7 +443,7 @@ fn paths_that_are_no_text() {
     };
     let (status, text, told) = run(&["check".as_ref(), good.as_os_str()]);
     assert_eq!(status, Some(0), "{told}");
-    assert!(text.ends_with("g\u{fffd}.tir: 1 kernel, nothing wrong\n"), "{text}");
+    assert!(text.ends_with("g\u{fffd}.tir: 1 kernel, no errors\n"), "{text}");
     assert_eq!(run(&["fmt".as_ref(), good.as_os_str()]).0, Some(0));
     let (status, text, told) = run(&["check".as_ref(), "--json".as_ref(), bad.as_os_str()]);
     assert_eq!(status, Some(1), "{told}");
@@ -472,7 +472,7 @@ fn a_long_chain_of_operations_is_checked_in_time() {
     text.push_str("    set %y[%zero], %v100000\n    return\n}\n");
     std::fs::write(&file, text).unwrap();
     let started = std::time::Instant::now();
-    assert!(stdout(&["check", file.to_str().unwrap()], 0).ends_with("1 kernel, nothing wrong\n"));
+    assert!(stdout(&["check", file.to_str().unwrap()], 0).ends_with("1 kernel, no errors\n"));
     let seconds = started.elapsed().as_secs();
     assert!(seconds < 60, "{seconds} s for 100,000 operations");
     std::fs::remove_dir_all(dir).unwrap();

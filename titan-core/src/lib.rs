@@ -1,6 +1,6 @@
 //! The compiler core of TITAN.
 mod entity;
-mod words;
+mod named_enum;
 
 pub mod allocate;
 pub mod analysis;

@@ -1,5 +1,5 @@
-//! The museum: bugs of other people's pipelines, written down as kernels. The verifier rejects each of them for the reason
-//! that it should, and accepts its repaired twin; `docs/museum.md` is made from the files and from what the verifier says.
+//! The corpus of published bugs (`museum`): publicly reported bugs of pipelines, reproduced as kernels. The verifier rejects each of
+//! them for the expected reason, and accepts its repaired twin; `docs/museum.md` is generated from the files and the messages.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use titan_core::ir::Loc;
 use titan_core::text::{Located, parse_located};
 use titan_core::verify::verify;
 
-/// One exhibit.
+/// A published bug.
 struct Exhibit {
     name: String,
     title: String,
@@ -54,7 +54,7 @@ fn place(exhibit: &Exhibit, loc: Loc) -> String {
     format!("{line:>4} | {}", source.trim())
 }
 
-/// An error as the tools show it, with the lines that it speaks of.
+/// An error as the tools show it, with the source lines that it refers to.
 fn rendered(exhibit: &Exhibit, error: &Diagnostic<Loc>) -> String {
     let mut out = format!("error[{}]: {}\n{}\n", error.code, error.title, place(exhibit, error.site));
     for (loc, what) in &error.related {
@@ -105,12 +105,12 @@ fn the_page_is_current() {
         );
     }
     let page = format!(
-        "# The bug museum\n\n\
+        "# Corpus of published bugs\n\n\
          <!-- Made from titan-core/filetests/museum by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test museum`. -->\n\n\
-         Bugs of pipelines that were reported in public, written down as kernels of the text form: with rings and tokens where\n\
-         these can express the bug, with barriers and groups otherwise. The verifier rejects each, for any number of iterations,\n\
-         and accepts its repaired twin. Each is the protocol of the bug in the smallest program that has it, not the code that\n\
-         was reported; what happened is told in our words.\n\n\
+         Publicly reported bugs of pipelines, reproduced as kernels in the text form: with rings and tokens where these can express\n\
+         the bug, with barriers and groups otherwise. The verifier rejects each, for any number of iterations, and accepts its\n\
+         repaired twin. Each kernel is the protocol of the bug in the smallest program that has it, not the reported code; the\n\
+         descriptions are ours.\n\n\
          | bug | where | class | rule |\n|---|---|---|---|\n{table}{rooms}"
     );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/museum.md");

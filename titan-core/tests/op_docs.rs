@@ -315,7 +315,7 @@ fn errors(row: &OpRow) -> String {
 
 fn ops_md() -> String {
     let mut out = format!(
-        "# Operations\n\n{MADE}\nWhat a kernel can say, by spelling. Numbers, rounding and corner cases: \
+        "# Operations\n\n{MADE}\nThe operations of kernels, as they are written. Numbers, rounding and corner cases: \
          [semantics.md](semantics.md). {TERMS}"
     );
     let written = |group: &Group| OPS.iter().any(|r| r.group == *group && !r.surface.is_empty());
@@ -324,7 +324,7 @@ fn ops_md() -> String {
         if let Some(anchor) = group.semantics() {
             let _ = write!(out, "Details: [semantics.md](semantics.md#{anchor}).\n\n");
         }
-        out.push_str("| write | takes | gives | elements | meaning | rules |\n|---|---|---|---|---|---|\n");
+        out.push_str("| write | operands | result | elements | meaning | rules |\n|---|---|---|---|---|---|\n");
         for row in OPS.iter().filter(|r| r.group == group) {
             let surface = row.surface.replace("  ", "<br>");
             let cells = [&surface, row.operands, row.result, row.elements, row.meaning].map(cell);
@@ -356,29 +356,29 @@ fn ir_md() -> String {
 }
 
 const RULES: &str = "\
-* An `if` has two arms; text in which the second one is missing is read, and refused by the verifier.
-* An operation ends with its line; a list goes on after a comma and inside brackets.
-* Integers in angle brackets are attributes: an axis, extents, how many loops a `break` leaves out. Shapes and elements that
-  an operation makes are in its result type: `splat %x : tile<8x8xf32>`, `cast %x : f16`.
-* Memory operations index their tensor and name the padding: `load_tile %a[%i, %j] or %zero : tile<8x8xf16>`,
+** An `if` has two arms; text without the second one is parsed, and rejected by the verifier.
+* An operation ends with its line; a list continues after a comma and inside brackets.
+** Integers in angle brackets are attributes: an axis, extents, how many loops a `break` leaves. Shapes and elements of
+  results are in the result type: `splat %x : tile<8x8xf32>`, `cast %x : f16`.
+** Memory operations index their tensor and state the padding: `load_tile %a[%i, %j] or %zero : tile<8x8xf16>`,
   `store_at %c[%i, %j], %v`, `gather_rows %t[%page, %row, %column] or %zero : tile<16x64xf16>`.
-* What stands in braces says what an operation is told: `ttg.nv.mbarrier.init %full {count = 1}`. What is usual is left out: one part, no multicast.
-* An access to shared memory names its proxy. Work that an operation starts is done when the phase of a barrier completes, or
-  when a wait leaves fewer of its class under way than there are younger ones; if neither is said, with the operation.
-* Result types are printed, and may be left out where they follow from the operands. A written type that is not the one that
-  follows is T0804.
-* `%acc` is a value that the user called `acc`, `%acc.2` another one; `%7` has no name, and its number means nothing.
+** Named attributes are in braces: `ttg.nv.mbarrier.init %full {count = 1}`. Default values are omitted: one part, no multicast.
+* The column *effect* states the proxy of an access to shared memory. Asynchronous work completes with the phase of a barrier, or
+  with a wait after which fewer operations of its class are in flight than are younger; otherwise the operation is synchronous.
+* Result types are printed, and may be omitted where they are inferred from the operands. A written type that differs from the
+  inferred one is T0804.
+* `%acc` is a value that the user named `acc`, `%acc.2` another one; `%7` has no name, and its number has no meaning.
   A name is defined once in a kernel.
-* The types of loop variables, carried values and arguments of a reduction's function follow, and are written only if they
-  are not the ones that do.
-* In a shape, a bare name binds a symbol at its first mention and demands its value later; `bind M` and `= M` say so
+* The types of loop variables, carried values and arguments of a reduction's function are inferred, and printed only if they
+  differ from the inferred ones.
+* In a shape, a bare name binds a symbol at its first mention and requires its value later; `bind M` and `= M` state this
   explicitly. Symbols are numbered by their first mention, or by the list in brackets.
-* `@3:14` is the place in the user's kernel.
-* Printing and parsing give an equal kernel, numbering included, for kernels that a `Builder` made; for others its
+* `@3:14` is the location in the user's kernel.
+* Printing and parsing restore an equal kernel, numbering included, for kernels of a `Builder`; for others their
   `Kernel::canonical()`.
 ";
 
-/// Compares a document with what the table gives, or rewrites it.
+/// Compares a document with the table, or rewrites it.
 fn current(name: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     if std::env::var_os("TITAN_BLESS").is_some() {

@@ -1,148 +1,161 @@
-//! `docs/ownership.md`: for each class of pipeline bugs, who rejects it and what is said. The messages are those of the
-//! filetests, so what is shown is tested.
+//! Generates `docs/ownership.md`: for each class of pipeline bugs, what rejects it and with which message. The messages are taken
+//! from the filetests.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// Who rejects a class, and a kernel of it.
+/// What rejects a class of bugs.
 enum Layer {
-    /// The verifier; the kernel is a filetest. The text says what rustc reports of the same mistake in Rust.
+    /// The verifier: the name of a filetest, and what rustc reports for the same mistake in Rust.
     Verifier(&'static str, &'static str),
-    /// It cannot be written; why.
+    /// The bug cannot be expressed: why.
     Construction(&'static str),
 }
 use Layer::{Construction, Verifier};
 
 const CLASSES: &[(&str, Layer)] = &[
-    ("a release that is omitted", Verifier("perm_dropped", "")),
-    ("a release on one path only", Verifier("released_in_one_arm", "")),
-    ("a release that is doubled", Verifier("released_twice", "E0382: use of moved value")),
+    ("a stage that is never released", Verifier("perm_dropped", "")),
+    ("a stage that is released on one path only", Verifier("released_in_one_arm", "")),
+    ("a stage that is released twice", Verifier("released_twice", "E0382: use of moved value")),
     (
-        "a release that is early: a product still reads the stage",
-        Verifier("release_under_a_product", "E0505: cannot move out, with both places"),
+        "a stage that is released while an MMA still reads it",
+        Verifier("release_under_a_product", "E0505: cannot move out"),
     ),
     (
-        "a release that is early: a product of an earlier iteration still reads",
+        "a stage that is released while an MMA of an earlier iteration still reads it",
         Verifier("release_under_a_carried_product", "E0505"),
     ),
-    ("use after release", Verifier("read_after_release", "E0382, or E0505 of what borrows")),
+    ("use after release", Verifier("read_after_release", "E0382, or E0505 if the stage is borrowed")),
     (
         "a release, copy or wait of the wrong slot",
-        Construction("tokens act on themselves: a slot is what `acquire` gave, and is named nowhere"),
+        Construction("the operations are methods of tokens; slots have no names or indices"),
     ),
     (
         "a wrong or stale parity, a wrong first phase, a phase that never toggles",
-        Construction("parities are made from the clock when a ring is lowered; a time that is written down is checked"),
+        Construction(
+            "parities are computed from the ring time when a ring is lowered; a ring time that is written is checked",
+        ),
     ),
-    ("a time that is not the clock's", Verifier("time_that_stands_still", "")),
-    ("a skipped wait for a free slot", Construction("only `acquire` gives a slot, and it waits")),
-    ("a skipped wait for the bytes", Construction("only `wait` gives a stage that can be read")),
-    ("a claim that is never waited for", Verifier("ready_dropped", "")),
-    ("transaction bytes too few: a race", Verifier("bytes_too_few", "computed, not written")),
-    ("transaction bytes too many: a hang", Verifier("bytes_too_many", "computed, not written")),
+    ("a written ring time that is wrong", Verifier("time_that_stands_still", "")),
+    ("a missing wait for a free slot", Construction("only `acquire` returns a slot, and it waits")),
+    ("a missing wait for the bytes of a copy", Construction("only `wait` returns a stage that can be read")),
+    ("a pending wait that is never completed", Verifier("ready_dropped", "")),
+    ("too few transaction bytes: a race", Verifier("bytes_too_few", "computed by the compiler, not written")),
+    ("too many transaction bytes: a hang", Verifier("bytes_too_many", "computed by the compiler, not written")),
     ("a copy that does not fit its stage", Verifier("another_shape", "E0308: mismatched types")),
     (
         "a copy that signals another slot's barrier, one barrier for all slots",
-        Construction("each slot has its own, made when the ring is lowered"),
+        Construction("each slot has its own barrier, created when the ring is lowered"),
     ),
-    ("arrival counts too high or too low", Construction("counts are the threads of the roles that use the ring")),
-    ("a reader of several that never joins", Verifier("part_missing", "")),
+    (
+        "too high or too low arrival counts",
+        Construction("counts are computed from the number of threads of the roles that use the ring"),
+    ),
+    ("a part of a split stage that is never joined", Verifier("part_missing", "")),
     ("a reader that stops early", Verifier("a_reader_stops_early", "")),
     (
-        "`wait_group` one too large or omitted",
-        Construction("counts are assigned from virtual tokens, and checked by another program"),
+        "a `wait_group` that is missing, or whose count is one too large",
+        Construction("counts are computed from virtual tokens, and checked by an independent analysis"),
     ),
     ("a slot that is never filled", Verifier("slot_dropped", "")),
     ("two copies into one slot", Verifier("slot_filled_twice", "E0382: use of moved value")),
     ("exit with copies in flight", Verifier("role_without_finalize", "")),
     ("a staging slot written before its store has read it", Verifier("staging_slot_reused", "")),
-    ("a store that nobody waits for", Verifier("store_dropped", "")),
-    ("a producer that runs one tile more", Verifier("one_stage_too_many", "")),
-    ("a consumer that runs one tile more", Verifier("bound_one_off", "")),
-    ("a tail that one side skips", Verifier("guard_on_one_side", "")),
-    ("trip count 0: a wait before a loop that does not run", Verifier("read_before_an_empty_loop", "")),
-    ("copies further ahead than there are slots", Verifier("prefetch_beyond_the_ring", "")),
-    ("stages held until none is left", Verifier("holds_every_slot", "")),
-    ("products under way that keep every stage", Verifier("accumulator_holds_every_slot", "")),
-    ("roles that wait for each other in a circle", Verifier("rings_in_another_order", "")),
-    ("roles that each wait for the other's first word", Verifier("wait_before_the_first_word", "")),
-    ("loops of the roles that do not correspond", Verifier("loops_of_two_lengths", "")),
+    ("a store that is never waited for", Verifier("store_dropped", "")),
+    ("a producer that fills one stage too many", Verifier("one_stage_too_many", "")),
+    ("a consumer that reads one stage too many", Verifier("bound_one_off", "")),
+    ("a tail iteration that only one role skips", Verifier("guard_on_one_side", "")),
+    ("trip count 0: a wait before a loop that executes no iterations", Verifier("read_before_an_empty_loop", "")),
+    ("more copies in flight than slots", Verifier("prefetch_beyond_the_ring", "")),
+    ("a role that holds all stages and waits for another", Verifier("holds_every_slot", "")),
+    ("MMAs in flight that hold all stages", Verifier("accumulator_holds_every_slot", "")),
+    ("roles that wait for each other in a cycle", Verifier("rings_in_another_order", "")),
+    ("roles of which each first waits for the other", Verifier("wait_before_the_first_word", "")),
+    ("loops of the roles with different numbers of iterations", Verifier("loops_of_two_lengths", "")),
     ("an early exit of one role", Verifier("left_early", "T0501 in Rust")),
-    ("depth that differs between the roles", Construction("a ring is declared once, for all of them")),
+    ("a number of slots that differs between the roles", Construction("a ring is declared once, for all roles")),
     ("two roles that fill one ring", Verifier("two_fillers", "")),
-    ("a ring that nobody reads", Verifier("nobody_reads", "")),
+    ("a ring that is never read", Verifier("nobody_reads", "")),
     (
-        "tokens that cross roles",
-        Construction("a role's tokens are visible in the role only; those of before are used up by none"),
+        "a token that another role uses",
+        Construction(
+            "the tokens of a role are visible in the role only; no role may use one that was made before `match role()`",
+        ),
     ),
     ("a poisoned stage that is read", Verifier("poison_not_asked", "")),
-    ("a stage that is read before it was ever written", Construction("the wait that gives it comes after its fill")),
     (
-        "an accumulator that is touched before its product is done",
-        Construction("a product under way is no tile until `.wait()` or `.finish()` gives one"),
+        "a stage that is read before it was ever written",
+        Construction("the wait that returns a stage waits for its copies"),
     ),
-    ("a product that nobody waits for", Verifier("product_dropped", "")),
     (
-        "slots, or a ring and a barrier word, that share bytes",
-        Construction("places are allocated, and liveness treats roles as concurrent"),
+        "an accumulator that is read before its MMA is complete",
+        Construction("an MMA in flight is not a tile; `.wait()` or `.finish()` returns the tile"),
     ),
-    ("divergent barriers", Construction("conditions are one `bool` of the whole role: a mask is no condition (E0308)")),
-    ("copies from what the kernel writes", Verifier("copied_from_an_output", "")),
+    ("an MMA that is never waited for", Verifier("product_dropped", "")),
+    (
+        "slots, or a ring and a barrier word, that overlap in shared memory",
+        Construction("the compiler allocates shared memory, and its liveness analysis treats roles as concurrent"),
+    ),
+    (
+        "divergent barriers",
+        Construction("a condition is one `bool` for the whole role; a mask is not a condition (E0308)"),
+    ),
+    ("a copy from an output", Verifier("copied_from_an_output", "")),
     ("two roles that store one output", Verifier("stored_by_two_roles", "")),
     ("a tile of all warps in one role", Verifier("tile_of_all_warps", "")),
 ];
 
-/// The same classes where a program states its protocol itself, with barriers and groups; the kernels are filetests.
+/// The same classes in barrier programs, which state their barriers and groups explicitly; the kernels are filetests.
 const BARRIERS: &[(&str, &str)] = &[
-    ("a release that is omitted", "never_released"),
-    ("a release that is doubled", "released_twice"),
-    ("a release that is early: a product still reads", "released_under_a_product"),
+    ("a slot that is never released", "never_released"),
+    ("a slot that is released twice", "released_twice"),
+    ("a slot that is released while an MMA still reads it", "released_under_a_product"),
     ("a release of the wrong slot", "another_slot_is_released"),
-    ("a wait for a free slot that is skipped", "slot_not_waited_for"),
-    ("a wait for the bytes that is skipped", "stage_not_waited_for"),
+    ("a missing wait for a free slot", "slot_not_waited_for"),
+    ("a missing wait for the bytes of a copy", "stage_not_waited_for"),
     ("a wrong first phase, a wrong parity", "parity_inverted"),
-    ("a phase that never toggles", "parity_never_turned"),
-    ("a parity of another depth", "parity_of_another_depth"),
-    ("transaction bytes too few: a race", "bytes_too_few"),
-    ("transaction bytes too many: a hang", "bytes_too_many"),
-    ("transaction bytes that are not announced", "bytes_not_announced"),
-    ("transaction bytes counted twice", "bytes_announced_twice"),
+    ("a parity that never flips", "parity_never_turned"),
+    ("a parity for another number of slots", "parity_of_another_depth"),
+    ("too few transaction bytes: a race", "bytes_too_few"),
+    ("too many transaction bytes: a hang", "bytes_too_many"),
+    ("a copy without `expect_tx`", "bytes_not_announced"),
+    ("transaction bytes that are expected twice", "bytes_announced_twice"),
     ("a copy that signals another slot's barrier", "copy_to_another_barrier"),
-    ("a wrong slot filled", "another_slot_is_filled"),
-    ("a wrong slot read", "another_slot_is_read"),
-    ("arrival counts too high", "count_too_high"),
-    ("arrival counts too low", "count_too_low"),
+    ("a copy into the wrong slot", "another_slot_is_filled"),
+    ("a read of the wrong slot", "another_slot_is_read"),
+    ("too high arrival counts", "count_too_high"),
+    ("too low arrival counts", "count_too_low"),
     ("one barrier for all slots", "one_barrier_for_all_slots"),
-    ("depth that differs between the roles", "index_of_another_depth"),
-    ("`wait_group` one too large", "wait_group_one_too_large"),
-    ("`wait_group` omitted", "wait_group_omitted"),
-    ("a group that is not closed", "group_not_closed"),
-    ("groups waited for out of order", "token_out_of_order"),
-    ("a proxy fence that is missing", "fence_missing"),
-    ("a proxy fence that comes too late", "fence_after_the_arrival"),
-    ("exit with copies in flight", "copies_under_way_at_the_end"),
-    ("exit with stores in flight", "store_under_way_at_the_end"),
+    ("a number of slots that differs between the roles", "index_of_another_depth"),
+    ("a `wait_group` whose count is one too large", "wait_group_one_too_large"),
+    ("a missing `wait_group`", "wait_group_omitted"),
+    ("a group that is not committed", "group_not_closed"),
+    ("groups that are waited for out of order", "token_out_of_order"),
+    ("a missing proxy fence", "fence_missing"),
+    ("a proxy fence after the arrival", "fence_after_the_arrival"),
+    ("exit with copies in flight", "copies_in_flight_at_the_end"),
+    ("exit with stores in flight", "store_in_flight_at_the_end"),
     ("a staging buffer reused before its store has read it", "staging_reused"),
     ("two copies into one slot", "two_copies_into_one_slot"),
     ("a producer that runs one tile more", "one_tile_more_is_copied"),
     ("a consumer that runs one tile more", "one_tile_more_is_read"),
-    ("memory that is taken over while copies are under way", "aliases_while_copies_are_under_way"),
+    ("memory that is taken over while copies are under way", "aliases_while_copies_are_in_flight"),
     ("a barrier word inside a payload", "word_in_a_payload"),
     ("a barrier that is never initialised", "never_initialised"),
     ("a barrier that is initialised twice", "initialised_twice"),
     ("a barrier that is invalidated early", "invalidated_early"),
-    ("a barrier used after it is gone", "used_after_it_is_gone"),
-    ("a barrier initialised without its fence", "initialised_without_a_fence"),
-    ("roles that wait for each other in a circle", "wait_cycle"),
-    ("a named barrier that one role misses", "turns_missed"),
-    ("a named barrier of different numbers of threads", "turns_of_different_threads"),
-    ("a rendezvous of the cluster that one role misses", "cluster_not_come_to"),
+    ("a barrier that is used after it was invalidated", "used_after_it_is_gone"),
+    ("a barrier that is not fenced after its initialisation", "initialised_without_a_fence"),
+    ("roles that wait for each other in a cycle", "wait_cycle"),
+    ("a named barrier that one role does not reach", "turns_missed"),
+    ("a named barrier with different numbers of threads", "turns_of_different_threads"),
+    ("a cluster barrier that one role does not reach", "cluster_not_come_to"),
     ("multicast to programs that are not modelled", "copy_to_others"),
-    ("registers above those of a multiprocessor", "registers_too_many"),
-    ("shared memory above the greatest", "region_too_large"),
+    ("more registers than a multiprocessor has", "registers_too_many"),
+    ("more shared memory than any target has", "region_too_large"),
 ];
 
-/// What the first error of a filetest says: its code, title, helps and notes.
+/// The first error of a filetest: its code, title, helps and notes.
 fn said(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/verify/{name}.tir"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -153,10 +166,14 @@ fn said(name: &str) -> Vec<String> {
 }
 
 fn page() -> String {
-    let mut out = "# Who rejects which bug\n\n<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test ownership`. -->\n\n\
-        The classes of bugs that pipelines written by hand have, and where each one ends here. *verifier*: the macro reports it at the \
-        user's token, from the rules that [protocol.md](protocol.md) proves things of. Where the mistake is one of ownership, rustc sees it \
-        first, and the verifier stays silent. *construction*: there is no way to say it. The messages are those of tests.\n".to_owned();
+    let mut out = "# Bugs of pipelines, and what rejects them\n\n<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test ownership`. -->\n\n\
+        This page lists the classes of bugs of hand-written asynchronous pipelines, and what prevents each of them in TITAN: rustc, the \
+        verifier, or the language itself.\n\n\
+        * *verifier*: the macro reports the bug at the user's token, by one of the rules whose consequences are proved in \
+        [protocol.md](protocol.md). If the bug violates Rust's ownership rules, rustc reports it first (after *In Rust*), and the verifier \
+        rejects the same bug in tile IR.\n\
+        * *construction*: the bug cannot be expressed.\n\n\
+        The messages are those of tests. The terms are explained in [glossary.md](glossary.md).\n".to_owned();
     for (class, layer) in CLASSES {
         let _ = write!(out, "\n### {}{}\n\n", class[..1].to_uppercase(), &class[1..]);
         match layer {
@@ -176,8 +193,8 @@ fn page() -> String {
         }
     }
     out.push_str("\n## Barriers and groups\n\n\
-        Programs of the text form that state their protocol themselves (`ttg.region`, `ttg.nv`, `ttg.amd`) can say what rings cannot. The \
-        verifier rejects it, for any number of iterations.\n");
+        A barrier program is tile IR text that uses regions of shared memory, barriers and commit groups explicitly (`ttg.region`, `ttg.nv`, \
+        `ttg.amd`). It can contain bugs that rings exclude; the verifier rejects them, for any number of iterations.\n");
     for (class, file) in BARRIERS {
         let _ = write!(out, "\n### {}{}\n\n```text\n", class[..1].to_uppercase(), &class[1..]);
         for line in said(&format!("barrier_{file}")) {
@@ -185,17 +202,19 @@ fn page() -> String {
         }
         out.push_str("```\n");
     }
-    out.push_str("\n## What no static check here sees\n\n\
-        A role is one thread of control: that its own warps meet where they must is for the lowering to arrange, and for the emulator's \
-        race observer to find in what is emitted. A copy by `cp.async` into a slot that nobody uses at the time is no race, and a wrong tile: \
-        rings cannot say it, and of programs with barriers only a run shows it. Descriptors and swizzles are a target's. That \
-        sums of indices do not wrap is shown, or asked of the launch ([protocol.md](protocol.md)). Registers are summed by warps, not by warpgroups, until there is a target that \
-        has `setmaxnreg`.\n");
-    out.push_str("\n## What must pass, and does\n\n\
-        Stages given back in another order than they came; a claim made long before it is waited for; a copy ahead of a loop and the \
-        rest in it; an accumulator that releases one iteration late; roles that feed each other, if one of them begins; guards of \
-        loop counters that hold on all iterations but the first or the last; zero iterations. Each has a kernel among the passing twins \
-        of `titan-core/filetests/verify` and in `titan-core/tests/pipes`.\n");
+    out.push_str("\n## What the verifier does not check\n\n\
+        * *Barriers between the warps of a role.* The verifier treats a role as one thread of control. The lowering inserts the barriers \
+        between its warps, and the race detector of the emulator checks the generated code.\n\
+        * *A `cp.async` into the wrong slot while no role uses that slot.* This is a wrong result but not a race. Rings cannot express it; \
+        in a barrier program only a run shows it.\n\
+        * *Descriptors and swizzles*, which are part of the back end of a target.\n\
+        * *Overflow of sums of indices* is either excluded by proof or checked by the launch ([protocol.md](protocol.md)).\n\
+        * *Registers* are summed per warp, not per warpgroup, until TITAN supports a target with `setmaxnreg`.\n");
+    out.push_str("\n## Correct programs that must be accepted\n\n\
+        Stages that are released in another order than they were filled; a pending wait that is taken long before it is completed; one copy \
+        before a loop and the rest inside it; an accumulator that releases a stage one iteration late; roles that exchange data in both \
+        directions, if one of them starts; conditions on loop counters that hold in all iterations but the first or the last; zero \
+        iterations. Each has a kernel among the accepted twins in `titan-core/filetests/verify` and in `titan-core/tests/pipes`.\n");
     out
 }
 

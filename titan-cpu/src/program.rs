@@ -63,14 +63,14 @@ pub(crate) struct Launch {
     /// How many programs, and how many of them a thread takes at a time.
     programs: u64,
     chunk: u64,
-    /// The first program that nobody has taken.
+    /// The first program that no thread has taken.
     next: AtomicU64,
     /// Something went wrong: no further program begins.
     pub(crate) stop: AtomicBool,
     ended: Mutex<Ended>,
 }
 
-/// How programs of a launch ended that did not come to their end.
+/// The failures of programs of a launch.
 #[derive(Debug, Default)]
 struct Ended {
     /// The failure of the lowest program so far.
@@ -248,7 +248,7 @@ impl Launch {
         }
     }
 
-    /// How the launch ended. A panic goes on in this thread.
+    /// The outcome of the launch. A panic is resumed in this thread.
     fn outcome(&self) -> Result<(), RunError> {
         let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(panic) = ended.panicked {

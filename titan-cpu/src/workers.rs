@@ -3,16 +3,16 @@
 //! The launching thread takes part in its own launch. When no program is left to take it waits, blocked, for the threads that
 //! are still in one, and does nothing else meanwhile: a thread that ran other tasks while it waits, as the threads of a
 //! work-stealing pool do, could begin one that waits for the very launch it is in. A launch needs no thread but its own, so
-//! launches from any threads, within each other or with none of these threads started, come to their ends.
+//! launches from any threads, within each other or with none of these threads started, terminate.
 //!
-//! Deliberately absent: anything that knows of kernels, and unsafe code: what threads share is owned by all of them.
+//! Deliberately absent: everything specific to kernels, and unsafe code: shared data is owned by all threads.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What several threads do together. Each call does a part of what is left, and returns when nothing is left to begin.
+/// Work that several threads share. Each call does a part of the remaining work, and returns when nothing is left to begin.
 pub(crate) trait Task: Send + Sync + 'static {
     /// Does a part of the work. What goes wrong is kept in the task; a panic ends only this call.
     fn work(&self);
@@ -47,7 +47,7 @@ struct Post {
     wanted: usize,
     /// How many have joined and not left.
     joined: usize,
-    /// Nobody has joined any more.
+    /// No thread has joined.
     left: Arc<Condvar>,
 }
 
@@ -70,7 +70,7 @@ impl Workers {
     }
 
     /// Runs a task on this thread and at the same time on up to `threads - 1` others, fewer if they are busy or cannot be
-    /// started. Returns when all have left the task; then nobody else has a handle of it.
+    /// started. Returns when all have left the task; then no other thread has a handle of it.
     pub(crate) fn run(&'static self, task: &Arc<impl Task>, threads: usize) {
         let shared: Arc<dyn Task> = task.clone();
         let id = self.post(shared, threads);
@@ -113,7 +113,7 @@ impl Workers {
         }
     }
 
-    /// Lets nobody join any more, and waits until all have left.
+    /// Lets no further thread join, and waits until all have left.
     fn withdraw(&self, id: u64) {
         let mut state = self.lock();
         state.busy -= 1;

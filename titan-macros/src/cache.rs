@@ -1,15 +1,16 @@
-//! Artifacts on disk, by content: what was compiled once is not compiled again, in editors least of all.
+//! A cache of artifacts on disk, by content, so that kernels are not compiled again by later builds or by editors.
 //!
-//! A file is named by a hash of its input and holds the input itself, which is compared on a hit, so that a collision or a
-//! stale file is a miss. Files are written under a temporary name and renamed, so that processes in parallel see whole files.
-//! A folder that cannot be written makes the cache silent, not the build fail.
+//! A file is named by a hash of its input and contains the input itself, which is compared on a hit, so that a collision or a
+//! stale file is a miss. Files are written under a temporary name and renamed, so that concurrent processes see whole files.
+//! If the folder cannot be written, the cache is disabled without an error.
 //!
-//! The folder stays small: now and then a write looks through it, removes what processes left behind that were ended in the
-//! middle of a write, and, if all is too much, the files that were not used for longest.
+//! The size of the folder is bounded: from time to time a write scans it and removes temporary files of processes that were
+//! killed, and, if the total is too large, the files that have not been used for the longest time.
 //!
 //! # Security
-//! A cached artifact runs in the user's program. So the folder is made for its user only, one that others own or may write is
-//! refused aloud, and of the files in it only regular ones count that the user owns and nobody else may write.
+//! A cached artifact runs in the user's program. So the folder is created with access for its user only, a folder that other
+//! users own or may write to is refused with a warning, and only regular files are read that the user owns and no other user
+//! may write.
 
 mod access;
 
@@ -23,21 +24,21 @@ use std::time::{Duration, SystemTime};
 
 const MAGIC: &[u8; 8] = b"titanc02";
 
-/// The end of the names of artifacts.
+/// The extension of artifact files.
 const ENTRY: &str = "titan";
-/// The beginning of what stands there while an artifact is written.
+/// The prefix of the name of a file while it is written.
 const TEMPORARY: &str = "tmp";
-/// The largest file in bytes; what is larger is made every time.
+/// The largest file in bytes; larger artifacts are not cached.
 const LARGEST: u64 = 64 << 20;
-/// Bytes of all files. If there are more, files go until three quarters of it are left.
+/// The largest total size in bytes. Beyond it, files are removed until three quarters of it are left.
 const FULL: u64 = 512 << 20;
-/// What a file takes at least: a block of the file system.
+/// The least disk space of a file: a block of the file system.
 const BLOCK: u64 = 4096;
-/// One write of so many looks through the folder.
+/// One in this many writes scans the folder.
 const SWEEP: u64 = 32;
-/// A temporary file of this age is nobody's.
+/// A temporary file of this age was left behind by a killed process.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
-/// Only a hit on a file of this age notes that it was used: most hits write nothing.
+/// Only a hit on a file of this age updates its time of use, so that most hits write nothing.
 const RECENT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// FNV-1a over words of 64 bits, with a shift so that high bits reach low ones; over parts with their lengths. Every step
@@ -72,7 +73,7 @@ pub(crate) struct Cache {
 /// Why artifacts are not cached in a folder.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It cannot be made or written: nothing to tell.
+    /// It cannot be created or written: not reported.
     Unwritable,
     /// Another user owns it.
     Foreign,
@@ -80,7 +81,7 @@ pub(crate) enum Refusal {
     Open,
 }
 
-/// The cache of this process, if there is one. A folder that is refused is told once, on stderr.
+/// The cache of this process, if there is one. A refused folder is reported once, on stderr.
 pub(crate) fn of_process() -> Option<&'static Cache> {
     static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
     let open = || {
@@ -111,7 +112,7 @@ pub(crate) fn get_or_make(cache: Option<&Cache>, input: &str, make: impl FnOnce(
         return hit;
     }
     let output = make();
-    // A cache that cannot be written is no cache.
+    // If the cache cannot be written, the artifact is used without it.
     let _ = cache.write(name, input, &output);
     if name.is_multiple_of(SWEEP) {
         let _ = cache.sweep();
@@ -124,7 +125,7 @@ impl Cache {
     pub(crate) fn open(dir: &Path) -> Result<Cache, Refusal> {
         let unwritable = |_| Refusal::Unwritable;
         access::make_folder(dir).map_err(unwritable)?;
-        // A file of our own tells who we are, and that the folder can be written.
+        // A file that this process creates shows its user, and that the folder can be written.
         let (path, file) = temporary(dir, "probe").map_err(unwritable)?;
         let own = file.metadata();
         let _ = fs::remove_file(&path);
@@ -174,7 +175,7 @@ impl Cache {
         if bytes.len() as u64 > LARGEST {
             return Ok(());
         }
-        // An editor outlives a folder that is removed to empty the cache.
+        // The folder may be removed, to empty the cache, while an editor's process keeps running.
         access::make_folder(&self.dir)?;
         let (path, mut file) = temporary(&self.dir, &format!("{name:016x}"))?;
         let done = file.write_all(&bytes).and_then(|()| fs::rename(&path, self.path(name)));
@@ -184,8 +185,8 @@ impl Cache {
         done
     }
 
-    /// Removes abandoned temporary files, and if the folder is too full the artifacts that were not used for longest. What
-    /// else is in the folder is not the cache's.
+    /// Removes abandoned temporary files, and, if the folder is too large, the artifacts that have not been used for the longest
+    /// time. Other files in the folder are left alone.
     fn sweep(&self) -> io::Result<()> {
         let mut artifacts = Vec::new();
         for entry in fs::read_dir(&self.dir)?.flatten() {
@@ -225,17 +226,17 @@ fn contents<'a>(bytes: &'a [u8], input: &str) -> Option<&'a [u8]> {
     (whole && stored == input.as_bytes()).then_some(output)
 }
 
-/// A new file that no other process or thread has.
+/// Creates a new file that no other process or thread uses.
 fn temporary(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Relaxed);
     let path = dir.join(format!("{stem}.{TEMPORARY}{}-{count}", std::process::id()));
-    // One of this name was left behind by a process that had our number.
+    // A file of this name was left behind by an earlier process with the same process id.
     let _ = fs::remove_file(&path);
     access::new_file(&path).map(|file| (path, file))
 }
 
-/// How long ago a file was written, or noted to be used.
+/// How long ago a file was written, or its time of use updated.
 fn age(file: &Metadata) -> Duration {
     let now = SystemTime::now();
     file.modified().ok().and_then(|then| now.duration_since(then).ok()).unwrap_or_default()

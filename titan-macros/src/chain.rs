@@ -1,9 +1,9 @@
-//! How a kernel sees items that are not its own: companion macros.
+//! How a kernel obtains the tokens of other items: companion macros.
 //!
 //! An attribute macro sees only its own tokens. So `#[titan::device] fn f` and `#[titan::constant] const C` also make a
-//! `macro_rules!` of the same name that carries the item, and, nested, the items that it names in turn. A kernel that calls
+//! `macro_rules!` of the same name that contains the item, and, nested, the items that it uses in turn. A kernel that calls
 //! `f` expands to `f! { step, state .. }`; the companion appends its item and calls [`step`](crate::step) back, which asks for
-//! the next one. `use` imports function and companion alike, so modules, globs and other crates need nothing special.
+//! the next one. `use` imports the function together with its companion, so modules, globs and other crates need nothing special.
 //!
 //! # The state
 //!
@@ -21,7 +21,7 @@ use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree
 use quote::{format_ident, quote};
 use titan_core::ir::Elem;
 
-/// What an expansion is for.
+/// The kind of item that is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Kernel,
@@ -59,7 +59,7 @@ impl State {
         }
     }
 
-    /// Reads the state that [`State::ask`] wrote; `None` if somebody else wrote it.
+    /// Reads the state that [`State::ask`] wrote; `None` if the tokens are not such a state.
     pub(crate) fn read(tokens: TokenStream) -> Option<State> {
         let mut it = tokens.into_iter();
         let kind = match it.next()? {
@@ -104,8 +104,8 @@ impl State {
     /// A type of the companion's name makes the `use` right if there is no such name at all. The call has a block of its own,
     /// because a block with an unresolved call in it might still get any name from it, and rustc would wait for that.
     ///
-    /// What becomes of a device function has to stand in the user's module, and nothing is further out: there rustc says that
-    /// it finds no macro.
+    /// The expansion of a device function must be at the top level of the user's module, so this does not work for it: rustc reports
+    /// that it cannot find the macro.
     fn call(&self, path: &TokenStream, state: &TokenStream) -> TokenStream {
         let krate = &self.krate;
         let (Kind::Kernel, Some(TokenTree::Ident(name))) = (self.kind, path.clone().into_iter().last()) else {
@@ -173,7 +173,7 @@ fn nested(it: impl Iterator<Item = TokenTree>) -> Option<Items> {
 }
 
 fn device(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<DeviceFn> {
-    // Errors of the item were reported where it stands.
+    // Errors of the item were reported at the item.
     let cx = Ctxt::new();
     let parsed = parse::device(&cx, item);
     let func = parsed.map(|(_, _, mut func)| {
@@ -243,7 +243,7 @@ fn place(span: Span) -> String {
     format!("{}:{}:{}", span.file(), start.line, start.column)
 }
 
-/// What a device function answers: itself and what it names.
+/// The answer of a device function's companion: the function and the items that it uses.
 pub(crate) fn device_answer(item: &TokenStream, keys: &[String], answers: &[TokenStream]) -> TokenStream {
     let keys = keys.iter().map(|k| Literal::string(k));
     quote!(device { #item } #(#keys [ #answers ])*)

@@ -1,33 +1,33 @@
-//! Where the time of an expansion goes, part by part.
+//! Measures the time of each part of an expansion.
 //!
 //! With `TITAN_TIMES=1` every expansion prints one line on stderr; `cargo xtask times` makes a table of them. Without it
-//! nothing is measured. The times are those of the real thing: inside rustc, where every span and every group of tokens
-//! is a call to the compiler.
+//! nothing is measured. The times are measured inside rustc, where every access to a span or a group of tokens is a call to the
+//! compiler.
 
 use crate::env;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// A part of an expansion. No part lies in another.
+/// A part of an expansion. Parts are not nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Tokens to tree, and names.
+    /// Parsing and name resolution.
     Parse,
-    /// Types and shapes, of all instances.
+    /// Inference of types and shapes, for all instances.
     Infer,
-    /// Tile IR, of all instances.
+    /// Generation of tile IR, for all instances.
     Lower,
-    /// The grid, and the verifier, of all instances.
+    /// Inference of the grid, and verification, for all instances.
     Verify,
-    /// The body as Rust, of all tuples of element types.
+    /// Generation of the typed shadow, for all tuples of element types.
     Shadow,
-    /// Tile IR as text, of all instances.
+    /// Printing of tile IR as text, for all instances.
     Print,
 }
 
 const PARTS: usize = 6;
 
-/// What is known of the expansion that is being measured.
+/// The measurements of the current expansion.
 #[derive(Debug, Default)]
 struct Spent {
     name: String,
@@ -39,7 +39,7 @@ thread_local! {
     static SPENT: RefCell<Option<Spent>> = const { RefCell::new(None) };
 }
 
-/// Does a part of an expansion.
+/// Runs and measures a part of an expansion.
 pub(crate) fn time<T>(part: Part, f: impl FnOnce() -> T) -> T {
     if SPENT.with_borrow(Option::is_none) {
         return f();
@@ -55,7 +55,7 @@ pub(crate) fn time<T>(part: Part, f: impl FnOnce() -> T) -> T {
     out
 }
 
-/// Says of what the times are.
+/// Sets the name and the number of instances of the item that is measured.
 pub(crate) fn note(name: impl FnOnce() -> String, instances: usize) {
     SPENT.with_borrow_mut(|s| {
         if let Some(s) = s {
@@ -65,9 +65,9 @@ pub(crate) fn note(name: impl FnOnce() -> String, instances: usize) {
     });
 }
 
-/// Does a whole expansion, and prints its times if they are wanted: what it is, its name, the number of its instances, and
-/// microseconds, of all of it and of its parts.
-#[expect(clippy::print_stderr, reason = "who sets the variable reads it there")]
+/// Runs a whole expansion, and prints its times if `TITAN_TIMES` asks for it: the kind of item, its name, the number of its
+/// instances, and the microseconds of the whole and of each part.
+#[expect(clippy::print_stderr, reason = "users who set the variable expect the output there")]
 pub(crate) fn expansion<T>(what: &str, f: impl FnOnce() -> T) -> T {
     if !env::wants_times() {
         return f();

@@ -1,4 +1,4 @@
-//! One kernel: from its tree to the tile IR of every declared instance, or to errors.
+//! Compiles one kernel from its AST to the verified tile IR of every declared instance, or reports errors.
 
 use crate::ast::{Builtin, Callee, Expr, ExprId, ExprKind, GenericKind, InstanceAxis, KernelItem, Param};
 use crate::clock::{self, Part};
@@ -25,13 +25,13 @@ pub(crate) struct Compiled {
     pub(crate) instance: Instance,
     /// `None` after an error.
     pub(crate) kernel: Option<Verified>,
-    /// The elements of what the kernel leaves to inference.
+    /// The inferred element types of expressions for which the kernel writes none.
     pub(crate) elems: BTreeMap<ExprId, Elem>,
-    /// Where its operations stand in the user's file.
+    /// The places of its operations in the user's file.
     pub(crate) places: Vec<Span>,
 }
 
-/// Resolves all names of a kernel: its body, its grid, its shapes. Gives the companions it needs.
+/// Resolves all names of a kernel, in its body, its grid and its shapes. Returns the companions that it needs.
 pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
     let symbols = signature::symbols(item);
     let mut companions = resolve::resolve(cx, &mut item.func, &symbols);
@@ -104,7 +104,7 @@ fn one(
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
     let before = cx.reports();
     let mut infer = Infer::new(cx, env);
-    // What has no meaning is told with the parameter.
+    // A type without meaning is reported with the parameter.
     let mut ty = |p: &Param| if signature::is_unknown(&p.ty, env) { ITy::Unknown } else { infer.ty_ref(&p.ty) };
     let tys: Vec<ITy> = item.func.params.iter().map(&mut ty).collect();
     let elems: Vec<_> = tys
@@ -147,7 +147,7 @@ fn one(
     clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, places))
 }
 
-/// Notes the elements of tiles and casts that name none.
+/// Records the inferred element types of tiles and casts for which none is written.
 fn found(e: &Expr, infer: &Infer<'_>, elems: &mut BTreeMap<ExprId, Elem>) {
     let open = match &e.kind {
         ExprKind::Method { name, generics, .. } => generics.is_empty() && (name == "cast" || name == "bitcast"),
@@ -178,7 +178,7 @@ fn finish(
         match grid_of(&kernel) {
             Ok(grid) => kernel.sig.grid = grid,
             Err(diag) => {
-                // The outputs may not imply a grid because something else is wrong with them.
+                // The grid may not be inferable because of another error in the stores.
                 let causes = apart_from_the_grid(kernel);
                 let causes = if causes.is_empty() { vec![diag] } else { causes };
                 causes.into_iter().for_each(|d| report(cx, item, places, d));
@@ -203,7 +203,7 @@ fn finish(
     }
 }
 
-/// What is wrong with a kernel whatever its grid is.
+/// The errors of a kernel that do not depend on its grid.
 fn apart_from_the_grid(mut kernel: Kernel) -> Vec<Diagnostic<Loc>> {
     let mut axes = 0;
     kernel.walk(&mut |_, op| {
@@ -224,7 +224,7 @@ fn grid_of(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
 
 fn report(cx: &Ctxt, item: &KernelItem, places: &Places, diag: Diagnostic<Loc>) {
     let name = item.func.name.span();
-    // A broken output rule without a place of its own belongs to the parameter it names.
+    // An error of the output rule without a place is reported at the parameter that it names.
     let param = item.func.params.iter().find(|p| diag.title.contains(&format!("`{}`", p.name)));
     let fallback = param.map_or(name, |p| p.name.span());
     let nowhere = diag.site == Loc::default();
@@ -233,7 +233,7 @@ fn report(cx: &Ctxt, item: &KernelItem, places: &Places, diag: Diagnostic<Loc>) 
         mapped.site = fallback;
     }
     if mapped.code == Code::Structure && mapped.title.starts_with("blocks nest") {
-        let help = "every `else if` is a level of its own: compute what it chooses, or read it from a tensor";
+        let help = "every `else if` adds a level: compute the choice arithmetically, or read it from a tensor";
         mapped = Diagnostic::new(Code::Syntax, mapped.site, mapped.title).help(help);
     }
     if matches!(mapped.code, Code::Structure | Code::Visibility | Code::TypeAnnotation) {

@@ -1,7 +1,7 @@
 //! The constants of the standard library that kernels may name, and evaluation of constant expressions.
 //!
-//! Constant expressions stand in shape positions, in conditions that remove an arm, in `#[titan::constant]` items.
-//! Integers are evaluated in `i64`; what does not fit the type is an error, never a wrap.
+//! Constant expressions are used as extents, in conditions that remove an arm, and in `#[titan::constant]` items.
+//! Integers are evaluated in `i64`; a value that does not fit the type is an error and never wraps.
 
 use crate::ast::{BinaryOp, Builtin, Callee, Expr, ExprKind, LazyOp, Path, Res, UnaryOp};
 use titan_core::ir::{Const, Elem};
@@ -19,7 +19,7 @@ pub(crate) fn builtin(path: &Path) -> Option<Const> {
 }
 
 /// The nearest `f32`.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
+#[expect(clippy::cast_possible_truncation, reason = "the conversion is meant to round")]
 pub(crate) fn round_to_f32(v: f64) -> f64 {
     f64::from(v as f32)
 }

@@ -1,6 +1,6 @@
-//! Collects errors: a user sees all of them at once.
+//! Collects errors, so that all of them are reported at once.
 //!
-//! A context that is dropped without [`Ctxt::finish`] would lose errors, so the type makes that a bug found in tests.
+//! A context that is dropped without [`Ctxt::finish`] would lose errors; dropping one panics in tests.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
@@ -14,15 +14,15 @@ pub(crate) type Diag = Diagnostic<Span>;
 #[derive(Debug, Default)]
 pub(crate) struct Ctxt {
     errors: RefCell<Option<Vec<Diag>>>,
-    /// Rules of rustc that the body of an inlined function breaks.
+    /// Errors in the bodies of inlined functions that rustc reports.
     inlined: RefCell<Vec<Diag>>,
     /// The calls that are being inlined, with the names of the functions.
     calls: RefCell<Vec<(Span, String)>>,
-    /// The instance that is compiled, of how many.
+    /// The instance that is being compiled, and the number of instances.
     instance: RefCell<Option<(String, usize)>>,
-    /// Instances that have each error, by its place in the list.
+    /// For each error, the instances that have it.
     instances: RefCell<Vec<Vec<String>>>,
-    /// All reports, those of known errors included.
+    /// The number of reports, including repeated ones.
     reports: Cell<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Ctxt {
 
     /// Reports an error. The same error at the same place is reported once, whatever the instance.
     ///
-    /// What is wrong inside an inlined function is reported at the kernel's call, unless rustc reports it where it stands.
+    /// An error inside an inlined function is reported at the kernel's call, unless rustc reports it in the function.
     pub(crate) fn push(&self, mut diag: Diag) {
         self.reports.set(self.reports.get() + 1);
         if let Some((call, name)) = self.calls.borrow().first() {
@@ -77,17 +77,17 @@ impl Ctxt {
         }
     }
 
-    /// From now on an instance is compiled, one of `total`.
+    /// Starts the compilation of an instance, one of `total`.
     pub(crate) fn compiles(&self, instance: String, total: usize) {
         self.instance.replace(Some((instance, total)));
     }
 
-    /// The number of reports so far: a part that adds none has no error.
+    /// The number of reports so far. A pass that adds none found no error.
     pub(crate) fn reports(&self) -> usize {
         self.reports.get()
     }
 
-    /// Says of errors that only some instances have in which they are.
+    /// Adds the name of an instance to errors that only some instances have.
     fn name_instances(&self, errors: &mut [Diag]) {
         let Some((_, total)) = *self.instance.borrow() else { return };
         for (diag, list) in errors.iter_mut().zip(self.instances.borrow_mut().iter_mut()) {
@@ -99,7 +99,7 @@ impl Ctxt {
         }
     }
 
-    /// A function is inlined at `call` until [`Ctxt::returned`].
+    /// Starts the inlining of a function at `call`; it ends at [`Ctxt::returned`].
     pub(crate) fn called(&self, call: Span, name: &str) {
         self.calls.borrow_mut().push((call, name.to_owned()));
     }
@@ -108,14 +108,14 @@ impl Ctxt {
         self.calls.borrow_mut().pop();
     }
 
-    /// Reports what may only follow from another error: the first is enough.
+    /// Reports an error that may be a consequence of another one, unless there is one already.
     pub(crate) fn unless_broken(&self, diag: Diag) {
         if !self.any() {
             self.push(diag);
         }
     }
 
-    /// Whether there is an error that we report.
+    /// Whether there is an error that TITAN reports.
     pub(crate) fn has_errors(&self) -> bool {
         self.errors.borrow().as_ref().is_some_and(|e| e.iter().any(is_ours))
     }
@@ -125,12 +125,12 @@ impl Ctxt {
         self.errors.borrow().as_ref().is_some_and(|e| e.iter().any(|d| d.code == code))
     }
 
-    /// Whether there is any error, ours or rustc's.
+    /// Whether there is any error, reported by TITAN or by rustc.
     pub(crate) fn any(&self) -> bool {
         !self.inlined.borrow().is_empty() || self.errors.borrow().as_ref().is_some_and(|e| !e.is_empty())
     }
 
-    /// The errors, those that rustc reports split off.
+    /// The errors, those that rustc reports separately.
     pub(crate) fn finish(self) -> Reports {
         let mut errors = self.errors.borrow_mut().take().unwrap_or_default();
         self.name_instances(&mut errors);
@@ -139,7 +139,7 @@ impl Ctxt {
     }
 }
 
-/// Whether we report an error of a kernel's own body.
+/// Whether TITAN reports an error in a kernel's own body.
 fn is_ours(diag: &Diag) -> bool {
     match diag.code.reporter() {
         Reporter::Titan | Reporter::TitanInKernels => true,
@@ -156,14 +156,14 @@ impl Drop for Ctxt {
     }
 }
 
-/// What an expansion found.
+/// The errors of an expansion.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    /// Errors that we report.
+    /// Errors that TITAN reports.
     pub(crate) ours: Vec<Diag>,
     /// Errors that rustc reports, through the shadow.
     pub(crate) rustcs: Vec<Diag>,
-    /// Errors that rustc reports where a device function stands.
+    /// Errors that rustc reports in the body of a device function.
     pub(crate) inlined: Vec<Diag>,
 }
 

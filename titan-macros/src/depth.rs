@@ -1,18 +1,18 @@
-//! How deep parsers would have to go into tokens: the passes of the macro call themselves for what is nested, as do the parsers
-//! under them, and a stack that ends would take the compiler with it.
+//! Rejects tokens that are nested too deeply: the passes of the macro and the parsers that it uses are recursive, and a stack
+//! overflow would terminate the compiler.
 //!
-//! Nesting is in groups, and in what takes its operand from the tokens that follow (`- - x`, `if .. else if ..`, `A<A<..>>`): at
-//! most one level for each token up to the next `;` or `,`. So what these tokens may cost is added up, along each path inward.
+//! Nesting occurs in groups and in prefix forms (`- - x`, `if .. else if ..`, `A<A<..>>`): at most one level for each token up to
+//! the next `;` or `,`. So an upper bound of the stack use of these tokens is added up along each path into the groups.
 
 use proc_macro2::token_stream::IntoIter;
 use proc_macro2::{Delimiter, Ident, Punct, Span, TokenStream, TokenTree};
 use std::iter::Peekable;
 
-/// The most that a path may cost, in about 256 bytes of stack of an optimized macro; unoptimized ones take some four times as
-/// much, and the compiler has 8 MiB. A sum of a thousand terms is within it, and a hundred parentheses.
+/// The largest cost of a path, in units of about 256 bytes of stack of an optimized macro; an unoptimized one needs about four
+/// times as much, and the compiler has 8 MiB. A sum of a thousand terms and a hundred nested parentheses are below the limit.
 const MOST: usize = 6000;
 
-/// The most `<` that are open at once. Comparisons count as well, up to the next operator that types do not have.
+/// The largest number of open `<`. Comparisons count too, up to the next operator that cannot occur in types.
 const MOST_ANGLES: usize = 32;
 
 /// A group that is being counted.
@@ -24,7 +24,7 @@ struct Level {
     stretch: usize,
     /// Open `<`.
     angles: usize,
-    /// Whether an operand goes before, so that an operator stands between two.
+    /// Whether the previous token ends an operand, so that the next operator is binary.
     after_operand: bool,
 }
 
@@ -33,7 +33,7 @@ impl Level {
         Level { tokens: tokens.into_iter().peekable(), base, stretch: 0, angles: 0, after_operand: false }
     }
 
-    /// What a word may cost: those that an expression follows are nested.
+    /// The cost of a keyword or name: keywords that precede an expression add a level.
     fn word(&mut self, word: &Ident) -> usize {
         let word = word.to_string();
         self.after_operand = false;
@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// Where tokens are nested too deep, if they are.
+/// The first place where tokens are nested too deeply.
 pub(crate) fn exceeded(tokens: TokenStream) -> Option<Span> {
     let mut open = vec![Level::of(tokens, 0)];
     while let Some(level) = open.last_mut() {
@@ -93,7 +93,7 @@ pub(crate) fn exceeded(tokens: TokenStream) -> Option<Span> {
         }
         if let TokenTree::Group(g) = token {
             level.after_operand = true;
-            // A statement ends with its block, unless an `else` goes on with it.
+            // A statement ends with its block, unless an `else` follows.
             let goes_on = matches!(level.tokens.peek(), Some(TokenTree::Ident(i)) if i == "else");
             if g.delimiter() == Delimiter::Brace {
                 level.stretch = if goes_on { level.stretch - 92 } else { 0 };
@@ -124,7 +124,7 @@ mod tests {
         std::thread::Builder::new().stack_size(3 << 20).spawn(run).expect("a thread").join().expect("no panic")
     }
 
-    /// Nesting of any depth and kind gives an error, not the end of the stack; what is just within the limit is expanded.
+    /// Nesting of any depth and kind is an error and not a stack overflow; nesting just below the limit is expanded.
     #[test]
     fn deep_nesting_is_refused() {
         let kinds: [(&str, &str, &str); 12] = [
@@ -145,8 +145,8 @@ mod tests {
             for n in [1, 15, 31, 60, 100, 180, 350, 700, 1400, 50_000] {
                 let nested = format!("{}{middle}{}", open.repeat(n), close.repeat(n));
                 let out = expanded(format!("fn k(n: i32) {{ let v = {nested}; }}"));
-                assert!(n < 50_000 || out.contains("deeper than kernels may"), "{open}, {n} times");
-                assert!(n > 15 || !out.contains("deeper than kernels may"), "{open}, {n} times");
+                assert!(n < 50_000 || out.contains("nested too deeply"), "{open}, {n} times");
+                assert!(n > 15 || !out.contains("nested too deeply"), "{open}, {n} times");
             }
         }
     }

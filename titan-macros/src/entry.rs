@@ -41,7 +41,7 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
         return finish(cx, &krate, parsed, &Items::default(), item, &[]);
     }
     cx.finish();
-    // What others name exists even if a companion does not.
+    // The public items exist even if a companion does not, so that code that uses them has no further errors.
     let surface =
         Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, reports: &Reports::default() }
             .surface();
@@ -50,7 +50,7 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#surface #chain)
 }
 
-/// The companions' paths and where they stand.
+/// The companions' paths and their places in the kernel.
 fn asks(companions: &[Companion]) -> Vec<(String, Span)> {
     companions.iter().map(|c| (c.key.clone(), c.span())).collect()
 }
@@ -92,7 +92,7 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     }
     let parsed = clock::time(Part::Parse, || parse::device(&cx, item.clone()));
     let Some((attrs, vis, mut func)) = parsed else {
-        // Kernels that call it are not told that it does not exist.
+        // Kernels that call it get no second error that it does not exist.
         let named = without_body(&item).map(|f| (f.sig.ident, matches!(f.vis, syn::Visibility::Public(_))));
         let published = named.map(|(name, is_pub)| Published { name: &name, is_pub, answer: quote!(broken) }.tokens());
         let (errors, used) = (errors(cx), prelude());
@@ -106,21 +106,22 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     }
     pipeline::check_device(&cx, &func);
     if let Some(semicolon) = dropped_result(&func) {
-        let title = format!("`{}` gives no value: its last statement ends with `;`", func.name);
-        cx.error_help(Code::Arguments, semicolon, title, "leave out the semicolon");
+        let title = format!("`{}` returns no value: its last statement ends with `;`", func.name);
+        cx.error_help(Code::Arguments, semicolon, title, "remove the semicolon");
     }
     let mut shadow = Shadow::new(&krate, &func);
     let body = shadow.body();
     let params = shadow.params();
     let ret = func.ret.as_ref().map(|t| (t.span, shadow.ty(t))).map(|(span, t)| quote_spanned!(span=> -> #t));
     for f in &shadow.fresh {
-        let help = "make it a constant parameter of its own: stable Rust has no arithmetic there";
-        cx.error_help(Code::DeviceFn, f.expr.span, "arithmetic of generic parameters in a device function", help);
+        let help = "add a constant parameter for the result, which the caller passes";
+        let title = "a device function cannot compute with generic parameters in types";
+        cx.error_help(Code::DeviceFn, f.expr.span, title, help);
     }
     let is_pub = vis.to_string() == "pub";
     if cx.has_errors() {
         let published = Published { name: &func.name, is_pub, answer: quote!(broken) }.tokens();
-        // Who calls it is not told that it does not exist.
+        // Its callers get no second error that it does not exist.
         let known = !cx.has(Code::Parameter) && shadow.fresh.is_empty();
         let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
         let stub = known.then(|| {
@@ -145,7 +146,7 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     quote!(#function #imports #publish)
 }
 
-/// The semicolon behind what looks like the result of a function.
+/// The semicolon after an expression that looks like the result of a function.
 fn dropped_result(func: &Function) -> Option<Span> {
     let Some(Stmt::Expr { expr, semi: Some(semicolon) }) = func.body.stmts.last() else { return None };
     let is_unit = |t: &TypeRef| matches!(&t.kind, TypeKind::Tuple(list) if list.is_empty());
@@ -190,8 +191,8 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     if chain::constant_elem(&parsed).is_none() {
-        let help = "integers of 8 bits and more, `f32`, `f64` and `bool`";
-        cx.error_help(Code::Parameter, parsed.ident.span(), "a constant of a type that kernels do not have", help);
+        let help = "a constant is an integer of 8 bits or more, `f32`, `f64` or `bool`";
+        cx.error_help(Code::Parameter, parsed.ident.span(), "kernels cannot use a constant of this type", help);
         let published = Published {
             name: &parsed.ident,
             is_pub: matches!(parsed.vis, syn::Visibility::Public(_)),
@@ -203,11 +204,11 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let mut expr = parse::constant_expr(&cx, &parsed.expr);
     let companions = resolve::resolve_constant(&cx, &mut expr);
     if let Some(c) = companions.first() {
-        let help = "write its value out";
+        let help = "write the value instead";
         cx.error_help(
             Code::ConstEval,
             expr.span,
-            format!("the constant names `{}`, which kernels do not see", c.key),
+            format!("the constant uses `{}`, which kernels cannot use", c.key),
             help,
         );
     }
@@ -223,22 +224,22 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
 /// The error of tokens that are nested deeper than the compiler's stack may reach.
 fn too_deep(tokens: [&TokenStream; 2]) -> Option<TokenStream> {
     let span = tokens.into_iter().find_map(|t| depth::exceeded(t.clone()))?;
-    let diag = Diagnostic::new(Code::Syntax, span, "this expression goes deeper than kernels may")
-        .help("bind its parts by `let`");
+    let diag =
+        Diagnostic::new(Code::Syntax, span, "this expression is nested too deeply").help("bind parts of it by `let`");
     Some(compile_error(&diag))
 }
 
-/// Reports an item that stands in an `impl` or a `trait`, as far as that can be seen.
+/// Reports an item inside an `impl` or a `trait`, as far as that can be detected.
 fn in_an_impl(cx: &Ctxt, what: &str, item: &TokenStream) -> bool {
     let Some((place, first)) = item.clone().into_iter().next().and_then(|t| Some((place::inside(t.span())?, t.span())))
     else {
         return false;
     };
-    let help = format!("move it out of the `{place}`: it is a free function, which a method may call");
+    let help = format!("move it out of the `{place}`; methods may call it");
     cx.error_help(
         Code::Modifier,
         first,
-        format!("{what} in {} `{place}`", if place == "impl" { "an" } else { "a" }),
+        format!("{what} cannot be inside {} `{place}`", if place == "impl" { "an" } else { "a" }),
         help,
     );
     true
@@ -249,7 +250,7 @@ pub(crate) fn step(state: TokenStream) -> TokenStream {
     State::read(state).map_or_else(TokenStream::new, resume)
 }
 
-/// There is no companion: called instead of one, with the same tokens.
+/// Called in place of a companion that does not exist, with the same tokens.
 pub(crate) fn missing(call: TokenStream) -> TokenStream {
     let mut it = call.into_iter().skip_while(|t| !matches!(t, TokenTree::Punct(p) if p.as_char() == ','));
     it.next();
@@ -286,7 +287,7 @@ fn resume(mut state: State) -> TokenStream {
     }
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
-        // What is broken has been reported where it stands.
+        // The error has been reported at the broken item.
         None => {
             let reports = cx.finish();
             Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, reports: &reports }
@@ -295,27 +296,26 @@ fn resume(mut state: State) -> TokenStream {
     }
 }
 
-/// A function or constant that has no companion, or that does not exist at all: we cannot know which.
+/// The error of a function or constant that has no companion, or that does not exist; the macro cannot distinguish the two.
 fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     let name = path.rsplit("::").next().unwrap_or(path);
     if names::is_constant_name(name) {
-        let title = format!("`{path}` is not a constant that kernels see");
+        let title = format!("`{path}` is not a constant that kernels can use");
         if consts::is_mathematical(name) {
-            let help =
-                format!("constants of the standard library are written with their path: `std::f32::consts::{name}`");
+            let help = format!("write constants of the standard library with their path: `std::f32::consts::{name}`");
             return Diagnostic::new(Code::NotForKernels, span, title).help(help);
         }
         let diag = Diagnostic::new(Code::NotForKernels, span, title);
-        let marked = "mark it `#[titan::constant]`, and import it where the kernel stands";
-        // A lone name may be meant as an extent.
-        let diag = diag.help(format!("a constant: {marked}"));
-        let extent = || format!("an extent: name it where a tensor has it, `#[shape({name})] x: &Tensor<f32, 1>`");
+        let marked = "mark it `#[titan::constant]`, and import it where the kernel is";
+        // A single name may be meant as an extent.
+        let diag = diag.help(format!("if it is a constant, {marked}"));
+        let extent = || format!("if it is an extent, name it on a tensor: `#[shape({name})] x: &Tensor<f32, 1>`");
         return if name == path { diag.help(extent()) } else { diag };
     }
-    let title = format!("`{path}` is not a function that kernels call");
+    let title = format!("`{path}` is not a function that kernels can call");
     let diag = Diagnostic::new(Code::NotForKernels, span, title);
     if let Some(f) = names::similar_function(name) {
-        return diag.help(format!("the language has `{f}`"));
+        return diag.help(format!("did you mean `{f}`?"));
     }
     if method::is_of_values(name) {
         return diag.help(match usage::example(name) {
@@ -327,12 +327,12 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
         return diag.help(help);
     }
     diag.help(format!(
-        "kernels call functions that are marked `#[titan::device]` and in scope; if `{name}` is, mend the error in it first"
+        "kernels can call functions that are marked `#[titan::device]` and in scope; if `{name}` is, fix the error in it first"
     ))
 }
 
-/// The artifact of a kernel in text form, as a byte string; an error where a target cannot take the kernel. What is given is
-/// that of [`targets::request`] behind the text.
+/// The artifact of a kernel in text form, as a byte string, or an error if it cannot be compiled for a target. The input is
+/// the text, followed by [`targets::request`].
 pub(crate) fn compile(input: TokenStream) -> TokenStream {
     let mut tokens = input.into_iter();
     let Some(TokenTree::Literal(lit)) = tokens.next().map(ungroup) else { return quote!(&[]) };
@@ -353,7 +353,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
         let bytes = Literal::byte_string(bytes.get(1..).unwrap_or_default());
         return quote!(#bytes);
     };
-    // Errors are rare, and what is cached does not say where they are.
+    // Errors are rare, and the cache does not store their places.
     let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
     let places = Places::of(name, tokens.map(|t| t.span()));
     let refused = chosen.iter().filter_map(|target| variants(&text, target).err());
@@ -361,7 +361,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     quote!({ #errors &[] })
 }
 
-/// The value of a string literal. The escapes that texts of IR have are looked for, not every character looked at.
+/// The value of a string literal. Searches for the escapes of IR text instead of examining every character.
 fn literal_text(literal: &str) -> Option<String> {
     let mut rest = literal.strip_prefix('"')?.strip_suffix('"')?;
     let mut text = String::with_capacity(rest.len());
@@ -386,9 +386,9 @@ fn ungroup(t: TokenTree) -> TokenTree {
     }
 }
 
-/// The first byte of what is cached: the artifact follows.
+/// The first byte of a cache entry: the artifact follows.
 const COMPILED: u8 = 0;
-/// The first byte of what is cached, if a target cannot take the kernel.
+/// The first byte of a cache entry of a kernel that cannot be compiled for a target.
 const REFUSED: &u8 = &1;
 
 fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
@@ -403,11 +403,12 @@ fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
     [vec![COMPILED], artifact.encode()].concat()
 }
 
-/// The variants of a kernel for a GPU, or why there are none. Lines count from the kernel's first one, so that the bytes do not
-/// depend on where in its file it stands.
+/// The variants of a kernel for a GPU, or why there are none. Line numbers are relative to the kernel's first line, so that the
+/// bytes do not depend on its place in the file.
 fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     let broken = |errors: Vec<String>| {
-        let title = format!("a kernel that was verified is refused: {}; please report it", errors.join("; "));
+        let title =
+            format!("a kernel that was verified is rejected afterwards: {}; please report it", errors.join("; "));
         Diagnostic::new(Code::Internal, Loc::default(), title)
     };
     let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
@@ -417,7 +418,7 @@ fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     titan_core::driver::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
 }
 
-/// The name after `kernel @`, for people.
+/// The name after `kernel @`, for messages.
 fn kernel_name(text: &str) -> String {
     let rest = text.split_once('@').map_or("", |(_, r)| r);
     rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
@@ -436,13 +437,17 @@ fn crate_of(cx: &Ctxt, attr: &TokenStream) -> TokenStream {
     match syn::parse2::<syn::Path>(it.collect()) {
         Ok(path) if is_crate => quote!(#path),
         _ => {
-            cx.push(Diagnostic::new(Code::Attribute, key.span(), "this attribute takes nothing but `crate = path`"));
+            cx.push(Diagnostic::new(
+                Code::Attribute,
+                key.span(),
+                "the only argument of this attribute is `crate = path`",
+            ));
             facade()
         }
     }
 }
 
-/// Doc comments are of no use to a companion.
+/// Removes doc comments, which a companion does not need.
 fn strip_docs(item: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut it = item.into_iter().peekable();

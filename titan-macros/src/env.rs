@@ -1,5 +1,5 @@
-//! The only reader of the environment: what the macro takes from it changes where artifacts are cached, what is told about
-//! the time it took, and how an item in an `impl` is refused, never what it makes.
+//! The only module that reads the environment. It affects where artifacts are cached, whether times are printed, and how an item
+//! inside an `impl` is reported, but never the generated code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn var(name: &str) -> Option<String> {
     raw(name)?.into_string().ok()
 }
 
-/// As it is: a path need not be Unicode.
+/// The value as it is: a path need not be Unicode.
 fn raw(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
 }

@@ -13,9 +13,9 @@ use titan_core::ir::{Elem, InstanceArg};
 /// One declared instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Instance {
-    /// Values as written, in the order of the generic parameters.
+    /// The values as written, in the order of the generic parameters.
     pub(crate) tokens: Vec<TokenStream>,
-    /// For people, in the same order.
+    /// The values for messages and for the IR, in the same order.
     pub(crate) args: Vec<InstanceArg>,
     pub(crate) generics: Generics,
 }
@@ -28,10 +28,10 @@ impl Instance {
     }
 }
 
-/// Most instances of one kernel: each is compiled for every target.
+/// The largest number of instances of one kernel. Each is compiled for every target.
 const MAX_INSTANCES: usize = 256;
 
-/// All declared instances; reports what does not fit together.
+/// All declared instances; reports values that do not match the generic parameters.
 pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instance> {
     let func = &item.func;
     let mut named: Vec<String> = Vec::new();
@@ -53,11 +53,21 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
     }
     for g in &func.generics {
         if g.kind == GenericKind::Shape {
-            let help = "a kernel's tiles have named extents: `const BM: i32`";
-            cx.error_help(Code::Generics, g.name.span(), format!("`{}: Shape` is for device functions", g.name), help);
+            let help = "in a kernel, write extents as constant parameters: `const BM: i32`";
+            cx.error_help(
+                Code::Generics,
+                g.name.span(),
+                format!("`{}: Shape` is only allowed in device functions", g.name),
+                help,
+            );
         } else if !named.contains(&g.name.to_string()) {
-            let help = format!("list its values: `#[titan::kernel(instances({} in [..]))]`", g.name);
-            cx.error_help(Code::Generics, g.name.span(), format!("no instance gives `{}` a value", g.name), help);
+            let help = format!("list them: `#[titan::kernel(instances({} in [..]))]`", g.name);
+            cx.error_help(
+                Code::Generics,
+                g.name.span(),
+                format!("generic parameter `{}` has no values in `instances`", g.name),
+                help,
+            );
         }
     }
     if cx.has_errors() {
@@ -65,7 +75,7 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
     }
     let rows = product(item);
     if rows.len() > MAX_INSTANCES {
-        let title = format!("{} instances; at most {MAX_INSTANCES} are compiled", rows.len());
+        let title = format!("`instances` lists {} instances; at most {MAX_INSTANCES} can be compiled", rows.len());
         cx.error(Code::Generics, func.name.span(), title);
         return Vec::new();
     }
@@ -79,10 +89,10 @@ pub(crate) fn written(item: &KernelItem) -> Vec<Vec<String>> {
     product(item).iter().map(|row| item.func.generics.iter().map(|g| name(row, g)).collect()).collect()
 }
 
-/// The values of one instance by the names of the generic parameters.
+/// The values of one instance, by the names of the generic parameters.
 type Row<'a> = BTreeMap<String, &'a InstanceValue>;
 
-/// The product of the axes, the last one fastest. Cut off far above what is legal.
+/// The product of the axes, the last one varying fastest; cut off at four times the limit.
 fn product(item: &KernelItem) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = vec![BTreeMap::new()];
     for axis in &item.config.instances {
@@ -127,8 +137,8 @@ fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, 
     Some(out)
 }
 
-/// A value as a generic argument: constants stand in braces, unless they are one literal. A name without them might be a
-/// type.
+/// A value as a generic argument: constants are put in braces unless they are one literal, because a name without braces
+/// might be a type.
 fn argument(kind: GenericKind, tokens: &TokenStream) -> TokenStream {
     let is_const = matches!(kind, GenericKind::ConstInt(_) | GenericKind::ConstBool);
     let mut it = tokens.clone().into_iter();
@@ -151,13 +161,13 @@ fn elem_value(cx: &Ctxt, value: &InstanceValue, name: &str) -> Option<Elem> {
     };
     if elem.is_none() {
         let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
-        let title = format!("`{}` is not an element type, but `{name}` is one", value.tokens);
+        let title = format!("expected an element type for `{name}`, found `{}`", value.tokens);
         cx.error_help(Code::Generics, value.span, title, format!("element types: {}", list.join(", ")));
     }
     elem
 }
 
-/// An element type has what the bounds of its parameter ask for, as far as they are the language's.
+/// Checks that an element type satisfies the bounds of its parameter, as far as they are traits of the language.
 fn within_bounds(cx: &Ctxt, param: &GenericParam, elem: Elem, span: Span) -> Option<()> {
     for bound in &param.bounds {
         let fits: fn(Elem) -> bool = match bound.as_str() {
@@ -170,8 +180,8 @@ fn within_bounds(cx: &Ctxt, param: &GenericParam, elem: Elem, span: Span) -> Opt
         };
         if !fits(elem) {
             let list: Vec<&str> = Elem::ALL.iter().filter(|e| fits(**e)).map(|e| e.name()).collect();
-            let title = format!("`{elem}` is no `{bound}`, which `{}` is", param.name);
-            cx.error_help(Code::Generics, span, title, format!("`{bound}` is one of {}", list.join(", ")));
+            let title = format!("`{elem}` does not satisfy the bound `{}: {bound}`", param.name);
+            cx.error_help(Code::Generics, span, title, format!("element types that do: {}", list.join(", ")));
             return None;
         }
     }
@@ -208,7 +218,7 @@ fn const_value(
         cx.error(
             Code::Generics,
             value.span,
-            format!("`{}` is not a constant `{want}`, but `{name}` is one", value.tokens),
+            format!("expected a constant `{want}` for `{name}`, found `{}`", value.tokens),
         );
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a kernel may use besides its own tokens: device functions and constants, and the generic arguments of an instance.
+//! Device functions, constants and generic arguments that a kernel can use.
 
 use crate::ast::{Expr, Function, GenericArg, GenericArgValue, Path, Res, TypeKind, TypeRef};
 use crate::consts::{self, ConstEnv, ConstValue, NotConst};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Elem, TileShape};
 
-/// Items by the text of the path with which a function names them.
+/// Items by the text of the path by which a function refers to them.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     pub(crate) devices: BTreeMap<String, DeviceFn>,
     pub(crate) constants: BTreeMap<String, Constant>,
 }
 
-/// A device function with the items that its own body names.
+/// A device function with the items that its body uses.
 #[derive(Debug)]
 pub(crate) struct DeviceFn {
     pub(crate) func: Function,
@@ -62,7 +62,7 @@ pub(crate) struct Generics {
     pub(crate) consts: BTreeMap<String, ConstValue>,
 }
 
-/// A function with its generic arguments: what types and constants of its body mean.
+/// A function with its generic arguments, in which the types and constants of its body are evaluated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FnEnv<'a> {
     pub(crate) func: &'a Function,
@@ -91,17 +91,17 @@ impl ConstEnv for FnEnv<'_> {
 pub(crate) type Fault = Diag;
 
 impl FnEnv<'_> {
-    /// The element type that a name means here.
+    /// The element type that a name refers to.
     pub(crate) fn elem(&self, name: &str) -> Option<Elem> {
         self.generics.elems.get(name).copied().or_else(|| Elem::from_name(name))
     }
 
-    /// The integer that a generic argument is.
+    /// The value of a generic argument that must be an integer.
     pub(crate) fn const_arg(&self, arg: &GenericArg) -> Result<i64, Fault> {
-        self.const_arg_or(arg, "write the number, or a constant parameter")
+        self.const_arg_or(arg, "write a number or a constant parameter")
     }
 
-    /// As [`FnEnv::const_arg`], with what helps if the launch brings it.
+    /// As [`FnEnv::const_arg`], with the help for a value that is known only at launch.
     fn const_arg_or(&self, arg: &GenericArg, help: &str) -> Result<i64, Fault> {
         let fault = |title: String| Diagnostic::new(Code::ConstEval, arg.span, title);
         let value = match &arg.value {
@@ -112,7 +112,7 @@ impl FnEnv<'_> {
                     match self.generics.consts.get(&text) {
                         Some(v) => Ok(*v),
                         None if self.elem(&text).is_some() => {
-                            return Err(fault(format!("the type `{text}` where a number stands")));
+                            return Err(fault(format!("expected a number, found the type `{text}`")));
                         }
                         None => self.items.constants.get(&key).map_or(Err(NotConst::Runtime), Constant::value),
                     }
@@ -123,13 +123,13 @@ impl FnEnv<'_> {
         };
         match value {
             Ok(ConstValue::Int(v)) => Ok(v),
-            Ok(_) => Err(fault("an extent or axis is an integer".to_owned())),
+            Ok(_) => Err(fault("an extent or axis must be an integer".to_owned())),
             Err(NotConst::Runtime) => Err(fault(not_compiled_in(arg.tokens.to_string().trim())).help(help)),
             Err(NotConst::Error(e)) => Err(fault(format!("the constant expression has {e}"))),
         }
     }
 
-    /// The shape that generic arguments are: extents, or one shape parameter, or one `D2<..>`.
+    /// The shape that generic arguments name: extents, or one shape parameter, or one `D2<..>`.
     pub(crate) fn shape(&self, args: &[GenericArg], span: Span) -> Result<TileShape, Fault> {
         if let [GenericArg { value: GenericArgValue::Type(t), .. }] = args {
             match &t.kind {
@@ -144,7 +144,7 @@ impl FnEnv<'_> {
         }
         let size = |span, title: String| {
             let help =
-                "one to four extents of 1 or more; what is larger than a tile is walked by a loop or by more programs";
+                "a tile has one to four extents of 1 or more; cover a larger region by a loop or by more programs";
             Diagnostic::new(Code::TileSize, span, title).help(help)
         };
         let mut dims = Vec::new();
@@ -161,20 +161,20 @@ impl FnEnv<'_> {
     }
 }
 
-/// What is said of a value that the launch brings, where the kernel's code depends on it.
+/// The message about a value that is known only at launch, where a constant is needed.
 pub(crate) fn not_compiled_in(value: &str) -> String {
     format!("`{value}` is not known when the kernel is compiled")
 }
 
-/// What to write in place of an extent that the launch brings.
+/// The help for an extent that is known only at launch.
 pub(crate) fn extent_help(name: &str) -> String {
     format!(
-        "tiles have constant extents: a parameter `const BN: i32` with `instances(BN in [64, 1024])`; what is longer is covered by \
-        `for i in 0..cdiv({name}, BN)` or by more programs, and elements outside read as zero"
+        "the extents of a tile are constants, such as a parameter `const BN: i32` with `instances(BN in [64, 1024])`; cover a longer \
+        axis by `for i in 0..cdiv({name}, BN)` or by more programs: loads outside of the tensor read zeros"
     )
 }
 
-/// The name that an extent is, if it is one.
+/// The name in an extent, for messages; `n` if the extent is another expression.
 fn arg_name(arg: &GenericArg) -> String {
     match &arg.value {
         GenericArgValue::Type(TypeRef { kind: TypeKind::Elem(name, _), .. }) => name.to_string(),

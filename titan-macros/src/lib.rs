@@ -1,14 +1,14 @@
 //! `#[titan::kernel]`, `#[titan::device]` and `#[titan::constant]`.
 //!
 //! ```text
-//! tokens ─ parse ─▶ ast ─ resolve ─▶ names ─ chain ─▶ items of others
+//! tokens ─ parse ─▶ ast ─ resolve ─▶ names ─ chain ─▶ items of other macros
 //!                    │
 //!                    ├─ infer ─▶ lower ─▶ tile IR ─ verify ─▶ text ─ compile! ─▶ artifact      per instance
 //!                    └─ shadow ─▶ Rust that rustc checks, and that runs as the reference       per tuple of element types
 //! ```
 //!
-//! Errors are collected in a `ctxt::Ctxt`; if there are any, `expand::fallback` keeps the rest of the user's file alive.
-//! After that point nothing can fail. The macro never panics, whatever tokens it gets.
+//! Errors are collected in a `ctxt::Ctxt`; if there are any, `expand::fallback` generates an item with which the rest of the user's
+//! file still type-checks. After that point nothing can fail. The macro never panics, for any tokens.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -69,21 +69,21 @@ pub fn constant(attr: TokenStream, item: TokenStream) -> TokenStream {
     clock::expansion("constant", || entry::constant(&attr.into(), item.into()).into())
 }
 
-/// One step of an expansion that asks companions for their items. Not for people.
+/// One step of an expansion that obtains items from companions. Internal.
 #[doc(hidden)]
 #[proc_macro]
 pub fn step(state: TokenStream) -> TokenStream {
     clock::expansion("step", || entry::step(state.into()).into())
 }
 
-/// What a step calls if there is no companion to ask. Not for people.
+/// Called by a step if there is no companion. Internal.
 #[doc(hidden)]
 #[proc_macro]
 pub fn missing(call: TokenStream) -> TokenStream {
     clock::expansion("missing", || entry::missing(call.into()).into())
 }
 
-/// Tile IR in, the bytes of the artifact out. Nested in the expansion of a kernel so that editors need not run it.
+/// Compiles tile IR to the bytes of the artifact. Nested in the expansion of a kernel so that editors need not run it.
 #[doc(hidden)]
 #[proc_macro]
 pub fn compile(text: TokenStream) -> TokenStream {

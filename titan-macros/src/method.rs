@@ -1,22 +1,22 @@
-//! The methods of the language: a name and a receiver give a [`Method`]. Inference and lowering match on it.
+//! The methods of the language: a name and a receiver determine a [`Method`], on which inference and lowering match.
 
 use crate::method_pipe::{self, PipeKind, PipeMethod};
 use crate::usage;
 use titan_core::ir::{ArgOp, AtomicOp, BinOp, ReduceOp, UnOp, Unit};
 
-/// What a receiver is, as far as the choice of a method goes.
+/// The kind of a receiver, which determines its methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Receiver {
     Scalar,
     Tile,
     Tensor,
     Own,
-    /// Rings, tokens, products under way.
+    /// Rings, tokens, MMAs in flight.
     Pipe(PipeKind),
 }
 
 impl Method {
-    /// Whether it stores to the tensor that it is called on, or hands out parts of it to store to.
+    /// Whether it stores to the tensor that it is called on, or returns a part of it that can be stored to.
     pub(crate) const fn writes(self) -> bool {
         matches!(
             self,

@@ -1,8 +1,8 @@
-//! The methods of rings, of their tokens and of products under way.
+//! The methods of rings, of their tokens and of MMAs in flight.
 
 use titan_core::ir::{Fill, Unit};
 
-/// What a receiver is.
+/// The kind of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PipeKind {
     Ring,
@@ -28,7 +28,7 @@ pub(crate) enum PipeMethod {
     Produce,
     Ready,
     Consume,
-    /// `copy`; of the conditional ones, what there is instead.
+    /// `copy`; for the conditional ones, the contents if the condition does not hold.
     Copy(Option<Fill>),
     Fill(Fill),
     Commit,

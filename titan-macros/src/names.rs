@@ -1,9 +1,9 @@
-//! What names look like before anything is resolved: functions of the language, constants, items of others.
+//! The kind of a name before resolution: functions of the language, constants, other items.
 
 use crate::ast::{Builtin, Function, Path};
 use proc_macro2::{Span, TokenStream};
 
-/// An item whose companion macro must be asked for its body.
+/// An item whose tokens are obtained from its companion macro.
 #[derive(Debug, Clone)]
 pub(crate) struct Companion {
     /// The path's text, as [`Res::Constant`] and [`Callee::Device`] carry it.
@@ -19,7 +19,7 @@ impl Companion {
     }
 }
 
-/// A function of the language, by its name alone or behind `titan::`.
+/// A function of the language, by its unqualified name or with a path from `titan::`.
 pub(crate) fn builtin(path: &Path) -> Option<Builtin> {
     let names: Vec<String> = path.segments.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -60,19 +60,19 @@ const FUNCTIONS: [(&str, Builtin); 13] = [
     ("Some", Builtin::Some),
 ];
 
-/// The function of the language that a name may be a slip for.
+/// The function of the language with a similar name.
 pub(crate) fn similar_function(name: &str) -> Option<&'static str> {
     let names = FUNCTIONS.iter().map(|(n, _)| *n).filter(|n| *n != "Some");
     titan_core::text::closest(name, names)
 }
 
-/// Whether a name in a type position is a constant of another item.
+/// Whether a name in a type position is a constant item.
 pub(crate) fn is_constant_of_others(func: &Function, name: &str) -> bool {
     let is_generic = func.generics.iter().any(|g| g.name == name);
     !is_generic && is_constant_name(name) && titan_core::ir::Elem::from_name(name).is_none()
 }
 
-/// Whether a name is that of a type which a kernel's file has from the prelude or from Rust.
+/// Whether a name is that of a type in the prelude or in Rust.
 pub(crate) fn is_type(name: &str) -> bool {
     const TYPES: &[&str] = &[
         "Acc", "Cast", "Col", "D1", "D2", "D3", "D4", "Device", "Elem", "Float", "Int", "Num", "Own", "Ring", "Row",

@@ -1,7 +1,7 @@
-//! Where rings and roles stand: rings at the top of a kernel, `match role()` as its last statement, with one arm for each role
-//! of the attribute.
+//! Checks where rings and roles are written: rings at the top of a kernel, `match role()` as its last statement, with one arm
+//! for each role of the attribute.
 //!
-//! What is done with tokens is not looked at here: rustc and the verifier do.
+//! The use of tokens is not checked here: that is done by rustc (moves, borrows, types) and by the verifier.
 
 use crate::ast::{Block, Builtin, Callee, Expr, ExprKind, Function, KernelItem, RoleArm, RoleAttr, Stmt};
 use crate::ctxt::Ctxt;
@@ -16,11 +16,11 @@ pub(crate) fn check(cx: &Ctxt, item: &KernelItem) {
     match (roles, matched) {
         (Some((_, roles)), Some((span, arms))) => checker.arms(roles, span, arms),
         (Some((key, _)), None) if !checker.has_roles(&item.func.body) => {
-            let help = "the last statement of the kernel: `match role() { Role::Producer => .., .. }`";
+            let help = "end the kernel with `match role() { Role::Producer => .., .. }`";
             cx.error_help(Code::RolesAttr, *key, "the kernel has roles, but no `match role()`", help);
         }
         (None, Some((span, _))) => {
-            let help = "name them: `#[titan::kernel(roles(producer: 1 warp, consumer: 2 warpgroups))]`";
+            let help = "declare them: `#[titan::kernel(roles(producer: 1 warp, consumer: 2 warpgroups))]`";
             cx.error_help(Code::RolesAttr, span, "`match role()` in a kernel without roles", help);
         }
         (_, None) => {}
@@ -35,12 +35,12 @@ pub(crate) fn check_device(cx: &Ctxt, func: &Function) {
 
 struct Checker<'a> {
     cx: &'a Ctxt,
-    /// Where rings and roles cannot be.
+    /// The place in which rings and roles are not allowed, for messages.
     place: &'static str,
 }
 
 impl Checker<'_> {
-    /// The statements of a kernel; gives its `match role()`.
+    /// Checks the statements of a kernel; returns its `match role()`.
     fn top<'b>(&self, body: &'b Block) -> Option<(Span, &'b [RoleArm])> {
         let mut found = None;
         for (i, stmt) in body.stmts.iter().enumerate() {
@@ -48,8 +48,9 @@ impl Checker<'_> {
                 Stmt::Let { init, .. } => init.iter().for_each(|e| self.made(e)),
                 Stmt::Expr { expr: Expr { kind: ExprKind::Roles { arms, .. }, span, .. }, .. } => {
                     if i + 1 < body.stmts.len() {
-                        let help = "move what comes after it to the top, or to the arm of the role that does it";
-                        self.cx.error_help(Code::RolesAttr, *span, "`match role()` is not the last statement", help);
+                        let help = "move the statements after it in front of it, or into the arm of one role";
+                        let title = "`match role()` must be the last statement of the kernel";
+                        self.cx.error_help(Code::RolesAttr, *span, title, help);
                     }
                     arms.iter().for_each(|a| self.role(&a.body));
                     found = found.or(Some((*span, &arms[..])));
@@ -60,7 +61,7 @@ impl Checker<'_> {
         found
     }
 
-    /// The initial value of a variable at the top: rings are made here.
+    /// Checks the initial value of a variable at the top of the kernel, the only place where rings may be created.
     fn made(&self, e: &Expr) {
         match &e.kind {
             ExprKind::Call { callee: Callee::Builtin(Builtin::RingNew | Builtin::StagingNew), .. } => {}
@@ -70,24 +71,26 @@ impl Checker<'_> {
         }
     }
 
-    /// Everywhere else.
+    /// Checks an expression anywhere else: it contains no ring and no `match role()`.
     fn inside(&self, e: &Expr) {
         match &e.kind {
             ExprKind::Call { callee: Callee::Builtin(Builtin::RingNew | Builtin::StagingNew), path, .. } => {
                 let name = path.segments.iter().rev().nth(1).map_or_else(|| "Ring".to_owned(), ToString::to_string);
                 let help = format!(
-                    "its slots are there for the whole kernel: `let name = {name}::<..>::new();` before everything else"
+                    "its slots exist for the whole kernel: write `let name = {name}::<..>::new();` at the top of the kernel"
                 );
                 let at = path.segments.first().map_or(e.span, proc_macro2::Ident::span);
-                self.cx.error_help(Code::RingMade, at, format!("a ring is made {}", self.place), help);
+                self.cx.error_help(Code::RingMade, at, format!("a ring cannot be created {}", self.place), help);
             }
             ExprKind::Call { callee: Callee::Builtin(Builtin::Role), .. } => {
-                let help = "the last statement of the kernel: `match role() { Role::Producer => .., .. }`";
-                self.cx.error_help(Code::RolesAttr, e.span, "`role()` is a value only to `match`", help);
+                let help = "end the kernel with `match role() { Role::Producer => .., .. }`";
+                self.cx.error_help(Code::RolesAttr, e.span, "`role()` can only be used in `match role()`", help);
             }
             ExprKind::Roles { .. } => {
-                let help = "it is the last statement of a kernel; what differs stands inside the arms";
-                self.cx.error_help(Code::RolesAttr, e.span, format!("`match role()` {}", self.place), help);
+                let help =
+                    "write it once, as the last statement of the kernel, with the loops and branches inside the arms";
+                let title = format!("`match role()` is not allowed {}", self.place);
+                self.cx.error_help(Code::RolesAttr, e.span, title, help);
                 return;
             }
             _ => {}
@@ -95,7 +98,7 @@ impl Checker<'_> {
         e.children(&mut |c| self.inside(c));
     }
 
-    /// The arm of a role.
+    /// Checks the arm of a role.
     fn role(&self, e: &Expr) {
         self.inside(e);
         self.returns(e);
@@ -103,9 +106,9 @@ impl Checker<'_> {
 
     fn returns(&self, e: &Expr) {
         if matches!(e.kind, ExprKind::Return(_)) {
-            let help =
-                "let the loops of all roles end at the same count; what does not count is chosen by `if` or `select`";
-            self.cx.error_help(Code::EarlyExit, e.span, "`return` in a role, which others wait for", help);
+            let help = "let the loops of all roles run the same number of iterations, and skip work inside them by `if` or `select`";
+            let title = "`return` in a role: the other roles would wait for it";
+            self.cx.error_help(Code::EarlyExit, e.span, title, help);
         }
         if !matches!(e.kind, ExprKind::Closure { .. }) {
             e.children(&mut |c| self.returns(c));
@@ -122,7 +125,7 @@ impl Checker<'_> {
         yes
     }
 
-    /// One arm for each role.
+    /// Checks that there is exactly one arm for each role.
     fn arms(&self, roles: &[RoleAttr], span: Span, arms: &[RoleArm]) {
         for (i, arm) in arms.iter().enumerate() {
             let name = arm.path[1].to_string();
@@ -131,19 +134,20 @@ impl Checker<'_> {
                 let names: Vec<String> = roles.iter().map(RoleAttr::arm).collect();
                 let title = format!("the kernel has no role `Role::{name}`");
                 let help = match titan_core::text::closest(&name, names.iter().map(String::as_str)) {
-                    Some(near) => format!("it has `Role::{near}`"),
-                    None => format!("its attribute names {}", list.join(", ")),
+                    Some(near) => format!("did you mean `Role::{near}`?"),
+                    None => format!("its roles are {}", list.join(", ")),
                 };
                 self.cx.error_help(Code::RolesAttr, arm.path[1].span(), title, help);
             }
             if let Some(first) = arms[..i].iter().find(|a| a.path[1] == arm.path[1]) {
                 let diag = Diagnostic::new(Code::RolesAttr, arm.path[1].span(), format!("`Role::{name}` has two arms"));
                 self.cx.push(
-                    diag.related(first.path[1].span(), "its first arm").help("write all that a role does in one arm"),
+                    diag.related(first.path[1].span(), "the first arm")
+                        .help("write everything that the role does in one arm"),
                 );
             }
         }
-        // What is wrong with arms that name no role has been said.
+        // An arm whose role does not exist has been reported: the missing arm may be the same mistake.
         if self.cx.has(Code::RolesAttr) {
             return;
         }
@@ -153,7 +157,7 @@ impl Checker<'_> {
                 Code::RolesAttr,
                 span,
                 title,
-                format!("add `Role::{} => ..`, or strike the role", role.arm()),
+                format!("add `Role::{} => ..`, or remove the role from the attribute", role.arm()),
             );
         }
     }

@@ -1,7 +1,7 @@
-//! Names: every path of an expression gets its meaning, every binding its variable.
+//! Name resolution: determines what every path of an expression refers to, and the variable of every binding.
 //!
-//! Names that are neither local nor the language's belong to other items: functions and constants that reach us through
-//! their companion macros (see [`crate::chain`]). They are collected here.
+//! Names that are neither local nor of the language refer to other items: functions and constants that are obtained through their
+//! companion macros (see [`crate::chain`]). They are collected here.
 
 use crate::ast::{
     Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId,
@@ -105,10 +105,10 @@ struct Resolver<'a> {
     symbols: &'a [String],
     scopes: Vec<Vec<(String, VarId)>>,
     companions: Vec<Companion>,
-    /// In a grid, shape or requirement: there are no functions but the language's own, and an unknown name that is not
-    /// written like a constant is a shape name that nobody declared.
+    /// In a grid, shape or requirement: only functions of the language are allowed, and an unknown name that is not written like a
+    /// constant is an undeclared shape name.
     host: bool,
-    /// In a closure: the first of its own variables.
+    /// In a closure: the first of the closure's variables.
     closure: Option<VarId>,
 }
 
@@ -202,8 +202,8 @@ impl Resolver<'_> {
                     self.expr(v);
                 }
                 if self.closure.is_some() && matches!(e.kind, ExprKind::Return(_)) {
-                    let help = "its value is the last expression: `|v| if v > 0.0 { v } else { 0.0 }`";
-                    self.cx.error_help(Code::Syntax, e.span, "`return` in a closure", help);
+                    let help = "the value of a closure is its last expression: `|v| if v > 0.0 { v } else { 0.0 }`";
+                    self.cx.error_help(Code::Syntax, e.span, "`return` is not supported in a closure", help);
                 }
             }
             ExprKind::If { .. }
@@ -266,13 +266,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses assignments in a closure to variables outside of it: there is no order of elements in which they happen.
+    /// Rejects assignments in a closure to variables outside of it: it runs on the elements in no particular order.
     fn own_place(&self, place: &Expr) {
         match &place.kind {
             ExprKind::Path(path, Res::Local(var)) if self.closure.is_some_and(|first| *var < first) => {
-                let title = format!("a closure assigns to `{}`, a variable outside of it", path.text());
-                let help =
-                    "closures work on elements in no order: sums and extrema are `reduce_..`, running ones `scan_..`";
+                let title = format!("a closure cannot assign to `{}`, a variable outside of it", path.text());
+                let help = "closures run on the elements in any order; combine elements by `reduce_..` or `scan_..`";
                 self.cx.error_help(Code::Syntax, place.span, title, help);
             }
             ExprKind::Tuple(list, _) | ExprKind::Array(list, _) => list.iter().for_each(|e| self.own_place(e)),
@@ -293,7 +292,7 @@ impl Resolver<'_> {
     fn ty(&mut self, ty: &mut TypeRef) {
         match &mut ty.kind {
             TypeKind::Infer => {}
-            // A lone name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
+            // A single name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
             TypeKind::Elem(name, path) => {
                 if is_constant_of_others(self.func, &name.to_string()) {
                     let key = path.to_string().replace(' ', "");
@@ -339,22 +338,22 @@ impl Resolver<'_> {
         } else if let [.., ty, name] = &path.segments[..]
             && titan_core::ir::Elem::from_name(&ty.to_string()).is_some()
         {
-            // No companion stands behind a type.
+            // Element types have no companion macro.
             if name.to_string().starts_with(|c: char| c.is_lowercase()) {
-                let title = format!("`{}` is not a value of kernels", path.text());
+                let title = format!("`{}` cannot be used as a value in kernels", path.text());
                 self.cx.error_help(
                     Code::NotForKernels,
                     name.span(),
                     title,
-                    format!("a function is written out: `|v| v.{name}()`"),
+                    format!("write a closure: `|v| v.{name}()`"),
                 );
                 return Res::None;
             }
-            let help = "write its value; they see `MAX`, `MIN`, `BITS` of integers; `MAX`, `MIN`, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE` of floats";
+            let help = "write its value; of integers, kernels can use `MAX`, `MIN`, `BITS`; of floats, `MAX`, `MIN`, `INFINITY`, `NEG_INFINITY`, `NAN`, `EPSILON`, `MIN_POSITIVE`";
             self.cx.error_help(
                 Code::NotForKernels,
                 name.span(),
-                format!("`{}` is not a constant that kernels see", path.text()),
+                format!("`{}` is not a constant that kernels can use", path.text()),
                 help,
             );
             return Res::None;
@@ -382,11 +381,11 @@ impl Resolver<'_> {
             return Callee::None;
         }
         if let Some(name) = path.single().filter(|n| self.lookup(&n.to_string()).is_some()) {
-            let help = "closures are arguments of `.map`, `.reduce` and `.scan`; otherwise write a function: `#[titan::device] fn`";
+            let help = "closures are only allowed as arguments of `.map`, `.reduce` and `.scan`; write a function: `#[titan::device] fn`";
             self.cx.error_help(Code::Syntax, name.span(), format!("`{name}` is a variable, not a function"), help);
             return Callee::None;
         }
-        // `f32::max`: no companion stands behind an element type.
+        // `f32::max`: element types have no companion macro.
         if let [.., ty, f] = &path.segments[..]
             && self.is_elem(ty)
         {
@@ -395,20 +394,20 @@ impl Resolver<'_> {
                 Some(example) if method::is_of_values(&name) => format!("it is a method: `{example}`"),
                 None if method::is_of_values(&name) => format!("it is a method: `x.{name}()`"),
                 _ if name.starts_with("from_") => format!(
-                    "values are converted by `.cast::<{ty}>()`; beside tiles of halves a literal is one: `x * 2.0`"
+                    "convert values by `.cast::<{ty}>()`; a literal takes the type of the other operand: `x * 2.0`"
                 ),
                 _ => usage::foreign_method(&name).unwrap_or("docs/language.md lists the operations").to_owned(),
             };
-            let title = format!("`{}` is not a function that kernels call", path.text());
+            let title = format!("`{}` is not a function that kernels can call", path.text());
             self.cx.error_help(Code::NotForKernels, f.span(), title, help);
             return Callee::None;
         }
-        // `Vec::new`: a function of a type, which no companion can carry.
+        // `Vec::new`: a function of a type, which has no companion macro.
         if let [.., ty, _] = &path.segments[..]
             && ty.to_string().starts_with(|c: char| c.is_uppercase())
         {
-            let help = "kernels call the functions of the language and those marked `#[titan::device]`";
-            self.cx.error_help(Code::Syntax, ty.span(), format!("`{}` is not part of kernels", path.text()), help);
+            let help = "kernels can call the functions of the language and those marked `#[titan::device]`";
+            self.cx.error_help(Code::Syntax, ty.span(), format!("`{}` is not supported in kernels", path.text()), help);
             return Callee::None;
         }
         let key = path.text();

@@ -10,7 +10,7 @@ use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Builder, DimSpec, Elem, GridSpec, HostExpr};
 
-/// The shape names of a kernel: lone names in `#[shape(..)]` that are neither generics nor parameters.
+/// The shape names of a kernel: single names in `#[shape(..)]` that are neither generics nor parameters.
 pub(crate) fn symbols(item: &KernelItem) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for p in &item.func.params {
@@ -34,7 +34,7 @@ fn lone_name(e: &Expr) -> Option<String> {
     }
 }
 
-/// Where a grid, shape or requirement mentions a constant by this name.
+/// The place where a grid, shape or requirement uses a constant of this name.
 pub(crate) fn mentioned(item: &KernelItem, key: &str) -> Option<Span> {
     fn find(e: &Expr, key: &str, found: &mut Option<Span>) {
         if matches!(&e.kind, ExprKind::Path(_, Res::Constant(name)) if name == key) {
@@ -49,7 +49,7 @@ pub(crate) fn mentioned(item: &KernelItem, key: &str) -> Option<Span> {
     found
 }
 
-/// Adds the parameters and their shapes; gives the types for inference.
+/// Adds the parameters and their shapes; returns whether there was no error.
 pub(crate) fn declare(
     cx: &Ctxt,
     item: &KernelItem,
@@ -72,14 +72,14 @@ pub(crate) fn declare(
         if dims.len() != usize::from(t.rank) {
             let plural = if dims.len() == 1 { "" } else { "s" };
             let title = format!("{} extent{plural} for a tensor of rank {}", dims.len(), t.rank);
-            cx.error_help(Code::ShapeRank, *span, title, "`_` stands for an extent without a name");
+            cx.error_help(Code::ShapeRank, *span, title, "write `_` for an extent without a name");
             ok = false;
             continue;
         }
         let specs = dims.iter().map(|d| dim_spec(cx, env, b, d.as_ref(), t.optional, &mut bound)).collect();
         b.set_shape(i, specs);
     }
-    // What a broken declaration would have bound is not missing.
+    // After a broken declaration, a name that it would have bound is not reported as missing.
     ok && all_bound(cx, item, &bound)
 }
 
@@ -92,16 +92,19 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
         ITy::Scalar(_) => {
             if let Some((span, _)) = &p.shape {
                 let help =
-                    "tensors have shapes; a scalar is a value of the launch, and may stand in `grid` and `require`";
-                cx.error_help(Code::ShapeTarget, *span, format!("`{}` is a scalar: it has no shape", p.name), help);
+                    "only tensors have shapes; a scalar argument may be used in `grid` and `require` by its name";
+                cx.error_help(Code::ShapeTarget, *span, format!("`{}` is a scalar and has no shape", p.name), help);
                 return false;
             }
             let Some(elem) = elem else { return false };
             if let TypeKind::Elem(name, _) = &p.ty.kind
                 && Elem::from_name(&name.to_string()).is_none()
             {
-                let title = format!("the scalar `{}` is of a generic type", p.name);
-                let help = format!("name a type, as in `{}: f32`, and convert it inside: `.cast::<{name}>()`", p.name);
+                let title = format!("the scalar `{}` has a generic type", p.name);
+                let help = format!(
+                    "give it a fixed type, as in `{}: f32`, and convert it in the kernel: `.cast::<{name}>()`",
+                    p.name
+                );
                 cx.error_help(Code::Parameter, p.ty.span, title, help);
                 return false;
             }
@@ -109,7 +112,7 @@ fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder
                 cx.error(
                     Code::Parameter,
                     p.ty.span,
-                    format!("an argument of type `{elem}`: it is for tensors and tiles"),
+                    format!("an argument cannot have the type `{elem}`: only elements of tensors and tiles can"),
                 );
                 return false;
             }
@@ -130,24 +133,23 @@ pub(crate) fn refuse(cx: &Ctxt, p: &Param) {
 }
 
 fn refused(p: &Param) -> (Span, String, String) {
-    let help =
-        "kernels take scalars by value, `&Tensor<T, R>`, `&mut Tensor<T, R>` and `Option<&Tensor<T, R>>`".to_owned();
+    let help = "a parameter is a scalar, `&Tensor<T, R>`, `&mut Tensor<T, R>` or `Option<&Tensor<T, R>>`".to_owned();
     match &p.ty.kind {
         TypeKind::Tensor { elem, .. } => {
             let name = if let TypeKind::Elem(name, _) = &elem.kind { name.to_string() } else { "this".to_owned() };
             let list: Vec<&str> = Elem::ALL.iter().map(|e| e.name()).collect();
             (elem.span, format!("`{name}` is not an element type"), format!("element types: {}", list.join(", ")))
         }
-        TypeKind::Tile(..) => (p.ty.span, format!("`{}` is a tile: tiles live inside kernels", p.name), help),
+        TypeKind::Tile(..) => (p.ty.span, format!("`{}` is a tile, but tiles exist only inside kernels", p.name), help),
         TypeKind::Elem(name, _) if name == "usize" || name == "isize" => {
             let help = "extents and indices are `i32`".to_owned();
-            (p.ty.span, format!("`{}` is a `{name}`, which kernels do not take", p.name), help)
+            (p.ty.span, format!("`{}` has the type `{name}`, which kernels do not take", p.name), help)
         }
         _ => (p.ty.span, format!("`{}` has a type that kernels do not take", p.name), help),
     }
 }
 
-/// Whether the element of a tensor, or the type of a scalar, is none that the kernel knows.
+/// Whether the element type of a tensor, or the type of a scalar, is unknown.
 pub(crate) fn is_unknown(ty: &TypeRef, env: FnEnv<'_>) -> bool {
     match &ty.kind {
         TypeKind::Tensor { elem, .. } => is_unknown(elem, env),
@@ -178,7 +180,7 @@ fn dim_spec(
     }
 }
 
-/// Every shape name is bound by a tensor that is always there.
+/// Checks that every shape name is bound by a tensor that is not optional.
 fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
     let mut ok = true;
     for p in &item.func.params {
@@ -186,8 +188,8 @@ fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
             if let ExprKind::Path(_, Res::Symbol(name)) = &dim.kind
                 && !bound.contains(name)
             {
-                let title = format!("`{name}` is declared by an optional tensor only");
-                cx.error_help(Code::ShapeName, dim.span, title, "a tensor that is always there must mention it");
+                let title = format!("`{name}` is declared only by a tensor that may be absent");
+                cx.error_help(Code::ShapeName, dim.span, title, "declare it by a tensor that is not optional");
                 ok = false;
             }
         }
@@ -199,7 +201,7 @@ fn all_bound(cx: &Ctxt, item: &KernelItem, bound: &[String]) -> bool {
 pub(crate) fn grid(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Builder) -> Option<GridSpec> {
     let (span, exprs) = item.config.grid.as_ref()?;
     if !(1..=3).contains(&exprs.len()) {
-        cx.error(Code::Grid, *span, format!("a grid has one to three extents, not {}", exprs.len()));
+        cx.error(Code::Grid, *span, format!("a grid must have one to three extents, not {}", exprs.len()));
     }
     let host = Host { cx, env };
     let extents: Vec<HostExpr> = exprs.iter().filter_map(|e| host.expr(b, e)).collect();
@@ -212,13 +214,13 @@ pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Bui
     for e in &item.config.requires {
         if !is_condition(e, item, env) {
             let help = "compare it: `require(N % 64 == 0)`";
-            cx.error_help(Code::Attribute, e.span, "a requirement is a condition, not a number", help);
+            cx.error_help(Code::Attribute, e.span, "a requirement must be a condition, not a number", help);
             continue;
         }
         match host.expr(b, e) {
             Some(HostExpr::Const(0)) => {
                 let name = b.kernel().sig.full_name();
-                cx.error(Code::Requirement, e.span, format!("the requirement never holds in `{name}`"));
+                cx.error(Code::Requirement, e.span, format!("no launch of `{name}` can meet this requirement"));
             }
             Some(HostExpr::Const(_)) | None => {}
             Some(expr) => b.require(expr),
@@ -226,7 +228,7 @@ pub(crate) fn requires(cx: &Ctxt, item: &KernelItem, env: FnEnv<'_>, b: &mut Bui
     }
 }
 
-/// Whether a requirement is a condition. What does not stand there at all is reported elsewhere.
+/// Whether a requirement is a condition. Expressions that are not allowed here at all are reported elsewhere.
 fn is_condition(e: &Expr, item: &KernelItem, env: FnEnv<'_>) -> bool {
     match &e.kind {
         ExprKind::Paren(inner, _) => is_condition(inner, item, env),

@@ -1,6 +1,5 @@
-//! For which targets kernels are compiled: for the CPU always, for the GPUs of [`GPUS`] unless `targets(..)` leaves them out. A
-//! target that cannot take a kernel that is compiled for it is an error of the build, at the user's token: see
-//! [`crate::entry::compile`].
+//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled for
+//! one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
@@ -12,7 +11,7 @@ use titan_core::verify::Verified;
 /// The target that runs every kernel.
 pub(crate) const CPU: &str = "cpu";
 
-/// The GPU targets that there are.
+/// All GPU targets.
 const GPUS: &[&str] = &["sm_80"];
 
 /// A GPU target by its name.
@@ -20,7 +19,7 @@ pub(crate) fn gpu(name: &str) -> Option<&'static str> {
     GPUS.iter().find(|t| **t == name).copied()
 }
 
-/// All targets, for people.
+/// All targets, for messages.
 pub(crate) fn listed() -> String {
     let all: Vec<String> = std::iter::once(&CPU).chain(GPUS).map(|t| format!("`{t}`")).collect();
     all.join(" and ")
@@ -31,13 +30,13 @@ pub(crate) fn chosen(named: Option<&[&'static str]>) -> Vec<&'static str> {
     named.map_or_else(|| GPUS.to_vec(), <[&str]>::to_vec)
 }
 
-/// The GPU targets that a kernel leaves out, each with what a launch there is told.
+/// The GPU targets that a kernel leaves out, each with the reason that a launch on it reports.
 pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
     let told = |t: &&str| {
         let named: Vec<&str> = std::iter::once(CPU).chain(chosen.iter().copied()).collect();
         let reason = format!(
-            "it is not compiled for {t}: its attribute says `targets({})`\n  help: launch it on another device, `Device::cpu()` for \
-             example, or name `{t}` there",
+            "it is not compiled for {t}: its attribute says `targets({})`\n  help: launch it on another device, such as \
+             `Device::cpu()`, or add `{t}` to `targets(..)`",
             named.join(", ")
         );
         ((*t).to_owned(), reason)
@@ -45,8 +44,8 @@ pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
     GPUS.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
 }
 
-/// What the nested macro is told besides the text of the kernel: its targets, its name, and a token for each place that an
-/// operation has, so that what is wrong can be said there.
+/// The input of the nested macro besides the text of the kernel: its targets, its name, and a token for the place of each
+/// operation, so that errors can be reported there.
 pub(crate) fn request(targets: &[&str], name: &Ident, places: &[Span]) -> TokenStream {
     let targets = targets.iter().map(|t| Ident::new(t, Span::call_site()));
     let places = places.iter().map(|span| {
@@ -59,7 +58,7 @@ pub(crate) fn request(targets: &[&str], name: &Ident, places: &[Span]) -> TokenS
 
 /// T0902, without its place in the user's file.
 pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diagnostic<Loc> {
-    // What several instances are told alike at one place is one error.
+    // The same message of several instances at one place is one error.
     let message = &why.message;
     let title = if why.of_instance { format!("`{}`: {message}", kernel.sig.full_name()) } else { message.clone() };
     let error = Diagnostic::new(why.code(), why.loc, title);
@@ -68,5 +67,6 @@ pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diag
         None => (error, ""),
     };
     let others: Vec<&str> = std::iter::once(CPU).chain(GPUS.iter().copied().filter(|t| *t != target)).collect();
-    error.help(format!("{or}leave the target out, in the kernel's attribute: `targets({})`", others.join(", ")))
+    error
+        .help(format!("{or}do not compile the kernel for {target}: `#[titan::kernel(targets({}))]`", others.join(", ")))
 }

@@ -1,7 +1,7 @@
-//! The macro never panics, whatever tokens it gets, and what it gives always parses as items.
+//! Fuzz tests: the macro never panics, for any tokens, and its output always parses as items.
 //!
-//! Good kernels are mutated token by token, and soups are made of the tokens that kernels are made of. The numbers are
-//! pseudo-random with fixed seeds: a failure names its seed. `TITAN_FUZZ=100000` runs more cases than the default.
+//! The inputs are valid kernels with random mutations of tokens, and random sequences of tokens that occur in kernels. The random
+//! numbers have fixed seeds, and a failure prints its seed. `TITAN_FUZZ=100000` runs more cases than the default.
 
 use crate::entry;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
@@ -440,7 +440,7 @@ fn mutated_items_never_panic() {
         survives("device", seed, &device.to_string(), || entry::device(&TokenStream::new(), device.clone()));
         let constant = change(CONSTANTS, &mut rng);
         survives("constant", seed, &constant.to_string(), || {
-            // What is not a constant at all stays as it is, beside the error.
+            // An item that is not a constant is kept, together with the error.
             let out = entry::constant(&TokenStream::new(), constant.clone());
             if syn::parse2::<syn::ItemConst>(constant.clone()).is_ok() { out } else { TokenStream::new() }
         });
@@ -451,7 +451,7 @@ fn mutated_items_never_panic() {
     }
 }
 
-/// Only that there is no panic: the tokens stand inside others.
+/// Checks only that there is no panic: the tokens are nested in others.
 fn drop_tokens(_: TokenStream) -> TokenStream {
     TokenStream::new()
 }

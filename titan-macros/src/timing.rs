@@ -1,11 +1,11 @@
-//! How long an expansion takes, part by part. Prints, asserts only that the kernels compile:
+//! Prints the time of each part of an expansion; asserts only that the kernels compile:
 //! `cargo test -p titan-gpu-macros --profile dev timing -- --nocapture` measures the macro as cargo builds it by default.
 
 use crate::{cache, compile, ctxt::Ctxt, entry, items::Items, parse};
 use proc_macro2::TokenStream;
 use std::time::{Duration, Instant};
 
-/// The examples without other items to ask for.
+/// The examples that use no companions.
 pub(crate) const KERNELS: [(&str, &str); 4] = [
     ("gemm", include_str!("../../examples/gemm.rs")),
     ("flash_attention", include_str!("../../examples/flash_attention.rs")),

@@ -1,13 +1,13 @@
 //! tidy: table
-//! How operations are written, and what names of other languages and of Rust's library are called here: the helps of messages
-//! about calls.
+//! Examples of calls of the language's operations, and the operations that correspond to names of other languages and of Rust's
+//! library: the help lines of messages about calls.
 
-/// A call of the function or method as it is written.
+/// An example of a call of the function or method.
 pub(crate) fn example(name: &str) -> Option<&'static str> {
     EXAMPLES.iter().find(|(n, _)| *n == name).map(|(_, example)| *example)
 }
 
-/// The names of all methods but those of one element.
+/// The names of all methods except the elementwise ones.
 pub(crate) fn method_names() -> impl Iterator<Item = &'static str> {
     EXAMPLES.iter().map(|(n, _)| *n).chain(OTHERS.iter().copied())
 }
@@ -131,7 +131,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("write", "slot.write(tile)"),
 ];
 
-/// What the language has for a function of this name, which it does not have.
+/// Help for a function that the language does not have.
 pub(crate) fn foreign_function(name: &str) -> Option<&'static str> {
     FUNCTIONS.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
@@ -148,24 +148,27 @@ const FUNCTIONS: &[(&[&str], &str)] = &[
     (&["full", "full_like", "splat"], "`Tile::<f32, 64>::full(value)`"),
     (&["load", "ld"], "tensors are loaded by `x.load_tile::<64>([i])`"),
     (&["store", "st"], "tensors are stored to by `y.store_tile([i], v)`"),
-    (&["pow", "powf", "powi"], "a whole power is written out, `x * x`; of positive numbers, `(x.ln() * n).exp()`"),
+    (
+        &["pow", "powf", "powi"],
+        "write an integer power as a product, `x * x`; for positive numbers, `(x.ln() * n).exp()`",
+    ),
     (&["relu"], "`x.max(0.0)`"),
     (&["sum", "prod", "mean"], "a reduction is a method: `x.reduce_sum::<0>()`"),
     (
         &["sync_threads", "syncthreads", "barrier", "__syncthreads"],
-        "programs have no threads: every operation on a tile is done as a whole",
+        "no barrier is needed: a program has one thread of control, and operations act on whole tiles",
     ),
     (
         &["thread_idx", "block_idx", "thread_id", "block_id"],
-        "`program_id(0)` is the index of the program, which works on whole tiles",
+        "`program_id(0)` is the index of the program (thread block); operations act on whole tiles",
     ),
     (
         &["size_of", "swap", "replace", "take", "drop"],
-        "kernels have values only: nothing is moved, borrowed or dropped",
+        "kernels have only values, which are not moved, borrowed or dropped",
     ),
 ];
 
-/// What the language has for a method of this name that tiles and scalars do not have.
+/// Help for a method that tiles and scalars do not have.
 pub(crate) fn foreign_method(name: &str) -> Option<&'static str> {
     METHODS.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
@@ -174,38 +177,38 @@ const METHODS: &[(&[&str], &str)] = &[
     (&["sum"], "the sum along axis 0 is `.reduce_sum::<0>()`"),
     (&["prod", "product"], "the product along axis 0 is `.reduce_prod::<0>()`"),
     (&["mean", "avg", "average"], "divide `.reduce_sum::<0>()` by the extent"),
-    (&["maximum", "amax"], "the greatest along axis 0 is `.reduce_max::<0>()`, the greater of two tiles `.max(other)`"),
-    (&["minimum", "amin"], "the least along axis 0 is `.reduce_min::<0>()`, the lesser of two tiles `.min(other)`"),
+    (&["maximum", "amax"], "the maximum along axis 0 is `.reduce_max::<0>()`, that of two tiles `.max(other)`"),
+    (&["minimum", "amin"], "the minimum along axis 0 is `.reduce_min::<0>()`, that of two tiles `.min(other)`"),
     (&["cumsum", "cumulative_sum"], "running sums along axis 0 are `.scan_sum::<0>()`"),
     (&["transpose", "T", "trans"], "`.t()` exchanges the last two axes, `.permute::<..>()` all"),
-    (&["view", "flatten", "ravel"], "`.reshape::<A, B>()` keeps the elements and changes the extents"),
+    (&["view", "flatten", "ravel"], "`.reshape::<A, B>()` changes the shape of the same elements"),
     (
         &["expand_dims", "unsqueeze", "broadcast_to", "expand", "repeat"],
         "a vector becomes a row or column of a tile by `.row()` or `.col()`; `.broadcast::<AXIS, N>()` adds any axis",
     ),
-    (&["squeeze"], "`.reshape::<..>()` leaves out extents of 1"),
+    (&["squeeze"], "`.reshape::<..>()` removes extents of 1"),
     (
         &["powf", "powi", "pow"],
-        "a whole power is written out, `x * x`; a square root is `.sqrt()`; of positive numbers, `(x.ln() * n).exp()`",
+        "write an integer power as a product, `x * x`, a square root as `.sqrt()`; for positive numbers, `(x.ln() * n).exp()`",
     ),
     (&["relu"], "`.max(0.0)`"),
-    (&["gelu", "silu", "swish", "softplus", "softmax"], "write it as a function: `#[titan::device] fn`"),
+    (&["gelu", "silu", "swish", "softplus", "softmax"], "write it as a device function: `#[titan::device] fn`"),
     (
         &[
             "to", "to_dtype", "astype", "as_type", "convert", "to_f32", "to_f64", "from_f32", "to_i32", "into",
             "try_into", "to_owned",
         ],
-        "values are converted by `.cast::<f32>()`",
+        "convert values by `.cast::<f32>()`",
     ),
-    (&["clone", "copied", "cloned", "contiguous"], "scalars and tiles are copied as they are"),
+    (&["clone", "copied", "cloned", "contiguous"], "scalars and tiles are `Copy`: use them directly"),
     (&["dot", "matmul", "mm"], "matrix products are `mma(a, b, acc)`"),
     (
         &["get", "item", "at", "set", "first", "last"],
-        "a tile is used as a whole: single elements are read from a tensor by `get`, or chosen by `select`",
+        "read single elements from a tensor by `get`, or choose elements of a tile by `select`",
     ),
     (
         &["len", "size", "numel", "shape", "dim", "rank"],
-        "the extents of a tile are the constants that it was made with",
+        "the extents of a tile are constants: use those with which it was created",
     ),
     (
         &["iter", "into_iter", "iter_mut", "for_each", "chunks", "windows"],
@@ -228,14 +231,14 @@ const METHODS: &[(&[&str], &str)] = &[
     (&["to_bits", "from_bits"], "`.bitcast::<u32>()`"),
     (
         &["unwrap", "expect", "unwrap_or", "unwrap_or_default", "ok"],
-        "kernels have neither errors nor options of values",
+        "kernels have no `Result`, and `Option` only for tensors",
     ),
     (&["eq", "ne", "lt", "le", "gt", "ge", "cmp", "partial_cmp", "total_cmp"], "write the operator: `a < b`"),
     (&["and", "or", "not", "bitand", "bitor", "logical_and", "logical_or"], "masks combine with `&`, `|` and `!`"),
     (&["add", "sub", "mul", "div", "rem", "neg"], "write the operator: `a + b`"),
 ];
 
-/// What the language has for a method of this name that tensors do not have.
+/// Help for a method that tensors do not have.
 pub(crate) fn foreign_method_of_tensors(name: &str) -> Option<&'static str> {
     TENSOR_METHODS.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
@@ -252,16 +255,13 @@ const TENSOR_METHODS: &[(&[&str], &str)] = &[
     (&["store", "write", "store_block", "put", "fill", "copy_from"], "`y.store_tile([i, j], v)` stores a tile"),
     (
         &["iter", "iter_mut", "into_iter", "chunks", "chunks_mut", "windows", "rows_mut"],
-        "walk it by tiles: `for i in 0..cdiv(x.dim(0), 64) { x.load_tile::<64>([i]) .. }`",
+        "loop over its tiles: `for i in 0..cdiv(x.dim(0), 64) { x.load_tile::<64>([i]) .. }`",
     ),
     (&["get_mut", "get_unchecked", "at", "item"], "`x.get([i, j])` reads one element, `y.set([i, j], v)` writes one"),
     (
         &["view", "narrow", "split_at", "split_at_mut", "as_slice", "subslice"],
         "views are `x.index::<AXIS>(i)` and `x.slice::<AXIS>(lo..hi)`",
     ),
-    (&["clone", "to_owned", "to_vec", "contiguous"], "a tensor is memory of the caller; load a tile of it"),
-    (
-        &["unwrap", "expect", "as_ref", "as_mut", "map"],
-        "an optional tensor is asked for by `if let Some(x) = option { .. }`",
-    ),
+    (&["clone", "to_owned", "to_vec", "contiguous"], "a tensor cannot be copied in a kernel; load a tile of it"),
+    (&["unwrap", "expect", "as_ref", "as_mut", "map"], "test an optional tensor by `if let Some(x) = option { .. }`"),
 ];

@@ -4,6 +4,8 @@
 //! [`titan_core::driver`], which plans kernels for it and lowers them to lanes; [`emit`] spells those as PTX, where [`lower`]
 //! chooses instructions and [`ptx`] is what they are.
 //!
+//! [`tma`] is the model of copies by tensor maps, which no kernel is lowered to yet.
+//!
 //! With feature `emu`: an emulator of PTX text, for tests and tools, which shares no tables with the rest.
 //!
 //! With feature `runtime`: NVIDIA's driver, opened when the program runs.
@@ -22,6 +24,7 @@ pub mod ptx;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 mod target;
+pub mod tma;
 
 pub use lower::{EmitError, Ptx, emit};
 pub use machine::{Feature, Machine, UnknownMachine};

@@ -36,9 +36,9 @@ pub enum Feature {
     StMatrix,
     /// `setmaxnreg`: registers moved between warpgroups. PTX 8.0, sm_90a.
     SetMaxNReg,
-    /// `wgmma.mma_async`: matrix products of a warpgroup. PTX 8.0, sm_90a.
+    /// `wgmma.mma_async`: MMAs of a warpgroup. PTX 8.0, sm_90a.
     Wgmma,
-    /// `tcgen05`: tensor memory and its matrix products. PTX 8.6, sm_100a.
+    /// `tcgen05`: tensor memory and its MMAs. PTX 8.6, sm_100a.
     Tcgen05,
 }
 
@@ -49,9 +49,9 @@ pub struct MmaShape {
     pub family: Feature,
     /// Bits of an operand's element.
     pub bits: u32,
-    /// Rows of the product.
+    /// Rows of the accumulator.
     pub m: u32,
-    /// Columns of the product: the least and the greatest.
+    /// Columns of the accumulator: the least and the greatest.
     pub n: (u32, u32),
     /// Extent that is summed over.
     pub k: u32,
@@ -64,7 +64,7 @@ pub struct Machine {
     pub name: &'static str,
     /// Compute capability, times ten.
     pub capability: u32,
-    /// The lowest PTX ISA version, times ten, that knows the target.
+    /// The lowest PTX ISA version, times ten, that has the target.
     pub ptx: u32,
     /// Whether this crate means to generate code for it. An unsupported machine is known only so that errors are clear.
     pub supported: bool,

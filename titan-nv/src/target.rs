@@ -1,4 +1,4 @@
-//! What the middle of the compiler is told of a machine.
+//! The description of a machine for the middle of the compiler.
 
 use crate::machine::{Feature, Machine, MmaShape};
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ fn atoms(machine: &Machine) -> Vec<MmaAtom> {
     for (a, b, acc) in MMA_TRIPLES {
         let fp8 = matches!(a, Elem::E4m3 | Elem::E5m2);
         let missing = fp8 && !machine.has(Feature::Fp8Mma);
-        // Tensor cores have no exact product of f32.
+        // Tensor cores have no exact MMA of f32.
         if *a == Elem::F32 || missing {
             continue;
         }

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use titan_core::num;
 use titan_nv::emu::{Completion, DevicePtr, EmuError, Launch, Memory, Module, Options, Param, Schedule, Stats};
+use titan_nv::tma::{Element, Swizzle, TensorMap};
 
 /// The folder with the compiled kernels, made once.
 fn folder() -> Option<&'static Path> {
@@ -133,7 +134,13 @@ impl Bench {
         // Triton adds pointers to scratch memory that these kernels do not have.
         let n = kernel.param_sizes().count();
         params.resize(n, Param::Ptr(DevicePtr::NULL));
-        let launch = Launch { grid, block: [self.warps * 32, 1, 1], dynamic_shared: self.shared, params: &params };
+        let launch = Launch {
+            grid,
+            block: [self.warps * 32, 1, 1],
+            dynamic_shared: self.shared,
+            cluster: None,
+            params: &params,
+        };
         kernel.run(&launch, &mut self.memory, options)
     }
 }
@@ -235,6 +242,47 @@ fn products_of_halves() {
 }
 
 #[test]
+fn products_of_warpgroups() {
+    for options in all_options() {
+        product("wgmma_f16", [128, 64, 160], El::F16, El::F16, false, &options, 1e-3, 1e-3);
+        product("wgmma_f16_t", [64, 128, 200], El::F16, El::F16, true, &options, 1e-3, 1e-3);
+    }
+    let options = Options::default();
+    product("wgmma_bf16_8warps", [64, 128, 192], El::Bf16, El::Bf16, false, &options, 1e-2, 1e-3);
+    product("wgmma_tf32", [64, 64, 96], El::F32, El::F32, true, &options, 1e-2, 2e-2);
+    product("wgmma_i8", [64, 64, 192], El::I8, El::I32, true, &options, 0.0, 0.0);
+    product("wgmma_e4m3", [64, 64, 128], El::E4m3, El::F16, true, &options, 1e-3, 1e-3);
+}
+
+/// The tensor map of a matrix of halves by rows, and what Triton passes beside it: extents and strides.
+fn tensor(ptr: DevicePtr, [rows, cols]: [usize; 2], [box_rows, box_cols]: [u32; 2]) -> Vec<Param> {
+    let (rows_64, cols_64) = (rows as u64, cols as u64);
+    let map = TensorMap::tiled(Element::F16, ptr.address(), &[cols_64, rows_64], &[cols_64 * 2], &[box_cols, box_rows]);
+    let map = TensorMap { swizzle: Swizzle::B128, ..map };
+    let (rows, cols) = (Param::I32(rows as i32), Param::I32(cols as i32));
+    vec![Param::Bytes(map.to_bytes().to_vec()), rows, cols, Param::U64(cols_64), Param::U64(1)]
+}
+
+#[test]
+fn products_of_boxes() {
+    for options in all_options() {
+        let Some(mut b) = Bench::new("boxes_f16") else { return };
+        // Neither the sizes nor the number of steps fit the tiles; rows have multiples of 16 bytes.
+        let [m, n, k] = [200, 136, 232];
+        let (pa, av) = b.input("a", El::F16, &noise(m * k, 7));
+        let (pb, bv) = b.input("b", El::F16, &noise(n * k, 8));
+        let out = b.output(El::F16, m * n);
+        // A box of 128 columns is stored as two of 64, as wide as the swizzle.
+        let mut params =
+            [tensor(pa, [m, k], [128, 64]), tensor(pb, [n, k], [128, 64]), tensor(out, [m, n], [128, 64])].concat();
+        params.push(Param::I32(k as i32));
+        b.run([2, 2, 1], &params, &options);
+        let want: Vec<f64> = (0..m * n).map(|i| (0..k).map(|p| av[i / n * k + p] * bv[i % n * k + p]).sum()).collect();
+        close("boxes_f16", &b.values(out, El::F16, m * n), &want, 1e-3, 1e-3);
+    }
+}
+
+#[test]
 fn products_of_other_types() {
     let options = Options::default();
     product("matmul_tf32", [64, 64, 96], El::F32, El::F32, false, &options, 1e-2, 2e-2);
@@ -274,6 +322,7 @@ fn attention(file: &str, el: El, d: usize, n: usize, tolerance: f64, options: &O
 #[test]
 fn causal_attention() {
     attention("attention", El::F16, 64, 192, 2e-3, &Options::default());
+    attention("wgmma_attention", El::F16, 64, 192, 2e-3, &Options::default());
     attention("attention_bf16", El::Bf16, 128, 128, 1.5e-2, &Options::default());
     if let Some(options) = all_options().pop() {
         attention("attention", El::F16, 64, 128, 2e-3, &options);

@@ -1,4 +1,4 @@
-//! Everything that runs kernels in order to find out what they do: the execution engine of the emulators and of the
+//! Execution of kernels for analysis: the execution engine of the emulators and of the
 //! simulator, the sanitizer, the simulator of pipelines, and the model checker.
 //!
 //! | module | part |
@@ -7,9 +7,8 @@
 //! | [`sanitize`] | an observer of the engine's events: races, missing fences, misuse of barriers, deadlocks |
 //! | [`sim`] | runs tile IR, rings and barrier programs on the engine; `sim::explore` is the model checker |
 //!
-//! Compiling a kernel needs none of it, so it is no part of titan-core: the macro's build stays small. Deliberately absent:
-//! emulators of machine code (each back end has its own, over the engine) and anything that judges a kernel without running
-//! it (`titan_core::verify`).
+//! Compilation needs none of it, so it is not part of titan-core, which keeps the macro's build small. Deliberately absent:
+//! emulators of machine code (each back end has its own, on the engine) and static verification (`titan_core::verify`).
 
 pub mod engine;
 pub mod sanitize;

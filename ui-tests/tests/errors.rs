@@ -60,7 +60,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     },
     Elsewhere {
         code: Code::Internal,
-        why: "nobody knows a kernel that causes it: it would be mended",
+        why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,
         passes: None,
     },
@@ -76,7 +76,7 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::WaitParity, "barrier_another_slot_is_released"),
     (Code::NeverCompletes, "barrier_never_released"),
     (Code::GroupOpen, "barrier_store_in_no_group"),
-    (Code::UnderWay, "barrier_copies_under_way_at_the_end"),
+    (Code::InFlightAtEnd, "barrier_copies_in_flight_at_the_end"),
     (Code::PhaseMixed, "barrier_arrives_twice_before_waiting"),
     (Code::NotShown, "barrier_index_of_nothing"),
     (Code::FencePointless, "barrier_fence_between_one_proxy"),

@@ -1,4 +1,4 @@
-//! Nobody who imports what a kernel or device function names is told that the import is unused.
+//! Imports of names that a kernel or device function uses are not reported as unused.
 #![deny(unused_imports)]
 #![expect(dead_code, reason = "nothing is launched: rustc reads the imports")]
 

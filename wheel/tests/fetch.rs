@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wheel::{Asset, Error, Origin, Outcome, Wheel};
 
-/// A wheel that nobody published.
+/// A wheel that does not exist on the index.
 const PINNED: Wheel = Wheel {
     package: "no-such-package",
     version: "1.0",

@@ -30,7 +30,7 @@ const DRIVER_TESTS: [&str; 3] = ["cuda_runtime", "cuda_interop", "cuda_faults"];
 const SCRIPT: &str = include_str!("bundle.sh");
 
 /// Builds everything and fills a folder.
-#[expect(clippy::print_stdout, reason = "what is in the folder is told on the terminal")]
+#[expect(clippy::print_stdout, reason = "the contents of the folder are printed to the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     let folder = match args {
         [] => crate::tools::target()?.join("bundle"),

@@ -9,7 +9,7 @@ const FOLDER: &str = "TITAN_LLVM";
 const PROGRAMS: [&str; 6] = ["llvm-mc-19", "llvm-objdump-19", "llvm-objcopy-19", "llc-19", "clang-19", "ld.lld-19"];
 const PACKAGES: [&str; 3] = ["llvm-19", "clang-19", "lld-19"];
 
-/// Makes the programs available, or says why they are not.
+/// Makes the programs available, or returns why they are not.
 pub(crate) fn bring() -> Result<(), String> {
     if std::env::var_os(FOLDER).is_some() || missing().is_none() {
         return Ok(());

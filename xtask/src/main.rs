@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test` passes every test that this machine can run, and says what it left out.
+//! Commands of the repository: `cargo xtask test` runs every test that this machine can run, and lists those that it skipped.
 //!
 //! Repository rules that rustc cannot state are tests, in `tests/tidy/`. Deliberately absent: formatting, release chores,
 //! anything that cannot do without more than cargo.
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         other => {
-            eprintln!("there is no chore `{other}`\n\n{HELP}");
+            eprintln!("unknown command `{other}`\n\n{HELP}");
             Ok(false)
         }
     };
@@ -55,8 +55,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Brings the tools and says where they are.
-#[expect(clippy::print_stdout, reason = "the outcome is told on the terminal")]
+/// Downloads the tools and prints their paths.
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 fn tools(args: &[String]) -> std::io::Result<bool> {
     let from = match args {
         [] => None,

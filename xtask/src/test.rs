@@ -1,13 +1,13 @@
 //! Runs the workspace's tests with `cargo test`, which a fresh machine has.
 //!
 //! A test that cannot run here passes and writes a line `SKIPPED <test>: <why>` to stderr. The lines are repeated at the
-//! end, so that nobody takes a skipped test for one that ran.
+//! end, so that a skipped test is not mistaken for one that ran.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How a skipped test says so.
+/// The line that a skipped test prints.
 const MARK: &str = "SKIPPED ";
 
 /// Where tests find NVIDIA's assembler.
@@ -21,7 +21,7 @@ const ON_DEVICES: [&str; 7] =
     ["language", "examples", "lang_semantics", "pipelines", "runtime_launch", "runtime_await", "runtime_lifetimes"];
 
 /// Every test of the workspace; whether all passed.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is told on the terminal")]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is printed to the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     let mut tests = cargo();
     for (name, brought) in crate::tools::bring(None) {

@@ -69,7 +69,7 @@ impl Driver {
         Ok(handle)
     }
 
-    /// A context of its own.
+    /// Creates a context that is not a primary one.
     pub(crate) fn create(&mut self, ordinal: i32) -> Done<u64> {
         self.device(ordinal)?;
         let handle = self.handle();
@@ -92,7 +92,7 @@ impl Driver {
         Ok(self.contexts.contains_key(&Driver::primary(ordinal.unsigned_abs() as usize)))
     }
 
-    /// A context that is alive, or what the driver says of it.
+    /// A live context, or the driver's error for it.
     pub(crate) fn context(&self, handle: u64) -> Done<&Context> {
         let was =
             handle > 0x5F00_0000_0000 && handle <= 0x6000_0000_0000 + 64 * self.handles && handle.is_multiple_of(64);
@@ -153,7 +153,7 @@ pub(crate) fn destroy_context(session: &mut Session, handle: u64) -> Done {
 /// Runs what is pending, and frees all that belongs to a context.
 fn end(session: &mut Session, handle: u64) {
     let ops = session.queue.of_context(handle);
-    // What fails is told on stderr, and there is nobody left to return it to.
+    // A failure is printed on stderr, because there is no caller to return it to.
     let _ = queue::force(session, handle, ops);
     let driver = &mut **session;
     driver.free_all(handle);

@@ -34,7 +34,7 @@ impl Driver {
         Ok(handle)
     }
 
-    /// Ends an event; who waits for it already, still does.
+    /// Destroys an event; waits for it that have been enqueued remain.
     pub(crate) fn end_event(&mut self, event: u64) -> Done {
         self.events.remove(&event).map(drop).ok_or(Code::INVALID_HANDLE)
     }
@@ -43,7 +43,7 @@ impl Driver {
         self.events.get(&event).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// The operation that an event stands for, if it was recorded.
+    /// The operation after which an event was recorded, if it was.
     pub(crate) fn recorded(&self, event: u64) -> Done<Option<OpId>> {
         Ok(self.event(event)?.recorded.as_ref().map(|r| r.0))
     }

@@ -73,7 +73,7 @@ impl Driver {
         })
     }
 
-    /// Runs a launch, and says what it touched.
+    /// Runs a launch, and returns the bytes that it accessed.
     pub(super) fn launch_now(&mut self, context: u64, launch: &Launch) -> Outcome {
         let device = self.device_of(context).map_err(|code| (code, "the context is gone".to_owned()))?;
         let setting = self.setting();
@@ -114,7 +114,7 @@ impl Driver {
         bases.into_iter().map(|b| (device, b)).collect()
     }
 
-    /// Writes to pinned memory what a launch wrote there, and ends the loan.
+    /// Copies the writes of a launch to pinned memory back, and removes the mapping.
     fn take_back(&mut self, lent: &[(usize, u64)], touched: &titan_nv::emu::Touched) {
         for (device, base) in lent {
             let (Some(device), Some(pinned)) = (self.devices.get_mut(*device), self.pinned.get(base)) else { continue };
@@ -134,7 +134,7 @@ impl Driver {
 fn run(launch: &Launch, device: &mut Device, options: &Options) -> Result<(), (Code, String)> {
     let params: Vec<Param> = launch.params.iter().cloned().map(Param::Bytes).collect();
     let Grid { grid, block, shared } = launch.extents;
-    let asked = titan_nv::emu::Launch { grid, block, dynamic_shared: shared, params: &params };
+    let asked = titan_nv::emu::Launch { grid, block, dynamic_shared: shared, cluster: None, params: &params };
     let kernel = launch.module.entry(&launch.entry).map_err(|e| wrong(&e))?;
     kernel.run(&asked, &mut device.memory, options).map(drop).map_err(|e| wrong(&e))
 }

@@ -33,7 +33,7 @@ pub(crate) struct Device {
 #[derive(Debug)]
 struct Allocation {
     bytes: u64,
-    /// From the pool: freeing it waits for nobody.
+    /// From the pool: freeing it does not wait.
     pooled: bool,
     /// An operation that frees it is enqueued.
     leaving: bool,
@@ -331,7 +331,7 @@ fn not_freeable(driver: &Driver, at: u64) -> Code {
     Code::INVALID_VALUE
 }
 
-/// Frees pinned memory, which nobody may be using.
+/// Frees pinned memory, which must not be in use.
 pub(crate) fn unpin(session: &mut Session, context: u64, at: u64) -> Done {
     let bytes = session.pinned.get(&at).ok_or(Code::INVALID_VALUE)?.bytes.len() as u64;
     let holds = |place: &Place| matches!(place, Place::Host(h) if (at..at + bytes).contains(&h.address()));

@@ -6,9 +6,9 @@
 //! | `context` | devices' contexts, which is current, errors that stay |
 //! | `memory` | allocations, pools, pinned memory, whose a pointer is |
 //! | `stream`, `event` | their handles, and what they wait for |
-//! | `queue` | operations that are not over, and who runs next |
+//! | `queue` | pending operations, and the choice of the next one |
 //! | `run` | what an operation does when it runs |
-//! | `order` | who touched what, and whether anything orders them |
+//! | `order` | the accesses of operations, and whether they are ordered |
 //! | `module`, `launch` | code, its limits, and launches of it |
 //!
 //! One lock holds everything. It is released while a thread waits, and around functions of the host.
@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 pub(crate) type Session = MutexGuard<'static, Driver>;
 
 static DRIVER: Mutex<Driver> = Mutex::new(Driver::new());
-/// Told when an operation is over.
+/// Notified when an operation has completed.
 static OVER: Condvar = Condvar::new();
 
 /// Locks the driver.

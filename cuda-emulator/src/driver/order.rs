@@ -1,7 +1,7 @@
-//! Who touched what, and whether anything orders them.
+//! The accesses of operations, and whether they are ordered.
 //!
-//! An operation that has run leaves what it touched until everything that is pending, and the host, is ordered after it.
-//! One that runs later and touches the same bytes, one of the two writing, must have it in its clock.
+//! The accesses of an operation are kept until all pending operations, and the host, are ordered after it. A later operation with a
+//! conflicting access must have it in its clock.
 
 use super::queue::Queue;
 use crate::clock::{Clock, OpId};
@@ -33,11 +33,11 @@ pub(crate) struct Who<'a> {
     pub(crate) clock: &'a Clock,
 }
 
-/// Two operations that touch the same bytes in no order.
+/// Two conflicting accesses that are not ordered.
 #[derive(Debug)]
 pub(crate) struct Conflict {
     pub(crate) text: String,
-    /// The first byte that both touch.
+    /// The first byte that both access.
     pub(crate) address: u64,
 }
 
@@ -56,12 +56,12 @@ impl Trace {
         self.marks.retain(|m| !(host.knows(m.stream, m.op) && queue.clocks().all(|c| c.knows(m.stream, m.op))));
     }
 
-    /// Lets a clock know all that ran in a context.
+    /// Orders a clock after all operations of a context.
     pub(super) fn teach(&self, context: u64, clock: &mut Clock) {
         self.marks.iter().filter(|m| m.context == context).for_each(|m| clock.learn(m.stream, m.op));
     }
 
-    /// The first conflict of what somebody touches with what was touched before.
+    /// The first conflict of new accesses with earlier ones.
     pub(super) fn conflict(&self, label: &str, clock: &Clock, touched: &Touched) -> Option<Conflict> {
         self.marks.iter().filter(|m| !clock.knows(m.stream, m.op)).find_map(|m| {
             let (now, before, (start, end)) = clash(touched, &m.touched)?;
@@ -75,7 +75,7 @@ impl Trace {
         })
     }
 
-    /// Notes what somebody touched.
+    /// Records accesses.
     pub(super) fn note(&mut self, who: Who<'_>, touched: Touched) {
         let nothing = |r: &Ranges| r.iter().next().is_none();
         if !(nothing(&touched.reads) && nothing(&touched.writes) && nothing(&touched.strong)) {
@@ -85,7 +85,7 @@ impl Trace {
     }
 }
 
-/// What the one and the other do to bytes that both touch, if that needs an order.
+/// The kinds of two conflicting accesses, if they conflict.
 fn clash(now: &Touched, before: &Touched) -> Option<(&'static str, &'static str, (u64, u64))> {
     const READS: &str = "reads them";
     const WRITES: &str = "writes them";
@@ -102,12 +102,12 @@ fn clash(now: &Touched, before: &Touched) -> Option<(&'static str, &'static str,
     pairs.into_iter().find_map(|(a, what, b, other)| a.overlap(b).map(|both| (what, other, both)))
 }
 
-/// What reads these bytes.
+/// An access that reads these bytes.
 pub(crate) fn reading(address: u64, bytes: u64) -> Touched {
     Touched { reads: Ranges::one(address, bytes), ..Touched::default() }
 }
 
-/// What writes these bytes.
+/// An access that writes these bytes.
 pub(crate) fn writing(address: u64, bytes: u64) -> Touched {
     Touched { writes: Ranges::one(address, bytes), ..Touched::default() }
 }

@@ -1,9 +1,9 @@
-//! Operations that are not over, and who runs next.
+//! Pending operations, and the choice of the next one.
 //!
 //! An operation waits for those that its stream, events and the legacy default stream's rule put before it (CUDA Driver
-//! API, "Stream synchronization behavior"). When it runs is the setting's to say; operations run in the thread whose call
+//! API, "Stream synchronization behavior"). The setting determines when it runs; operations run in the thread whose call
 //! makes them run. Only functions of the host have a thread of their own, and are called without the lock: they may wait
-//! for locks of the program that another caller of the driver holds. If one is pending and nobody calls the driver, that
+//! for locks of the program that another caller of the driver holds. If one is pending and no thread calls the driver, that
 //! thread runs what is before it: the program may be waiting for the function.
 
 use super::run::{self, Work};
@@ -45,7 +45,7 @@ pub(crate) struct Queue {
     functions: Option<Sender<Job>>,
 }
 
-/// What the thread of functions is told.
+/// A message to the thread that calls host functions.
 #[derive(Debug)]
 enum Job {
     /// A function is pending.
@@ -54,7 +54,7 @@ enum Job {
     Call(OpId, HostCall),
 }
 
-/// How long nobody must have called the driver before a pending function is brought about.
+/// The time without calls of the driver after which a pending host function is run.
 const IDLE: Duration = Duration::from_millis(3);
 
 thread_local! {
@@ -236,7 +236,7 @@ pub(super) fn enqueue_after(
     Ok(id)
 }
 
-/// Runs what the order wants to run now.
+/// Runs the operations that the chosen order runs early.
 fn eager(session: &mut Session) {
     match session.queue.order {
         Order::Late => {}
@@ -293,7 +293,7 @@ pub(crate) fn force(session: &mut Session, context: u64, targets: Vec<OpId>) -> 
     session.sticky(context)
 }
 
-/// Whether an operation is over; if not, something is done for it, so that asking again and again comes to an end.
+/// Whether an operation has completed; if not, makes some progress, so that polling terminates.
 pub(crate) fn query(session: &mut Session, context: u64, op: Option<OpId>) -> Done {
     let Some(op) = op.filter(|op| !session.queue.is_over(*op)) else { return session.sticky(context) };
     let needed = session.queue.needed(&[op]);

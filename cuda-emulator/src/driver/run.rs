@@ -1,4 +1,4 @@
-//! What an operation does when it runs, and what becomes of its mistakes.
+//! Runs operations, and turns their mistakes into errors.
 
 use super::Driver;
 use super::launch::Launch;
@@ -28,7 +28,7 @@ pub(crate) enum Work {
     Copy { from: Place, to: Place, bytes: usize },
     /// Repeats a pattern over so many bytes.
     Fill { at: u64, pattern: Vec<u8>, bytes: usize },
-    /// Memory comes to life.
+    /// Memory is allocated.
     Birth { at: u64, bytes: u64 },
     /// Memory is freed.
     Free { at: u64, bytes: u64 },
@@ -40,7 +40,7 @@ pub(crate) enum Work {
     Nothing,
 }
 
-/// A mistake: the error of the context, and what is told.
+/// The accesses, or a mistake: the error of the context, and the message.
 pub(super) type Outcome = Result<Touched, (Code, String)>;
 
 /// Runs an operation to its end.
@@ -81,7 +81,7 @@ impl Work {
 }
 
 impl Driver {
-    /// Compares what was touched with what others touched, and notes it.
+    /// Checks new accesses against earlier ones, and records them.
     pub(super) fn settle(&mut self, who: Who<'_>, mut touched: Touched) {
         touched.settle();
         if let Some(conflict) = self.trace.conflict(who.label, who.clock, &touched) {

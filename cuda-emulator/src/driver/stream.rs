@@ -74,7 +74,7 @@ impl Driver {
     pub(crate) fn end_stream(&mut self, handle: u64) -> Done {
         let context = self.stream(handle)?.context;
         let c = self.context(context)?;
-        // Default streams are nobody's to destroy.
+        // Default streams cannot be destroyed.
         if c.null == handle || c.own.values().any(|s| *s == handle) {
             return Err(Code::INVALID_HANDLE);
         }

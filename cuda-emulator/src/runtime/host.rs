@@ -14,9 +14,14 @@ use std::ffi::{CStr, c_char, c_void};
 pub(crate) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// Whether the caller does not want it.
+    /// Whether the caller passed a null pointer, because it does not need the result.
     pub(crate) const fn is_null(&self) -> bool {
         self.0.is_null()
+    }
+
+    /// Whether its address is a multiple of so many bytes.
+    pub(crate) fn is_aligned(&self, bytes: usize) -> bool {
+        self.0.addr().is_multiple_of(bytes)
     }
 
     /// Writes the result.
@@ -52,7 +57,7 @@ impl Out<c_char> {
 }
 
 impl Out<c_void> {
-    /// Writes bytes, of whatever type they are.
+    /// Writes bytes of any type.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Done {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -106,7 +111,7 @@ impl Image {
     }
 }
 
-/// An array of values that the caller gives.
+/// An array of values from the caller.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct List<T>(*const T);

@@ -115,7 +115,7 @@ within! {
     }
 
     fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) = |s, c| {
-        // Copies within a device make nobody wait: CUDA Driver API, "API synchronization behavior".
+        // Copies within a device do not block the host: CUDA Driver API, "API synchronization behavior".
         copy(s, c, LEGACY, (Place::Device(from), Place::Device(to)), bytes)
     }
 
@@ -217,7 +217,7 @@ started! {
     fn cuPointerGetAttributes(count: u32, attributes: List<u32>, out: List<Pointer>, at: u64) = |s| {
         for i in 0..count as usize {
             let (asked, to) = (asked(attributes.get(i)?)?, out.get(i)?.bytes()?);
-            // Of pointers that are nobody's, all is zero.
+            // All attributes of unknown pointers are zero.
             let none = if asked == Asked::MemoryType || asked == Asked::Ordinal { Fact::Int(0) } else { Fact::Word(0) };
             let none = if asked == Asked::Mapped || asked == Asked::IsManaged { Fact::Flag(false) } else { none };
             match s.fact(at, asked).unwrap_or(none) {

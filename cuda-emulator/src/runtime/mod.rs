@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `abi` | the edge: no panic crosses it, errors that stay, calls that fail by request |
 //! | `host` | pointers of the caller as types, whose one promise is the manual's |
-//! | `device`, `context`, `memory`, `module`, `stream`, `event`, `launch` | the functions, by theme |
+//! | `device`, `context`, `memory`, `module`, `stream`, `event`, `launch`, `tensor` | the functions, by theme |
 //! | `faults` | what this library has beyond the interface: settings |
 
 #![expect(unsafe_code, reason = "a C interface has symbols and pointers")]
@@ -19,3 +19,4 @@ mod launch;
 mod memory;
 mod module;
 mod stream;
+mod tensor;

@@ -33,7 +33,7 @@ impl Options {
         Ok(None)
     }
 
-    /// Writes a log where the caller wants it.
+    /// Writes a log to the caller's buffer.
     fn tell(&self, buffer: u32, text: &str) -> Done {
         let (Some((_, to)), Some((at, room))) = (self.find(buffer)?, self.find(buffer + 1)?) else { return Ok(()) };
         let room = usize::try_from(room.address() & 0xFFFF_FFFF).unwrap_or(0);

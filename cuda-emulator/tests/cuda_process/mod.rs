@@ -41,7 +41,7 @@ fn hangs() {
 }
 
 /// Runs this test program again, with only `test` in it, which runs `body` there.
-#[expect(clippy::print_stderr, reason = "nobody else can say that the test hangs")]
+#[expect(clippy::print_stderr, reason = "no other output can report that the test hangs")]
 pub(crate) fn process(test: &str, folder: &Path, settings: &[(&str, &str)], body: impl FnOnce()) {
     if std::env::var(CHILD).is_ok() {
         std::thread::spawn(hangs);

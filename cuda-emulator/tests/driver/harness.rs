@@ -1,4 +1,4 @@
-//! The library as programs meet it: loaded by its path, each test its own copy, so that each has its own settings.
+//! The library as programs use it: loaded by its path, with a copy for each test, so that each has separate settings.
 
 use libloading::Library;
 use std::ffi::{CString, c_void};
@@ -176,7 +176,7 @@ impl Cuda {
 
 /// Reads pinned memory.
 pub(crate) fn peek(host: *const f32, len: usize) -> Vec<f32> {
-    // SAFETY: tests read what they allocated, and nothing else is under way then.
+    // SAFETY: tests read what they allocated, and no other work is in flight then.
     unsafe { std::slice::from_raw_parts(host, len) }.to_vec()
 }
 

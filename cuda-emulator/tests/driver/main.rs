@@ -8,3 +8,4 @@ mod host;
 mod memory;
 mod modules;
 mod order;
+mod tensor;

@@ -1,4 +1,4 @@
-//! Modules and launches: what is refused, with which words, and what is told of functions.
+//! Modules and launches: rejected ones with their messages, and attributes of functions.
 
 use crate::harness::{Cuda, INVALID_VALUE, KERNELS, MISALIGNED, OK, call};
 use std::ffi::{CString, c_void};

@@ -1,4 +1,4 @@
-//! When operations run, and what is told of those that nothing orders.
+//! When operations run, and the errors of operations that are not ordered.
 
 use crate::harness::{Cuda, KERNELS, LAUNCH_FAILED, NOT_READY, OK, call};
 
@@ -25,7 +25,7 @@ fn a_missing_wait_is_told_in_every_order() {
                 assert_eq!(cuda.download(x, 32), Ok(vec![4.0; 32]), "{order}");
             } else {
                 assert_eq!(synced.1, LAUNCH_FAILED, "{order}");
-                // From then on everything says so.
+                // From then on every call returns the error.
                 assert_eq!(cuda.download(x, 32), Err(LAUNCH_FAILED), "{order}");
                 assert_eq!(call!(cuda, cuCtxSynchronize()), LAUNCH_FAILED);
             }
@@ -63,7 +63,7 @@ fn late_is_when_somebody_waits() {
     cuda.record(event, one);
     assert_eq!(call!(cuda, cuEventQuery(event => u64)), NOT_READY);
     assert_eq!(cuda.sync(other), OK);
-    // Asked again and again, it comes to an end.
+    // Polling terminates.
     let answers: Vec<u32> = (0..4).map(|_| call!(cuda, cuStreamQuery(one => u64))).collect();
     assert_eq!(answers.last(), Some(&OK), "{answers:?}");
     assert_eq!(call!(cuda, cuEventQuery(event => u64)), OK);
@@ -119,11 +119,11 @@ fn events_carry_order_from_stream_to_stream_to_host() {
         for stream in streams {
             cuda.wait(stream, event);
             assert_eq!(cuda.launch(scale, (1, 32), stream, &[x]), OK);
-            // The same event again: the wait before stands for what it was then.
+            // The same event again: the earlier wait refers to the earlier record.
             cuda.record(event, stream);
         }
         assert_eq!(call!(cuda, cuEventSynchronize(event => u64)), OK);
-        // The host knows, so the default stream does as well.
+        // It is ordered before the host, so it is ordered before the default stream as well.
         assert_eq!(cuda.download(x, 32), Ok(vec![8.0; 32]), "{order}");
         assert_eq!(call!(cuda, cuStreamDestroy_v2(streams[0] => u64)), OK);
         assert_eq!(cuda.sync(streams[0]), 400);

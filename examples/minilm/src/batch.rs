@@ -18,7 +18,7 @@ pub struct Batch {
     max_len: usize,
 }
 
-/// The same tokens as a rectangle, for implementations that want one.
+/// The same tokens as a rectangle, for implementations that need one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Padded {
     /// Token numbers, `[sentences, width]` row-major; past a sentence's length, the padding token.

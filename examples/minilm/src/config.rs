@@ -11,7 +11,7 @@ pub struct Config {
     pub heads: usize,
     /// Width between the two linear maps of the feed-forward block.
     pub intermediate: usize,
-    /// Rows of the word table: tokens the model knows.
+    /// Rows of the word table: the number of tokens in the vocabulary.
     pub vocab: usize,
     /// Rows of the position table: the longest sequence, in tokens.
     pub max_positions: usize,

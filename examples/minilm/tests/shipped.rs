@@ -10,7 +10,7 @@ use minilm::model::Encoder;
 
 #[test]
 fn what_the_model_ships_is_assembled_without_spills() {
-    // What nobody calls the linker leaves out, kernels and all.
+    // The linker removes functions that are not called, with their kernels.
     std::hint::black_box(<TitanEncoder as Encoder>::embed as *const ());
     table::every_kernel_is_assembled(10);
 }

@@ -103,7 +103,7 @@ pub(crate) struct Target(*mut u8, usize);
 unsafe impl Send for Target {}
 
 impl Target {
-    /// What will be written is overwritten, so that who reads it too early reads something else.
+    /// Overwrites memory that a copy will write, so that a read that is too early has a wrong result.
     pub(crate) fn new(to: *mut c_void, bytes: usize) -> Target {
         let target = Target(to.cast(), bytes);
         target.write(&vec![0xFF; bytes]);

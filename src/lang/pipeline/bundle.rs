@@ -1,4 +1,4 @@
-//! What a stage of a ring holds: one tile in shared memory, or a tuple of two to four.
+//! The contents of a stage of a ring: one tile in shared memory, or a tuple of two to four.
 
 use std::marker::PhantomData;
 
@@ -7,18 +7,18 @@ use crate::lang::elem::Elem;
 use crate::lang::shape::Shape;
 use crate::lang::tile::Tile;
 
-/// A tile in shared memory, as a part of a stage. In kernels: `Smem<f16, 128, 64>`.
+/// A tile in shared memory, as the contents of a stage or a part of them. In kernels: `Smem<f16, 128, 64>`.
 #[derive(Debug)]
 pub struct Smem<T, S>(PhantomData<(T, S)>);
 
-/// What a stage holds.
+/// The contents of a stage.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not what a stage holds",
+    message = "`{Self}` cannot be the contents of a stage",
     label = "not tiles in shared memory",
     note = "a stage holds one `Smem<T, A, B>`, or a tuple of two to four of them"
 )]
 pub trait Bundle: Sized + 'static {
-    /// What is copied to a stage: a source for each tile.
+    /// The copy sources of a stage: one for each tile.
     type Source: 'static;
     /// The tiles of a stage.
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Matrix products that run by themselves while their operands lie in shared memory.
+//! Asynchronous MMAs with operands in shared memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,22 +11,22 @@ use crate::lang::mma::{MmaShapes, MmaTypes, mma};
 use crate::lang::shape::Shape;
 use crate::lang::tile::Tile;
 
-/// A product under way. Until it is waited for, the stages that it reads are borrowed.
-#[must_use = "a product under way must be waited for: `product.wait()`"]
+/// An MMA in flight. Until it is waited for, the stages that it reads are borrowed.
+#[must_use = "an MMA in flight must be waited for: `product.wait()`"]
 pub struct Compute<'s, C, S> {
     result: Tile<C, S>,
     stages: PhantomData<&'s ()>,
 }
 
 impl<C: Elem, S: Shape> Compute<'_, C, S> {
-    /// Waits for the product: `a · b + acc`.
+    /// Waits for the MMA, and returns `a · b + acc`.
     #[must_use]
     pub fn wait(self) -> Tile<C, S> {
         self.result
     }
 }
 
-/// Without this, rustc would let a stage go at the last use of a product that nobody waits for.
+/// Without this impl, rustc would end the borrow of a stage at the last use of an MMA that is never waited for.
 impl<C, S> Drop for Compute<'_, C, S> {
     fn drop(&mut self) {}
 }
@@ -37,7 +37,7 @@ impl<C, S> fmt::Debug for Compute<'_, C, S> {
     }
 }
 
-/// Starts `a · b + acc`, of operands as for [`mma`], both in shared memory.
+/// Starts the MMA `a · b + acc`, with operands as of [`mma`], both in shared memory.
 pub fn mma_async<'s, A, B, C, SA, SB, SC>(
     a: SmemRef<'s, A, SA>,
     b: SmemRef<'s, B, SB>,
@@ -54,7 +54,7 @@ where
     Compute { result: mma(a.tile, b.tile, acc), stages: PhantomData }
 }
 
-/// As [`mma_async`], the left operand in registers.
+/// As [`mma_async`], with the left operand in registers.
 pub fn mma_async_reg<'s, A, B, C, SA, SB, SC>(
     a: Tile<A, SA>,
     b: SmemRef<'s, B, SB>,
@@ -71,29 +71,29 @@ where
     Compute { result: mma(a, b.tile, acc), stages: PhantomData }
 }
 
-/// An accumulator with up to `KEEP` products under way. It takes the stages that they read, and gives each back when its
-/// product has read it.
+/// An accumulator with up to `KEEP` MMAs in flight. It takes the stages that they read, and releases each when its MMA has
+/// read it.
 ///
 /// In kernels: `Acc::<f32, D2<128, 256>, 1>::zeros()`.
-#[must_use = "products under way must be waited for: `acc.finish()`"]
+#[must_use = "MMAs in flight must be waited for: `acc.finish()`"]
 pub struct Acc<'r, C, S, const KEEP: i32> {
     sum: Tile<C, S>,
     stages: PhantomData<&'r ()>,
 }
 
 impl<'r, C: Elem, S: Shape, const KEEP: i32> Acc<'r, C, S, KEEP> {
-    /// Starts from zeros.
+    /// An accumulator of zeros.
     pub fn zeros() -> Self {
         Self::from_tile(Tile::zeros())
     }
 
-    /// Starts from a tile.
+    /// An accumulator with the elements of a tile.
     pub fn from_tile(tile: Tile<C, S>) -> Self {
         Acc { sum: tile, stages: PhantomData }
     }
 
-    /// Starts `acc += a · b`, takes the stage, and waits until at most `KEEP` products are under way. `operands` names both
-    /// operands in the stage: `acc.mma(stage, |s| (s.a(), s.b().t()))`.
+    /// Starts `acc += a · b`, takes the stage, and waits until at most `KEEP` MMAs are in flight. `operands` returns both operands
+    /// from the stage: `acc.mma(stage, |s| (s.a(), s.b().t()))`.
     pub fn mma<B: Bundle, TA, TB, SA, SB>(
         self,
         stage: Stage<'r, B>,
@@ -109,7 +109,7 @@ impl<'r, C: Elem, S: Shape, const KEEP: i32> Acc<'r, C, S, KEEP> {
         Self::from_tile(mma(a.tile, b.tile, self.sum))
     }
 
-    /// As [`Acc::mma`], the left operand in registers: `acc.mma_reg(stage, p, |s| s.get())`.
+    /// As [`Acc::mma`], with the left operand in registers: `acc.mma_reg(stage, p, |s| s.get())`.
     pub fn mma_reg<B: Bundle, TA, TB, SA, SB>(
         self,
         stage: Stage<'r, B>,
@@ -126,7 +126,7 @@ impl<'r, C: Elem, S: Shape, const KEEP: i32> Acc<'r, C, S, KEEP> {
         Self::from_tile(mma(a, b, self.sum))
     }
 
-    /// Waits for all products.
+    /// Waits for all MMAs, and returns the tile.
     #[must_use]
     pub fn finish(self) -> Tile<C, S> {
         self.sum

@@ -1,22 +1,21 @@
-//! Pipelines in the user's hands: rings of stages in shared memory, the tokens that guard them, products that run by
-//! themselves, and roles.
+//! Explicit pipelines: rings of stages in shared memory, their tokens, asynchronous MMAs and stores, and roles.
 //!
 //! | file | types |
 //! |---|---|
-//! | `bundle.rs` | [`Smem`] and what a stage holds |
-//! | `ring.rs` | [`Ring`], and the filling side: [`Slot`], [`Filling`] |
-//! | `stage.rs` | the reading side: [`Ready`], [`Stage`], [`Part`] |
+//! | `bundle.rs` | [`Smem`], and the contents of a stage |
+//! | `ring.rs` | [`Ring`], and the tokens of the role that fills it: [`Slot`], [`Filling`] |
+//! | `stage.rs` | the tokens of roles that read: [`Ready`], [`Stage`], [`Part`] |
 //! | `views.rs` | the tiles of a stage: [`SmemRef`] |
-//! | `source.rs` | what is copied: [`Source`] |
+//! | `source.rs` | the sources of copies: [`Source`] |
 //! | `compute.rs` | [`mma_async`], [`Compute`], [`Acc`] |
-//! | `staging.rs` | stores that run by themselves: [`Staging`] |
-//! | `role.rs` | [`role()`], and how the reference runs roles |
+//! | `staging.rs` | asynchronous stores: [`Staging`] |
+//! | `role.rs` | [`role()`], and the execution of roles in the reference |
 //!
-//! Tokens are affine: their methods take them. What rustc does not see is the verifier's: a token that is dropped, sides that
-//! do not correspond, times, waits in a circle.
+//! Tokens are affine: their methods consume them. The verifier checks what rustc does not: that no token is dropped, that a ring is
+//! filled as often as it is read, ring times, and that roles do not wait for each other in a cycle.
 //!
-//! The reference has time to spare: a ring is a queue without end, and a stage is loaded when it is waited for, because the
-//! tensors that are copied from do not change while a kernel runs.
+//! In the reference a ring is an unbounded queue, and a stage is loaded when it is waited for: the tensors from which it is copied
+//! do not change while a kernel runs.
 
 mod bundle;
 mod compute;

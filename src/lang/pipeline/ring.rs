@@ -1,7 +1,7 @@
-//! Rings, and the side that fills them.
+//! Rings, and the tokens of the role that fills them.
 //!
-//! The n-th `acquire` and the n-th `ready` of a ring name its time n, in whatever order the tokens are then used. Each role
-//! that reads has a clock of its own: every one of them reads every stage.
+//! The n-th `acquire` and the n-th `ready` of a ring refer to the same stage, in whatever order the tokens are then used. Stages
+//! are counted separately for each role that reads, because every one of them reads every stage.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use super::role;
 use super::stage::Ready;
 use crate::lang::condition::Condition;
 
-/// `D` stages of the tiles `B` in shared memory, with a clock for each side that runs on from loop to loop.
+/// `D` slots for stages of the tiles `B` in shared memory. Stages are counted over the whole program, not for each loop.
 ///
 /// In kernels: `Ring::<(Smem<f16, 128, 64>, Smem<f16, 256, 64>), 4>::new()`, at the top of the kernel.
 pub struct Ring<B: Bundle, const D: i32> {
     times: Rc<Times<B>>,
 }
 
-/// What the sides of a ring have done so far.
+/// The numbers of acquires and readies of a ring so far.
 pub(super) type Times<B> = RefCell<Clocks<B>>;
 
 pub(super) struct Clocks<B: Bundle> {
@@ -31,7 +31,7 @@ pub(super) struct Clocks<B: Bundle> {
     pub(super) stages: BTreeMap<u64, Contents<B>>,
 }
 
-/// What a committed stage holds.
+/// The contents of a committed stage.
 pub(super) enum Contents<B: Bundle> {
     Copy(B::Source),
     Zeros,
@@ -40,21 +40,21 @@ pub(super) enum Contents<B: Bundle> {
 
 impl<B: Bundle, const D: i32> Ring<B, D> {
     /// A ring of free slots.
-    #[expect(clippy::new_without_default, reason = "rings are made in one place of a kernel, by this name")]
+    #[expect(clippy::new_without_default, reason = "kernels create rings by this name, in one place")]
     #[must_use]
     pub fn new() -> Self {
         let empty = || RefCell::new(Clocks { acquired: 0, claimed: BTreeMap::new(), stages: BTreeMap::new() });
         Ring { times: role::shared(empty) }
     }
 
-    /// The next free slot, once its last reader has given it back.
+    /// Waits for the next free slot, that is, until all readers have released its last stage.
     pub fn acquire(&self) -> Slot<'_, B> {
         let mut clocks = self.times.borrow_mut();
         clocks.acquired += 1;
         Slot { times: &self.times, time: clocks.acquired - 1 }
     }
 
-    /// The next stage to read, perhaps still being filled.
+    /// A pending wait for the next stage, which may still be in flight.
     pub fn ready(&self) -> Ready<'_, B> {
         let mut clocks = self.times.borrow_mut();
         let claimed = clocks.claimed.entry(role::current()).or_default();
@@ -79,7 +79,7 @@ impl<B: Bundle, const D: i32> fmt::Debug for Ring<B, D> {
     }
 }
 
-/// The right to fill one slot, once.
+/// A free slot, to fill once.
 #[must_use = "an acquired slot must be filled and committed: `slot.copy(source).commit()`"]
 pub struct Slot<'r, B: Bundle> {
     times: &'r Times<B>,
@@ -87,27 +87,27 @@ pub struct Slot<'r, B: Bundle> {
 }
 
 impl<'r, B: Bundle> Slot<'r, B> {
-    /// Copies to the slot: a source, or a tuple of one for each of its tiles.
+    /// Copies to the slot: from one source, or from a tuple with a source for each of its tiles.
     pub fn copy(self, source: B::Source) -> Filling<'r, B> {
         self.with(Contents::Copy(source))
     }
 
-    /// Copies if the condition holds; otherwise the stage holds zeros.
+    /// Copies if the condition holds; otherwise the stage contains zeros.
     pub fn copy_if(self, condition: impl Condition, source: B::Source) -> Filling<'r, B> {
         if condition.holds() { self.copy(source) } else { self.zero() }
     }
 
-    /// Copies if the condition holds; otherwise the stage holds nothing, and its reader asks with `wait_filled`.
+    /// Copies if the condition holds; otherwise the stage is poisoned, and its reader must wait by `wait_filled`.
     pub fn copy_or_poison(self, condition: impl Condition, source: B::Source) -> Filling<'r, B> {
         if condition.holds() { self.copy(source) } else { self.poison() }
     }
 
-    /// Zeros instead of a copy.
+    /// Fills the slot with zeros instead of a copy.
     pub fn zero(self) -> Filling<'r, B> {
         self.with(Contents::Zeros)
     }
 
-    /// Nothing instead of a copy: the reader asks with `wait_filled`.
+    /// Poisons the stage instead of a copy: its reader must wait by `wait_filled`.
     pub fn poison(self) -> Filling<'r, B> {
         self.with(Contents::Poison)
     }
@@ -123,7 +123,7 @@ impl<B: Bundle> fmt::Debug for Slot<'_, B> {
     }
 }
 
-/// A slot and what it will hold.
+/// A slot with the contents to copy to it.
 #[must_use = "a copy starts with `.commit()`"]
 pub struct Filling<'r, B: Bundle> {
     slot: Slot<'r, B>,
@@ -131,7 +131,7 @@ pub struct Filling<'r, B: Bundle> {
 }
 
 impl<B: Bundle> Filling<'_, B> {
-    /// Starts the copy; the stage is ready when its bytes are there.
+    /// Starts the copy; the stage is ready when all its bytes have arrived.
     pub fn commit(self) {
         self.slot.times.borrow_mut().stages.insert(self.slot.time, self.contents);
     }

@@ -1,8 +1,8 @@
-//! Roles in the reference: for each role of a program the whole body runs, and `match role()` picks its arm. Those that fill
-//! rings run before those that read them.
+//! Roles in the reference: the whole body is executed once for each role of a program, and `match role()` selects the arm. Roles that
+//! fill rings are executed before those that read them.
 //!
-//! What stands before `match role()` happens once on a device. So here it has effects in the first run only, and what the
-//! first run read is read again from a log, whatever roles have stored since.
+//! Statements before `match role()` are executed once on a device. So here they have effects in the first execution only, and later
+//! ones take the values that the first one read from a log, even if roles have stored since.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,13 +12,13 @@ thread_local! {
     static STATE: RefCell<RoleState> = const { RefCell::new(RoleState::new()) };
 }
 
-/// The roles of a kernel: the expansion's enumeration.
+/// The roles of a kernel: an enum of the expansion.
 pub trait Roles: Copy + 'static {
     /// Every role, in the order of the kernel's attribute.
     const ALL: &'static [Self];
 }
 
-/// The roles of no kernel.
+/// The roles of a kernel without roles.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Nobody {}
@@ -27,18 +27,18 @@ impl Roles for Nobody {
     const ALL: &'static [Self] = &[];
 }
 
-/// What a program's runs share.
+/// The state that the executions of a program's roles share.
 pub(in crate::lang) struct RoleState {
     role: usize,
-    /// Before `match role()` of a kernel with roles.
+    /// Whether execution is before the `match role()` of a kernel with roles.
     before: bool,
-    /// The first run of the program.
+    /// Whether this is the first execution.
     first: bool,
     log: Log,
     rings: Log,
 }
 
-/// Values in the order in which every run comes by them.
+/// The logged values, in program order.
 struct Log {
     values: Vec<Rc<dyn Any>>,
     next: usize,
@@ -49,7 +49,7 @@ impl Log {
         Log { values: Vec::new(), next: 0 }
     }
 
-    /// What an earlier run left here.
+    /// The value that an earlier execution logged here.
     fn known<R: Clone + 'static>(&mut self) -> Option<R> {
         let value = self.values.get(self.next)?.downcast_ref::<R>()?.clone();
         self.next += 1;
@@ -68,12 +68,12 @@ impl RoleState {
     }
 }
 
-/// Starts a program; gives the state of the one around it, to put back.
+/// Starts a program; returns the state of the enclosing one, to restore it.
 pub(in crate::lang) fn begin_program(state: RoleState) -> RoleState {
     STATE.replace(state)
 }
 
-/// Starts the run of a role.
+/// Starts the execution of a role.
 pub(in crate::lang) fn begin_role(role: usize, many: bool, first: bool) {
     STATE.with_borrow_mut(|s| {
         (s.role, s.before, s.first) = (role, many, first);
@@ -81,7 +81,7 @@ pub(in crate::lang) fn begin_role(role: usize, many: bool, first: bool) {
     });
 }
 
-/// Which role runs.
+/// The role that is executed.
 #[must_use]
 pub fn role<R: Roles>() -> R {
     let nth = STATE.with_borrow_mut(|s| {
@@ -91,12 +91,12 @@ pub fn role<R: Roles>() -> R {
     R::ALL[nth]
 }
 
-/// The number of the role that runs.
+/// The number of the role that is executed.
 pub(super) fn current() -> usize {
     STATE.with_borrow(|s| s.role)
 }
 
-/// Does what happens once in a program, although several runs come by.
+/// Performs an action once in a program, although several executions reach it.
 pub(in crate::lang) fn once<R: Clone + 'static>(action: impl FnOnce() -> R) -> R {
     let (before, first) = STATE.with_borrow(|s| (s.before, s.first));
     if before
@@ -112,7 +112,7 @@ pub(in crate::lang) fn once<R: Clone + 'static>(action: impl FnOnce() -> R) -> R
     value
 }
 
-/// Something that all runs of a program share: made by the first that comes by.
+/// A value that all executions of a program share: created by the first one that reaches it.
 pub(super) fn shared<R: 'static>(make: impl FnOnce() -> R) -> Rc<R> {
     if let Some(known) = STATE.with_borrow_mut(|s| s.rings.known()) {
         return known;

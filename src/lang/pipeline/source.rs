@@ -1,4 +1,4 @@
-//! What is copied to a stage: parts of tensors, named and not loaded.
+//! Copy sources: parts of tensors that are copied to stages without being loaded.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::lang::shape::{D1, D2, D3, D4};
 use crate::lang::tensor::{Tensor, coordinates};
 use crate::lang::tile::Tile;
 
-/// A tile of a tensor, named for a copy. Its extents are those of the slot that it is copied to.
+/// A part of a tensor, as the source of a copy. Its extents are those of the slot.
 #[must_use = "a source is copied to a slot: `slot.copy(source).commit()`"]
 pub struct Source<T, S>(Box<dyn Fn() -> Tile<T, S>>);
 
@@ -45,7 +45,7 @@ macro_rules! sources {
 sources! { 1 D1 A; 2 D2 A B; 3 D3 A B C; 4 D4 A B C D; }
 
 impl<T: Elem, const R: usize> Tensor<T, R> {
-    /// N rows of W elements of the last axis from `col`, rows named by the other axes, for a copy. Out of range: zero.
+    /// N rows of W elements along the last axis, from `col` on, for a copy; `rows` indexes the other axes. Out of range: zero.
     pub fn rows<const N: i32, const W: i32>(&self, rows: impl RowIndices<N, R>, col: i32) -> Source<T, D2<N, W>> {
         let (tensor, leading) = (self.alias(), rows.leading());
         Source(Box::new(move || tensor.read(row_coordinates::<N, W, R>(&leading, col), T::default())))

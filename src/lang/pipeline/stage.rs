@@ -1,4 +1,4 @@
-//! The side of a ring that reads: stages, and parts of the right to read one.
+//! The tokens of roles that read a ring: pending waits, stages, and parts of stages.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,31 +9,31 @@ use super::ring::{Contents, Times};
 use crate::lang::program::trap;
 use crate::lang::shape::D1;
 
-/// The right to wait for one stage, once.
-#[must_use = "a claimed stage must be waited for: `ready.wait()`"]
+/// A pending wait for one stage.
+#[must_use = "a pending wait for a stage must be completed: `ready.wait()`"]
 pub struct Ready<'r, B: Bundle> {
     pub(super) times: &'r Times<B>,
     pub(super) time: u64,
 }
 
 impl<'r, B: Bundle> Ready<'r, B> {
-    /// Waits until the bytes are there. The stage must not be poison.
+    /// Waits until the stage is ready. It must not be poisoned.
     #[track_caller]
     pub fn wait(self) -> Stage<'r, B> {
         match self.wait_filled() {
             Some(stage) => stage,
-            None => trap("a stage is read that holds nothing: `wait_filled` asks"),
+            None => trap("a poisoned stage is read: wait for it by `wait_filled`"),
         }
     }
 
-    /// Waits; `None` if the stage is poison, which then has been given back.
+    /// Waits until the stage is ready; returns `None` if it is poisoned, and releases it then.
     #[track_caller]
     pub fn wait_filled(self) -> Option<Stage<'r, B>> {
         match self.times.borrow().stages.get(&self.time) {
             Some(Contents::Poison) => None,
             Some(Contents::Copy(source)) => Some(Stage::of(B::load(source))),
             Some(Contents::Zeros) => Some(Stage::of(B::zeros())),
-            None => trap(format!("stage {} of a ring is waited for, which no role fills", self.time)),
+            None => trap(format!("a role waits for stage {} of a ring, which no role fills", self.time)),
         }
     }
 }
@@ -44,7 +44,7 @@ impl<B: Bundle> fmt::Debug for Ready<'_, B> {
     }
 }
 
-/// The right to read one stage. It is given back once, when nothing reads it any more.
+/// A stage that may be read. It must be released once, when nothing reads it any more.
 #[must_use = "a stage must be released, or given to an `Acc`"]
 pub struct Stage<'r, B: Bundle> {
     pub(super) tiles: B::Tiles,
@@ -56,19 +56,19 @@ impl<'r, B: Bundle> Stage<'r, B> {
         Stage { tiles, ring: PhantomData }
     }
 
-    /// Gives the stage back: its slot may be filled again.
+    /// Releases the stage, so that its slot may be filled again.
     pub fn release(self) {}
 
-    /// The right to read for each of several readers, to be joined again. In kernels: `stage.split::<2>()`.
+    /// Splits the stage into parts for several readers, which must be joined again. In kernels: `stage.split::<2>()`.
     pub fn split<N: Readers>(self) -> N::Of<Part<'r, B>> {
         let whole = Rc::new(());
         N::each(|| Part { tiles: self.tiles, whole: Rc::clone(&whole), count: N::COUNT, ring: PhantomData })
     }
 
-    /// The whole right to read again, of all its parts.
+    /// Joins all parts of a stage again.
     #[track_caller]
     pub fn join<const N: usize>(parts: [Part<'r, B>; N]) -> Self {
-        let [first, ..] = &parts[..] else { trap("a stage is joined of its parts, not of none") };
+        let [first, ..] = &parts[..] else { trap("a stage is joined from its parts, but none were given") };
         if parts.iter().any(|p| !Rc::ptr_eq(&p.whole, &first.whole)) {
             trap("parts of different stages are joined");
         }
@@ -79,7 +79,7 @@ impl<'r, B: Bundle> Stage<'r, B> {
     }
 }
 
-/// Part of the right to read one stage, for one of several readers.
+/// A part of a stage, for one of several readers.
 #[must_use = "the parts of a stage must be joined: `Stage::join([..])`"]
 pub struct Part<'r, B: Bundle> {
     pub(super) tiles: B::Tiles,
@@ -88,14 +88,14 @@ pub struct Part<'r, B: Bundle> {
     ring: PhantomData<&'r ()>,
 }
 
-/// How many readers a stage is split for.
+/// The number of readers for which a stage is split.
 #[diagnostic::on_unimplemented(
-    message = "a stage is not split for `{Self}`",
+    message = "a stage cannot be split for `{Self}`",
     label = "not a number of readers",
-    note = "a stage is split for 2 to 16 readers: `stage.split::<2>()`"
+    note = "a stage can be split for 2 to 16 readers: `stage.split::<2>()`"
 )]
 pub trait Readers {
-    /// An array of as many.
+    /// An array of this length.
     type Of<P>;
     #[doc(hidden)]
     const COUNT: usize;

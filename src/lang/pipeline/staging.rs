@@ -1,4 +1,4 @@
-//! Stores that run by themselves, out of slots in shared memory.
+//! Asynchronous stores from slots in shared memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,13 +18,13 @@ pub struct Staging<B: Bundle, const D: i32>(PhantomData<B>);
 
 impl<T: Elem, S: Shape, const D: i32> Staging<Smem<T, S>, D> {
     /// Free slots.
-    #[expect(clippy::new_without_default, reason = "they are made in one place of a kernel, by this name")]
+    #[expect(clippy::new_without_default, reason = "kernels create them by this name, in one place")]
     #[must_use]
     pub fn new() -> Self {
         Staging(PhantomData)
     }
 
-    /// The next slot, once its last store has read it.
+    /// Waits for the next slot, until its last store has read it.
     pub fn acquire(&self) -> StagingSlot<'_, T, S> {
         StagingSlot(PhantomData)
     }
@@ -36,20 +36,20 @@ impl<B: Bundle, const D: i32> fmt::Debug for Staging<B, D> {
     }
 }
 
-/// The right to write one slot, once.
+/// A free slot, to write once.
 #[must_use = "an acquired slot must be written and stored: `slot.write(tile).store(c, [m, n])`"]
 #[derive(Debug)]
 pub struct StagingSlot<'r, T, S>(PhantomData<(&'r (), T, S)>);
 
 impl<'r, T: Elem, S: Shape> StagingSlot<'r, T, S> {
-    /// Fills the slot from registers.
+    /// Writes a tile from registers to the slot.
     pub fn write(self, tile: Tile<T, S>) -> Written<'r, T, S> {
         Written { tile, ring: PhantomData }
     }
 }
 
 /// A slot that has been written and not yet stored.
-#[must_use = "what was written must be stored: `written.store(c, [m, n])`"]
+#[must_use = "a written slot must be stored: `written.store(c, [m, n])`"]
 pub struct Written<'r, T, S> {
     tile: Tile<T, S>,
     ring: PhantomData<&'r ()>,
@@ -75,11 +75,11 @@ impl<'r, T: Elem, S: Shape> Written<'r, T, S> {
     }
 }
 
-/// A shape of so many axes.
+/// A shape of rank `R`.
 #[diagnostic::on_unimplemented(
-    message = "a slot of `{Self}` is stored to a tensor of rank {R}",
+    message = "a slot of `{Self}` cannot be stored to a tensor of rank {R}",
     label = "ranks differ",
-    note = "`D1<A>` to `D4<A, B, C, D>` are stored to tensors of rank 1 to 4"
+    note = "a slot of shape `D1<A>` to `D4<A, B, C, D>` is stored to a tensor of rank 1 to 4"
 )]
 pub trait OfRank<const R: usize> {}
 
@@ -98,19 +98,19 @@ impl<T, S> fmt::Debug for Written<'_, T, S> {
 }
 
 impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
-    /// Starts the store of what was written to a staging slot.
+    /// Starts the store of a written staging slot to this tile.
     pub fn store_from<'r>(self, written: Written<'r, T, S>) -> Store<'r> {
         self.store(written.tile);
         Store(PhantomData)
     }
 }
 
-/// A store under way.
-#[must_use = "a store under way must be waited for: `store.wait()`"]
+/// A store in flight.
+#[must_use = "a store in flight must be waited for: `store.wait()`"]
 #[derive(Debug)]
 pub struct Store<'r>(PhantomData<&'r ()>);
 
 impl Store<'_> {
-    /// Waits until the slot has been read: it may be written again.
+    /// Waits until the store has read the slot, which may then be written again.
     pub fn wait(self) {}
 }

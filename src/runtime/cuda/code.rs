@@ -43,8 +43,8 @@ impl Code {
         Ok(Code { context, kernel: loaded.name.clone(), slots, offsets, variants })
     }
 
-    /// Puts a grid at the end of a lane, after the points `after`. An error means that the lane has not got it: from the
-    /// launch on, what fails is made up for by waiting, and told when the launch has ended.
+    /// Enqueues a grid at the end of a lane, after the points `after`. After an error it has not been enqueued: if a call fails after
+    /// the launch, this waits instead, and the failure is reported when the launch has ended.
     pub(in super::super) fn give(
         &self,
         lane: &Lane,
@@ -63,7 +63,7 @@ impl Code {
         for mark in after {
             #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
             let backend::Mark::Cuda(mark) = mark else {
-                // Of another device: nobody tells this one when it is reached.
+                // A mark of another device, for which this device cannot wait.
                 mark.wait();
                 continue;
             };
@@ -103,7 +103,7 @@ impl Code {
         Ok(grid)
     }
 
-    /// Where a kernel that may trap or print tells of it.
+    /// The memory for the report of a kernel that may trap or print.
     fn report(&self, variant: &Variant) -> Result<Option<Pinned>> {
         if variant.sites.is_empty() {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Code {
     }
 }
 
-#[expect(unsafe_code, reason = "launches are the one thing whose arguments nobody can check")]
+#[expect(unsafe_code, reason = "the arguments of launches cannot be checked by types")]
 fn launch(
     function: &Function,
     stream: &Stream,
@@ -139,12 +139,12 @@ fn launch(
     offsets: &[usize],
 ) -> std::result::Result<(), titan_nv::runtime::DriverError> {
     // SAFETY: `Code` makes block and offsets of the signature's slots, from which the compiler makes the kernel's parameters.
-    // Addresses come from memories of the device, whose buffers know of this launch until it has ended (`uses.rs`) and
-    // let nobody else use the same bytes; extents and strides are those of tensors that lie inside of them.
+    // Addresses are in memory of the device, in whose buffers this launch is entered until it has ended (`uses.rs`), so that
+    // no conflicting access runs; extents and strides are those of tensors inside of that memory.
     unsafe { function.launch(stream, grid, block, offsets) }
 }
 
-/// The stream of who owns the memory, which follows the launch.
+/// The stream of the owner of foreign memory, which waits for the launch.
 fn followed(arg: &DeviceArg) -> Option<&Follower> {
     match arg {
         DeviceArg::Tensor { storage: Storage::Cuda(memory), .. } => memory.0.follower(),

@@ -1,4 +1,4 @@
-//! What the driver's failures mean to who launched a kernel.
+//! Translates failures of the driver to errors.
 
 use super::super::device::Device;
 use crate::error::Error;
@@ -51,7 +51,7 @@ pub(super) fn load(device: &str, kernel: &str, error: LoadError) -> Error {
     }
 }
 
-/// A defect.
+/// A bug in TITAN.
 pub(super) fn internal(doing: &str, message: String) -> Error {
     Error::Internal { doing: doing.to_owned(), message }
 }

@@ -1,8 +1,8 @@
-//! Tensors in memory of others, and tensors lent to others, by pointers and streams of the driver's.
+//! Tensors in memory that other libraries have allocated, and tensors lent to other libraries, by device pointers and `CUstream`s.
 //!
-//! No thread waits at either border. The stream of somebody else's memory is waited for by the first launch that uses the
-//! tensor, and waits itself for every launch as soon as the device has it: the memory may be used, or freed in the order of
-//! that stream, right after the borrow. Nothing here rests on a destructor.
+//! No thread blocks in either direction. The first launch that uses foreign memory waits for its stream, and the stream waits for every
+//! launch as soon as the launch has been enqueued. So the memory may be used, or freed in stream order, right after the borrow. This does
+//! not depend on a destructor.
 
 use super::super::as_tensor::{AsTensor, AsTensorMut};
 use super::super::backend::{self, Storage};
@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use titan_nv::runtime::{self as nv, Context, Follower};
 
-/// A tensor whose device pointer a stream of others may use: see [`lend_raw`].
+/// A tensor whose device pointer a foreign stream may use: see [`lend_raw`].
 pub struct Lent<'a> {
     access: Access,
     address: u64,
@@ -36,20 +36,20 @@ pub struct RawTensor<const R: usize> {
     pub shape: [usize; R],
     /// How far the next element along each axis is, in elements; `None` for row-major order.
     pub strides: Option<[usize; R]>,
-    /// The stream on which others use the memory, a `CUstream` of the driver. TITAN waits for its work so far, and its later
-    /// work for TITAN's. `None` if nobody else uses it, or the caller waits.
+    /// The foreign stream that uses the memory, a `CUstream` of the driver. TITAN waits for its work so far, and its later work waits
+    /// for TITAN's. `None` if no stream uses it, or if the caller synchronizes.
     pub stream: Option<*mut c_void>,
 }
 
-/// A tensor of memory that somebody else owns.
+/// A tensor in memory that another library owns.
 ///
 /// # Errors
-/// If the pointer is not memory of the device, is not aligned to the elements, or has too little behind it; if strides
-/// overflow, or let elements share memory.
+/// If the pointer is not memory of the device, is not aligned to the elements, or the allocation is too small; if strides
+/// overflow, or let elements overlap.
 ///
 /// # Safety
-/// The memory must live until the tensor and all launches that use it have ended, and nobody else may use it at the same
-/// time, but on `stream`. A stream must be one of the device's primary context and live as long.
+/// The memory must live until the tensor is dropped and all launches that use it have ended, and no other work may use it at the same
+/// time, except on `stream`. A stream must belong to the device's primary context and live as long.
 #[expect(unsafe_code, reason = "the caller answers for the pointer")]
 pub unsafe fn tensor_from_raw<T: Elem, const R: usize>(device: &Device, raw: RawTensor<R>) -> Result<Tensor<T, R>> {
     const DOING: &str = "tensor_from_raw";
@@ -64,10 +64,10 @@ pub unsafe fn tensor_from_raw<T: Elem, const R: usize>(device: &Device, raw: Raw
     unsafe { share(DOING, device, context, raw.pointer, (layout, stream.map(Follower::new))) }
 }
 
-/// Lets a stream of others, a `CUstream` of the driver, read a tensor: it waits for the launches that write it, and launches
-/// that write it later wait for what the stream does until the guard is dropped.
+/// Lets a foreign stream, a `CUstream` of the driver, read a tensor: it waits for the launches that write it, and launches that
+/// write it later wait for the work that the stream has when the guard is dropped.
 ///
-/// A launch that traps leaves its outputs written in part; the stream does not learn of it.
+/// If a launch traps, its outputs are partly written; this is not reported to the stream.
 ///
 /// # Errors
 /// If the device is not a CUDA device, or the failure of earlier work that wrote the tensor, unless it has been reported.
@@ -164,7 +164,7 @@ pub(super) fn cuda_context(operation: &'static str, device: &Device) -> Result<&
     if device.as_cuda().is_some() { context(device) } else { Err(not_cuda(operation, device)) }
 }
 
-/// Refuses pointers that are not memory of the device, aligned to the elements and with enough behind them.
+/// Rejects pointers that are not memory of the device, not aligned to the elements, or whose allocation is too small.
 fn check_pointer<T: Elem>(
     operation: &'static str,
     device: &Device,
@@ -179,21 +179,26 @@ fn check_pointer<T: Elem>(
     let unit = T::ELEM.bytes_for(1) as u64;
     if !address.is_multiple_of(unit) {
         let problem =
-            format!("the pointer {address:#x} is not a multiple of {unit}, the bytes of an element `{}`", T::ELEM);
-        return refuse(problem, "begin at an element of this type");
+            format!("the pointer {address:#x} is not aligned to {unit} bytes, the size of an element `{}`", T::ELEM);
+        return refuse(problem, "pass a pointer to an element of this type");
     }
     let owner = context.owner(address).map_err(|e| error::driver(&device.to_string(), &e, operation))?;
     match owner {
-        None => refuse(format!("the pointer {address:#x} is no memory of a CUDA device"), "pass memory of the device"),
+        None => refuse(
+            format!("the pointer {address:#x} is not memory of a CUDA device"),
+            "pass a pointer to memory of the device",
+        ),
         Some(owner) if owner.ordinal != device.ordinal() => {
             let problem = format!("the pointer {address:#x} belongs to CUDA device {}, not to {device}", owner.ordinal);
-            refuse(problem, "use the device of the memory, or copy it there")
+            refuse(problem, "use the device of the memory, or copy the memory to the other device")
         }
         Some(nv::Owner { range: Some((start, size)), .. })
             if (u128::from(address) + bytes as u128) > u128::from(start) + size as u128 =>
         {
             let room = u128::from(start) + size as u128 - u128::from(address);
-            let problem = format!("the tensor takes {bytes} bytes, and behind the pointer {address:#x} are {room}");
+            let problem = format!(
+                "the tensor needs {bytes} bytes, but the allocation at {address:#x} has only {room} from there"
+            );
             refuse(problem, "check the extents and strides")
         }
         Some(_) => Ok(()),
@@ -201,8 +206,8 @@ fn check_pointer<T: Elem>(
 }
 
 impl Lent<'_> {
-    /// The device pointer of the first element; strides are those of the tensor. Whoever uses it does so on the stream, and puts
-    /// the work there before the guard is dropped: later launches wait for what is there then. Who forgets the guard tells nobody.
+    /// The device pointer of the first element; strides are those of the tensor. Use it on the stream, and enqueue that work before
+    /// the guard is dropped: later launches wait for it. If the guard is leaked (`mem::forget`), they do not.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -211,10 +216,10 @@ impl Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // After an error the context is gone or given up, and there is nothing left to order.
+        // After an error the context is lost or abandoned, and there is nothing left to order.
         if let Ok(mark) = Mark::at_end(&self.stream, false) {
             if let Some(owner) = self.access.buffer.storage().as_cuda().and_then(|memory| memory.0.follower()) {
-                // The memory is somebody else's again, whose stream waits for this work as for launches.
+                // The memory belongs to another library, whose stream waits for this work as for launches.
                 if owner.follow(&mark.0).is_err() {
                     mark.wait();
                 }

@@ -1,9 +1,8 @@
-//! Slices of cudarc's as tensors, and tensors lent to its streams.
+//! Device slices of cudarc as tensors, and tensors lent to its streams.
 //!
-//! What is borrowed is a [`View`] or a [`ViewMut`], and there is nothing in them that must be dropped: each launch, when the
-//! device has it, makes the slice's stream wait for it and records the event by which cudarc's other streams wait for uses of
-//! the slice. Only cudarc's own types are taken, because its traits are safe to implement: a type of somebody else could
-//! answer with an address that is freed a moment later.
+//! Borrowed slices are a [`View`] or a [`ViewMut`] whose drop has no effect: each launch, when it has been enqueued, makes the slice's
+//! stream wait for it and records the event by which cudarc's other streams wait for uses of the slice. Only types of cudarc are
+//! accepted, because its traits are safe to implement: another type could return an address that is freed afterwards.
 
 use super::super::as_tensor::{AsTensor, AsTensorMut};
 use super::super::device::Device;
@@ -18,19 +17,19 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use titan_nv::runtime::{self as nv, Context, Follower};
 
-/// Memory of cudarc's that can be read as a tensor: `CudaSlice`, `CudaView` and `CudaViewMut`. No other type implements it.
+/// Device memory of cudarc that can be read as a tensor: `CudaSlice`, `CudaView` and `CudaViewMut`. No other type implements it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory of cudarc's",
+    message = "`{Self}` is not device memory of cudarc",
     label = "neither a `CudaSlice` nor a view of one",
-    note = "pointers of others are tensors by `titan::cuda::tensor_from_raw`, which is `unsafe`"
+    note = "a tensor over another device pointer is made by `titan::cuda::tensor_from_raw`, which is `unsafe`"
 )]
 pub trait CudaMemory<T>: DevicePtr<T> + sealed::Sealed {}
 
-/// Memory of cudarc's that can be written as a tensor: `CudaSlice` and `CudaViewMut`. No other type implements it.
+/// Device memory of cudarc that can be written as a tensor: `CudaSlice` and `CudaViewMut`. No other type implements it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory of cudarc's that can be written",
+    message = "`{Self}` is not writable device memory of cudarc",
     label = "neither a `CudaSlice` nor a `CudaViewMut`",
-    note = "pointers of others are tensors by `titan::cuda::tensor_from_raw`, which is `unsafe`"
+    note = "a tensor over another device pointer is made by `titan::cuda::tensor_from_raw`, which is `unsafe`"
 )]
 pub trait CudaMemoryMut<T>: DevicePtrMut<T> + sealed::Sealed {}
 
@@ -80,10 +79,10 @@ pub fn borrow_mut<'a, T: Elem, const R: usize>(
     tensor("borrow_mut", device, (&stream, event(&written)), (address, len), shape).map(ViewMut::new)
 }
 
-/// Lets `stream` read a tensor: it waits for the launches that write it, and launches that write it later wait for what the
-/// stream does until the guard is dropped.
+/// Lets `stream` read a tensor: it waits for the launches that write it, and launches that write it later wait for the work that
+/// the stream has when the guard is dropped.
 ///
-/// A launch that traps leaves its outputs written in part; the stream does not learn of it.
+/// If a launch traps, its outputs are partly written; this is not reported to the stream.
 ///
 /// # Errors
 /// If the stream is of another device, or the failure of earlier work that wrote the tensor, unless it has been reported.
@@ -129,7 +128,7 @@ fn tensor<T: Elem, const R: usize>(
     let context = cuda_context(doing, device)?;
     let layout = Layout::row_major(T::ELEM, shape)?;
     if size_of::<T>() != T::ELEM.bytes_for(1) || T::ELEM.bits() < 8 {
-        let problem = format!("elements of type `{}` lie otherwise on the device than in a slice", T::ELEM);
+        let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
         return Err(Error::Layout { operation: doing, problem, help: "borrow a slice of bytes for a raw pointer" });
     }
     if layout.len() != len {
@@ -157,11 +156,11 @@ fn own_stream(
     if stream.context().cu_ctx().cast() != context.raw() {
         let ordinal = stream.context().ordinal();
         let whose =
-            if u32::try_from(ordinal) == Ok(device.ordinal()) { "another context of it" } else { "another device" };
+            if u32::try_from(ordinal) == Ok(device.ordinal()) { "uses another context" } else { "is another device" };
         return Err(Error::Layout {
             operation,
-            problem: format!("the stream belongs to CUDA device {ordinal}, and {device} is {whose}"),
-            help: "use the device of the stream, with the context that `CudaContext::new` gives",
+            problem: format!("the stream belongs to CUDA device {ordinal}, but {device} {whose}"),
+            help: "use the device of the stream, with the context that `CudaContext::new` returns",
         });
     }
     // SAFETY: a stream of this context, which lives as long as the handle that is kept.

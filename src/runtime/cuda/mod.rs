@@ -1,6 +1,6 @@
-//! NVIDIA GPUs, and tensors shared with other users of CUDA.
+//! NVIDIA GPUs, and tensors shared with other CUDA libraries.
 //!
-//! Programs share memory with other users of the driver, in both directions and without copies:
+//! Memory can be shared with other CUDA libraries, in both directions and without copies:
 //!
 //! * [`tensor_from_raw`] makes a tensor of any pointer;
 //! * [`lend_raw`] and [`lend_raw_mut`] give the device pointer of a tensor to any stream.
@@ -11,8 +11,8 @@
 //! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one;
 //! * `lend` and `lend_mut` give the device pointer of a tensor to a stream of cudarc's.
 //!
-//! TITAN's own calls of the driver go through a table of its own: they depend neither on cudarc nor on the version of its
-//! bindings. The contexts are the primary ones, which cudarc's `CudaContext::new` uses as well.
+//! TITAN calls the driver through its own function table, independently of cudarc and of the version of its bindings. It uses the
+//! primary contexts, as cudarc's `CudaContext::new` does.
 
 mod code;
 mod error;
@@ -52,7 +52,7 @@ pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'sta
     found.map(Vec::as_slice).map_err(|absence| (absence.to_string(), absence.help()))
 }
 
-/// Whether some target of TITAN's runs on the device.
+/// Whether the device can run code for a target of TITAN.
 pub(super) fn is_usable(device: &nv::Device) -> bool {
     let oldest = Machine::all().iter().filter(|m| m.supported).map(|m| m.capability).min();
     oldest.is_some_and(|oldest| device.properties.capability >= oldest)
@@ -130,12 +130,12 @@ impl Mark {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        // With its context, work is over too; `outcome` tells. After another error it may be running.
+        // If the context is lost, the work has ended too, which `outcome` reports. After another error it may still be running.
         self.0.is_over().unwrap_or_else(|error| error.ends_context())
     }
 
     pub(super) fn wait(&self) {
-        // `outcome` tells.
+        // `outcome` reports the error.
         drop(self.0.wait());
     }
 

@@ -1,4 +1,4 @@
-//! What the runtime's failures mean to who launched a kernel.
+//! Translates failures of the HIP runtime to errors.
 
 use super::super::device::Device;
 use crate::error::Error;
@@ -41,11 +41,11 @@ pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usiz
 pub(super) fn load(device: &str, what: &str, error: &LoadError) -> Error {
     let help = match error {
         LoadError::Object(_) => {
-            "give the bytes of a code object for gfx942, version 5, as assemblers and compilers of LLVM write them"
+            "pass the bytes of a version 5 code object for gfx942, as LLVM's assembler and compilers write them"
         }
         LoadError::Target { .. } => "build the code object for the device",
         LoadError::Driver(error) => return driver(device, error, what),
-        LoadError::NoKernel { .. } | _ => "use one of its names",
+        LoadError::NoKernel { .. } | _ => "use the name of a kernel in the code object",
     };
     Error::Driver { doing: what.to_owned(), device: device.to_owned(), message: error.to_string(), help }
 }
@@ -59,7 +59,7 @@ pub(super) fn misfit(device: &str, kernel: &str, error: &Misfit) -> Error {
             doing,
             device: device.to_owned(),
             message: error.to_string(),
-            help: "compare the launch with what the code object says of the kernel",
+            help: "compare the launch with the kernel's metadata in the code object",
         },
     }
 }

@@ -1,8 +1,8 @@
-//! AMD GPUs: tensors there, and launches of code objects that others made.
+//! AMD GPUs: tensors, and launches of code objects that were compiled elsewhere.
 //!
-//! There is no compiler for AMD GPUs yet, so that kernels of TITAN's are refused on [`Device::hip`]. What an assembler or
-//! another compiler made for gfx942 can be loaded and launched, with tensors as arguments; every launch waits for the earlier
-//! work on its tensors and is waited for, as kernels of TITAN's are.
+//! TITAN cannot compile for AMD GPUs yet, so launches of its kernels on [`Device::hip`] are errors. Code objects for gfx942 from an
+//! assembler or another compiler can be loaded and launched, with tensors as arguments; these launches are ordered with other work on
+//! the tensors as TITAN's kernels are.
 //!
 //! ```no_run
 //! use titan::hip::{Arg, Geometry, Module};
@@ -48,8 +48,8 @@ pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'sta
 
 impl Device {
     /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. It holds tensors, and runs
-    /// code objects that others made ([`hip`](crate::hip)); kernels of TITAN's are refused, because there is no compiler for it
-    /// yet.
+    /// code objects that were compiled elsewhere ([`hip`](crate::hip)); launches of TITAN's kernels are errors, because TITAN cannot
+    /// compile for it yet.
     ///
     /// # Errors
     /// If there is none; the error says why.
@@ -125,12 +125,12 @@ impl Mark {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        // With its device, work is over too; `outcome` tells. After another error it may be running.
+        // If the device is lost, the work has ended too, which `outcome` reports. After another error it may still be running.
         self.0.is_over().unwrap_or_else(|error| error.ends_context())
     }
 
     pub(super) fn wait(&self) {
-        // `outcome` tells.
+        // `outcome` reports the error.
         drop(self.0.wait());
     }
 

@@ -1,4 +1,4 @@
-//! Kernels of others: code objects, and launches with tensors as arguments.
+//! Foreign kernels: code objects, and launches with tensors as arguments.
 
 use super::super::as_tensor::{AsTensor, AsTensorMut};
 use super::super::backend::{self, Given, Storage};
@@ -29,7 +29,7 @@ pub struct Kernel {
     function: Arc<amd::Function>,
 }
 
-/// An argument of a kernel of others.
+/// An argument of a foreign kernel.
 #[derive(Debug)]
 pub struct Arg<'a> {
     value: Value,
@@ -73,7 +73,7 @@ impl Module {
     /// Loads the bytes of a code object for gfx942.
     ///
     /// # Errors
-    /// If they are none, the device is another machine, or the runtime refuses them.
+    /// If they are not a code object, the device is another machine, or the runtime rejects them.
     pub fn load(device: &Device, code_object: &[u8]) -> Result<Module> {
         const DOING: &str = "loading a code object";
         if device.as_hip().is_none() {
@@ -108,13 +108,12 @@ impl Kernel {
     /// hidden ones left out. The launch waits for the earlier work on its tensors, and later work waits for it.
     ///
     /// # Errors
-    /// If the launch does not fit the kernel or the device. What goes wrong later is told by the next call that needs the
+    /// If the launch does not match the kernel or the device. Later failures are reported by the next call that needs the
     /// results, or by [`Stream::sync`].
     ///
     /// # Safety
-    /// The kernel must stay inside of the tensors that are its arguments, write only those that are [`Arg::output`], and keep
-    /// to what its descriptor says. Arguments of bytes that are addresses are the caller's: they must be memory of the
-    /// device, as long as the launch runs.
+    /// The kernel must access only memory inside of the tensors that are its arguments, write only those that are [`Arg::output`], and
+    /// match its descriptor. Addresses in arguments of bytes must be memory of the device as long as the launch runs.
     #[expect(unsafe_code, reason = "the caller answers for the kernel")]
     pub unsafe fn launch(&self, stream: &Stream, geometry: Geometry, args: &mut [Arg<'_>]) -> Result<()> {
         let device = stream.device();
@@ -175,7 +174,7 @@ impl Work {
                 backend::Mark::Hip(mark) => {
                     stream.follow(&mark.0).map_err(|e| error::work(&device, &self.title, &e))?
                 }
-                // Of another device: nobody tells this one when it is reached.
+                // A mark of another device, for which this device cannot wait.
                 #[cfg(feature = "cuda")]
                 mark @ backend::Mark::Cuda(_) => mark.wait(),
             }
@@ -186,10 +185,10 @@ impl Work {
         Ok(Given { mark: backend::Mark::Hip(Mark::at_end(stream, sleeps)?), finish: None })
     }
 
-    #[expect(unsafe_code, reason = "launches are the one thing whose arguments nobody can check")]
+    #[expect(unsafe_code, reason = "the arguments of raw launches cannot be checked")]
     fn start(&self, stream: &amd::Stream, args: &[&[u8]]) -> std::result::Result<(), amd::Misfit> {
-        // SAFETY: whoever called `Kernel::launch` answers for the kernel. Addresses of tensors are those of memories whose
-        // buffers know of this launch until it has ended (`uses.rs`).
+        // SAFETY: the caller of `Kernel::launch` guarantees the behaviour of the kernel. Addresses of tensors are in memory in whose
+        // buffers this launch is entered until it has ended (`uses.rs`).
         unsafe { self.function.launch(stream, &self.geometry, args) }
     }
 }

@@ -28,7 +28,7 @@ pub enum ErrorCode {
     Hazard,
     /// Unordered conflicting accesses to the local data share.
     Race,
-    /// Nobody can go on.
+    /// No wave can continue.
     Deadlock,
     /// The kernel executed `s_trap`.
     Trap,
@@ -118,7 +118,7 @@ pub struct Report {
     pub wave: Option<WaveId>,
     /// The other side: the instruction that is in flight or came too shortly before, and whose it is.
     pub other: Option<(Site, String)>,
-    /// How to mend it.
+    /// How to correct it.
     pub help: Option<String>,
 }
 

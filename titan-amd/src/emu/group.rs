@@ -142,7 +142,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Who waits for what.
+    /// The waits of all waves.
     fn deadlock(&self) -> Fail {
         let waits = (0..self.waves.len()).filter(|w| !self.waves[*w].done);
         let lines: Vec<String> = waits
@@ -150,7 +150,7 @@ impl<'a> Group<'a> {
             .map(|w| format!("wave {w} waits at the `s_barrier` before {:#x}", self.waves[w].pc - self.env.base))
             .collect();
         let first = waits.into_iter().next().unwrap_or(0);
-        let message = format!("nobody can go on:\n    {}", lines.join("\n    "));
+        let message = format!("no wave can continue:\n    {}", lines.join("\n    "));
         Fail::new(ErrorCode::Deadlock, message).or_at(self.waves[first].pc.saturating_sub(4), first)
     }
 
@@ -251,7 +251,7 @@ impl<'a> Group<'a> {
         self.engine.pending().iter().map(|(_, op)| op).find(|op| op.payload.serial == serial)
     }
 
-    /// Tells the observer which bytes of the local data share an operation touches.
+    /// Reports to the observer which bytes of the local data share an operation accesses.
     fn tell(
         &mut self,
         wave: usize,

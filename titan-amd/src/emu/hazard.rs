@@ -14,7 +14,7 @@ use super::op::{File, From, Kind, Op, To};
 use crate::isa::operand::{EXEC, M0, VCC};
 use crate::isa::{Access, Class, Field, Form, Operand, Unit};
 
-/// Who wrote a vector register last.
+/// The last writer of a vector register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     /// Vector arithmetic, not one of those below.
@@ -34,7 +34,7 @@ struct Write {
     time: u64,
     writer: Writer,
     passes: u8,
-    /// The instruction, to know its like, and what it wrote.
+    /// The instruction's address and what it wrote.
     address: u64,
     name: &'static str,
     first: u8,
@@ -99,7 +99,7 @@ const fn is_memory(unit: Unit) -> bool {
 /// How a vector register is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// As the accumulator of a matrix product.
+    /// As the accumulator of an MMA.
     Accumulator,
     /// As another operand of one.
     Factor,
@@ -191,7 +191,7 @@ impl Hazards {
         }
     }
 
-    /// Passes of the product and what is read: ISA table 37.
+    /// Passes of the MMA and what is read: ISA table 37.
     fn after_matrix(&self, op: &Op, w: &Write, kind: Use, (first, count): (u8, u8)) -> u64 {
         let p = u64::from(w.passes);
         let same = op.inst.row().name == w.name && (first, count) == (w.first, w.count);
@@ -228,7 +228,7 @@ impl Hazards {
             (Writer::Sgemm, Use::Accumulator) if same => 0,
             (Writer::Sgemm, Use::Accumulator) => p,
             (Writer::Sgemm, Use::Factor | Use::Valu | Use::Memory) => p + 2,
-            // These are no matrix products, and have rules of their own.
+            // These are not MMAs, and have rules of their own.
             (Writer::Valu | Writer::Trans | Writer::Partial | Writer::Dot, _) => 0,
         }
     }
@@ -306,7 +306,7 @@ impl Hazards {
             self.scalar_rule(VCC, 4, "`v_div_fmas` reads `vcc` that vector arithmetic wrote")?;
         }
         if is_matrix(op.unit) {
-            self.scalar_rule(EXEC, 4, "a matrix product follows vector arithmetic that wrote `exec`")?;
+            self.scalar_rule(EXEC, 4, "an MFMA follows vector arithmetic that wrote `exec`")?;
         }
         if op.inst.form() == Form::Dpp {
             self.scalar_rule(EXEC, 5, "a DPP instruction follows vector arithmetic that wrote `exec`")?;
@@ -423,7 +423,7 @@ impl Hazards {
             let Some((file, first, count)) = File::of(operand) else { continue };
             let data = matches!(arg.field, Field::Data | Field::Vdata) && arg.access == Access::Read && count > 2;
             let (states, why) = match op.unit {
-                Unit::Xdl if arg.class == Class::MatrixC => (u64::from(op.inst.row().passes) - 1, "a matrix product"),
+                Unit::Xdl if arg.class == Class::MatrixC => (u64::from(op.inst.row().passes) - 1, "an MFMA"),
                 Unit::Store | Unit::Atomic if data => match soffset {
                     // LLVM pull request 197267: also with a register for the offset, one state less.
                     Some(Operand::S(..)) => (1, "a store"),

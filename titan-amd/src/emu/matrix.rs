@@ -1,4 +1,4 @@
-//! Matrix products: where the elements of a product lie, and its arithmetic.
+//! MMAs: the registers of their elements, and their arithmetic.
 //!
 //! Source: ISA §7.1.4 "General input and output layout", §7.1.5 "Broadcasting values", §7.3 for what happens to subnormal
 //! numbers. Products of floats of up to 32 bits are summed in `f64` and rounded once to `f32`; hardware rounds along the
@@ -11,7 +11,7 @@ use super::wave::Lanes;
 use crate::isa::Elem;
 use titan_core::num;
 
-/// The shape of a product.
+/// The shape of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     m: usize,
@@ -144,7 +144,7 @@ fn gather(
     all
 }
 
-/// The product: registers of A, B and C to registers of D. `clamp` is the mode's flag for overflow.
+/// The MMA: registers of A, B and C to registers of D. `clamp` is the mode's flag for overflow.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the result's format")]
 pub(crate) fn multiply(s: Shape, a: &[Lanes], b: &[Lanes], c: &[Lanes], mods: Modifiers, mode: Mode) -> Vec<Lanes> {
     let double = s.d.bits() == 64;

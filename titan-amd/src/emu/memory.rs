@@ -129,7 +129,7 @@ impl Memory {
         }
     }
 
-    /// Forgets a freed allocation: later uses are no longer told as such, and its addresses may be given out again.
+    /// Forgets a freed allocation: later uses are no longer reported as such, and its addresses may be allocated again.
     pub fn forget(&mut self, ptr: DevicePtr) {
         if let Some(id) = self.by_base.remove(&ptr.0) {
             let bytes = self.space.describe(id).map_or(0, |d| d.2);
@@ -191,7 +191,7 @@ impl Memory {
         Ok(out)
     }
 
-    /// Places a code object, once, and gives the address of its image.
+    /// Places a code object, once, and returns the address of its image.
     pub(crate) fn load(&mut self, hash: u128, object: &CodeObject) -> Result<u64, EmuError> {
         if let Some(base) = self.objects.get(&hash) {
             return Ok(*base);

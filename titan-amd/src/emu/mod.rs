@@ -5,7 +5,7 @@
 //! ```
 //!
 //! **What it finds.** Reads of registers and bytes that were never written; registers that are used while an operation in
-//! flight is to write them; too few wait states between instructions; accesses outside of an allocation, told by its name;
+//! flight is to write them; too few wait states between instructions; accesses outside of an allocation, reported by its name;
 //! misaligned ones; unordered accesses to the local data share; deadlocks; waves that run into data. Each error names the
 //! address, the instruction and the wave.
 //!
@@ -14,13 +14,13 @@
 //! counter: vector memory in order; the local data share in order; scalar memory in any order, so that only a wait for all
 //! of it says something; flat addresses in any order with both. `s_barrier` waits for no counter.
 //!
-//! **What it covers.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense matrix products of every
+//! **What it covers.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense MMAs of every
 //! type, the local data share with its atomics and exchanges, buffers, global, flat and private memory with atomics, loads
-//! into the local data share, scalar loads, barriers. Not: sparse matrix products, indexed registers, swizzled buffers,
+//! into the local data share, scalar loads, barriers. Not: sparse MMAs, indexed registers, swizzled buffers,
 //! traps. What is not known is an error where it is executed.
 //!
 //! **How exact.** Instructions that IEEE 754 decides are exact to the bit, rounded to nearest; approximating ones are as
-//! good as `f64` makes them; matrix products are summed in `f64` and rounded once (`matrix.rs`). Cache control, priorities
+//! good as `f64` makes them; MMAs are summed in `f64` and rounded once (`matrix.rs`). Cache control, priorities
 //! and sleeps have no effect; clocks count instructions.
 //!
 //! Its tables share nothing with a code generator: it is there to find the generator's mistakes.

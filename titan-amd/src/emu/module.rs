@@ -40,7 +40,7 @@ impl Module {
         Ok(Module { object, ops, hash: StateHasher::of(&bytes) })
     }
 
-    /// What the code object says.
+    /// The contents of the code object.
     #[must_use]
     pub const fn object(&self) -> &CodeObject {
         &self.object
@@ -105,7 +105,7 @@ fn told(error: &IsaError) -> String {
 }
 
 impl Kernel<'_> {
-    /// What the code object says of it.
+    /// The code object's description of it.
     #[must_use]
     pub const fn entry(&self) -> &Entry {
         self.entry

@@ -20,7 +20,7 @@ pub(crate) struct Op {
     pub(crate) unit: Unit,
     /// Whether the last source is the destination's old value.
     pub(crate) accumulates: bool,
-    /// Of a matrix product.
+    /// Of an MMA.
     pub(crate) matrix: Option<Shape>,
 }
 
@@ -362,7 +362,7 @@ fn compare(name: &str) -> Option<CompareFn> {
     }
 }
 
-/// Only to ask which names a function knows.
+/// Only to find out which names a function accepts.
 const MODE: lane::Mode = lane::Mode {
     round_32: 0,
     round_16_64: 0,

@@ -1,7 +1,7 @@
-//! Who watches a workgroup: the sanitizer, with each wave as a partition of its own.
+//! The observer of a workgroup: the sanitizer, with each wave as a partition of its own.
 //!
 //! Operations of the local data share are asynchronous work of their wave, which completes in order; so are loads from
-//! memory into it, in an order of their own. What a wave has not waited for, nobody sees.
+//! memory into it, in an order of their own. What a wave has not waited for is not visible.
 
 use super::error::ErrorCode;
 use super::fail::Fail;

@@ -7,7 +7,7 @@
 //!     s_cbranch_scc1 loop       ; branches name labels, or distances in words
 //! ```
 //!
-//! Deliberately absent: directives, expressions, macros. Whoever writes kernels by hand does so in tests.
+//! Deliberately absent: directives, expressions, macros. Kernels are written by hand only in tests.
 
 use super::error::IsaError;
 use super::inst::Inst;

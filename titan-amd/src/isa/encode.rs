@@ -17,7 +17,7 @@ struct Words<'a> {
     inst: &'a Inst,
     bits: u64,
     literal: Option<u32>,
-    /// Which file `ACC` stands for, once an operand has said so.
+    /// The file that `ACC` stands for, once an operand has determined it.
     acc: Option<bool>,
 }
 
@@ -247,7 +247,7 @@ impl Words<'_> {
         Ok(Some(code))
     }
 
-    /// Says in which file registers are that share one bit.
+    /// Sets the file of the registers that share one bit.
     fn file(&mut self, i: usize, field: Field, operand: Operand) -> Result<(), IsaError> {
         let acc = matches!(operand, Operand::A(..));
         if *self.acc.get_or_insert(acc) != acc {

@@ -24,7 +24,7 @@
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a format, class or operand that a place does not name is one that cannot stand there: every such arm says so"
+    reason = "a format, class or operand that a place does not name is one that cannot appear there: every such arm reports that"
 )]
 
 pub mod asm;

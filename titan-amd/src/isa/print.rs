@@ -1,7 +1,7 @@
 //! From instructions to text, in the syntax of LLVM's assembler.
 //!
 //! What is printed is what the parser reads. Distances of branches are numbers of words; names for them are a matter of
-//! whoever prints a whole program.
+//! the code that prints a whole program.
 
 use super::encode::is_vector;
 use super::format::{Field, Format};

@@ -159,11 +159,11 @@ pub enum Unit {
     Trans,
     /// Dot products with an accumulator: ISA §7.5 "DLops".
     Dot,
-    /// Matrix products of 8, 16 and 19 bits: ISA §7.5 "XDL".
+    /// MMAs of 8, 16 and 19 bits: ISA §7.5 "XDL".
     Xdl,
-    /// Matrix products of `f32`.
+    /// MMAs of `f32`.
     Sgemm,
-    /// Matrix products of `f64`.
+    /// MMAs of `f64`.
     Dgemm,
     /// Loads of vector memory: `vmcnt`.
     Load,
@@ -323,7 +323,7 @@ pub struct Row {
     pub reads: Implicit,
     /// What it writes beside its operands.
     pub writes: Implicit,
-    /// Who executes it.
+    /// The unit that executes it.
     pub unit: Unit,
     /// Its modifiers.
     pub mods: Mods,

@@ -42,19 +42,19 @@ pub enum ObjectError {
     },
     /// A part is not as it must be.
     Layout {
-        /// In words.
+        /// A description.
         why: String,
     },
     /// Metadata are not in the format that they should be in, or do not say what they must.
     Metadata {
-        /// In words.
+        /// A description.
         why: String,
     },
     /// A kernel is not as it must be, or its parts contradict each other.
     Kernel {
         /// Its name.
         name: String,
-        /// In words.
+        /// A description.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a code object says of its kernels beside their descriptors: names, arguments, sizes, registers.
+//! The description of kernels in a code object beside their descriptors: names, arguments, sizes, registers.
 //!
 //! Source: LLVM, "Code Object V5 Metadata". Keys that are not named here are passed over: later compilers add some.
 

@@ -7,7 +7,7 @@
 //! | module | part |
 //! |---|---|
 //! | [`descriptor`] | the 64 bytes that tell hardware what a kernel needs |
-//! | [`metadata`] | what the runtime wants to know of it: arguments, sizes, registers |
+//! | [`metadata`] | what the runtime needs to know of it: arguments, sizes, registers |
 //! | [`msgpack`] | the format in which metadata are kept |
 //! | [`mod@write`], [`read`] | the file; the reader takes nothing on trust and never panics |
 //!

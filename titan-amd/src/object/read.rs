@@ -45,7 +45,7 @@ pub struct Kernel {
     pub metadata: KernelMetadata,
 }
 
-/// Bytes that know their end.
+/// Bytes with a checked end.
 #[derive(Clone, Copy)]
 struct Bytes<'a> {
     bytes: &'a [u8],

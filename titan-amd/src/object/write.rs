@@ -178,7 +178,7 @@ impl Program {
     /// The code object.
     ///
     /// # Errors
-    /// [`ObjectError::Kernel`], if hardware has less than a kernel asks for, code is no whole number of words, arguments lie
+    /// [`ObjectError::Kernel`], if hardware has less than a kernel requires, code is no whole number of words, arguments lie
     /// over each other, or a name is there twice.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ObjectError> {
         let descriptors = self.check()?;
@@ -266,7 +266,7 @@ impl Program {
         text
     }
 
-    /// Two symbols for each kernel, sorted as `.gnu.hash` wants them.
+    /// Two symbols for each kernel, sorted as `.gnu.hash` requires.
     fn symbols(&self, rodata: u64, text: u64, entries: &[u64]) -> Vec<Symbol> {
         let mut all = Vec::new();
         for (i, (kernel, entry)) in self.kernels.iter().zip(entries).enumerate() {

@@ -1,4 +1,4 @@
-//! What the process shares on a device: a stream for copies, events that nobody uses, memory that waits to be freed.
+//! What the process shares on a device: a stream for copies, events that are not in use, memory that waits to be freed.
 
 use super::driver::{Calls, Device, Driver};
 use super::error::DriverError;
@@ -19,11 +19,11 @@ pub struct Context {
     device: &'static Device,
     /// Copies and fills, each of which is waited for, so that no other work delays them.
     pub(super) copies: RawStream,
-    /// Events that nobody uses, by whether they block.
+    /// Events that are not in use, by whether they block.
     pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
     /// Memory to free when its uses have ended.
     deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
-    /// Why nobody knows which work has ended, if that ever happens.
+    /// The error after which it is unknown which work has ended, if it ever occurs.
     given_up: OnceLock<DriverError>,
 }
 
@@ -64,7 +64,7 @@ impl Context {
     }
 
     /// Blocks until some work has ended: with `synchronize`, or else by asking `query` again and again. An error means that
-    /// the device is lost, or is given up: nobody will know when the work ends.
+    /// the device is lost, or is abandoned: it is unknown when the work ends.
     pub(super) fn until_over(
         &self,
         (call, synchronize): (&'static str, impl FnOnce() -> Code),
@@ -85,7 +85,7 @@ impl Context {
         }
     }
 
-    /// From now on every call fails with this error, and nothing is freed: work may be running that nobody can wait for.
+    /// From now on every call fails with this error, and nothing is freed: work may be running that cannot be waited for.
     fn give_up(&self, error: DriverError) -> DriverError {
         self.given_up.get_or_init(|| error).clone()
     }
@@ -102,7 +102,7 @@ impl Context {
         Ok((free, total))
     }
 
-    /// Memory to free when `uses` have ended, by whoever allocates next.
+    /// Registers memory that the next allocation frees, once `uses` have ended.
     pub(super) fn defer(&self, address: u64, uses: Vec<Arc<Event>>) {
         lock(&self.deferred).push((address, uses));
     }
@@ -111,7 +111,7 @@ impl Context {
     pub(super) fn free_deferred(&self, wait: bool) {
         lock(&self.deferred).retain(|(address, uses)| {
             let over = uses.iter().all(|e| if wait { e.wait().is_ok() } else { e.is_over().unwrap_or(false) });
-            // SAFETY: nobody has a handle to the memory any more, and all work that used it has ended.
+            // SAFETY: no handle to the memory is left, and all work that used it has ended.
             let free = || self.calls.check("hipFree", unsafe { (self.calls.hipFree)(pointer(*address)) });
             !(over && free().is_ok())
         });

@@ -23,7 +23,7 @@ const LIBRARIES: &[&str] = if cfg!(windows) {
 pub enum Absence {
     /// The runtime's library cannot be opened.
     NoLibrary {
-        /// What the system's loader says.
+        /// The message of the system's loader.
         reason: String,
     },
     /// The library lacks functions: it is older than ROCm 6, or something else.
@@ -79,7 +79,7 @@ impl std::error::Error for Absence {}
 pub struct Driver {
     calls: Calls,
     devices: Vec<Device>,
-    /// The version that it says it is.
+    /// The version that it reports.
     pub version: u32,
 }
 
@@ -174,7 +174,7 @@ impl Driver {
     }
 }
 
-/// The first library of these names that there is, or what the loader says to the first name.
+/// The first library of these names that there is, or the loader's message for the first name.
 fn open(names: &[&str]) -> Result<&'static Library, String> {
     let mut refused = None;
     for name in names {
@@ -260,7 +260,7 @@ impl Device {
     /// What the process shares on it, made at the first call.
     ///
     /// # Errors
-    /// If the runtime gives no stream. The next call tries again.
+    /// If the runtime creates no stream. The next call tries again.
     pub fn context(&'static self) -> Result<&'static Context, DriverError> {
         let make = || match Driver::get() {
             Ok(driver) => Context::new(driver, self),

@@ -21,7 +21,7 @@ pub enum Kind {
     Setup,
     /// The code does not fit the device or the runtime.
     Code,
-    /// Whatever else: a wrong use of the runtime.
+    /// Any other error: a wrong use of the runtime.
     Other,
 }
 
@@ -35,9 +35,9 @@ struct Row {
     help: &'static str,
 }
 
-const RESTART: &str = "restart the program: the runtime does not give this process the device again";
-const DRIVER: &str = "look at what `rocminfo` says; check that the user is in the groups `render` and `video`";
-const REPORT: &str = "this may be a defect of TITAN; please report it";
+const RESTART: &str = "restart the program: this process can no longer use the device";
+const DRIVER: &str = "check `rocminfo`, and that the user is in the groups `render` and `video`";
+const REPORT: &str = "this may be a bug in TITAN; please report it";
 
 const fn row(code: u32, name: &'static str, kind: Kind, meaning: &'static str, help: &'static str) -> Row {
     Row { code, name, kind, meaning, help }
@@ -58,8 +58,8 @@ const ROWS: &[Row] = &[
         4,
         "hipErrorDeinitialized",
         Kind::Setup,
-        "the runtime is shutting down, because the process ends",
-        "wait for the GPU's work before `main` returns, and in other threads before it does",
+        "the runtime is shutting down, because the process is ending",
+        "wait for the GPU's work, in all threads, before `main` returns",
     ),
     row(35, "hipErrorInsufficientDriver", Kind::Setup, "the kernel driver is older than the runtime", "update it"),
     row(98, "hipErrorInvalidDeviceFunction", Kind::Code, "the code object has no code for the device", "build for it"),
@@ -74,12 +74,12 @@ const ROWS: &[Row] = &[
         101,
         "hipErrorInvalidDevice",
         Kind::Setup,
-        "there is no device of this number",
+        "there is no device with this number",
         "check `rocminfo`, and `HIP_VISIBLE_DEVICES` if it is set",
     ),
-    row(200, "hipErrorInvalidImage", Kind::Code, "the code object is not valid", "check what made it"),
-    row(201, "hipErrorInvalidContext", Kind::Other, "the device is not valid: somebody has reset it", RESTART),
-    row(205, "hipErrorMapFailed", Kind::OutOfMemory, "memory could not be mapped", "free memory of the host"),
+    row(200, "hipErrorInvalidImage", Kind::Code, "the code object is not valid", "check how it was built"),
+    row(201, "hipErrorInvalidContext", Kind::Other, "the device is not valid: it may have been reset", RESTART),
+    row(205, "hipErrorMapFailed", Kind::OutOfMemory, "memory could not be mapped", "free host memory"),
     row(209, "hipErrorNoBinaryForGpu", Kind::Code, "the code object is for another device", "build it for this one"),
     row(
         214,
@@ -88,12 +88,24 @@ const ROWS: &[Row] = &[
         "the device's memory had an error that could not be corrected",
         "check `amd-smi`: the device may be broken",
     ),
-    row(300, "hipErrorInvalidSource", Kind::Code, "the code object is not valid", "check what made it"),
-    row(302, "hipErrorSharedObjectSymbolNotFound", Kind::Code, "the code object lacks a symbol", "check what made it"),
-    row(303, "hipErrorSharedObjectInitFailed", Kind::Code, "the code object could not be loaded", "check what made it"),
+    row(300, "hipErrorInvalidSource", Kind::Code, "the code object is not valid", "check how it was built"),
+    row(
+        302,
+        "hipErrorSharedObjectSymbolNotFound",
+        Kind::Code,
+        "the code object lacks a symbol",
+        "check how it was built",
+    ),
+    row(
+        303,
+        "hipErrorSharedObjectInitFailed",
+        Kind::Code,
+        "the code object could not be loaded",
+        "check how it was built",
+    ),
     row(304, "hipErrorOperatingSystem", Kind::Setup, "the operating system refused a call of the runtime", DRIVER),
     row(400, "hipErrorInvalidHandle", Kind::Other, "a handle is not valid", REPORT),
-    row(401, "hipErrorIllegalState", Kind::Other, "a resource is not in the state for this call", REPORT),
+    row(401, "hipErrorIllegalState", Kind::Other, "a resource is not in the right state for this call", REPORT),
     row(500, "hipErrorNotFound", Kind::Code, "the code object has no kernel of this name", "check the name"),
     row(
         700,
@@ -118,13 +130,7 @@ const ROWS: &[Row] = &[
     ),
     row(709, "hipErrorContextIsDestroyed", Kind::Sticky, "the device was reset", RESTART),
     row(710, "hipErrorAssert", Kind::Sticky, "an assertion in a kernel failed", RESTART),
-    row(
-        719,
-        "hipErrorLaunchFailure",
-        Kind::Sticky,
-        "a kernel failed in a way that the device does not explain",
-        RESTART,
-    ),
+    row(719, "hipErrorLaunchFailure", Kind::Sticky, "a kernel failed, and the device does not report why", RESTART),
     row(
         801,
         "hipErrorNotSupported",

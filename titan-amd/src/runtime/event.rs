@@ -10,7 +10,7 @@ use std::ptr;
 /// How a thread waits for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It asks again and again: the quickest way to know.
+    /// It polls: the wait with the lowest latency.
     Spins,
     /// It sleeps: for threads that do nothing else.
     Sleeps,
@@ -26,7 +26,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The point after all work of `stream` so far. If the runtime gives no event for it, that work is waited for here; so
+    /// The point after all work of `stream` so far. If the runtime creates no event for it, the call waits for that work; so
     /// an error means that the device is lost or given up.
     pub(super) fn recorded(
         context: &'static Context,
@@ -55,7 +55,7 @@ impl Event {
             }
         };
         let event = Event { context, raw: Some(raw), waiting };
-        // SAFETY: the event is of this context, as is the stream, and nobody else has it.
+        // SAFETY: the event is of this context, as is the stream, and nothing else holds it.
         calls.check("hipEventRecord", unsafe { (calls.hipEventRecord)(raw.0, stream.raw()) })?;
         Ok(event)
     }
@@ -78,7 +78,7 @@ impl Event {
     pub fn is_over(&self) -> Result<bool, DriverError> {
         let Some(raw) = self.raw() else { return Ok(true) };
         let _entered = self.context.enter()?;
-        // SAFETY: the event is destroyed by nobody.
+        // SAFETY: events are never destroyed.
         let code = unsafe { (self.context.calls.hipEventQuery)(raw) };
         if code == NOT_READY {
             return Ok(false);
@@ -93,7 +93,7 @@ impl Event {
     pub fn wait(&self) -> Result<(), DriverError> {
         let Some(raw) = self.raw() else { return Ok(()) };
         let calls = self.context.calls;
-        // SAFETY: the event is destroyed by nobody.
+        // SAFETY: events are never destroyed.
         let synchronize = || unsafe { (calls.hipEventSynchronize)(raw) };
         // SAFETY: as above.
         let query = || unsafe { (calls.hipEventQuery)(raw) };
@@ -103,8 +103,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // Whoever recorded it again would only wait for later work; that waits for nothing of whoever still knows it,
-        // because nobody does.
+        // No reference to the event is left, so no wait for its old work can be affected when it is recorded again.
         lock(&self.context.events[self.waiting.index()]).extend(self.raw);
     }
 }

@@ -1,4 +1,4 @@
-//! Memory of a device. It is freed when the work that may use it has ended, by whoever allocates next.
+//! Memory of a device. The next allocation frees it, once the work that may use it has ended.
 
 use super::context::{Context, pointer};
 use super::error::{DriverError, Kind};
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
-/// Memory of a device. Its bytes are the device's, not Rust's: what two pieces of work do to them at once is never
+/// Memory of a device. Its bytes are the device's, not Rust's: concurrent work on them is never
 /// undefined behaviour of the program, only of the data.
 #[derive(Debug)]
 pub struct Memory {
@@ -39,13 +39,13 @@ impl Memory {
             return Ok((memory, None));
         }
         let stream = &context.copies;
-        // SAFETY: the memory has this many bytes, and nobody else knows of it.
+        // SAFETY: the memory has this many bytes, and there is no other pointer to it.
         let code = unsafe { (context.calls.hipMemsetD8Async)(pointer(address), 0, bytes, stream.raw()) };
         context.calls.check("hipMemsetD8Async", code)?;
         match Event::recorded(context, stream, Waiting::Spins) {
             Ok(ready) => Ok((memory, Some(ready))),
             Err(error) => {
-                // What was begun may be running still: nobody frees the memory.
+                // The fill may still be running: the memory is not freed.
                 std::mem::forget(memory);
                 Err(error)
             }

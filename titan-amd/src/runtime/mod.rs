@@ -11,15 +11,15 @@
 //! plain integers. HIP has no contexts of its own: a thread names the device before each call, and the one that it named
 //! before again afterwards.
 //!
-//! **When work has ended.** Memory is freed, and host memory is given back to its owner, only after the runtime has said that
+//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the runtime has said that
 //! the work which uses it has ended. A call that fails says nothing, so another one is asked. If none answers although the
 //! device is alive, the end of that work will never be known: the device is given up ([`Context`]), every later call returns
 //! that error, and nothing is freed. No failure is kept otherwise ([`Once`]).
 //!
 //! **What runs.** Code objects, given as bytes. They are read before AMD's loader sees them: one for another machine, or with
-//! descriptions that do not fit together, is refused in words. There is no compiler for these devices yet.
+//! descriptions that do not fit together, is refused with a message. There is no compiler for these devices yet.
 //!
-//! Deliberately absent: what a launch of TITAN is (variants, arguments, who waits for whom): the facade's runtime; memory
+//! Deliberately absent: what a launch of TITAN is (variants, arguments, ordering): the facade's runtime; memory
 //! allocated in the order of streams; memory of others.
 
 #![expect(unsafe_code, reason = "this is the module for it")]
@@ -69,5 +69,5 @@ impl<T> Copy for Handle<T> {}
 // SAFETY: the pointer is never followed here; it is a name that the runtime gave, and the HIP runtime API, "Multi-threading",
 // lets every thread use names of a device.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as above; a shared reference gives no more than a copy of the name.
+// SAFETY: as above; a shared reference only allows to copy the name.
 unsafe impl<T> Sync for Handle<T> {}

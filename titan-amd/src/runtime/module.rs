@@ -10,7 +10,8 @@ use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use std::{fmt, ptr};
 
-/// A code object on a device. It stays loaded for the life of the process: its code may be running whenever nobody has asked.
+/// A code object on a device. It stays loaded for the life of the process, because nothing records whether its code is
+/// running.
 #[derive(Clone, Debug)]
 pub struct Module(Arc<Loaded>);
 
@@ -91,7 +92,7 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Object(why) => f.write_str(why),
             LoadError::Target { code, device } => {
-                write!(f, "the code object is for {code}, and the device is {device}")
+                write!(f, "the code object is for {code}, but the device is {device}")
             }
             LoadError::NoKernel { name, names } if names.is_empty() => {
                 write!(f, "there is no kernel `{name}`: the code object has none")
@@ -140,7 +141,7 @@ impl Module {
         Ok(Module(Arc::new(Loaded { context, raw: Handle(raw), object })))
     }
 
-    /// What the code object says.
+    /// The contents of the code object.
     #[must_use]
     pub fn object(&self) -> &CodeObject {
         &self.0.object
@@ -168,7 +169,7 @@ impl Module {
 }
 
 impl Function {
-    /// What the code object says of it.
+    /// The code object's description of it.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -180,8 +181,8 @@ impl Function {
     /// If the launch does not fit the kernel or the device, or the runtime refuses it.
     ///
     /// # Safety
-    /// Addresses in the arguments must be memory of the device that lives until the work has ended, used by nobody else in a way
-    /// that the kernel does not expect, and long enough for what the kernel does there. The kernel must keep to what its
+    /// Addresses in the arguments must be memory of the device that lives until the work has ended, that no other code uses
+    /// in a way that the kernel does not expect, and that is long enough for what the kernel does there. The kernel must keep to what its
     /// descriptor says.
     pub unsafe fn launch(&self, stream: &Stream, geometry: &Geometry, args: &[&[u8]]) -> Result<(), Misfit> {
         let context = self.module.0.context;
@@ -240,7 +241,7 @@ impl Function {
         let lds = u64::from(kernel.descriptor.group_segment_bytes) + u64::from(geometry.dynamic_lds);
         if lds > properties.lds_bytes.into() {
             let most = properties.lds_bytes;
-            return refuse(format!("{lds} bytes of the local data share: the device grants a workgroup {most}"));
+            return refuse(format!("{lds} bytes of LDS: the device allows {most} per workgroup"));
         }
         Ok(())
     }

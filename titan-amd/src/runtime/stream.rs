@@ -48,7 +48,7 @@ impl Stream {
     /// A new stream.
     ///
     /// # Errors
-    /// If the runtime gives none.
+    /// If the runtime creates no stream.
     pub fn new(context: &'static Context) -> Result<Stream, DriverError> {
         let _entered = context.enter()?;
         Ok(Stream { context, stream: RawStream::new(context.calls)? })
@@ -76,10 +76,10 @@ impl Stream {
         calls.check("hipStreamWaitEvent", unsafe { (calls.hipStreamWaitEvent)(self.raw(), event, 0) })
     }
 
-    /// The point after all work of the stream so far. If the runtime gives no event for it, this waits until it is reached.
+    /// The point after all work of the stream so far. If the runtime creates no event for it, this waits until it is reached.
     ///
     /// # Errors
-    /// If the device is lost, or nobody will know when it is reached; then the device is given up.
+    /// If the device is lost, or if it is unknown when the point is reached; then the device is abandoned.
     pub fn mark(&self, waiting: Waiting) -> Result<Event, DriverError> {
         Event::recorded(self.context, &self.stream, waiting)
     }
@@ -88,7 +88,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Ok(_entered) = self.context.enter() {
-            // SAFETY: nobody else has the handle. The manual: work that is in flight goes on, and the resources are released
+            // SAFETY: nothing else has the handle. The manual: work that is in flight goes on, and the resources are released
             // when it has ended.
             let _destroyed = unsafe { (self.context.calls.hipStreamDestroy)(self.raw()) };
         }

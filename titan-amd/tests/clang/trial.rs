@@ -78,7 +78,7 @@ impl<'a> Trial<'a> {
         Buf { ptr, elements: data.len() }
     }
 
-    /// Memory that nobody wrote.
+    /// Memory that was never written.
     pub(crate) fn out<T: Element>(&mut self, elements: usize) -> Buf {
         let ptr = self.memory.alloc("output", elements * T::BYTES).expect("there is room");
         Buf { ptr, elements }

@@ -1,4 +1,4 @@
-//! Bad input: launches that cannot be, waves that run astray, code that nobody wrote.
+//! Bad input: launches that cannot be, waves that jump out of the code, and random code.
 
 use crate::harness::{Bench, upload};
 use crate::random::instruction;

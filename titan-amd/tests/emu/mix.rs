@@ -61,7 +61,7 @@ fn mixed_products_read_halves_words_and_constants() {
 fn packed_words_that_are_not_chosen_may_be_anything() {
     let words: Vec<u32> = (0..64 * 2).map(|i| (i as f32 + 0.5).to_bits()).collect();
     let run = |body: &str| records(&format!("s_mov_b32 s20, 2.0\n{body}"), (2, 2), &words, &Options::default());
-    // Nobody has written `s21` and `v15`.
+    // `s21` and `v15` were never written.
     for body in [
         "v_pk_mul_f32 v[10:11], s[20:21], v[8:9] op_sel_hi:[0,1]",
         "v_mov_b32_e32 v14, 2.0\nv_pk_mul_f32 v[10:11], v[14:15], v[8:9] op_sel_hi:[0,1]",

@@ -1,32 +1,32 @@
-//! Where copies may be under way: what they write is needed there.
+//! The live ranges of regions that are copied to asynchronously: a region is live wherever such a copy may be in flight.
 //!
-//! A wait for all copies ends those of the threads that wait. Roles wait for those of their own threads only: what is under way
-//! when roles begin is needed until they end.
+//! A wait for all copies completes those of the waiting threads only. A role waits for its own threads' copies, so a copy that is
+//! in flight when the roles begin keeps its region live until they end.
 
 use super::{Region, Span};
 use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Regions to which copies are under way.
-type Flying = BTreeSet<usize>;
+/// Regions with copies in flight.
+type InFlight = BTreeSet<usize>;
 
-/// Stretches the spans of regions over all places where copies to them may be under way. Positions are those of the operations
-/// in program order, as spans have them.
-pub(super) fn fly(kernel: &Kernel, by_value: &BTreeMap<Value, usize>, regions: &mut [Region]) {
+/// Extends the spans of regions over all operations at which copies to them may be in flight. Positions are those of the
+/// operations in program order, as in spans.
+pub(super) fn extend_spans(kernel: &Kernel, by_value: &BTreeMap<Value, usize>, regions: &mut [Region]) {
     let mut at = BTreeMap::new();
     let mut clock = 0;
     kernel.walk(&mut |id, _| {
         clock += 1;
         at.insert(id, clock);
     });
-    Flight { kernel, by_value, regions, at, loops: Vec::new() }.block(kernel.body, Flying::new());
+    Flight { kernel, by_value, regions, at, loops: Vec::new() }.block(kernel.body, InFlight::new());
 }
 
-/// What is under way where a loop goes on, and where it is left.
+/// The copies in flight at the back edge of a loop, and at its exit.
 #[derive(Default)]
 struct Around {
-    next: Option<Flying>,
-    exit: Option<Flying>,
+    next: Option<InFlight>,
+    exit: Option<InFlight>,
 }
 
 struct Flight<'k> {
@@ -37,66 +37,69 @@ struct Flight<'k> {
     loops: Vec<Around>,
 }
 
-fn join(to: &mut Option<Flying>, from: Flying) {
+fn join(to: &mut Option<InFlight>, from: InFlight) {
     to.get_or_insert_default().extend(from);
 }
 
 impl Flight<'_> {
-    /// What may be under way after a block, `None` if its end is not reached.
-    fn block(&mut self, block: Block, entry: Flying) -> Option<Flying> {
+    /// The copies that may be in flight after a block; `None` if its end is not reached.
+    fn block(&mut self, block: Block, entry: InFlight) -> Option<InFlight> {
         let kernel = self.kernel;
-        let mut flying = entry;
+        let mut in_flight = entry;
         for id in &kernel.block(block).ops {
             let at = self.at.get(id).copied().unwrap_or(0);
-            self.need(&flying, at);
-            flying = self.op(*id, kernel.op(*id), flying)?;
+            self.need(&in_flight, at);
+            in_flight = self.op(*id, kernel.op(*id), in_flight)?;
         }
-        Some(flying)
+        Some(in_flight)
     }
 
-    fn need(&mut self, flying: &Flying, at: u32) {
-        for region in flying {
+    fn need(&mut self, in_flight: &InFlight, at: u32) {
+        for region in in_flight {
             if let Some(Region { span: Some(span), .. }) = self.regions.get_mut(*region) {
                 *span = Span { first: span.first.min(at), last: span.last.max(at) };
             }
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only copies, waits and control change what is under way")]
-    fn op(&mut self, id: OpId, op: &Op, mut flying: Flying) -> Option<Flying> {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only copies, waits and control flow change which copies are in flight"
+    )]
+    fn op(&mut self, id: OpId, op: &Op, mut in_flight: InFlight) -> Option<InFlight> {
         match &op.kind {
             OpKind::Local(LocalOp::Copy { asynchronous: true }) => {
-                flying.extend(op.args.iter().filter_map(|v| self.by_value.get(v)).copied());
-                Some(flying)
+                in_flight.extend(op.args.iter().filter_map(|v| self.by_value.get(v)).copied());
+                Some(in_flight)
             }
-            OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }) => Some(Flying::new()),
+            OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }) => Some(InFlight::new()),
             OpKind::If | OpKind::Ttg(TtgOp::Roles) => {
                 if op.kind != OpKind::If {
-                    self.need(&flying, self.last(id, op));
+                    self.need(&in_flight, self.last(id, op));
                 }
                 let mut after = None;
                 for arm in &op.regions {
-                    if let Some(out) = self.block(*arm, flying.clone()) {
+                    if let Some(out) = self.block(*arm, in_flight.clone()) {
                         join(&mut after, out);
                     }
                 }
                 if op.regions.len() < 2 {
-                    join(&mut after, flying);
+                    join(&mut after, in_flight);
                 }
                 after
             }
-            OpKind::For(_) | OpKind::Loop => self.repeat(op, flying),
+            OpKind::For(_) | OpKind::Loop => self.repeat(op, in_flight),
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let around = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get_mut(at))?;
-                join(if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next }, flying);
+                join(if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next }, in_flight);
                 None
             }
             OpKind::Return => None,
-            _ => Some(flying),
+            _ => Some(in_flight),
         }
     }
 
-    /// The position of the last operation inside of one.
+    /// The position of the last operation nested in an operation.
     fn last(&self, id: OpId, op: &Op) -> u32 {
         let mut last = self.at.get(&id).copied().unwrap_or(0);
         for region in &op.regions {
@@ -105,7 +108,7 @@ impl Flight<'_> {
         last
     }
 
-    fn repeat(&mut self, op: &Op, entry: Flying) -> Option<Flying> {
+    fn repeat(&mut self, op: &Op, entry: InFlight) -> Option<InFlight> {
         let mut head = entry;
         loop {
             self.loops.push(Around::default());
@@ -116,7 +119,7 @@ impl Flight<'_> {
             let known = head.len();
             head.extend(next.into_iter().flatten());
             if head.len() == known {
-                // A `for` also ends at its head.
+                // A `for` also exits at its head.
                 if matches!(op.kind, OpKind::For(_)) {
                     join(&mut exit, head);
                 }

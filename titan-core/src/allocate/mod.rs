@@ -1,31 +1,30 @@
-//! Allocation of shared memory: regions that are not needed at the same time lie in the same place.
+//! Allocation of shared memory: regions whose live ranges do not overlap may share bytes.
 //!
-//! A region is needed from the first operation that names it to the last, in program order; if it is made outside of a loop and
-//! named inside, in the whole loop: what it holds may be of another iteration. A region that is made inside of a loop is
-//! written before it is read in every iteration; rings that are empty between iterations are made there (`crate::expand`). What
-//! is copied to asynchronously is needed wherever the copy may be under way: on every path, around loops too, until a wait for
-//! all copies.
+//! A region is live from the first operation that names it to the last, in program order; if it is created outside a loop and
+//! named inside, it is live in the whole loop, because its contents may come from another iteration. A region that is created inside
+//! a loop is written before it is read in every iteration; rings that are empty between iterations are created there
+//! (`crate::expand`). The target of an asynchronous copy is live wherever the copy may be in flight: on every path, around loops too,
+//! until a wait for all copies.
 //!
-//! Roles run at the same time, and program order says nothing of them: regions that are named in different roles, or one in
-//! several roles and the other in one of these, are needed at the same time. Those of one role alone may take each other's
-//! place.
+//! Roles run concurrently, so program order does not separate them: regions that are named in different roles, or one in
+//! several roles and the other in one of these, are live at the same time. Regions of one role only may share bytes.
 //!
 //! ```text
-//! %a = ttg.region {bytes = 4096}        needed from 1
+//! %a = ttg.region {bytes = 4096}        live from 1
 //! .. ttg.local.load of %a               to 2
-//! %b = ttg.region {bytes = 2048}        3 to 4: in the place of %a
+//! %b = ttg.region {bytes = 2048}        live from 3 to 4: shares the bytes of %a
 //! for ..                                5 to 9
-//!     .. ttg.local.load of %ring        made outside: needed from 5 to 9, or longer
+//!     .. ttg.local.load of %ring        created outside: live from 5 to 9, or longer
 //! ```
 //!
-//! Places are first fit, the largest regions first.
+//! Addresses are assigned first fit, the largest regions first.
 
 mod flight;
 
-use crate::ir::{Block, Kernel, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{BarrierTy, Block, Kernel, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// When a region is needed: positions in program order.
+/// The live range of a region, as positions in program order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     first: u32,
@@ -33,33 +32,33 @@ struct Span {
 }
 
 impl Span {
-    const fn meets(self, other: Span) -> bool {
+    const fn overlaps(self, other: Span) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }
 
-/// The code of a role: which roles, and which of them.
+/// The code of a role: the `roles` operation, and the index of the role.
 type Code = (OpId, usize);
 
-/// A region while its place is looked for.
+/// A region that is to be allocated.
 #[derive(Clone, Debug)]
 struct Region {
     op: OpId,
     bytes: u32,
     align: u32,
-    /// Where it is made.
+    /// The position at which it is created.
     made: u32,
     span: Option<Span>,
-    /// The code of which roles names it.
+    /// The roles whose code names it.
     codes: BTreeSet<Code>,
 }
 
-/// Gives every region of a barrier program its place. Gives the size of the shared memory.
+/// Assigns an address to every region of a barrier program. Returns the size of the shared memory.
 pub fn allocate(kernel: &mut Kernel) -> u32 {
     let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
     walk.block(kernel.body);
     let mut regions = walk.regions;
-    flight::fly(kernel, &walk.by_value, &mut regions);
+    flight::extend_spans(kernel, &walk.by_value, &mut regions);
     let mut order: Vec<usize> = (0..regions.len()).filter(|r| regions[*r].span.is_some()).collect();
     order.sort_by_key(|r| (std::cmp::Reverse(regions[*r].bytes), *r));
     let mut placed: Vec<(usize, u32)> = Vec::new();
@@ -68,7 +67,7 @@ pub fn allocate(kernel: &mut Kernel) -> u32 {
         let region = &regions[index];
         let mut taken: Vec<(u32, u32)> = placed
             .iter()
-            .filter(|(other, _)| at_once(region, &regions[*other]))
+            .filter(|(other, _)| interfere(region, &regions[*other]))
             .map(|(other, at)| (*at, at + regions[*other].bytes))
             .collect();
         taken.sort_unstable();
@@ -91,10 +90,10 @@ pub fn allocate(kernel: &mut Kernel) -> u32 {
     size
 }
 
-/// Whether two regions are needed at the same time.
-fn at_once(a: &Region, b: &Region) -> bool {
+/// Whether two regions are live at the same time.
+fn interfere(a: &Region, b: &Region) -> bool {
     let roles = a.codes.iter().any(|(split, role)| b.codes.iter().any(|(of, also)| split == of && role != also));
-    roles || a.span.zip(b.span).is_some_and(|(a, b)| a.meets(b))
+    roles || a.span.zip(b.span).is_some_and(|(a, b)| a.overlaps(b))
 }
 
 struct Walk<'k> {
@@ -128,8 +127,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Makes a region, or names one.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation needs what its operands name")]
+    /// Visits an operation: it creates a region, or names some.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation uses the regions that its operands name")]
     fn name(&mut self, id: OpId, op: &Op) {
         match op.kind {
             OpKind::Region(RegionOp::Place { bytes, .. }) => {
@@ -153,9 +152,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether an operation only calls a region, or a part of it, otherwise.
+    /// Whether the result of an operation is another name for a region or for a part of it.
     fn renames(&self, op: &Op) -> bool {
-        let is_shared = |v: &Value| matches!(self.kernel.ty(*v), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier));
+        let is_shared = |v: &Value| {
+            matches!(self.kernel.ty(*v), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier))
+        };
         op.results.first().is_some_and(is_shared) && op.args.first().is_some_and(is_shared)
     }
 
@@ -166,7 +167,7 @@ impl Walk<'_> {
         region.codes.extend(self.role);
     }
 
-    /// A region that is made before a loop and named in it is needed in all of it.
+    /// A region that is created before a loop and named in it is live in the whole loop.
     fn stretch(&mut self, around: Span) {
         for Region { made, span, .. } in &mut self.regions {
             let Some(span) = span else { continue };

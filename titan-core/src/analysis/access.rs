@@ -1,4 +1,4 @@
-//! Which part of which tensor every memory operation touches: boxes in the axes of the parameter, through views.
+//! The part of a tensor that each memory operation accesses: boxes in the axes of the parameter, through views.
 //!
 //! # From coordinates to elements
 //!
@@ -6,10 +6,10 @@
 //! into a statement about elements without a modulus:
 //!
 //! * a coordinate is multiplied by the tile's extent, and added to the start of a view, exactly (in 64 bits);
-//! * an access outside its view, to the left of 0 included, touches nothing (or traps);
+//! * an access outside its view, to the left of 0 included, has no effect (or traps);
 //! * so if the unwrapped form `v` lies in `−2³¹ ..= 2³² − E`, with `E` the extent of an access in element units (1 in tile
 //!   units), then either `v` is the coordinate, or the coordinate is `v − 2³²`, the access lies to the left of 0, and
-//!   whatever is claimed of it is true of the elements touched, for there are none.
+//!   every claim about it holds vacuously, because it accesses no elements.
 //!
 //! Forms beyond these bounds claim nothing ([`Access::wraps`]). That is where the bound of the grid matters: `128 · p` with
 //! `p < cdiv(M, 128)` stays below 2³¹, with an arbitrary `p` it does not.
@@ -28,7 +28,7 @@ use super::number::root;
 use super::uses::Tree;
 use crate::ir::{AmdOp, Def, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A load, `get` or gather, or the use as offsets of segments.
@@ -41,7 +41,7 @@ pub enum Kind {
     Atomic,
 }
 
-/// The claims about one axis of a parameter; each is true of every element that the access touches.
+/// The claims about one axis of a parameter; each holds for every accessed element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AxisClaims {
     /// The index along the axis is `Σ c·t + r`, `r` in the rest: no modulus.
@@ -65,13 +65,13 @@ pub struct Access {
     pub op: OpId,
     /// The parameter.
     pub param: usize,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
     /// Whether it goes through a `shared` view.
     pub shared: bool,
     /// The claims, one entry per axis of the parameter.
     pub axes: Vec<AxisClaims>,
-    /// Every coordinate that decides where, of the access and of the views, with the axis of the parameter.
+    /// Every coordinate of the access and of its views, with the axis of the parameter.
     pub coordinates: Vec<(usize, Value)>,
     /// Coordinates whose form may wrap onto elements.
     pub wraps: Vec<Value>,
@@ -131,7 +131,7 @@ impl Accesses {
             }
             let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
             if let (true, Some(off)) = (offsets, op.args.get(1)) {
-                // Offsets are read at coordinates that the caller does not see: nothing is claimed.
+                // Offsets are read at internal coordinates: nothing is claimed.
                 let view = all.view(kernel, forms, *off, id, Kind::Read);
                 all.list.extend(view.map(|v| v.access));
             }
@@ -283,7 +283,7 @@ fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
     }
 }
 
-/// What an operation does to its first operand's memory.
+/// The kind of an operation's access to the memory of its first operand.
 #[must_use]
 pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
     match kind {
@@ -349,14 +349,18 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
     }
 }
 
-/// The extents of what is stored: a tile, or what a slot holds.
+/// The extents of a stored value: a tile, or the contents of a slot.
 fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
     match kernel.ty(value) {
         Ty::Tile(_, shape) => Some(shape),
         Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Raw(_) => {
-            None
-        }
+        Ty::Scalar(_)
+        | Ty::Tensor(..)
+        | Ty::Source(..)
+        | Ty::Smem(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Barrier(_) => None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! The form of an `i32` value is a statement **modulo 2³²**: `value ≡ Σ cᵢ·tᵢ + r` for some `r` in `lo ..= hi`. Addition,
 //! subtraction and multiplication by a constant keep such a statement true although the machine wraps after every step, so
 //! the intermediate results may wrap freely. Everything that is not a ring operation (`min`, `/`, `%`, comparisons) needs
-//! the value itself and first asks [`Affine::fits`]. Whoever uses a form as an *element index* must ask too: see
+//! the value itself, and first checks [`Affine::fits`]. So must every use of a form as an *element index*: see
 //! [`crate::analysis::access`].
 //!
 //! "Unknown" is the form without terms and with the whole of `i32` as its rest; it is always true.
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The values of an `i32`, ends included.
 pub const I32: Range = Range { lo: i32::MIN as i64, hi: i32::MAX as i64 };
 
-/// Something that a form counts multiples of.
+/// A term of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
     /// The program's index along a grid axis.
@@ -35,7 +35,7 @@ pub enum Term {
 }
 
 impl Term {
-    /// Whether the term may differ between programs in its own right.
+    /// Whether the term itself may differ between programs.
     #[must_use]
     pub const fn is_source(self) -> bool {
         match self {
@@ -93,7 +93,7 @@ impl Range {
     }
 }
 
-/// What is known of a value: `Σ cᵢ·tᵢ + r` with `r` in `rest`. No coefficient is zero.
+/// The form of a value: `Σ cᵢ·tᵢ + r` with `r` in `rest`. No coefficient is zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affine {
     /// Coefficients.
@@ -106,13 +106,13 @@ pub struct Affine {
 pub type TermRanges = BTreeMap<Term, Range>;
 
 impl Affine {
-    /// Nothing but a range.
+    /// A range without terms.
     #[must_use]
     pub fn range(rest: Range) -> Affine {
         Affine { terms: BTreeMap::new(), rest }
     }
 
-    /// Nothing is known.
+    /// The unknown form.
     #[must_use]
     pub fn unknown() -> Affine {
         Affine::range(I32)

@@ -1,19 +1,18 @@
-//! Whether a written grid reaches all of every output that is divided between programs.
+//! Whether a declared grid covers every output that is divided between programs.
 //!
 //! A key of [`super::partition`] confines each program to its own part of an axis, so a grid with fewer programs than parts
-//! leaves elements as they were, whatever the kernel does inside of a part. The number of parts is a [`Need`]: a launch
+//! leaves elements unwritten, whatever the kernel does inside a part. The number of parts is a [`Need`]: a launch
 //! compares it with its grid, and [`short`] looks for arguments by which a declared grid would be too small, while the kernel
-//! is compiled. `grid(unchecked ..)` says that the rest of an output is meant to stay.
+//! is compiled. `grid(unchecked ..)` declares that the rest of an output is left unwritten on purpose.
 //!
-//! * Of a program index by itself, the parts are those of the axis that it divides.
-//! * Of an index that is taken apart ([`Term::Part`]), each part of it divides an axis, and different programs have different
-//!   parts: there must be at least as many programs as products of parts.
+//! * For a program index itself, the parts are those of the axis that it divides.
+//! * For an index that is decomposed ([`Term::Part`]), each part of it divides an axis, and different programs have different
+//!   parts: there must be at least as many programs as combinations of parts.
 //!
 //! A grid may be larger: stores outside of a tensor are dropped.
 //!
 //! Deliberately absent: outputs that are scattered to, updated atomically or taken out of the rule; parts whose start is an
-//! argument or that run backwards, and what lies before the first part: where a kernel begins is its own affair; whether
-//! a program writes all of its part.
+//! argument or that run backwards, and elements before the first part; whether a program writes all of its part.
 
 mod example;
 #[cfg(test)]
@@ -25,7 +24,7 @@ use super::partition::{By, Class, Key, Partition};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{DimSpec, GridSpec, HostExpr, HostNames, HostOp, Kernel, Loc, Need, ParamKind, Parts, Signature};
 
-/// What the outputs of a kernel need of a grid.
+/// The requirements of a kernel's outputs on the grid.
 #[must_use]
 pub fn needs(kernel: &Kernel, partition: &Partition) -> Vec<Need> {
     if kernel.sig.grid == GridSpec::Persistent {
@@ -47,7 +46,7 @@ pub fn needs(kernel: &Kernel, partition: &Partition) -> Vec<Need> {
     needs
 }
 
-/// What the parts of an index that is taken apart need.
+/// The requirement of the parts of a decomposed index.
 fn of_group(kernel: &Kernel, forms: &Forms, param: usize, keys: &[Key], number: usize) -> Option<Need> {
     let group = forms.groups.get(number)?;
     let (Term::Program(axis), 1) = group.base.as_source()? else { return None };
@@ -111,13 +110,13 @@ fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
 /// A declared grid that is too small for an output, by some arguments that the kernel takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// What the output needs.
+    /// The requirement.
     pub need: Need,
     /// The arguments: shape names and their values.
     pub example: Vec<(String, i64)>,
     /// The extent of the grid.
     pub found: i64,
-    /// What the output needs of it.
+    /// The required extent.
     pub wanted: i64,
     /// A grid that is large enough, as far as it is known.
     pub right: Vec<HostExpr>,
@@ -172,14 +171,14 @@ impl Short {
             if *found == 1 { "program" } else { "programs" }
         );
         let all = right.iter().map(written).collect::<Vec<_>>().join(", ");
-        let mut error = Diagnostic::new(Code::GridShort, Loc::default(), title)
-            .help(format!("`grid({all})` reaches all of the outputs"));
+        let mut error =
+            Diagnostic::new(Code::GridShort, Loc::default(), title).help(format!("`grid({all})` covers all outputs"));
         if let GridSpec::Extents(declared) = &sig.grid
             && let Some(HostExpr::Binary(HostOp::Div, a, b)) = declared.get(usize::from(axis))
         {
             let whole = format!("{} % {} == 0", written(a), written(b));
-            error = error.help(format!("or `require({whole})`, if the kernel takes nothing else"));
+            error = error.help(format!("or `require({whole})`, if the kernel is used only with such extents"));
         }
-        error.help("or `grid(unchecked ..)`, if the rest is meant to stay as it is")
+        error.help("or `grid(unchecked ..)`, if the rest is left unwritten on purpose")
     }
 }

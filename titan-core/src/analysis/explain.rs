@@ -1,7 +1,7 @@
-//! The words of the output rule: for an output that is not divided between programs, the one thing to say about it.
+//! The errors of the output rule: for an output that is not divided between programs, the most useful explanation.
 //!
-//! The search of [`super::partition`] only says no. Here the reasons are tried in the order in which a user would mend
-//! them: an access that forgets the axis; an index from memory; a wrap; one access whose parts overlap; two accesses that
+//! The search of [`super::partition`] only fails. Here the reasons are tried in the order in which a user would fix
+//! them: an access that does not depend on the axis; an index from memory; an overflow; one access whose parts overlap; two accesses that
 //! divide the output differently.
 
 use super::access::{Access, Kind};
@@ -28,11 +28,12 @@ pub(super) fn mixed(output: &Output<'_>, plain: &Access, defined: &Access) -> Di
     let name = output.name();
     let how = if defined.kind == Kind::Atomic { "updated atomically" } else { "scattered to" };
     let what = verb(output, plain);
-    let title = format!("{what} `{name}`, which is also {how}: what other programs do to it meanwhile is not ordered");
+    let title =
+        format!("{what} `{name}`, which is also {how}: this is not ordered with the accesses of other programs");
     output
         .error(Code::SharedRead, plain, title)
         .related(output.kernel.op(defined.op).loc, format!("`{name}` is {how} here"))
-        .help(format!("use another tensor, or `unsafe {{ {name}.shared() }}` for the one that you order yourself"))
+        .help(format!("use another tensor, or `unsafe {{ {name}.shared() }}` if you order the accesses yourself"))
 }
 
 /// Why an access to a packed output may write half of a byte.
@@ -113,7 +114,7 @@ impl Context<'_> {
         Some(self.advise(error))
     }
 
-    /// What is wrong with one access taken by itself.
+    /// The error of one access taken by itself.
     fn alone(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         if self.output.tell_apart(&[access], self.axis).is_some() {
             return None;
@@ -125,7 +126,7 @@ impl Context<'_> {
         if let Some((_, v)) = by(&|o| o.memory && (o.of_axis(self.axis) || !o.looped)) {
             let index = self.called(*v, "its index");
             let title = format!(
-                "the part of `{name}` is not known to be this program's own: {index} is read from memory, so nothing is known of it"
+                "the part of `{name}` is not known to be this program's own: {index} is read from memory, so it may have any value"
             );
             return Some(self.chosen_by_data(error(title)));
         }
@@ -135,7 +136,7 @@ impl Context<'_> {
         if let Some(v) = access.wraps.iter().find(|v| self.origins.of(**v).of_axis(self.axis)) {
             let index = self.called(*v, "its index");
             let title =
-                format!("in a large grid {index} leaves `i32` and may wrap to another program's part of `{name}`");
+                format!("in a large grid {index} overflows `i32` and may wrap to another program's part of `{name}`");
             return Some(
                 error(title).help("bound the grid: `grid(cdiv(N, BN))`; or count in tiles: `store_tile`, `load_tile`"),
             );
@@ -144,12 +145,12 @@ impl Context<'_> {
         found.or_else(|| self.narrow(access)).or_else(|| {
             let (d, v) = by(&|o| o.of_axis(self.axis))?;
             let (index, source) = (self.called(*v, "its index"), self.source());
-            let title = format!("{what} `{name}` is not known to keep programs apart: along axis {d}, {index} is not `C * {source} + k`, with `k` in `0..C`");
+            let title = format!("{what} `{name}` is not known to be disjoint between programs: along axis {d}, {index} is not `C * {source} + k`, with `k` in `0..C`");
             Some(self.advise(error(title)))
         })
     }
 
-    /// An index that is taken apart by arithmetic.
+    /// An index that is decomposed by arithmetic.
     fn taken_apart(&self, error: impl Fn(String) -> Diagnostic<Loc>, v: Value) -> Diagnostic<Loc> {
         let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
         let error = error(format!(
@@ -163,15 +164,12 @@ impl Context<'_> {
                 .help(format!("in groups of 8 rows: `for out in {name}.tiles_grouped::<.., 8>()`"));
         }
         error
-            .help(format!(
-                "let the language take it apart: `let [i, j] = unflatten({}, [rows, columns])`",
-                self.source()
-            ))
+            .help(format!("decompose it with `let [i, j] = unflatten({}, [rows, columns])`", self.source()))
             .help(format!(
                 "in groups of 8 rows: `let [i, j] = unflatten_grouped::<8>({}, [rows, columns])`",
                 self.source()
             ))
-            .help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
+            .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"))
     }
 
     /// Segments that do not count.
@@ -239,7 +237,7 @@ impl Context<'_> {
         let error = self.output.error(Code::Overlap, access, title);
         Some(
             error.help(
-                "launch one axis instead of two and take it apart: `let [i, j] = unflatten(program_id(0), [M, N])`",
+                "launch one axis instead of two and decompose it: `let [i, j] = unflatten(program_id(0), [M, N])`",
             ),
         )
     }
@@ -255,7 +253,7 @@ impl Context<'_> {
                     continue;
                 }
                 let title = format!(
-                    "neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each touches {width} there",
+                    "neighbouring programs overlap: along axis {axis} of `{name}` they are {} apart, but each accesses {width} there",
                     count(step.abs())
                 );
                 let error = self.output.error(Code::Overlap, access, title);
@@ -315,14 +313,16 @@ impl Context<'_> {
                 self.who()
             )
         };
-        error.help(index).help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
+        error
+            .help(index)
+            .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"))
     }
 
     fn chosen_by_data(&self, error: Diagnostic<Loc>) -> Diagnostic<Loc> {
         let name = self.output.name();
         error
             .help(format!("parts chosen by data: `{name}.scatter_rows(..)`, `{name}.atomic_add(..)`, or `{name}.ragged::<..>(off)` for offsets in memory"))
-            .help(format!("`unsafe {{ {name}.shared() }}` leaves it to you to keep programs apart"))
+            .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"))
     }
 
     fn is_persistent(&self) -> bool {
@@ -334,7 +334,7 @@ impl Context<'_> {
         if self.is_persistent() { "programs".to_owned() } else { format!("programs of different {}", self.who()) }
     }
 
-    /// What tells them apart.
+    /// What distinguishes them.
     fn who(&self) -> String {
         if self.is_persistent() { "the number of the tile".to_owned() } else { format!("`{}`", self.source()) }
     }
@@ -360,7 +360,7 @@ fn count(n: i64) -> String {
     if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
 }
 
-/// The access in words, before the name of the tensor.
+/// The access in messages, before the name of the tensor.
 fn verb(output: &Output<'_>, access: &Access) -> &'static str {
     let offsets = matches!(
         output.kernel.op(access.op).kind,

@@ -1,6 +1,6 @@
 //! The affine form of every `i32` value, scalar or tile (a tile's form holds for each of its elements).
 //!
-//! # Sources: what may differ between programs and is known to
+//! # Sources: values that differ between programs in a known way
 //!
 //! * `program_id(axis)`;
 //! * the iteration number of a distributed loop `0 .. n` by 1 that is not inside another one;
@@ -14,8 +14,8 @@
 //! * the parts of `ragged_tile(y, off, j)`, likewise, if `y` and `off` are invariant and `off` is an input: segment, row
 //!   tile and column tile determine `j`, which traps if there is no such tile.
 //!
-//! Two operations with equal bases and equal invariant operands give the same parts: they are one *group*. Bases are equal
-//! if their forms are and say all of them: `p + i` and `p + j` of two loops may have one form, `p + r` with `0 ≤ r ≤ 3`, and
+//! Two operations with equal bases and equal invariant operands have the same parts: they are one *group*. Bases are equal
+//! if their forms are equal and exact: `p + i` and `p + j` of two loops may have one form, `p + r` with `0 ≤ r ≤ 3`, and
 //! be different numbers, so each operation on such a base is a group by itself.
 //!
 //! An invariant value that has no better form is a term of its own. Loop variables of other loops have the range of their
@@ -31,9 +31,9 @@ use crate::ir::{
 /// Parts that together determine a base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What is divided into parts.
+    /// The number that is divided into parts.
     pub base: Affine,
-    /// Which parts must be told apart for the base to be; the others are always 0.
+    /// Which parts must be distinguished for the base to be; the others are always 0.
     pub needed: Vec<bool>,
     kind: OpKind,
     args: Vec<Value>,
@@ -103,7 +103,7 @@ impl Forms {
         }
     }
 
-    /// Notes a form; an invariant scalar without an exact one becomes a term.
+    /// Records a form; an invariant scalar without an exact one becomes a term.
     fn set(&mut self, kernel: &Kernel, value: Value, form: Affine) {
         let number = self.numbers.of(value).filter(|_| kernel.ty(value) == Ty::I32 && !form.is_exact());
         let form = match number {
@@ -300,7 +300,7 @@ impl Forms {
         }
     }
 
-    /// What the arms of an `if` that reach its end give.
+    /// The joined form of what the arms of an `if` yield.
     fn yielded(&self, kernel: &Kernel, op: &Op, result: usize) -> Affine {
         let mut form: Option<Affine> = None;
         for region in &op.regions {
@@ -381,7 +381,7 @@ const fn is_box(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
 }
 
-/// Whether a parameter is an input tensor: nobody writes it during the launch.
+/// Whether a parameter is an input tensor, which is not written during the launch.
 #[must_use]
 pub fn is_input(kernel: &Kernel, param: usize) -> bool {
     let kind = kernel.sig.params.get(param).map(|p| &p.kind);

@@ -1,17 +1,17 @@
 //! Grids: how large a declared one may be, which axes may have several programs, and the grid that the outputs imply.
 //!
-//! Deliberately absent: what `require(..)` says about sizes.
+//! Deliberately absent: bounds from `require(..)`.
 
 use super::affine::{I32, Range, Term, TermRanges};
 use super::partition::Partition;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Signature};
 
-/// The greatest extent of a grid along an axis: a launch refuses more.
+/// The greatest extent of a grid along an axis: a launch rejects more.
 pub const MAX_EXTENT: i64 = I32.hi;
 
-/// The values of the program indices. Of a grid that is not declared yet they are taken as small: inference looks at the
-/// strides, and the verifier looks again.
+/// The ranges of the program indices. For a grid that is not declared yet they are assumed to be small: inference uses only the
+/// strides, and the verifier checks again.
 pub(super) fn program_bounds(kernel: &Kernel, grid_known: bool) -> TermRanges {
     let last = |axis: u8| if grid_known { (max_extent(&kernel.sig, axis) - 1).max(0) } else { 1023 };
     (0..3).map(|axis| (Term::Program(axis), Range { lo: 0, hi: last(axis) })).collect()
@@ -35,7 +35,7 @@ pub fn wide_axes(sig: &Signature) -> Vec<u8> {
     (0..3).filter(|axis| max_extent(sig, *axis) > 1).collect()
 }
 
-/// What a host expression may be, if it has a value.
+/// The range of a host expression.
 #[must_use]
 pub fn bound(sig: &Signature, expr: &HostExpr) -> Range {
     const ANY: Range = Range { lo: i64::MIN, hi: i64::MAX };

@@ -4,7 +4,7 @@
 //! values. Two invariant values get one number if they are the same operation of values with the same numbers: a second
 //! `cdiv(M, 128)` is the first one.
 //!
-//! Deliberately absent: what is read from memory, even where every program reads the same; equalities that need algebra.
+//! Deliberately absent: values read from memory, even where every program reads the same; equalities that need algebra.
 
 use crate::ir::{Const, Def, Kernel, OpId, OpKind, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Numbers {
     }
 }
 
-/// What tells constants apart, which have no operands.
+/// The bits that distinguish constants, which have no operands.
 fn bits(kind: &OpKind) -> u64 {
     let OpKind::Const(constant) = kind else { return 0 };
     match constant {

@@ -1,7 +1,6 @@
-//! Where a value comes from, for messages: which program indices, memory or loops it depends on.
+//! The origins of a value, for messages: the program indices, memory or loops that it depends on.
 //!
-//! Only data flow counts, not what decides whether an operation runs. A carried value depends on its loop; what the loop
-//! adds to it is not followed.
+//! Only data flow counts, not control flow. A carried value depends on its loop; the updates in the loop are not followed.
 
 use crate::ir::{BinOp, Block, ForKind, Kernel, Op, OpKind, Value};
 
@@ -88,7 +87,7 @@ impl Origins {
         }
     }
 
-    /// The origins of what terminators in a block hand out.
+    /// The origins of the operands of terminators in a block.
     fn leaving(&self, kernel: &Kernel, block: Block) -> Origin {
         let of = |op: &Op| {
             let nested = op.regions.iter().fold(Origin::default(), |o, r| o.or(self.leaving(kernel, *r)));

@@ -1,10 +1,10 @@
-//! The output rule: no two programs of a launch touch one element of an output, unless the user asked for it.
+//! The output rule: no two programs of a launch access the same element of an output, unless the user opted out.
 //!
 //! Every `&mut` tensor is in exactly one class.
 //!
 //! * **Partitioned**: loads and stores alike stay in the program's own part (below).
-//! * **Scattered** or **atomic**: only scatters, or only atomic updates. Their results are defined whoever collides, but
-//!   not what a load would see: the kernel does not read the tensor.
+//! * **Scattered** or **atomic**: only scatters, or only atomic updates. Their results are defined under collisions, but
+//!   those of a load would not be: the kernel does not read the tensor.
 //! * **Unchecked**: some access goes through `unsafe { c.shared() }`. The accesses that do not still obey the rule.
 //!
 //! # Parts
@@ -14,7 +14,7 @@
 //!
 //! * a stride `C ≠ 0`: every access stays in `C·s + b + k ..  C·s + b + k + |C|` along `d`, with the same `C`, `k` and `b`
 //!   for all accesses. `b` is a sum of launch invariants and of starts of segments whose index has keys itself;
-//! * segments: every access stays in `off[s] .. off[s + 1]` along `d`, for one `off` that nobody writes.
+//! * segments: every access stays in `off[s] .. off[s + 1]` along `d`, for one `off` that is not written.
 //!
 //! Two accesses with different values of `s`, whose `b` agree, are disjoint: their intervals along `d` are. A source is
 //! *told apart* if it has a key, or if all parts of a group that determines it are told apart. The output is partitioned if
@@ -35,10 +35,10 @@
 //!
 //! # Bytes
 //!
-//! Two 4-bit elements share a byte, along the last axis, and whoever writes one of them writes both. So of such an output
-//! the bytes are divided: parts of the last axis are those of the elements, each write widened to whole bytes, and segments of
-//! it do not count; parts of other axes are whole bytes anyway. Within a program, stores may cut bytes. What is scattered
-//! starts at an even index and has an even extent along the last axis: nobody says which lanes write one row.
+//! Two 4-bit elements along the last axis share a byte, and a write of one of them writes both. So the bytes of such an output are
+//! divided: parts of the last axis are those of the elements, each write widened to whole bytes, and segments of
+//! it do not count; parts of other axes are whole bytes anyway. Within a program, stores may cut bytes. A scatter
+//! starts at an even index and has an even extent along the last axis, because several lanes may write one row.
 //!
 //! Deliberately absent: guards (`if program_id(1) == 0`), linear indices over two program axes (`4 * p + q`: use
 //! `unflatten` of one axis), and everything that needs values of memory.
@@ -83,7 +83,7 @@ pub struct Key {
     pub by: By,
 }
 
-/// Why programs may write an output at the same time.
+/// Why concurrent writes of programs to an output are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Each program has its own part, named by these keys.
@@ -92,7 +92,7 @@ pub enum Class {
     Scattered,
     /// It is only updated atomically.
     Atomic,
-    /// The user vouches for it.
+    /// The user is responsible (`unsafe`).
     Unchecked,
 }
 
@@ -156,7 +156,7 @@ impl Partition {
     }
 }
 
-/// An output while its class is looked for.
+/// An output whose class is being determined.
 #[derive(Clone, Copy)]
 pub(super) struct Output<'a> {
     pub(super) kernel: &'a Kernel,
@@ -356,7 +356,7 @@ impl Output<'_> {
     }
 }
 
-/// Whether a kernel asks for its place along an axis of the grid.
+/// Whether a kernel uses its program index along an axis of the grid.
 fn names_axis(kernel: &Kernel, axis: u8) -> bool {
     kernel.ops.iter().any(|op| op.kind == OpKind::ProgramId(axis))
 }

@@ -1,9 +1,8 @@
-//! Where operations stand: their blocks, the operations around them, who uses a value, and which operations run in every
-//! program whatever the data.
+//! The nesting of operations, the users of values, and the operations that every program executes for all data.
 
 use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Value};
 
-/// Parents and users of everything in a kernel.
+/// Parents and users of all operations and values.
 #[derive(Clone, Debug)]
 pub struct Tree {
     block_of: Vec<Option<Block>>,
@@ -35,7 +34,7 @@ impl Tree {
         tree
     }
 
-    /// The block that an operation stands in.
+    /// The block that contains an operation.
     #[must_use]
     pub fn block_of(&self, op: OpId) -> Option<Block> {
         self.block_of.get(op.index()).copied().flatten()
@@ -65,7 +64,7 @@ impl Tree {
     }
 
     /// Whether every program runs the operation, and inside a distributed loop some program runs it for each iteration:
-    /// nothing around it but distributed loops that nobody leaves early, and no exit before it.
+    /// nothing around it but distributed loops without early exits, and no exit before it.
     ///
     /// Traps and endless loops before it do not count: after them the launch is an error.
     #[must_use]
@@ -93,8 +92,8 @@ fn set<T>(table: &mut [Option<T>], index: usize, value: T) {
     }
 }
 
-/// Whether running `op` may skip what stands after it in its block: a `return` inside, or a `break` or `continue` to a loop
-/// around `op`. `depth` counts the loops between `op`'s block and where we look.
+/// Whether executing `op` may skip the operations after it in its block: by a nested `return`, or a `break` or `continue` to a loop
+/// around `op`. `depth` counts the loops between `op`'s block and the current one.
 fn may_leave(kernel: &Kernel, op: OpId, depth: u32) -> bool {
     let op = kernel.op(op);
     if let OpKind::Break(n) | OpKind::Continue(n) = op.kind {

@@ -1,12 +1,12 @@
-//! How many neighbours along the last axis of a tensor may be accessed at once: what follows from the assumptions on a
-//! parameter, from the views of it, and from coordinates that are visibly multiples.
+//! Vector widths: how many neighbours along the last axis of a tensor may be accessed at once, by the assumptions on the parameter,
+//! the views of it, and the known divisors of coordinates.
 
 use crate::ir::{BinOp, Def, Kernel, OpKind, Ty, Unit, Value};
 
-/// Whether what is assumed of the parameter behind a view holds of the view too: its rows begin on multiples of 16 bytes, and
-/// are whole multiples of 16 bytes long. `params` says it of the parameters.
+/// Whether the alignment assumption on a parameter (`params`) also holds for a view of it: rows are aligned to 16 bytes and a multiple
+/// of 16 bytes long.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "what is no view keeps no assumption")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "only views keep the assumption")]
 pub fn is_aligned(kernel: &Kernel, tensor: Value, params: &[bool]) -> bool {
     match kernel.value(tensor).def {
         Def::Param(index) => params.get(index) == Some(&true),
@@ -40,7 +40,7 @@ pub enum Packing {
 
 /// How the elements of a tensor, or of a view of one, share bytes.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "what is no view shares bytes as parameters do")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "only views share bytes differently from parameters")]
 pub fn packing(kernel: &Kernel, tensor: Value) -> Packing {
     let Some(op) = kernel.def_op(tensor) else { return Packing::Pairs };
     let (Some(of), bits) = (op.args.first().copied(), kernel.ty(tensor).elem().bits()) else { return Packing::Pairs };
@@ -83,7 +83,7 @@ pub fn tile_width(kernel: &Kernel, kind: (u32, bool, Packing), unit: Unit, (last
 
 /// A power of two, at most 128, that divides a scalar, as far as its definition shows.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the rest shows no divisor")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "no divisor is known for other operations")]
 pub fn divisor(kernel: &Kernel, value: Value) -> u32 {
     if let Some(c) = kernel.int_constant(value) {
         return if c == 0 { 128 } else { 1 << c.trailing_zeros().min(7) };

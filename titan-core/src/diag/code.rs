@@ -1,8 +1,8 @@
 //! tidy: table
 //! The registry of diagnostic codes. Each has a page `docs/errors/Txxxx.md`, a failing and a passing test.
 //!
-//! A rule is reported by rustc or by us, never by both: for `rustc` rules the typed shadow makes rustc speak, and we stay
-//! silent but make sure that nothing is built. What we report has no shadow, so that nothing follows from it.
+//! A rule is reported by rustc or by TITAN, never by both: `rustc` rules are reported through the typed shadow, and TITAN only
+//! makes sure that nothing is built. A kernel with an error that TITAN reports has no shadow, so that there are no follow-up errors.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ macro_rules! codes {
                 match self { $(Code::$name => Reporter::$reporter,)* }
             }
 
-            /// What it is about.
+            /// The title.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title,)* }
@@ -52,7 +52,7 @@ codes! {
     Syntax "T0101" Titan "syntax that kernels do not have";
     Attribute "T0102" Titan "an attribute that is malformed or unknown";
     Parameter "T0103" Titan "a parameter of a kind that kernels do not take";
-    Generics "T0104" Titan "a generic parameter and the declared instances do not fit together";
+    Generics "T0104" Titan "a generic parameter that does not match the declared instances";
     Modifier "T0105" Titan "a kernel with a modifier or a return type, or inside an `impl`";
     DeviceFn "T0106" Titan "a device function that cannot be inlined";
     ForeignMacro "T0107" Titan "a macro that kernels do not have";
@@ -62,8 +62,8 @@ codes! {
     Arguments "T0112" TitanInKernels "a value of the wrong kind, or the wrong number of arguments";
     ElementCount "T0201" Titan "a shape operation that changes the number of elements";
     TileSize "T0202" Titan "a tile with an illegal extent or too many elements";
-    ShapeMismatch "T0203" TitanInKernels "operands whose shapes do not fit together";
-    ElementMismatch "T0204" TitanInKernels "operands whose element types do not fit together";
+    ShapeMismatch "T0203" TitanInKernels "operands with incompatible shapes";
+    ElementMismatch "T0204" TitanInKernels "operands with incompatible element types";
     BadAxis "T0205" Rustc "an axis that the operand does not have";
     MmaElements "T0206" Rustc "element types without a matrix instruction";
     ElementUnsupported "T0207" TitanInKernels "an operation that its element type does not have";
@@ -75,8 +75,8 @@ codes! {
     IndexType "T0213" Titan "an index that is not an i32";
     RankMismatch "T0214" TitanInKernels "a tile and a tensor of different rank";
     LiteralRange "T0215" Titan "a literal that its type cannot hold";
-    AsCast "T0216" Titan "an `as` that only `.cast` can do";
-    MmaShapes "T0217" Rustc "tiles that have no product";
+    AsCast "T0216" Titan "an `as` where `.cast` is needed";
+    MmaShapes "T0217" Rustc "tiles whose shapes cannot be multiplied";
     ShapeName "T0301" Titan "a shape name that is not declared";
     ShapeRank "T0302" Titan "a shape declaration whose length is not the rank";
     ShapeTarget "T0303" Titan "a shape declaration on something that is not a tensor";
@@ -92,14 +92,14 @@ codes! {
     SharedRead "T0406" Titan "a tensor that is scattered to or updated atomically and also read or stored";
     PackedOutput "T0407" Titan "a 4-bit output whose parts share bytes";
     GridDisagrees "T0408" Titan "outputs that imply different grids";
-    ReadView "T0409" Titan "a view that is made to read and stored through, or the reverse";
+    ReadView "T0409" Titan "a view for reading that is stored through, or the reverse";
     GridShort "T0410" Titan "a grid that leaves parts of an output unwritten";
     EarlyExit "T0501" Titan "an early exit from a pipelined loop";
     Condition "T0502" TitanInKernels "a condition that is not one uniform bool";
     NestedPipeline "T0503" Titan "a pipelined loop inside a pipelined loop";
     Unreachable "T0504" Titan "a kernel that can never end";
-    RolesAttr "T0601" Titan "roles that are malformed or do not fit the arms of `match role()`";
-    RingMade "T0602" Titan "a ring that is malformed or made where it cannot be";
+    RolesAttr "T0601" Titan "roles that are malformed or do not match the arms of `match role()`";
+    RingMade "T0602" Titan "a ring that is malformed or declared in the wrong place";
     TokenLost "T0603" Titan "a token of a pipeline that is dropped";
     TokenTwice "T0604" Rustc "a token of a pipeline that is used twice";
     EarlyRelease "T0605" Rustc "a stage that is released while something still reads it";
@@ -110,34 +110,34 @@ codes! {
     WaitCycle "T0610" Titan "roles that wait for each other forever";
     TooManyHeld "T0611" Titan "more stages held at once than the ring has slots";
     RolesDiverge "T0612" Titan "roles whose loops and branches do not correspond";
-    StageContents "T0613" Rustc "contents that do not fit the stage";
-    WrongTime "T0614" Titan "a token of another time than its ring's clock shows";
-    RoleValue "T0615" Titan "a tile that one role makes and another uses";
-    TwoWriters "T0616" Titan "an output that two roles touch";
+    StageContents "T0613" Rustc "contents that do not match the stage";
+    WrongTime "T0614" Titan "a stated time that is not that of the ring's clock";
+    RoleValue "T0615" Titan "a tile that one role computes and another uses";
+    TwoWriters "T0616" Titan "an output that two roles access";
     SourceWritten "T0617" Titan "a copy from a tensor that the kernel writes";
     StagingReused "T0618" Titan "a staging slot that is filled again while its store may still read it";
-    NotFinalized "T0619" Titan "a role that may end with something in flight";
+    NotFinalized "T0619" Titan "a role that may end with asynchronous work in flight";
     RingMemory "T0620" Titan "rings that need more shared memory than a program has";
-    RegionMade "T0701" Titan "a region that does not lie in shared memory, or an element that there is not";
+    RegionMade "T0701" Titan "a region outside shared memory, or an element out of range";
     BarrierWord "T0702" Titan "a barrier whose word is misplaced or shared";
-    BarrierLife "T0703" Titan "a barrier that is used before it is initialised or after it is gone";
-    BarrierCount "T0704" Titan "arrivals that are not those that a barrier counts";
-    TxBytes "T0705" Titan "bytes that are announced to a barrier and not brought, or the reverse";
+    BarrierLife "T0703" Titan "a barrier that is used before it is initialised or after it is invalidated";
+    BarrierCount "T0704" Titan "arrivals that do not match the count of a barrier";
+    TxBytes "T0705" Titan "expected bytes (expect_tx) that do not match the copied bytes";
     WaitParity "T0706" Titan "an index or parity that does not follow the phases of its barrier";
-    InFlight "T0707" Titan "memory that is touched while something in flight may touch it";
-    NeverCompletes "T0708" Titan "a wait that never ends, or could not be shown to end";
+    InFlight "T0707" Titan "an access that conflicts with one that may be in flight";
+    NeverCompletes "T0708" Titan "a wait that never terminates, or could not be shown to terminate";
     GroupOpen "T0709" Titan "asynchronous work whose group is never committed";
-    UnderWay "T0710" Titan "an end with asynchronous work in flight";
-    PhaseMixed "T0711" Titan "an arrival or wait that may meet another phase than its own";
-    NotShown "T0712" Titan "a protocol that could not be followed";
+    InFlightAtEnd "T0710" Titan "asynchronous work in flight at the end";
+    PhaseMixed "T0711" Titan "an arrival or wait that may fall into the wrong phase";
+    NotShown "T0712" Titan "a protocol that could not be verified";
     FencePointless "T0713" Titan "a fence between a proxy and itself";
-    Participants "T0714" Titan "threads, registers or numbers that a program does not have";
+    Participants "T0714" Titan "numbers of threads, registers or barriers beyond the hardware limits";
     GroupOrder "T0715" Titan "tokens of groups that are numbered or waited for out of order";
-    Unfenced "T0716" Titan "an asynchronous access that may not see ordinary accesses of the same bytes";
+    Unfenced "T0716" Titan "an asynchronous access that is not fenced from generic accesses to the same bytes";
     Operands "T0801" Titan "an operation with the wrong operands";
     Structure "T0802" Titan "a block or region that is not well formed";
     Visibility "T0803" Titan "a value used where it is not defined";
-    TypeAnnotation "T0804" Titan "a written type that is not the one that follows";
+    TypeAnnotation "T0804" Titan "a written type that differs from the inferred one";
     Text "T0805" Titan "text that is not tile IR";
     ArtifactFormat "T0806" Titan "bytes that are not an artifact of this version";
     Internal "T0901" Titan "a rule of rustc that rustc did not report";

@@ -11,10 +11,10 @@ use crate::pipeline::fence::{self, Mode};
 use crate::plan::Target;
 use crate::verify::verify;
 
-/// What passes are told.
+/// The options of passes.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How fences are placed.
+    /// The options of the fence pass.
     pub fence: fence::Options,
     /// The machine for which rings are chosen.
     pub target: Target,
@@ -23,9 +23,9 @@ pub struct Options {
 /// A pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// How tools name it.
+    /// The name in tools.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A description, in one line.
     pub about: &'static str,
     run: fn(Kernel, &Options) -> Result<Passed, String>,
 }
@@ -35,7 +35,7 @@ pub struct Pass {
 pub struct Passed {
     /// The kernel.
     pub kernel: Kernel,
-    /// What was done, line by line.
+    /// The changes, line by line.
     pub notes: Vec<String>,
 }
 
@@ -60,16 +60,16 @@ pub enum PassError {
 
 /// Every pass, in alphabetical order.
 pub const PASSES: &[Pass] = &[
-    Pass { name: "canonical", about: "numbers everything in the order of the text", run: canonical },
-    Pass { name: "fence", about: "places proxy fences and the handshake of bulk stores", run: place_fences },
+    Pass { name: "canonical", about: "renumbers values, operations and blocks in program order", run: canonical },
+    Pass { name: "fence", about: "inserts proxy fences, and commits and waits of bulk stores", run: place_fences },
     Pass {
         name: "fence-tilelang",
-        about: "places proxy fences where TileLang's pass would",
+        about: "inserts proxy fences where TileLang's pass would",
         run: place_fences_tilelang,
     },
     Pass {
         name: "rings",
-        about: "chooses rings, distances and roles for `--target`, as compilation for it does",
+        about: "chooses rings, distances and fusion of roles for `--target`, as compilation does",
         run: choose_rings,
     },
 ];
@@ -81,7 +81,7 @@ fn names() -> String {
 /// The pass of a name.
 ///
 /// # Errors
-/// There is none; the error lists those that there are.
+/// There is no such pass; the error lists all passes.
 pub fn pass(name: &str) -> Result<&'static Pass, PassError> {
     PASSES.iter().find(|p| p.name == name).ok_or_else(|| PassError::Unknown { name: name.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! The part of a schedule that concerns rings, carried out: slots, roles, and loops whose loads run ahead.
+//! Applies the part of a schedule that concerns rings: slots, roles, and loops whose loads run ahead.
 
 use super::schedule::{Ahead, Roles, Schedule};
 use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe};
@@ -7,10 +7,10 @@ use crate::pipeline::fuse::fuse;
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::verify::{Verified, verify};
 
-/// The kernel with the rings that a schedule gives it; `None` if it cannot be carried out, or does not verify.
+/// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
 ///
-/// What the result asks of a launch beyond what the kernel does can only be assumed, where there is a variant that assumes
-/// nothing: a schedule for arguments of any kind adds no such condition.
+/// Additional conditions of the result on a launch are possible only if there is another variant without them: a schedule for
+/// arbitrary arguments adds none.
 pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verified> {
     let mut made: Kernel = (**kernel).clone();
     if made.pipes.len() != schedule.slots.len() {
@@ -42,7 +42,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
 }
 
-/// The loops over `pipelined(..)`, in the order of the text.
+/// The loops over `pipelined(..)`, in program order.
 pub(super) fn pipelined_loops(kernel: &Kernel) -> Vec<OpId> {
     let mut loops = Vec::new();
     kernel.walk(&mut |id, op| loops.extend((op.kind == OpKind::For(ForKind::Pipelined)).then_some(id)));

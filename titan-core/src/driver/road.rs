@@ -1,6 +1,6 @@
-//! From a kernel with its rings to the lanes of a machine: the passes, what each needs, and what it makes untrue.
+//! The pass pipeline from a kernel with rings to a barrier program: the passes, their preconditions, and the facts they invalidate.
 //!
-//! | pass | takes | gives |
+//! | pass | input | output |
 //! |---|---|---|
 //! | lay out | tiles and rings | tiles in layouts, loads of fragments, scratch memory |
 //! | order | the same | the same, loops in the order of the schedule |
@@ -8,10 +8,10 @@
 //! | allocate | regions | regions with offsets |
 //! | synchronize | | barriers between the warps of a role |
 //! | fence | | fences between proxies |
-//! | verify | | the same, shown to do what the kernel asks of its rings |
+//! | verify | | the same, proved to implement the kernel's rings |
 //!
-//! Lanes are made from what comes out of the last one. Builds with debug assertions check after each pass that the parts of the
-//! kernel fit together, and before each that what it needs holds.
+//! The result of the last pass is lowered to lane IR. Builds with debug assertions check after each pass that the kernel is
+//! well-formed, and before each that its preconditions hold.
 
 use super::estimate::Estimate;
 use super::order;
@@ -22,29 +22,29 @@ use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
 use crate::{allocate, expand, lay_out, synchronize};
 
-/// What holds of a kernel on the road.
+/// A fact about a kernel in the pass pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fact {
     /// Its tiles have layouts.
     LaidOut,
-    /// Its rings are barriers.
+    /// Its rings are expanded to barriers.
     Barriers,
-    /// Its regions have places.
+    /// Its regions have addresses.
     Placed,
-    /// Its warps meet where they must.
+    /// Its warps are synchronised by barriers.
     Synchronized,
     /// Its fences between proxies are complete.
     Fenced,
-    /// It does what the kernel asks of its rings.
+    /// It implements the kernel's rings.
     Proven,
 }
 
-/// Why a kernel goes no further.
+/// Why compilation of a kernel stops.
 #[derive(Clone, Debug)]
 pub(super) enum Stop {
-    /// The target cannot do what it asks, or has not enough of something.
+    /// The target does not support an operation, or lacks resources.
     Refused(LowerError),
-    /// Its barriers are not shown to be right: a defect.
+    /// Verification of its barriers failed: a defect of TITAN.
     Unproven(LowerError),
 }
 
@@ -62,10 +62,10 @@ impl Stop {
     }
 }
 
-/// What passes are told.
+/// The context of passes.
 struct Way<'a> {
     plan: &'a Plan,
-    /// The rings that begin anew each time they are come to.
+    /// By ring, the number of loops in which it restarts.
     anew: &'a [usize],
     bodies: &'a [Body],
 }
@@ -74,7 +74,7 @@ struct Pass {
     name: &'static str,
     needs: &'static [Fact],
     gives: Fact,
-    /// What may not hold any more.
+    /// The facts that it invalidates.
     ends: &'static [Fact],
     run: fn(Kernel, &Way<'_>) -> Result<Kernel, Stop>,
 }
@@ -130,9 +130,7 @@ const ROAD: &[Pass] = &[
 
 fn ordered(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
     let made = order::apply(&kernel, way.bodies);
-    made.ok_or_else(|| {
-        LowerError::internal(&kernel, "a schedule names operations that are not there".to_owned()).into()
-    })
+    made.ok_or_else(|| LowerError::internal(&kernel, "a schedule names operations that do not exist".to_owned()).into())
 }
 
 fn placed(mut kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
@@ -150,7 +148,7 @@ fn proven(kernel: Kernel, _: &Way<'_>) -> Result<Kernel, Stop> {
     }
 }
 
-/// The barrier program of a kernel that is laid out.
+/// The barrier program of a laid-out kernel.
 pub(super) fn barriers(kernel: &Verified, plan: &Plan, laid_out: Kernel, bodies: &[Body]) -> Result<Kernel, Stop> {
     let way = Way { plan, anew: kernel.rings_begin_anew(), bodies };
     let mut facts = vec![Fact::LaidOut];
@@ -170,19 +168,17 @@ pub(super) fn barriers(kernel: &Verified, plan: &Plan, laid_out: Kernel, bodies:
     Ok(made)
 }
 
-/// The barrier program of a kernel for a plan, its loops in the order of the rule. That it does what the kernel asks of its rings
-/// is verified.
+/// The verified barrier program of a kernel for a plan, with the loop order of the rule.
 ///
 /// # Errors
-/// If the target cannot do what the kernel asks, or has not enough shared memory; if the program is not shown to be right, which
-/// is a defect.
+/// If the target does not support an operation, or lacks shared memory; if the program fails verification, which is a defect.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let bodies = order::choose(&laid_out);
     barriers(kernel, plan, laid_out, &bodies).map_err(Stop::error)
 }
 
-/// What a kernel takes of a multiprocessor.
+/// The resources of a multiprocessor that a kernel uses.
 pub(super) fn estimate(kernel: &Verified, plan: &Plan) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let mut program = expand::expand(&laid_out, &plan.target, kernel.rings_begin_anew())?;

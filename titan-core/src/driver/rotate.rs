@@ -1,10 +1,10 @@
-//! Loads of a loop's body, one iteration early: what a loop loads first, from a stage that it carries, is loaded at the end of the
-//! iteration before, and in front of the loop for the first one.
+//! Loop rotation: the first loads of a loop's body, from a carried stage, are moved to the end of the previous iteration, and in
+//! front of the loop for the first one.
 //!
 //! ```text
 //! for .. carry(stage = s) {                    f0 = load s[0]
 //!     f = load stage[0]                        for .. carry(stage = s, f = f0) {
-//!     product of f                                 product of f
+//!     MMA of f                                     MMA of f
 //!     ..                             becomes       ..
 //!     next = wait for the next stage               next = wait for the next stage
 //!     continue next                                g = load next[0]
@@ -12,7 +12,7 @@
 //!                                              }
 //! ```
 //!
-//! The last iteration loads from the stage that the loop hands on, which is waited for as every other; its fragments are not used.
+//! The last iteration loads from the stage that the loop passes on, which is waited for like every other; its fragments are not used.
 //!
 //! Deliberately absent: loads that depend on the loop's counter, and operations with effects.
 
@@ -20,7 +20,7 @@ use crate::ir::Block;
 use crate::ir::{BlockData, Def, Effect, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Value, ValueData};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether an operation computes numbers or loads a tile, and does nothing else.
+/// Whether an operation is a pure computation or a load of a tile.
 pub(super) fn is_light(op: &Op) -> bool {
     let pure = op.kind.effect() == Effect::Pure && op.kind != OpKind::Local(LocalOp::Mma);
     op.regions.is_empty() && (pure || op.kind == OpKind::Local(LocalOp::Load))
@@ -32,8 +32,8 @@ fn loop_of(kernel: &Kernel, body: Block) -> Option<OpId> {
     (0..kernel.ops.len()).map(OpId::new).find(|id| is(kernel.op(*id)))
 }
 
-/// The operations of a body that loads need, in their order, the loads included; `None` if one of them cannot be done an iteration
-/// earlier.
+/// The operations of a body that loads depend on, in order, the loads included; `None` if one of them cannot be executed an
+/// iteration earlier.
 pub(super) fn needed(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Option<Vec<OpId>> {
     let BlockData { args, ops } = kernel.block(body);
     let counter = args.first()?;
@@ -56,7 +56,7 @@ pub(super) fn needed(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Op
     (found.len() == wanted.len()).then_some(found)
 }
 
-/// The kernel with loads of a loop's body done one iteration early; `None` if that cannot be.
+/// The kernel with loads of a loop's body moved one iteration earlier; `None` if that is impossible.
 pub(super) fn rotate(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Option<Kernel> {
     let looped = loop_of(kernel, body)?;
     let needed = needed(kernel, body, loads)?;
@@ -100,7 +100,7 @@ fn value(kernel: &mut Kernel, data: ValueData) -> Value {
     Value::new(kernel.values.len() - 1)
 }
 
-/// Operations once more, with other operands. Gives them, and what their results are called.
+/// Copies operations with renamed operands. Returns the copies, and the renaming of their results.
 fn copied(kernel: &mut Kernel, ops: &[OpId], mut names: BTreeMap<Value, Value>) -> (Vec<OpId>, BTreeMap<Value, Value>) {
     let mut made = Vec::new();
     for id in ops {

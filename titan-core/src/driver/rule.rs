@@ -1,12 +1,12 @@
-//! The rule that fills a schedule, in place of a search.
+//! The rule that chooses a schedule, instead of a search.
 //!
-//! * A role that copies and one that computes are fused where copies are made by threads: the warps that copy may as well
-//!   compute. First the slots and distances with which copies run ahead, then the others; more slots before fewer.
+//! * A role that copies and one that computes are fused where threads issue copies (`cp.async`): the copying warps can also
+//!   compute. First the slots and distances with which copies run ahead are tried, then the others; more slots before fewer.
 //! * A loop over `pipelined(..)` gets as many slots as fit, at most [`depth::MOST`], and fewer if a multiprocessor then runs two
-//!   programs instead of one: while one waits at a barrier, the other computes.
-//! * Fragments are loaded one step early, copies started behind the first product ([`super::order`]).
+//!   programs instead of one, so that one computes while the other waits at a barrier.
+//! * Fragments are loaded one step early, copies are issued behind the first MMA ([`super::order`]).
 //!
-//! What fits is known from layouts ([`super::estimate`]), not by making code on trial.
+//! What fits is estimated from layouts ([`super::estimate`]), without generating code.
 //!
 //! Deliberately absent: measurements.
 
@@ -20,10 +20,10 @@ use crate::pipeline::implicit::{self, Candidate};
 use crate::plan::{self, LowerError, Plan, Target};
 use crate::verify::Verified;
 
-/// P from which on a stage may be waited for one iteration early: its copies have begun in an iteration before.
+/// The least P for which a stage may be waited for one iteration early: its copies were issued in an earlier iteration.
 const EARLY: u32 = 2;
 
-/// Whether stages are waited for early. Copies of rows that begin anywhere take too many registers beside the fragments.
+/// Whether stages are waited for early. Copies of unaligned rows take too many registers beside the fragments.
 const fn early(schedule: &Schedule, distance: u32) -> bool {
     schedule.aligned && distance >= EARLY
 }
@@ -31,7 +31,7 @@ const fn early(schedule: &Schedule, distance: u32) -> bool {
 /// Programs that a multiprocessor runs at once, so that one computes while the other waits.
 const TWO: u32 = 2;
 
-/// A schedule that can be carried out, and the kernel with its rings.
+/// A feasible schedule, and the kernel with its rings.
 #[derive(Clone, Debug)]
 pub(super) struct Filled {
     pub(super) schedule: Schedule,
@@ -39,10 +39,10 @@ pub(super) struct Filled {
     pub(super) plan: Plan,
 }
 
-/// Fills a schedule, up to the order of operations, which needs layouts.
+/// Chooses a schedule, except for the order of operations, which needs layouts.
 ///
 /// # Errors
-/// If the kernel does not fit, whatever is chosen.
+/// If the kernel does not fit with any schedule.
 pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<Filled, LowerError> {
     let written = Schedule {
         aligned,
@@ -53,7 +53,7 @@ pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<
     if kernel.roles.is_empty() { pipelined(kernel, target, written) } else { with_roles(kernel, target, written) }
 }
 
-/// The kernel under a schedule, if it can be carried out and fits.
+/// The kernel under a schedule, if that is feasible and fits.
 fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Filled, Estimate)> {
     let rings = with_rings(kernel, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).ok()?;
@@ -67,12 +67,12 @@ fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Fill
     Ok((Filled { schedule: Schedule { warps, ..schedule.clone() }, rings, plan }, estimate))
 }
 
-/// A kernel without roles: its loops become rings one after the other, where that fits.
+/// A kernel without roles: its loops become rings one after the other, as long as they fit.
 fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
     let plan = plan::plan(kernel, target, written.aligned);
     let mut best = None;
     if written.aligned && target.copy_async {
-        let staged = |value: Value| plan.resident.get(value.index()).is_some_and(Option::is_some);
+        let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
         let loops = pipelined_loops(kernel);
         for candidate in implicit::candidates(kernel, &staged) {
             let Some(number) = loops.iter().position(|op| *op == candidate.op) else { continue };
@@ -96,7 +96,7 @@ fn deepest(
     let looped = kernel.op(candidate.op);
     let ops = &kernel.block(*looped.regions.first()?).ops;
     let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<Vec<_>>>()?;
-    let encoding = |load: &OpId| plan.resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
+    let encoding = |load: &OpId| plan.smem_resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
     let stage =
         candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
     let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));
@@ -123,7 +123,7 @@ fn deepest(
     Some(beside.map_or(most, |(_, (fewer, _))| fewer))
 }
 
-/// A kernel with roles: fused if that is possible, else each role has its warps.
+/// A kernel with roles: fused if possible, otherwise each role has its warps.
 ///
 /// Copies that run ahead are worth more than slots: first the slots and distances with which they do, then the others.
 fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
@@ -143,7 +143,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     };
     let ahead = fitting.iter().find_map(|schedule| {
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
-        // Whoever cannot copy one iteration ahead cannot copy more: then the other distances are not tried.
+        // If copies cannot run one iteration ahead, larger distances are impossible too.
         let possible = greatest > 0 && is_fusible(kernel, schedule);
         (1..=greatest).rev().filter(|_| possible).find_map(|distance| fused(schedule, distance))
     });
@@ -158,7 +158,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     }
 }
 
-/// Whether the roles can become one whose copies run ahead at all.
+/// Whether the roles can be fused with copies that run ahead.
 fn is_fusible(kernel: &Verified, schedule: &Schedule) -> bool {
     with_rings(kernel, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() }).is_some()
 }
@@ -170,7 +170,7 @@ fn rings_fit(kernel: &Kernel, schedule: &Schedule) -> bool {
     bytes <= schedule.shared_bytes.into()
 }
 
-/// Whether more shared memory could give another schedule: a ring has fewer slots than it should.
+/// Whether more shared memory could lead to another schedule: a ring has fewer slots than desired.
 pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
     let loops = pipelined_loops(kernel);
     schedule.loops.len() < loops.len()
@@ -178,10 +178,10 @@ pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
         || kernel.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| *slots < pipe.slots)
 }
 
-/// The kernel under a schedule that is given.
+/// The kernel under a given schedule.
 ///
 /// # Errors
-/// If it cannot be carried out, or does not fit.
+/// If it is infeasible, or does not fit.
 pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Filled, LowerError> {
     let name = kernel.sig.full_name();
     let Some(rings) = with_rings(kernel, schedule) else {
@@ -193,7 +193,7 @@ pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) ->
     Ok(fitted(rings, target, schedule)?.0)
 }
 
-/// What was chosen and why, for people.
+/// The choices and their reasons, for the user.
 pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec<String> {
     let mut notes = Vec::new();
     let loops = pipelined_loops(kernel);

@@ -1,8 +1,8 @@
-//! What is decided about a kernel on its way to the code of a machine, as plain data.
+//! The schedule: the decisions of compiling a kernel for a target, as plain data.
 //!
-//! A rule fills it (`super::rule`); a search may fill it as well. The driver carries it out and decides nothing itself.
+//! A rule chooses it (`super::rule`); a search could do so as well. The driver applies it and decides nothing itself.
 //!
-//! Worked example, a product of 128×128×64 for 99 KiB of shared memory, whose stage takes 32 KiB:
+//! Worked example, an MMA of 128×128×64 for 99 KiB of shared memory, whose stage takes 32 KiB:
 //!
 //! ```text
 //! access aligned, 101376 bytes of shared memory, 4 warps
@@ -18,13 +18,13 @@ use std::fmt;
 /// The decisions about one variant of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Whether arguments are taken to be aligned, so that accesses are wide and copies asynchronous.
+    /// Whether arguments are assumed to be aligned, so that accesses are wide and copies asynchronous.
     pub aligned: bool,
-    /// The most shared memory that a program may take, in bytes.
+    /// The maximum shared memory of a program, in bytes.
     pub shared_bytes: u32,
-    /// Warps of a program without roles, a power of two; without a number, as the plan has it. Roles say how many they have.
+    /// Warps of a program without roles, a power of two; `None`: as in the plan. Roles state their numbers themselves.
     pub warps: Option<u32>,
-    /// What becomes of the kernel's roles.
+    /// The treatment of the kernel's roles.
     pub roles: Roles,
     /// D of each ring that the kernel declares, in the order of their declarations.
     pub slots: Vec<u32>,
@@ -34,13 +34,13 @@ pub struct Schedule {
     pub bodies: Vec<Body>,
 }
 
-/// What becomes of roles.
+/// The treatment of roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Roles {
-    /// They stay as the kernel has them; so does a kernel without roles.
+    /// They stay as declared; also for a kernel without roles.
     #[default]
     Kept,
-    /// A role that copies and a role that computes become one, in which all warps do both.
+    /// A role that copies and a role that computes are fused: all warps do both.
     Fused {
         /// P: how many iterations the copies run ahead.
         distance: u32,
@@ -69,15 +69,15 @@ pub struct Ahead {
 pub struct Body {
     /// Which loop, in the order of the laid-out kernel's text.
     pub number: usize,
-    /// Loads that are done one iteration early, by their positions. What computes their addresses is done again for them, in front
-    /// of the loop and, with the loads, at the end of the body.
+    /// Loads that are moved one iteration earlier, by position. Their address computations are duplicated, in front of the loop
+    /// and, with the loads, at the end of the body.
     pub ahead: Vec<usize>,
-    /// The positions that the operations have then, in their new order.
+    /// The new order of the operations, by position.
     pub order: Vec<usize>,
 }
 
 impl Schedule {
-    /// Schedules that ask less of the proof than this one, the better one first: two slots without roles, and no copies ahead.
+    /// Simpler schedules, which are easier to verify, the better one first: two slots without roles, and no copies ahead.
     #[must_use]
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
@@ -96,7 +96,7 @@ impl Schedule {
         all
     }
 
-    /// Whether another schedule differs only in the memory that it may take.
+    /// Whether another schedule differs only in its maximum shared memory.
     #[must_use]
     pub fn is_but_for_memory(&self, other: &Schedule) -> bool {
         *self == Schedule { shared_bytes: self.shared_bytes, ..other.clone() }

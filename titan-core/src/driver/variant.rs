@@ -1,4 +1,4 @@
-//! A compiled kernel as a variant of an artifact: its code, and what it takes for granted.
+//! A compiled kernel as a variant of an artifact: its code, and its assumptions.
 
 use super::Made;
 use super::backend::Code;
@@ -6,8 +6,8 @@ use crate::artifact::{Assumption, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
 
-/// The variant of a kernel that was compiled for one kind of arguments, and for devices that grant at least so many bytes of shared
-/// memory to a program; 0 for all devices.
+/// The variant of a kernel that was compiled for one kind of arguments, and for devices that grant a program at least `granted`
+/// bytes of shared memory; 0 for all devices.
 pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Variant {
     let Made { schedule, rings, plan, lowered, notes, .. } = made;
     let more = [
@@ -32,8 +32,8 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     }
 }
 
-/// What wide accesses take for granted: rows of elements that begin on multiples of 16 bytes and are whole multiples long. And
-/// what copies that run ahead ask for beyond what the kernel does, of which a launch checks the first conditions.
+/// The assumptions of wide accesses: rows that are aligned to 16 bytes and a multiple of 16 bytes long. And the additional
+/// conditions of copies that run ahead, the first `checked` of which a launch checks.
 fn assumptions(kernel: &Kernel, plan: &Plan, checked: usize) -> Vec<Assumption> {
     let more = kernel.sig.requires.iter().skip(checked).cloned();
     let mut out: Vec<Assumption> = more.map(Assumption::Holds).collect();

@@ -1,4 +1,4 @@
-//! Shared memory that is no ring: buffers of a tile, halves of bytes, and what those who report agree in.
+//! Shared memory other than rings: buffers for tiles, 4-bit stores, and the scratch word of reports.
 
 use super::{Expand, Made};
 use crate::analysis::vector::{self, Packing};
@@ -6,7 +6,7 @@ use crate::ir::{Elem, LocalOp, Op, OpKind, RegionOp, TileShape, Ty, Unit, Value}
 use crate::layout::Encoding;
 
 impl Expand<'_> {
-    /// A buffer becomes a region and the tile in it.
+    /// Expands a buffer to a region and the tile in it.
     pub(super) fn alloc(&mut self, op: &Op, elem: Elem, shape: TileShape) -> Made<()> {
         let old = op.results[0];
         let Some(encoding) = self.k.encoding(old).cloned() else {
@@ -26,13 +26,13 @@ impl Expand<'_> {
         Ok(tile)
     }
 
-    /// A store. Where threads hold halves of bytes that others hold the other halves of, the tile goes through shared memory:
-    /// each byte is put together by one thread.
+    /// A store. If the two 4-bit halves of a byte are held by different threads, the tile goes through shared memory, and one
+    /// thread assembles each byte.
     pub(super) fn store(&mut self, unit: Unit, mut args: Vec<Value>) -> Made<()> {
         let Some((value, place)) = args.split_last() else { return Err(self.internal("a store of nothing")) };
         let (value, k) = (*value, self.b.kernel());
         let (Ty::Tile(elem, shape), Some(layout)) = (k.ty(value), k.layout(value).cloned()) else {
-            return Err(self.internal("a store of what is no tile"));
+            return Err(self.internal("a store of something that is not a tile"));
         };
         let packing = vector::packing(k, place[0]);
         if elem.bits() < 8 && packing != Packing::Apart {
@@ -54,7 +54,7 @@ impl Expand<'_> {
         self.op(OpKind::Store(unit), &args).map(drop)
     }
 
-    /// A report. Several warps agree in shared memory on where it goes.
+    /// A report. Several warps share its position through shared memory.
     pub(super) fn print(&mut self, op: &Op) -> Made<()> {
         let mut args = self.all_same(&op.args)?;
         if self.warps > 1 {

@@ -1,11 +1,11 @@
-//! Rings become barrier programs: tokens become slots of regions of shared memory, mbarriers with counts and parities, commit
+//! Expansion of rings to barrier programs: tokens become slots of shared-memory regions, mbarriers with counts and parities, commit
 //! groups and waits.
 //!
-//! | of a ring | one set of warps fills and reads it | one role fills it, others read it |
+//! | operation | one warp set fills and reads the ring | one role fills it, others read it |
 //! |---|---|---|
 //! | clock | the next slot | the next slot and its parity, or the number of rounds |
-//! | `acquire` | nothing: the stage was released before, in the order of the program | waits for the slot's `empty` mbarrier, or for the counters of its readers |
-//! | `async_produce` | copies, and closes their commit group | copies that arrive at the slot's `full` mbarrier when they are done |
+//! | `acquire` | nothing: the stage was released earlier in program order | waits for the slot's `empty` mbarrier, or for the counters of its readers |
+//! | `async_produce` | copies, and commits their group | copies that arrive at the slot's `full` mbarrier when they complete |
 //! | `wait_ready` | waits for the group | waits for the phase of `full` |
 //! | `release` | nothing | each reading warp arrives at `empty`, or one thread counts the release |
 //!
@@ -14,7 +14,7 @@
 //! ```text
 //! %free = ttg.nv.mbarrier.at %empty, %slot
 //! %before = xor %parity, %one
-//! ttg.nv.mbarrier.wait_parity %free, %before        the readers of the round before are done
+//! ttg.nv.mbarrier.wait_parity %free, %before        the readers of the previous round have released the slot
 //! %part = ttg.region.at %ring, %slot
 //! %tile = ttg.region.tile %part {offset = 0} : smem<128x64xf16, 0>
 //! ttg.local.copy_async %source, %tile
@@ -26,10 +26,10 @@
 //! %parity1 = select %wraps, %before, %parity
 //! ```
 //!
-//! Nobody is ever more than one phase ahead of who waits: the filler of round r + 1 has waited for the readers of round r.
+//! No role is ever more than one phase ahead of a waiting one: the filler of round r + 1 has waited for the readers of round r.
 //!
-//! Deliberately absent: barriers between the warps of one role for memory that is no ring between roles, which hazards ask
-//! for; and whether the protocol is right, which the verifier shows of the rings and of the result.
+//! Deliberately absent: barriers between the warps of one role for other memory, which [`crate::synchronize`] places; and the
+//! correctness of the protocol, which the verifier checks for the rings and for the result.
 
 mod memory;
 mod ring;
@@ -42,11 +42,11 @@ use crate::plan::{LowerError, Target};
 use ring::Ring;
 use std::collections::BTreeMap;
 
-/// Makes a barrier program of a kernel that is laid out. The memory of a ring is made in the loop in which the ring begins anew
-/// ([`crate::verify::Verified::rings_begin_anew`]), if one is told.
+/// Expands a laid-out kernel to a barrier program. The memory of a ring is created in the loop in which the ring restarts
+/// ([`crate::verify::Verified::rings_begin_anew`]), if there is one.
 ///
 /// # Errors
-/// If the target has not what the rings need.
+/// If the target lacks what the rings need.
 pub fn expand(kernel: &Kernel, target: &Target, anew: &[usize]) -> Result<Kernel, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
@@ -89,7 +89,7 @@ struct Moving {
     clocks: Vec<ring::ClockPart>,
 }
 
-/// A stage of a ring, which a token stands for.
+/// The stage that a token stands for.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     pipe: usize,
@@ -98,27 +98,27 @@ struct Stage {
     turn: Value,
 }
 
-/// A kernel whose rings become barriers. Values called `old` are those of the kernel as it was.
+/// The expansion of one kernel. Values called `old` are those of the input kernel.
 struct Expand<'a> {
     k: &'a Kernel,
     laid: &'a LaidOut,
     target: &'a Target,
-    /// How many loops are open where the memory of a ring is made.
+    /// For each ring, the loop depth at which its memory is created.
     anew: &'a [usize],
     b: Builder,
-    /// What stands for an old value that is no token.
+    /// The new value of each old value that is not a token.
     made: Vec<Option<Value>>,
-    /// What old tokens stand for.
+    /// The stages of old tokens.
     stages: BTreeMap<Value, Stage>,
     rings: Vec<Ring>,
-    /// Where commit groups end, and what waits allow.
+    /// Where groups are committed, and the counts of waits.
     groups: Groups,
     /// The clocks that the open loops and branches carry, the innermost last.
     moving: Vec<Moving>,
-    /// Warps of the role that runs here, or of the program.
+    /// The number of warps of the current role, or of the program.
     warps: u32,
     role: Option<usize>,
-    /// Whether copies to buffers that are no stages are in flight.
+    /// Whether copies to buffers other than stages are in flight.
     copying: bool,
     /// Commit groups so far.
     tokens: u32,
@@ -138,7 +138,7 @@ impl Expand<'_> {
         old.iter().map(|v| self.same(*v)).collect()
     }
 
-    /// Says what stands for an old value, with its name and its place.
+    /// Sets the new value of an old one, with its name and location.
     fn make(&mut self, old: Value, new: Value) {
         let data = self.k.value(old);
         if let Some(name) = &data.name {
@@ -156,7 +156,7 @@ impl Expand<'_> {
         self.b.op1(kind, args).map_err(|e| LowerError::internal(self.k, e.to_string()))
     }
 
-    /// Threads of the role that runs here, or of the program.
+    /// The number of threads of the current role, or of the program.
     fn threads(&self) -> u32 {
         self.warps * self.laid.lanes
     }

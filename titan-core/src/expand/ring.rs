@@ -1,6 +1,6 @@
-//! Rings: their shared memory, their clocks, and what their sides wait for.
+//! Rings: their shared memory, their clocks, and the waits of their sides.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what moves clocks or joins roles is named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what advances clocks or joins roles is named")]
 
 use super::{Expand, Made, Stage};
 use crate::ir::{
@@ -9,15 +9,15 @@ use crate::ir::{
 };
 use std::collections::BTreeSet;
 
-/// Which clock of which ring, and which of its numbers: the slot, or the parity or number of the round.
+/// A ring, a side of it, and a component of that side's clock: the slot, or the parity or number of the round.
 pub(super) type ClockPart = (usize, usize, usize);
 
-/// How the sides of a ring wait for each other.
+/// The synchronisation between the sides of a ring.
 #[derive(Clone, Debug)]
 pub(super) enum Mode {
-    /// By counting the groups of copies.
+    /// By commit groups of copies.
     Counted,
-    /// By mbarriers of each slot: where copies arrive, and where readers do.
+    /// By two mbarriers per slot: copies arrive at `full`, readers at `empty`.
     Mbarriers { full: Value, empty: Value },
     /// The same for copies; each reading role counts its releases in a word of the slot.
     Sequence { full: Value, words: Vec<Value>, readers: Vec<usize> },
@@ -26,17 +26,17 @@ pub(super) enum Mode {
 /// A ring in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
-    /// Once it is made.
+    /// Set once it is created.
     pub(super) region: Option<Value>,
     /// The bytes of a slot.
     stride: u32,
-    /// Where the tiles of a stage begin, and how they lie.
+    /// The offsets and encodings of the tiles of a stage.
     pub(super) fields: Vec<(u32, EncodingId)>,
     pub(super) slots: u32,
     pub(super) mode: Mode,
-    /// Of the filling side and of the reading side: the next slot, and its parity or round.
+    /// The clocks of the filling and the reading side: the next slot, and its parity or round.
     pub(super) clocks: [[Value; 2]; 2],
-    /// A word for each slot, not 0 if the stage holds nothing: of rings that may hold nothing.
+    /// For rings whose stages may be poison: a word per slot, not 0 if the stage is.
     pub(super) poison: Option<Value>,
 }
 
@@ -77,7 +77,7 @@ fn may_be_poison(kernel: &Kernel, pipe: Pipe) -> bool {
 }
 
 impl Expand<'_> {
-    /// Gives every ring its memory, and initialises what its sides wait for.
+    /// Creates the memory of every ring, and initialises its barriers and counters.
     pub(super) fn make_rings(&mut self) -> Made<()> {
         for index in 0..self.k.pipes.len() {
             let pipe = Pipe::new(index);
@@ -105,12 +105,12 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// How many loops are open where the memory of a ring is made.
+    /// The loop depth at which the memory of a ring is created.
     fn loops_around_memory(&self, ring: usize) -> usize {
         self.anew.get(ring).copied().unwrap_or(0)
     }
 
-    /// Makes the memory of the rings that begin anew in the loop that was opened last, in which these clocks move.
+    /// Creates the memory of the rings that restart in the innermost open loop, in which these clocks advance.
     pub(super) fn make_memory_in_loop(&mut self, moving: &[ClockPart]) -> Made<()> {
         let open = self.moving.iter().filter(|m| m.is_loop).count();
         for (ring, _, _) in moving.iter().filter(|(_, side, part)| (*side, *part) == (0, 0)) {
@@ -128,20 +128,20 @@ impl Expand<'_> {
         self.b.set_loc(self.k.pipes[index].loc);
         self.rings[index].region = Some(self.region(stride.saturating_mul(slots), slots, &name)?);
         if may_be_poison(self.k, pipe) {
-            let words = self.region(4 * slots, slots, &format!("{name}, what holds nothing"))?;
+            let words = self.region(4 * slots, slots, &format!("{name}, poison"))?;
             self.rings[index].poison = Some(words);
         }
         Ok(())
     }
 
-    /// Shared memory; its place is found later.
+    /// A region of shared memory; its address is assigned later.
     pub(super) fn region(&mut self, bytes: u32, parts: u32, name: &str) -> Made<Value> {
         let region = self.one(OpKind::Region(RegionOp::Place { offset: 0, bytes: bytes.max(1), parts }), &[])?;
         self.b.name(region, name);
         Ok(region)
     }
 
-    /// Makes what roles wait at.
+    /// Creates the barriers and counters between roles.
     fn join(&mut self, pipe: Pipe, slots: u32) -> Made<Mode> {
         let [fill, read] = sides(self.k, pipe);
         let warps = |role: &usize| self.k.roles.get(*role).map_or(1, |r| r.warps);
@@ -167,7 +167,7 @@ impl Expand<'_> {
         Ok(Mode::Sequence { full, words: counters, readers: read.into_iter().collect() })
     }
 
-    /// The clocks that move in blocks, in order.
+    /// The clocks that advance in blocks, in order.
     pub(super) fn moving_in(&self, blocks: &[Block]) -> Vec<ClockPart> {
         let mut found = BTreeSet::new();
         for block in blocks {
@@ -186,7 +186,7 @@ impl Expand<'_> {
         found.into_iter().collect()
     }
 
-    /// What clocks show.
+    /// The values of clocks.
     pub(super) fn clocks(&self, moving: &[ClockPart]) -> Vec<Value> {
         moving.iter().map(|(ring, side, part)| self.rings[*ring].clocks[*side][*part]).collect()
     }
@@ -198,7 +198,7 @@ impl Expand<'_> {
         }
     }
 
-    /// The stage that a clock shows, and the clock goes on.
+    /// The stage at a clock; advances the clock.
     pub(super) fn tick(&mut self, pipe: Pipe, side: usize) -> Made<Stage> {
         let pipe = pipe.index();
         let [slot, turn] = self.rings[pipe].clocks[side];
@@ -228,7 +228,7 @@ impl Expand<'_> {
         self.one(OpKind::Nv(NvOp::MbarrierAt), &[barriers, stage.slot])
     }
 
-    /// Waits until the readers of the round before have released a slot.
+    /// Waits until the readers of the previous round have released a slot.
     pub(super) fn wait_free(&mut self, stage: Stage) -> Made<()> {
         self.await_free(stage)?;
         self.claim(Claim::Acquired, stage)
@@ -254,7 +254,7 @@ impl Expand<'_> {
         }
     }
 
-    /// The bytes of a stage are copied, or stored, or some of them one and some the other.
+    /// A stage is filled, by copies, by stores of the threads, or by both.
     pub(super) fn filled(&mut self, id: crate::ir::OpId, stage: Stage, how: [bool; 2]) -> Made<()> {
         self.tell_filled(id, stage, how)?;
         self.claim(Claim::Filled, stage)
@@ -297,7 +297,7 @@ impl Expand<'_> {
         self.op(OpKind::Nv(NvOp::WaitParity), &[barrier, parity]).map(drop)
     }
 
-    /// This role reads a stage no more.
+    /// This role releases a stage.
     pub(super) fn release(&mut self, stage: Stage) -> Made<()> {
         self.tell_released(stage)?;
         self.claim(Claim::Released, stage)
@@ -323,7 +323,7 @@ impl Expand<'_> {
         }
     }
 
-    /// Says what the operations before have done to a ring, for the verifier.
+    /// Inserts a claim about the operations before it, for the verifier.
     pub(super) fn claim(&mut self, claim: Claim, stage: Stage) -> Made<()> {
         let ring = &self.rings[stage.pipe];
         let Some(region) = ring.region else { return Err(self.internal("a ring without memory")) };
@@ -334,7 +334,7 @@ impl Expand<'_> {
         self.op(OpKind::Ttg(TtgOp::Claim(claim, Pipe::new(stage.pipe))), &args).map(drop)
     }
 
-    /// The warps of a role wait for each other.
+    /// A barrier of the role's warps.
     fn role_barrier(&mut self) -> Made<()> {
         if self.warps == 1 {
             return self.op(OpKind::Nv(NvOp::WarpSync), &[]).map(drop);
@@ -355,7 +355,7 @@ impl Expand<'_> {
         Ok(tile)
     }
 
-    /// The word that says whether a stage holds nothing, as a tile of one.
+    /// The poison word of a stage, as a tile of one element.
     pub(super) fn poison_word(&mut self, stage: Stage) -> Made<Option<Value>> {
         let Some(words) = self.rings[stage.pipe].poison else { return Ok(None) };
         let part = self.one(OpKind::Region(RegionOp::At), &[words, stage.slot])?;

@@ -50,7 +50,7 @@ impl Expand<'_> {
             TtgOp::Write => self.write_stage(op),
             TtgOp::StoreIssue(unit) => self.store_stage(op, *unit),
             TtgOp::StoreWait => Ok(()),
-            // Ordinary copies of threads need no fence between proxies.
+            // Copies by `cp.async` and threads are generic: no proxy fence is needed.
             TtgOp::Fence { .. } => Ok(()),
             TtgOp::Finalize => {
                 self.drain()?;
@@ -73,7 +73,7 @@ impl Expand<'_> {
         token.ok_or_else(|| self.internal("a token without a stage"))
     }
 
-    /// The same stage, under another right.
+    /// The result stands for the same stage.
     fn pass_on(&mut self, op: &Op, stage: Stage) {
         self.stages.extend(op.results.iter().map(|token| (*token, stage)));
     }
@@ -102,7 +102,7 @@ impl Expand<'_> {
         for (field, (old, (elem, shape))) in sources.zip(self.fields(stage)).enumerate() {
             let mut source = self.same(old)?;
             if let Some(asked) = asked {
-                // What is skipped is outside: zeros, and nothing is read.
+                // A skipped copy writes zeros, and reads nothing.
                 source = self.one(OpKind::Local(LocalOp::Guard), &[source, asked])?;
                 self.b.set_place(source, self.k.value(old).place);
             }
@@ -124,7 +124,7 @@ impl Expand<'_> {
             let tile = self.field(stage, field, elem, shape)?;
             let zero = if elem.is_float() { Const::Float(elem, 0.0) } else { Const::Int(elem, 0) };
             let zero = self.b.constant(zero);
-            // The encoding may have more than the tile: all of it becomes zero.
+            // The encoding may be larger than the tile: all of it is zeroed.
             let Some(extents) = self.b.kernel().encoding(tile).map(|e| e.extents.clone()) else { continue };
             let mut whole = tile;
             for (axis, n) in (0u8..).zip(&extents) {
@@ -151,7 +151,7 @@ impl Expand<'_> {
         Layout::new(&[1], Vec::new(), copies(self.laid.lanes), copies(self.warps))
     }
 
-    /// One thread says whether a stage holds nothing; gives whether there was anything to say.
+    /// One thread writes the poison word of a stage; returns whether the ring has one.
     fn tell_poison(&mut self, stage: Stage, word: Value) -> Made<bool> {
         let Some(place) = self.poison_word(stage)? else { return Ok(false) };
         let Some(shape) = TileShape::new(&[1]) else { return Ok(false) };
@@ -191,11 +191,11 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Stores a slot: read in whole lines, and done when the operation is.
+    /// Stores a slot through registers, in whole lines; synchronous.
     fn store_stage(&mut self, op: &Op, unit: Unit) -> Made<()> {
         let stage = self.stage_of(op)?;
         let Some((elem, shape)) = self.fields(stage).first().copied() else {
-            return Err(self.internal("a stage that holds nothing"));
+            return Err(self.internal("a stage without tiles"));
         };
         let tile = self.field(stage, 0, elem, shape)?;
         let extents: Vec<u32> = shape.into();
@@ -210,7 +210,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Closes the open commit group.
+    /// Commits the open group.
     pub(super) fn commit(&mut self) -> Made<()> {
         self.tokens += 1;
         self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, n: self.tokens - 1 }), &[]).map(drop)
@@ -220,7 +220,7 @@ impl Expand<'_> {
         self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n, read: false }), &[]).map(drop)
     }
 
-    /// Closes a commit group, where the assignment of virtual tokens says so.
+    /// Commits a group where the assignment of virtual tokens requires it.
     pub(super) fn close_group(&mut self, id: OpId) -> Made<()> {
         if !self.groups.commits.contains(&id) {
             return Ok(());
@@ -229,8 +229,8 @@ impl Expand<'_> {
         if self.target.copy_async { self.commit() } else { Ok(()) }
     }
 
-    /// Waits for copies to buffers that are no stages: before their bytes are read, before what they read is written, and
-    /// before control parts, so that whoever uses their buffers next finds none in flight.
+    /// Waits for copies to buffers other than stages: before their bytes are read, before their sources are written, and
+    /// before control flow diverges, so that none is in flight when the buffers are reused.
     pub(super) fn settle_copies(&mut self) -> Made<()> {
         if !self.copying {
             return Ok(());
@@ -240,13 +240,13 @@ impl Expand<'_> {
         self.wait_groups(0)
     }
 
-    /// Nothing that these threads have started is in flight after this.
+    /// Waits for all copies of these threads.
     fn drain(&mut self) -> Made<()> {
         if !self.target.copy_async || self.rings.is_empty() {
             return Ok(());
         }
         if self.role.is_some() {
-            // Copies of rings between roles are in no group yet.
+            // Copies of rings between roles are not in a committed group yet.
             self.commit()?;
         }
         self.wait_groups(0)

@@ -1,4 +1,4 @@
-//! Blocks, loops, branches and roles: what is no ring stays as it is, and loops and branches carry the clocks that move in them.
+//! Blocks, loops, branches and roles: operations not on rings are copied, and loops and branches carry the clocks that advance in them.
 
 use super::{Expand, Made, Moving, Stage};
 use crate::ir::{Block, Effect, LocalOp, Op, OpId, OpKind, Ty, Value};
@@ -11,7 +11,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "what neither is of a ring nor has blocks is copied")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "operations without blocks and not on rings are copied")]
     fn visit(&mut self, id: OpId) -> Made<()> {
         let op = self.k.op(id);
         self.at = Some(id);
@@ -44,7 +44,7 @@ impl Expand<'_> {
         }
     }
 
-    /// The same operation, with its function if it is a reduction by one.
+    /// Copies an operation, with the combining function of a reduction.
     pub(super) fn copy(&mut self, op: &Op) -> Made<()> {
         let args = self.all_same(&op.args)?;
         let results = match op.regions.first() {
@@ -67,7 +67,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Values that loops and branches carry: for a token its slot and its parity or round, as the pipe of its type says.
+    /// The new operands of old carried values: for a token its slot and its parity or round, depending on its ring.
     fn given(&self, old: &[Value]) -> Made<Vec<Value>> {
         let mut out = Vec::new();
         for value in old {
@@ -88,7 +88,7 @@ impl Expand<'_> {
         old.iter().flat_map(of).collect()
     }
 
-    /// Carried values stand for the old ones; gives what is behind them.
+    /// Binds old values to new ones; returns the remaining new ones.
     fn take<'v>(&mut self, old: &[Value], new: &'v [Value]) -> &'v [Value] {
         let mut rest = new;
         for value in old {
@@ -139,7 +139,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Results stand for the old ones, and behind them the clocks.
+    /// Binds the old results to the new ones, which are followed by the clocks.
     fn receive(&mut self, op: &Op, out: &[Value], moving: &[super::ring::ClockPart]) {
         let clocks = self.take(&op.results, out);
         self.set_clocks(moving, clocks);
@@ -166,8 +166,8 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Terminators give the clocks too.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other terminators end what is around them")]
+    /// A terminator, which passes the clocks too.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other terminators end the enclosing operation")]
     fn leave(&mut self, op: &Op) -> Made<()> {
         let mut args = self.given(&op.args)?;
         let carrier = match op.kind {
@@ -180,7 +180,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Every role has clocks and commit groups of its own.
+    /// The roles, each with its own clocks and commit groups.
     pub(super) fn roles(&mut self, op: &Op) -> Made<()> {
         let (warps, start) = (self.warps, self.rings.iter().map(|r| r.clocks).collect::<Vec<_>>());
         let mut regions = Vec::new();

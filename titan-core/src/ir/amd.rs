@@ -1,25 +1,25 @@
-//! The dialect `ttg.amd`: what a wave of gfx942 starts and waits for by counters.
+//! The dialect `ttg.amd`: operations of a wave of gfx942 that are waited for by counters.
 //!
-//! A wave counts its vector memory operations (`vmcnt`) and those on its local memory (`lgkmcnt`) that are under way; each
+//! A wave counts its vector memory operations in flight (`vmcnt`) and those on its local memory (`lgkmcnt`); each
 //! kind returns in order (CDNA3 ISA, "Manually inserted wait states and s_waitcnt"). `s_waitcnt` waits until a counter is no
-//! higher than its immediate: there is no waiting for one operation.
+//! higher than its immediate: there is no wait for a single operation.
 //!
 //! Deliberately absent: scalar memory, which counts in `lgkmcnt` out of order, and exports.
 
 use super::region::{Class, Completion};
 use super::{Effect, Proxy};
 
-/// An operation of the dialect. What each takes, gives and means is a row of [`super::op_table`].
+/// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmdOp {
     /// Waits until the counters are no higher; 63 and 15 are no wait.
     Waitcnt {
-        /// Vector memory operations under way.
+        /// Vector memory operations that may stay in flight.
         vmcnt: u32,
-        /// Operations on local memory under way.
+        /// Operations on local memory that may stay in flight.
         lgkmcnt: u32,
     },
-    /// A copy from a tensor to a region that passes no register.
+    /// A copy from a tensor to a region that bypasses registers.
     BufferLoadLds {
         /// How many bytes.
         bytes: u32,
@@ -36,9 +36,9 @@ pub enum AmdOp {
         /// The number of its token.
         n: u32,
     },
-    /// All waves of the program come here before any goes on.
+    /// A barrier of all waves of the program (`s_barrier`).
     Barrier,
-    /// A matrix product in registers.
+    /// An MMA on registers.
     Mfma,
     /// The priority of the wave.
     SetPrio {
@@ -48,7 +48,7 @@ pub enum AmdOp {
 }
 
 impl AmdOp {
-    /// What the operation may do.
+    /// The effect of the operation.
     #[must_use]
     pub const fn effect(&self) -> Effect {
         match self {
@@ -71,7 +71,7 @@ impl AmdOp {
         }
     }
 
-    /// How the work that the operation starts is known to be done.
+    /// How the asynchronous work of the operation completes.
     #[must_use]
     pub const fn completion(&self) -> Completion {
         match self {

@@ -1,7 +1,7 @@
-//! The way to make IR: operations are typed as they are added, scalar integer arithmetic on constants is folded.
+//! The builder of IR: operations are typed as they are added, scalar integer arithmetic on constants is folded.
 //!
-//! The builder keeps a stack of open blocks. `begin_*` opens a region, `end_*` closes it and gives the results. It does not
-//! check what only a whole kernel shows (balance of regions, visibility): that is the verifier's.
+//! The builder keeps a stack of open blocks. `begin_*` opens a region, `end_*` closes it and returns the results. Properties of
+//! the whole kernel (balance of regions, visibility) are checked by the verifier.
 
 use super::Const;
 use super::fold;
@@ -84,29 +84,29 @@ impl Builder {
         builder
     }
 
-    /// Makes the kernel one that is laid out.
+    /// Turns the kernel into a laid-out one.
     pub fn lay_out(&mut self, plan: LaidOut) {
         self.kernel.laid_out = Some(Box::new(plan));
     }
 
-    /// Puts a tile into registers by a layout. Nothing happens unless the kernel is laid out.
+    /// Sets the register layout of a tile. No effect unless the kernel is laid out.
     pub fn put(&mut self, value: Value, layout: &Layout) {
         if let Some(plan) = &mut self.kernel.laid_out {
             self.kernel.values[value.index()].place = Place::Registers(plan.layout(layout));
         }
     }
 
-    /// Puts a value where another one of this kernel is.
+    /// Sets the place of a value.
     pub fn set_place(&mut self, value: Value, place: Place) {
         self.kernel.values[value.index()].place = place;
     }
 
-    /// The number of a layout, new or known.
+    /// The number of a layout, which is added if it is new.
     pub fn layout_id(&mut self, layout: &Layout) -> LayoutId {
         self.kernel.laid_out.as_mut().map_or_else(|| LayoutId::new(0), |plan| plan.layout(layout))
     }
 
-    /// Puts a tile into shared memory by an encoding. Nothing happens unless the kernel is laid out.
+    /// Sets the shared-memory encoding of a tile. No effect unless the kernel is laid out.
     pub fn put_shared(&mut self, value: Value, encoding: &Encoding) {
         if let Some(plan) = &mut self.kernel.laid_out {
             self.kernel.values[value.index()].place = Place::Shared(plan.encoding(encoding));
@@ -119,18 +119,18 @@ impl Builder {
         &self.kernel
     }
 
-    /// Where the operations that follow come from.
+    /// Sets the source location of the following operations.
     pub fn set_loc(&mut self, loc: Loc) {
         self.loc = loc;
     }
 
-    /// The place of the next operation.
+    /// The source location of the next operation.
     #[must_use]
     pub fn loc(&self) -> Loc {
         self.loc
     }
 
-    /// The symbol of a shape name, new or known.
+    /// The symbol of a shape name, which is added if it is new.
     pub fn symbol(&mut self, name: &str) -> Symbol {
         let known = self.kernel.sig.symbols.iter().position(|s| s == name);
         Symbol::new(known.unwrap_or_else(|| {
@@ -167,7 +167,7 @@ impl Builder {
         self.kernel.sig.grid = grid;
     }
 
-    /// Lets the grid leave parts of outputs as they are.
+    /// Sets whether the grid may leave parts of outputs unwritten.
     pub fn set_partial(&mut self, partial: bool) {
         self.kernel.sig.partial = partial;
     }
@@ -191,7 +191,7 @@ impl Builder {
         }
     }
 
-    /// Adds an operation without regions and gives its results.
+    /// Adds an operation without regions; returns its results.
     ///
     /// # Errors
     /// If the operands do not fit.
@@ -316,14 +316,14 @@ impl Builder {
         self.kernel.roles = roles;
     }
 
-    /// Opens the region of the next role; the one before must have been closed by [`Builder::end_role`].
+    /// Opens the region of the next role; the previous one must have been closed by [`Builder::end_role`].
     pub fn begin_role(&mut self) -> Block {
         let region = self.new_block();
         self.open.push(region);
         region
     }
 
-    /// Closes the region of a role: nothing of it is under way any more.
+    /// Closes the region of a role: none of its asynchronous work is in flight any more.
     pub fn end_role(&mut self) {
         if !self.is_terminated() {
             self.terminate(OpKind::Ttg(TtgOp::Finalize), &[]);
@@ -337,7 +337,7 @@ impl Builder {
         self.push(OpKind::Ttg(TtgOp::Roles), Vec::new(), &[], regions);
     }
 
-    /// Opens the region of a `reduce` or `scan` by closure; gives its two scalar arguments.
+    /// Opens the region of a `reduce` or `scan` with a closure; returns its two scalar arguments.
     pub fn begin_combine(&mut self, elem: Elem) -> (Block, [Value; 2]) {
         let body = self.new_block();
         let a = self.block_arg(body, Ty::Scalar(elem));

@@ -1,7 +1,7 @@
-//! Canonical numbering: the one that [`Builder`](super::Builder) gives and the text form restores.
+//! Canonical numbering: that of [`Builder`](super::Builder), which the text form restores.
 //!
-//! Parameters first; then, block by block in program order, block arguments, what is inside, and operations with their
-//! results after their regions. What cannot be reached from the body is gone.
+//! Parameters first; then, block by block in program order, block arguments, nested blocks, and operations with their
+//! results after their regions. What is unreachable from the body is dropped.
 
 use super::kernel::{Block, BlockData, Def, Kernel, Value, ValueData};
 use super::op::{Op, OpId};
@@ -30,13 +30,13 @@ impl Kernel {
     }
 }
 
-/// Deeper blocks are broken, and are not followed: nothing that the verifier accepts comes near.
+/// Deeper nesting is invalid and not followed: kernels that the verifier accepts are far below.
 const MAX_DEPTH: usize = 300;
 
 struct Renumber<'k> {
     from: &'k Kernel,
     values: Vec<Option<Value>>,
-    /// Blocks that have been met: a block that has two owners is broken, and stays with the first.
+    /// Visited blocks: a block with two owners is invalid, and stays with the first.
     seen: Vec<bool>,
 }
 

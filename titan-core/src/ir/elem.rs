@@ -1,4 +1,4 @@
-//! Element types of tensors and tiles, and what each can do.
+//! Element types of tensors and tiles, and their capabilities.
 //!
 //! The meaning of the operations is in `docs/semantics.md`; conversions of values are in [`crate::num`].
 

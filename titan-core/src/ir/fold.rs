@@ -7,7 +7,7 @@ use super::Elem;
 use super::kernel::{Kernel, Value};
 use super::op::{BinOp, OpKind, Pred, UnOp};
 
-/// The constant that an operation gives, if its operands are integer constants and it is scalar arithmetic.
+/// The constant result of an operation, if it is scalar arithmetic on integer constants.
 pub(super) fn fold(kernel: &Kernel, kind: &OpKind, args: &[Value]) -> Option<Const> {
     let int = |i: usize| match kernel.constant(*args.get(i)?)? {
         Const::Int(e, v) => Some((e, v)),
@@ -50,7 +50,7 @@ pub fn wrap(e: Elem, v: i64) -> i64 {
     }
 }
 
-/// What an operation gives for two integers.
+/// The result of an operation on two integers.
 pub(crate) fn of_constants(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
     binary(op, e, a, b).map(|v| wrap(e, v))
 }

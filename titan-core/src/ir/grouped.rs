@@ -1,5 +1,5 @@
-//! The order of tiles in groups of rows, which matrix products want: programs that run at the same time then read few rows of
-//! one factor and few columns of the other, and find them in the cache.
+//! The order of tiles in groups of rows, for matrix products: programs that run at the same time read few rows of one factor and
+//! few columns of the other, which stay in the cache.
 //!
 //! ```text
 //! rows in groups of 2      0 2 4
@@ -7,12 +7,12 @@
 //!                          6 7 8     the last group has one row
 //! ```
 //!
-//! It is a bijection of the box onto itself: the group of a place is that of its row in either order, and within a group of
-//! `s` rows and `w` columns, `l = r·w + c` and `l = c'·s + r'` number the same `s·w` places. What is outside of the box stays
-//! where it is, so the whole function is a bijection.
+//! It is a bijection of the box onto itself: the group of a position is that of its row in either order, and within a group of
+//! `s` rows and `w` columns, `l = r·w + c` and `l = c'·s + r'` number the same `s·w` positions. Positions outside the box are
+//! unchanged, so the whole function is a bijection.
 
-/// Where the place that comes `row·width + column`-th lies, if rows are taken in groups of `rows` and each group is gone
-/// through column by column; `extents` are height and width. A place outside of the box stays where it is.
+/// The position with number `row·width + column` in grouped order: rows are taken in groups of `rows`, and each group is traversed
+/// column by column; `extents` are height and width. A position outside the box is unchanged.
 #[must_use]
 pub fn grouped([row, column]: [i32; 2], [height, width]: [i32; 2], rows: i32) -> [i32; 2] {
     if !(0..height).contains(&row) || !(0..width).contains(&column) || rows < 1 {
@@ -30,7 +30,7 @@ pub fn grouped([row, column]: [i32; 2], [height, width]: [i32; 2], rows: i32) ->
 mod tests {
     use super::grouped;
 
-    /// The order as it is usually written: by the number of the group and what is left of it.
+    /// The order in its usual form: by the number of the group and the remainder.
     fn by_number(i: i32, [height, width]: [i32; 2], rows: i32) -> [i32; 2] {
         let in_group = rows * width;
         let first = i / in_group * rows;

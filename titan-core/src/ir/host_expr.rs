@@ -1,6 +1,6 @@
 //! Integer expressions that the host evaluates at a launch: grids, shape checks and requirements.
 //!
-//! They speak of shape names, scalar arguments and constants. Evaluation is exact in `i64`; overflow and division by zero
+//! Their leaves are shape names, scalar arguments and constants. Evaluation is exact in `i64`; overflow and division by zero
 //! are errors, not values.
 
 use std::fmt;
@@ -80,7 +80,7 @@ impl HostOp {
         matches!(self, HostOp::Cdiv | HostOp::Min | HostOp::Max)
     }
 
-    /// How tightly it binds, as in Rust; calls bind as their parentheses do.
+    /// The precedence, as in Rust; calls bind like parentheses.
     #[must_use]
     pub const fn binds(self) -> u8 {
         match self {
@@ -93,7 +93,7 @@ impl HostOp {
         }
     }
 
-    /// Whether it compares: `a < b < c` is not an expression.
+    /// Whether it is a comparison: `a < b < c` is not an expression.
     #[must_use]
     pub const fn is_comparison(self) -> bool {
         matches!(self, HostOp::Eq | HostOp::Ne | HostOp::Lt | HostOp::Le | HostOp::Gt | HostOp::Ge)
@@ -238,7 +238,7 @@ impl HostExpr {
         }
     }
 
-    /// In parentheses if it binds less tightly than its place demands.
+    /// Writes the expression, in parentheses if its precedence is too low for its position.
     fn write_inner(&self, f: &mut dyn fmt::Write, names: &dyn HostNames, least: u8) -> fmt::Result {
         match self {
             HostExpr::Binary(op, ..) if op.binds() < least => {
@@ -256,7 +256,7 @@ impl HostExpr {
     }
 }
 
-/// How tightly `!` binds.
+/// The precedence of `!`.
 const PREFIX: u8 = 6;
 
 /// Names for the leaves of a host expression.

@@ -1,22 +1,22 @@
-//! Result types: a function of the kind and the operand types, and the only place that states what an operation takes.
+//! Result types as a function of the kind and the operand types: the only definition of valid operands.
 //!
 //! The builder computes types with it and the verifier compares with it. Region operations (`for`, `loop`, `if`) get their
 //! result types from their regions and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
-use super::{Elem, MMA_LEGAL, Raw, TileShape, Ty, mma_is_legal};
-use super::{infer_local, infer_memory as memory, infer_raw, infer_ttg};
+use super::{BarrierTy, Elem, MMA_LEGAL, TileShape, Ty, mma_is_legal};
+use super::{infer_barrier, infer_local, infer_memory as memory, infer_ttg};
 use crate::diag::Code;
 
-/// Why an operation cannot take its operands.
+/// Why the operands of an operation are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TypeError {
     /// The rule that is broken.
     pub code: Code,
-    /// What is wrong, in the terms of the language.
+    /// The message, in terms of the language.
     pub message: String,
-    /// How to mend it, if that is known.
+    /// A remedy, if one is known.
     pub help: Option<String>,
 }
 
@@ -93,12 +93,12 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::UnflattenGrouped(rows) => unflatten_grouped(*rows, args),
         OpKind::Ttg(op) => infer_ttg::ttg(op, args),
         OpKind::Local(op) => infer_local::local(*op, args),
-        OpKind::Region(op) => infer_raw::region(op, args),
-        OpKind::Nv(op) => infer_raw::nv(op, args),
-        OpKind::Amd(op) => infer_raw::amd(op, args),
+        OpKind::Region(op) => infer_barrier::region(op, args),
+        OpKind::Nv(op) => infer_barrier::nv(op, args),
+        OpKind::Amd(op) => infer_barrier::amd(op, args),
         OpKind::Print(_) => {
-            // What a barrier program prints has shared memory for its threads to agree in.
-            let values = if let [values @ .., Ty::Raw(Raw::Region)] = args { values } else { args };
+            // In a barrier program a print has a scratch region for its threads.
+            let values = if let [values @ .., Ty::Barrier(BarrierTy::Region)] = args { values } else { args };
             values.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![])
         }
         OpKind::Assert(_) => match args {
@@ -172,22 +172,22 @@ fn extents(shape: TileShape) -> String {
     dims.join(", ")
 }
 
-/// A type in the words of the surface language.
+/// A type in terms of the surface language.
 #[must_use]
 pub fn describe(ty: Ty) -> String {
     match ty {
         Ty::Scalar(e) => format!("`{e}`"),
         Ty::Tile(e, s) => format!("`Tile<{e}, {}>`", extents(s)),
         Ty::Tensor(e, r) => format!("`Tensor<{e}, {r}>`"),
-        Ty::Source(e, s) => format!("a tile of {s} `{e}` that is not loaded"),
+        Ty::Source(e, s) => format!("a source of {s} `{e}` (a tile that is not loaded)"),
         Ty::Smem(e, s) => format!("`Smem<{e}, {}>`", extents(s)),
-        Ty::Compute(e, s) => format!("a product of {s} `{e}` under way"),
+        Ty::Compute(e, s) => format!("an MMA in flight (result {s} `{e}`)"),
         Ty::Acc(e, s, keep) => format!("`Acc<{e}, D{}<{}>, {keep}>`", s.rank(), extents(s)),
         Ty::Token(token, pipe) => format!("the `{token}` of {pipe}"),
-        Ty::Raw(Raw::Region) => "a region".to_owned(),
-        Ty::Raw(Raw::Mbarrier) => "a barrier".to_owned(),
-        Ty::Raw(Raw::State) => "the state of a barrier".to_owned(),
-        Ty::Raw(Raw::Vtok(class, _)) => format!("the token of a group of `{class}`"),
+        Ty::Barrier(BarrierTy::Region) => "a region".to_owned(),
+        Ty::Barrier(BarrierTy::Mbarrier) => "a barrier".to_owned(),
+        Ty::Barrier(BarrierTy::State) => "the state of a barrier".to_owned(),
+        Ty::Barrier(BarrierTy::Vtok(class, _)) => format!("the token of a group of `{class}`"),
     }
 }
 
@@ -366,7 +366,7 @@ fn unflatten_grouped(rows: i32, args: &[Ty]) -> Types {
     unflatten(args)
 }
 
-/// What is left when an axis is gone: of the elements, and of their indices. A closure brings its neutral element.
+/// The types of a reduction along an axis: of the elements, and of their indices. A closure comes with its neutral element.
 fn reduction(axis: u8, args: &[Ty], by_closure: bool) -> Result<(Ty, Ty), TypeError> {
     let Some(Ty::Tile(e, s)) = args.first().copied() else { return Err(operands("a tile", args)) };
     if usize::from(axis) >= s.rank() {

@@ -1,4 +1,4 @@
-//! Result types of the operations that laying a kernel out makes. Whether the places fit together is the verifier's to say.
+//! Result types of the operations that laying out inserts. Whether the places of operands agree is checked by the verifier.
 
 use super::infer::{TypeError, all_i32, operands, tile};
 use super::local::{Fold, LocalOp};
@@ -21,7 +21,7 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
         (LocalOp::Reshape(to), [Ty::Smem(e, s)]) if to.len() == s.len() => {
             tile(*e, Some(to)).map(|_| vec![Ty::Smem(*e, to)])
         }
-        (LocalOp::Mma, [Ty::Tile(_, a), Ty::Tile(_, b), Ty::Tile(acc, c)]) if product(*a, *b, *c) => {
+        (LocalOp::Mma, [Ty::Tile(_, a), Ty::Tile(_, b), Ty::Tile(acc, c)]) if is_mma(*a, *b, *c) => {
             Ok(vec![Ty::Tile(*acc, *c)])
         }
         (LocalOp::Stack, [Ty::Tile(e, s), ..]) if args.iter().all(|a| a == &args[0]) => {
@@ -41,7 +41,7 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
         (LocalOp::Load, _) => Err(operands("a tile in shared memory", args)),
         (LocalOp::Copy { .. }, _) => Err(operands("a tile of a tensor and shared memory for it", args)),
         (LocalOp::Guard, _) => Err(operands("a tile of a tensor and a condition", args)),
-        (LocalOp::Slice { .. }, _) => Err(operands("a tile and where the part begins", args)),
+        (LocalOp::Slice { .. }, _) => Err(operands("a tile and the offset of the part", args)),
         (LocalOp::Reshape(_), _) => Err(operands("a tile of as many elements in shared memory", args)),
         (LocalOp::Mma, _) => Err(operands("tiles of M × K, K × N and M × N elements", args)),
         (LocalOp::Stack, _) => Err(operands("tiles of one type", args)),
@@ -52,14 +52,14 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
     }
 }
 
-/// Whether these are the shapes of a matrix product.
-fn product(a: TileShape, b: TileShape, c: TileShape) -> bool {
+/// Whether these are the shapes of an MMA.
+fn is_mma(a: TileShape, b: TileShape, c: TileShape) -> bool {
     matches!((&a[..], &b[..], &c[..]), ([m, k], [l, n], [p, q]) if k == l && m == p && n == q)
 }
 
 fn slice(of: Ty, (axis, n): (u8, i32)) -> Result<Ty, TypeError> {
     let (Ty::Tile(elem, shape) | Ty::Smem(elem, shape)) = of else {
-        return Err(operands("a tile and where the part begins", &[of]));
+        return Err(operands("a tile and the offset of the part", &[of]));
     };
     let mut extents = shape.to_vec();
     let Some(extent) = extents.get_mut(usize::from(axis)) else { return Err(no_axis(axis)) };

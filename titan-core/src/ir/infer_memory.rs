@@ -54,7 +54,7 @@ pub(super) fn load(shape: TileShape, args: &[Ty]) -> Types {
 
 pub(super) fn store(args: &[Ty]) -> Types {
     let (e, rank, rest) = tensor(args)?;
-    // Barrier programs also store tiles that lie in shared memory.
+    // Barrier programs also store tiles from shared memory.
     let stores = match rest {
         [ix @ .., Ty::Smem(t, shape)] => stored(&[ix, &[Ty::Tile(*t, *shape)]].concat(), rank.into(), e, args),
         _ => stored(rest, rank.into(), e, args),
@@ -106,7 +106,7 @@ pub(super) fn gather(args: &[Ty]) -> Types {
     Ok(vec![tile(e, Some(shape))?])
 }
 
-/// One element of a tile to each place that the indices name; `allowed` says for which elements.
+/// A scatter of the elements of a tile to the positions of index tiles; `allowed` checks the element type.
 pub(super) fn scatter(args: &[Ty], allowed: fn(Elem) -> Types) -> Types {
     let (e, rank, rest) = tensor(args)?;
     let (indices, values) = last(rest);
@@ -198,7 +198,7 @@ fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), Typ
         | Ty::Compute(..)
         | Ty::Acc(..)
         | Ty::Token(..)
-        | Ty::Raw(_) => false,
+        | Ty::Barrier(_) => false,
     });
     if !fits {
         return Err(operands("`i32` scalars or `Tile<i32, N>` as row indices", args));

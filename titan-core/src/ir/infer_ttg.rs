@@ -1,9 +1,9 @@
-//! Result types of pipeline operations. What a stage of a ring holds is the kernel's, and checked by the verifier.
+//! Result types of pipeline operations. The contents of a ring's stages are declared by the kernel, and checked by the verifier.
 
 use super::infer::{TypeError, all_i32, operands, tile};
 use super::infer_memory as memory;
 use super::ttg::{Token, TtgOp};
-use super::{Elem, OpKind, Pipe, Raw, Ty, infer::infer};
+use super::{BarrierTy, Elem, OpKind, Pipe, Ty, infer::infer};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
@@ -17,24 +17,24 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
         TtgOp::Ready(pipe) => clocked(Ty::Token(Token::Ready, *pipe), args),
         TtgOp::AsyncProduce { skipped, .. } => produce(skipped.is_some(), args),
         TtgOp::Fill(_) => token(args, Token::Slot, "the slot to fill").map(|_| vec![]),
-        TtgOp::WaitReady => next(args, Token::Ready, Token::Stage, "what `ready` gave"),
+        TtgOp::WaitReady => next(args, Token::Ready, Token::Stage, "the pending wait of `ready`"),
         TtgOp::Poisoned => token(args, Token::Stage, "the stage").map(|_| vec![Ty::BOOL]),
         TtgOp::ReadPerm => next(args, Token::Stage, Token::Rperm, "the stage"),
-        TtgOp::Split(parts) => match token(args, Token::Rperm, "the right to read")? {
+        TtgOp::Split(parts) => match token(args, Token::Rperm, "the permission to read")? {
             pipe if (2..=16).contains(parts) => Ok(vec![Ty::Token(Token::Part, pipe); usize::from(*parts)]),
-            _ => Err(wrong(format!("a right to read is split into 2 to 16 parts, not {parts}"))),
+            _ => Err(wrong(format!("a read permission is split into 2 to 16 parts, not {parts}"))),
         },
         TtgOp::Join => match args {
             [Ty::Token(Token::Part, pipe), _, ..] if args.iter().all(|a| a == &args[0]) => {
                 Ok(vec![Ty::Token(Token::Rperm, *pipe)])
             }
-            _ => Err(operands("the parts of one right to read", args)),
+            _ => Err(operands("the parts of one read permission", args)),
         },
         TtgOp::View { elem, shape, .. } => match args {
             [Ty::Token(Token::Rperm | Token::Part, _)] => {
                 tile(*elem, Some(*shape)).map(|_| vec![Ty::Smem(*elem, *shape)])
             }
-            _ => Err(operands("the right to read a stage", args)),
+            _ => Err(operands("the permission to read a stage", args)),
         },
         TtgOp::Read => match args {
             [Ty::Smem(e, s)] => Ok(vec![Ty::Tile(*e, *s)]),
@@ -42,9 +42,9 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
         },
         TtgOp::Consumed => match args {
             [Ty::Token(Token::Rperm | Token::Stage, pipe)] => Ok(vec![Ty::Token(Token::Consumed, *pipe)]),
-            _ => Err(operands("the stage, or the whole right to read it", args)),
+            _ => Err(operands("the stage, or the whole permission to read it", args)),
         },
-        TtgOp::Release => token(args, Token::Consumed, "what `consumed` gave").map(|_| vec![]),
+        TtgOp::Release => token(args, Token::Consumed, "the result of `consumed`").map(|_| vec![]),
         TtgOp::ComputeIssue | TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish => {
             compute(op, args)
         }
@@ -63,7 +63,9 @@ pub(super) fn ttg(op: &TtgOp, args: &[Ty]) -> Types {
             _ => Err(operands("nothing", args)),
         },
         TtgOp::Claim(..) => match args {
-            [Ty::Raw(Raw::Region), Ty::I32] | [Ty::Raw(Raw::Region), Ty::I32, Ty::I32] => Ok(vec![]),
+            [Ty::Barrier(BarrierTy::Region), Ty::I32] | [Ty::Barrier(BarrierTy::Region), Ty::I32, Ty::I32] => {
+                Ok(vec![])
+            }
             _ => Err(operands(
                 "the memory of a ring, a slot, and the number of rounds if several roles use the ring",
                 args,
@@ -80,13 +82,13 @@ fn wrong(message: String) -> TypeError {
     TypeError { code: Code::Operands, message, help: None }
 }
 
-/// The same, not loaded.
+/// The same types as sources.
 fn sources(types: Vec<Ty>) -> Vec<Ty> {
     let source = |ty: Ty| ty.tile_shape().map_or(ty, |s| Ty::Source(ty.elem(), s));
     types.into_iter().map(source).collect()
 }
 
-/// What follows from a clock; the time may be written for the verifier to check.
+/// The result of an operation on a clock; the time may be stated, for the verifier to check.
 fn clocked(result: Ty, args: &[Ty]) -> Types {
     all_i32(args)?;
     if args.len() <= 1 { Ok(vec![result]) } else { Err(operands("nothing, or the time", args)) }
@@ -113,7 +115,7 @@ fn produce(conditional: bool, args: &[Ty]) -> Types {
     if fits { Ok(vec![]) } else { Err(operands("a slot and what to copy", args)) }
 }
 
-/// Products that run by themselves: types as those of `mma`.
+/// Asynchronous MMAs: the types are those of `mma`.
 fn compute(op: &TtgOp, args: &[Ty]) -> Types {
     let tiles = |args: &[Ty]| -> Vec<Ty> {
         let of = |t: &Ty| if let Ty::Smem(e, s) = t { Ty::Tile(*e, *s) } else { *t };
@@ -127,15 +129,16 @@ fn compute(op: &TtgOp, args: &[Ty]) -> Types {
             Err(operands("two operands, the second in shared memory, and an accumulator", args))
         }
         (TtgOp::ComputeWait, [Ty::Compute(e, s)]) => Ok(vec![Ty::Tile(*e, *s)]),
-        (TtgOp::ComputeWait, _) => Err(operands("a product under way", args)),
+        (TtgOp::ComputeWait, _) => Err(operands("an MMA in flight", args)),
         (TtgOp::AccStart(keep), [Ty::Tile(e, s)]) => Ok(vec![Ty::Acc(*e, *s, *keep)]),
         (TtgOp::AccStart(_), _) => Err(operands("a tile to start from", args)),
         (TtgOp::AccMma, [acc @ Ty::Acc(e, s, _), Ty::Token(Token::Rperm, _), a, b @ Ty::Smem(..)]) => {
             infer(&OpKind::Mma, &tiles(&[*a, *b, Ty::Tile(*e, *s)])).map(|_| vec![*acc])
         }
-        (TtgOp::AccMma, _) => {
-            Err(operands("an accumulator, the right to read a stage, and two operands, the second of the stage", args))
-        }
+        (TtgOp::AccMma, _) => Err(operands(
+            "an accumulator, the permission to read a stage, and two operands, the second from the stage",
+            args,
+        )),
         (TtgOp::AccFinish, [Ty::Acc(e, s, _)]) => Ok(vec![Ty::Tile(*e, *s)]),
         (_, _) => Err(operands("an accumulator", args)),
     }
@@ -151,7 +154,7 @@ fn store(args: &[Ty]) -> Types {
     }
 }
 
-/// Whether a type is an element of a stage as an operand of a product.
+/// The element and shape of a tile of a stage, as an operand of an MMA.
 pub(super) const fn operand(ty: Ty) -> Option<(Elem, super::TileShape)> {
     match ty {
         Ty::Tile(e, s) | Ty::Smem(e, s) => Some((e, s)),
@@ -161,6 +164,6 @@ pub(super) const fn operand(ty: Ty) -> Option<(Elem, super::TileShape)> {
         | Ty::Compute(..)
         | Ty::Acc(..)
         | Ty::Token(..)
-        | Ty::Raw(_) => None,
+        | Ty::Barrier(_) => None,
     }
 }

@@ -17,20 +17,20 @@ crate::entity!(
     Block, "block"
 );
 
-/// What is known of a value besides its uses.
+/// The data of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueData {
     /// The type.
     pub ty: Ty,
-    /// The user's name, if there is one: messages use it.
+    /// The user's name, for messages, if there is one.
     pub name: Option<String>,
-    /// Where it comes from.
+    /// Its definition.
     pub def: Def,
-    /// Where its elements are, in a laid-out kernel.
+    /// Its layout or encoding, in a laid-out kernel.
     pub place: Place,
 }
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {
     /// The parameter of this index.
@@ -59,7 +59,7 @@ pub enum Access {
     Mut,
 }
 
-/// What is declared of one extent of a tensor parameter.
+/// The declaration of one extent of a tensor parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DimSpec {
     /// `_`, or no declaration.
@@ -70,7 +70,7 @@ pub enum DimSpec {
     Equals(HostExpr),
 }
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A tensor.
@@ -93,11 +93,11 @@ pub enum ParamKind {
 pub struct Param {
     /// The user's name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ParamKind,
 }
 
-/// Where the grid comes from.
+/// The grid of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GridSpec {
     /// Up to three extents, evaluated at the launch.
@@ -106,7 +106,7 @@ pub enum GridSpec {
     Persistent,
 }
 
-/// An argument of the instance, for people: `T = f16` or `BM = 128`.
+/// A generic argument of the instance, for display: `T = f16` or `BM = 128`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceArg {
     /// The generic parameter.
@@ -115,7 +115,7 @@ pub struct InstanceArg {
     pub value: String,
 }
 
-/// What a launch needs to know of a kernel: everything but its body.
+/// The signature: everything that a launch needs, without the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The user's name.
@@ -128,7 +128,7 @@ pub struct Signature {
     pub params: Vec<Param>,
     /// The grid.
     pub grid: GridSpec,
-    /// Whether the grid may leave parts of outputs as they are: `grid(unchecked ..)`.
+    /// Whether the grid may leave parts of outputs unwritten: `grid(unchecked ..)`.
     pub partial: bool,
     /// Conditions on the arguments.
     pub requires: Vec<HostExpr>,
@@ -159,13 +159,13 @@ impl HostNames for Signature {
 /// A kernel in tile IR, for one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// What a launch needs to know.
+    /// The signature.
     pub sig: Signature,
     /// Its rings.
     pub pipes: Vec<PipeDecl>,
     /// Its roles, in the order of the regions of `ttg.roles`; none if all warps do everything.
     pub roles: Vec<RoleDecl>,
-    /// What it has once its tiles are laid out over the threads of a target.
+    /// Layouts and encodings, once its tiles are laid out over the threads of a target.
     pub laid_out: Option<Box<LaidOut>>,
     /// The outermost block.
     pub body: Block,
@@ -184,7 +184,7 @@ impl Kernel {
         Value::new(index)
     }
 
-    /// What is known of a value.
+    /// The data of a value.
     #[must_use]
     pub fn value(&self, value: Value) -> &ValueData {
         &self.values[value.index()]
@@ -255,7 +255,7 @@ impl Kernel {
         self.walk_block(self.body, f);
     }
 
-    /// Calls `f` on every operation of a block and of the blocks inside.
+    /// Calls `f` on every operation of a block and of nested blocks.
     pub fn walk_block(&self, block: Block, f: &mut dyn FnMut(OpId, &Op)) {
         for id in &self.block(block).ops {
             let op = self.op(*id);

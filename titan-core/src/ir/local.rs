@@ -1,8 +1,8 @@
-//! The dialect `ttg.local`: what laying a kernel out over threads makes explicit. Shared memory of a tile, tiles between
-//! registers and shared memory, parts of tiles, changes of layout, and reductions within a warp.
+//! The dialect `ttg.local`: operations of laid-out kernels. Buffers for tiles, copies of tiles between registers and shared memory,
+//! parts of tiles, layout conversions, and reductions within a warp.
 //!
-//! An operation says what happens to the whole tile; the places of its operands and results ([`super::Place`]) say which
-//! thread does which part of it. A conversion that threads cannot make by themselves is three operations:
+//! An operation acts on the whole tile; the places of its operands and results ([`super::Place`]) determine which thread does which
+//! part of it. A conversion across threads is three operations:
 //!
 //! ```text
 //! %buffer = ttg.local.alloc : smem<64x64xf16, 0>
@@ -10,12 +10,12 @@
 //! %y = ttg.local.load %buffer : tile<64x64xf16, 2>
 //! ```
 //!
-//! Deliberately absent: barriers between the threads that store and those that load, which the barrier program has.
+//! Deliberately absent: barriers between the storing and the loading threads, which are inserted into the barrier program.
 
 use super::op::{ArgOp, ReduceOp};
 use super::{Elem, TileShape};
 
-/// How the elements of a line become one.
+/// The combination of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// Sum, product or extremum.
@@ -26,7 +26,7 @@ pub enum Fold {
     With,
 }
 
-/// An operation of the dialect. What each takes, gives and means is a row of [`super::op_table`].
+/// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalOp {
     /// Shared memory for a tile.
@@ -40,12 +40,12 @@ pub enum LocalOp {
     Store,
     /// Shared memory to registers.
     Load,
-    /// A tile of a tensor to shared memory; zeros where the tensor ends, and in what the encoding has beyond the tile.
+    /// Copies a tile of a tensor to shared memory; writes zeros beyond the tensor, and to the part of the encoding beyond the tile.
     Copy {
-        /// Whether the copy is asynchronous (`cp.async`). Else threads load elements and store them.
+        /// Whether the copy is asynchronous (`cp.async`). Otherwise threads load elements and store them.
         asynchronous: bool,
     },
-    /// A tile of a tensor that exists only if a condition holds: else all of it is outside.
+    /// A source that exists only if a condition holds; otherwise all of it counts as outside the tensor.
     Guard,
     /// A part of a tile along an axis.
     Slice {
@@ -56,20 +56,20 @@ pub enum LocalOp {
     },
     /// The same shared memory as another tile, its elements in row-major order.
     Reshape(TileShape),
-    /// Tiles as one with another axis, the first.
+    /// Stacks tiles along a new first axis.
     Stack,
-    /// A matrix product of operands that threads hold as an instruction, or multiply-adds, take them.
+    /// An MMA on fragments, by an instruction or by multiply-adds.
     Mma,
-    /// The same tile in another layout, if each thread has what it needs.
+    /// The same tile in another layout, without exchange between threads.
     Convert,
     /// A reduction along an axis by the lanes of each warp.
     Fold {
-        /// How.
+        /// The combination.
         f: Fold,
         /// The axis.
         axis: u8,
-        /// How many warps hold parts of a line. With one, the axis disappears; with more, the result has the parts as its
-        /// first axis.
+        /// How many warps hold parts of a line. With one, the axis is removed; with more, the parts are the first axis of the
+        /// result.
         parts: u32,
     },
 }

@@ -1,22 +1,22 @@
-//! The tile IR: what a kernel is between the user's Rust and a target's code.
+//! The tile IR: the representation of kernels between the user's Rust and a target's code.
 //!
-//! # Values and when things happen
+//! # Values and execution
 //!
-//! A kernel runs once per *program* of a grid. Inside a program there is one thread of control: scalars are uniform, and a
-//! tile operation happens as a whole. Programs run in any order and at once; the output rule (`crate::analysis::partition`)
-//! keeps their stores apart.
+//! A kernel runs once per *program* (thread block, CTA) of a grid. Inside a program there is one thread of control: scalars are
+//! uniform, and a tile operation acts on the whole tile. Programs run concurrently, in any order; the output rule
+//! (`crate::analysis::partition`) makes their stores disjoint.
 //!
 //! * A [`Ty::Scalar`] is one element, a [`Ty::Tile`] an immutable array on chip, a [`Ty::Tensor`] a view of device memory.
 //! * Values are in SSA form. Loops carry values through block arguments; there are no variables.
 //! * Control is structured ([`OpKind::For`], [`OpKind::Loop`], [`OpKind::If`]); `break`, `continue` and `return` are
 //!   terminators that name how many loops they leave.
-//! * Loads see the stores of the same program that precede them. What other programs store is not seen before the launch ends,
+//! * Loads observe the earlier stores of the same program. Stores of other programs are not visible before the launch ends,
 //!   except through atomics.
 //!
-//! What each operation takes, gives and means is a row of [`op_table`]; the numeric meaning is in `docs/semantics.md`.
+//! The operands, results and meaning of each operation are a row of [`op_table`]; the numeric meaning is in `docs/semantics.md`.
 //!
-//! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles. Those of [`RegionOp`], [`NvOp`] and [`AmdOp`]
-//! are what pipelines become: ranges of shared memory, barriers, groups and counters of a target.
+//! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles. [`RegionOp`], [`NvOp`] and [`AmdOp`] are the barrier
+//! dialects that pipelines are expanded to: ranges of shared memory, barriers, groups and counters of a target.
 //!
 //! Tiles have no layout until a kernel is laid out over the threads of a target: then each has a [`Place`], and the operations
 //! of [`LocalOp`] move tiles between places.
@@ -32,9 +32,9 @@ pub mod fold;
 mod grouped;
 pub mod host_expr;
 pub mod infer;
+mod infer_barrier;
 mod infer_local;
 mod infer_memory;
-mod infer_raw;
 mod infer_ttg;
 mod kernel;
 mod local;
@@ -64,6 +64,6 @@ pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp};
 pub use op::{ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Pred, ReduceOp, UnOp, Unit};
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
-pub use region::{Call, CallProxy, Class, Completion, Raw, RegionOp, Touch};
+pub use region::{BarrierTy, Call, CallProxy, Class, Completion, RegionOp, Touch};
 pub use ttg::{Claim, FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

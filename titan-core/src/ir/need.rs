@@ -1,8 +1,8 @@
-//! What outputs ask of a grid: facts of a kernel that a launch compares with its arguments. `analysis::cover` finds them.
+//! Requirements of outputs on the grid, which a launch checks against its arguments. `analysis::cover` finds them.
 
 use super::HostExpr;
 
-/// How many programs an axis of the grid must have for all of an output to be some program's.
+/// The number of programs that an axis of the grid must have for an output to be written completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// The axis of the grid.
@@ -11,11 +11,11 @@ pub struct Need {
     pub param: usize,
     /// How many programs.
     pub programs: HostExpr,
-    /// What is divided among them.
+    /// The divisions of the output.
     pub parts: Vec<Parts>,
 }
 
-/// How an axis of an output is divided.
+/// The division of an axis of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// The axis of the output.

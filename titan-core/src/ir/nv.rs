@@ -1,26 +1,25 @@
-//! The dialect `ttg.nv`: mbarriers, bulk and asynchronous copies, warpgroup products and named barriers as the hardware has
-//! them, for programs that state their protocol themselves.
+//! The dialect `ttg.nv`: mbarriers, bulk and asynchronous copies, warpgroup MMAs and named barriers of NVIDIA GPUs.
 //!
-//! A role acts as one thread of control. Where many of its threads act, the operation says how many: an arrival has a number
-//! of `arrivals`, a named barrier counts the threads of the roles that come to it.
+//! A role acts as one thread of control. Where many of its threads act, the operation states how many: an arrival has a number
+//! of `arrivals`, a named barrier counts the threads of the participating roles.
 //!
-//! *Mbarriers* (PTX ISA, "mbarrier"): a barrier has a phase, a count of arrivals that are still missing and a signed count of
-//! bytes. The phase completes when both are zero; then the count starts again. Phases are waited for by the state that an
-//! arrival gave, or by their parity: phase 0 has parity 0, and the one before the first, which counts as complete, 1.
+//! *Mbarriers* (PTX ISA, "mbarrier"): a barrier has a phase, a count of pending arrivals and a signed transaction count in
+//! bytes. The phase completes when both are zero; then the arrival count is reset. A phase is waited for by the state that an
+//! arrival returned, or by its parity: phase 0 has parity 0, and the one before the first, which counts as complete, has parity 1.
 //!
-//! Deliberately absent: tensor maps, swizzles and descriptors, which say what is copied, not when; and other programs of a
-//! cluster, of which only the rendezvous is here.
+//! Deliberately absent: tensor maps, swizzles and descriptors, which determine what is copied, not when; and other programs of a
+//! cluster, except for the cluster barrier.
 
 use super::region::{Class, Completion};
 use super::{Effect, Proxy};
-use crate::words::words;
+use crate::named_enum::named_enum;
 
-words! {
-    /// What is closed into groups that complete in order.
+named_enum! {
+    /// Asynchronous operations that are committed in groups, which complete in order.
     NvGroup {
         /// `cp.async`.
         CpAsync = "cp_async",
-        /// Products of a warpgroup.
+        /// MMAs of a warpgroup.
         Wgmma = "wgmma",
         /// Bulk copies out of shared memory.
         BulkStore = "bulk_store",
@@ -39,36 +38,36 @@ impl NvGroup {
     }
 }
 
-/// An operation of the dialect. What each takes, gives and means is a row of [`super::op_table`].
+/// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NvOp {
-    /// Barriers, in the words of a region.
+    /// Declares barriers in the words of a region.
     MbarrierAlloc {
-        /// Which byte of the region is the first.
+        /// The offset of the first one in the region, in bytes.
         at: u32,
-        /// How many.
+        /// The number of barriers.
         n: u32,
     },
-    /// One of them.
+    /// Selects one of them.
     MbarrierAt,
-    /// Makes barriers of so many arrivals a phase.
+    /// Initialises barriers with an arrival count.
     MbarrierInit {
-        /// Arrivals of a phase.
+        /// The arrival count of a phase.
         count: u32,
     },
     /// Invalidates the barriers.
     MbarrierInval,
-    /// Arrives.
+    /// Arrives at a barrier.
     Arrive {
         /// Number of arrivals.
         arrivals: u32,
     },
-    /// Announces bytes, and arrives once.
+    /// Adds to the transaction count (`expect_tx`), and arrives once.
     ArriveExpectTx {
         /// How many.
         bytes: u32,
     },
-    /// Announces bytes.
+    /// Adds to the transaction count.
     ExpectTx {
         /// How many.
         bytes: u32,
@@ -77,14 +76,14 @@ pub enum NvOp {
     MbarrierWait,
     /// Waits for the phase of a parity.
     WaitParity,
-    /// Whether that phase is complete; may wait a while.
+    /// Tests whether that phase is complete; may suspend for a limited time.
     TryWait,
-    /// Whether that phase is complete.
+    /// Tests whether that phase is complete.
     TestWait,
-    /// Makes initialised barriers known to the async proxy and to the cluster.
+    /// Makes initialised barriers visible to the async proxy and to the cluster.
     FenceMbarrierInit,
 
-    /// A bulk copy into shared memory, which brings its bytes to a barrier.
+    /// A bulk copy into shared memory, which completes its bytes at a barrier.
     BulkLoad {
         /// Whether a tensor map says where.
         tensor: bool,
@@ -93,73 +92,73 @@ pub enum NvOp {
         /// To which programs of the cluster; 0 is this one alone.
         multicast: u16,
     },
-    /// A bulk copy out of shared memory, of the open group.
+    /// A bulk copy out of shared memory, in the open group.
     BulkStore {
         /// Whether a tensor map says where.
         tensor: bool,
         /// How many.
         bytes: u32,
     },
-    /// A copy by `cp.async`, of the open group.
+    /// A copy by `cp.async`, in the open group.
     CpAsync {
         /// How many bytes.
         bytes: u32,
     },
-    /// Arrives when all earlier `cp.async` are done.
+    /// Arrives when all earlier `cp.async` of the thread complete.
     CpAsyncArrive {
-        /// Whether the arrivals are those that the barrier counts.
+        /// Whether the arrivals are included in the barrier's count (`.noinc`).
         noinc: bool,
         /// Number of arrivals: one for each thread of the role.
         arrivals: u32,
     },
-    /// Orders registers before products that use them.
+    /// Orders register accesses before MMAs that use them.
     WgmmaFence,
-    /// Starts a product of what is in shared memory, of the open group.
+    /// Starts an MMA on shared memory, in the open group.
     Wgmma,
-    /// Closes the open group of a class.
+    /// Commits the open group of a class.
     Commit {
         /// Which.
         group: NvGroup,
         /// The number of its token.
         n: u32,
     },
-    /// Waits until at most `n` groups of a class are under way.
+    /// Waits until at most `n` groups of a class are in flight.
     WaitGroup {
         /// Which.
         group: NvGroup,
         /// How many.
         n: u32,
-        /// Of bulk stores: until they have read shared memory, not until they have written.
+        /// For bulk stores: waits only until they have read shared memory, not until they have written.
         read: bool,
     },
 
-    /// Comes to a named barrier and waits for all others.
+    /// Arrives at a named barrier and waits for all its threads.
     BarrierSync {
         /// Which.
         id: u8,
-        /// How many threads come to it.
+        /// The number of participating threads.
         threads: u32,
     },
-    /// Comes to a named barrier and goes on.
+    /// Arrives at a named barrier without waiting.
     BarrierArrive {
         /// Which.
         id: u8,
-        /// How many threads come to it.
+        /// The number of participating threads.
         threads: u32,
     },
-    /// Comes to the barrier of the cluster.
+    /// Arrives at the cluster barrier.
     ClusterArrive,
-    /// Waits for all others there.
+    /// Waits at the cluster barrier.
     ClusterWait,
-    /// The lanes of each warp of the role wait for each other.
+    /// A barrier of the lanes of each warp of the role.
     WarpSync,
-    /// Makes counters of the words of a region, at 0: one thread does.
+    /// Initialises counters in the words of a region to 0, by one thread.
     SequenceInit,
-    /// Stores a counter, after all that the role did before: one thread does.
+    /// Stores a counter with release semantics for the role's earlier accesses, by one thread.
     SequenceStore,
-    /// Waits until a counter is at least a number.
+    /// Waits until a counter is at least a number, with acquire semantics.
     SequenceWait,
-    /// Sets how many registers each thread of the role has.
+    /// Sets the number of registers of each thread of the role.
     SetMaxNReg {
         /// How many.
         registers: u32,
@@ -167,7 +166,7 @@ pub enum NvOp {
 }
 
 impl NvOp {
-    /// What the operation may do.
+    /// The effect of the operation.
     #[must_use]
     pub const fn effect(&self) -> Effect {
         match self {
@@ -206,7 +205,7 @@ impl NvOp {
     #[must_use]
     pub const fn proxy(&self) -> Option<Proxy> {
         match self {
-            // Barrier words are written by ordinary stores when they are made and unmade.
+            // Initialisation and invalidation of barriers are generic writes.
             NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::CpAsync { .. } | NvOp::SequenceInit => {
                 Some(Proxy::Generic)
             }
@@ -236,7 +235,7 @@ impl NvOp {
         }
     }
 
-    /// How the work that the operation starts is known to be done.
+    /// How the asynchronous work of the operation completes.
     #[must_use]
     pub const fn completion(&self) -> Completion {
         match self {

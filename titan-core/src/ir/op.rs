@@ -8,9 +8,9 @@
 use super::{
     AmdOp, Block, CallProxy, Class, Completion, Const, Elem, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value,
 };
-use crate::words::words;
+use crate::named_enum::named_enum;
 
-words! {
+named_enum! {
     /// Elementwise operations of one operand, of the operand's type (`is_nan` gives `bool`).
     UnOp {
         /// `-x`
@@ -58,7 +58,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Elementwise operations of two operands of one type.
     BinOp {
         /// `a + b`
@@ -88,7 +88,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Comparisons.
     Pred {
         /// `a == b`
@@ -106,7 +106,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// The operation of a reduction or scan.
     ReduceOp {
         /// Sum
@@ -120,7 +120,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Which extremum an `arg_reduce` looks for.
     ArgOp {
         /// The greatest
@@ -130,7 +130,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What atomics do to an element.
     AtomicOp {
         /// Adds
@@ -142,7 +142,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// The unit of the coordinates of a load or store.
     Unit {
         /// Whole tiles: coordinate times extent is the first element.
@@ -152,7 +152,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// How the iterations of a `for` run.
     ForKind {
         /// One after the other.

@@ -47,13 +47,13 @@ pub enum Group {
     Control,
     /// Stages of rings.
     Stages,
-    /// Products under way.
+    /// MMAs in flight.
     Compute,
-    /// Stores under way.
+    /// Stores in flight.
     Stores,
     /// Roles and fences.
     Roles,
-    /// What laying out over threads makes explicit.
+    /// Operations of laid-out kernels.
     Laid,
     /// Ranges of shared memory.
     Regions,
@@ -61,9 +61,9 @@ pub enum Group {
     Barriers,
     /// Asynchronous copies and their groups.
     Copies,
-    /// What warpgroups do.
+    /// Warpgroup operations.
     Warpgroups,
-    /// What waves of AMD GPUs do.
+    /// Operations of waves on AMD GPUs.
     Waves,
 }
 
@@ -115,8 +115,8 @@ impl Group {
             Group::Debugging => "Debugging",
             Group::Control => "Control flow",
             Group::Stages => "Stages of rings",
-            Group::Compute => "Products under way",
-            Group::Stores => "Stores under way",
+            Group::Compute => "MMAs in flight",
+            Group::Stores => "Stores in flight",
             Group::Roles => "Roles and fences",
             Group::Laid => "Tiles laid out over threads",
             Group::Regions => "Regions of shared memory",
@@ -507,10 +507,10 @@ table! {
         "a counted loop; `pipelined` lets loads run ahead, `distributed` deals the iterations to the programs",
         [EarlyExit NestedPipeline];
     Loop "loop" Control [OpKind::Loop]
-        "`loop { }`  `while c { }`", "initial values" => "what `break` takes out", ANY, "a loop until `break`", [Unreachable];
+        "`loop { }`  `while c { }`", "initial values" => "the operands of `break`", ANY, "a loop until `break`", [Unreachable];
     If "if" Control [OpKind::If]
         "`if c { } else { }`  `if let Some(t) = t { }`", "c: bool" => "what its arms yield", ANY,
-        "a branch that the whole program takes", [Condition];
+        "a branch, uniform over the program", [Condition];
     Yield "yield" Control [OpKind::Yield]
         "the value of a block", "values" => "", NONE, "ends an arm of an `if` or the function of a reduction", [];
     Break "break" Control [OpKind::Break(_)]
@@ -523,10 +523,10 @@ table! {
 
     SourceTile "ttg.source_tile" Stages [OpKind::Ttg(TtgOp::Source(Unit::Tile, _))]
         "`t.tile([i, j])`", "t: tensor, an i32 per axis, pad: scalar" => "source [A, B]", ANY,
-        "the tile at tile coordinates, named for a copy and not loaded", [RankMismatch IndexType TileSize];
+        "the tile at tile coordinates, as the source of a copy", [RankMismatch IndexType TileSize];
     SourceAt "ttg.source_at" Stages [OpKind::Ttg(TtgOp::Source(Unit::Elem, _))]
         "`t.tile_at([r, c])`", "t: tensor, an i32 per axis, pad: scalar" => "source [A, B]", ANY,
-        "the tile whose first element is at these coordinates, named and not loaded", [RankMismatch IndexType TileSize];
+        "the tile whose first element is at these coordinates, as the source of a copy", [RankMismatch IndexType TileSize];
     SourceRows "ttg.source_rows" Stages [OpKind::Ttg(TtgOp::SourceRows { .. })]
         "`t.rows((i, ..), col)`", "t: tensor, an i32 or Tile<i32, N> per leading axis, col: i32, pad: scalar"
         => "source [N, W]", ANY, "rows named by indices, for a copy", [IndexType TileSize];
@@ -543,25 +543,25 @@ table! {
         "`slot.poison().commit()`", "slot" => "", NONE, "the stage is ready and may not be read", [];
     Ready "ttg.stage.ready" Stages [OpKind::Ttg(TtgOp::Ready(_))]
         "`ring.ready()`  `ring.consume(range)`", "perhaps the time: i32" => "ready", NONE,
-        "claims the next time of the reading side; does not wait", [RingMade WrongSide WrongTime];
+        "a pending wait for the next time of the reading side; does not wait", [RingMade WrongSide WrongTime];
     WaitReady "ttg.stage.wait_ready" Stages [OpKind::Ttg(TtgOp::WaitReady)]
         "`ready.wait()`", "ready" => "stage", NONE, "waits for Ready(s, e)", [Unbalanced WaitCycle TooManyHeld];
     Poisoned "ttg.stage.poisoned" Stages [OpKind::Ttg(TtgOp::Poisoned)]
-        "`if let Some(stage) = ready.wait_filled() { .. }`", "stage" => "bool", NONE, "whether the stage holds nothing", [];
+        "`if let Some(stage) = ready.wait_filled() { .. }`", "stage" => "bool", NONE, "whether the stage is poison", [];
     ReadPerm "ttg.stage.read_perm" Stages [OpKind::Ttg(TtgOp::ReadPerm)]
-        "`ready.wait()`", "stage" => "rperm", NONE, "the right to read the stage", [PoisonRead];
+        "`ready.wait()`", "stage" => "rperm", NONE, "the permission to read the stage", [PoisonRead];
     SplitPerm "ttg.rperm.split" Stages [OpKind::Ttg(TtgOp::Split(_))]
-        "`stage.split::<2>()`", "rperm" => "so many parts", NONE, "a part of the right to read for each of several readers",
+        "`stage.split::<2>()`", "rperm" => "so many parts", NONE, "splits the read permission into a part for each of several readers",
         [ReadersApart];
     JoinPerm "ttg.rperm.join" Stages [OpKind::Ttg(TtgOp::Join)]
-        "`Stage::join(parts)`", "every part" => "rperm", NONE, "the whole right again", [ReadersApart];
+        "`Stage::join(parts)`", "every part" => "rperm", NONE, "joins the parts of a read permission", [ReadersApart];
     View "ttg.stage.view" Stages [OpKind::Ttg(TtgOp::View { .. })]
-        "`stage.a()`  `stage.get()`", "rperm or a part" => "smem [A, B]", ANY, "a tile of the stage, where it lies",
+        "`stage.a()`  `stage.get()`", "rperm or a part" => "smem [A, B]", ANY, "a tile of the stage, in shared memory",
         [StageContents EarlyRelease];
     ReadStage "ttg.stage.read" Stages [OpKind::Ttg(TtgOp::Read)]
         "`stage.a().load()`", "smem" => "tile [A, B]", ANY, "its elements, in registers", [EarlyRelease];
     Consumed "ttg.stage.consumed" Stages [OpKind::Ttg(TtgOp::Consumed)]
-        "`stage.release()`", "rperm, or the stage unread" => "consumed", NONE, "nothing reads the stage any more",
+        "`stage.release()`", "rperm, or the stage unread" => "consumed", NONE, "the end of reading the stage",
         [EarlyRelease ReadersApart];
     Release "ttg.stage.release" Stages [OpKind::Ttg(TtgOp::Release)]
         "`stage.release()`", "consumed" => "", NONE, "Free(s, e + 1)", [];
@@ -573,15 +573,15 @@ table! {
         "`mma_async(a, b, acc)`", "a: smem or tile, b: smem, acc: tile" => "compute", "the triples of docs/semantics.md",
         "starts a · b + acc", [MmaElements ShapeMismatch];
     ComputeWait "ttg.compute.wait" Compute [OpKind::Ttg(TtgOp::ComputeWait)]
-        "`product.wait()`", "compute" => "tile", ANY, "waits for the product", [];
+        "`product.wait()`", "compute" => "tile", ANY, "waits for the MMA", [];
     AccStart "ttg.acc.start" Compute [OpKind::Ttg(TtgOp::AccStart(_))]
-        "`Acc::<f32, D2<M, N>, KEEP>::zeros()`", "tile" => "acc", ANY, "an accumulator with up to KEEP products under way", [];
+        "`Acc::<f32, D2<M, N>, KEEP>::zeros()`", "tile" => "acc", ANY, "an accumulator with up to KEEP MMAs in flight", [];
     AccMma "ttg.acc.mma" Compute [OpKind::Ttg(TtgOp::AccMma)]
         "`acc.mma(stage, |s| (s.a(), s.b()))`", "acc, rperm, a, b" => "acc", "the triples of docs/semantics.md",
-        "starts acc += a · b and takes the stage, which is freed when its product has read it: at most KEEP products late",
+        "starts acc += a · b and takes the stage, which is released when the MMA has read it: at most KEEP MMAs later",
         [MmaElements ShapeMismatch];
     AccFinish "ttg.acc.finish" Compute [OpKind::Ttg(TtgOp::AccFinish)]
-        "`acc.finish()`", "acc" => "tile", ANY, "waits for every product and frees what they read", [];
+        "`acc.finish()`", "acc" => "tile", ANY, "waits for all its MMAs and releases their stages", [];
 
     StoreTileAsync "ttg.store.issue_tile" Stores [OpKind::Ttg(TtgOp::StoreIssue(Unit::Tile))]
         "`written.store(&mut c, [m, n])`", "t: tensor, an i32 per axis, written" => "store", ANY,
@@ -594,23 +594,23 @@ table! {
 
     Roles "ttg.roles" Roles [OpKind::Ttg(TtgOp::Roles)]
         "`match role() { Role::Producer => .., Role::Consumer => .. }`", "" => "", NONE,
-        "every role runs its block with its own warps, all at once", [RolesAttr RolesDiverge RoleValue TwoWriters];
+        "every role runs its block with its own warps, concurrently", [RolesAttr RolesDiverge RoleValue TwoWriters];
     Finalize "ttg.pipeline.finalize" Roles [OpKind::Ttg(TtgOp::Finalize)]
-        "the end of a role", "" => "", NONE, "nothing of the role is under way any more", [NotFinalized];
+        "the end of a role", "" => "", NONE, "none of the role's asynchronous work is still in flight", [NotFinalized];
     Rematerialize "ttg.hint.rematerialize" Roles [OpKind::Ttg(TtgOp::Rematerialize)]
         "", "x" => "as x", ANY, "x, which is cheaper to compute again than to keep", [];
     ClaimAcquired "ttg.claim.acquired" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Acquired, _))]
         "", "region, slot: i32, round: i32" => "", NONE, "the operations before have waited until the slot is free", [];
     ClaimFilled "ttg.claim.filled" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Filled, _))]
-        "", "region, slot: i32, round: i32" => "", NONE, "the operations before say when the slot is filled", [];
+        "", "region, slot: i32, round: i32" => "", NONE, "the operations before determine when the slot is filled", [];
     ClaimNext "ttg.claim.next" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Next, _))]
         "", "region, slot: i32, round: i32" => "", NONE, "this is the slot that this role reads next", [];
     ClaimReady "ttg.claim.ready" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Ready, _))]
         "", "region, slot: i32, round: i32" => "", NONE, "the operations before have waited until the slot is filled", [];
     ClaimReleased "ttg.claim.released" Roles [OpKind::Ttg(TtgOp::Claim(Claim::Released, _))]
-        "", "region, slot: i32, round: i32" => "", NONE, "the operations before say that this role reads the slot no more", [];
+        "", "region, slot: i32, round: i32" => "", NONE, "the operations before release the slot for this role", [];
     FenceProxy "ttg.fence.proxy" Roles [OpKind::Ttg(TtgOp::Fence { .. })]
-        "", "" => "", NONE, "accesses by the proxy `from` come before accesses by the proxy `to`", [];
+        "", "" => "", NONE, "orders earlier accesses through the proxy `from` before later accesses through the proxy `to`", [];
 
     LocalAlloc "ttg.local.alloc" Laid [OpKind::Local(LocalOp::Alloc { .. })]
         "", "" => "smem", ANY, "shared memory for a tile", [];
@@ -627,11 +627,11 @@ table! {
     LocalSlice "ttg.local.slice" Laid [OpKind::Local(LocalOp::Slice { .. })]
         "", "x: tile or smem, at: i32" => "as x, shorter", ANY, "a part of a tile along an axis", [];
     LocalStack "ttg.local.stack" Laid [OpKind::Local(LocalOp::Stack)]
-        "", "x, …" => "tile", ANY, "tiles as one, with another axis before theirs", [];
+        "", "x, …" => "tile", ANY, "stacks tiles along a new first axis", [];
     LocalReshape "ttg.local.reshape" Laid [OpKind::Local(LocalOp::Reshape(_))]
         "", "smem" => "smem", ANY, "the same shared memory as another tile, its elements in row-major order", [];
     LocalMma "ttg.local.mma" Laid [OpKind::Local(LocalOp::Mma)]
-        "", "a, b, acc" => "as acc", NUMBERS, "a · b + acc, of operands as an instruction or multiply-adds take them", [];
+        "", "a, b, acc" => "as acc", NUMBERS, "a · b + acc, on fragments", [];
     LocalConvert "ttg.local.convert" Laid [OpKind::Local(LocalOp::Convert)]
         "", "x" => "as x", ANY, "a tile in another layout; each thread has what it needs", [];
     FoldSum "ttg.local.fold_sum" Laid [OpKind::Local(LocalOp::Fold { f: Fold::Plain(ReduceOp::Sum), .. })]
@@ -654,13 +654,13 @@ table! {
     RegionAt "ttg.region.at" Regions [OpKind::Region(RegionOp::At)]
         "", "region, i: i32" => "region", NONE, "one of the parts", [RegionMade NotShown];
     RegionTile "ttg.region.tile" Regions [OpKind::Region(RegionOp::Tile { .. })]
-        "", "region" => "smem", ANY, "a tile that lies in a region, from a byte on", [RegionMade];
+        "", "region" => "smem", ANY, "a tile in a region, at a byte offset", [RegionMade];
     RegionRead "ttg.region.read" Regions [OpKind::Region(RegionOp::Read)]
-        "", "region" => "", NONE, "ordinary loads of all of it", [InFlight];
+        "", "region" => "", NONE, "generic loads of all of it", [InFlight];
     RegionWrite "ttg.region.write" Regions [OpKind::Region(RegionOp::Write)]
-        "", "region" => "", NONE, "ordinary stores to all of it", [InFlight];
+        "", "region" => "", NONE, "generic stores to all of it", [InFlight];
     RegionCall "ttg.region.call" Regions [OpKind::Region(RegionOp::Call(_))]
-        "", "\"name\", regions" => "", NONE, "code that is not seen: it does to its regions what `access` says, or reads and writes them; through `proxy`, or ordinarily", [InFlight Unfenced];
+        "", "\"name\", regions" => "", NONE, "opaque code with the accesses of `access` to its regions, or reads and writes of all; through `proxy`, or the generic one", [InFlight Unfenced];
     VtokWait "ttg.vtok.wait" Regions [OpKind::Region(RegionOp::Wait)]
         "", "vtok" => "", NONE, "waits for a group, and so for all older ones of its class; for bulk stores, until they have read their regions", [GroupOrder NotShown];
 
@@ -669,15 +669,15 @@ table! {
     MbarrierAt "ttg.nv.mbarrier.at" Barriers [OpKind::Nv(NvOp::MbarrierAt)]
         "", "mbarrier, i: i32" => "mbarrier", NONE, "one of them", [BarrierWord NotShown];
     MbarrierInit "ttg.nv.mbarrier.init" Barriers [OpKind::Nv(NvOp::MbarrierInit { .. })]
-        "", "mbarrier" => "", NONE, "phase 0 begins, which `count` arrivals and the announced bytes complete", [BarrierLife BarrierCount];
+        "", "mbarrier" => "", NONE, "initialises the barrier: a phase completes with `count` arrivals and the expected bytes", [BarrierLife BarrierCount];
     MbarrierInval "ttg.nv.mbarrier.inval" Barriers [OpKind::Nv(NvOp::MbarrierInval)]
-        "", "mbarrier" => "", NONE, "the words are ordinary memory again", [BarrierLife];
+        "", "mbarrier" => "", NONE, "invalidates the barrier: its word is ordinary memory again", [BarrierLife];
     Arrive "ttg.nv.mbarrier.arrive" Barriers [OpKind::Nv(NvOp::Arrive { .. })]
         "", "mbarrier" => "mbarrier.state", NONE, "so many arrivals; the phase in which they counted", [BarrierCount PhaseMixed];
     ArriveExpectTx "ttg.nv.mbarrier.arrive_expect_tx" Barriers [OpKind::Nv(NvOp::ArriveExpectTx { .. })]
-        "", "mbarrier" => "mbarrier.state", NONE, "announces bytes to the phase and arrives once", [TxBytes BarrierCount PhaseMixed];
+        "", "mbarrier" => "mbarrier.state", NONE, "expects bytes (expect_tx) and arrives once", [TxBytes BarrierCount PhaseMixed];
     ExpectTx "ttg.nv.mbarrier.expect_tx" Barriers [OpKind::Nv(NvOp::ExpectTx { .. })]
-        "", "mbarrier" => "", NONE, "announces bytes to the phase", [TxBytes PhaseMixed];
+        "", "mbarrier" => "", NONE, "expects bytes (expect_tx)", [TxBytes PhaseMixed];
     MbarrierWait "ttg.nv.mbarrier.wait" Barriers [OpKind::Nv(NvOp::MbarrierWait)]
         "", "mbarrier, state" => "", NONE, "waits for the phase of an arrival", [NeverCompletes PhaseMixed NotShown];
     WaitParity "ttg.nv.mbarrier.wait_parity" Barriers [OpKind::Nv(NvOp::WaitParity)]
@@ -687,67 +687,67 @@ table! {
     TestWait "ttg.nv.mbarrier.test_wait" Barriers [OpKind::Nv(NvOp::TestWait)]
         "", "mbarrier, parity: i32" => "bool", NONE, "whether it is; nothing is concluded from it, but that a loop that does nothing else until it is waits for it", [BarrierLife];
     FenceMbarrierInit "ttg.nv.fence.mbarrier_init" Barriers [OpKind::Nv(NvOp::FenceMbarrierInit)]
-        "", "" => "", NONE, "barriers that were initialised are known to bulk copies and to the cluster", [BarrierLife];
+        "", "" => "", NONE, "makes initialised barriers visible to bulk copies and to the cluster", [BarrierLife];
 
     BulkTensorLoad "ttg.nv.cp_async_bulk_tensor.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: true, .. })]
         "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY,
         "starts a copy of a box of a tensor; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
     BulkTensorStore "ttg.nv.cp_async_bulk_tensor.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: true, .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight UnderWay];
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight InFlightAtEnd];
     BulkLoad "ttg.nv.cp_async_bulk.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: false, .. })]
         "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY, "the same of contiguous bytes", [TxBytes InFlight PhaseMixed NotShown];
     BulkStore "ttg.nv.cp_async_bulk.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: false, .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "the same to contiguous bytes", [InFlight UnderWay];
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "the same to contiguous bytes", [InFlight InFlightAtEnd];
     CpAsync "ttg.nv.cp_async" Copies [OpKind::Nv(NvOp::CpAsync { .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen UnderWay];
+        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts copies of the role's threads, in the open group", [InFlight GroupOpen InFlightAtEnd];
     CpAsyncArrive "ttg.nv.cp_async.mbarrier_arrive" Copies [OpKind::Nv(NvOp::CpAsyncArrive { .. })]
-        "", "mbarrier" => "", NONE, "each thread of the role arrives when all its earlier `cp.async` are done; without `noinc` the count is raised first", [BarrierCount PhaseMixed Participants];
+        "", "mbarrier" => "", NONE, "each thread of the role arrives when all its earlier `cp.async` complete; without `noinc` the count is raised first", [BarrierCount PhaseMixed Participants];
     CpAsyncCommit "ttg.nv.cp_async.commit_group" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. })]
-        "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
+        "", "" => "vtok", NONE, "commits the open group", [GroupOrder];
     CpAsyncWait "ttg.nv.cp_async.wait_group" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, .. })]
-        "", "" => "", NONE, "waits until at most n groups are under way", [];
+        "", "" => "", NONE, "waits until at most n groups are in flight", [];
     BulkCommit "ttg.nv.bulk_group.commit" Copies [OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, .. })]
-        "", "" => "vtok", NONE, "closes the open group of bulk stores", [GroupOrder];
+        "", "" => "vtok", NONE, "commits the open group of bulk stores", [GroupOrder];
     BulkWait "ttg.nv.bulk_group.wait" Copies [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, .. })]
         "", "" => "", NONE, "waits until at most n groups have not yet written or, with `read`, not yet read their regions", [];
 
     WgmmaFence "ttg.nv.wgmma.fence" Warpgroups [OpKind::Nv(NvOp::WgmmaFence)]
-        "", "" => "", NONE, "registers are in order before products that use them", [];
+        "", "" => "", NONE, "orders register accesses before MMAs that use them", [];
     WgmmaMma "ttg.nv.wgmma.mma_async" Warpgroups [OpKind::Nv(NvOp::Wgmma)]
-        "", "one or two regions" => "", NONE, "starts products of what is in shared memory, in the open group", [InFlight GroupOpen UnderWay];
+        "", "one or two regions" => "", NONE, "starts an MMA on shared memory, in the open group", [InFlight GroupOpen InFlightAtEnd];
     WgmmaCommit "ttg.nv.wgmma.commit_group" Warpgroups [OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, .. })]
-        "", "" => "vtok", NONE, "closes the open group", [GroupOrder];
+        "", "" => "vtok", NONE, "commits the open group", [GroupOrder];
     WgmmaWait "ttg.nv.wgmma.wait_group" Warpgroups [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. })]
-        "", "" => "", NONE, "waits until at most n groups are under way", [];
+        "", "" => "", NONE, "waits until at most n groups are in flight", [];
     WarpSync "ttg.nv.warp.sync" Warpgroups [OpKind::Nv(NvOp::WarpSync)]
-        "", "" => "", NONE, "the lanes of each warp of the role wait for each other", [];
+        "", "" => "", NONE, "a barrier of the lanes of each warp of the role", [];
     SequenceInit "ttg.nv.sequence.init" Warpgroups [OpKind::Nv(NvOp::SequenceInit)]
-        "", "region" => "", NONE, "sets the counters of a region, one word a part, to 0", [];
+        "", "region" => "", NONE, "sets the counters of a region, one word per part, to 0", [];
     SequenceStore "ttg.nv.sequence.store" Warpgroups [OpKind::Nv(NvOp::SequenceStore)]
-        "", "region, n: i32" => "", NONE, "one thread stores a counter and releases what its role did before", [];
+        "", "region, n: i32" => "", NONE, "one thread stores a counter, with release semantics for its role's earlier accesses", [];
     SequenceWait "ttg.nv.sequence.wait" Warpgroups [OpKind::Nv(NvOp::SequenceWait)]
-        "", "region, n: i32" => "", NONE, "waits until a counter is at least n, and acquires what was released", [];
+        "", "region, n: i32" => "", NONE, "waits until a counter is at least n, with acquire semantics", [];
     SetMaxNReg "ttg.nv.setmaxnreg" Warpgroups [OpKind::Nv(NvOp::SetMaxNReg { .. })]
-        "", "" => "", NONE, "each thread of the role has so many registers from here on", [Participants];
+        "", "" => "", NONE, "sets the number of registers of each thread of the role", [Participants];
     BarrierSync "ttg.nv.barrier.sync" Warpgroups [OpKind::Nv(NvOp::BarrierSync { .. })]
-        "", "" => "", NONE, "comes to a named barrier and waits for the rest of its threads", [Participants NeverCompletes PhaseMixed];
+        "", "" => "", NONE, "arrives at a named barrier and waits for all its threads", [Participants NeverCompletes PhaseMixed];
     BarrierArrive "ttg.nv.barrier.arrive" Warpgroups [OpKind::Nv(NvOp::BarrierArrive { .. })]
-        "", "" => "", NONE, "comes to a named barrier and goes on", [Participants PhaseMixed];
+        "", "" => "", NONE, "arrives at a named barrier without waiting", [Participants PhaseMixed];
     ClusterArrive "ttg.nv.cluster.arrive" Warpgroups [OpKind::Nv(NvOp::ClusterArrive)]
-        "", "" => "", NONE, "comes to the barrier of the cluster", [PhaseMixed];
+        "", "" => "", NONE, "arrives at the cluster barrier", [PhaseMixed];
     ClusterWait "ttg.nv.cluster.wait" Warpgroups [OpKind::Nv(NvOp::ClusterWait)]
-        "", "" => "", NONE, "waits for the rest of the cluster", [NeverCompletes];
+        "", "" => "", NONE, "waits at the cluster barrier", [NeverCompletes];
 
     Waitcnt "ttg.amd.s_waitcnt" Waves [OpKind::Amd(AmdOp::Waitcnt { .. })]
-        "", "" => "", NONE, "waits until the counters are no higher", [];
+        "", "" => "", NONE, "waits until the counters are at most these", [];
     BufferLoadLds "ttg.amd.buffer_load_lds" Waves [OpKind::Amd(AmdOp::BufferLoadLds { .. })]
-        "", "t: tensor, an i32 per axis, region" => "vtok", ANY, "starts a copy into local memory; counts in `vmcnt`", [InFlight UnderWay GroupOrder];
+        "", "t: tensor, an i32 per axis, region" => "vtok", ANY, "starts a copy into local memory; counts in `vmcnt`", [InFlight InFlightAtEnd GroupOrder];
     DsRead "ttg.amd.ds_read" Waves [OpKind::Amd(AmdOp::DsRead { .. })]
         "", "region" => "vtok", NONE, "starts reading local memory; counts in `lgkmcnt`", [InFlight GroupOrder];
     DsWrite "ttg.amd.ds_write" Waves [OpKind::Amd(AmdOp::DsWrite { .. })]
         "", "region" => "vtok", NONE, "starts writing local memory; counts in `lgkmcnt`", [InFlight GroupOrder];
     SBarrier "ttg.amd.s_barrier" Waves [OpKind::Amd(AmdOp::Barrier)]
-        "", "" => "", NONE, "every wave of the program comes here before any goes on; waits for no counter", [NeverCompletes];
+        "", "" => "", NONE, "a barrier of all waves of the program; waits for no counter", [NeverCompletes];
     Mfma "ttg.amd.mfma" Waves [OpKind::Amd(AmdOp::Mfma)]
         "", "a, b, acc: tiles" => "as acc", "the triples of docs/semantics.md", "a · b + acc", [MmaElements ShapeMismatch];
     SetPrio "ttg.amd.s_setprio" Waves [OpKind::Amd(AmdOp::SetPrio { .. })]

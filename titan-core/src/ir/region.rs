@@ -1,25 +1,25 @@
-//! What barrier-level programs are made of on every target: ranges of shared memory, and how asynchronous work completes.
+//! The target-independent part of the barrier dialects: ranges of shared memory, and the completion of asynchronous work.
 //!
-//! A *region* is a range of bytes of shared memory. Regions may overlap: that is how an epilogue takes over the memory of a
-//! ring. A region has equal *parts*, one of which an index picks. Who may touch which bytes when is decided by barriers and
-//! groups ([`super::nv`], [`super::amd`]), and shown by the verifier.
+//! A *region* is a range of bytes of shared memory. Regions may overlap: an epilogue can reuse the memory of a ring. A region has
+//! equal *parts*, one of which an index selects. Accesses are ordered by barriers and groups ([`super::nv`], [`super::amd`]), which
+//! the verifier checks.
 //!
 //! Asynchronous work completes in one of two ways. *By phase*: a barrier in shared memory counts arrivals and bytes, and
-//! whoever waits for its phase waits for exactly these. *By prefix*: work of one class completes in order, a wait names how
-//! many of the youngest may still be under way, and so waits for all older ones. A [`Ty::Raw`](super::Ty::Raw) of
-//! [`Raw::Vtok`] names one such group.
+//! a wait for its phase waits for exactly these. *By prefix*: work of one class completes in order; a wait states how
+//! many of the youngest groups may still be in flight, and so waits for all older ones. A [`Ty::Barrier`](super::Ty::Barrier) of
+//! [`BarrierTy::Vtok`] names one such group.
 //!
-//! *Opaque calls* stand for code that TITAN does not see. Who writes one says what it does to its regions and through which
-//! proxy; what is not said is the worst that can be.
+//! *Opaque calls* stand for code that TITAN does not see. Their author declares the accesses to regions and the proxy; the worst
+//! case is assumed for what is not declared.
 //!
-//! Deliberately absent: what regions hold. Elements and layouts are those of tiles.
+//! Deliberately absent: the contents of regions. Elements and layouts are those of tiles.
 
 use super::{Elem, TileShape};
-use crate::words::words;
+use crate::named_enum::named_enum;
 use std::fmt;
 
-words! {
-    /// Work that completes in order.
+named_enum! {
+    /// A class of asynchronous work that completes in order.
     Class {
         /// `cp.async` groups.
         CpAsync = "cp_async",
@@ -34,43 +34,43 @@ words! {
     }
 }
 
-/// How the work of an operation is known to be done.
+/// How the asynchronous work of an operation completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// It is done when the operation is.
+    /// With the operation: it is synchronous.
     Immediate,
-    /// The phase of a barrier completes.
+    /// With the phase of a barrier.
     Phase,
-    /// A wait for this class lets no more than the younger ones be under way.
+    /// A wait for this class after which at most the younger groups are in flight.
     Prefix(Class),
 }
 
-/// What only barrier-level programs name.
+/// The types of the barrier dialects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Raw {
+pub enum BarrierTy {
     /// Bytes of shared memory.
     Region,
-    /// Barriers in shared memory, or one of them.
+    /// Mbarriers in shared memory, or one of them.
     Mbarrier,
-    /// The phase in which an arrival counted.
+    /// The state that an arrival returns: the phase in which it counts.
     State,
-    /// A group of a class: the one that is closed, or started, by the `n`-th place in the text that does so.
+    /// The token of a group of a class: the one that the `n`-th such operation in program order commits or starts.
     Vtok(Class, u32),
 }
 
-impl fmt::Display for Raw {
+impl fmt::Display for BarrierTy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Raw::Region => f.write_str("region"),
-            Raw::Mbarrier => f.write_str("mbarrier"),
-            Raw::State => f.write_str("mbarrier.state"),
-            Raw::Vtok(class, n) => write!(f, "vtok<{class}, {n}>"),
+            BarrierTy::Region => f.write_str("region"),
+            BarrierTy::Mbarrier => f.write_str("mbarrier"),
+            BarrierTy::State => f.write_str("mbarrier.state"),
+            BarrierTy::Vtok(class, n) => write!(f, "vtok<{class}, {n}>"),
         }
     }
 }
 
-words! {
-    /// What an opaque call does to a region.
+named_enum! {
+    /// The access of an opaque call to a region.
     Touch {
         /// Reads it.
         Read = "r",
@@ -95,14 +95,14 @@ impl Touch {
     }
 }
 
-words! {
-    /// Through which proxy an opaque call touches its regions.
+named_enum! {
+    /// The proxy of an opaque call's accesses.
     CallProxy {
         /// Ordinary loads and stores.
         Generic = "generic",
-        /// That of bulk copies and matrix instructions; what it starts is done when it returns.
+        /// That of bulk copies and matrix instructions; its asynchronous work is complete when it returns.
         Async = "async",
-        /// None: it only names them.
+        /// None: it makes no accesses.
         None = "none",
     }
 }
@@ -110,22 +110,22 @@ words! {
 /// An opaque call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What is called, for people and for options.
+    /// The name of the callee, for messages and options.
     pub name: String,
-    /// What it does to each region; `None`: it may read and write all of them.
+    /// Its access to each region; `None`: it may read and write all of them.
     pub access: Option<Vec<Touch>>,
-    /// Through which proxy; `None`: not declared.
+    /// Its proxy; `None`: not declared.
     pub proxy: Option<CallProxy>,
 }
 
 impl Call {
-    /// What it may do to its `i`-th region.
+    /// Its access to the `i`-th region.
     #[must_use]
     pub fn touch(&self, i: usize) -> Touch {
         self.access.as_ref().and_then(|a| a.get(i).copied()).unwrap_or(Touch::Both)
     }
 
-    /// The declared proxy; calls of which nothing is declared make ordinary accesses.
+    /// The declared proxy; generic if not declared.
     #[must_use]
     pub const fn declared(&self) -> CallProxy {
         match self.proxy {
@@ -135,21 +135,21 @@ impl Call {
     }
 }
 
-/// An operation on regions. What each takes, gives and means is a row of [`super::op_table`].
+/// An operation on regions. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegionOp {
     /// A range of shared memory.
     Place {
         /// Its first byte.
         offset: u32,
-        /// How many.
+        /// Its size in bytes.
         bytes: u32,
-        /// How many equal parts it has.
+        /// Its number of equal parts.
         parts: u32,
     },
-    /// One part.
+    /// Selects one part.
     At,
-    /// A tile that lies in it.
+    /// A tile in it.
     Tile {
         /// Its first byte.
         offset: u32,
@@ -158,11 +158,11 @@ pub enum RegionOp {
         /// Its extents.
         shape: TileShape,
     },
-    /// Reads all of it with ordinary loads.
+    /// Reads all of it through the generic proxy.
     Read,
-    /// Writes all of it with ordinary stores.
+    /// Writes all of it through the generic proxy.
     Write,
-    /// Code that is not seen, which touches regions.
+    /// Opaque code that accesses regions.
     Call(Call),
     /// Waits for the group of a token, and so for all older ones of its class.
     Wait,

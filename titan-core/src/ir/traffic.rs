@@ -1,42 +1,42 @@
 //! tidy: table
-//! What each operation does to memory that several proxies see, and to whom it makes that known: the one table that the
-//! analysis of proxies reads ([`crate::analysis::proxy`]). A new operation gets its row here, and nowhere else; the matches
-//! have no wildcard, so that forgetting one does not compile.
+//! The memory accesses of each operation, with their proxies, and its ordering effects: the one table that the proxy analysis reads
+//! ([`crate::analysis::proxy`]). A new operation gets its row here, and nowhere else; the matches have no wildcard, so that a
+//! missing row does not compile.
 //!
-//! An access has a proxy (PTX ISA, "Proxies"): *generic* accesses are those of ordinary loads and stores and the writes of
-//! `cp.async`; *async* ones those of bulk copies and of matrix products that read shared memory. Barriers are ordinary memory
-//! when they are made and unmade: `init` and `inval` write their words. An arrival does not count as an access, nor does a
-//! copy that brings its bytes to a barrier: barriers are made known by `ttg.nv.fence.mbarrier_init`.
+//! An access has a proxy (PTX ISA, "Proxies"): *generic* accesses are those of loads and stores and the writes of
+//! `cp.async`; *async* ones those of bulk copies and of MMAs that read shared memory. `init` and `inval` of barriers are generic
+//! writes of their words. An arrival does not count as an access, nor does the completion of a copy at a barrier: barriers are made
+//! visible by `ttg.nv.fence.mbarrier_init`.
 //!
 //! Rings (`ttg.stage.*`) have rows too; the fences that they need are placed when a target lowers them.
 //!
-//! What `stmatrix` and `ldmatrix` do are `ttg.region.write` and `ttg.region.read`; the preparation of a descriptor touches no
+//! `stmatrix` and `ldmatrix` correspond to `ttg.region.write` and `ttg.region.read`; the creation of a descriptor accesses no
 //! shared memory and has no operation.
 
 use super::region::RegionOp;
 use super::{AmdOp, CallProxy, Class, LocalOp, NvOp, OpKind, Proxy, TtgOp};
 
-/// What an access touches.
+/// The memory of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum On {
     /// The regions among the operands.
     Regions,
     /// The words of the barriers among the operands.
     Words,
-    /// The tensor that is the first operand, or of which that names a tile.
+    /// The tensor that is the first operand, or whose tile that is.
     Tensor,
     /// The stage of a ring.
     Stage,
-    /// The shared memory of the tiles among the operands that lie there.
+    /// The shared memory of the tiles among the operands.
     Local,
 }
 
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
-    /// Of what.
+    /// The memory.
     pub on: On,
-    /// Through which proxy.
+    /// The proxy.
     pub proxy: Proxy,
     /// Whether it may read.
     pub reads: bool,
@@ -44,56 +44,56 @@ pub struct Access {
     pub writes: bool,
 }
 
-/// How an operation orders accesses.
+/// The ordering effect of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It does not.
+    /// None.
     None,
-    /// Makes known what its role did before: an arrival.
-    Tells,
-    /// Learns what others have told: a wait.
-    Learns,
-    /// Asks whether it could learn.
+    /// Releases the role's earlier accesses: an arrival.
+    Releases,
+    /// Acquires what others have released: a wait.
+    Acquires,
+    /// Polls: tests whether a wait would pass.
     Polls,
-    /// Both, at once.
-    Meets,
-    /// Tells of the copies of `cp.async` before, when they are done.
-    TellsCopies,
-    /// Closes the open group of a class.
-    Closes(Class),
-    /// Lets no more groups of a class be under way than it says.
+    /// Releases and acquires: a barrier.
+    Synchronizes,
+    /// Releases the earlier `cp.async` copies when they complete.
+    ReleasesCopies,
+    /// Commits the open group of a class.
+    Commits(Class),
+    /// Waits until at most a given number of groups of a class are in flight.
     Awaits(Class),
     /// Waits for the group of a token.
     AwaitsToken,
     /// A fence between proxies.
     Fences,
-    /// A fence that makes initialised barriers known to the async proxy and to the cluster.
+    /// A fence that makes initialised barriers visible to the async proxy and to the cluster.
     FencesWords,
-    /// The roles part.
-    Parts,
+    /// Specializes the warps into roles.
+    Specializes,
     /// The end of a role, or of the program.
     Ends,
 }
 
-/// A row: what is touched, at most two things, and what is ordered. An access on [`On::Regions`] of an opaque call is refined
-/// by what is declared of it.
+/// A row: at most two accesses, and the ordering effect. An access on [`On::Regions`] of an opaque call is refined by its
+/// declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// The accesses.
     pub accesses: [Option<Access>; 2],
-    /// The order.
+    /// The ordering effect.
     pub order: Order,
 }
 
-/// The proxy of an operation in the sense of a tracker that keeps one state for the whole function: what the pass of the
-/// compatibility mode follows.
+/// The proxy of an operation for an analysis with one state for the whole function, as in the compatibility mode of the fence
+/// pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// Leaves the state as it is.
     None,
-    /// May write shared memory ordinarily.
+    /// May write shared memory through the generic proxy.
     Generic,
-    /// Touches shared memory through the async proxy.
+    /// Accesses shared memory through the async proxy.
     Async,
 }
 
@@ -139,7 +139,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather => {
             Traffic::one(reads(On::Tensor, Proxy::Generic))
         }
-        // A tile that lies in shared memory is stored from there.
+        // A tile in shared memory is stored from there.
         OpKind::Store(_) => Traffic::two(writes(On::Tensor, Proxy::Generic), reads(On::Local, Proxy::Generic)),
         OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => Traffic::one(writes(On::Tensor, Proxy::Generic)),
         OpKind::Atomic(_) | OpKind::AtomicTile(_) => {
@@ -214,9 +214,9 @@ const fn ttg(op: &TtgOp) -> Traffic {
         TtgOp::ComputeIssue | TtgOp::AccMma => Traffic::one(reads(On::Stage, Proxy::Async)),
         TtgOp::StoreIssue(_) => Traffic::two(reads(On::Stage, Proxy::Async), writes(On::Tensor, Proxy::Async)),
         TtgOp::Fence { .. } => Traffic::order(Order::Fences),
-        TtgOp::Roles => Traffic::order(Order::Parts),
+        TtgOp::Roles => Traffic::order(Order::Specializes),
         TtgOp::Finalize => Traffic::order(Order::Ends),
-        // Rings have their own protocol; what their operations order is the verifier's to show, not this table's.
+        // Rings have their own protocol; the ordering of their operations is checked by the verifier.
         TtgOp::Source(..)
         | TtgOp::SourceRows { .. }
         | TtgOp::Acquire(_)
@@ -259,23 +259,23 @@ const fn nv(op: &NvOp) -> Traffic {
     match op {
         NvOp::MbarrierInit { .. } | NvOp::MbarrierInval => Traffic::one(writes(On::Words, Proxy::Generic)),
         NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
-            Traffic::order(Order::Tells)
+            Traffic::order(Order::Releases)
         }
-        NvOp::MbarrierWait | NvOp::WaitParity | NvOp::ClusterWait => Traffic::order(Order::Learns),
+        NvOp::MbarrierWait | NvOp::WaitParity | NvOp::ClusterWait => Traffic::order(Order::Acquires),
         NvOp::TryWait | NvOp::TestWait => Traffic::order(Order::Polls),
-        NvOp::BarrierSync { .. } => Traffic::order(Order::Meets),
+        NvOp::BarrierSync { .. } => Traffic::order(Order::Synchronizes),
         NvOp::SequenceInit => Traffic::one(writes(On::Regions, Proxy::Generic)),
-        NvOp::SequenceStore => Traffic::order(Order::Tells),
-        NvOp::SequenceWait => Traffic::order(Order::Learns),
+        NvOp::SequenceStore => Traffic::order(Order::Releases),
+        NvOp::SequenceWait => Traffic::order(Order::Acquires),
         NvOp::FenceMbarrierInit => Traffic::order(Order::FencesWords),
         NvOp::BulkLoad { .. } => Traffic::two(writes(On::Regions, Proxy::Async), reads(On::Tensor, Proxy::Async)),
         NvOp::BulkStore { .. } => Traffic::two(reads(On::Regions, Proxy::Async), writes(On::Tensor, Proxy::Async)),
         NvOp::CpAsync { .. } => Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
-        NvOp::CpAsyncArrive { .. } => Traffic::order(Order::TellsCopies),
+        NvOp::CpAsyncArrive { .. } => Traffic::order(Order::ReleasesCopies),
         NvOp::Wgmma => Traffic::one(reads(On::Regions, Proxy::Async)),
-        NvOp::Commit { group, .. } => Traffic::order(Order::Closes(group.class())),
+        NvOp::Commit { group, .. } => Traffic::order(Order::Commits(group.class())),
         NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
-        // Announcing bytes tells nothing of the role's own accesses.
+        // `expect_tx` does not release the role's own accesses.
         NvOp::ExpectTx { .. }
         | NvOp::MbarrierAlloc { .. }
         | NvOp::MbarrierAt
@@ -294,7 +294,7 @@ const fn amd(op: &AmdOp) -> Traffic {
         }
         AmdOp::DsRead { .. } => Traffic::one(reads(On::Regions, Proxy::Generic)),
         AmdOp::DsWrite { .. } => Traffic::one(writes(On::Regions, Proxy::Generic)),
-        AmdOp::Barrier => Traffic::order(Order::Meets),
+        AmdOp::Barrier => Traffic::order(Order::Synchronizes),
         AmdOp::Waitcnt { .. } | AmdOp::Mfma | AmdOp::SetPrio { .. } => Traffic::NONE,
     }
 }

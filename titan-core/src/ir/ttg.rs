@@ -1,33 +1,33 @@
 //! The dialect `ttg`: rings of stages in shared memory, the tokens that guard them, asynchronous compute and roles.
 //!
-//! A *ring* (`pipe` in the text) has D slots and two clocks, one for each side, that never go back: the `t`-th `acquire` and
-//! the `t`-th `ready` name time `t`, which lies in slot `t mod D` at epoch `t div D`. What is typed here as a token is a right
-//! to do one thing to one time of one ring, once:
+//! A *ring* (`pipe` in the text) has D slots and two monotonic clocks, one for each side: the `t`-th `acquire` and
+//! the `t`-th `ready` name time `t`, which is in slot `t mod D` at epoch `t div D`. A token is the permission to do one thing with
+//! one time of one ring, once:
 //!
 //! ```text
 //! Free ─acquire─▶ slot ─async_produce─▶ InFlight ─(the bytes are there)─▶ Ready
 //! ready ─wait_ready─▶ stage ─read_perm─▶ rperm ─consumed─▶ consumed ─release─▶ Free of the next epoch
 //! ```
 //!
-//! Signatures survive the separation of roles: what a consumer waits for it names by its own clock, not by a value of the
-//! producer. That the sides fit together is the verifier's to show (`crate::verify`).
+//! No values pass between roles: a consumer names the awaited stage by its own clock, not by a value of the
+//! producer. The verifier checks that the two sides agree (`crate::verify`).
 //!
 //! Deliberately absent: mbarriers, commit groups and wait counts, which are choices of a target.
 
 use super::{Elem, Loc, TileShape, Unit};
-use crate::words::words;
+use crate::named_enum::named_enum;
 
 crate::entity!(
     /// A ring of a kernel.
     Pipe, "pipe"
 );
 
-words! {
-    /// Where the stages of a ring lie.
+named_enum! {
+    /// The memory of a ring's stages.
     PipeSpace {
         /// In shared memory.
         Shared = "shared",
-        /// In registers of the threads that copy: gfx942 stages like this.
+        /// In registers of the copying threads, as on gfx942.
         Registers = "registers",
     }
 }
@@ -42,25 +42,25 @@ pub struct Field {
 }
 
 impl Field {
-    /// How many bytes its elements are.
+    /// Its size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.shape.len() as u64 * u64::from(self.elem.bits())).div_ceil(8)
     }
 }
 
-/// A ring: its slots and what one holds.
+/// The declaration of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipeDecl {
     /// The user's name.
     pub name: Option<String>,
-    /// D, how many stages there is room for.
+    /// D, the number of slots.
     pub slots: u32,
-    /// What a stage holds.
+    /// The tiles of a stage.
     pub fields: Vec<Field>,
-    /// Where.
+    /// The memory of the stages.
     pub space: PipeSpace,
-    /// Where the user made it.
+    /// The location of its declaration.
     pub loc: Loc,
 }
 
@@ -77,7 +77,7 @@ impl PipeDecl {
     }
 }
 
-/// A role: some warps of every program, which run its region of [`TtgOp::Roles`].
+/// A role: a warp set of every program, which runs its region of [`TtgOp::Roles`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleDecl {
     /// The user's name.
@@ -86,42 +86,42 @@ pub struct RoleDecl {
     pub warps: u32,
 }
 
-words! {
-    /// What a token allows.
+named_enum! {
+    /// The permission of a token.
     Token {
         /// To fill a slot.
         Slot = "slot",
         /// To wait for a stage.
         Ready = "ready",
-        /// To read a stage, or to pass it over.
+        /// To read a stage, or to skip it.
         Stage = "stage",
         /// To read a stage.
         Rperm = "rperm",
-        /// A part of that, for one of several readers.
+        /// A part of the read permission, for one of several readers.
         Part = "part",
-        /// To give a stage back.
+        /// To release a stage.
         Consumed = "consumed",
-        /// To store what was written to a slot.
+        /// To store the contents of a slot.
         Written = "written",
         /// To wait for a store.
         Store = "store",
     }
 }
 
-words! {
-    /// Through which window a memory operation looks: what another window sees of it needs a fence or a completion.
+named_enum! {
+    /// The proxy of a memory operation (PTX ISA, "Proxies"): visibility to another proxy needs a fence or a completion.
     Proxy {
-        /// That of ordinary loads and stores, and of `cp.async`.
+        /// That of loads and stores, and of `cp.async`.
         Generic = "generic",
         /// That of bulk copies and of matrix instructions that read shared memory.
         Async = "async",
-        /// That of reads of tensor maps.
+        /// That of tensor-map reads.
         Tensormap = "tensormap",
     }
 }
 
-words! {
-    /// How far a fence reaches.
+named_enum! {
+    /// The scope of a fence.
     Scope {
         /// The program.
         Cta = "cta",
@@ -132,8 +132,8 @@ words! {
     }
 }
 
-words! {
-    /// Which memory a fence orders.
+named_enum! {
+    /// The memory that a fence orders.
     FenceSpace {
         /// Shared memory.
         Shared = "shared",
@@ -144,22 +144,22 @@ words! {
     }
 }
 
-words! {
-    /// What a stage holds that was not copied to.
+named_enum! {
+    /// The contents of a stage without a copy.
     Fill {
-        /// Zeros: the copier makes them.
+        /// Zeros, which the copying threads write.
         Zero = "zero",
-        /// Nothing that may be read: whoever takes the stage asks first.
+        /// Undefined: the stage must not be read, and its reader tests for this first.
         Poison = "poison",
     }
 }
 
-/// An operation of the dialect. What each takes, gives and means is a row of [`super::op_table`].
+/// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TtgOp {
-    /// A tile of a tensor, named but not loaded.
+    /// A tile of a tensor as the source of a copy.
     Source(Unit, TileShape),
-    /// Rows of a tensor, named by indices but not loaded.
+    /// Rows of a tensor, selected by indices, as the source of a copy.
     SourceRows {
         /// How many rows.
         rows: i32,
@@ -168,28 +168,28 @@ pub enum TtgOp {
     },
     /// Waits for the next slot.
     Acquire(Pipe),
-    /// Starts the copies into a slot. If a condition is given and does not hold, the stage is filled like this.
+    /// Starts the copies into a slot. `skipped`: the fill of the stage if a given condition does not hold.
     AsyncProduce {
         /// The bytes of the stage.
         bytes: u32,
         /// The proxy of the copies.
         proxy: Proxy,
-        /// What there is instead of a copy.
+        /// The fill instead of a copy.
         skipped: Option<Fill>,
     },
     /// Makes a stage ready without a copy.
     Fill(Fill),
-    /// Claims the next stage.
+    /// Creates a pending wait for the next stage.
     Ready(Pipe),
-    /// Waits until the bytes are there.
+    /// Waits until the stage is filled.
     WaitReady,
     /// Whether the stage is poison.
     Poisoned,
-    /// The right to read.
+    /// The read permission of a stage.
     ReadPerm,
-    /// Parts of the right to read, for so many readers.
+    /// Splits the read permission into parts, for several readers.
     Split(u8),
-    /// The whole right again.
+    /// Joins the parts of a read permission.
     Join,
     /// A tile of the stage, in shared memory.
     View {
@@ -206,13 +206,13 @@ pub enum TtgOp {
     Consumed,
     /// Frees the slot.
     Release,
-    /// Starts a matrix product that reads shared memory.
+    /// Starts an MMA that reads shared memory.
     ComputeIssue,
     /// Waits for it.
     ComputeWait,
-    /// An accumulator that lets so many products be under way.
+    /// Creates an accumulator with at most so many MMAs in flight.
     AccStart(u8),
-    /// Starts a product on it, and takes the stage: freed when the product has read it.
+    /// Starts an MMA that accumulates into it, and takes the stage, which is released once the MMA has read it.
     AccMma,
     /// Waits for all of them.
     AccFinish,
@@ -222,40 +222,40 @@ pub enum TtgOp {
     StoreIssue(Unit),
     /// Waits until the slot has been read.
     StoreWait,
-    /// Every role runs its region, all at once.
+    /// Every role runs its region, concurrently.
     Roles,
-    /// The end of a role: nothing of it is under way any more.
+    /// The end of a role: none of its asynchronous work is in flight any more.
     Finalize,
     /// The same value, cheap to compute again.
     Rematerialize,
-    /// What the operations before have done to a ring. Nothing is executed: the verifier of barrier programs checks it.
+    /// A claim about the effect of the preceding operations on a ring. Not executed: the verifier of barrier programs checks it.
     Claim(Claim, Pipe),
-    /// What `from` did comes before what `to` does.
+    /// Accesses through `from` before it are ordered before accesses through `to` after it.
     Fence {
         /// The proxy whose accesses come before.
         from: Proxy,
         /// The proxy whose accesses come after.
         to: Proxy,
-        /// For whom.
+        /// The scope.
         scope: Scope,
-        /// Of which memory.
+        /// The memory.
         space: FenceSpace,
     },
 }
 
-/// What a barrier program claims to have done to a ring that it was made from: at a time of the ring, which a slot and the number
-/// of rounds before it stand for.
+/// A claim of a barrier program about a ring that it was expanded from, at a time of the ring, given by a slot and the number of
+/// earlier rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
-    /// The slot is free: nobody reads what it held.
+    /// The slot is free: its readers have released it.
     Acquired,
-    /// The slot is filled, or will be when what was waited for here is done.
+    /// The slot is filled, or will be when the preceding copies complete.
     Filled,
     /// This role will read the slot next.
     Next,
-    /// What fills the slot is done.
+    /// The slot was waited for: it is filled.
     Ready,
-    /// This role reads the slot no more.
+    /// This role has released the slot.
     Released,
 }
 
@@ -263,7 +263,7 @@ impl Claim {
     /// All of them.
     pub const ALL: [Claim; 5] = [Claim::Acquired, Claim::Filled, Claim::Next, Claim::Ready, Claim::Released];
 
-    /// How the operation is written.
+    /// The mnemonic.
     #[must_use]
     pub const fn mnemonic(self) -> &'static str {
         match self {
@@ -276,17 +276,17 @@ impl Claim {
     }
 }
 
-/// What an operation does to a token that it takes.
+/// The use of a token operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// It is gone after.
+    /// It is consumed.
     Move,
-    /// It is still there.
+    /// It stays valid.
     Borrow,
 }
 
 impl TtgOp {
-    /// Whether a barrier program has none of it: what fills, reads, stores and frees stages.
+    /// Whether barrier programs do not contain the operation: those that fill, read, store and release stages.
     #[must_use]
     pub const fn is_of_rings(&self) -> bool {
         match self {
@@ -321,7 +321,7 @@ impl TtgOp {
         }
     }
 
-    /// What the operation does to the tokens among its operands.
+    /// The use of the tokens among its operands.
     #[must_use]
     pub const fn uses(&self) -> Use {
         match self {

@@ -1,6 +1,6 @@
 //! Types of SSA values: scalars, tiles and tensors.
 
-use super::{Elem, Pipe, Raw, Token};
+use super::{BarrierTy, Elem, Pipe, Token};
 use std::fmt;
 use std::ops::Deref;
 
@@ -26,7 +26,7 @@ impl TileShape {
         Some(TileShape { rank, dims: padded })
     }
 
-    /// What is wrong with the extents, in words; `None` if nothing is.
+    /// A description of what is wrong with the extents; `None` if they are valid.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if let Some(d) = self.iter().find(|d| **d < 1) {
@@ -105,18 +105,18 @@ pub enum Ty {
     Tile(Elem, TileShape),
     /// A tensor in device memory, or a view of one: run-time extents and strides.
     Tensor(Elem, u8),
-    /// A tile of a tensor that is named, not loaded.
+    /// A tile of a tensor as the source of a copy.
     Source(Elem, TileShape),
     /// A tile of a stage, in shared memory.
     Smem(Elem, TileShape),
-    /// A matrix product under way, and its result's type. Linear.
+    /// An MMA in flight, with the type of its result. Linear.
     Compute(Elem, TileShape),
-    /// An accumulator that lets so many products be under way. Linear.
+    /// An accumulator, and how many of its MMAs may be in flight. Linear.
     Acc(Elem, TileShape, u8),
-    /// A right at one time of a ring. Linear.
+    /// A token: a permission at one time of a ring. Linear.
     Token(Token, Pipe),
-    /// What only barrier-level programs name.
-    Raw(Raw),
+    /// A type of the barrier dialects.
+    Barrier(BarrierTy),
 }
 
 impl Ty {
@@ -125,7 +125,7 @@ impl Ty {
     /// The type of conditions.
     pub const BOOL: Ty = Ty::Scalar(Elem::Bool);
 
-    /// The element type. Tokens and barriers, which have none, say `bool`.
+    /// The element type; `bool` for tokens and barriers, which have none.
     #[must_use]
     pub const fn elem(self) -> Elem {
         match self {
@@ -136,32 +136,32 @@ impl Ty {
             | Ty::Smem(e, _)
             | Ty::Compute(e, _)
             | Ty::Acc(e, ..) => e,
-            Ty::Token(..) | Ty::Raw(_) => Elem::Bool,
+            Ty::Token(..) | Ty::Barrier(_) => Elem::Bool,
         }
     }
 
-    /// Whether a value of the type is used up exactly once on every path.
+    /// Whether the type is linear: consumed exactly once on every path.
     #[must_use]
     pub const fn is_linear(self) -> bool {
         matches!(self, Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..))
     }
 
-    /// Whether loops may carry a value of the type, and branches give it.
+    /// Whether loops may carry a value of the type, and branches yield it.
     #[must_use]
     pub const fn is_carried(self) -> bool {
         matches!(self, Ty::Scalar(_) | Ty::Tile(..)) || self.is_linear()
     }
 
-    /// The extents of a tile, wherever it is: loaded or not, in shared memory, under way.
+    /// The extents of a tile, wherever it is: in registers, in a tensor, in shared memory, the result of an MMA in flight.
     #[must_use]
     pub const fn tile_shape(self) -> Option<TileShape> {
         match self {
             Ty::Tile(_, s) | Ty::Source(_, s) | Ty::Smem(_, s) | Ty::Compute(_, s) | Ty::Acc(_, s, _) => Some(s),
-            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Token(..) | Ty::Raw(_) => None,
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Token(..) | Ty::Barrier(_) => None,
         }
     }
 
-    /// Whether the elements of a value are held in registers: tiles, and what products under way become.
+    /// Whether the elements of a value are held in registers: tiles, and the results of MMAs in flight.
     #[must_use]
     pub const fn is_in_registers(self) -> bool {
         matches!(self, Ty::Tile(..) | Ty::Compute(..) | Ty::Acc(..))
@@ -178,7 +178,7 @@ impl Ty {
             Ty::Smem(_, s) => Ty::Smem(elem, s),
             Ty::Compute(_, s) => Ty::Compute(elem, s),
             Ty::Acc(_, s, keep) => Ty::Acc(elem, s, keep),
-            Ty::Token(..) | Ty::Raw(_) => self,
+            Ty::Token(..) | Ty::Barrier(_) => self,
         }
     }
 }
@@ -200,7 +200,7 @@ impl fmt::Display for Ty {
             Ty::Compute(e, s) => write!(f, "compute<{s}x{e}>"),
             Ty::Acc(e, s, keep) => write!(f, "acc<{keep}, {s}x{e}>"),
             Ty::Token(token, pipe) => write!(f, "{token}<{}>", pipe.index()),
-            Ty::Raw(raw) => raw.fmt(f),
+            Ty::Barrier(raw) => raw.fmt(f),
         }
     }
 }

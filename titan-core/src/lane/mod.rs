@@ -1,8 +1,8 @@
-//! The lane IR: what one thread does, in SSA, for every GPU alike.
+//! The lane IR: the code of one thread, in SSA, common to all GPUs.
 //!
-//! Here tiles are gone: a tile is as many values as a thread holds of its elements. What remains abstract is what vendors do
-//! differently: shuffles, barriers, asynchronous copies and matrix instructions are named by meaning, and each back end spells
-//! them. It is the last IR that NVIDIA and AMD share, so the meaning of tile operations is lowered once.
+//! There are no tiles: a tile is as many values as a thread holds of its elements. Vendor-specific instructions stay abstract:
+//! shuffles, barriers, asynchronous copies and matrix instructions are named by meaning, and each back end selects
+//! instructions. It is the last IR that NVIDIA and AMD share, so the meaning of tile operations is lowered once.
 //!
 //! # Values
 //!
@@ -16,17 +16,17 @@
 //! Structured as in the tile IR, with the same terminators. A condition may differ between the lanes of a program:
 //! [`uniform`] finds out, and operations that need all lanes ([`OpKind::is_convergent`]) are errors where they do.
 //!
-//! Warps may have roles ([`OpKind::Roles`]): the code of several runs at the same time, and what they exchange a protocol of
-//! mbarriers or sequence counters orders.
+//! Warps may be specialized into roles ([`OpKind::Roles`]): the code of several roles runs concurrently, and a protocol of
+//! mbarriers or sequence counters orders their accesses.
 //!
 //! # Shared memory
 //!
-//! A lowering names buffers and marks what it does to them ([`OpKind::Access`]); [`shared`] gives them places, reusing those of
-//! buffers that are no longer needed, and [`hazard`] puts barriers where threads could otherwise meet.
+//! A lowering names buffers and marks its accesses to them ([`OpKind::Access`]); [`shared`] assigns addresses, reusing those of
+//! buffers that are no longer live, and [`hazard`] checks that conflicting accesses of threads are separated by barriers.
 //!
-//! Deliberately absent: registers, instruction selection and scheduling (the back ends'), stages and tokens of pipelines (gone
-//! before: what is left of them are arrivals and waits), undefined behaviour: what an operation does not define, [`verify`] refuses or the op table of [`op`] forbids by a contract
-//! that the lowering keeps.
+//! Deliberately absent: registers, instruction selection and scheduling (the back ends'); stages and tokens of pipelines, which were
+//! expanded to arrivals and waits before; undefined behaviour: what an operation does not define is rejected by [`verify`], or
+//! excluded by a contract in the op table of [`op`] that the lowering keeps.
 
 pub mod banks;
 mod build;

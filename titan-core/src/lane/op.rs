@@ -1,29 +1,29 @@
 //! tidy: table
-//! The operations of the lane IR, each with its contract: what it takes, gives, and where it is defined.
+//! The operations of the lane IR, each with its contract: operands, results, and domain.
 //!
-//! A back end implements every row for every target it supports, or refuses the function with an error that names the row.
+//! A back end implements every row for every target it supports, or rejects the function with an error that names the row.
 //! "Convergent" operations exchange something between lanes: all lanes of the warp (of the program, for its barrier and for
 //! roles; of the role, for a role's barrier) must reach them together.
 //!
-//! # Waiting for some threads only
+//! # Synchronisation of some of the threads
 //!
-//! | | who waits | for what | orders |
+//! | | waits | for | orders |
 //! |---|---|---|---|
-//! | [`OpKind::Barrier`] | all threads | each other | all that any of them did before, before all that any does after |
-//! | [`OpKind::NamedBarrier`] | the warps that come | each other | the same, of those warps |
-//! | [`OpKind::WarpBarrier`] | a warp | its lanes | the same, of those lanes |
-//! | [`OpKind::MbarrierWait`] | the thread | the arrivals of a phase | what each did before it arrived, before what the thread does after |
-//! | [`OpKind::SequenceWait`] | the thread | a number in a word | what was done before the word was stored so, before what the thread does after |
+//! | [`OpKind::Barrier`] | all threads | each other | all their accesses before it, before all their accesses after it |
+//! | [`OpKind::NamedBarrier`] | the participating warps | each other | the same, for those warps |
+//! | [`OpKind::WarpBarrier`] | a warp | its lanes | the same, for those lanes |
+//! | [`OpKind::MbarrierWait`] | the thread | the arrivals of a phase | the accesses before each arrival, before those after the wait |
+//! | [`OpKind::SequenceWait`] | the thread | a number in a word | the accesses before the store of that number, before those after the wait |
 //!
-//! An mbarrier is 8 bytes of shared memory on a multiple of 8, of no meaning to others. It counts arrivals; with the last one
-//! that it expects a *phase* ends and the next begins. The phases are 0, 1, 0, … by their parity, from
-//! [`OpKind::MbarrierInit`] on; the phase before the first counts as a complete one of parity 1. Whoever waits must not be
-//! more than one phase behind. Everything here is seen by the threads of one program.
+//! An mbarrier is an opaque object of 8 bytes in shared memory, aligned to 8. It counts arrivals; with the last expected
+//! one a *phase* completes and the next begins. The parities of the phases are 0, 1, 0, … from
+//! [`OpKind::MbarrierInit`] on; the phase before the first counts as complete with parity 1. A waiting thread must not be
+//! more than one phase behind. All of these are at the scope of one program.
 
 use crate::ir::Pred;
-use crate::words::words;
+use crate::named_enum::named_enum;
 
-words! {
+named_enum! {
     /// The width of a value.
     Ty {
         /// One bit: a condition.
@@ -37,7 +37,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// How arithmetic on floats reads its operands.
     FloatTy {
         /// IEEE 754 binary16, in a `b16`.
@@ -63,7 +63,7 @@ impl FloatTy {
     }
 }
 
-words! {
+named_enum! {
     /// What conversions read and write.
     Num {
         /// binary16, in a `b16`.
@@ -109,7 +109,7 @@ impl Num {
     }
 }
 
-words! {
+named_enum! {
     /// Integer operations of two operands of one width, 32 or 64 bits (`and`, `or`, `xor` also on conditions).
     IntBin {
         /// Sum, wrapping.
@@ -151,7 +151,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Float operations of two operands. Rounded once, to nearest even; subnormals are numbers.
     FloatBin {
         /// Sum.
@@ -169,7 +169,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Float operations of one operand.
     FloatUn {
         /// The sign inverted, also of NaN.
@@ -198,7 +198,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Which memory.
     Space {
         /// Device memory: 64-bit addresses.
@@ -208,7 +208,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What an atomic update does, and how it reads the bits.
     AtomicFn {
         /// Integer sum, 4 or 8 bytes.
@@ -236,7 +236,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What lanes agree on.
     Vote {
         /// Whether the condition holds in some lane.
@@ -309,30 +309,29 @@ pub struct MmaRegisters {
     pub acc: Ty,
 }
 
-/// What may be read and written by several threads of a program.
+/// Memory that several threads of a program may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Region {
     /// A buffer of the function, in shared memory.
     Buffer(u32),
     /// The tensor of a parameter.
     Tensor(u32),
-    /// A buffer of the function whose accesses a protocol orders: slots of a ring, mbarriers, sequence counters. Threads touch it
-    /// as that protocol lets them, so that between two such accesses no barrier is placed; between these and others of the same
-    /// bytes one is. The protocol sees to it that what is copied there asynchronously has arrived before it ends.
+    /// A buffer whose accesses are ordered by a protocol: slots of a ring, mbarriers, sequence counters. Between two such accesses no
+    /// barrier is needed; between these and other accesses to the same bytes one is. The protocol also guarantees that asynchronous
+    /// copies to it are complete at its end.
     Ring(u32),
 }
 
-/// Some warps of a program, which run code of their own: see [`OpKind::Roles`].
+/// A warp set of a program with separate code: see [`OpKind::Roles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Role {
-    /// How many. The warps of the first role have the least numbers, and so on.
+    /// The number of warps. The warps of the first role have the lowest numbers, and so on.
     pub warps: u32,
-    /// The named barrier, 1 to 15, at which these warps and no others meet. It is free for [`super::hazard`], and for the
-    /// role's own code.
+    /// The named barrier, 1 to 15, of exactly these warps.
     pub barrier: u8,
 }
 
-/// What an operation does, with its attributes.
+/// The kind of an operation, with its attributes.
 ///
 /// In the contracts, `a` and `b` are operands in order, `p` an optional condition: if the attribute `masked` is set it is
 /// the last operand, and without it nothing happens.
@@ -356,9 +355,9 @@ pub enum OpKind {
     SharedBase,
     /// The address of a buffer, `b32`. Replaced when shared memory is allocated: back ends never see it.
     Buffer(u32),
-    /// Says that the accesses that follow are to this region, up to the next such mark that stands behind an access (marks
-    /// in a row hold together) or where roles part or end, and that no two threads touch one element among them unless all
-    /// read, or a protocol orders them ([`Region::Ring`]). Barriers are placed by these marks, which then disappear.
+    /// Marks the following accesses as accesses to this region, up to the next mark behind an access (consecutive marks form a row)
+    /// or to the start or end of roles, and states that no two threads access the same element among them unless all
+    /// read, or a protocol orders them ([`Region::Ring`]). Barriers are checked by these marks, which are then removed.
     Access {
         /// Which.
         region: Region,
@@ -474,7 +473,7 @@ pub enum OpKind {
     },
     /// Closes this thread's group of copies.
     CopyCommit,
-    /// Waits until at most `n` of this thread's latest groups are under way. Other threads see the bytes after a barrier.
+    /// Waits until at most `n` of this thread's latest groups are in flight. Other threads see the bytes after a barrier.
     CopyWait(u32),
     /// Arrives at the mbarrier at `a` once all copies that this thread has started before are complete, closed groups or not. The
     /// thread goes on. The arrival is one of those that the phase expects. If masked and `p` does not hold: nothing.

@@ -32,7 +32,7 @@ pub enum Level {
 #[derive(Clone, Debug)]
 pub struct Uniformity {
     values: Vec<Level>,
-    parted: Vec<(OpId, Level)>,
+    diverged: Vec<(OpId, Level)>,
 }
 
 impl Uniformity {
@@ -44,8 +44,8 @@ impl Uniformity {
 
     /// Operations that need lanes together where they may have parted, in program order.
     #[must_use]
-    pub fn parted(&self) -> &[(OpId, Level)] {
-        &self.parted
+    pub fn diverged(&self) -> &[(OpId, Level)] {
+        &self.diverged
     }
 }
 
@@ -60,14 +60,14 @@ pub fn analyze(func: &Func) -> Uniformity {
         role: None,
         returned: Level::Program,
         changed: true,
-        parted: Vec::new(),
+        diverged: Vec::new(),
     };
     while run.changed {
         run.changed = false;
-        run.parted.clear();
+        run.diverged.clear();
         run.block(func.body, Level::Program);
     }
-    Uniformity { values: run.values, parted: run.parted }
+    Uniformity { values: run.values, diverged: run.diverged }
 }
 
 struct Run<'a> {
@@ -81,7 +81,7 @@ struct Run<'a> {
     /// How far apart lanes are that have ended and those that have not.
     returned: Level,
     changed: bool,
-    parted: Vec<(OpId, Level)>,
+    diverged: Vec<(OpId, Level)>,
 }
 
 /// A loop that is being walked.
@@ -158,9 +158,9 @@ impl<'a> Run<'a> {
 
     /// Keeps that an operation needs more lanes than come.
     fn part(&mut self, op: OpId, level: Level) {
-        match self.parted.iter_mut().find(|(id, _)| *id == op) {
+        match self.diverged.iter_mut().find(|(id, _)| *id == op) {
             Some((_, known)) => *known = level.max(*known),
-            None => self.parted.push((op, level)),
+            None => self.diverged.push((op, level)),
         }
     }
 

@@ -34,8 +34,8 @@ pub fn verify(func: &Func) -> Result<(), LaneError> {
     });
     run.block(func.body, None)?;
     let together = uniform::analyze(func);
-    if let Some((op, _)) = together.parted().first() {
-        return Err(run.error(func.op(*op), "lanes may have parted where all of them are needed"));
+    if let Some((op, _)) = together.diverged().first() {
+        return Err(run.error(func.op(*op), "lanes may have diverged where all of them are needed"));
     }
     match hazard::unordered(func) {
         Some((op, message)) => Err(run.error(func.op(op), &message)),

@@ -1,11 +1,11 @@
-//! Blocks, loops and branches. Every operation of a kernel is named here.
+//! Blocks, loops and branches. The match on operations here is exhaustive.
 
 use super::{Laid, LayOut};
 use crate::ir::{Block, Op, OpId, OpKind, Ty, Value};
 use std::collections::BTreeMap;
 
 impl LayOut<'_> {
-    /// Lays out a block, its terminator too.
+    /// Lays out a block, including its terminator.
     pub(super) fn block(&mut self, block: Block) -> Laid<()> {
         self.memo.push(BTreeMap::new());
         for id in &self.k.block(block).ops {
@@ -35,7 +35,7 @@ impl LayOut<'_> {
             | OpKind::UnflattenGrouped(_)
             | OpKind::RaggedCount { .. }
             | OpKind::RaggedTile { .. } => self.copy(op),
-            // Made where they are asked for.
+            // Materialized at their uses.
             OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => Ok(()),
             OpKind::Unary(_)
             | OpKind::Binary(_)
@@ -53,7 +53,7 @@ impl LayOut<'_> {
             OpKind::ReduceWith(axis) => self.reduce_with(op, *axis),
             OpKind::Scan(_, axis) | OpKind::ScanWith(axis) => self.scan(op, *axis),
             OpKind::Mma => {
-                let value = self.product(id, op)?;
+                let value = self.mma(id, op)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
@@ -70,7 +70,7 @@ impl LayOut<'_> {
             OpKind::Ttg(ttg) => self.ring_op(id, op, ttg),
             OpKind::Local(_) => Err(self.internal("a kernel that is laid out twice")),
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
-                Err(self.unsupported("barriers, groups and counters that a program places itself"))
+                Err(self.unsupported("an explicit operation of the barrier dialect"))
             }
         }
     }
@@ -83,13 +83,13 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// Values as the slots that they are given to lie: carried by loops, or given by branches.
+    /// Values in the layouts of the values they are passed to: loop arguments, or results of branches.
     fn given(&mut self, values: &[Value], slots: &[Value]) -> Laid<Vec<Value>> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
             out.push(if self.k.ty(*value).is_in_registers() {
-                let home = self.home(*slot);
-                self.tile(*value, &home)?
+                let layout = self.layout(*slot);
+                self.tile(*value, &layout)?
             } else {
                 self.same(*value)?
             });
@@ -97,12 +97,12 @@ impl LayOut<'_> {
         Ok(out)
     }
 
-    /// New values stand for old ones, tiles in the layouts of these.
+    /// Binds old values to new ones; tiles have the layouts of the old values.
     fn receive(&mut self, old: &[Value], new: &[Value]) {
         for (old, new) in old.iter().zip(new) {
             if self.k.ty(*old).is_in_registers() {
-                let home = self.home(*old);
-                self.b.put(*new, &home);
+                let layout = self.layout(*old);
+                self.b.put(*new, &layout);
             }
             self.make(*old, *new);
         }
@@ -134,8 +134,8 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// The type of what stands for an old value: products in flight are tiles here.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "everything else stays what it is")]
+    /// The type of the new value of an old one: the results of MMAs in flight are tiles here.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other types are unchanged")]
     fn held(&self, old: Value) -> Ty {
         match self.k.ty(old) {
             Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) => Ty::Tile(elem, shape),
@@ -158,7 +158,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Terminators: their operands become what the receiving end holds.
+    /// A terminator: its operands are converted to the layouts of the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Laid<()> {
         let slots = self.receivers(id, op);
         let args = if slots.len() == op.args.len() { self.given(&op.args, &slots)? } else { self.all_same(&op.args)? };
@@ -166,7 +166,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// The values that a terminator gives its operands to.
+    /// The values that a terminator passes its operands to.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other terminator has operands")]
     fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
         let around: Vec<OpId> = self.tree.around(id).collect();
@@ -175,7 +175,7 @@ impl LayOut<'_> {
         match op.kind {
             OpKind::Yield => {
                 let owner = around.first().map(|o| self.k.op(*o));
-                // The functions of reductions give scalars to nobody.
+                // The combining functions of reductions yield scalars, which have no layout.
                 owner.filter(|o| o.kind == OpKind::If).map(|o| o.results.clone()).unwrap_or_default()
             }
             OpKind::Break(n) => looped(n).map(|o| o.results.clone()).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Loads, stores, gathers, scatters and atomics: which layout they take and give.
+//! Loads, stores, gathers, scatters and atomics: the layouts of their operands and results.
 
 use super::{Laid, LayOut};
 use crate::analysis::vector::{self, Packing};
@@ -9,7 +9,7 @@ impl LayOut<'_> {
     pub(super) fn load(&mut self, op: &Op, unit: Unit) -> Laid<()> {
         let old = op.results[0];
         let args = self.all_same(&op.args)?;
-        if let Some(encoding) = self.plan.resident[old.index()].clone() {
+        if let Some(encoding) = self.plan.smem_resident[old.index()].clone() {
             let name = self.k.display_name(old);
             let buffer = self.buffer(self.elem(old), &self.extents(old), &encoding, &name)?;
             let shape = self.shape(&self.extents(old))?;
@@ -21,13 +21,13 @@ impl LayOut<'_> {
             self.make(old, buffer);
             return Ok(());
         }
-        let home = self.home(old);
-        let value = self.tile_op(op.kind.clone(), &args, &home)?;
+        let layout = self.layout(old);
+        let value = self.tile_op(op.kind.clone(), &args, &layout)?;
         self.make(old, value);
         Ok(())
     }
 
-    /// Which thread copies which elements to a buffer: those of the encoding, beyond the tile too.
+    /// The layout by which threads copy to a buffer: it covers the whole encoding, which may be larger than the tile.
     pub(super) fn copied_by(&self, encoding: &Encoding) -> Layout {
         self.wide(&encoding.extents, encoding.bits)
     }
@@ -40,17 +40,16 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or halves of
-    /// bytes.
+    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or 4-bit halves.
     fn store_layout(&self, old: Value, bits: u32) -> Layout {
-        let home = self.home(old);
-        let last = home.rank() - 1;
+        let layout = self.layout(old);
+        let last = layout.rank() - 1;
         let run = |layout: &Layout| layout.vector(last) << layout.lanes_along(last).len();
-        let wide = self.wide(home.extents(), bits);
-        let copied = home.lane_bits().iter().chain(home.warp_bits()).any(|b| *b == Bit::Copy);
-        let short = run(&home) * bits < 256 && run(&wide) > run(&home) && !copied;
-        let whole = bits >= 8 || home.vector(last) >= 2 || wide.vector(last) < 2;
-        if short || !whole { wide } else { home }
+        let wide = self.wide(layout.extents(), bits);
+        let copied = layout.lane_bits().iter().chain(layout.warp_bits()).any(|b| *b == Bit::Copy);
+        let short = run(&layout) * bits < 256 && run(&wide) > run(&layout) && !copied;
+        let whole = bits >= 8 || layout.vector(last) >= 2 || wide.vector(last) < 2;
+        if short || !whole { wide } else { layout }
     }
 
     /// An operation with one tile that decides the layout of its index tiles.
@@ -62,11 +61,11 @@ impl LayOut<'_> {
         Ok(args)
     }
 
-    /// Gathers give, and scatters and atomics take, tiles in their own layout; index tiles follow.
+    /// Gathers produce, and scatters and atomics take, tiles in their own layout; index tiles follow.
     pub(super) fn by_index(&mut self, op: &Op) -> Laid<()> {
         let decides = op.results.first().or(op.args.last()).copied();
         let Some(decides) = decides else { return Err(self.internal("an operation without operands")) };
-        let layout = self.home(decides);
+        let layout = self.layout(decides);
         let args = self.indexed(op, &layout)?;
         let results = self.op(op.kind.clone(), &args)?;
         for (old, new) in op.results.iter().zip(results) {
@@ -76,14 +75,14 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Rows by index: the indices lie as the rows do.
+    /// Rows by index: the indices have the layout of the rows.
     pub(super) fn by_row(&mut self, op: &Op) -> Laid<()> {
         let gives = op.results.first().copied();
         let (layout, indices) = match (gives, op.args.split_last()) {
-            (Some(result), _) => (self.home(result), &op.args[..]),
+            (Some(result), _) => (self.layout(result), &op.args[..]),
             (None, Some((value, rest))) => {
                 let bits = self.k.ty(op.args[0]).elem().bits();
-                (if bits < 8 { self.store_layout(*value, bits) } else { self.home(*value) }, rest)
+                (if bits < 8 { self.store_layout(*value, bits) } else { self.layout(*value) }, rest)
             }
             (None, None) => return Err(self.internal("an operation without operands")),
         };
@@ -112,8 +111,8 @@ impl LayOut<'_> {
     }
 }
 
-/// Whether the machine copies a named tile to shared memory by itself: in pieces of 4, 8 or 16 bytes, and only if what lies
-/// outside of the tensor is to be zero.
+/// Whether a tile can be copied to shared memory asynchronously (`cp.async`): in pieces of 4, 8 or 16 bytes, and only if elements
+/// outside the tensor are to be zero.
 pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async: bool) -> bool {
     let (Some(op), Some(by), Some(encoding)) = (named(k, source), k.layout(source), k.encoding(buffer)) else {
         return false;
@@ -128,7 +127,7 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
         Const::Float(_, v) => v.to_bits() == 0,
     });
     let column = op.args[usize::from(rank)];
-    // Only whole bytes are copied so.
+    // Only whole bytes can be copied this way.
     let kind = (elem.bits(), aligned, Packing::Pairs);
     let together = by.vector(by.rank() - 1).min(encoding.vector()).max(1);
     let (width, wanted, whole) = if let OpKind::Ttg(TtgOp::Source(unit, _)) = op.kind {
@@ -143,7 +142,7 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     copy_async && zero && whole && fits && elem.bits() >= 8
 }
 
-/// The operation that names a tile of a tensor.
+/// The operation that defines the source of a copy.
 fn named(k: &Kernel, source: Value) -> Option<&Op> {
     let op = k.def_op(source)?;
     if op.kind == OpKind::Local(LocalOp::Guard) { named(k, *op.args.first()?) } else { Some(op) }

@@ -1,25 +1,25 @@
-//! Lays a kernel out over the threads of a target: every tile gets a place, and what places cost becomes operations.
+//! Lays a kernel out over the threads of a target: every tile gets a layout or an encoding, and conversions become operations.
 //!
-//! The plan says which layout a tile has and how products are computed. Here operations get their operands where they need
-//! them: an operand in another layout is converted, by registers or through shared memory; a tile that is computed from
-//! scalars and coordinates alone is made in each layout in which it is asked for; products become fragment loads and one
-//! `mma` for each step of K; reductions across warps become partial results that pass through shared memory.
+//! The plan contains the layout of each tile and the method of each MMA. Here operations get their operands in the required
+//! layouts: an operand in another layout is converted, in registers or through shared memory; a tile that is a function of
+//! scalars and coordinates only is materialized in each requested layout; MMAs become fragment loads and one `mma` for each
+//! step of K; reductions across warps become partial results that pass through shared memory.
 //!
 //! | module | lays out |
 //! |---|---|
-//! | `tile` | tiles in the layouts that are asked for, elementwise operations |
+//! | `tile` | tiles in requested layouts, elementwise operations |
 //! | `memory` | loads, stores, gathers, scatters, atomics |
 //! | `shape` | reshape, transpose, interleave, split |
 //! | `reduce` | reductions and scans |
-//! | `product` | matrix products |
+//! | `mma` | MMAs |
 //! | `control` | loops, branches and roles |
-//! | `rings` | stages, whose tiles lie in shared memory |
+//! | `rings` | stages, whose tiles are in shared memory |
 //!
 //! Deliberately absent: the choice of layouts (`crate::plan`), barriers between threads, and addresses.
 
 mod control;
 mod memory;
-mod product;
+mod mma;
 mod reduce;
 mod rings;
 mod shape;
@@ -38,24 +38,24 @@ use std::collections::BTreeMap;
 /// Lays out a kernel by its plan.
 ///
 /// # Errors
-/// If the target cannot do what the kernel asks for.
+/// If the target does not support an operation of the kernel.
 pub fn lay_out(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let mut run = LayOut::new(kernel, plan);
     run.block(kernel.body)?;
     Ok(run.b.finish())
 }
 
-/// A kernel that is being laid out. Values called `old` are those of the kernel as it was.
+/// The laying out of one kernel. Values called `old` are those of the input kernel.
 struct LayOut<'a> {
     k: &'a Kernel,
     plan: &'a Plan,
     b: Builder,
     tree: Tree,
-    /// What stands for an old value: for a tile, the tile in its own layout.
+    /// The new value of each old one: for a tile, the tile in its own layout.
     made: Vec<Option<Value>>,
-    /// Old tiles in other layouts than their own, by open block.
+    /// Old tiles converted to other layouts, by open block.
     memo: Vec<BTreeMap<(Value, LayoutId), Value>>,
-    /// Warps that run what is laid out: all of the program, or a role's.
+    /// The number of warps that run the current code: those of the program, or of a role.
     warps: u32,
     /// The operation that is being laid out.
     at: Option<OpId>,
@@ -100,12 +100,12 @@ impl<'a> LayOut<'a> {
         LowerError::unsupported(self.k, self.at, self.plan.target.name, &what.into())
     }
 
-    /// An error at the operation that is being laid out, in its own words.
+    /// An error at the operation that is being laid out, with a custom message.
     fn refused(&self, message: String, help: &str) -> LowerError {
         LowerError::refused(self.k, self.at, format!("{message}, on {}", self.plan.target.name), help)
     }
 
-    /// What stands for an old value that is no tile in registers.
+    /// The new value of an old one that is not a tile in registers.
     fn same(&self, old: Value) -> Laid<Value> {
         self.made[old.index()].ok_or_else(|| self.internal(format!("{old} is not made yet")))
     }
@@ -114,7 +114,7 @@ impl<'a> LayOut<'a> {
         old.iter().map(|v| self.same(*v)).collect()
     }
 
-    /// Says what stands for an old value, and gives it the user's name.
+    /// Sets the new value of an old one, with the user's name.
     fn make(&mut self, old: Value, new: Value) {
         if let Some(name) = &self.k.value(old).name {
             self.b.name(new, name);
@@ -141,7 +141,7 @@ impl<'a> LayOut<'a> {
         self.tile_op(OpKind::Local(op), args, layout)
     }
 
-    /// Shared memory of its own for a tile.
+    /// A new buffer in shared memory for a tile.
     fn buffer(&mut self, elem: Elem, extents: &[u32], encoding: &Encoding, name: &str) -> Laid<Value> {
         let shape = self.shape(extents)?;
         let buffer = self.one(OpKind::Local(LocalOp::Alloc { elem, shape }), &[])?;
@@ -180,15 +180,15 @@ impl<'a> LayOut<'a> {
         crate::plan::wide(extents, bits, self.plan.target.lanes, self.warps)
     }
 
-    /// The layout that an old tile has, or is made in when nobody asks for another one.
-    fn home(&self, old: Value) -> Layout {
-        match self.plan.home(old) {
-            Some(home) => home.clone(),
+    /// The layout of an old tile, or the default layout of a flexible one.
+    fn layout(&self, old: Value) -> Layout {
+        match self.plan.layout(old) {
+            Some(layout) => layout.clone(),
             None => self.wide(&self.extents(old), self.elem(old).bits()),
         }
     }
 
-    /// An operation that does the same to what stands for its operands, and gives no tiles.
+    /// Copies an operation without tile results, with the new values of its operands.
     fn copy(&mut self, op: &Op) -> Laid<()> {
         let args = self.all_same(&op.args)?;
         let results = self.op(op.kind.clone(), &args)?;

@@ -1,16 +1,16 @@
 //! Reductions and scans.
 //!
-//! Each warp reduces what it holds of a line. If several warps hold parts of a line, the partial results of all of them pass
+//! Each warp reduces the elements that it holds of a line. If several warps hold parts of a line, all partial results pass
 //! through shared memory, and every thread that needs the result combines them itself:
 //!
 //! ```text
 //! %part = ttg.local.fold_sum<1, 2> %x : tile<2x64xf32, 4>     two warps hold parts of a row
-//! ttg.local.store %part, %scratch                             each its own
+//! ttg.local.store %part, %scratch                             each warp its own
 //! %all = ttg.local.load %scratch : tile<2x64xf32, 5>          every thread has both parts
 //! %sum = ttg.local.fold_sum<0, 1> %all : tile<64xf32, 6>
 //! ```
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "what decides nothing is not named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations have no influence")]
 
 use super::{Laid, LayOut};
 use crate::ir::{Const, Elem, Fold, LocalOp, Op, OpKind, Pred, ReduceOp, Ty, Value};
@@ -27,7 +27,7 @@ impl LayOut<'_> {
         self.reduced(op.results[0], out)
     }
 
-    /// By a function of the user's.
+    /// A reduction with a user-defined function.
     pub(super) fn reduce_with(&mut self, op: &Op, axis: u8) -> Laid<()> {
         let (layout, value) = self.own(op.args[0])?;
         let neutral = self.same(op.args[1])?;
@@ -35,7 +35,7 @@ impl LayOut<'_> {
         self.reduced(op.results[0], out[0])
     }
 
-    /// The extremum along an axis and where it is.
+    /// The extremum along an axis, and its index.
     pub(super) fn arg_reduce(&mut self, op: &Op, f: crate::ir::ArgOp, axis: u8) -> Laid<()> {
         let (layout, value) = self.own(op.args[0])?;
         let at = self.index_along(&layout, axis)?;
@@ -63,7 +63,7 @@ impl LayOut<'_> {
         Ok(value)
     }
 
-    /// Gives what stands for the result of a reduction: a scalar if nothing is left of the shape.
+    /// Sets the result of a reduction: a scalar if no axis remains.
     fn reduced(&mut self, old: Value, value: Value) -> Laid<()> {
         if let Ty::Scalar(elem) = self.k.ty(old) {
             let value = if self.steers(old) { self.agreed(value, elem)? } else { value };
@@ -73,7 +73,7 @@ impl LayOut<'_> {
         self.settle(old, value)
     }
 
-    /// Reduces tiles along an axis; gives the results, in the layout without the axis if they are tiles.
+    /// Reduces tiles along an axis; returns the results, in the layout without the axis if they are tiles.
     fn fold(
         &mut self,
         f: Fold,
@@ -120,7 +120,7 @@ impl LayOut<'_> {
         Ok(out)
     }
 
-    /// An operation with a copy of a region of two scalars.
+    /// An operation with a copy of a combining region.
     fn combined(&mut self, kind: OpKind, args: &[Value], region: crate::ir::Block) -> Laid<Value> {
         let elem = self.b.ty(args[0]).elem();
         let (body, both) = self.b.begin_combine(elem);
@@ -131,7 +131,7 @@ impl LayOut<'_> {
         self.b.end_combine(kind, args, body).map_err(|e| self.internal(e.to_string()))
     }
 
-    /// Whether a scalar may decide which way the program goes, or be asked for by what decides it.
+    /// Whether a scalar may influence control flow.
     fn steers(&self, old: Value) -> bool {
         self.tree.users(old).iter().any(|id| {
             let op = self.k.op(*id);
@@ -145,8 +145,8 @@ impl LayOut<'_> {
         })
     }
 
-    /// A scalar that all threads have computed, from the first of them: shuffles leave the same in all lanes, but nothing says
-    /// so, and a function of the user's may not.
+    /// Broadcasts a scalar that all threads have computed from the first thread: equality in all lanes is not proved for shuffles,
+    /// and may not hold for user-defined functions.
     fn agreed(&mut self, value: Value, elem: Elem) -> Laid<Value> {
         let copies = |n: u32| vec![Bit::Copy; n.trailing_zeros() as usize];
         let layout = Layout::new(&[1], Vec::new(), copies(self.plan.target.lanes), copies(self.warps));
@@ -156,12 +156,12 @@ impl LayOut<'_> {
         let buffer = self.buffer(elem, &[1], &Encoding::padded(&[1], bits, &[0], 0), "scalar")?;
         self.write(one, buffer)?;
         let read = self.read(buffer, &layout)?;
-        // Of one element, the sum and the extremum are that element; bits are kept by neither for all types, so the element is
-        // picked by a function that gives its first argument.
+        // Neither sums nor extrema preserve the bits for all types, so the element is selected by a reduction function that returns
+        // its first argument.
         self.only_element(read, elem)
     }
 
-    /// The element of a tile of one.
+    /// The element of a tile of one element.
     fn only_element(&mut self, tile: Value, elem: Elem) -> Laid<Value> {
         let fold = LocalOp::Fold { f: Fold::With, axis: 0, parts: 1 };
         let neutral = self.zero(elem);
@@ -170,7 +170,7 @@ impl LayOut<'_> {
         self.b.end_combine(OpKind::Local(fold), &[tile, neutral], body).map_err(|e| self.internal(e.to_string()))
     }
 
-    /// Traps unless all of a condition holds: the least of its elements decides.
+    /// Traps unless a condition holds for all elements: their minimum decides.
     pub(super) fn assert(&mut self, op: &Op) -> Laid<()> {
         let old = op.args[0];
         if !self.is_tile(old) {
@@ -188,7 +188,7 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &[holds]).map(drop)
     }
 
-    /// Scans run in a layout in which no two warps share a line.
+    /// A scan, in a layout in which no two warps share a line.
     pub(super) fn scan(&mut self, op: &Op, axis: u8) -> Laid<()> {
         let layout = self.scan_layout(&self.extents(op.args[0]), usize::from(axis));
         let tile = self.tile(op.args[0], &layout)?;
@@ -204,7 +204,7 @@ impl LayOut<'_> {
         self.settle(op.results[0], value)
     }
 
-    /// Neighbours along the axis in a thread, then lanes along it, then whatever is left elsewhere.
+    /// The layout of a scan: neighbours along the axis in a thread, then lanes along it, the remaining bits elsewhere.
     fn scan_layout(&self, extents: &[u32], axis: usize) -> Layout {
         let rank = extents.len();
         let lanes = self.plan.target.lanes;
@@ -226,13 +226,13 @@ impl LayOut<'_> {
         }
         let mut order = vec![axis];
         order.extend((0..rank).filter(|a| *a != axis));
-        // What is left over goes beyond the tile along another axis, where it becomes copies; alone, the axis has no other.
+        // Remaining bits go beyond the tile along another axis, where they are copies, if there is another axis.
         Layout::blocked(extents, &per_thread, &lane, &warp, &order).with_spare_copies(lanes_left, warps_left)
     }
 }
 
-/// The layouts of partial results, whose first axis counts the warps of a line: of what each warp writes, and of what every
-/// thread reads.
+/// The layouts of partial results, whose first axis counts the warps of a line: the layout that each warp writes, and the one that
+/// every thread reads.
 pub(crate) fn partial(narrow: &Layout, masks: &[u32]) -> (Layout, Layout) {
     let parts = 1u32 << masks.len();
     let every = narrow.batched(parts);

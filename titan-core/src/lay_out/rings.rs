@@ -1,7 +1,7 @@
-//! Stages of rings: their tiles lie in shared memory, and who copies which element is said.
+//! Stages of rings: the encodings of their tiles in shared memory, and the layouts by which threads copy to them.
 //!
-//! The machines that are laid out for here have products that have read their operands when the next instruction begins. So a
-//! product in flight is a tile, and an accumulator that takes a stage releases it behind its last step.
+//! On the supported machines an MMA has read its operands when the next instruction begins. So the result of an MMA in flight is a
+//! tile, and an accumulator that takes a stage releases it after its last step.
 
 use super::{Laid, LayOut};
 use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
@@ -35,8 +35,8 @@ impl LayOut<'_> {
             TtgOp::View { field, .. } => self.view(op, usize::from(*field)),
             TtgOp::Read => {
                 let buffer = self.same(op.args[0])?;
-                let home = self.home(op.results[0]);
-                let value = self.read(buffer, &home)?;
+                let layout = self.layout(op.results[0]);
+                let value = self.read(buffer, &layout)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
@@ -50,12 +50,12 @@ impl LayOut<'_> {
                 Ok(())
             }
             TtgOp::ComputeIssue => {
-                let value = self.product(id, op)?;
+                let value = self.mma(id, op)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
             TtgOp::AccMma => {
-                let value = self.product(id, op)?;
+                let value = self.mma(id, op)?;
                 self.make(op.results[0], value);
                 let right = self.same(op.args[1])?;
                 let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[right])?;
@@ -65,8 +65,8 @@ impl LayOut<'_> {
             TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::Rematerialize => {
                 let result = op.results[0];
                 if self.k.ty(result).is_in_registers() {
-                    let home = self.home(result);
-                    let value = self.tile(op.args[0], &home)?;
+                    let layout = self.layout(result);
+                    let value = self.tile(op.args[0], &layout)?;
                     self.made[result.index()] = Some(value);
                     return Ok(());
                 }
@@ -107,8 +107,7 @@ impl LayOut<'_> {
         })
     }
 
-    /// Tiles that were named for copies before the roles part are named again by the role that copies them: which thread copies
-    /// what follows from its warps.
+    /// Repeats sources that are defined before the roles in the role that copies them: the copying threads depend on its warps.
     fn name_again(&mut self, op: &Op) -> Laid<()> {
         let before_roles = &self.k.block(self.k.body).ops;
         for value in op.args.iter().filter(|_| !self.k.roles.is_empty()) {
@@ -122,7 +121,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Which threads copy which elements of a source.
+    /// Sets the layout by which threads copy a source.
     fn copied_stage(&mut self, op: &Op) -> Laid<()> {
         if let Some(encoding) = self.destination(op.results[0]).cloned() {
             let by = self.copied_by(&encoding);

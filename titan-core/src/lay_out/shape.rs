@@ -9,8 +9,8 @@ impl LayOut<'_> {
     pub(super) fn reshape(&mut self, op: &Op, shape: TileShape) -> Laid<()> {
         let (old, result) = (op.args[0], op.results[0]);
         let (from, value) = self.own(old)?;
-        let home = self.home(result);
-        let reshaped = match renamed(&from, home.extents()) {
+        let layout = self.layout(result);
+        let reshaped = match renamed(&from, layout.extents()) {
             Some(same) => self.tile_op(op.kind.clone(), &[value], &same)?,
             None => {
                 // Through shared memory, where the order of elements is that of the shapes.
@@ -19,14 +19,14 @@ impl LayOut<'_> {
                 let buffer = self.buffer(elem, from.extents(), &rows(from.extents(), bits), "reshape")?;
                 self.write(value, buffer)?;
                 let view = self.one(OpKind::Local(LocalOp::Reshape(shape)), &[buffer])?;
-                self.b.put_shared(view, &rows(home.extents(), bits));
-                self.read(view, &home)?
+                self.b.put_shared(view, &rows(layout.extents(), bits));
+                self.read(view, &layout)?
             }
         };
         self.settle(result, reshaped)
     }
 
-    /// Axes in another order: other names for the same registers, or for the same buffer.
+    /// A permutation of axes: relabels the same registers, or the same buffer.
     pub(super) fn permute(&mut self, op: &Op, perm: [u8; 4]) -> Laid<()> {
         let (old, result) = (op.args[0], op.results[0]);
         let perm = &perm[..self.extents(old).len()];
@@ -46,7 +46,7 @@ impl LayOut<'_> {
 
     /// Elements of two tiles alternate along the last axis.
     pub(super) fn interleave(&mut self, op: &Op) -> Laid<()> {
-        let half = self.home(op.args[0]);
+        let half = self.layout(op.args[0]);
         let both = [self.tile(op.args[0], &half)?, self.tile(op.args[1], &half)?];
         let value = self.tile_op(OpKind::Interleave, &both, &doubled(&half))?;
         self.settle(op.results[0], value)
@@ -54,7 +54,7 @@ impl LayOut<'_> {
 
     /// The even and the odd elements along the last axis.
     pub(super) fn split(&mut self, op: &Op) -> Laid<()> {
-        let half = self.home(op.results[0]);
+        let half = self.layout(op.results[0]);
         let whole = self.tile(op.args[0], &doubled(&half))?;
         let parts = self.op(OpKind::Split, &[whole])?;
         for (old, part) in op.results.iter().zip(parts) {
@@ -65,7 +65,7 @@ impl LayOut<'_> {
     }
 }
 
-/// Row after row without gaps.
+/// Row-major, without padding.
 fn rows(extents: &[u32], bits: u32) -> Encoding {
     let fast = extents.last().copied().unwrap_or(1);
     Encoding {
@@ -78,8 +78,8 @@ fn rows(extents: &[u32], bits: u32) -> Encoding {
     }
 }
 
-/// The layout by the same threads of a tile that differs in axes of extent 1 only. None if the layout goes beyond such an axis:
-/// what lies there is padding, and would be called a copy.
+/// The same distribution over threads for a tile that differs in axes of extent 1 only. `None` if the layout extends beyond such an
+/// axis: that is padding, which would become a copy.
 pub(crate) fn renamed(from: &Layout, extents: &[u32]) -> Option<Layout> {
     if from.extents().iter().enumerate().any(|(axis, n)| *n == 1 && from.is_padded(axis)) {
         return None;

@@ -1,4 +1,4 @@
-//! Tiles in the layouts that are asked for.
+//! Tiles in requested layouts.
 
 use super::{Laid, LayOut};
 use crate::ir::{Elem, LocalOp, Op, OpKind, Ty, Value};
@@ -32,9 +32,9 @@ impl LayOut<'_> {
 
     /// An old tile in its own layout.
     pub(super) fn own(&mut self, old: Value) -> Laid<(Layout, Value)> {
-        let home = self.home(old);
-        let value = self.tile(old, &home)?;
-        Ok((home, value))
+        let layout = self.layout(old);
+        let value = self.tile(old, &layout)?;
+        Ok((layout, value))
     }
 
     /// A new tile in another layout.
@@ -56,15 +56,15 @@ impl LayOut<'_> {
         }
     }
 
-    /// Puts a new tile into the layout that an old one has, which it stands for from here on.
+    /// Converts a new tile to the layout of an old one, and binds the old one to it.
     pub(super) fn settle(&mut self, old: Value, value: Value) -> Laid<()> {
-        let home = self.home(old);
-        let value = self.convert(value, &home)?;
+        let layout = self.layout(old);
+        let value = self.convert(value, &layout)?;
         self.make(old, value);
         Ok(())
     }
 
-    /// Makes a tile from scalars and coordinates.
+    /// Materializes a tile from scalars and coordinates.
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is no such tile is a defect")]
     fn flexible(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
         let Some(op) = self.k.def_op(old) else { return Err(self.internal(format!("{old} is not known"))) };
@@ -79,7 +79,7 @@ impl LayOut<'_> {
                 self.tile_op(op.kind.clone(), &[narrow], layout)
             }
             kind if is_elementwise(kind) => self.elementwise(op, layout),
-            kind => Err(self.internal(format!("{kind:?} makes no tile by itself"))),
+            kind => Err(self.internal(format!("{kind:?} does not define a flexible tile"))),
         }
     }
 
@@ -92,20 +92,20 @@ impl LayOut<'_> {
         self.tile_op(op.kind.clone(), &args, layout)
     }
 
-    /// An elementwise operation where it stands: flexible tiles are made where they are asked for.
+    /// An elementwise operation in program order; flexible tiles are materialized at their uses.
     pub(super) fn elementwise_op(&mut self, op: &Op) -> Laid<()> {
         let result = op.results[0];
         if !self.is_tile(result) {
             return self.copy(op);
         }
-        if let Some(home) = self.plan.home(result).cloned() {
-            let value = self.elementwise(op, &home)?;
+        if let Some(layout) = self.plan.layout(result).cloned() {
+            let value = self.elementwise(op, &layout)?;
             self.make(result, value);
         }
         Ok(())
     }
 
-    /// A new tile or scalar of other elements.
+    /// A tile or scalar converted to another element type.
     pub(super) fn cast(&mut self, value: Value, to: Elem) -> Laid<Value> {
         if self.b.ty(value).elem() == to {
             return Ok(value);

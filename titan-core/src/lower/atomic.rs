@@ -1,4 +1,4 @@
-//! Atomic updates: by an instruction where there is one, else by compare and swap.
+//! Atomic updates: by an instruction where there is one, otherwise by compare-and-swap.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they lie in memory, or have no instruction")]
 
@@ -8,7 +8,7 @@ use crate::ir::{AtomicOp, BinOp, Elem, Op, Pred, Unit};
 use crate::lane::{self, AtomicFn, Space, Ty};
 
 impl Lower<'_> {
-    /// Elements named by index tiles.
+    /// Elements selected by index tiles.
     pub(super) fn atomic(&mut self, op: &Op, f: AtomicOp) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -71,7 +71,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Reads, computes, and swaps unless somebody was quicker: then again.
+    /// A compare-and-swap loop: reads, computes, and swaps; repeats if another thread was faster.
     fn swap_until_done(&mut self, elem: Elem, address: Reg, f: AtomicOp, value: Reg) {
         let bytes = u8::try_from(elem.bits() / 8).unwrap_or(4);
         let load = lane::OpKind::Load { space: Space::Global, bytes, n: 1, offset: 0, masked: false };

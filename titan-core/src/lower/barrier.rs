@@ -1,12 +1,12 @@
-//! Regions of shared memory, mbarriers, commit groups and counters: what barrier programs are made of.
+//! Regions of shared memory, mbarriers, commit groups and counters: the operations of the barrier dialect.
 //!
-//! An arrival says how many threads arrive: all threads of the role, or one lane of each of its warps. Whatever one thread does
-//! for all, the first thread of the role or of the program does.
+//! An arrival states how many threads arrive: all threads of the role, or one lane of each of its warps. Operations of a single
+//! thread are executed by the first thread of the role or of the program.
 //!
-//! Deliberately absent: whether the protocol is right, which the verifier shows.
+//! Deliberately absent: the correctness of the protocol, which the verifier checks.
 
-use super::tile::{Held, Origin, Staged};
-use super::{Crew, Lower, LowerError, Reg};
+use super::tile::{LoweredValue, Origin, Staged};
+use super::{Lower, LowerError, Reg, WarpSet};
 use crate::ir::{Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value};
 use crate::lane::{self, Region, Role, Space};
 use std::collections::BTreeSet;
@@ -15,12 +15,12 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes {
     pub(super) buffer: u32,
-    /// Where the part begins.
+    /// The offset of the part.
     offset: Option<Reg>,
     /// Bytes of a part.
     stride: u32,
     parts: u32,
-    /// Whether barriers between roles order who touches it when.
+    /// Whether barriers between roles order the accesses to it.
     ordered: bool,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Barriers {
     buffer: u32,
     at: u32,
     n: u32,
-    /// Which, in bytes from the first.
+    /// The offset of the element, in bytes.
     skip: Option<Reg>,
 }
 
-/// The regions that several roles touch: those that are made before the roles and named in two of them.
+/// The regions that several roles access: those that are created before the roles and named in two of them.
 pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
     let mut by_role: Vec<BTreeSet<Value>> = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -47,7 +47,7 @@ pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
             by_role.push(named);
         }
     });
-    let is_region = |v: &Value| kernel.ty(*v) == crate::ir::Ty::Raw(crate::ir::Raw::Region);
+    let is_region = |v: &Value| kernel.ty(*v) == crate::ir::Ty::Barrier(crate::ir::BarrierTy::Region);
     let twice = |v: &Value| by_role.iter().filter(|named| named.contains(v)).count() > 1;
     by_role.iter().flatten().copied().filter(|v| is_region(v) && twice(v)).collect()
 }
@@ -59,21 +59,21 @@ impl Lower<'_> {
                 let result = op.results[0];
                 let name = self.k.display_name(result);
                 let buffer = self.b.buffer(&name, *bytes, *offset);
-                // Slots of a ring and tiles side by side are told apart where barriers were placed, and roles have a protocol.
+                // Slots of a ring and adjacent tiles were distinguished when barriers were placed, and roles have a protocol.
                 let is_tile = |id: &&OpId| matches!(self.k.op(**id).kind, OpKind::Region(RegionOp::Tile { .. }));
                 let tiles = self.tree.users(result).iter().filter(is_tile).count();
                 let by_slots =
                     self.tree.users(result).iter().any(|id| self.k.op(*id).kind == OpKind::Region(RegionOp::At));
                 let ordered = *parts > 1 || tiles > 1 || by_slots || self.joined.contains(&result);
                 let (stride, parts) = (bytes / (*parts).max(1), *parts);
-                self.hold(result, Held::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
+                self.define(result, LoweredValue::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
             }
             RegionOp::At => {
                 let bytes = self.bytes_of(op.args[0])?;
                 let slot = self.scalar(op.args[1]);
                 let stride = self.b.i32(bytes.stride.cast_signed());
                 let offset = self.b.mul(slot, stride);
-                self.hold(op.results[0], Held::Region(Bytes { offset: Some(offset), parts: 1, ..bytes }));
+                self.define(op.results[0], LoweredValue::Region(Bytes { offset: Some(offset), parts: 1, ..bytes }));
             }
             RegionOp::Tile { offset, .. } => {
                 let bytes = self.bytes_of(op.args[0])?;
@@ -84,26 +84,26 @@ impl Lower<'_> {
                 let base = Some((start, *offset));
                 let origin = Origin::default();
                 let staged = Staged { buffer: bytes.buffer, encoding, base, origin, ordered: bytes.ordered };
-                self.hold(op.results[0], Held::Buffer(staged));
+                self.define(op.results[0], LoweredValue::Buffer(staged));
             }
             RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
-                return Err(self.unsupported("an access to a region that does not say what it holds"));
+                return Err(self.unsupported("an access to a region without a tile type"));
             }
         }
         Ok(())
     }
 
     pub(super) fn bytes_of(&self, value: Value) -> Result<Bytes, LowerError> {
-        match &self.held[value.index()] {
-            Some(Held::Region(bytes)) => Ok(*bytes),
-            _ => Err(self.defect("a region that is none")),
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Region(bytes)) => Ok(*bytes),
+            _ => Err(self.defect("an operand that is not a region")),
         }
     }
 
     fn barriers_of(&self, value: Value) -> Result<Barriers, LowerError> {
-        match &self.held[value.index()] {
-            Some(Held::Barriers(barriers)) => Ok(*barriers),
-            _ => Err(self.defect("a barrier that is none")),
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Barriers(barriers)) => Ok(*barriers),
+            _ => Err(self.defect("an operand that is not a barrier")),
         }
     }
 
@@ -117,7 +117,7 @@ impl Lower<'_> {
         self.b.add_const(at, i64::from(barriers.at + 8 * i))
     }
 
-    /// The address of the barrier of an operation, which the protocol of the roles orders.
+    /// The address of the barrier of an operation.
     fn barrier(&mut self, op: &Op) -> Result<Reg, LowerError> {
         let barriers = self.barriers_of(op.args[0])?;
         self.touch(Region::Ring(barriers.buffer), true);
@@ -139,13 +139,16 @@ impl Lower<'_> {
         match nv {
             NvOp::MbarrierAlloc { at, n } => {
                 let bytes = self.bytes_of(op.args[0])?;
-                self.hold(op.results[0], Held::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }));
+                self.define(
+                    op.results[0],
+                    LoweredValue::Barriers(Barriers { buffer: bytes.buffer, at, n, skip: None }),
+                );
             }
             NvOp::MbarrierAt => {
                 let barriers = self.barriers_of(op.args[0])?;
                 let (slot, eight) = (self.scalar(op.args[1]), self.b.i32(8));
                 let skip = Some(self.b.mul(slot, eight));
-                self.hold(op.results[0], Held::Barriers(Barriers { n: 1, skip, ..barriers }));
+                self.define(op.results[0], LoweredValue::Barriers(Barriers { n: 1, skip, ..barriers }));
             }
             NvOp::MbarrierInit { count } => {
                 let barriers = self.barriers_of(op.args[0])?;
@@ -196,7 +199,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// What waits, arrives and synchronises.
+    /// Lowers waits, arrivals and barriers.
     fn order(&mut self, op: &Op, nv: NvOp) -> Result<(), LowerError> {
         match nv {
             NvOp::WaitParity => {
@@ -225,7 +228,7 @@ impl Lower<'_> {
             NvOp::WarpSync => {
                 self.b.op(lane::OpKind::WarpBarrier, &[]);
             }
-            NvOp::BarrierSync { id: 0, .. } if self.crew.role.is_none() => {
+            NvOp::BarrierSync { id: 0, .. } if self.warp_set.role.is_none() => {
                 self.b.op(lane::OpKind::Barrier, &[]);
             }
             NvOp::BarrierSync { id, threads } => {
@@ -266,12 +269,12 @@ impl Lower<'_> {
     /// All threads arrive, or one lane of each warp.
     fn arrive(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
         let at = self.barrier(op)?;
-        if arrivals == self.crew.warps * self.laid.lanes {
+        if arrivals == self.warp_set.warps * self.laid.lanes {
             self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: false }, &[at]);
             return Ok(());
         }
-        if arrivals != self.crew.warps {
-            return Err(self.unsupported(format!("{arrivals} arrivals of {} warps", self.crew.warps)));
+        if arrivals != self.warp_set.warps {
+            return Err(self.unsupported(format!("{arrivals} arrivals of {} warps", self.warp_set.warps)));
         }
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
         let zero = self.b.i32(0);
@@ -280,10 +283,10 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The warps that run this code wait for each other.
-    pub(super) fn crew_barrier(&mut self) {
-        let kind = match self.crew.role.and_then(|r| u8::try_from(r + 1).ok()) {
-            Some(id) => lane::OpKind::NamedBarrier { id, threads: self.crew.warps * self.laid.lanes, wait: true },
+    /// A barrier of the warp set that runs this code.
+    pub(super) fn warp_set_barrier(&mut self) {
+        let kind = match self.warp_set.role.and_then(|r| u8::try_from(r + 1).ok()) {
+            Some(id) => lane::OpKind::NamedBarrier { id, threads: self.warp_set.warps * self.laid.lanes, wait: true },
             None => lane::OpKind::Barrier,
         };
         self.b.op(kind, &[]);
@@ -292,28 +295,29 @@ impl Lower<'_> {
     /// Each role runs its region with its own warps.
     pub(super) fn roles(&mut self, op: &Op) -> Result<(), LowerError> {
         let mut roles = Vec::new();
-        let mut crews = Vec::new();
+        let mut warp_sets = Vec::new();
         let mut first = 0;
         for (index, role) in self.k.roles.iter().enumerate() {
-            crews.push(Crew { first, warps: role.warps, role: Some(index) });
+            warp_sets.push(WarpSet { first, warps: role.warps, role: Some(index) });
             roles.push(Role { warps: role.warps, barrier: u8::try_from(index + 1).unwrap_or(u8::MAX) });
             first += role.warps;
         }
         if roles.len() > 15 {
-            return Err(
-                self.refused(format!("the kernel has {} roles; at most 15 are possible", roles.len()), "join some")
-            );
+            return Err(self.refused(
+                format!("the kernel has {} roles; at most 15 are supported", roles.len()),
+                "merge some of them",
+            ));
         }
-        let all = self.crew;
+        let all = self.warp_set;
         let mut open = self.b.begin_roles(&roles, &[]);
-        for (i, (crew, region)) in crews.into_iter().zip(&op.regions).enumerate() {
+        for (i, (warp_set, region)) in warp_sets.into_iter().zip(&op.regions).enumerate() {
             if i > 0 {
                 self.b.begin_else(&mut open);
             }
-            self.crew = crew;
+            self.warp_set = warp_set;
             self.block(*region)?;
         }
-        self.crew = all;
+        self.warp_set = all;
         self.b.end(open);
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! Blocks, loops and branches. Tiles that are carried are as many values as they have registers.
+//! Blocks, loops and branches. A carried tile becomes as many values as it has registers.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation; the rest are its parts")]
 
 use super::reduce::Combine;
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
-    /// Lowers a block, its terminator too.
+    /// Lowers a block, including its terminator.
     pub(super) fn block(&mut self, block: Block) -> Result<(), LowerError> {
         for id in self.k.block(block).ops.clone() {
             self.op(id)?;
@@ -20,7 +20,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Lowers the operations of a function's region in place and gives what it yields.
+    /// Lowers the operations of a combining region in place, and returns what it yields.
     pub(super) fn inline(&mut self, block: Block) -> Result<Vec<Reg>, LowerError> {
         let ops = self.k.block(block).ops.clone();
         for id in ops {
@@ -64,7 +64,7 @@ impl Lower<'_> {
             OpKind::UnflattenGrouped(rows) => self.unflatten_grouped(op, *rows),
             OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => self.ragged_op(op)?,
             OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
-                return Err(LowerError::internal(self.k, "a reduction or product that is not laid out".to_owned()));
+                return Err(LowerError::internal(self.k, "a reduction or MMA that is not laid out".to_owned()));
             }
             OpKind::Load(..)
             | OpKind::Store(_)
@@ -85,9 +85,9 @@ impl Lower<'_> {
             OpKind::Ttg(TtgOp::Source(unit, _)) => self.source(op, *unit)?,
             OpKind::Ttg(TtgOp::SourceRows { .. }) => self.source_rows(op)?,
             OpKind::Ttg(TtgOp::Roles) => self.roles(op)?,
-            // Whatever a role has to wait for at its end is an operation of its own.
+            // The waits at the end of a role are explicit operations.
             OpKind::Ttg(TtgOp::Finalize | TtgOp::Claim(..)) => {}
-            OpKind::Ttg(_) => return Err(self.defect("an operation of a ring in a barrier program")),
+            OpKind::Ttg(_) => return Err(self.defect("a ring operation in a barrier program")),
             OpKind::Local(local) => self.local_op(op, *local)?,
             OpKind::Region(region) => self.region_op(op, region)?,
             OpKind::Nv(nv) => self.nv_op(op, *nv)?,
@@ -114,10 +114,7 @@ impl Lower<'_> {
     }
 
     /// Loads and stores of tensors.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only operations on memory come here; what else did is a defect"
-    )]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only operations on memory get here; any other is a defect")]
     fn memory_op(&mut self, op: &Op) -> Result<(), LowerError> {
         match &op.kind {
             OpKind::Load(unit, _) => self.load(op, *unit),
@@ -130,7 +127,7 @@ impl Lower<'_> {
             OpKind::ScatterRows => self.scatter_rows(op),
             OpKind::Atomic(f) => self.atomic(op, *f),
             OpKind::AtomicTile(f) => self.atomic_tile(op, *f),
-            _ => Err(self.defect("an operation that touches no tensor")),
+            _ => Err(self.defect("an operation that accesses no tensor")),
         }
     }
 
@@ -139,16 +136,16 @@ impl Lower<'_> {
         if let Ty::Scalar(_) = self.k.ty(result) {
             let args = self.scalars(&op.args);
             let reg = self.element(op, &args)?;
-            self.hold(result, Held::Scalar(reg));
+            self.define(result, LoweredValue::Scalar(reg));
         } else {
             let layout = self.layout(result);
             let regs = self.elementwise(op, &layout)?;
-            self.hold(result, Held::Tile(regs));
+            self.define(result, LoweredValue::Tile(regs));
         }
         Ok(())
     }
 
-    /// Scalars that follow from nothing but the program's place.
+    /// Scalars that depend only on the program's position in the grid.
     fn fact(&mut self, op: &Op) {
         let reg = match &op.kind {
             OpKind::Const(c) => super::scalar::constant(&mut self.b, *c),
@@ -156,10 +153,10 @@ impl Lower<'_> {
             OpKind::NumPrograms(axis) => self.b.one(lane::OpKind::NumPrograms(*axis), &[]),
             _ => self.missing(),
         };
-        self.hold(op.results[0], Held::Scalar(reg));
+        self.define(op.results[0], LoweredValue::Scalar(reg));
     }
 
-    /// The registers of values that are carried or yielded, as `slots` hold them.
+    /// The registers of values that are carried or yielded, in the form of `slots`.
     fn flatten(&mut self, values: &[Value], slots: &[Value]) -> Result<Vec<Reg>, LowerError> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
@@ -171,14 +168,14 @@ impl Lower<'_> {
                 ty => {
                     let kind = if let Ty::Tensor(..) = ty { "a view" } else { "a token of a pipeline" };
                     let called = self.k.value(*slot).name.as_ref().map(|n| format!(", `{n}`,")).unwrap_or_default();
-                    return Err(self.unsupported(format!("{kind}{called} that a loop or branch hands on")));
+                    return Err(self.unsupported(format!("{kind}{called} that a loop or branch passes on")));
                 }
             }
         }
         Ok(out)
     }
 
-    /// The reverse: holds registers as values.
+    /// The inverse: binds registers to values.
     fn restore(&mut self, slots: &[Value], regs: &[Reg]) {
         let mut rest = regs;
         for slot in slots {
@@ -189,10 +186,10 @@ impl Lower<'_> {
             let (own, after) = rest.split_at(n.min(rest.len()));
             rest = after;
             let held = match (self.k.ty(*slot), own) {
-                (Ty::Scalar(_), [reg]) => Held::Scalar(*reg),
-                _ => Held::Tile(own.to_vec()),
+                (Ty::Scalar(_), [reg]) => LoweredValue::Scalar(*reg),
+                _ => LoweredValue::Tile(own.to_vec()),
             };
-            self.hold(*slot, held);
+            self.define(*slot, held);
         }
     }
 
@@ -240,7 +237,7 @@ impl Lower<'_> {
             let skip = self.b.mul(at, bounds[2]);
             self.b.add(bounds[0], skip)
         };
-        self.hold(index, Held::Scalar(value));
+        self.define(index, LoweredValue::Scalar(value));
         self.restore(&carried, &inside);
         self.block(body)?;
         let out = self.b.end(open);
@@ -248,7 +245,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// How many iterations a range has: at most 2³¹ − 1, since the step is 2 or more, or the range is of program numbers.
+    /// The number of iterations of a range: at most 2³¹ − 1, since the step is 2 or more, or the range is over program ids.
     fn trips(&mut self, bounds: &[Reg]) -> Reg {
         let zero = self.b.i32(0);
         let span = self.b.int(IntBin::Sub, bounds[1], bounds[0]);
@@ -290,7 +287,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Terminators: their operands become what the receiving end holds.
+    /// A terminator: its operands are passed to the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Result<(), LowerError> {
         let slots = self.receivers(id, op);
         let regs = self.flatten(&op.args, &slots)?;
@@ -304,7 +301,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The values that a terminator gives its operands to.
+    /// The values that a terminator passes its operands to.
     fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
         let around: Vec<OpId> = self.tree.around(id).collect();
         let looped =

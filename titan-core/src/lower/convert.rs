@@ -1,4 +1,4 @@
-//! Tiles from one layout into another, by registers or through shared memory.
+//! Conversions of tiles between layouts, in registers or through shared memory.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they are")]
 
@@ -16,12 +16,12 @@ impl Lower<'_> {
         Staged { buffer, encoding, base: None, origin: Origin::default(), ordered: false }
     }
 
-    /// Says that a buffer is read or written from here on.
+    /// Marks a read or write of a buffer.
     pub(super) fn touch(&mut self, region: Region, write: bool) {
         self.b.op(OpKind::Access { region, write }, &[]);
     }
 
-    /// Stores a tile into a buffer. Elements of 4 bits take a byte there.
+    /// Stores a tile into a buffer, in which 4-bit elements take a byte.
     pub(super) fn write_buffer(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) {
         self.touch(staged.region(), true);
         let elem = in_buffer(elem);
@@ -38,7 +38,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Loads a tile from a buffer. Padding is whatever lies nearby, but inside of the buffer.
+    /// Loads a tile from a buffer. Padding elements are read from unspecified positions inside the buffer.
     pub(super) fn read_buffer(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Vec<Reg> {
         self.touch(staged.region(), false);
         let elem = in_buffer(elem);
@@ -57,7 +57,7 @@ impl Lower<'_> {
         out
     }
 
-    /// Where this thread's element of a register lies in a buffer.
+    /// The position in a buffer of this thread's element of a register.
     pub(super) fn place(&mut self, staged: &Staged, layout: &Layout, register: usize) -> Place {
         let at = layout.register_coords(register);
         let thread: Vec<Reg> = (0..layout.rank()).map(|axis| self.thread_coord(layout, axis)).collect();
@@ -65,7 +65,7 @@ impl Lower<'_> {
         self.buffer_place(staged, &thread, reach, at)
     }
 
-    /// Where an element lies whose coordinates are the sum of `thread`, at most `reach`, and `part`.
+    /// The position of an element whose coordinates are the sum of `thread`, at most `reach`, and `part`.
     ///
     /// Linear offsets add up if the thread's coordinates and the constant ones never carry into each other's rows: then the
     /// constant part is a constant, and of it whole repetitions of the swizzle (1024 bytes) need no exchange.
@@ -99,7 +99,7 @@ impl Lower<'_> {
         self.behind(staged, offset, high)
     }
 
-    /// Some bytes behind where a tile begins: what changes in a loop is added last, but for constants.
+    /// A position some bytes behind the start of a tile: loop-variant offsets are added last, before constants.
     fn behind(&mut self, staged: &Staged, bytes: Reg, constant: u32) -> Place {
         let start = self.b.one(OpKind::Buffer(staged.buffer), &[]);
         let (moved, skip) = staged.base.map_or((None, 0), |(offset, skip)| (Some(offset), skip));
@@ -146,7 +146,7 @@ impl Lower<'_> {
     }
 }
 
-/// What a buffer holds for an element: 4-bit ones take a byte.
+/// The element type in a buffer: 4-bit elements take a byte.
 pub(super) const fn in_buffer(elem: Elem) -> Elem {
     match elem {
         Elem::I4 => Elem::I8,
@@ -176,7 +176,7 @@ fn groups(layout: &Layout, staged: &Staged) -> Vec<Vec<usize>> {
         .min(encoding.vector())
         .min(16 / (encoding.bits / 8).max(1))
         .max(1);
-    // Rows that are no multiple of the vector, or start nowhere aligned, shorten it.
+    // Rows that are not a multiple of the vector, or not aligned, shorten it.
     while n > 1
         && (!encoding.row.is_multiple_of(n)
             || !encoding.pitch.is_multiple_of(n * encoding.bits / 8)

@@ -6,7 +6,7 @@ use crate::lane::{IntBin, OpKind};
 use crate::layout::{Bit, Layout};
 
 impl Lower<'_> {
-    /// What lane and warp add to the coordinates along an axis.
+    /// The contribution of lane and warp to the coordinate along an axis.
     pub(super) fn thread_coord(&mut self, layout: &Layout, axis: usize) -> Reg {
         let lane = self.b.one(OpKind::LaneId, &[]);
         let warp = self.warp_number();
@@ -15,13 +15,13 @@ impl Lower<'_> {
         self.b.add(of_lane, of_warp)
     }
 
-    /// The number of this warp among those that run the same code.
+    /// The index of this warp in its warp set.
     pub(super) fn warp_number(&mut self) -> Reg {
         let warp = self.b.one(OpKind::WarpId, &[]);
-        self.b.add_const(warp, -i64::from(self.crew.first))
+        self.b.add_const(warp, -i64::from(self.warp_set.first))
     }
 
-    /// What the bits of a number add: runs of bits that step by doubling amounts are one shift and mask.
+    /// The contribution of the bits of a number: runs of bits whose steps double are one shift and mask.
     pub(super) fn number_coord(&mut self, bits: &[Bit], number: Reg, axis: usize) -> Reg {
         let step = |i: usize| match bits.get(i) {
             Some(Bit::Step { axis: own, by }) if usize::from(*own) == axis => Some(*by),
@@ -55,7 +55,7 @@ impl Lower<'_> {
         self.b.and(shifted, mask)
     }
 
-    /// Whether this thread is the first of those that hold copies; `None` if nobody does.
+    /// Whether this thread is the first of those that hold copies of an element; `None` if the layout has no copies.
     pub(super) fn is_first_copy(&mut self, layout: &Layout) -> Option<Reg> {
         let mask =
             |bits: &[Bit]| bits.iter().enumerate().filter(|(_, b)| **b == Bit::Copy).map(|(i, _)| 1i32 << i).sum();
@@ -80,7 +80,7 @@ impl Lower<'_> {
     /// Whether this is the first thread of the program.
     pub(super) fn is_first_thread(&mut self) -> Reg {
         let thread = self.b.one(OpKind::ThreadId, &[]);
-        let first = self.b.i32((self.crew.first * self.target.lanes).cast_signed());
+        let first = self.b.i32((self.warp_set.first * self.target.lanes).cast_signed());
         self.b.cmp_u(Pred::Eq, thread, first)
     }
 

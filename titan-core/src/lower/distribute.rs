@@ -1,11 +1,11 @@
-//! Which tile a program works on: linear indices and ragged outputs. Every thread computes it for itself.
+//! Which tile a program works on: linear indices and ragged outputs. Every thread computes it redundantly.
 
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, Pred};
 use crate::lane::{self, IntBin, Ty};
 
-/// What is done with each segment: its number, its tiles, the state; gives the next state.
+/// The step for each segment: takes its number, its tiles and the state; returns the next state.
 type Step<'s> = dyn FnMut(&mut Lower<'_>, Reg, Reg, &[Reg]) -> Vec<Reg> + 's;
 
 impl Lower<'_> {
@@ -18,14 +18,14 @@ impl Lower<'_> {
             let target = self.target;
             let remainder = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, rest, n);
             rest = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, rest, n);
-            self.hold(op.results[axis], Held::Scalar(remainder));
+            self.define(op.results[axis], LoweredValue::Scalar(remainder));
         }
         if let Some(first) = op.results.first() {
-            self.hold(*first, Held::Scalar(rest));
+            self.define(*first, LoweredValue::Scalar(rest));
         }
     }
 
-    /// The same, with the last two coordinates exchanged as [`crate::ir::grouped`] says, where they are in the box.
+    /// The same, with the last two coordinates in grouped order ([`crate::ir::grouped`]) where they are in the box.
     pub(super) fn unflatten_grouped(&mut self, op: &Op, rows: i32) {
         self.unflatten(op);
         let [.., m, n] = op.results[..] else { return };
@@ -43,7 +43,7 @@ impl Lower<'_> {
         let first = b.int(IntBin::Sub, row, beyond);
         let left = b.int(IntBin::Sub, height, first);
         let size = b.int(IntBin::MinS, left, group);
-        // Outside of the box nothing of this is used, but a divisor is not zero.
+        // Outside the box the result is not used, but the divisor must not be zero.
         let one = b.i32(1);
         let size = b.int(IntBin::MaxS, size, one);
         let above = b.mul(beyond, width);
@@ -52,26 +52,26 @@ impl Lower<'_> {
         let down = b.add(first, down);
         let row = b.select(inside, down, row);
         let column = b.select(inside, across, column);
-        self.hold(m, Held::Scalar(row));
-        self.hold(n, Held::Scalar(column));
+        self.define(m, LoweredValue::Scalar(row));
+        self.define(n, LoweredValue::Scalar(column));
     }
 
-    /// How many tiles of `rows × cols` all segments have.
+    /// The number of tiles of `rows × cols` of all segments.
     pub(super) fn ragged_count(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
         let zero = self.b.i32(0);
         let out = self.over_segments(op, [rows, cols], &[zero], &mut |lower, _, tiles, state| {
             vec![lower.saturating_add(state[0], tiles)]
         })?;
-        self.hold(op.results[0], Held::Scalar(out[0]));
+        self.define(op.results[0], LoweredValue::Scalar(out[0]));
         Ok(())
     }
 
-    /// Segment, row tile and column tile of the tile of a number.
+    /// Segment, row tile and column tile of a tile number.
     pub(super) fn ragged_tile(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
         let number = self.scalar(op.args[2]);
         let none = self.b.i32(-1);
         let zero = self.b.i32(0);
-        // What is left of the number, the segment found, the number within it.
+        // The remaining number, the segment found, the number within it.
         let out = self.over_segments(op, [rows, cols], &[number, none, zero], &mut |lower, e, tiles, state| {
             let b = &mut lower.b;
             let zero = b.i32(0);
@@ -85,18 +85,18 @@ impl Lower<'_> {
             vec![rest, b.select(here, e, state[1]), b.select(here, state[0], state[2])]
         })?;
         let found = self.b.cmp_s(Pred::Ge, out[1], zero);
-        self.trap_unless(found, "a tile that the segments do not have")?;
+        self.trap_unless(found, "a tile number beyond the segments")?;
         let across = self.columns(op, cols)?;
         let target = self.target;
         let row = scalar::binary(&mut self.b, target, BinOp::Div, Elem::I32, out[2], across);
         let column = scalar::binary(&mut self.b, target, BinOp::Rem, Elem::I32, out[2], across);
         for (result, reg) in op.results.iter().zip([out[1], row, column]) {
-            self.hold(*result, Held::Scalar(reg));
+            self.define(*result, LoweredValue::Scalar(reg));
         }
         Ok(())
     }
 
-    /// How many tiles lie side by side in a row of tiles.
+    /// The number of tiles in a row of tiles.
     fn columns(&mut self, op: &Op, cols: i32) -> Result<Reg, LowerError> {
         let view = self.view(op.args[0])?;
         Ok(self.ceil_div(view.extents[1], cols))
@@ -126,7 +126,7 @@ impl Lower<'_> {
         self.b.one(lane::OpKind::Truncate(Ty::B32), &[low])
     }
 
-    /// Goes through the segments in order with a state; traps unless all offsets are in order and inside.
+    /// Iterates over the segments with a state; traps unless all offsets are ascending and in bounds.
     fn over_segments(
         &mut self,
         op: &Op,
@@ -163,9 +163,9 @@ impl Lower<'_> {
         self.b.terminate(lane::OpKind::Continue(0), &after);
         let mut out = self.b.end(open);
         let good = out.pop().unwrap_or(zero);
-        self.trap_unless(good, "the offsets of the segments are not in order or not inside of the tensor")?;
-        if self.crew.role.is_some() {
-            // A role goes on: with no tiles.
+        self.trap_unless(good, "the offsets of the segments are not ascending or not within the tensor")?;
+        if self.warp_set.role.is_some() {
+            // A role continues, without tiles.
             out = out.into_iter().map(|reg| self.b.select(good, reg, zero)).collect();
         }
         Ok(out)

@@ -1,13 +1,13 @@
-//! Fragments of matrix instructions: words of neighbours along K, from shared memory.
+//! Fragments of matrix instructions: words of neighbours along K, loaded from shared memory.
 
-use super::tile::{Held, Staged};
+use super::tile::{LoweredValue, Staged};
 use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
 
 /// A fragment's layout with rows first and K last, for one step of K, and whether it is the transpose of the given one.
-/// `None` if lanes do not hold words as matrix loads give them.
+/// `None` if lanes do not hold words as matrix loads (`ldmatrix`) provide them.
 pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
     if layout.rank() != 2 || elem.bits() > 32 {
         return None;
@@ -23,8 +23,8 @@ pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
 }
 
 impl Lower<'_> {
-    /// A tile from shared memory: by matrix loads where the machine has them and lanes hold words as they give them.
-    pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Held {
+    /// A tile from shared memory: by matrix loads where the machine has them and the layout fits.
+    pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> LoweredValue {
         let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
         if self.target.load_matrix
             && self.target.lanes == 32
@@ -39,10 +39,10 @@ impl Lower<'_> {
                 let per_word = (32 / elem.bits()).max(1) as usize;
                 let words = words_of(&rows_first, per_word);
                 let parts: Vec<Coords> = words.iter().map(|w| rows_first.register_coords(*w)).collect();
-                return Held::Packed(self.load_matrices(&staged, &rows_first, &parts, turned));
+                return LoweredValue::Packed(self.load_matrices(&staged, &rows_first, &parts, turned));
             }
         }
-        Held::Tile(self.read_buffer(staged, layout, elem))
+        LoweredValue::Tile(self.read_buffer(staged, layout, elem))
     }
 
     pub(super) fn word_of(&mut self, regs: &[Reg], elem: Elem) -> Reg {
@@ -83,7 +83,7 @@ impl Lower<'_> {
         let mut thread = Vec::new();
         let mut reach = Coords::default();
         for axis in 0..2 {
-            // Rows of a matrix lie along the rows, or, where it is transposed, along K.
+            // Rows of a matrix are along the rows, or, if it is transposed, along K.
             let own = usize::from(turned) == axis;
             let mut at = self.number_coord(layout.warp_bits(), warp, axis);
             reach[axis] = warp_reach(layout, axis) + if own { 7 } else { 0 };
@@ -111,9 +111,9 @@ impl Lower<'_> {
 
 /// Matrices that are loaded at once.
 struct Group {
-    /// Where the first is.
+    /// The coordinates of the first one.
     first: Coords,
-    /// From the first to the second, and from the first two to the others.
+    /// The steps from the first to the second, and from the first two to the others.
     steps: [Coords; 2],
     n: u8,
     turned: bool,

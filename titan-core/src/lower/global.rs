@@ -1,16 +1,16 @@
-//! Tiles from and to tensors.
+//! Loads and stores of tiles.
 //!
-//! The address of a thread's first element is a sum of what the thread adds, what stays and what a loop changes, in this order:
-//! the builder computes all but the last before the loop. Rows are reached from the row before, by one distance for all of them;
-//! along the contiguous axis constants are offsets of the access. Every access is masked by the tensor's extents: of whole tiles
-//! it is computed once how many coordinates are left from the thread's first one on, and each register compares that with a
-//! constant; of others coordinates are compared as unsigned numbers, so that negative ones are outside too.
+//! The address of a thread's first element is a sum of the thread's part, the loop-invariant and the loop-variant part, in this
+//! order: the builder hoists all but the last out of the loop. Rows are addressed from the previous row, by one common distance;
+//! along the contiguous axis constants are offsets of the access. Every access is masked by the tensor's extents: for whole tiles
+//! the number of remaining coordinates from the thread's first one is computed once, and each register compares it with a
+//! constant; for others coordinates are compared as unsigned numbers, so that negative ones are outside too.
 //!
-//! Where the plan's assumptions hold of a view and of the origin, neighbours are accessed as vectors of up to 16 bytes, all or
-//! nothing; else one by one.
+//! Where the plan's assumptions hold for a view and for the origin, neighbours are accessed as vectors of up to 16 bytes, all or
+//! nothing; otherwise one by one.
 
 use super::tensor::View;
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
@@ -18,14 +18,14 @@ use crate::ir::{Op, Pred, Ty, Unit, Value};
 use crate::lane::{self, IntBin, Space};
 use crate::layout::{Coords, Layout};
 
-/// A tile's place in a tensor, for one thread.
+/// The position of a tile in a tensor, for one thread.
 pub(super) struct Window {
     view: View,
-    /// Along each axis, what is compared with the coordinate of an element.
+    /// The bound along each axis.
     bounds: Vec<Bound>,
-    /// Where the thread's first element lies behind the view's address, in elements: of elements that share bytes.
+    /// For 4-bit elements: the thread's first element, in elements from the view's address.
     pub(super) position: Option<Reg>,
-    /// The addresses of rows so far, by their coordinates beyond the thread's first: the first is the thread's first element.
+    /// The addresses of rows so far, by coordinates relative to the thread's first element, which is the first entry.
     rows: Vec<(Coords, Reg)>,
     /// Whether the view exists.
     exists: Option<Reg>,
@@ -35,22 +35,22 @@ pub(super) struct Window {
     pub(super) vector: u32,
 }
 
-/// What tells which elements exist along an axis.
+/// The bound that decides which elements exist along an axis.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// How many coordinates from the thread's first on exist, if that one exists: else none do. So it is of whole tiles, which
-    /// begin nowhere before the tensor.
+    /// The number of existing coordinates from the thread's first one on; 0 if that does not exist. For tiles by number, which never
+    /// begin before the tensor.
     Left(Reg),
     /// The thread's first coordinate, and the extent.
     Extent(Reg, Reg),
 }
 
-/// Where a tile begins along an axis.
+/// The start of a tile along an axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     /// The coordinate of its first element.
     pub(super) at: Reg,
-    /// Whether that is a coordinate that exists: of tiles of a number. It is not negative then, and does not wrap.
+    /// For tiles by number, whether that coordinate exists: then it is not negative, and does not wrap.
     pub(super) exists: Option<Reg>,
 }
 
@@ -73,7 +73,7 @@ impl Lower<'_> {
                 regs[first + i] = reg;
             }
         }
-        self.hold(value, Held::Tile(regs));
+        self.define(value, LoweredValue::Tile(regs));
         Ok(())
     }
 
@@ -102,12 +102,12 @@ impl Lower<'_> {
         layout: &Layout,
     ) -> Result<(), LowerError> {
         let rank = view.extents.len();
-        // Between a load and a store of the same elements there may be much that needs registers.
+        // Recompute conditions: keeping them between a load and a store would need registers.
         self.b.forget_conditions();
         let mut window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
             if view.packing != Packing::Apart {
-                return Err(self.defect("halves of bytes that threads store from registers"));
+                return Err(self.defect("a store of 4-bit halves from registers"));
             }
             self.store_apart(view, (unit, coords), regs, layout);
             return Ok(());
@@ -126,7 +126,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The place of a tile in a tensor.
+    /// The window of a tile in a tensor.
     pub(super) fn window(&mut self, view: &View, unit: Unit, coords: &[Value], layout: &Layout) -> Window {
         let extents = layout.extents().to_vec();
         let starts = self.starts(unit, coords, &extents);
@@ -158,14 +158,14 @@ impl Lower<'_> {
         Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector }
     }
 
-    /// How many coordinates exist from a thread's first one on, if its tile begins at one that exists: then nothing wraps.
+    /// The number of existing coordinates from a thread's first one on, for a tile whose first coordinate exists: nothing wraps.
     fn left(&mut self, begins: Reg, at: Reg, extent: Reg) -> Bound {
         let left = self.b.int(IntBin::Sub, extent, at);
         let none = self.b.i32(0);
         Bound::Left(self.b.select(begins, left, none))
     }
 
-    /// The address of the thread's first element. What a loop changes is added last, so that the rest is computed before it.
+    /// The address of the thread's first element. Loop-variant parts are added last, so that the rest is hoisted.
     fn first_address(&mut self, view: &View, starts: &[Start], threads: &[Reg], sums: &[Reg]) -> Reg {
         let moves = |b: &lane::Builder, axis: usize| b.level(starts[axis].at) > b.level(threads[axis]);
         let all = 0..starts.len();
@@ -179,7 +179,7 @@ impl Lower<'_> {
         address
     }
 
-    /// How many bytes a number of steps along an axis are.
+    /// A number of steps along an axis, in bytes.
     fn bytes_along(&mut self, view: &View, axis: usize, steps: Reg) -> Reg {
         let signed = lane::OpKind::MulWide { signed: true };
         if self.is_unit(view, axis) {
@@ -187,7 +187,7 @@ impl Lower<'_> {
             return self.b.one(signed, &[steps, bytes]);
         }
         let elements = if self.laid.index32 {
-            // Of an axis of one element the stride may be anything, and then the sum of the steps is 0.
+            // The stride of an axis of one element is arbitrary, but then the number of steps is 0.
             let stride = self.narrow_stride(view, axis);
             self.b.one(signed, &[steps, stride])
         } else {
@@ -197,7 +197,7 @@ impl Lower<'_> {
         self.elements_to_bytes(view.elem, elements)
     }
 
-    /// Where a tile begins along each axis. The coordinates of tiles of a number exist if their elements have numbers at all.
+    /// The starts of a tile along each axis.
     pub(super) fn starts(&mut self, unit: Unit, coords: &[Value], extents: &[u32]) -> Vec<Start> {
         let mut starts = Vec::new();
         for (coord, extent) in coords.iter().zip(extents) {
@@ -214,7 +214,7 @@ impl Lower<'_> {
         starts
     }
 
-    /// The address of an element by its coordinates; of a 4-bit one, of its byte.
+    /// The address of an element by its coordinates; for a 4-bit element, of its byte.
     pub(super) fn address_of(&mut self, view: &View, at: &[Reg]) -> Reg {
         let position = self.position(view, at);
         self.address_at(view, position)
@@ -226,10 +226,10 @@ impl Lower<'_> {
         self.b.add(view.address, bytes)
     }
 
-    /// How many elements lie between a view's address and an element, 64 bits.
+    /// The distance of an element from a view's address, in elements, 64 bits.
     pub(super) fn position(&mut self, view: &View, at: &[Reg]) -> Reg {
         let sum = if self.laid.index32 {
-            // Offsets fit in 32 bits: that is one of the assumptions.
+            // Offsets fit in 32 bits by assumption.
             let mut sum = self.b.i32(0);
             for (axis, coord) in at.iter().enumerate() {
                 let stride = self.narrow_stride(view, axis);
@@ -266,8 +266,8 @@ impl Lower<'_> {
         axis + 1 == view.strides.len() && (view.aligned || packed)
     }
 
-    /// Where the element lies that is `part` beyond the thread's first. Rows are reached from the one before, so that one
-    /// distance serves for many.
+    /// The address of the element at `part` from the thread's first. Rows are addressed from the previous one, so that one
+    /// distance is shared.
     pub(super) fn window_place(&mut self, window: &mut Window, part: Coords) -> Place {
         let view = &window.view;
         let (mut row, mut offset) = (part, 0);
@@ -293,8 +293,8 @@ impl Lower<'_> {
         place(address)
     }
 
-    /// Whether the element that is `part` beyond the thread's first exists. What holds of whole rows becomes part of the number
-    /// of rows that are left: then each row takes one comparison, and no condition lives long.
+    /// Whether the element at `part` from the thread's first exists. Conditions on whole rows are folded into the number of
+    /// remaining rows, so that each row takes one comparison, and no condition is live for long.
     pub(super) fn window_mask(&mut self, window: &Window, part: Coords) -> Option<Reg> {
         let mut mask = window.exists;
         for (axis, bound) in window.bounds.iter().enumerate().rev() {
@@ -331,7 +331,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A mask, and that the element belongs to the tile.
+    /// A mask, combined with the condition that the element belongs to the tile.
     pub(super) fn inside_tile(&mut self, layout: &Layout, part: Coords, mask: Option<Reg>) -> Option<Reg> {
         let mut mask = mask;
         for axis in (0..layout.rank()).filter(|a| layout.is_padded(*a)) {
@@ -361,7 +361,7 @@ impl Lower<'_> {
         self.load_vector(place, elem, n, mask.map(|m| (m, pad)))
     }
 
-    /// Where the element lies that is `part` beyond the thread's first, in elements behind the view's address.
+    /// The position of the element at `part` from the thread's first, in elements from the view's address.
     pub(super) fn window_position(&mut self, view: &View, first: Reg, part: Coords) -> Reg {
         let mut position = first;
         for (axis, stride) in view.strides.iter().enumerate().filter(|(axis, _)| part[*axis] > 0) {

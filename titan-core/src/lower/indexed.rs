@@ -1,7 +1,7 @@
 //! Single elements, gathers and scatters.
 
 use super::tensor::View;
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector;
@@ -17,17 +17,17 @@ impl Lower<'_> {
         let exists = self.exists(&view, &at);
         self.trap_unless(exists, "`get` outside of the tensor")?;
         self.touch_view(&view, false);
-        let reg = if self.crew.role.is_some() {
+        let reg = if self.warp_set.role.is_some() {
             let zero = self.zero(view.elem);
             self.masked_element(&view, &at, Some((exists, zero)))
         } else {
             self.get_element(&view, &at)
         };
-        self.hold(op.results[0], Held::Scalar(reg));
+        self.define(op.results[0], LoweredValue::Scalar(reg));
         Ok(())
     }
 
-    /// Stores one element, which must exist: the first thread does.
+    /// Stores one element, which must exist, by the first thread.
     pub(super) fn set(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -37,7 +37,7 @@ impl Lower<'_> {
         self.trap_unless(exists, "`set` outside of the tensor")?;
         self.touch_view(&view, true);
         let first = self.is_first_thread();
-        let mask = if self.crew.role.is_some() { self.b.and(first, exists) } else { first };
+        let mask = if self.warp_set.role.is_some() { self.b.and(first, exists) } else { first };
         self.put_element(&view, &at, value, Some(mask));
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Lower<'_> {
         self.masked_element(view, at, None)
     }
 
-    /// Loads an element, or gives the padding where the mask does not hold.
+    /// Loads an element, or returns the padding where the mask does not hold.
     pub(super) fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
         if view.elem.bits() < 8 {
             let position = self.position(view, at);
@@ -92,7 +92,7 @@ impl Lower<'_> {
             let mask = self.inside_tile(&layout, layout.register_coords(i), Some(exists));
             regs.push(self.masked_element(&view, &at, mask.map(|m| (m, pad))));
         }
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Rows named by indices.
+    /// Loads rows selected by indices.
     pub(super) fn gather_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -151,11 +151,11 @@ impl Lower<'_> {
                 regs[i + k] = reg;
             }
         }
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
         Ok(())
     }
 
-    /// Stores rows named by indices.
+    /// Stores rows selected by indices.
     pub(super) fn scatter_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -168,7 +168,7 @@ impl Lower<'_> {
         let first = self.is_first_copy(&layout);
         let mut n = self.row_vector(&view, op.args[rank], &layout);
         if view.elem.bits() < 8 {
-            // Rows of several threads may be one: halves of bytes would race. The output rule asks for whole ones.
+            // Rows of several threads may be equal, and stores of 4-bit halves would race. The output rule requires whole bytes.
             n = n.max(2);
             if layout.vector(1) < n {
                 return Err(LowerError::internal(self.k, "a scatter of halves of bytes".to_owned()));

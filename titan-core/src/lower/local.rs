@@ -1,7 +1,7 @@
-//! What laying out made explicit: shared memory of a tile, tiles between registers and shared memory, parts of tiles.
+//! The operations that laying out inserts: buffers for tiles, copies between registers and shared memory, parts of tiles.
 
 use super::staging::{Rows, Tile, What};
-use super::tile::{Held, Staged, register_index};
+use super::tile::{LoweredValue, Staged, register_index};
 use super::{Lower, LowerError, Reg};
 use crate::ir::{LocalOp, Op, Value};
 use crate::layout::convert::{Way, way};
@@ -15,7 +15,7 @@ impl Lower<'_> {
                 let encoding = self.k.encoding(op.results[0]).cloned();
                 let Some(encoding) = encoding else { return Err(self.defect("shared memory without an encoding")) };
                 let staged = self.stage(&name, encoding);
-                self.hold(op.results[0], Held::Buffer(staged));
+                self.define(op.results[0], LoweredValue::Buffer(staged));
             }
             LocalOp::Store => {
                 let (layout, regs) = (self.layout(op.args[0]), self.regs(op.args[0]));
@@ -26,7 +26,7 @@ impl Lower<'_> {
                 let staged = self.staged(op.args[0])?;
                 let layout = self.layout(op.results[0]);
                 let held = self.load_local(&staged, &layout, self.k.ty(op.results[0]).elem());
-                self.hold(op.results[0], held);
+                self.define(op.results[0], held);
             }
             LocalOp::Copy { asynchronous } => self.copy_local(op, asynchronous)?,
             LocalOp::Guard => self.guard_local(op)?,
@@ -35,22 +35,22 @@ impl Lower<'_> {
                 let staged = self.staged(op.args[0])?;
                 let encoding = self.k.encoding(op.results[0]).cloned();
                 let Some(encoding) = encoding else { return Err(self.defect("shared memory without an encoding")) };
-                self.hold(op.results[0], Held::Buffer(Staged { encoding, ..staged }));
+                self.define(op.results[0], LoweredValue::Buffer(Staged { encoding, ..staged }));
             }
             LocalOp::Stack => {
                 let regs = op.args.iter().flat_map(|tile| self.regs(*tile)).collect();
-                self.hold(op.results[0], Held::Tile(regs));
+                self.define(op.results[0], LoweredValue::Tile(regs));
             }
             LocalOp::Mma => self.mma(op)?,
             LocalOp::Convert => {
                 let (from, to) = (self.layout(op.args[0]), self.layout(op.results[0]));
                 let regs = self.regs(op.args[0]);
                 let Way::Registers(map) = way(&from, &to, self.k.ty(op.args[0]).elem().bits().max(8)) else {
-                    return Err(self.defect("a conversion that registers do not make"));
+                    return Err(self.defect("a conversion that needs shared memory"));
                 };
                 let regs = map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing()));
                 let regs = regs.collect();
-                self.hold(op.results[0], Held::Tile(regs));
+                self.define(op.results[0], LoweredValue::Tile(regs));
             }
             LocalOp::Fold { f, axis, .. } => self.fold(op, f, usize::from(axis))?,
         }
@@ -61,10 +61,10 @@ impl Lower<'_> {
         LowerError::internal(self.k, message.to_owned())
     }
 
-    /// The shared memory that a value is.
+    /// The shared memory of a value.
     pub(super) fn staged(&self, value: Value) -> Result<Staged, LowerError> {
-        match &self.held[value.index()] {
-            Some(Held::Buffer(staged)) => Ok(staged.clone()),
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Buffer(staged)) => Ok(staged.clone()),
             _ => Err(self.defect("a tile that is not in shared memory")),
         }
     }
@@ -72,7 +72,7 @@ impl Lower<'_> {
     /// A tile of a tensor, or rows of one, to shared memory.
     fn copy_local(&mut self, op: &Op, asynchronous: bool) -> Result<(), LowerError> {
         let staged = self.staged(op.args[1])?;
-        let Some(Held::Source(source)) = self.held[op.args[0].index()].clone() else {
+        let Some(LoweredValue::Source(source)) = self.lowered[op.args[0].index()].clone() else {
             return Err(self.defect("a copy of nothing"));
         };
         let value = op.args[0];
@@ -89,21 +89,21 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A tile of a tensor of which nothing exists unless a condition holds.
+    /// A source whose elements exist only if a condition holds.
     fn guard_local(&mut self, op: &Op) -> Result<(), LowerError> {
-        let Some(Held::Source(mut source)) = self.held[op.args[0].index()].clone() else {
-            return Err(self.defect("a condition on no tile"));
+        let Some(LoweredValue::Source(mut source)) = self.lowered[op.args[0].index()].clone() else {
+            return Err(self.defect("a guard of a value that is not a source"));
         };
         let condition = self.scalar(op.args[1]);
         source.view.exists = self.both(source.view.exists, Some(condition));
-        self.hold(op.results[0], Held::Source(source));
+        self.define(op.results[0], LoweredValue::Source(source));
         Ok(())
     }
 
     fn slice_local(&mut self, op: &Op, axis: usize, n: i32) -> Result<(), LowerError> {
         let (of, at) = (op.args[0], op.args[1]);
         let constant = self.k.int_constant(at).and_then(|at| u32::try_from(at).ok());
-        if let Some(Held::Buffer(staged)) = &self.held[of.index()] {
+        if let Some(LoweredValue::Buffer(staged)) = &self.lowered[of.index()] {
             let mut staged = staged.clone();
             match constant {
                 Some(at) => staged.origin.at[axis] += at,
@@ -111,12 +111,12 @@ impl Lower<'_> {
                     let multiple = crate::analysis::vector::divisor(self.k, at);
                     staged.origin.moved = Some((axis, self.scalar(at), multiple));
                 }
-                None => return Err(self.defect("a part of a part, both from a computed place on")),
+                None => return Err(self.defect("a part of a part, both at computed offsets")),
             }
-            self.hold(op.results[0], Held::Buffer(staged));
+            self.define(op.results[0], LoweredValue::Buffer(staged));
             return Ok(());
         }
-        let Some(at) = constant else { return Err(self.defect("a part of registers from a computed place on")) };
+        let Some(at) = constant else { return Err(self.defect("a part of a tile in registers at a computed offset")) };
         let _ = n;
         let (from, to) = (self.layout(of), self.layout(op.results[0]));
         let regs = self.regs(of);
@@ -125,11 +125,11 @@ impl Lower<'_> {
             coords
         };
         let regs = self.reorder(&regs, &from, &to, &back);
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
         Ok(())
     }
 
-    /// Registers in the order of another layout; `back` gives the old coordinates of new ones.
+    /// Registers in the order of another layout; `back` maps new coordinates to old ones.
     pub(super) fn reorder(
         &mut self,
         regs: &[Reg],

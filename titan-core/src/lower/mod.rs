@@ -1,11 +1,11 @@
-//! From tiles to lanes: the one place where the meaning of tile operations becomes what a thread does.
+//! Lowering from tile IR to lane IR: the only place that defines what a thread does for each tile operation.
 //!
-//! A tile is as many values as its layout gives a thread. Elementwise operations act on each; everything else is named here:
+//! A tile becomes as many values as its layout assigns to a thread. Elementwise operations act on each; the rest is in these modules:
 //!
 //! | module | lowers |
 //! |---|---|
 //! | [`scalar`] | arithmetic, functions and conversions of one element |
-//! | `tile` | where values are held, flexible tiles, elementwise operations |
+//! | `tile` | lowered values, flexible tiles, elementwise operations |
 //! | `coords` | which elements a thread holds |
 //! | `vector` | elements as words of memory |
 //! | `tensor` | parameters and views |
@@ -13,20 +13,20 @@
 //! | `staging` | loads to shared memory |
 //! | `barrier` | regions, mbarriers, commit groups, roles |
 //! | `indexed` | single elements, gathers, scatters |
-//! | `packed` | halves of bytes |
+//! | `packed` | 4-bit elements |
 //! | `atomic` | atomic updates |
-//! | `convert` | from one layout into another |
+//! | `convert` | conversions between layouts |
 //! | `shape` | reshape, transpose, interleave, split |
-//! | `reduce`, `scan` | across registers, lanes and warps |
-//! | `product`, `fragment` | matrix products |
-//! | `local` | operations that laying out makes |
+//! | `reduce`, `scan` | reductions and scans across registers and lanes |
+//! | `mma`, `fragment` | MMAs |
+//! | `local` | operations that laying out inserts |
 //! | `control` | loops and branches |
 //! | `distribute` | linear indices and ragged outputs |
 //! | `report` | traps and prints |
 //!
 //! Then shared memory is allocated, barriers are placed, dead code goes, and the function is verified.
 //!
-//! Deliberately absent: the overlap of copies and products (the schedule's), instructions (the back ends').
+//! Deliberately absent: the overlap of copies and MMAs (the schedule's), instructions (the back ends').
 
 mod atomic;
 mod barrier;
@@ -38,8 +38,8 @@ mod fragment;
 mod global;
 mod indexed;
 mod local;
+mod mma;
 mod packed;
-mod product;
 mod reduce;
 mod report;
 pub mod scalar;
@@ -58,28 +58,28 @@ use crate::launch::report::Site;
 pub use crate::plan::LowerError;
 use crate::plan::Target;
 use std::collections::{BTreeMap, BTreeSet};
-use tile::Held;
+use tile::LoweredValue;
 
 /// A value of the lane IR: a register of a thread.
 type Reg = lane::Value;
 
-/// A kernel for the lanes of a target.
+/// A lowered kernel.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// What a thread does.
+    /// The function of a thread.
     pub func: Func,
-    /// Where it may trap and what it prints.
+    /// Its traps and prints.
     pub sites: Vec<Site>,
-    /// How many barriers were placed.
+    /// The number of barriers.
     pub barriers: usize,
-    /// What is slower than it could be, for people.
+    /// Performance notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Lowers a barrier program: a kernel that is laid out, and whose rings have become barriers.
+/// Lowers a barrier program: a laid-out kernel whose rings were expanded to barriers.
 ///
 /// # Errors
-/// If the target cannot do what the kernel asks, or has not enough shared memory.
+/// If the target does not support an operation, or lacks shared memory.
 pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
@@ -94,7 +94,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let is_barrier = |op: &&lane::Op| matches!(op.kind, lane::OpKind::Barrier | lane::OpKind::NamedBarrier { .. });
     let barriers = func.ops.iter().filter(is_barrier).count();
     if let Some(at) = lane::hazard::check(&mut func) {
-        return Err(internal(format!("threads meet in memory without a barrier: {at}")));
+        return Err(internal(format!("conflicting accesses of threads without a barrier: {at}")));
     }
     lane::eliminate_dead(&mut func);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
@@ -102,7 +102,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     Ok(Lowered { func, sites, barriers, notes })
 }
 
-/// Where threads wait for each other's banks, by the user's line.
+/// Shared-memory bank conflicts by source line.
 fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
     let mut worst: BTreeMap<u32, u32> = BTreeMap::new();
     for conflict in lane::banks::conflicts(func) {
@@ -116,9 +116,9 @@ fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
         .collect()
 }
 
-/// Warps that run code together: all of the program, or a role's.
+/// The warps that run code together: those of the program, or of a role.
 #[derive(Clone, Copy, Debug)]
-struct Crew {
+struct WarpSet {
     first: u32,
     warps: u32,
     role: Option<usize>,
@@ -130,16 +130,16 @@ struct Lower<'a> {
     laid: &'a LaidOut,
     target: &'a Target,
     b: Builder,
-    /// By value of the tile IR.
-    held: Vec<Option<Held>>,
+    /// The lowered values, by value of the tile IR.
+    lowered: Vec<Option<LoweredValue>>,
     sites: Vec<Site>,
     tree: Tree,
     /// The operation that is being lowered.
     at: Option<OpId>,
-    /// Regions that several roles touch.
+    /// Regions that several roles access.
     joined: BTreeSet<Value>,
-    /// The warps that run what is lowered: the number of the first one, and how many; and the role's number.
-    crew: Crew,
+    /// The warp set that runs the current code.
+    warp_set: WarpSet,
 }
 
 impl<'a> Lower<'a> {
@@ -151,12 +151,12 @@ impl<'a> Lower<'a> {
             laid,
             target,
             b,
-            held: vec![None; kernel.values.len()],
+            lowered: vec![None; kernel.values.len()],
             sites: Vec::new(),
             tree: Tree::new(kernel),
             at: None,
             joined: barrier::joined(kernel),
-            crew: Crew { first: 0, warps: laid.warps, role: None },
+            warp_set: WarpSet { first: 0, warps: laid.warps, role: None },
         }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Lower<'a> {
         LowerError::unsupported(self.k, self.at, self.target.name, &what.into())
     }
 
-    /// An error at the operation that is being lowered, in its own words.
+    /// An error at the operation that is being lowered, with a custom message.
     fn refused(&self, message: String, help: &str) -> LowerError {
         LowerError::refused(self.k, self.at, format!("{message}, on {}", self.target.name), help)
     }

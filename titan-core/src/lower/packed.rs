@@ -1,8 +1,8 @@
-//! Halves of bytes: loads and stores of 4-bit elements that do not come in whole pairs.
+//! Loads and stores of 4-bit elements that are not in whole pairs.
 //!
-//! A byte of memory cannot be written in part, so whoever stores one element of it reads the other and writes both. No two
-//! threads do so with one byte: within a store, the tile goes through shared memory, and each byte that it touches is put
-//! together by one thread; stores of one program that touch the same bytes are ordered as all of its accesses are; and no two
+//! Half a byte cannot be written, so a store of one element reads the other and writes both. No two threads do that for the
+//! same byte: within a store, the tile goes through shared memory, and each byte is assembled
+//! by one thread; stores of one program to the same bytes are ordered like all of its accesses; and no two
 //! programs write into one byte, by the output rule ([`crate::analysis::partition`]).
 
 use super::tensor::View;
@@ -14,7 +14,7 @@ use crate::lane::{IntBin, Space};
 use crate::layout::{Coords, Layout};
 
 impl Lower<'_> {
-    /// Loads an element by its position behind the view's address; the padding where the mask does not hold.
+    /// Loads an element by its position from the view's address; the padding where the mask does not hold.
     pub(super) fn load_half(&mut self, view: &View, position: Reg, mask: Option<(Reg, Reg)>) -> Reg {
         let address = self.address_at(view, position);
         let zero = self.b.i32(0);
@@ -29,8 +29,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Stores an element by its position where the mask holds, and keeps the other half of its byte. No other thread may do
-    /// so with the same byte before the next barrier.
+    /// Stores an element by its position where the mask holds, and keeps the other half of its byte. No other thread may access
+    /// that byte before the next barrier.
     pub(super) fn store_half(&mut self, view: &View, position: Reg, value: Reg, mask: Option<Reg>) {
         let address = self.address_at(view, position);
         let place = Place { space: Space::Global, address, offset: 0 };
@@ -47,7 +47,7 @@ impl Lower<'_> {
         self.store_vector(place, Elem::U8, &[byte], mask);
     }
 
-    /// By how many bits the element of a position is shifted in its byte.
+    /// The bit offset of an element in its byte, by position.
     fn half_shift(&mut self, position: Reg) -> Reg {
         let odd = self.parity_of(position);
         let two = self.b.i32(2);
@@ -65,7 +65,7 @@ impl Lower<'_> {
     pub(super) fn store_apart(&mut self, view: &View, at: (Unit, &[Value]), regs: &[Reg], layout: &Layout) {
         let window = self.window(view, at.0, at.1, layout);
         let Some(start) = window.position else {
-            return self.b.fail("elements that share bytes, but lie apart".to_owned());
+            return self.b.fail("elements that share bytes, but are not contiguous".to_owned());
         };
         self.touch_view(view, true);
         let first = self.is_first_copy(layout);
@@ -79,12 +79,12 @@ impl Lower<'_> {
         }
     }
 
-    /// Stores a tile that lies in a buffer by bytes: each is put together by one thread from the two elements that it holds,
-    /// or from one of the tile's and one that stays.
+    /// Stores a tile from a buffer by bytes: each is assembled by one thread from two elements of the tile, or from one of the tile
+    /// and one that is kept.
     pub(super) fn store_pairs(&mut self, view: &View, (unit, coords): (Unit, &[Value]), tile: &[u32], staged: &Staged) {
         let last = tile.len() - 1;
         let extents = &staged.encoding.extents;
-        let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.crew.warps);
+        let layout = crate::plan::wide(extents, view.elem.bits(), self.target.lanes, self.warp_set.warps);
         let starts = self.starts(unit, coords, tile);
         let exists = starts.iter().fold(view.exists, |all, start| self.both(all, start.exists));
         let mut origin: Vec<Reg> = starts.iter().map(|start| start.at).collect();
@@ -104,7 +104,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Stores the two elements of a byte that are of the tile and of the tensor; others stay.
+    /// Stores those elements of a byte that belong to the tile and to the tensor; others are kept.
     fn store_byte(&mut self, byte: &Byte<'_>, layout: &Layout) {
         let Byte { view, tile, staged, thread, at, part, row } = *byte;
         let last = tile.len() - 1;
@@ -151,13 +151,13 @@ impl Lower<'_> {
     }
 }
 
-/// Where a byte of a tile goes, for one thread.
+/// The destination of a byte of a tile, for one thread.
 #[derive(Clone, Copy)]
 struct Byte<'a> {
     view: &'a View,
     /// The tile's extents.
     tile: &'a [u32],
-    /// Where it lies, with room for a column more.
+    /// The buffer, with room for one more column.
     staged: &'a Staged,
     /// The coordinates in the tile of the first element of the thread's first byte; one before it if that is odd.
     thread: &'a [Reg],

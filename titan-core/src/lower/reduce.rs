@@ -1,29 +1,29 @@
 //! Reductions by the lanes of a warp: within a thread, then across lanes by shuffles.
 //!
-//! Whatever is combined is a tuple of registers, so that sums, extrema with their places and functions of the user's are one
+//! The combined items are tuples of registers, so that sums, extrema with indices and user-defined functions share one
 //! algorithm. Padding takes part as the neutral element.
-use super::tile::{Held, register_index};
+use super::tile::{LoweredValue, register_index};
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{ArgOp, Const, Elem, Fold, Op, Pred, ReduceOp, UnOp};
 use crate::lane::{self, Shuffle, Ty};
 use crate::layout::Layout;
 use std::collections::BTreeMap;
 
-/// What is combined: as many registers as `elems`, for each element.
+/// An item: as many registers as `elems`.
 pub(super) type Tuple = Vec<Reg>;
 
-/// How two tuples become one.
+/// The combination of two tuples.
 #[derive(Clone, Copy)]
 pub(super) enum Combine<'a> {
     /// A sum, product or extremum.
     Plain(ReduceOp, Elem),
     /// An extremum and its index.
     Place(ArgOp, Elem),
-    /// The function of an operation's region.
+    /// The combining region of an operation.
     Region(&'a Op),
 }
 
-/// A reduction: along which axis of which layout, of what, how.
+/// A reduction: its axis, layout, elements and combination.
 struct Line<'a> {
     layout: &'a Layout,
     axis: usize,
@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 impl Lower<'_> {
-    /// Reduces along an axis what each warp holds.
+    /// Reduces the elements of each warp along an axis.
     pub(super) fn fold(&mut self, op: &Op, f: Fold, axis: usize) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
         let layout = self.layout(op.args[0]);
@@ -59,7 +59,7 @@ impl Lower<'_> {
         for (which, result) in op.results.iter().enumerate() {
             let regs: Vec<Reg> = out.iter().map(|t| t[which]).collect();
             let scalar = matches!(self.k.ty(*result), crate::ir::Ty::Scalar(_));
-            self.hold(*result, if scalar { Held::Scalar(regs[0]) } else { Held::Tile(regs) });
+            self.define(*result, if scalar { LoweredValue::Scalar(regs[0]) } else { LoweredValue::Tile(regs) });
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Lower<'_> {
         out
     }
 
-    /// Combines neighbours pairwise: short chains.
+    /// Combines neighbours pairwise, for short dependency chains.
     fn tree(&mut self, mut items: Vec<Tuple>, f: Combine<'_>) -> Result<Tuple, LowerError> {
         while items.len() > 1 {
             let mut next = Vec::with_capacity(items.len().div_ceil(2));
@@ -127,7 +127,7 @@ impl Lower<'_> {
         Ok(items.pop().unwrap_or_default())
     }
 
-    /// Two tuples become one; the first stands for the earlier elements.
+    /// Combines two tuples; the first is of the earlier elements.
     pub(super) fn combine(&mut self, f: Combine<'_>, x: &[Reg], y: &[Reg]) -> Result<Tuple, LowerError> {
         match f {
             Combine::Plain(op, elem) => Ok(vec![scalar::combine(&mut self.b, self.target, op, elem, x[0], y[0])]),
@@ -139,14 +139,14 @@ impl Lower<'_> {
                 let Some(region) = op.regions.first().copied() else { return Ok(x.to_vec()) };
                 let args = self.k.block(region).args.clone();
                 for (arg, reg) in args.iter().zip([x[0], y[0]]) {
-                    self.hold(*arg, Held::Scalar(reg));
+                    self.define(*arg, LoweredValue::Scalar(reg));
                 }
                 self.inline(region)
             }
         }
     }
 
-    /// Whether the second of two candidates is the one: better, or as good and earlier. NaN is worse than any number.
+    /// Whether the second of two candidates wins: better, or equal with a smaller index. NaN is worse than any number.
     fn better(&mut self, op: ArgOp, elem: Elem, x: &[Reg], y: &[Reg]) -> Reg {
         let target = self.target;
         let b = &mut self.b;

@@ -1,4 +1,4 @@
-//! Traps and prints: what a kernel tells its launcher, through the buffer of [`crate::launch::report`].
+//! Traps and prints, written to the report buffer ([`crate::launch::report`]).
 
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
@@ -14,8 +14,8 @@ impl Lower<'_> {
         i32::try_from(self.sites.len()).unwrap_or(i32::MAX)
     }
 
-    /// Ends the program with a message unless a condition, the same in all threads, holds. A role, which others wait for, goes on:
-    /// the launch fails when it is over, and until then what the condition was about must be left alone.
+    /// Ends the program with a message unless a condition, uniform over all threads, holds. A role continues, because other roles
+    /// wait for it: the launch fails at its end, and until then the guarded operation must be skipped.
     pub(super) fn trap_unless(&mut self, cond: Reg, message: &str) -> Result<(), LowerError> {
         if self.b.func().constant(cond) == Some(1) {
             return Ok(());
@@ -30,7 +30,7 @@ impl Lower<'_> {
         self.b.begin_else(&mut reporter);
         self.b.terminate(lane::OpKind::Yield, &[]);
         self.b.end(reporter);
-        let end = if self.crew.role.is_some() { lane::OpKind::Yield } else { lane::OpKind::Return };
+        let end = if self.warp_set.role.is_some() { lane::OpKind::Yield } else { lane::OpKind::Return };
         self.b.terminate(end, &[]);
         self.b.begin_else(&mut open);
         self.b.terminate(lane::OpKind::Yield, &[]);
@@ -38,7 +38,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The first trap of a launch writes who it was.
+    /// The first trap of a launch writes its site.
     fn report_trap(&mut self, site: i32) {
         let report = self.slot(Slot::Report);
         let zero = self.b.i32(0);
@@ -61,7 +61,7 @@ impl Lower<'_> {
 
     /// Writes a record.
     pub(super) fn print(&mut self, op: &Op, format: &str) -> Result<(), LowerError> {
-        let is_scratch = |v: &&crate::ir::Value| self.k.ty(**v) == Ty::Raw(crate::ir::Raw::Region);
+        let is_scratch = |v: &&crate::ir::Value| self.k.ty(**v) == Ty::Barrier(crate::ir::BarrierTy::Region);
         let scratch = op.args.last().filter(is_scratch).copied();
         let args = &op.args[..op.args.len() - usize::from(scratch.is_some())];
         let tys: Vec<Ty> = args.iter().map(|a| self.k.ty(*a)).collect();
@@ -92,8 +92,8 @@ impl Lower<'_> {
         self.b.one(lane::OpKind::ProgramId(axis), &[])
     }
 
-    /// Takes words of the report for a record: the first of them, counted from the report's start, and whether they fit. The
-    /// first thread asks; the others learn it through shared memory.
+    /// Reserves words of the report for a record: the index of the first one, and whether they fit. The first thread reserves, and
+    /// shares the result through shared memory.
     fn reserve(&mut self, words: u32, scratch: Option<crate::ir::Value>) -> Result<(Reg, Reg), LowerError> {
         let address = self.slot(Slot::Report);
         let used = self.b.add_const(address, 4 * words_at(report::USED));
@@ -101,7 +101,7 @@ impl Lower<'_> {
         let first = self.is_first_thread();
         let add = lane::OpKind::Atomic { op: AtomicFn::Add, space: Space::Global, masked: true };
         let start = self.b.one(add, &[used, n, first]);
-        let start = if self.crew.warps == 1 {
+        let start = if self.warp_set.warps == 1 {
             self.b.one(lane::OpKind::Shuffle(Shuffle::Lane(0)), &[start])
         } else {
             let Some(staged) = scratch.map(|region| self.bytes_of(region)).transpose()? else {
@@ -111,7 +111,7 @@ impl Lower<'_> {
             let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
             let place = Place { space: Space::Shared, address: base, offset: 0 };
             self.store_vector(place, Elem::U32, &[start], Some(first));
-            self.crew_barrier();
+            self.warp_set_barrier();
             self.touch(Region::Buffer(staged.buffer), false);
             self.load_vector(place, Elem::U32, 1, None)[0]
         };
@@ -172,7 +172,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// An element as words: 64-bit ones as two, since records are on multiples of 4 bytes only.
+    /// An element as words: 64-bit ones as two, since records are aligned to 4 bytes only.
     fn print_element(&mut self, place: Place, reg: Reg, mask: Reg) {
         let words = match self.b.ty(reg) {
             lane::Ty::Pred => vec![self.b.one(lane::OpKind::FromPred, &[reg])],

@@ -2,7 +2,7 @@
 //! from one repetition to the next. Warps never share a line.
 
 use super::reduce::{Combine, Tuple};
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Op, Pred};
 use crate::lane::{self, IntBin, Shuffle};
@@ -18,7 +18,7 @@ impl Lower<'_> {
         let regs = self.cast_all(&regs, elem, acc);
         let out = self.scan(&regs, &layout, axis, f)?;
         let out = self.cast_all(&out, acc, elem);
-        self.hold(op.results[0], Held::Tile(out));
+        self.define(op.results[0], LoweredValue::Tile(out));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Operations that move elements without changing them: reshape, transpose, interleave, split.
 
-use super::tile::{Held, register_index};
+use super::tile::{LoweredValue, register_index};
 use super::{Lower, LowerError};
 use crate::ir::Op;
 
@@ -10,20 +10,20 @@ impl Lower<'_> {
         let (from, to) = (self.layout(op.args[0]), self.layout(op.results[0]));
         let regs = self.regs(op.args[0]);
         let regs = self.reorder(&regs, &from, &to, &|at| unrename(at, from.extents(), to.extents()));
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
     /// Axes in another order: other names for the same registers, or for the same buffer.
     pub(super) fn permute(&mut self, op: &Op, perm: [u8; 4]) -> Result<(), LowerError> {
         let (from, to) = (op.args[0], op.results[0]);
         let perm = &perm[..self.extents(from).len()];
-        if let Some(Held::Buffer(staged)) = &self.held[from.index()] {
+        if let Some(LoweredValue::Buffer(staged)) = &self.lowered[from.index()] {
             let staged = match perm {
                 [1, 0] => staged.transposed(),
                 [0, 1] => staged.clone(),
                 _ => return Err(self.defect("a transpose of more than two axes in shared memory")),
             };
-            self.hold(to, Held::Buffer(staged));
+            self.define(to, LoweredValue::Buffer(staged));
             return Ok(());
         }
         let (source, turned) = (self.layout(from), self.layout(to));
@@ -36,7 +36,7 @@ impl Lower<'_> {
             out
         };
         let regs = self.reorder(&regs, &source, &turned, &back);
-        self.hold(to, Held::Tile(regs));
+        self.define(to, LoweredValue::Tile(regs));
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl Lower<'_> {
             let reg = index.get(&at).and_then(|i| both[which].get(*i)).copied();
             regs.push(reg.unwrap_or_else(|| self.missing()));
         }
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
     /// The even and the odd elements along the last axis.
@@ -68,7 +68,7 @@ impl Lower<'_> {
                 at
             };
             let part = self.reorder(&regs, &whole, &half, &back);
-            self.hold(*result, Held::Tile(part));
+            self.define(*result, LoweredValue::Tile(part));
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Tiles that go to shared memory at once, because nothing but matrix products reads them: asynchronously where the machine can
-//! and the padding is zero, else through registers. What the buffer has beyond the tile becomes zero too.
+//! Tiles that go directly to shared memory, because only MMAs read them: asynchronously where the machine supports it
+//! and the padding is zero, otherwise through registers. The part of the buffer beyond the tile is zeroed.
 
 use super::tensor::View;
-use super::tile::{Held, Staged};
+use super::tile::{LoweredValue, Staged};
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Op, Pred, Unit, Value};
 use crate::lane;
 use crate::layout::{Coords, Layout};
 
-/// A tile of a tensor that is named for a copy.
+/// A tile of a tensor as the source of a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) view: View,
@@ -17,12 +17,12 @@ pub(super) struct Source {
     pub(super) pad: Reg,
 }
 
-/// Which elements of a tensor a copy names.
+/// The elements of a tensor that a copy reads.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// A tile at coordinates.
     Tile(Unit, Vec<Value>),
-    /// Rows by indices, from a column on.
+    /// Rows by index, starting at a column.
     Rows(Vec<Value>, Value),
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Tile<'a> {
     pub(super) pad: Reg,
 }
 
-/// Rows of a tensor, named by indices.
+/// Rows of a tensor, selected by indices.
 pub(super) struct Rows<'a> {
     pub(super) view: &'a View,
     /// One index, or a tile of them, for each axis but the last.
@@ -47,36 +47,36 @@ pub(super) struct Rows<'a> {
 }
 
 impl Lower<'_> {
-    /// Names a tile.
+    /// A source that is a tile.
     pub(super) fn source(&mut self, op: &Op, unit: Unit) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
         let pad = self.scalar(op.args[rank + 1]);
         let source = Source { view, what: What::Tile(unit, op.args[1..=rank].to_vec()), pad };
-        self.hold(op.results[0], Held::Source(Box::new(source)));
+        self.define(op.results[0], LoweredValue::Source(Box::new(source)));
         Ok(())
     }
 
-    /// Names rows.
+    /// A source that is rows.
     pub(super) fn source_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
         let pad = self.scalar(op.args[rank + 1]);
         let source = Source { view, what: What::Rows(op.args[1..rank].to_vec(), op.args[rank]), pad };
-        self.hold(op.results[0], Held::Source(Box::new(source)));
+        self.define(op.results[0], LoweredValue::Source(Box::new(source)));
         Ok(())
     }
 
-    /// Fills a buffer with zeros: what instructions read beyond a tile must not be anything.
+    /// Fills a buffer with zeros, because instructions may read beyond the tile.
     pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
         let extents = &staged.encoding.extents;
-        let layout = crate::plan::wide(extents, elem.bits(), self.target.lanes, self.crew.warps);
+        let layout = crate::plan::wide(extents, elem.bits(), self.target.lanes, self.warp_set.warps);
         let zero = self.zero(elem);
         let regs = vec![zero; layout.registers()];
         self.write_buffer(staged, &regs, &layout, elem);
     }
 
-    /// Copies rows to shared memory, as [`Lower::load_to_buffer`] does a tile. What the buffer has beyond the rows becomes zero.
+    /// Copies rows to shared memory, as [`Lower::load_to_buffer`] copies a tile. The buffer beyond the rows is zeroed.
     pub(super) fn rows_to_buffer(&mut self, from: &Rows<'_>, staged: &Staged, copy: bool) -> Result<(), LowerError> {
         let (view, pad) = (from.view, from.pad);
         let tile = self.extents(from.value);
@@ -93,7 +93,7 @@ impl Lower<'_> {
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = n * elem_bytes(view.elem);
         if copy && !(is_zero && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == 1 && e.extents == tile) {
-            return Err(self.defect("an asynchronous copy that the machine does not do"));
+            return Err(self.defect("an asynchronous copy that the machine does not support"));
         }
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
@@ -119,7 +119,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Copies a tile to shared memory: asynchronously where the machine can and the padding is zero; gives whether so.
+    /// Copies a tile to shared memory, asynchronously where the machine supports it and the padding is zero; returns whether it did.
     pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged, copy: bool) -> Result<(), LowerError> {
         let (view, pad) = (from.view, from.pad);
         let elem = view.elem;
@@ -136,7 +136,7 @@ impl Lower<'_> {
         let is_zero = self.b.func().constant(pad) == Some(0);
         let bytes = wide * elem_bytes(elem);
         if copy && !(is_zero && wide == n && matches!(bytes, 4 | 8 | 16) && e.fast_axis() == last) {
-            return Err(self.defect("an asynchronous copy that the machine does not do"));
+            return Err(self.defect("an asynchronous copy that the machine does not support"));
         }
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
@@ -191,7 +191,7 @@ impl Lower<'_> {
         self.b.end(open);
     }
 
-    /// What was loaded, or zeros beyond the tile.
+    /// The loaded values, or zeros beyond the tile.
     fn or_zero(&mut self, regs: &[Reg], inside: Option<Reg>) -> Vec<Reg> {
         let Some(inside) = inside else { return regs.to_vec() };
         regs.iter()

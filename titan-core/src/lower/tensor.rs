@@ -1,8 +1,8 @@
-//! Tensors and views: an address, extents and strides in registers, and what is known of them.
+//! Tensors and views: an address, extents and strides in registers, with the assumptions about them.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
 
-use super::tile::Held;
+use super::tile::LoweredValue;
 use super::vector::elem_bytes;
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
@@ -47,7 +47,7 @@ impl Lower<'_> {
         for (index, param) in self.k.sig.params.iter().enumerate() {
             let number = u32::try_from(index).unwrap_or(0);
             let held = match &param.kind {
-                ParamKind::Tensor { elem, access, shape, .. } => Held::Tensor(View {
+                ParamKind::Tensor { elem, access, shape, .. } => LoweredValue::Tensor(View {
                     param: number,
                     written: *access == Access::Mut,
                     elem: *elem,
@@ -61,10 +61,10 @@ impl Lower<'_> {
                 }),
                 ParamKind::Scalar(elem) => {
                     let word = self.slot(Slot::Scalar { param: number, wide: elem.bits() == 64 });
-                    Held::Scalar(self.scalar_from_word(*elem, word))
+                    LoweredValue::Scalar(self.scalar_from_word(*elem, word))
                 }
             };
-            self.hold(self.k.param(index), held);
+            self.define(self.k.param(index), held);
         }
     }
 
@@ -133,8 +133,8 @@ impl Lower<'_> {
 
     /// The tensor that a value is.
     pub(super) fn view(&mut self, value: crate::ir::Value) -> Result<View, LowerError> {
-        match &self.held[value.index()] {
-            Some(Held::Tensor(view)) => Ok(view.clone()),
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Tensor(view)) => Ok(view.clone()),
             _ => Err(LowerError::internal(self.k, format!("{value} is no tensor"))),
         }
     }
@@ -144,20 +144,20 @@ impl Lower<'_> {
         let held = match &op.kind {
             OpKind::Dim(axis) => {
                 let view = self.view(op.args[0])?;
-                Held::Scalar(view.extents[usize::from(*axis)])
+                LoweredValue::Scalar(view.extents[usize::from(*axis)])
             }
             OpKind::Present => {
                 let view = self.view(op.args[0])?;
                 let zero = self.b.i64(0);
-                Held::Scalar(self.b.cmp_u(Pred::Ne, view.address, zero))
+                LoweredValue::Scalar(self.b.cmp_u(Pred::Ne, view.address, zero))
             }
-            OpKind::Index(axis) => Held::Tensor(self.index_view(op, usize::from(*axis))?),
-            OpKind::Slice(axis) => Held::Tensor(self.slice_view(op, usize::from(*axis))?),
-            OpKind::Segment => Held::Tensor(self.segment_view(op)?),
-            OpKind::Shared => Held::Tensor(self.view(op.args[0])?),
+            OpKind::Index(axis) => LoweredValue::Tensor(self.index_view(op, usize::from(*axis))?),
+            OpKind::Slice(axis) => LoweredValue::Tensor(self.slice_view(op, usize::from(*axis))?),
+            OpKind::Segment => LoweredValue::Tensor(self.segment_view(op)?),
+            OpKind::Shared => LoweredValue::Tensor(self.view(op.args[0])?),
             kind => return Err(LowerError::internal(self.k, format!("{kind:?} makes no view"))),
         };
-        self.hold(op.results[0], held);
+        self.define(op.results[0], held);
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl Lower<'_> {
         let named = self.b.and(not_negative, below);
         self.trap_unless(named, "a segment that the offsets do not have")?;
         // A role goes on after a trap: with a segment that has no rows.
-        let guard = self.crew.role.is_some().then_some((named, zero));
+        let guard = self.warp_set.role.is_some().then_some((named, zero));
         let lo = self.masked_element(&offsets, &[at], guard);
         let hi = self.masked_element(&offsets, &[next], guard);
         let a = self.b.cmp_s(Pred::Le, zero, lo);

@@ -1,6 +1,9 @@
-//! Where values are held, flexible tiles, and elementwise operations.
+//! Lowered values, flexible tiles, and elementwise operations.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation; what is no tile is a defect")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`control` names every operation; a value that is not a tile is a defect"
+)]
 
 use super::barrier::{Barriers, Bytes};
 use super::staging::Source;
@@ -10,24 +13,24 @@ use crate::ir::{Elem, Op, OpKind, Ty, Value};
 use crate::lane;
 use crate::layout::{Coords, Encoding, Layout};
 
-/// What stands for a value of the tile IR.
+/// The lowered form of a value of the tile IR.
 #[derive(Clone, Debug)]
-pub(super) enum Held {
+pub(super) enum LoweredValue {
     /// A scalar.
     Scalar(Reg),
     /// A tensor or view.
     Tensor(View),
-    /// A tile, a register for each element.
+    /// A tile in registers, one per element.
     Tile(Vec<Reg>),
-    /// A tile in words, as matrix instructions take them.
+    /// A tile in packed words, as operands of matrix instructions.
     Packed(Vec<Reg>),
     /// A tile in shared memory.
     Buffer(Staged),
     /// Bytes of shared memory.
     Region(Bytes),
-    /// Mbarriers, or one.
+    /// One or more mbarriers.
     Barriers(Barriers),
-    /// A tile of a tensor that is not loaded.
+    /// A tile of a tensor that is not loaded: the source of a copy.
     Source(Box<Source>),
 }
 
@@ -36,22 +39,22 @@ pub(super) enum Held {
 pub(super) struct Staged {
     /// The buffer.
     pub(super) buffer: u32,
-    /// How it lies there.
+    /// Its encoding.
     pub(super) encoding: Encoding,
-    /// Where it begins in the buffer: an offset that is computed, and a constant one. Nothing: at the start.
+    /// Its offset in the buffer: a computed and a constant part; `None` for 0.
     pub(super) base: Option<(Reg, u32)>,
-    /// Where the tile begins in what the encoding describes.
+    /// The first element of the tile within the encoding.
     pub(super) origin: Origin,
-    /// Whether a protocol orders who touches it when.
+    /// Whether the protocol of a ring orders the accesses to it.
     pub(super) ordered: bool,
 }
 
 /// The first element of a part of a tile in shared memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origin {
-    /// Its coordinates, as far as they are constant.
+    /// The constant part of its coordinates.
     pub(super) at: Coords,
-    /// What is added along one axis, and a power of two that divides it.
+    /// A computed offset along one axis, and a power of two that divides it.
     pub(super) moved: Option<(usize, Reg, u32)>,
 }
 
@@ -75,7 +78,7 @@ impl Staged {
         Staged { encoding: self.encoding.permuted(&[1, 0]), origin, ..self.clone() }
     }
 
-    /// What accesses to it touch.
+    /// The region of accesses to it.
     pub(super) const fn region(&self) -> lane::Region {
         if self.ordered { lane::Region::Ring(self.buffer) } else { lane::Region::Buffer(self.buffer) }
     }
@@ -103,16 +106,16 @@ pub(super) const fn reg_ty(elem: Elem) -> lane::Ty {
 }
 
 impl Lower<'_> {
-    pub(super) fn hold(&mut self, value: Value, held: Held) {
-        self.held[value.index()] = Some(held);
+    pub(super) fn define(&mut self, value: Value, lowered: LoweredValue) {
+        self.lowered[value.index()] = Some(lowered);
     }
 
     /// The register of a scalar.
     pub(super) fn scalar(&mut self, value: Value) -> Reg {
-        match &self.held[value.index()] {
-            Some(Held::Scalar(reg)) => *reg,
+        match &self.lowered[value.index()] {
+            Some(LoweredValue::Scalar(reg)) => *reg,
             _ => {
-                self.b.fail(format!("{value} is no scalar"));
+                self.b.fail(format!("{value} is not a scalar"));
                 self.b.i32(0)
             }
         }
@@ -140,19 +143,19 @@ impl Lower<'_> {
 
     /// The registers of a tile, one per element.
     pub(super) fn regs(&mut self, value: Value) -> Vec<Reg> {
-        match self.held[value.index()].clone() {
-            Some(Held::Tile(regs)) => regs,
-            Some(Held::Packed(words)) => self.unpacked(value, &words),
+        match self.lowered[value.index()].clone() {
+            Some(LoweredValue::Tile(regs)) => regs,
+            Some(LoweredValue::Packed(words)) => self.unpacked(value, &words),
             Some(
-                Held::Scalar(_)
-                | Held::Tensor(_)
-                | Held::Buffer(_)
-                | Held::Region(_)
-                | Held::Barriers(_)
-                | Held::Source(_),
+                LoweredValue::Scalar(_)
+                | LoweredValue::Tensor(_)
+                | LoweredValue::Buffer(_)
+                | LoweredValue::Region(_)
+                | LoweredValue::Barriers(_)
+                | LoweredValue::Source(_),
             )
             | None => {
-                self.b.fail(format!("{value} is no tile in registers"));
+                self.b.fail(format!("{value} is not a tile in registers"));
                 Vec::new()
             }
         }
@@ -182,7 +185,7 @@ impl Lower<'_> {
                 Vec::new()
             }
         };
-        self.hold(op.results[0], Held::Tile(regs));
+        self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
     /// Registers of a tile without an axis, each wherever it belongs in the tile with it.

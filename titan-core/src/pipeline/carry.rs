@@ -1,7 +1,7 @@
-//! A loop that copies ahead waits for the stage of the next iteration at the end of this one, and carries it.
+//! A loop that copies ahead waits for the stage of the next iteration at the end of the current one, and carries it.
 //!
-//! So what the next iteration needs first can be loaded early, beside the last product of this one. Copies are started always, and
-//! write zeros after the last iteration: no branch parts the body.
+//! So the first fragments of the next iteration can be loaded early, during the last MMA of the current one. Copies are issued
+//! unconditionally, and write zeros after the last iteration: the body has no branch.
 //!
 //! ```text
 //! for t in 0..P { if t < N { acquire; copy t } }
@@ -17,16 +17,16 @@
 //! release; P - 1 times { wait; release }
 //! ```
 //!
-//! N + P stages are filled and read; nothing looks at the last P of them. The result is right for every N, 0 included; the caller
-//! has it verified.
+//! N + P stages are filled and read; the last P of them are not used. The result is correct for every N, 0 included; the caller
+//! verifies it.
 //!
-//! Deliberately absent: loops that something leaves early, and copies whose coordinates cannot be computed for iterations that there
-//! are not (they divide, or look into tensors).
+//! Deliberately absent: loops with early exits, and copies whose coordinates cannot be computed for iterations beyond the last (they
+//! divide, or load from tensors).
 
 use super::edit::Edit;
 use crate::ir::{BinOp, Block, Fill, Kernel, Op, OpId, OpKind, Pipe, Proxy, TtgOp, Value};
 
-/// The kernel with the loop over stages of a ring in this form; `None` if there is no such loop, or it cannot have it.
+/// The kernel with the loop over stages of a ring in this form; `None` if there is no such loop, or it does not qualify.
 #[must_use]
 pub fn carry(kernel: &Kernel, ring: Pipe) -> Option<Kernel> {
     let Found { around, ahead, looped, body } = find(kernel, ring)?;
@@ -96,7 +96,7 @@ fn find(kernel: &Kernel, ring: Pipe) -> Option<Found> {
     None
 }
 
-/// Whether an operation of rings stands directly in a block.
+/// Whether a ring operation is directly in a block.
 fn has(kernel: &Kernel, block: Block, wanted: impl Fn(&TtgOp) -> bool) -> bool {
     kernel.block(block).ops.iter().any(|id| matches!(&kernel.op(*id).kind, OpKind::Ttg(ttg) if wanted(ttg)))
 }
@@ -111,9 +111,9 @@ fn guard_of(kernel: &Kernel, block: Block, ring: Pipe) -> Option<OpId> {
     kernel.block(block).ops.iter().find(guards).copied()
 }
 
-/// What a loop over stages is made of.
+/// The operations of a loop over stages.
 struct Parts {
-    /// What claims, waits for and reads the stage.
+    /// The operations that create the wait, wait for, and read the stage.
     wait: [OpId; 3],
     guard: OpId,
     /// The operation that releases the stage.
@@ -161,7 +161,7 @@ fn parts(kernel: &Kernel, body: Block, ring: Pipe) -> Option<Parts> {
     Some(Parts { wait: [*ready, stage, perm], guard: guard_of(kernel, body, ring)?, release: release? })
 }
 
-/// A branch that copies becomes copies under its condition, which write zeros if that does not hold.
+/// Replaces a branch that copies by copies under its condition, which write zeros if it does not hold.
 fn flatten(edit: &mut Edit, block: Block, guard: OpId) -> Option<()> {
     let Op { args, regions, results, .. } = edit.kernel.op(guard).clone();
     let ([condition], [then, otherwise], []) = (&args[..], &regions[..], &results[..]) else { return None };
@@ -188,7 +188,7 @@ fn flatten(edit: &mut Edit, block: Block, guard: OpId) -> Option<()> {
     Some(())
 }
 
-/// Whether an operation may be done for an iteration that there is not: it cannot fail, and a slot is taken for each iteration.
+/// Whether an operation may be executed for an iteration beyond the last: it cannot fail.
 fn is_total(kind: &OpKind) -> bool {
     let divides = matches!(kind, OpKind::Binary(BinOp::Div | BinOp::Rem));
     let number = matches!(

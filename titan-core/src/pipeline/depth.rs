@@ -1,13 +1,13 @@
-//! How deep a pipelined loop is: the rule that stands in for the scheduler's search.
+//! The depth of a pipelined loop: a rule instead of a search.
 //!
-//! As many slots as fit, at most [`MOST`], and at least two; the copies run one iteration fewer ahead, so that a slot is free
-//! when it is needed. More slots hide more latency until the memory of other programs on the same multiprocessor is worth
-//! more; four are what hand-written kernels for machines with `cp.async` use.
+//! As many slots as fit, at most [`MOST`], and at least two; copies run one iteration fewer ahead than there are slots, so that a slot
+//! is free when it is needed. More slots hide more latency, but take memory from other programs on the same multiprocessor;
+//! hand-written kernels with `cp.async` use four.
 
-/// The greatest number of slots that the rule gives.
+/// The maximum number of slots that the rule chooses.
 pub const MOST: u32 = 4;
 
-/// How deep a loop is to be.
+/// The depth of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
     /// D, the slots.
@@ -22,8 +22,8 @@ impl Depth {
     }
 }
 
-/// The depths to try for a loop whose stage takes so many bytes of so many, the deepest first. None if two do not fit, or if
-/// the loop has fewer than two iterations.
+/// The depths to try for a loop, by the bytes of a stage and the available bytes, the deepest first. Empty if two do not fit, or
+/// if the loop has fewer than two iterations.
 #[must_use]
 pub fn depths(stage_bytes: u64, shared_bytes: u64, trips: Option<i64>) -> Vec<Depth> {
     let fit = shared_bytes.checked_div(stage_bytes.max(1)).unwrap_or(0);

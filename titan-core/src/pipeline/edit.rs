@@ -1,12 +1,12 @@
-//! Changes to a kernel in place: operations are appended to its arenas, and put into blocks where they belong.
+//! In-place edits of a kernel: operations are appended to its arenas, and inserted into blocks.
 
 use crate::ir::infer::infer;
 use crate::ir::{Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Ty, Value, ValueData};
 
-/// A kernel that is being changed. Blocks are numbered as they come; [`Kernel::canonical`] numbers anew.
+/// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
 pub(super) struct Edit {
     pub(super) kernel: Kernel,
-    /// Operations that are being collected, to be put somewhere.
+    /// Operations that are being collected for insertion.
     pub(super) pending: Vec<OpId>,
     pub(super) loc: Loc,
 }
@@ -21,7 +21,7 @@ impl Edit {
         Value::new(self.kernel.values.len() - 1)
     }
 
-    /// Adds an operation whose result types follow; `None` if it does not take the operands.
+    /// Adds an operation with inferred result types; `None` if the operands are invalid.
     pub(super) fn op(&mut self, kind: OpKind, args: &[Value]) -> Option<Vec<Value>> {
         let tys: Vec<Ty> = args.iter().map(|v| self.kernel.ty(*v)).collect();
         let types = infer(&kind, &tys).ok()?;
@@ -46,7 +46,7 @@ impl Edit {
         self.one(OpKind::Const(Const::Int(Elem::I32, value)), &[])
     }
 
-    /// What is collected becomes a block of its own; what was collected before goes on.
+    /// Collects operations into a new block; the earlier collection continues afterwards.
     pub(super) fn block(&mut self, args: &[Ty], fill: impl FnOnce(&mut Self, &[Value]) -> Option<()>) -> Option<Block> {
         let block = Block::new(self.kernel.blocks.len());
         self.kernel.blocks.push(BlockData::default());
@@ -60,7 +60,7 @@ impl Edit {
         filled.map(|()| block)
     }
 
-    /// Adds an `if` that does something in one case only.
+    /// Adds an `if` with an empty `else`.
     pub(super) fn only_if(&mut self, some: Value, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         let then = self.block(&[], |edit, _| {
             fill(edit)?;
@@ -75,14 +75,14 @@ impl Edit {
         Some(())
     }
 
-    /// A block gets another argument in the place of one, which needs another definition then.
+    /// Replaces an argument of a block by a new one; the old value then needs another definition.
     pub(super) fn block_arg(&mut self, block: Block, at: usize, ty: Ty) -> Option<Value> {
         let new = self.value(ty, Def::BlockArg(block, at));
         *self.kernel.blocks.get_mut(block.index())?.args.get_mut(at)? = new;
         Some(new)
     }
 
-    /// A loop carries one more value. Gives it as its body sees it; who ends the body hands the next one on.
+    /// Adds a carried value to a loop. Returns the argument of its body; the caller passes the next value at the body's end.
     pub(super) fn carry(&mut self, looped: OpId, body: Block, initial: Value) -> Option<Value> {
         let ty = self.kernel.ty(initial);
         let inside = self.value(ty, Def::BlockArg(body, self.kernel.block(body).args.len()));
@@ -94,7 +94,7 @@ impl Edit {
         Some(inside)
     }
 
-    /// Adds an operation whose result is a value that is there.
+    /// Adds an operation that defines an existing value.
     pub(super) fn define(&mut self, kind: OpKind, args: &[Value], result: Value) {
         let id = OpId::new(self.kernel.ops.len());
         self.kernel.ops.push(Op {
@@ -108,7 +108,7 @@ impl Edit {
         self.pending.push(id);
     }
 
-    /// What is collected goes into a block, in front of one of its operations.
+    /// Inserts the collected operations into a block, in front of one of its operations.
     pub(super) fn put_before(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);
         let ops = &mut self.kernel.blocks[block.index()].ops;
@@ -116,7 +116,7 @@ impl Edit {
         ops.splice(at..at, pending);
     }
 
-    /// What is collected goes behind an operation.
+    /// Inserts the collected operations behind an operation.
     pub(super) fn put_after(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);
         let ops = &mut self.kernel.blocks[block.index()].ops;
@@ -129,7 +129,7 @@ impl Edit {
         self.kernel.blocks[block.index()].ops.retain(|o| *o != op);
     }
 
-    /// Uses of a value become uses of another one.
+    /// Replaces all uses of a value by another one.
     pub(super) fn replace(&mut self, from: Value, to: Value) {
         for op in &mut self.kernel.ops {
             op.args.iter_mut().filter(|v| **v == from).for_each(|v| *v = to);

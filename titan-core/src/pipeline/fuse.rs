@@ -1,27 +1,27 @@
-//! Fused roles: a role that only copies and a role that computes, as a loop in which all warps do both.
+//! Fusion of a role that only copies and a role that computes, into a loop in which all warps do both.
 //!
-//! Machines whose threads copy by themselves gain nothing from warps that do nothing else. The loops of the two roles, which
-//! the verifier has matched, are put into one: the copies of iteration t + P begin after the wait of iteration t, and the first
-//! P of them in front of the loop. Loops around them, as those of a persistent program, are matched from the outside in.
+//! On machines whose threads issue copies (`cp.async`), separate copying warps have no benefit. The loops of the two roles, which
+//! the verifier has matched, are fused: the copies of iteration t + P are issued after the wait of iteration t, and the first
+//! P of them in front of the loop. Enclosing loops, as in a persistent kernel, are matched from the outside in.
 //!
-//! Nothing here decides whether the result is right: the caller has it verified, and takes the greatest P that passes.
+//! The correctness of the result is not decided here: the caller verifies it, and takes the largest P that passes.
 //!
-//! Deliberately absent: more than two roles, stages that are waited for in front of the loop, filling roles that compute, loops
-//! that something leaves early. They stay roles.
+//! Deliberately absent: more than two roles, waits for stages in front of the loop, filling roles that compute, loops with early
+//! exits. Such kernels keep their roles.
 
 use super::edit::Edit;
 use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
 
-/// The same kernel without roles, copies running `distance` iterations ahead; `None` if its roles are not of the kind that is
+/// The kernel with fused roles, copies running `distance` iterations ahead; `None` if its roles are not of a form that can be
 /// fused. It is not verified.
 ///
-/// The products of such machines have read their operands when the next instruction begins: accumulators keep no stages.
+/// On such machines an MMA has read its operands when the next instruction begins: accumulators keep no stages.
 #[must_use]
 pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     let top = &kernel.block(kernel.body).ops;
-    let parted = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
-    let [a, b] = kernel.op(parted).regions[..] else { return None };
+    let specialized = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
+    let [a, b] = kernel.op(specialized).regions[..] else { return None };
     if leaves_a_loop(kernel, a) || leaves_a_loop(kernel, b) {
         return None;
     }
@@ -31,14 +31,14 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
         _ => return None,
     };
     let mut edit = Edit::new(kernel.clone());
-    edit.loc = kernel.op(parted).loc;
+    edit.loc = kernel.op(specialized).loc;
     let body = edit.kernel.body;
     let mut fuse = Fuse { distance: i64::from(distance), names: BTreeMap::new() };
     let (fill, read) = (kernel.block(fill).ops.clone(), kernel.block(read).ops.clone());
     fuse.sequence(&mut edit, &fill, &read)?;
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
-    edit.put_before(body, parted);
-    edit.take_out(body, parted);
+    edit.put_before(body, specialized);
+    edit.take_out(body, specialized);
     edit.kernel.roles.clear();
     for op in &mut edit.kernel.ops {
         if let OpKind::Ttg(TtgOp::AccStart(keep)) = &mut op.kind {
@@ -53,13 +53,13 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     Some(edit.kernel.canonical())
 }
 
-/// How far ahead copies can run at most: one less than the slots of the shallowest ring.
+/// The maximum distance of copies: one less than the slots of the shallowest ring.
 #[must_use]
 pub fn greatest_distance(kernel: &Kernel) -> u32 {
     kernel.pipes.iter().map(|p| p.slots.saturating_sub(1)).min().unwrap_or(0)
 }
 
-/// Whether anything but the end of a loop's body ends an iteration, or the loop.
+/// Whether a block has early exits or `continue`s inside loops.
 fn leaves_a_loop(kernel: &Kernel, block: Block) -> bool {
     kernel.block(block).ops.iter().any(|id| {
         let op = kernel.op(*id);
@@ -85,14 +85,14 @@ fn reads(kernel: &Kernel, block: Block) -> bool {
     any(kernel, block, |k| matches!(k, OpKind::Ttg(TtgOp::Ready(_))))
 }
 
-/// Whether an operation, or one inside of it, does anything to a ring.
+/// Whether an operation, or one nested in it, uses a ring.
 fn is_event(kernel: &Kernel, id: OpId) -> bool {
     let op = kernel.op(id);
     let own = matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
     own || op.regions.iter().any(|r| fills(kernel, *r) || reads(kernel, *r))
 }
 
-/// Whether a loop does something to rings itself, not only loops inside of it.
+/// Whether a loop uses rings directly, not only in nested loops.
 fn is_inner(kernel: &Kernel, body: Block) -> bool {
     let direct = |id: &OpId| matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
     kernel.block(body).ops.iter().any(direct)
@@ -104,12 +104,12 @@ fn same_constant(kernel: &Kernel, a: Value, b: Value) -> bool {
 
 struct Fuse {
     distance: i64,
-    /// What values of the filling role are now.
+    /// The new values of those of the filling role.
     names: BTreeMap<Value, Value>,
 }
 
 impl Fuse {
-    /// The operations of both, one after the other, loop by loop.
+    /// Merges the operations of both roles, loop by loop.
     fn sequence(&mut self, edit: &mut Edit, fill: &[OpId], read: &[OpId]) -> Option<()> {
         let (mut fill, mut read) = (fill.iter(), read.iter());
         loop {
@@ -123,7 +123,7 @@ impl Fuse {
         }
     }
 
-    /// Takes over what has nothing to do with rings, up to the next loop that has.
+    /// Copies operations up to the next loop that uses rings.
     fn up_to_loop(
         &mut self,
         edit: &mut Edit,
@@ -147,12 +147,12 @@ impl Fuse {
         Some(None)
     }
 
-    /// Two loops become one.
+    /// Fuses two loops.
     fn looped(&mut self, edit: &mut Edit, copies: OpId, computes: OpId) -> Option<()> {
         let (fill, read) = (edit.kernel.op(copies).clone(), edit.kernel.op(computes).clone());
         let (OpKind::For(a), OpKind::For(b)) = (&fill.kind, &read.kind) else { return None };
         let ([from], [to]) = (&fill.regions[..], &read.regions[..]) else { return None };
-        // A filling role that carries something computes.
+        // A filling role with carried values computes something: it is not fused.
         let bounds: Vec<Value> = fill.args.iter().map(|v| self.name(*v)).collect();
         if bounds.len() != 3 || (*a == ForKind::Distributed) != (*b == ForKind::Distributed) {
             return None;
@@ -160,7 +160,7 @@ impl Fuse {
         if is_inner(&edit.kernel, *from) && is_inner(&edit.kernel, *to) {
             return self.inner(edit, (*from, &bounds), (computes, *to));
         }
-        // A loop around loops: one counter does for both if they begin and step alike. That they end alike is verified.
+        // An outer loop: one counter serves both if start and step are equal. The verifier has shown that the ends are equal.
         let alike = |i: usize| bounds[i] == read.args[i] || same_constant(&edit.kernel, bounds[i], read.args[i]);
         if !alike(0) || !alike(2) {
             return None;
@@ -244,7 +244,7 @@ impl Fuse {
         self.names.get(&value).copied().unwrap_or(value)
     }
 
-    /// A copy of an operation of the filling role, with what is inside of it.
+    /// Copies an operation of the filling role, with its regions.
     fn copy(&mut self, edit: &mut Edit, id: OpId) -> Option<()> {
         let op = edit.kernel.op(id).clone();
         let args: Vec<Value> = op.args.iter().map(|v| self.name(*v)).collect();

@@ -1,7 +1,7 @@
-//! Loops over `pipelined(..)` become rings: the tiles of an iteration are copied while earlier ones are computed with.
+//! Turns loops over `pipelined(..)` into rings: the tiles of an iteration are copied while earlier iterations compute.
 //!
-//! The loads of a body that only matrix products read, and whose coordinates follow from the loop's counter, fill the stages
-//! of one ring. Time runs from 0 to N + P: at time t the copies of iteration t begin, if there is one (t < N), and iteration
+//! The loads of a body that are read by MMAs only, and whose coordinates are functions of the loop's counter, fill the stages
+//! of one ring. Time runs from 0 to N + P: at time t the copies of iteration t are issued, if there is one (t < N), and iteration
 //! t − P is computed, if there is one (t ≥ P). The times before P, which only copy, are a loop of their own in front:
 //!
 //! ```text
@@ -9,10 +9,10 @@
 //! for c in 0..N        { wait for stage c; if c + P < N { acquire; copy iteration c + P }; compute with it; release }
 //! ```
 //!
-//! This is right for every N, 0 and fewer than P included. The wait comes before the next copy begins, so that one barrier
-//! serves both: what was copied is there for all, and what was read is free again.
+//! This is correct for every N, 0 and fewer than P included. The wait comes before the next copy, so that one barrier serves both:
+//! copied bytes are visible to all threads, and read slots are free again.
 //!
-//! Deliberately absent: the choice of D and P, which the caller makes; loads that go to registers.
+//! Deliberately absent: the choice of D and P, which the caller makes; loads to registers.
 
 use super::edit::Edit;
 use crate::ir::{
@@ -30,8 +30,8 @@ pub struct Candidate {
     pub loads: Vec<OpId>,
 }
 
-/// The pipelined loops of a kernel whose loads may run ahead; `staged` says of which loads the tiles go to shared memory and
-/// are only read by matrix products.
+/// The pipelined loops of a kernel whose loads can run ahead; `staged`: the loads whose tiles go to shared memory and are read by
+/// MMAs only.
 #[must_use]
 pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candidate> {
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ fn is_zero(c: crate::ir::Const) -> bool {
     }
 }
 
-/// Values that are defined in a block or inside of it.
+/// Values that are defined in a block or in nested blocks.
 fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
     let mut found: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
     kernel.walk_block(block, &mut |_, op| {
@@ -77,7 +77,7 @@ fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
     found
 }
 
-/// Whether a value of a loop's body can be computed for a later iteration: it follows from the counter.
+/// Whether a value of a loop's body can be computed for a later iteration: it is a function of the counter.
 fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value: Value, depth: usize) -> bool {
     if !inside.contains(&value) {
         return true;
@@ -108,10 +108,10 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
     pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
 }
 
-/// Pipelines a loop with D slots, copies running P iterations ahead, P < D. Operations keep their numbers, those that are new
-/// come after them. The kernel is not verified again.
+/// Pipelines a loop with D slots, copies running P iterations ahead, P < D. Operations keep their numbers; new ones are appended.
+/// The kernel is not verified again.
 ///
-/// `None` if the loop is not as [`candidates`] found it, or P is not less than D.
+/// `None` if the loop is not one that [`candidates`] found, or P is not less than D.
 #[must_use]
 pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u32) -> Option<Kernel> {
     if distance >= slots {
@@ -142,10 +142,10 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
     let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
     edit.put_before(parent, candidate.op);
-    // Nothing is under way after the loop: its memory may serve others.
+    // No copy is in flight after the loop, so its shared memory may be reused.
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
     edit.put_after(parent, candidate.op);
-    // Inside: wait, begin the copies of a later iteration, read where the copies are.
+    // Inside: wait, issue the copies of a later iteration, read the stage.
     let first = *candidate.loads.first()?;
     edit.loc = kernel.op(first).loc;
     let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len() - 1);
@@ -167,7 +167,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     for load in &candidate.loads {
         edit.take_out(body, *load);
     }
-    // Behind the last product: the slot is free again.
+    // Behind the last MMA: release the slot.
     let consumed = edit.one(OpKind::Ttg(TtgOp::Consumed), &[perm])?;
     edit.op(OpKind::Ttg(TtgOp::Release), &[consumed])?;
     let behind = last_reader(&edit.kernel, body, perm)?;
@@ -178,8 +178,8 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     Some(edit.kernel)
 }
 
-/// A loop over `lo..hi`, where `lo` is no constant, becomes one over `0..n`: near 2³¹, `lo + 1` could wrap, and no copy may begin
-/// because of that. More than 2³¹ − 1 iterations it does not have.
+/// Rebases a loop over `lo..hi` with a variable `lo` to `0..n`: near 2³¹, `lo + 1` could wrap, and copies would be issued wrongly.
+/// Such a loop has at most 2³¹ − 1 iterations.
 fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
     let op = edit.kernel.op(looped).clone();
     let ([lo, hi, ..], [body]) = (&op.args[..], &op.regions[..]) else { return None };
@@ -221,7 +221,7 @@ fn tile_of(kernel: &Kernel, load: OpId) -> Option<(crate::ir::Elem, crate::ir::T
     Some((ty.elem(), ty.tile_shape()?))
 }
 
-/// What the copies of an iteration are made of.
+/// The inputs of the copies of an iteration.
 struct Made<'a> {
     candidate: &'a Candidate,
     inside: BTreeSet<Value>,
@@ -272,7 +272,7 @@ impl Made<'_> {
     }
 }
 
-/// Transposes of what lies in shared memory lie there too.
+/// Retypes transposes of a tile in shared memory to shared memory.
 fn retype(kernel: &mut Kernel, view: Value) {
     let mut open = vec![view];
     while let Some(value) = open.pop() {
@@ -292,7 +292,7 @@ fn retype(kernel: &mut Kernel, view: Value) {
     }
 }
 
-/// The last operation of a block that reads a stage, itself or inside.
+/// The last operation of a block that reads a stage, itself or in its regions.
 fn last_reader(kernel: &Kernel, body: Block, perm: Value) -> Option<OpId> {
     let mut stage: BTreeSet<Value> = BTreeSet::from([perm]);
     let mut last = None;
@@ -316,7 +316,7 @@ fn last_reader(kernel: &Kernel, body: Block, perm: Value) -> Option<OpId> {
     last
 }
 
-/// The block in which an operation stands.
+/// The block that contains an operation.
 fn parent_of(kernel: &Kernel, op: OpId) -> Option<Block> {
     (0..kernel.blocks.len()).map(Block::new).find(|b| kernel.block(*b).ops.contains(&op))
 }

@@ -1,14 +1,14 @@
-//! Pipelines made and counted: the transforms between tile IR and its lowering.
+//! Pipeline transforms between tile IR and its lowering.
 //!
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
-//! * [`depth`] says how far ahead;
+//! * [`depth`] chooses how far ahead;
 //! * [`carry`] waits for the next stage one iteration early;
 //! * [`fuse`] fuses a role that copies and a role that computes;
-//! * [`vtok`] counts the commit groups of copies, and says how many may be under way where a stage is waited for;
-//! * [`fence`](mod@fence) places the fences between proxies that programs of barriers lack, and the handshake of bulk stores.
+//! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
+//! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
 //!
-//! Deliberately absent: the choice of slots and distances by search, which is the scheduler's; roles, which the lowering
-//! parts.
+//! Deliberately absent: a search for slots and distances, which belongs to the scheduler; the specialization of warps into roles,
+//! which belongs to the lowering.
 
 pub mod carry;
 pub mod depth;

@@ -1,16 +1,16 @@
 //! Which tiles share a layout, and which have none.
-#![expect(clippy::wildcard_enum_match_arm, reason = "what shares no layout is not named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations share no layouts")]
 
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 
-/// Tiles in classes of one layout.
+/// Classes of tiles that share a layout.
 pub(super) struct Classes {
     parent: Vec<usize>,
     flexible: Vec<bool>,
 }
 
-/// Whether each element of the results follows from the elements of the operands at the same place.
+/// Whether each element of the results is a function of the elements of the operands at the same position.
 #[must_use]
 pub const fn is_elementwise(kind: &OpKind) -> bool {
     matches!(
@@ -43,18 +43,18 @@ impl Classes {
         at
     }
 
-    /// Whether a tile is made in whichever layout is asked for.
+    /// Whether a tile is materialized in any requested layout.
     pub(super) fn is_flexible(&self, value: Value) -> bool {
         self.flexible[value.index()]
     }
 
-    /// Whether a value has a layout of its own.
-    pub(super) fn has_home(&self, kernel: &Kernel, value: Value) -> bool {
+    /// Whether a value has a fixed layout.
+    pub(super) fn has_layout(&self, kernel: &Kernel, value: Value) -> bool {
         kernel.ty(value).is_in_registers() && !self.is_flexible(value)
     }
 
     fn unite(&mut self, kernel: &Kernel, a: Value, b: Value) {
-        if self.has_home(kernel, a) && self.has_home(kernel, b) {
+        if self.has_layout(kernel, a) && self.has_layout(kernel, b) {
             let (a, b) = (self.class(a), self.class(b));
             self.parent[a.max(b)] = a.min(b);
         }
@@ -66,7 +66,7 @@ impl Classes {
                 op.results.iter().for_each(|r| self.flexible[r.index()] = true);
             }
             kind if is_elementwise(kind) => {
-                if op.args.iter().any(|a| self.has_home(kernel, *a)) {
+                if op.args.iter().any(|a| self.has_layout(kernel, *a)) {
                     for arg in &op.args {
                         self.unite(kernel, op.results[0], *arg);
                     }

@@ -1,4 +1,4 @@
-//! Why a kernel cannot be lowered.
+//! The error of lowering.
 
 use super::Target;
 use crate::diag::{Code, Diagnostic};
@@ -9,13 +9,13 @@ use crate::ir::{Kernel, Loc, OpId, OpKind, RegionOp};
 pub struct LowerError {
     /// The kernel with its instance.
     pub kernel: String,
-    /// Where the user wrote it.
+    /// The location in the user's source.
     pub loc: Loc,
-    /// What is wrong, in the user's names.
+    /// The message, in the user's names.
     pub message: String,
-    /// A way out, besides another device.
+    /// A remedy, besides another device.
     pub help: Option<String>,
-    /// Whether another instance of the kernel may be told something else there.
+    /// Whether the error depends on the instance of the kernel.
     pub of_instance: bool,
 }
 
@@ -26,7 +26,7 @@ impl LowerError {
         Code::Backend
     }
 
-    /// What the target has no instruction for, at a place of the kernel.
+    /// The target lacks an instruction for an operation of the kernel.
     #[must_use]
     pub fn no_instruction(kernel: &str, loc: Loc, target: &str, op: &str, why: &str) -> Self {
         LowerError {
@@ -36,7 +36,7 @@ impl LowerError {
         }
     }
 
-    /// What is wrong with a kernel as a whole.
+    /// An error of a kernel as a whole.
     #[must_use]
     pub fn of_kernel(kernel: &str, message: String) -> Self {
         LowerError { kernel: kernel.to_owned(), loc: Loc::default(), message, help: None, of_instance: true }
@@ -57,11 +57,14 @@ impl LowerError {
         LowerError::of_kernel(&kernel.sig.full_name(), format!("TITAN does not generate code for {target} yet"))
     }
 
-    /// A barrier program that was made and is not shown to be right.
+    /// A generated barrier program that fails verification.
     pub(crate) fn unproven(program: &Kernel, errors: &[Diagnostic<Loc>]) -> Self {
         let why = errors.first().map_or("", |e| e.title.as_str());
         let loc = errors.first().map(|e| e.site).unwrap_or_default();
-        LowerError { loc, ..LowerError::internal(program, format!("its barriers are not shown to be right: {why}")) }
+        LowerError {
+            loc,
+            ..LowerError::internal(program, format!("the generated barrier program fails verification: {why}"))
+        }
     }
 
     pub(crate) fn unsupported(kernel: &Kernel, at: Option<OpId>, target: &str, what: &str) -> Self {
@@ -92,7 +95,7 @@ impl LowerError {
             kernel: program.sig.full_name(),
             loc: buffers.first().map_or_else(Loc::default, |(_, _, loc)| *loc),
             message: format!(
-                "it needs {} of shared memory, {} has {}: {}",
+                "it needs {} of shared memory, but {} has {}: {}",
                 bytes_text(needed),
                 target.name,
                 bytes_text(target.shared_bytes),
@@ -113,7 +116,7 @@ impl std::fmt::Display for LowerError {
 
 impl std::error::Error for LowerError {}
 
-/// A number of bytes for people.
+/// A number of bytes, as text.
 pub(crate) fn bytes_text(bytes: u32) -> String {
     if bytes.is_multiple_of(1024) { format!("{} KiB", bytes / 1024) } else { format!("{bytes} bytes") }
 }

@@ -1,24 +1,24 @@
-//! The plan of a kernel for a target: how many warps, which layout each tile has, how each product is computed.
+//! The plan of a kernel for a target: the number of warps, the layout of each tile, the method of each MMA.
 //!
 //! Tiles that are connected by elementwise operations or carried by loops share one layout: they are a *class*
-//! (`classes`). Matrix products fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class
-//! takes what fits its neighbours across reductions, broadcasts and transposes, and else what makes its memory accesses wide
-//! (`homes`). Tiles that are computed from nothing but scalars and coordinates are *flexible*: they have no layout, and are
-//! made in whichever one is asked for. Where an operation needs another layout than its operand has, the lowering converts.
+//! (`classes`). MMAs fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class takes the layout
+//! that fits its neighbours across reductions, broadcasts and transposes, or otherwise one with wide memory accesses
+//! (`layouts`). Tiles that are functions of scalars and coordinates only are *flexible*: they have no layout, and are
+//! materialized in any requested one. Where an operation needs another layout than its operand has, the lowering converts.
 //!
 //! Deliberately absent: stages and roles, which are the schedule's; instructions.
 
 mod classes;
 mod error;
-mod homes;
-mod products;
+mod layouts;
+mod mma;
 mod target;
 mod warps;
 
 pub use classes::is_elementwise;
 pub use error::LowerError;
-pub use homes::wide;
-pub use products::{Method, Product, Source, operands};
+pub use layouts::wide;
+pub use mma::{Method, MmaPlan, Source, operands};
 pub use target::Target;
 
 pub use crate::ir::FreeBy;
@@ -28,38 +28,38 @@ use crate::verify::Verified;
 use classes::Classes;
 use std::collections::BTreeMap;
 
-/// How a kernel is laid out on a target.
+/// The plan of a kernel for a target.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The machine.
     pub target: Target,
-    /// Warps of a program; where roles part, of all of them together.
+    /// The number of warps of a program; with roles, of all of them together.
     pub warps: u32,
-    /// How many warps each role has.
+    /// The number of warps of each role.
     pub roles: Vec<u32>,
-    /// How the slots of rings between roles are given back.
+    /// How the slots of rings between roles are released.
     pub free: FreeBy,
     /// The layout of each tile that has one, by value.
-    pub homes: Vec<Option<Layout>>,
-    /// How each `mma` is computed.
-    pub products: BTreeMap<OpId, Product>,
-    /// Loaded tiles that only matrix products read go to shared memory at once, and lie there like this. By value.
-    pub resident: Vec<Option<Encoding>>,
-    /// How the tiles of stages lie in shared memory, by ring and field.
+    pub layouts: Vec<Option<Layout>>,
+    /// The method of each `mma`.
+    pub mmas: BTreeMap<OpId, MmaPlan>,
+    /// Loaded tiles that are read by MMAs only go directly to shared memory: their encodings, by value.
+    pub smem_resident: Vec<Option<Encoding>>,
+    /// The encodings of the tiles of stages, by ring and field.
     pub stages: Vec<Vec<Encoding>>,
-    /// Whether the arguments are taken to be aligned, so that accesses are wide.
+    /// Whether arguments are assumed to be aligned, so that accesses are wide.
     pub aligned: bool,
-    /// Tensor parameters, by index, of which tiles are loaded or stored: the assumptions are about them.
+    /// By index, the tensor parameters of which tiles are loaded or stored: the assumptions concern them.
     pub vectored: Vec<bool>,
-    /// What was chosen and why, for people.
+    /// The choices and their reasons, for the user.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// The layout of a tile; `None` for flexible and resident tiles and for what is no tile.
+    /// The layout of a tile; `None` for flexible tiles, tiles in shared memory, and other values.
     #[must_use]
-    pub fn home(&self, value: Value) -> Option<&Layout> {
-        self.homes.get(value.index()).and_then(Option::as_ref)
+    pub fn layout(&self, value: Value) -> Option<&Layout> {
+        self.layouts.get(value.index()).and_then(Option::as_ref)
     }
 
     /// Threads of a program.
@@ -69,23 +69,23 @@ impl Plan {
     }
 }
 
-/// Plans a kernel. With `aligned`, accesses are as wide as addresses, strides and extents on multiples of 16 bytes allow; such
-/// code may only be launched when they are.
+/// Plans a kernel. With `aligned`, addresses, strides and extents are assumed to be multiples of 16 bytes; such code may only be
+/// launched when they are.
 #[must_use]
 pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
     with_warps(kernel, target, aligned, None)
 }
 
-/// The same with so many warps, a power of two; with roles, each role says how many it has.
+/// The same with a given number of warps, a power of two; roles state their numbers themselves.
 #[must_use]
 pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Option<u32>) -> Plan {
     let mut notes = Vec::new();
     let classes = Classes::of(kernel);
-    let (warps, products, homes) = if kernel.roles.is_empty() {
+    let (warps, mmas, layouts) = if kernel.roles.is_empty() {
         let warps = warps.unwrap_or_else(|| warps::choose(kernel, target, &mut notes));
-        let products = products::choose(kernel, target, warps, &classes, &mut notes);
-        let homes = homes::choose(kernel, target, warps, &classes, &products);
-        (warps, products, homes)
+        let mmas = mma::choose(kernel, target, warps, &classes, &mut notes);
+        let layouts = layouts::choose(kernel, target, warps, &classes, &mmas);
+        (warps, mmas, layouts)
     } else {
         by_role(kernel, target, &classes, &mut notes)
     };
@@ -94,37 +94,37 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
         warps,
         roles: kernel.roles.iter().map(|r| r.warps).collect(),
         free: FreeBy::Mbarrier,
-        resident: vec![None; kernel.values.len()],
+        smem_resident: vec![None; kernel.values.len()],
         stages: Vec::new(),
-        homes,
-        products,
+        layouts,
+        mmas,
         aligned,
         vectored: vectored(kernel),
         notes,
     };
-    products::settle(kernel, &mut plan);
+    mma::settle(kernel, &mut plan);
     note_waste(kernel, &mut plan);
     plan
 }
 
-/// Products and layouts where each role has its own warps: what a role computes is laid out over them.
+/// MMAs and layouts of a kernel with roles: the tiles of a role are laid out over its warps.
 fn by_role(
     kernel: &Kernel,
     target: &Target,
     classes: &Classes,
     notes: &mut Vec<String>,
-) -> (u32, BTreeMap<OpId, Product>, Vec<Option<Layout>>) {
-    let mut products = BTreeMap::new();
-    let mut homes = vec![None; kernel.values.len()];
-    let mut parted = None;
+) -> (u32, BTreeMap<OpId, MmaPlan>, Vec<Option<Layout>>) {
+    let mut mmas = BTreeMap::new();
+    let mut layouts = vec![None; kernel.values.len()];
+    let mut specialized = None;
     kernel.walk(&mut |id, op| {
         if op.kind == OpKind::Ttg(TtgOp::Roles) {
-            parted = Some(id);
+            specialized = Some(id);
         }
     });
-    let regions = parted.map(|id| kernel.op(id).regions.clone()).unwrap_or_default();
+    let regions = specialized.map(|id| kernel.op(id).regions.clone()).unwrap_or_default();
     for (role, region) in kernel.roles.iter().zip(regions) {
-        // The lowering refuses other numbers.
+        // The lowering rejects other numbers.
         let warps = 1 << role.warps.max(1).ilog2();
         let mut own = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
         kernel.walk_block(region, &mut |id, op| {
@@ -133,21 +133,21 @@ fn by_role(
             own.1.extend(op.regions.iter().flat_map(|r| kernel.block(*r).args.iter().copied()));
         });
         let mut said = Vec::new();
-        let of_role = products::choose(kernel, target, warps, classes, &mut said);
-        let laid_out = homes::choose(kernel, target, warps, classes, &of_role);
+        let of_role = mma::choose(kernel, target, warps, classes, &mut said);
+        let laid_out = layouts::choose(kernel, target, warps, classes, &of_role);
         if of_role.keys().any(|id| own.0.contains(id)) {
             notes.extend(said);
         }
-        products.extend(of_role.into_iter().filter(|(id, _)| own.0.contains(id)));
+        mmas.extend(of_role.into_iter().filter(|(id, _)| own.0.contains(id)));
         for value in own.1 {
-            homes[value.index()] = laid_out[value.index()].clone();
+            layouts[value.index()] = laid_out[value.index()].clone();
         }
         notes.push(format!("role {}: {} warps", role.name, role.warps));
     }
-    (kernel.roles.iter().map(|r| r.warps).sum(), products, homes)
+    (kernel.roles.iter().map(|r| r.warps).sum(), mmas, layouts)
 }
 
-/// Whether code for aligned arguments would differ from code for any: rows of tensors are accessed.
+/// Whether code for aligned arguments would differ from code for arbitrary ones: whether rows of tensors are accessed.
 #[must_use]
 pub fn has_wide_accesses(kernel: &Kernel) -> bool {
     vectored(kernel).contains(&true)
@@ -182,15 +182,16 @@ fn parameter(kernel: &Kernel, tensor: Value) -> Option<usize> {
     }
 }
 
-/// Padding costs time: whoever reads the plan should know.
+/// Adds notes about padded tiles, which cost time.
 fn note_waste(kernel: &Kernel, plan: &mut Plan) {
-    for (i, home) in plan.homes.iter().enumerate() {
+    for (i, layout) in plan.layouts.iter().enumerate() {
         let value = Value::new(i);
-        let (Some(home), Some(name), Ty::Tile(_, shape)) = (home, &kernel.value(value).name, kernel.ty(value)) else {
+        let (Some(layout), Some(name), Ty::Tile(_, shape)) = (layout, &kernel.value(value).name, kernel.ty(value))
+        else {
             continue;
         };
-        if home.waste() > 0 {
-            let note = format!("`{name}` of {shape} elements is padded by {} %", home.waste());
+        if layout.waste() > 0 {
+            let note = format!("`{name}` of {shape} elements is padded by {} %", layout.waste());
             if !plan.notes.contains(&note) {
                 plan.notes.push(note);
             }

@@ -1,8 +1,8 @@
-//! What the middle of the compiler must know of a machine. The back ends fill it from their tables.
+//! The properties of a machine that plans and lowering depend on. The back ends fill them in from their tables.
 
 use crate::lane::MmaAtom;
 
-/// A machine, as far as plans and the lowering to lanes depend on it.
+/// A machine, as far as plans and the lowering to lane IR depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The name in artifacts: `sm_80`, `gfx942`.

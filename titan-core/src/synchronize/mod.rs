@@ -1,17 +1,17 @@
-//! Barriers between the warps of a program, or of a role: where threads could otherwise meet in memory, one stands between.
+//! Places barriers between the warps of a program, or of a role, so that conflicting accesses of its threads are ordered.
 //!
-//! The state is what has been touched since the last barrier. An access that writes what was touched, or reads what was written,
-//! needs a barrier in front of it: as late as possible, so that what stands before may overlap with waiting. At joins states
-//! unite; around loops they go until nothing changes. So on every path between two accesses that conflict there is a barrier.
-//! Barriers that another one makes needless are taken away again.
+//! The state is the set of accesses since the last barrier. An access that conflicts with one of them needs a barrier in front of
+//! it, placed as late as possible, so that the code before may overlap with waiting. States are united at joins, and iterated to a
+//! fixed point around loops. So there is a barrier on every path between two conflicting accesses. Barriers that another one makes
+//! redundant are removed again.
 //!
-//! Bytes of shared memory are told apart by the places of regions, by the tiles of a part, and by the slots of rings (`slots`):
-//! a copy to a free slot does not conflict with a read of another slot. Asynchronous copies conflict with what was touched
-//! before where they are issued, and read and write until they are waited for: a barrier between copy and wait settles nothing.
+//! Bytes of shared memory are distinguished by the addresses of regions, by the tiles of a part, and by the slots of rings (`slots`):
+//! a copy to a free slot does not conflict with a read of another slot. An asynchronous copy conflicts with earlier accesses at its
+//! issue, and reads and writes until it is waited for: a barrier between copy and wait does not order it.
 //!
 //! ```text
 //! for .. carry(%fill = 2, %read = 0)
-//!     ttg.nv.cp_async.wait_group {n = 1}        the copies to slot L have written: each thread knows of its own
+//!     ttg.nv.cp_async.wait_group {n = 1}        the copies to slot L have written; each thread has waited for its own
 //!     ttg.nv.barrier.sync {id = 0, ..}          placed here: other threads' bytes of slot L are read next
 //!     .. ttg.local.load of slot L
 //!     .. ttg.local.copy_async to slot L + 2     of 3 slots: what was read there, L - 1, was read before the barrier
@@ -20,12 +20,12 @@
 //!
 //! # Roles
 //!
-//! A role by itself is a program of its threads, whose barrier is a named one, or that of its warp if it has one warp. What is
-//! outside of the roles and what is inside are ordered by the barrier of the program in front of the roles. Two roles run at the
-//! same time, and no barrier is of them both: what both touch, mbarriers and counters order, which is not this module's to
-//! judge. Outputs that several roles touch were judged where the kernel was verified.
+//! A role is treated as a program of its own threads, whose barrier is a named barrier, or the warp barrier if the role has one warp.
+//! Accesses outside and inside the roles are ordered by the program's barrier in front of the roles. Two roles run concurrently and
+//! have no common barrier: accesses of both to the same bytes are ordered by mbarriers and counters, which other checks cover.
+//! Outputs that several roles access were checked when the kernel was verified.
 //!
-//! Deliberately absent: threads that only meet what they wrote themselves (they get a barrier too), fences between proxies, and
+//! Deliberately absent: accesses of one thread to bytes that it wrote itself (they get a barrier too), fences between proxies, and
 //! waits for copies.
 
 mod regions;
@@ -39,22 +39,22 @@ use slots::Slots;
 use state::{State, Touch, join};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places the barriers of a barrier program whose regions have their places. Gives how many.
+/// Places the barriers of a barrier program whose regions are allocated. Returns how many were placed.
 pub fn synchronize(kernel: &mut Kernel) -> usize {
     let barriers = needed(kernel);
-    let mut crews = BTreeMap::new();
+    let mut warp_sets = BTreeMap::new();
     for id in &barriers {
-        crews.insert(*id, None);
+        warp_sets.insert(*id, None);
     }
     let roles = role_blocks(kernel);
     for (role, block) in &roles {
         kernel.walk_block(*block, &mut |id, _| {
-            crews.entry(id).and_modify(|crew| *crew = Some(*role));
+            warp_sets.entry(id).and_modify(|warp_set| *warp_set = Some(*role));
         });
     }
     let lanes = kernel.laid_out.as_deref().map_or(32, |laid| laid.lanes);
     let all = kernel.laid_out.as_deref().map_or(1, |laid| laid.warps);
-    for (id, role) in &crews {
+    for (id, role) in &warp_sets {
         let warps = role.map_or(all, |r: usize| kernel.roles.get(r).map_or(1, |r| r.warps));
         let kind = match role.and_then(|r| u8::try_from(r + 1).ok()) {
             Some(_) if warps == 1 => NvOp::WarpSync,
@@ -66,22 +66,22 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
     barriers.len()
 }
 
-/// The operations that conflict with what was touched before, with the barriers that stand there; and those that touch what a
-/// copy may be touching, which a barrier does not help. Of the copies of rings the verifier knows more.
+/// The operations that conflict with earlier accesses despite the barriers of the kernel; and those that conflict with a copy in
+/// flight, which a barrier does not order. Copies of rings are checked by the verifier instead.
 #[must_use]
 pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     let tree = Tree::new(kernel);
     let mut run = Run::new(kernel, &tree);
     let found = run.conflicts(Some(&BTreeSet::new()));
-    (found.into_iter().collect(), run.flying.into_iter().collect())
+    (found.into_iter().collect(), run.in_flight.into_iter().collect())
 }
 
-/// The operations that get a barrier in front.
+/// The operations that need a barrier in front.
 fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
     let tree = Tree::new(kernel);
     let mut run = Run::new(kernel, &tree);
     let mut barriers = run.conflicts(None);
-    // What one barrier settles may have asked for another when less was known of the loops.
+    // A barrier may have been placed before the states of loops reached their fixed point, and be redundant now.
     let settled: Vec<OpId> = barriers.difference(&run.conflicts(Some(&barriers))).copied().collect();
     for barrier in settled {
         barriers.remove(&barrier);
@@ -93,7 +93,7 @@ fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
     barriers
 }
 
-/// Puts barriers of an arm in front of its branch, where others become needless by that: then there is one on both ways.
+/// Moves the barriers of an arm in front of its branch if that makes others redundant: then both paths have one.
 ///
 /// ```text
 /// wait for the copies to a stage               wait for the copies to a stage
@@ -152,7 +152,7 @@ fn insert_before(kernel: &mut Kernel, at: OpId, kind: OpKind) {
     }
 }
 
-/// A loop that is being walked: what may be pending where it goes on, and where it is left.
+/// A loop that is being walked, with the states at its back edges and at its exits.
 struct Around {
     op: OpId,
     next: Option<State>,
@@ -164,18 +164,18 @@ struct Run<'k> {
     laid: Option<&'k LaidOut>,
     regions: Regions,
     slots: Slots<'k>,
-    /// Operations with a barrier in front; if it is not known which, every one that needs it has it.
+    /// Operations with a barrier in front; `None`: every operation that needs a barrier has one.
     fixed: Option<BTreeSet<OpId>>,
-    /// Operations that conflict with what was touched before.
+    /// Operations that conflict with earlier accesses.
     found: BTreeSet<OpId>,
-    /// Operations that touch what a copy may be touching.
-    flying: BTreeSet<OpId>,
+    /// Operations that conflict with a copy in flight.
+    in_flight: BTreeSet<OpId>,
     loops: Vec<Around>,
-    /// What may be pending at the head of each loop.
+    /// The state at the head of each loop.
     heads: BTreeMap<OpId, State>,
     /// The role whose code is being walked.
     role: Option<usize>,
-    /// All that the role touches.
+    /// All accesses of the role.
     of_role: BTreeSet<Touch>,
 }
 
@@ -188,7 +188,7 @@ impl<'k> Run<'k> {
             slots: Slots::new(kernel, tree),
             fixed: None,
             found: BTreeSet::new(),
-            flying: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
             loops: Vec::new(),
             heads: BTreeMap::new(),
             role: None,
@@ -196,15 +196,15 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// The operations that conflict with what was touched since the last barrier, when these have one in front, or all that
-    /// conflict.
+    /// The operations that conflict with an access since the last barrier, given the barriers in `fixed`; without `fixed`, every
+    /// conflicting operation gets a barrier.
     fn conflicts(&mut self, fixed: Option<&BTreeSet<OpId>>) -> BTreeSet<OpId> {
         self.fixed = fixed.cloned();
         self.heads.clear();
         loop {
             let heads = self.heads.clone();
             self.found.clear();
-            self.flying.clear();
+            self.in_flight.clear();
             self.block(self.kernel.body, State::default());
             if self.heads == heads {
                 return std::mem::take(&mut self.found);
@@ -212,7 +212,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// What may be pending after a block, `None` if its end is not reached.
+    /// The state after a block; `None` if its end is not reached.
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let kernel = self.kernel;
         let mut state = entry;
@@ -222,7 +222,7 @@ impl<'k> Run<'k> {
         Some(state)
     }
 
-    /// Notes that an operation needs a barrier in front; whether it has one.
+    /// Records whether an operation needs a barrier in front; returns whether it has one.
     fn settle(&mut self, id: OpId, needs: bool) -> bool {
         if needs {
             self.found.insert(id);
@@ -230,14 +230,17 @@ impl<'k> Run<'k> {
         self.fixed.as_ref().map_or(needs, |fixed| fixed.contains(&id))
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation is what its row of traffic says")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the accesses of every other operation are in the traffic table"
+    )]
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
             OpKind::For(_) | OpKind::Loop => self.repeat(id, op, &state),
             OpKind::If => {
-                // A barrier that an arm needs may stand in front of both.
+                // A barrier that an arm needs may be placed in front of the branch.
                 if self.settle(id, false) {
-                    state.meet();
+                    state.barrier();
                 }
                 let mut after = None;
                 for arm in &op.regions {
@@ -254,7 +257,7 @@ impl<'k> Run<'k> {
             OpKind::Break(n) | OpKind::Continue(n) => {
                 let leaves = matches!(op.kind, OpKind::Break(_));
                 let around = self.loops.len().checked_sub(1 + *n as usize)?;
-                // What loops inside of that one carry is over too.
+                // This leaves the loops nested in that one too.
                 for inner in self.loops[around + 1..].iter().rev() {
                     state = state.renamed(&|slot| self.slots.along(inner.op, None, true, slot), &[]);
                 }
@@ -296,7 +299,7 @@ impl<'k> Run<'k> {
                 Some(state)
             }
             OpKind::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
-                state.meet();
+                state.barrier();
                 Some(state)
             }
             _ => {
@@ -306,14 +309,14 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// A role or the program ends: nothing that it has started is under way.
+    /// A role or the program ends: none of its copies may be in flight.
     fn ends(&mut self, id: OpId, state: &State) {
         if state.has_copies(&self.regions.claimed) {
-            self.flying.insert(id);
+            self.in_flight.insert(id);
         }
     }
 
-    /// Whether all threads that run the code come to this barrier.
+    /// Whether all threads that run this code take part in the barrier.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation is a barrier of all")]
     fn is_whole(&self, kind: &OpKind) -> bool {
         let (Some(laid), OpKind::Nv(nv)) = (self.laid, kind) else { return false };
@@ -331,24 +334,24 @@ impl<'k> Run<'k> {
         let is_ours = |(bytes, _): &Touch| self.role.is_none() || !self.is_joined(*bytes);
         let ours: Vec<Touch> = touches.iter().copied().filter(is_ours).collect();
         let needs = ours.iter().any(|touch| state.conflicts(*touch));
-        if ours.iter().any(|touch| state.is_under_way(*touch, &self.regions.claimed)) {
-            self.flying.insert(id);
+        if ours.iter().any(|touch| state.conflicts_in_flight(*touch, &self.regions.claimed)) {
+            self.in_flight.insert(id);
         }
         if self.settle(id, needs) {
-            state.meet();
+            state.barrier();
         }
         if matches!(op.kind, OpKind::Print(_)) && !ours.is_empty() {
-            // Its threads meet in between.
-            state.meet();
+            // Printing contains a barrier of its threads.
+            state.barrier();
         }
         if op.kind.completion() != crate::ir::Completion::Immediate {
             touches.iter().for_each(|touch| state.copy(*touch));
         }
-        // Who comes later must not touch what a copy may write at any time.
+        // Later accesses must not touch bytes that a copy may write at any time.
         ours.into_iter().for_each(|touch| state.touch(touch));
     }
 
-    /// Copies are done: they may have touched memory until now.
+    /// Copies are complete: their accesses may have happened at any time until now.
     fn arrive(&mut self, done: BTreeSet<Touch>, state: &mut State) {
         for touch in done {
             self.note_role(touch);
@@ -358,7 +361,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// Notes what a role touches, if one runs here.
+    /// Records the access of a role, if this code is in one.
     fn note_role(&mut self, (bytes, writes): Touch) {
         if self.role.is_some() {
             self.of_role.insert((bytes.renamed(&|_| None), writes));
@@ -369,23 +372,23 @@ impl<'k> Run<'k> {
         matches!(bytes, state::Bytes::Shared { region, .. } if self.regions.joined.contains(&region))
     }
 
-    /// The roles of a program: what they touch conflicts with what was touched before, and is touched after. Copies may be under
-    /// way when roles begin and when they end: each role has those of its threads.
+    /// The roles of a program: their accesses may conflict with those before, and count as accesses for the code after. Copies may be
+    /// in flight when roles begin and when they end: each role has those of its own threads.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
         let (mut all, mut after) = (BTreeSet::new(), None);
         for (role, block) in op.regions.iter().enumerate() {
             self.role = Some(role);
             self.of_role.clear();
-            if let Some(out) = self.block(*block, state.under_way()) {
+            if let Some(out) = self.block(*block, state.in_flight()) {
                 join(&mut after, out.renamed(&|_| None, &[]));
             }
             all.append(&mut self.of_role);
         }
         self.role = None;
-        after.into_iter().for_each(|out| state.take_under_way(out));
+        after.into_iter().for_each(|out| state.replace_in_flight(out));
         let needs = all.iter().any(|touch| state.conflicts(*touch));
         if self.settle(id, needs) {
-            state.meet();
+            state.barrier();
         }
         all.into_iter().for_each(|touch| state.touch(touch));
         state
@@ -406,7 +409,7 @@ impl<'k> Run<'k> {
             join(&mut head, next);
         }
         let head = head.unwrap_or_default();
-        // A `for` also ends at its head.
+        // A `for` also exits at its head.
         if matches!(op.kind, OpKind::For(_)) {
             let names = self.slots.handed(id, None, true);
             join(&mut exit, head.renamed(&|slot| self.slots.along(id, None, true, slot), &names));

@@ -1,9 +1,9 @@
-//! Which memory values name, and what operations touch of it.
+//! The memory that values name, and the accesses of operations to it.
 
 use super::slots::Slots;
 use super::state::{Bytes, Touch};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Access, Kernel, NvOp, Op, OpKind, ParamKind, Raw, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Access, BarrierTy, Kernel, NvOp, Op, OpKind, ParamKind, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A region of shared memory.
@@ -18,9 +18,9 @@ pub(super) struct Region {
 pub(super) struct Regions {
     regions: Vec<Region>,
     by_value: BTreeMap<Value, usize>,
-    /// Those that several roles touch: barriers and counters order who touches them when.
+    /// Regions that several roles access: mbarriers and counters order these accesses.
     pub(super) joined: BTreeSet<usize>,
-    /// Those of rings, of whose copies it is claimed when they are done.
+    /// Regions of rings: claims say when their copies are complete.
     pub(super) claimed: BTreeSet<usize>,
 }
 
@@ -34,8 +34,9 @@ impl Regions {
                 regions.push(Region { offset, bytes, parts: parts.max(1) });
             }
             _ => {
-                let is_shared =
-                    |v: &&Value| matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier));
+                let is_shared = |v: &&Value| {
+                    matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier))
+                };
                 let of = op.args.first().and_then(|v| by_value.get(v)).copied();
                 by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
             }
@@ -49,7 +50,7 @@ impl Regions {
         found
     }
 
-    /// The region that a value names, or names a part of.
+    /// The region that a value names as a whole or in part.
     pub(super) fn of(&self, value: Value) -> Option<usize> {
         self.by_value.get(&value).copied()
     }
@@ -70,7 +71,7 @@ impl Regions {
         twice
     }
 
-    /// The bytes of a tile, or of all that a value names.
+    /// The bytes of a tile, or of everything that a value names.
     fn bytes(&self, kernel: &Kernel, slots: &Slots<'_>, value: Value) -> Option<Bytes> {
         let region = self.of(value)?;
         let Region { offset, bytes, parts } = *self.regions.get(region)?;
@@ -79,7 +80,7 @@ impl Regions {
         while let Some(op) = kernel.def_op(at) {
             if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
                 let size = kernel.encoding(at).map(crate::layout::Encoding::bytes);
-                // A part of a tile counts as the tile.
+                // A part of a tile counts as the whole tile.
                 if let (Some(size), false) = (size, sized) {
                     part = (offset, offset.saturating_add(size));
                 }
@@ -97,8 +98,11 @@ impl Regions {
         Some(Bytes::Shared { region, whole: (offset, offset.saturating_add(bytes)), part, slot, index: picked })
     }
 
-    /// What an operation touches.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "of every other operation its row of traffic says all")]
+    /// The accesses of an operation.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the accesses of every other operation are in the traffic table"
+    )]
     pub(super) fn touches(&self, kernel: &Kernel, slots: &Slots<'_>, op: &Op) -> Vec<Touch> {
         let shared = |value: &Value, writes: bool| self.bytes(kernel, slots, *value).map(|bytes| (bytes, writes));
         let mut found = Vec::new();
@@ -113,7 +117,7 @@ impl Regions {
             }
         }
         match &op.kind {
-            // Arrivals and waits change words that somebody has initialised.
+            // Arrivals and waits change the words of barriers.
             OpKind::Nv(_)
                 if found.is_empty()
                     && !matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt)) =>
@@ -130,7 +134,7 @@ impl Regions {
     }
 }
 
-/// The output that a value is, or is a view of.
+/// The output that a value is or views.
 fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {

@@ -1,28 +1,28 @@
-//! Which slots of a ring two indices mean: whether they are surely different ones.
+//! Comparison of ring indices: whether two of them select different slots for certain.
 //!
-//! A clock of a ring of D slots is carried by loops, and goes on by `next == D ? 0 : next`. So a slot is `root + k mod D`, where
-//! the root is a number that is not known and `k` is: 0 for constants; for what a loop carries, a number that the loop has in
-//! each iteration, and that other clocks with the same beginning share as long as they move alike.
+//! A clock of a ring of D slots is carried by loops, and advances by `next == D ? 0 : next`. So a slot is `root + k mod D`, with an
+//! unknown root and a known `k`. The root of a constant is 0. The root of a value that a loop carries is a number per iteration,
+//! which is shared by all clocks that start equal and advance by the same amount.
 //!
 //! ```text
 //! for .. carry(%fill = 2, %read = 0)       %fill is L + 2, %read is L
 //!     .. ring[%read] ..                    the slot L + 0
-//!     .. ring[%fill] ..                    the slot L + 2: of 3 slots, another one
-//!     continue %fill + 1, %read + 1        both move by 1: what was slot L + k is L + (k - 1) from here on
+//!     .. ring[%fill] ..                    the slot L + 2: with 3 slots, a different one
+//!     continue %fill + 1, %read + 1        both advance by 1: the former slot L + k is L + (k - 1) from here on
 //! ```
 //!
-//! Deliberately absent: clocks that only some iterations move (their slot may be any).
+//! Deliberately absent: clocks that advance in some iterations only (they may select any slot).
 
 use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Block, Def, Kernel, OpId, OpKind, Pred, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A number that is the same wherever this root stands.
+/// An unknown number, the same in all slots with this root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Root {
     Zero,
-    /// What a loop has in an iteration, for clocks that began with this one.
+    /// The number of the current iteration of a loop, for clocks that started equal to this one.
     Loop(OpId, Value),
     /// The same after the loop.
     After(OpId, Value),
@@ -44,18 +44,18 @@ impl Slot {
         Slot { k: u32::try_from(k).unwrap_or(0), ..self }
     }
 
-    /// Whether both are surely different slots of one ring.
+    /// Whether both are different slots of one ring for certain.
     pub(super) fn is_apart(self, other: Slot) -> bool {
         self.root == other.root && self.slots == other.slots && self.k != other.k
     }
 }
 
-/// What a loop does to the clocks that it carries.
+/// How a loop advances the clocks that it carries.
 #[derive(Clone, Debug, Default)]
 struct Carried {
-    /// What each carried value is inside of the loop.
+    /// The slot of each carried value inside the loop.
     inside: Vec<Option<Slot>>,
-    /// By how much each root has moved where the loop goes on, and where it is left by `break`; absent where that is not known.
+    /// By how much each root has advanced at each `continue` and `break`; absent if unknown.
     moves: BTreeMap<(OpId, Root), i64>,
 }
 
@@ -71,7 +71,7 @@ impl<'k> Slots<'k> {
         Slots { kernel, tree, loops: RefCell::new(BTreeMap::new()) }
     }
 
-    /// The slot that an index means, of so many.
+    /// The slot that an index selects, of `slots` slots.
     pub(super) fn of(&self, index: Value, slots: u32) -> Option<Slot> {
         let k = self.kernel;
         if let Some(c) = k.int_constant(index) {
@@ -89,7 +89,7 @@ impl<'k> Slots<'k> {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "any other number is one that is not known")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other operation gives an unknown number")]
     fn of_result(&self, index: Value, id: OpId, at: usize, slots: u32) -> Option<Slot> {
         let own = Slot { root: Root::Value(index), k: 0, slots };
         let op = self.kernel.op(id);
@@ -112,7 +112,7 @@ impl<'k> Slots<'k> {
         }
     }
 
-    /// What a clock was before `next == slots ? 0 : next` with `next = before + 1`.
+    /// The value of a clock before `next == slots ? 0 : next` with `next = before + 1`.
     fn before(&self, args: &[Value], slots: u32) -> Option<Value> {
         let k = self.kernel;
         let [wraps, zero, next] = args else { return None };
@@ -125,18 +125,18 @@ impl<'k> Slots<'k> {
         (wrapped && by_one).then(|| sum.args.first().copied()).flatten()
     }
 
-    /// How many arguments of a loop's body are not carried: its index.
+    /// The number of arguments of a loop body that are not carried: 1 for the index of a `for`.
     fn skipped(&self, looped: OpId) -> usize {
         usize::from(matches!(self.kernel.op(looped).kind, OpKind::For(_)))
     }
 
-    /// The values with which a loop begins.
+    /// The initial values of a loop.
     fn initial(&self, looped: OpId) -> &'k [Value] {
         let args = &self.kernel.op(looped).args;
         args.get(3 * self.skipped(looped)..).unwrap_or_default()
     }
 
-    /// Whether every `break` of a loop gives its result `at` what is `slot` there, moved as its root has.
+    /// Whether every `break` of a loop passes `slot`, advanced as its root, to the result `at`.
     fn leaves_alike(&self, looped: OpId, at: usize, slot: Slot) -> bool {
         let carried = self.carried(looped, slot.slots);
         self.edges(looped).into_iter().filter(|(_, leaves, _)| *leaves).all(|(edge, _, given)| {
@@ -145,7 +145,7 @@ impl<'k> Slots<'k> {
         })
     }
 
-    /// Where a loop goes on or is left: the operation, whether it leaves, and what it gives.
+    /// The edges of a loop: the operation, whether it leaves the loop, and the values it passes.
     fn edges(&self, looped: OpId) -> Vec<(OpId, bool, &'k [Value])> {
         let mut found = Vec::new();
         if let Some(body) = self.kernel.op(looped).regions.first() {
@@ -154,7 +154,7 @@ impl<'k> Slots<'k> {
         found
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only these leave a block of a loop")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are edges of a loop")]
     fn edges_in(&self, block: Block, depth: u32, found: &mut Vec<(OpId, bool, &'k [Value])>) {
         for id in &self.kernel.block(block).ops {
             let op = self.kernel.op(*id);
@@ -168,8 +168,8 @@ impl<'k> Slots<'k> {
         }
     }
 
-    /// What a loop carries: first every clock is taken to move as those that begin with it, then those are put aside that do
-    /// not, until what is left is right.
+    /// The slots that a loop carries: first all clocks that start equal are assumed to advance alike; then those that do not
+    /// are dropped, until the assumption holds for the rest.
     fn carried(&self, looped: OpId, slots: u32) -> Carried {
         if let Some(known) = self.loops.borrow().get(&(looped, slots)) {
             return known.clone();
@@ -195,17 +195,17 @@ impl<'k> Slots<'k> {
                 break;
             }
             for at in wrong {
-                // A clock that goes its own way may show any slot.
+                // A clock that advances differently may select any slot.
                 now.inside[at] = None;
             }
-            // What was found inside of this loop may rest on what is not so.
+            // Results for nested loops may rest on the dropped assumption.
             self.loops.borrow_mut().retain(|(of, _), _| !self.tree.around(*of).any(|o| o == looped));
         }
         self.loops.borrow_mut().insert((looped, slots), now.clone());
         now
     }
 
-    /// By how much roots move along each edge, and which carried values do not move with theirs.
+    /// By how much roots advance along each edge, and which carried values do not advance with their root.
     fn check(&self, looped: OpId, slots: u32, now: &Carried) -> (BTreeMap<(OpId, Root), i64>, Vec<usize>) {
         let (mut moves, mut wrong) = (BTreeMap::new(), Vec::new());
         for (edge, leaves, given) in self.edges(looped) {
@@ -228,7 +228,7 @@ impl<'k> Slots<'k> {
         (moves, wrong)
     }
 
-    /// A slot of before a loop, as it is called inside.
+    /// The name inside a loop of a slot from before it.
     pub(super) fn entering(&self, looped: OpId, slot: Slot) -> Option<Slot> {
         let carried = self.carried(looped, slot.slots);
         let initial = self.initial(looped).iter().map(|v| self.of(*v, slot.slots));
@@ -239,25 +239,25 @@ impl<'k> Slots<'k> {
         Some(Slot { root: same.unwrap_or(slot.root), ..slot })
     }
 
-    /// What a loop carries.
+    /// The arguments of a loop body for the carried values.
     fn carries(&self, looped: OpId) -> &'k [Value] {
         let body = self.kernel.op(looped).regions.first();
         body.and_then(|b| self.kernel.block(*b).args.get(self.skipped(looped)..)).unwrap_or_default()
     }
 
-    /// The values with which a loop begins, and what it calls them.
+    /// The initial values of a loop, each with its name inside.
     pub(super) fn entered(&self, looped: OpId) -> Vec<(Value, Value)> {
         self.initial(looped).iter().copied().zip(self.carries(looped).iter().copied()).collect()
     }
 
-    /// The values that are handed on at an edge of a loop, or at its end, and what they are called there.
+    /// The values that are passed along an edge of a loop, or at its exit, each with its name there.
     pub(super) fn handed(&self, looped: OpId, edge: Option<OpId>, leaves: bool) -> Vec<(Value, Value)> {
         let to = if leaves { &self.kernel.op(looped).results[..] } else { self.carries(looped) };
         let from = edge.map_or(self.carries(looped), |edge| &self.kernel.op(edge).args);
         from.iter().copied().zip(to.iter().copied()).collect()
     }
 
-    /// A slot at an edge of a loop, as it is called where the loop goes on; or after it, if the edge leaves or is none.
+    /// The name of a slot after an edge of a loop: in the next iteration, or behind the loop if the edge leaves it or is none.
     pub(super) fn along(&self, looped: OpId, edge: Option<OpId>, leaves: bool, slot: Slot) -> Option<Slot> {
         let is_inside = |op: OpId| op == looped || self.tree.around(op).any(|o| o == looped);
         match slot.root {

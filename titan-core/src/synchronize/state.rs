@@ -1,23 +1,23 @@
-//! What threads may have done since their last barrier.
+//! The accesses that threads may have made since their last barrier.
 
 use super::slots::Slot;
 use crate::ir::Value;
 use std::collections::BTreeSet;
 
-/// Memory that an operation touches.
+/// Memory that an operation accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Bytes {
     /// Bytes of shared memory.
     Shared {
         /// The region, by its number.
         region: usize,
-        /// Where the region lies.
+        /// The byte range of the region in shared memory.
         whole: (u32, u32),
-        /// Which bytes of a part are touched.
+        /// The bytes of a part that are accessed.
         part: (u32, u32),
-        /// Which part, if it is known.
+        /// The part, if it is known.
         slot: Option<Slot>,
-        /// The value that says so, in the iteration in which it does.
+        /// The index value that selects the part, in its own iteration.
         index: Option<Value>,
     },
     /// An output.
@@ -25,8 +25,8 @@ pub(super) enum Bytes {
 }
 
 impl Bytes {
-    /// Whether both may be the same memory.
-    fn meets(self, other: Bytes) -> bool {
+    /// Whether both may overlap.
+    fn overlaps(self, other: Bytes) -> bool {
         match (self, other) {
             (Bytes::Tensor(a), Bytes::Tensor(b)) => a == b,
             (Bytes::Tensor(_), Bytes::Shared { .. }) | (Bytes::Shared { .. }, Bytes::Tensor(_)) => false,
@@ -41,7 +41,7 @@ impl Bytes {
         }
     }
 
-    /// The same memory, its slot called otherwise.
+    /// The same memory, with its slot renamed.
     pub(super) fn renamed(self, rename: &dyn Fn(Slot) -> Option<Slot>) -> Bytes {
         match self {
             Bytes::Shared { region, whole, part, slot, .. } => {
@@ -55,17 +55,16 @@ impl Bytes {
 /// An access, and whether it writes.
 pub(super) type Touch = (Bytes, bool);
 
-/// Commit groups that are told apart; older ones are waited for together.
+/// The number of commit groups that are tracked separately; older ones are treated as one.
 const GROUPS: usize = 70;
 
-/// What was touched, and what is known of it by the rules of rings.
+/// An access, and what the rules of rings say about its slot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     touch: Touch,
-    /// Stages of the ring that are surely not the one that was touched: it was in use when they were acquired, or they when it
-    /// was. By their slots.
+    /// The slots of stages that differ from the accessed one: it was in use when they were acquired, or they when it was.
     apart: BTreeSet<Value>,
-    /// A stage of the ring has been released since, perhaps this one.
+    /// A stage of the ring was released since, possibly this one.
     released: bool,
 }
 
@@ -78,20 +77,20 @@ impl Mark {
         let index =
             if let Bytes::Shared { region, index, .. } = bytes { index.filter(|_| self.is_of(region)) } else { None };
         let apart = index.is_some_and(|index| self.apart.contains(&index));
-        (writes || self.touch.1) && !apart && bytes.meets(self.touch.0)
+        (writes || self.touch.1) && !apart && bytes.overlaps(self.touch.0)
     }
 }
 
-/// What threads may have done since their last barrier, and what is under way.
+/// The accesses that threads may have made since their last barrier, and the copies in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// What was touched since the last barrier.
+    /// The accesses since the last barrier.
     touched: BTreeSet<Mark>,
-    /// The stages that have been waited for and not released, by ring and slot.
+    /// Stages that were waited for and not yet released, by ring and slot.
     ready: BTreeSet<(usize, Value)>,
-    /// What the copies of the open commit group read and write.
+    /// The accesses of the copies of the open commit group.
     open: BTreeSet<Touch>,
-    /// What the copies of closed groups read and write, the newest group first.
+    /// The accesses of the copies of committed groups, newest group first.
     groups: Vec<BTreeSet<Touch>>,
 }
 
@@ -101,7 +100,7 @@ impl State {
         self.touched.iter().any(|mark| mark.conflicts(touch))
     }
 
-    /// Changes what is known of what was touched of a ring.
+    /// Updates the marks of accesses to a ring.
     fn change(&mut self, ring: usize, change: impl Fn(&mut Mark)) {
         let marks = std::mem::take(&mut self.touched);
         self.touched = marks
@@ -115,7 +114,7 @@ impl State {
             .collect();
     }
 
-    /// A stage is acquired: it is none that was touched, and not released since.
+    /// A slot is acquired: it is none of those that were accessed and not released since.
     pub(super) fn acquired(&mut self, ring: usize, slot: Value) {
         self.change(ring, |mark| {
             if mark.released {
@@ -138,38 +137,38 @@ impl State {
         self.ready.remove(&(ring, slot));
     }
 
-    /// What copies may be touching, but for some regions.
-    fn under_way_but<'s>(&'s self, regions: &'s BTreeSet<usize>) -> impl Iterator<Item = &'s Touch> {
+    /// The accesses of copies in flight, except those to some regions.
+    fn in_flight_except<'s>(&'s self, regions: &'s BTreeSet<usize>) -> impl Iterator<Item = &'s Touch> {
         let all = self.open.iter().chain(self.groups.iter().flatten());
         all.filter(|(bytes, _)| !matches!(bytes, Bytes::Shared { region, .. } if regions.contains(region)))
     }
 
-    /// Whether a copy may be touching these bytes too, and one of both writes.
-    pub(super) fn is_under_way(&self, (bytes, writes): Touch, but: &BTreeSet<usize>) -> bool {
-        self.under_way_but(but).any(|(other, wrote)| (writes || *wrote) && bytes.meets(*other))
+    /// Whether an access conflicts with a copy in flight: the bytes overlap, and one of the two writes.
+    pub(super) fn conflicts_in_flight(&self, (bytes, writes): Touch, but: &BTreeSet<usize>) -> bool {
+        self.in_flight_except(but).any(|(other, wrote)| (writes || *wrote) && bytes.overlaps(*other))
     }
 
-    /// Whether any copy is under way that writes shared memory.
+    /// Whether a copy to shared memory is in flight.
     pub(super) fn has_copies(&self, but: &BTreeSet<usize>) -> bool {
-        self.under_way_but(but).any(|(_, writes)| *writes)
+        self.in_flight_except(but).any(|(_, writes)| *writes)
     }
 
     pub(super) fn touch(&mut self, touch: Touch) {
         let mut apart = BTreeSet::new();
         if let Bytes::Shared { region, index: Some(index), .. } = touch.0 {
-            // Stages that are in use at once are different ones.
+            // Stages that are in use at the same time have different slots.
             let others = self.ready.iter().filter(|(ring, slot)| *ring == region && *slot != index);
             apart.extend(others.map(|(_, slot)| *slot));
         }
         self.touched.insert(Mark { touch, apart, released: false });
     }
 
-    /// Everybody has come to a barrier.
-    pub(super) fn meet(&mut self) {
+    /// A barrier of all threads was passed.
+    pub(super) fn barrier(&mut self) {
         self.touched.clear();
     }
 
-    /// A copy is under way that will touch something.
+    /// A copy is started: its accesses stay in flight until it is waited for.
     pub(super) fn copy(&mut self, touch: Touch) {
         self.open.insert(touch);
     }
@@ -182,28 +181,28 @@ impl State {
         }
     }
 
-    /// A thread's own copies are done, but those of the `n` newest groups: what they may have touched until now.
+    /// The thread's own copies are complete, except those of the `n` newest groups. Returns the accesses they may have made until now.
     pub(super) fn wait(&mut self, n: usize) -> BTreeSet<Touch> {
         let done = if n < GROUPS {
             self.groups.split_off(n.min(self.groups.len()))
         } else {
-            // Of the oldest groups it is not known which are done.
+            // Which of the oldest groups are complete is not known.
             self.groups.get(GROUPS - 1).cloned().into_iter().collect()
         };
         done.into_iter().flatten().collect()
     }
 
-    /// What is under way here, where nothing has been touched since the last barrier.
-    pub(super) fn under_way(&self) -> State {
+    /// The state with only the copies in flight, and no accesses since the last barrier.
+    pub(super) fn in_flight(&self) -> State {
         State { touched: BTreeSet::new(), ready: BTreeSet::new(), ..self.clone() }
     }
 
-    /// Only what is under way there is under way here.
-    pub(super) fn take_under_way(&mut self, other: State) {
+    /// Replaces the copies in flight by those of another state.
+    pub(super) fn replace_in_flight(&mut self, other: State) {
         (self.open, self.groups) = (other.open, other.groups);
     }
 
-    /// What may have been done on either of two ways.
+    /// The join of two control-flow paths.
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.ready.retain(|stage| other.ready.contains(stage));
@@ -216,13 +215,13 @@ impl State {
         }
     }
 
-    /// The same, slots called otherwise. Of the values that name stages, those that are handed on get their new names too; others
-    /// go on naming a stage that is waited for, which matters only where they are seen.
+    /// The same state with slots renamed. Values that name stages and are passed on get their new names in addition; the others
+    /// still name a stage that was waited for, which matters only where they are in scope.
     pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>, names: &[(Value, Value)]) -> State {
         let named = |value: Value| names.iter().filter(move |(old, _)| *old == value).map(|(_, new)| *new);
         let all = |set: &BTreeSet<Touch>| set.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect();
-        // In another iteration the same values name other stages: a loop that is entered has in `ready` what is handed to it and
-        // what is known outside, and a value of its own is in there only if every way to its head has it there.
+        // In another iteration the same values name other stages. At the head of a loop, `ready` contains the values that are passed
+        // to it and those from outside; a value defined in the loop is in it only if it is on every path to the head.
         let mark = |m: &Mark| {
             let (bytes, writes) = m.touch;
             let apart = m.apart.iter().flat_map(|value| named(*value)).collect();
@@ -235,7 +234,7 @@ impl State {
     }
 }
 
-/// Adds what holds on another way, if that is taken.
+/// Joins the state of another path, if that path is reachable.
 pub(super) fn join(to: &mut Option<State>, from: State) {
     match to {
         Some(state) => state.join(from),

@@ -2,7 +2,7 @@
 //!
 //! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
 
-use super::{form_local, form_raw, form_ttg};
+use super::{form_barrier, form_local, form_ttg};
 use crate::ir::{
     AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, RegionOp, TileShape, TtgOp, Ty, UnOp, Unit,
 };
@@ -182,7 +182,7 @@ pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
 
 /// What stands in braces.
 pub(super) fn named(kind: &OpKind) -> Vec<(&'static str, String)> {
-    if let OpKind::Ttg(op) = kind { form_ttg::named(op) } else { form_raw::braces_of(kind) }
+    if let OpKind::Ttg(op) = kind { form_ttg::named(op) } else { form_barrier::braces_of(kind) }
 }
 
 /// Why a head does not make an operation.
@@ -256,7 +256,7 @@ impl Head<'_> {
                 | Ty::Compute(..)
                 | Ty::Acc(..)
                 | Ty::Token(..)
-                | Ty::Raw(_),
+                | Ty::Barrier(_),
             )
             | None => Err(HeadError::NeedsType("a scalar or tile")),
         }
@@ -283,7 +283,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Result<OpKind, HeadError> {
     if let Some(kind) = form_local::kind(name, head) {
         return kind.map(OpKind::Local);
     }
-    if let Some(kind) = form_raw::kind(name, head) {
+    if let Some(kind) = form_barrier::kind(name, head) {
         return kind;
     }
     if !head.named.is_empty() {

@@ -97,9 +97,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
         "ttg.stage.async_produce" => produce(head),
         "ttg.fence.proxy" => fence(head),
         "ttg.rperm.split" => head.ints("how many parts").and_then(|[n]| narrow(n)).map(TtgOp::Split),
-        "ttg.acc.start" => {
-            head.ints("how many products may be under way").and_then(|[n]| narrow(n)).map(TtgOp::AccStart)
-        }
+        "ttg.acc.start" => head.ints("how many MMAs may be in flight").and_then(|[n]| narrow(n)).map(TtgOp::AccStart),
         "ttg.stage.view" => view(head),
         _ => match Claim::ALL.into_iter().find(|claim| claim.mnemonic() == name) {
             Some(claim) => pipe(head).map(|pipe| TtgOp::Claim(claim, pipe)),

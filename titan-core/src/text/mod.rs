@@ -27,8 +27,8 @@
 //! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
 
 mod form;
+mod form_barrier;
 mod form_local;
-mod form_raw;
 mod form_ttg;
 mod lex;
 mod parse;

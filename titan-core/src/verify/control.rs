@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What leaves a pipelined loop.
+    /// Checks an operation that leaves a loop.
     fn exit(&mut self, op: &Op) {
         if !matches!(op.kind, OpKind::Return | OpKind::Break(_) | OpKind::Continue(_)) {
             return;
@@ -76,7 +76,9 @@ impl Checker<'_> {
             let name = loop_name(kernel, *l);
             let title = format!("`{}` leaves {name} early, while its loads run ahead", mnemonic(&op.kind));
             let error = Error::new(Code::EarlyExit, op.loc, title).related(kernel.op(*l).loc, "the pipelined loop");
-            self.errors.push(error.help("compute the end before the loop, use a plain range, or `select` what counts"));
+            self.errors.push(
+                error.help("compute the end before the loop, use a plain range, or `select` the elements that count"),
+            );
         }
     }
 
@@ -95,7 +97,7 @@ impl Checker<'_> {
             let title = format!("{} is inside {}", loop_name(kernel, id), loop_name(kernel, *outer));
             let error =
                 Error::new(Code::NestedPipeline, op.loc, title).related(kernel.op(*outer).loc, "the outer loop");
-            self.errors.push(error.help("pipeline the inner one, and let the outer one be a plain range"));
+            self.errors.push(error.help("pipeline the inner one, and make the outer one a plain range"));
         }
         let step = op.args.get(2).filter(|_| matches!(op.kind, OpKind::For(_))).and_then(|s| kernel.int_constant(*s));
         if let Some(step) = step.filter(|s| *s <= 0) {
@@ -143,7 +145,7 @@ fn scalar_behind(kernel: &Kernel, value: Value) -> Option<Value> {
     }
 }
 
-/// A loop in words: by its variable if that has a name.
+/// A loop in messages: by its variable if that has a name.
 fn loop_name(kernel: &Kernel, id: OpId) -> String {
     let op = kernel.op(id);
     let kind = if let OpKind::For(kind @ (ForKind::Pipelined | ForKind::Distributed)) = op.kind {

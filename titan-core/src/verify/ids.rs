@@ -1,4 +1,4 @@
-//! Rules 1 to 3: the arenas hang together. Everything after this may index them.
+//! Rules 1 to 3: the arenas are consistent. Everything after this may index them.
 
 use super::Error;
 use crate::diag::Code;
@@ -7,7 +7,7 @@ use crate::ir::{Block, Def, Kernel, Loc, Op, OpId, Value};
 /// How deep regions may nest: every walk over a kernel recurses along this.
 pub const MAX_DEPTH: usize = 128;
 
-/// Breaks of rules 1 to 3; of rule 2 and 3 only if rule 1 holds.
+/// Breaks of rules 1 to 3; rules 2 and 3 are checked only if rule 1 holds.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let errors = dangling(kernel);
     if !errors.is_empty() {
@@ -48,7 +48,7 @@ fn dangling(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// Rule 2, without recursion: nothing is known of the depth yet.
+/// Rule 2, without recursion: the depth is not bounded yet.
 fn owners(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     let (mut blocks, mut ops) = (vec![false; kernel.blocks.len()], vec![false; kernel.ops.len()]);

@@ -8,33 +8,33 @@
 //! 1. Every operation, value and block that something names exists. T0802
 //! 2. Every block is the body or one region of one operation; every operation stands in one block; regions nest at most
 //!    [`MAX_DEPTH`] deep. T0802
-//! 3. Every value is one parameter, one block argument or one result, and knows which; value number `i` is parameter `i`.
+//! 3. Every value is one parameter, one block argument or one result, and records which; value number `i` is parameter `i`.
 //!    T0803
 //!
 //! **Structure** (`structure`)
 //!
-//! 4. A block ends in its one terminator. T0802
+//! 4. A block ends in its only terminator. T0802
 //! 5. `for` and `loop` have one region, `if` two, reductions and scans by a closure one, others none. T0802
 //! 6. A block has the arguments that its operation gives: the index and the carried values of a `for`, the carried values
 //!    of a `loop`, two scalars in a closure. T0802
 //! 7. The body ends in `return`, the body of a loop in `continue`, `break` or `return`, the arm of an `if` in any, a
 //!    closure in `yield`. `break<n>` and `continue<n>` have `n` loops around them besides their own. T0802
-//! 8. A terminator brings as many values as its target takes. T0802
+//! 8. A terminator passes as many values as its target takes. T0802
 //! 9. A closure holds only pure operations without regions. T0802
 //!
 //! **Types and visibility** (`types`, `scope`)
 //!
-//! 10. An operation has operands that it takes, and the result types that follow from them ([`crate::ir::infer`]). T0202 …
+//! 10. An operation has valid operands, and the result types that follow from them ([`crate::ir::infer`]). T0202 …
 //!     T0214, T0801, T0804
-//! 11. Bounds are `i32`, conditions `bool`; what a terminator brings has the types of its target; a closure works on
-//!     scalars; tensors are not carried and not yielded. T0801
+//! 11. Bounds are `i32`, conditions `bool`; the values of a terminator have the types of its target; a closure works on
+//!     scalars; tensors are neither carried nor yielded. T0801
 //! 12. A value is used after its definition, in its block or inside it. T0803
 //! 13. A constant is a value of its type. T0215
 //!
 //! **Signature** (`signature`)
 //!
 //! 14. A parameter's value has the declared type; a tensor has at least one axis. T0302, T0804
-//! 15. A shape name is bound once, by a parameter that is always there, before it is used; host expressions name integer
+//! 15. A shape name is bound once, by a parameter that is never absent, before it is used; host expressions name integer
 //!     arguments and existing axes. T0301, T0307
 //! 16. A host expression does not divide by zero, and no requirement is constantly false. T0212, T0306
 //! 17. A grid has at most three axes, none of constant extent below 1; it is persistent exactly if a loop is distributed.
@@ -43,29 +43,30 @@
 //!
 //! **Control and use** (`control`, `optional`)
 //!
-//! 19. Nothing leaves a pipelined loop early. T0501
+//! 19. No operation leaves a pipelined loop early. T0501
 //! 20. A pipelined loop is not inside another. T0503
-//! 21. A loop can end: `loop` has a way out, a constant step is positive. T0504
+//! 21. A loop can end: `loop` has an exit, a constant step is positive. T0504
 //! 22. Integers are not divided by the constant zero. T0212
 //! 23. An optional tensor is used only where it is known to be present. T0307
-//! 24. Inputs are not stored to. T0405
+//! 24. No operation stores to an input. T0405
 //!
 //! **The output rule** ([`crate::analysis::partition`])
 //!
 //! 25. Every `&mut` tensor is stored to. T0401
-//! 26. It is partitioned, scattered, atomic or taken out by the user, and only one of these. T0402, T0406
+//! 26. It is partitioned, scattered to, updated atomically or exempted by the user (`shared`), and only one of these. T0402, T0406
 //! 27. Parts of 4-bit outputs do not share bytes. T0407
 //!
 //! **Pipelines: declarations** (`pipes::shape`)
 //!
-//! 28. Roles are split once, at the top, and end the kernel; they have names of their own and 1 to 32 warps together. T0601
-//! 29. A ring has 1 to 64 slots of 1 to 4 tiles, and operations name rings that there are. T0602
-//! 30. What is copied, written, seen or stored fits the stage, and the bytes that are announced are the stage's. T0613
-//! 31. One role fills a ring and somebody reads it; a ring is copied to and read, or written and stored. T0608
-//! 32. A tile is used by the role that makes it, unless it follows from scalars. T0615
-//! 33. What a role stores, scatters to or updates atomically, no other role touches, but by scatters or atomic updates alike.
-//!     T0616
-//! 34. Nothing is copied from what the kernel writes. T0617
+//! 28. The warps are specialized into roles once, at the top level, at the end of the kernel; roles have distinct names and 1 to 32
+//!     warps together. T0601
+//! 29. A ring has 1 to 64 slots of 1 to 4 tiles, and operations name existing rings. T0602
+//! 30. Copies, writes, views and stores fit the stage, and the expected bytes are those of the stage. T0613
+//! 31. One role fills a ring and at least one reads it; a ring is copied to and read, or written and stored. T0608
+//! 32. A tile is used by the role that computes it, unless it is a function of scalars. T0615
+//! 33. An output that one role stores, scatters to or updates atomically is accessed by other roles only by the same kind of scatter
+//!     or atomic update. T0616
+//! 34. No tensor that the kernel writes is copied from. T0617
 //! 35. A role ends in `finalize`, at its end and nowhere else. T0619
 //! 62. The rings and the regions fit into the shared memory of a program. T0620
 //!
@@ -73,58 +74,58 @@
 //!
 //! 36. A token is used on every path. T0603
 //! 37. It is used once. T0604
-//! 38. What is in a stage is read before the stage is released, by products in flight too. T0605
+//! 38. A stage is read before it is released, by MMAs in flight too. T0605
 //! 39. The parts of a stage are joined, all of one. T0606
-//! 40. A stage that may be poison is read where it is known not to be. T0607
+//! 40. A stage that may be poison is read only where it is known not to be. T0607
 //!
-//! 63. What a role stores from a staging slot it does not touch afterwards, with another such store neither. T0707
+//! 63. A role does not access elements that it has stored from a staging slot, by another such store neither. T0707
 //!
-//! **Pipelines: all roles together** (`pipes::joint`)
+//! **Pipelines: all roles together** (`pipes::coexecution`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
 //! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
 //! 43. Loops and branches of the roles correspond. T0612
-//! 44. A time that is written is the one that the clock shows. T0614
-//! 45. A staging slot is taken again after its store has been waited for. T0618
+//! 44. A stated time is that of the ring's clock. T0614
+//! 45. A staging slot is acquired again only after its store has been waited for. T0618
 //!
-//! What these rules give is proven in `docs/protocol.md`.
+//! `docs/protocol.md` proves what follows from these rules.
 //!
-//! **Barriers** (`barriers`): programs that state their protocol themselves.
+//! **Barriers** (`barriers`): programs in the barrier dialect.
 //!
-//! 46. A region lies in shared memory, and has the elements that are picked. T0701
-//! 47. A barrier has a word of its own, aligned, that nothing else touches. T0702
-//! 48. A barrier is initialised once, before it is used, with a count that can be, and fenced. T0703, T0704
-//! 49. Copies fit their regions; they come from inputs, and go to outputs that are outside of the output rule. T0701, T0617,
+//! 46. A region is within shared memory, and has the elements that are selected. T0701
+//! 47. A barrier has an aligned word of its own that nothing else accesses. T0702
+//! 48. A barrier is initialised once, before it is used, with a valid count, and fenced. T0703, T0704
+//! 49. Copies fit their regions; they read inputs, and write outputs that are exempt from the output rule. T0701, T0617,
 //!     T0402, T0405, T0712
-//! 50. Before `ttg.roles`, barriers are made, elements are picked by constants, and nothing else happens to them. T0712
-//! 51. Named barriers, warpgroups, registers and priorities are those that a program has; each thread of a role arrives for its
+//! 50. Before `ttg.roles`, barriers are only initialised, and elements only selected by constants. T0712
+//! 51. Named barriers, warpgroups, registers and priorities are within the hardware limits; each thread of a role arrives for its
 //!     own copies. T0714
-//! 52. Tokens of groups are numbered in the order of the text. T0715
-//! 53. A fence is between two proxies. T0713
+//! 52. Tokens of groups are numbered in program order. T0715
+//! 53. A fence is between two different proxies. T0713
 //!
 //! All roles together, for any number of iterations, by the induction of `pipes`:
 //!
-//! 54. Conflicting accesses are ordered by happens-before, of shared memory and of outputs to which raw bulk stores go, and what
-//!     is in flight is waited for. T0707, T0709
-//! 55. The arrivals of a phase are those that its barrier counts, its bytes those that are announced. T0704, T0705
-//! 56. Arrivals and waits meet the phases that they mean; parities follow the clocks of their barriers. T0706, T0711
+//! 54. Conflicting accesses to shared memory, and to outputs of bulk stores, are ordered by happens-before; asynchronous work is waited
+//!     for. T0707, T0709
+//! 55. The arrivals of a phase match the count of its barrier, and the copied bytes match the expected ones. T0704, T0705
+//! 56. Arrivals and waits fall into the intended phases; parities follow the clocks of their barriers. T0706, T0711
 //! 57. Every wait terminates. T0708
 //! 58. A barrier is invalidated when no role uses it any more, and not used after. T0703
 //! 59. At the end nothing is in flight, and groups are waited for in order. T0710, T0715
-//! 60. What could not be followed is refused; every index is in the range of its array. T0712, T0701
+//! 60. A protocol that cannot be analysed is rejected; every index is in range. T0712, T0701
 //!
 //! When all of that holds:
 //!
-//! 61. What the async proxy touches is fenced from what was touched ordinarily before ([`crate::analysis::proxy`]). T0716
+//! 61. Accesses through the async proxy are fenced from earlier generic accesses ([`crate::analysis::proxy`]). T0716
 //!
-//! **Barrier programs made from rings** (`program`), by [`barrier_program`]:
+//! **Barrier programs expanded from rings** (`program`), by [`barrier_program`]:
 //!
-//! 64. What they claim keeps the rules of rings, and slots are touched by who holds them. T0609 to T0612, T0712
-//! 65. Their operations do what is claimed of them. T0712
+//! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it. T0609 to T0612, T0712
+//! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
 //!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
-//! are uniform by construction), and everything that only a target knows.
+//! are uniform by construction), and everything that depends on the target.
 
 mod barriers;
 mod control;
@@ -162,8 +163,8 @@ impl Verified {
         &self.partition
     }
 
-    /// Of each ring: how many loops, from the outermost one inwards, stand around everything that is done to it, in the last of
-    /// which it is empty wherever an iteration begins; 0 if there is none. Between these iterations its memory is free.
+    /// For each ring: the number of loops, from the outermost inwards, that enclose all its operations, the last of which is one in
+    /// which it is empty at the start of every iteration; 0 if there is none. Between these iterations its memory may be reused.
     #[must_use]
     pub fn rings_begin_anew(&self) -> &[usize] {
         &self.anew
@@ -183,8 +184,8 @@ impl Deref for Verified {
     }
 }
 
-/// A kernel whose parts fit together: every name exists, every type follows, every block ends as it should. It may break any
-/// other rule: what runs it finds out what that does.
+/// A well-formed kernel: every name exists, every type is the inferred one, every block ends in its terminator. It may break any
+/// other rule; a simulator that runs it shows the consequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WellFormed {
     kernel: Kernel,
@@ -211,8 +212,8 @@ impl From<Verified> for WellFormed {
     }
 }
 
-/// Checks only rules 1 to 18: arenas, structure, types and visibility, signature. Machines that run kernels need no more, so
-/// that they can show what goes wrong in kernels which [`verify`] refuses.
+/// Checks only rules 1 to 18: arenas, structure, types and visibility, signature. The simulator needs no more, so that it can show
+/// what goes wrong in kernels that [`verify`] rejects.
 ///
 /// # Errors
 /// Every broken rule of the first group that has any, in program order.
@@ -240,8 +241,8 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
         return Err(vec![laid_out(&kernel)]);
     }
     if let Some(claim) = kernel.ops.iter().find(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)))) {
-        let title = "a claim stands in a kernel that is not laid out over threads";
-        return Err(vec![Diagnostic::new(Code::NotShown, claim.loc, title).help("leave it out")]);
+        let title = "a claim (`ttg.claim`) in a kernel that is not laid out over threads";
+        return Err(vec![Diagnostic::new(Code::NotShown, claim.loc, title).help("remove it")]);
     }
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
@@ -257,31 +258,30 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     Ok(Verified { kernel, partition, anew })
 }
 
-/// Checks a barrier program that was made from a verified kernel: that its barriers do what the rings of that kernel ask for.
+/// Checks a barrier program that was made from a verified kernel: its barriers must implement the protocol of that kernel's rings.
 ///
 /// # Errors
-/// Every broken rule of the first group that has any, in program order. Of a program that was made by [`crate::lower`] they
-/// are defects of that module.
+/// Every broken rule of the first group that has any, in program order. For a program that TITAN made, they are defects of TITAN.
 pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
     parts_fit(kernel)?;
     program::check(kernel)
 }
 
-/// What everything else stands on: numbers, blocks, types, and that values are in sight.
+/// The rules that all others rely on: arenas, structure, types and visibility.
 fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
     reject_if_any(ids::check(kernel))?;
     reject_if_any(structure::check(kernel))?;
     reject_if_any([types::check(kernel), scope::check(kernel)].concat())
 }
 
-/// What is made of a verified kernel is not verified again from its text.
+/// The error for a laid-out kernel, which cannot be verified from its text.
 fn laid_out(kernel: &Kernel) -> Error {
     let title =
-        format!("`{}` is laid out over threads: what its tiles and barriers do together is not shown", kernel.sig.name);
+        format!("`{}` is laid out over threads: such a kernel cannot be verified from its text", kernel.sig.name);
     Diagnostic::new(Code::NotShown, Loc::default(), title).help("verify the kernel that it was made from")
 }
 
-/// The errors in program order, if there are any. What has no place belongs to the signature and comes first.
+/// `Err` with the errors in program order, if there are any. Errors without a location belong to the signature and come first.
 fn reject_if_any(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
     errors.sort_by_key(|e| e.site);
     if errors.is_empty() { Ok(()) } else { Err(errors) }

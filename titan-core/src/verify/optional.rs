@@ -1,7 +1,7 @@
-//! Rule 23: `Option<&Tensor>` is used only where a condition says that it is there.
+//! Rule 23: `Option<&Tensor>` is used only where a condition implies that it is present.
 //!
-//! Conditions are looked through `&` and `!`: an arm of an `if` knows what its condition implies. Asking whether the tensor
-//! is present is always allowed.
+//! Conditions are analysed through `&` and `!`: in an arm of an `if`, everything that its condition implies holds. Testing whether
+//! the tensor is present is always allowed.
 
 use super::Error;
 use crate::analysis::number::root;
@@ -17,13 +17,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// `absent` tells which parameters may be missing here.
+/// Checks a block. `absent`: the parameters that may be absent here.
 fn block(kernel: &Kernel, at: Block, absent: &[bool], errors: &mut Vec<Error>) {
     for id in &kernel.block(at).ops {
         let op = kernel.op(*id);
         let tensors = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Tensor(..)));
         for (tensor, param) in tensors.filter_map(|v| Some((*v, root(kernel, *v)?))) {
-            // A view of an absent tensor is reported where it is made.
+            // A view of an absent tensor is reported where it is created.
             let direct = tensor.index() == param && op.kind != OpKind::Present;
             if direct && absent.get(param).copied().unwrap_or(false) {
                 let name = kernel.display_name(kernel.param(param));
@@ -44,7 +44,7 @@ fn block(kernel: &Kernel, at: Block, absent: &[bool], errors: &mut Vec<Error>) {
     }
 }
 
-/// Notes the parameters that are present if a condition has this truth value.
+/// Marks the parameters that are present if a condition has this truth value.
 fn learn(kernel: &Kernel, condition: Value, truth: bool, absent: &mut [bool]) {
     let mut open = vec![(condition, truth)];
     while let Some((condition, truth)) = open.pop() {

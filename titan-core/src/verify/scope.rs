@@ -1,4 +1,5 @@
-//! Rule 12: visibility. With structured control flow, dominance is: earlier in the block, or in a block around it.
+//! Rule 12: visibility. With structured control flow, a definition dominates its use if it is earlier in the same or an enclosing
+//! block.
 
 use super::Error;
 use crate::diag::Code;

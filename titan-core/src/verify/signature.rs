@@ -13,7 +13,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     for (i, param) in sig.params.iter().enumerate() {
         checker.param(kernel, i, &param.kind);
     }
-    // A shape may use what a later parameter binds: the launch binds all names before it checks.
+    // A shape may use a name that a later parameter binds: a launch binds all names before it checks.
     for (i, param) in sig.params.iter().enumerate() {
         checker.shape(i, &param.kind);
     }
@@ -89,7 +89,7 @@ impl Checker<'_> {
         self.errors.extend(faults);
     }
 
-    /// What is wrong with one node of an expression.
+    /// The error of one node of an expression.
     fn fault(&self, expr: &HostExpr, place: &str) -> Option<Error> {
         let error = |code: Code, title: String| Some(Error::new(code, Loc::default(), title));
         match expr {
@@ -148,7 +148,7 @@ impl Checker<'_> {
         for (axis, extent) in extents.iter().enumerate() {
             self.expr(extent, "the grid");
             if let HostExpr::Const(n @ ..1) = extent {
-                self.error(Code::Grid, format!("axis {axis} of the grid has {n} programs"));
+                self.error(Code::Grid, format!("axis {axis} of the grid has {n} programs: there must be at least 1"));
             }
         }
     }
@@ -162,12 +162,11 @@ impl Checker<'_> {
         });
         match (&self.sig.grid, distributed) {
             (GridSpec::Extents(_), Some(loc)) => {
-                let title =
-                    "this loop deals its tiles to as many programs as the device runs, but the kernel declares a grid";
+                let title = "this loop distributes its tiles over a persistent grid, but the kernel declares a grid";
                 self.errors.push(Error::new(Code::Grid, loc, title).help("leave out `grid(..)`"));
             }
             (GridSpec::Persistent, None) => {
-                let title = "a grid of as many programs as the device runs, but no loop deals tiles to them";
+                let title = "a persistent grid, but no loop distributes tiles over its programs";
                 let error = Error::new(Code::Grid, Loc::default(), title);
                 self.errors
                     .push(error.help("walk the tiles of an output, `for out in c.tiles::<..>()`, or write `grid(..)`"));

@@ -1,4 +1,4 @@
-//! Rules 4 to 9: blocks, regions, terminators and how many values they bring.
+//! Rules 4 to 9: blocks, regions, terminators and the number of values they pass on.
 
 use super::Error;
 use crate::diag::Code;
@@ -31,7 +31,7 @@ impl Checker<'_> {
     fn block(&mut self, block: Block, loc: Loc) {
         let kernel = self.kernel;
         let Some((last, before)) = kernel.block(block).ops.split_last() else {
-            return self.error(loc, "a block without a terminator: it holds nothing".to_owned());
+            return self.error(loc, "a block without a terminator: it is empty".to_owned());
         };
         for id in before {
             let op = kernel.op(*id);
@@ -83,7 +83,10 @@ impl Checker<'_> {
             self.error(op.loc, format!("`if` takes one condition, but has {}", counted(op.args.len(), "value")));
         }
         if matches!(op.kind, OpKind::For(_)) && op.results.len() != carried {
-            self.error(op.loc, format!("`for` gives the values that it carries, {carried}, not {}", op.results.len()));
+            self.error(
+                op.loc,
+                format!("`for` returns the values that it carries, {carried}, not {}", op.results.len()),
+            );
         }
         self.around.push(id);
         for region in &op.regions {
@@ -119,12 +122,12 @@ impl Checker<'_> {
         let Some(wanted) = self.wanted(id) else { return };
         if op.args.len() != wanted {
             let brought = counted(op.args.len(), "value");
-            let title = format!("`{name}` brings {brought}, but its target takes {}", counted(wanted, "value"));
+            let title = format!("`{name}` passes {brought}, but its target takes {}", counted(wanted, "value"));
             self.error(op.loc, title);
         }
     }
 
-    /// How many values a terminator must bring; `None` if it is in the wrong place, which is reported.
+    /// The number of values a terminator must pass; `None` if it is in the wrong place, which is reported.
     fn wanted(&mut self, id: OpId) -> Option<usize> {
         let kernel = self.kernel;
         let op = kernel.op(id);

@@ -171,7 +171,7 @@ fn structure_of_region_operations() {
     broken(
         damage(is_return, |o| o.args.push(Value::new(0))),
         Code::Structure,
-        "`return` brings one value, but its target takes no values",
+        "`return` passes one value, but its target takes no values",
     );
     broken(
         damage(is_return, |o| o.kind = OpKind::Yield),
@@ -460,7 +460,7 @@ fn ring_of(slots: usize) -> Kernel {
 /// `cargo check` verifies every ring each time: the macro is seldom optimized, so the cost must not explode with the slots.
 #[test]
 fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
-    use super::pipes::joint::linear::SUMS;
+    use super::pipes::coexecution::linear::SUMS;
     let cost = |slots: usize| {
         SUMS.set(0);
         verify(ring_of(slots)).unwrap();

@@ -98,7 +98,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Bounds, conditions and what a loop carries.
+    /// Bounds, conditions and carried values.
     fn region_op(&mut self, op: &Op) {
         let kernel = self.kernel;
         let inside: &[Value] = op.regions.first().map_or(&[], |r| &kernel.block(*r).args);
@@ -134,7 +134,7 @@ impl Checker<'_> {
                 | Ty::Compute(..)
                 | Ty::Acc(..)
                 | Ty::Token(..)
-                | Ty::Raw(_) => {
+                | Ty::Barrier(_) => {
                     format!("`{name}` is {what}, which is neither carried nor yielded")
                 }
             };
@@ -167,7 +167,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Pairwise equal types; the numbers agree already.
+    /// Checks that types are pairwise equal; the numbers of values agree already.
     fn agree(&mut self, op: &Op, what: &str, wanted: &[Value], found: &[Value]) {
         for (w, f) in wanted.iter().zip(found) {
             let (a, b) = (self.kernel.ty(*w), self.kernel.ty(*f));

@@ -113,7 +113,7 @@ impl Run<'_> {
                 self.flights.push(Flight::Arrivals { of, barrier, n: arrivals.into() });
             }
             NvOp::Commit { group, .. } => self.commit(thread, op, group.class()),
-            NvOp::WaitGroup { group, n, .. } => return Ok(self.under_way(thread, group.class()) <= n as usize),
+            NvOp::WaitGroup { group, n, .. } => return Ok(self.in_flight(thread, group.class()) <= n as usize),
             NvOp::BarrierSync { id, threads } => return self.sync(thread, i64::from(id), i64::from(threads), true),
             NvOp::BarrierArrive { id, threads } => return self.sync(thread, i64::from(id), i64::from(threads), false),
             NvOp::ClusterArrive => return self.sync(thread, 100, 0, false),
@@ -169,7 +169,7 @@ impl Run<'_> {
         t.env.insert(op.results[0], id as i64);
     }
 
-    fn under_way(&self, thread: usize, class: Class) -> usize {
+    fn in_flight(&self, thread: usize, class: Class) -> usize {
         let groups = self.threads[thread].groups.get(&class);
         groups.map_or(0, |g| g.iter().position(|g| !g.is_empty()).map_or(0, |first| g.len() - first))
     }
@@ -209,7 +209,7 @@ impl Run<'_> {
     pub(crate) fn amd(&mut self, thread: usize, op: &Op, amd: AmdOp) -> Result<bool, Fault> {
         match amd {
             AmdOp::Waitcnt { vmcnt, lgkmcnt } => {
-                let low = |class, n: u32| self.under_way(thread, class) <= n as usize;
+                let low = |class, n: u32| self.in_flight(thread, class) <= n as usize;
                 return Ok(low(Class::Vmcnt, vmcnt) && low(Class::Lgkmcnt, lgkmcnt));
             }
             AmdOp::BufferLoadLds { .. } => {

@@ -64,7 +64,7 @@ pub(crate) struct Barrier {
     pub(crate) gone: bool,
 }
 
-/// Work under way.
+/// Operations in flight.
 #[derive(Clone, Debug)]
 pub(crate) enum Flight {
     /// A copy that brings bytes to a barrier.
@@ -137,7 +137,7 @@ impl<'k> Run<'k> {
             if self.threads.iter().all(|t| t.done) {
                 return match (self.flights.is_empty(), self.accesses.is_empty()) {
                     (true, true) => Ok(()),
-                    _ => Err("something is under way at the end".to_owned()),
+                    _ => Err("something is in flight at the end".to_owned()),
                 };
             }
             let asynchronous = self.ready();
@@ -161,7 +161,7 @@ impl<'k> Run<'k> {
             }
             if !moved {
                 let Some(any) = asynchronous.get(rng.below(asynchronous.len().max(1))).copied() else {
-                    return Err("nobody can go on".to_owned());
+                    return Err("deadlock".to_owned());
                 };
                 self.finish(any)?;
             }
@@ -307,7 +307,7 @@ impl<'k> Run<'k> {
             self.threads[thread].done = true;
             let mine = |a: &Access| a.thread == thread && a.class.is_some() && !a.told;
             if self.accesses.values().any(mine) {
-                return Err("a thread ends with work under way".to_owned());
+                return Err("a thread ends with work in flight".to_owned());
             }
             return Ok(true);
         };
@@ -398,7 +398,7 @@ impl<'k> Run<'k> {
             OpKind::Region(RegionOp::Wait) => {
                 let id = self.get(thread, op.args[0])?;
                 let class = match self.kernel.ty(op.args[0]) {
-                    titan_core::ir::Ty::Raw(titan_core::ir::Raw::Vtok(class, _)) => class,
+                    titan_core::ir::Ty::Barrier(titan_core::ir::BarrierTy::Vtok(class, _)) => class,
                     _ => return Err("a token".to_owned()),
                 };
                 let groups = self.threads[thread].groups.entry(class).or_default();

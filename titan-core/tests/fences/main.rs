@@ -134,7 +134,7 @@ fn no_run_of_two_roles_misses_a_fence() {
 }
 
 #[test]
-fn no_store_is_under_way_where_its_region_is_written() {
+fn no_store_is_in_flight_where_its_region_is_written() {
     let mut tally = Tally::default();
     for seed in 0..250 {
         let text = alone(&mut Rng::new(20_000 + seed), true);

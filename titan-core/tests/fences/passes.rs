@@ -61,7 +61,7 @@ fn fences_are_placed_and_told() {
         let done = passed(STORED, &[pass, "canonical"]).expect("it applies");
         assert_eq!(
             done.notes,
-            [format!("{pass}: fence placed before `ttg.nv.wgmma.mma_async`: scope cta, space shared")]
+            [format!("{pass}: fence inserted before `ttg.nv.wgmma.mma_async`: scope cta, space shared")]
         );
         assert!(verify(done.kernel).is_ok());
     }

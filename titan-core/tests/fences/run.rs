@@ -358,7 +358,7 @@ fn together(traces: &[Vec<Event>]) -> Option<Vec<String>> {
         }
     }
     if run.stores.iter().any(|(_, done)| done.is_none()) {
-        run.wrong.push("a store under way at the end".to_owned());
+        run.wrong.push("a store in flight at the end".to_owned());
     }
     let done = (0..n).all(|r| at[r] == traces[r].len());
     done.then_some(run.wrong)

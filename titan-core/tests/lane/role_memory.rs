@@ -170,7 +170,7 @@ fn copies_into_a_ring_have_arrived_when_the_roles_end() {
             }
         });
     });
-    let why = "a role touches what a copy from before it is still on its way to";
+    let why = "a role accesses the target of a copy that was issued before the roles and is in flight";
     assert!(says(&func).contains(why));
     assert_eq!(check(&mut func).as_deref(), Some(why));
 }
@@ -193,7 +193,7 @@ fn what_no_barrier_orders_is_refused() {
             touch(b, Region::Tensor(0), false);
         });
         if write {
-            let why = "roles 0 and 1 touch `tile0` at the same time, and it is not their ring";
+            let why = "roles 0 and 1 access `tile0` concurrently, and it is not a ring";
             assert!(says(&func).contains(why));
             assert_eq!(check(&mut func).as_deref(), Some(why));
         } else {
@@ -213,5 +213,5 @@ fn what_no_barrier_orders_is_refused() {
     let mut func = done(b);
     assert_eq!(verify(&func), Ok(()), "they have no places yet");
     func.shared_bytes = 64;
-    assert!(says(&func).contains("roles 0 and 1 touch `b`"));
+    assert!(says(&func).contains("roles 0 and 1 access `b`"));
 }

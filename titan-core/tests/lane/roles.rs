@@ -211,7 +211,7 @@ fn a_role_stays_in_its_code() {
     let (warp, one) = (b.one(OpKind::WarpId, &[]), b.i32(1));
     let cond = b.cmp_u(Pred::Lt, warp, one);
     when(&mut b, cond, |b| split(b, &ROLES, |_, _| ()));
-    assert!(says(&done(b)).contains("lanes may have parted"));
+    assert!(says(&done(b)).contains("lanes may have diverged"));
     let mut b = builder();
     let one = b.i32(1);
     split(&mut b, &ROLES, |b, _| b.terminate(OpKind::Yield, &[one]));

@@ -28,7 +28,7 @@ pub(crate) struct Gen<'r> {
     loops: u32,
     depth: u32,
     buffers: u32,
-    /// Copies that may stay under way in loops and branches.
+    /// Copies that may stay in flight in loops and branches.
     pub(crate) loose: bool,
     /// What may be touched here, and whether it may be written; anything if there is nothing. And what in the code of roles.
     pool: Vec<(Region, bool)>,

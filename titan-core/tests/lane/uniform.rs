@@ -15,16 +15,16 @@ fn what_is_called_the_same_is_the_same() {
         let mut rng = Rng::new(seed);
         let func = program(&mut rng, true);
         let found = analyze(&func);
-        let parted: BTreeSet<OpId> = found.parted().iter().map(|(id, _)| *id).collect();
+        let diverged: BTreeSet<OpId> = found.diverged().iter().map(|(id, _)| *id).collect();
         func.walk(&mut |_, op| convergent += u32::from(op.kind.is_convergent()));
         for _ in 0..3 {
             let (words, memory) = arguments(&mut rng);
             let mut machine = Machine::new(&func, words, memory);
             machine.run([1, 0, 0]);
             assert!(machine.wrong.is_empty() && !machine.ran_out(), "{:?}", machine.wrong);
-            for id in &machine.parted {
+            for id in &machine.diverged {
                 reached += 1;
-                assert!(parted.contains(id), "seed {seed}: {id} is reached by some lanes only\n{func}");
+                assert!(diverged.contains(id), "seed {seed}: {id} is reached by some lanes only\n{func}");
             }
             for i in 0..func.values.len() {
                 let (value, (program, in_warp)) = (Value::new(i), machine.differed[i]);
@@ -141,7 +141,7 @@ fn control_parts_lanes_no_more_than_it_must() {
     wanted.push((b.end(open)[0], Level::Program));
     let func = finished(b);
     let found = analyze(&func);
-    assert_eq!(found.parted(), [], "{func}");
+    assert_eq!(found.diverged(), [], "{func}");
     for (value, level) in wanted {
         assert_eq!(found.level(value), level, "{value} of\n{func}");
     }
@@ -176,7 +176,7 @@ fn lanes_that_leave_a_loop_at_different_times_have_parted_in_it() {
     for behind in [false, true] {
         let func = left_one_by_one(|_, _, _| (), behind);
         assert_eq!(
-            analyze(&func).parted().len(),
+            analyze(&func).diverged().len(),
             1,
             "also before the break: the next round is without those that left\n{func}"
         );

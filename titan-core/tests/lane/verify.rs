@@ -271,5 +271,5 @@ fn lanes_are_together_where_they_must_be() {
     let cond = lane_below(&mut b, 3);
     when(&mut b, cond, |b| b.terminate(OpKind::Return, &[]));
     b.op(OpKind::Barrier, &[]);
-    assert!(says(&done(b)).contains("lanes may have parted"));
+    assert!(says(&done(b)).contains("lanes may have diverged"));
 }

@@ -34,20 +34,20 @@ fn good(what: &str, layout: &Layout) {
 }
 
 fn look(name: &str, plan: &Plan) -> usize {
-    let homes: Vec<&Layout> = plan.homes.iter().flatten().collect();
-    for home in &homes {
-        good(name, home);
+    let homes: Vec<&Layout> = plan.layouts.iter().flatten().collect();
+    for layout in &homes {
+        good(name, layout);
         // A role's tiles lie in its own warps.
-        let crews: Vec<usize> = if plan.roles.is_empty() { vec![plan.warps] } else { plan.roles.clone() }
+        let warp_sets: Vec<usize> = if plan.roles.is_empty() { vec![plan.warps] } else { plan.roles.clone() }
             .into_iter()
             .map(|warps| (warps * plan.target.lanes) as usize)
             .collect();
-        assert!(crews.contains(&home.threads()), "{name}: {home}");
+        assert!(warp_sets.contains(&layout.threads()), "{name}: {layout}");
     }
-    for encoding in plan.resident.iter().flatten() {
+    for encoding in plan.smem_resident.iter().flatten() {
         check::encoding(encoding).unwrap_or_else(|e| panic!("{name}: {encoding:?}: {e}"));
     }
-    for product in plan.products.values() {
+    for product in plan.mmas.values() {
         [&product.acc, &product.a, &product.b].into_iter().for_each(|l| good(name, l));
         for source in [&product.a_source, &product.b_source] {
             if let Source::Shared(encoding) = source {

@@ -61,9 +61,9 @@ pub(crate) fn lanes(func: &Func, tensors: &[Option<Tensor>], scalar: i32) -> (Ve
     for p in 0..PROGRAMS {
         machine.run([p, 0, 0]);
     }
-    machine.parted.iter().for_each(|id| assert!(id.index() < func.ops.len()));
+    machine.diverged.iter().for_each(|id| assert!(id.index() < func.ops.len()));
     let mut wrong: Vec<String> = machine.wrong.iter().cloned().collect();
-    wrong.extend(machine.parted.iter().map(|id| format!("{:?} with lanes missing", func.op(*id).kind)));
+    wrong.extend(machine.diverged.iter().map(|id| format!("{:?} with lanes missing", func.op(*id).kind)));
     let mut after = tensors.to_vec();
     for (tensor, (area, _)) in after.iter_mut().zip(&places) {
         if let Some(tensor) = tensor {

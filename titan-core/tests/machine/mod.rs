@@ -51,7 +51,7 @@ pub(crate) struct Machine<'f> {
     steps: u64,
     pub(crate) wrong: BTreeSet<String>,
     /// Operations that were reached with lanes missing.
-    pub(crate) parted: BTreeSet<OpId>,
+    pub(crate) diverged: BTreeSet<OpId>,
     /// Values, with whether they differed in the program and in a warp, among threads that got them together.
     pub(crate) differed: Vec<(bool, bool)>,
 }
@@ -75,7 +75,7 @@ impl<'f> Machine<'f> {
             loops: 0,
             steps: 0,
             wrong: BTreeSet::new(),
-            parted: BTreeSet::new(),
+            diverged: BTreeSet::new(),
             differed: vec![(false, false); func.values.len()],
         }
     }
@@ -196,7 +196,7 @@ impl<'f> Machine<'f> {
             _ => self.func.lanes as usize,
         };
         if mask.chunks(group).any(|g| g.iter().any(|m| *m) && !g.iter().all(|m| *m)) {
-            self.parted.insert(id);
+            self.diverged.insert(id);
         }
     }
 

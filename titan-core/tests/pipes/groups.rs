@@ -91,6 +91,6 @@ fn no_random_program_reads_early() {
         checked += 1;
         free += usize::from(groups.waits.values().any(|n| *n > 0));
     }
-    println!("{checked} programs, {free} with copies under way behind a wait");
+    println!("{checked} programs, {free} with copies in flight after a wait");
     assert!(checked > 300 && free > 60);
 }

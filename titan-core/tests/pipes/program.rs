@@ -53,7 +53,7 @@ pub enum Item {
     Put(usize),
     /// Reads a stage of a ring and gives it back.
     Read(usize),
-    /// Reads a stage into a variable, to be given back later.
+    /// Reads a stage into a variable, to be released later.
     Take(usize, usize),
     Give(usize),
     Loop(Count, Vec<Item>),
@@ -200,7 +200,7 @@ struct Steps<'p> {
     program: &'p Program,
     filled: Vec<BTreeSet<i64>>,
     acquired: Vec<i64>,
-    /// Role, clock, what was given back.
+    /// Role, clock, what was released.
     readers: Vec<Vec<(usize, i64, BTreeSet<i64>)>>,
 }
 

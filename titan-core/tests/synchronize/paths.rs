@@ -2,7 +2,8 @@
 //! barriers stand.
 
 use titan_core::ir::{
-    BinOp, Block, Const, Def, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, Raw, RegionOp, TtgOp, Ty, Value,
+    BarrierTy, BinOp, Block, Const, Def, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Ty,
+    Value,
 };
 
 /// What a choice is of, and what was chosen: the arm of a branch, the rounds of a loop.
@@ -99,7 +100,7 @@ struct Follow<'k, 'c> {
     /// Copies of the threads of each role, by commit group, the open one last.
     queues: Vec<Vec<Vec<usize>>>,
     /// How many queues each copy is still in.
-    under_way: Vec<usize>,
+    in_flight: Vec<usize>,
     code: Option<Code>,
     splits: usize,
 }
@@ -118,7 +119,7 @@ pub(crate) fn follow(kernel: &Kernel, choices: &mut Choices) -> Trace {
         trace: Trace::default(),
         now: 0,
         queues,
-        under_way: vec![],
+        in_flight: vec![],
         code: None,
         splits: 0,
     };
@@ -228,7 +229,7 @@ impl Follow<'_, '_> {
         };
         let (from, code) = (self.now, self.code);
         self.trace.accesses.push(Access { op, place, write, from, to: from, code });
-        self.under_way.push(0);
+        self.in_flight.push(0);
         Some(self.trace.accesses.len() - 1)
     }
 
@@ -242,8 +243,8 @@ impl Follow<'_, '_> {
             let closed = self.queues[queue].len() - 1;
             let done: Vec<Vec<usize>> = self.queues[queue].drain(..closed.saturating_sub(n)).collect();
             for copy in done.into_iter().flatten() {
-                self.under_way[copy] -= 1;
-                if self.under_way[copy] == 0 {
+                self.in_flight[copy] -= 1;
+                if self.in_flight[copy] == 0 {
                     self.trace.accesses[copy].to = self.now;
                 }
             }
@@ -267,7 +268,7 @@ impl Follow<'_, '_> {
                 for (value, write) in [(op.args[0], false), (op.args[1], true)] {
                     let Some(copy) = self.access(id, value, write) else { continue };
                     self.trace.accesses[copy].to = usize::MAX;
-                    self.under_way[copy] = self.here().len();
+                    self.in_flight[copy] = self.here().len();
                     for queue in self.here() {
                         self.queues[queue].last_mut().expect("open").push(copy);
                     }
@@ -281,7 +282,7 @@ impl Follow<'_, '_> {
             OpKind::Nv(NvOp::BarrierSync { threads, .. }) => self.meet(threads),
             _ => {
                 let known = self.value(id, op);
-                let is_raw = |v: &&Value| matches!(self.kernel.ty(**v), Ty::Raw(Raw::Vtok(..)));
+                let is_raw = |v: &&Value| matches!(self.kernel.ty(**v), Ty::Barrier(BarrierTy::Vtok(..)));
                 if let Some(result) = op.results.first().filter(|v| !is_raw(v)) {
                     self.known[result.index()] = known;
                 }

@@ -134,7 +134,7 @@ fn one_after_the_other_they_take_the_same_place() {
 }
 
 #[test]
-fn a_copy_keeps_its_place_where_it_may_be_under_way() {
+fn a_copy_keeps_its_place_while_it_may_be_in_flight() {
     let wait = "ttg.nv.cp_async.wait_group {n = 0}";
     for (body, apart) in [
         // Who waits waits on every path, or not.

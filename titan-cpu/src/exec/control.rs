@@ -36,7 +36,7 @@ impl<'p> Machine<'p, '_> {
         let plan = self.plan;
         for node in &plan.blocks[block] {
             // A step that leaves the block may have given tiles of this block new values already, so it kills what it
-            // knows to be dead itself.
+            // determines to be dead itself.
             if let Some(flow) = self.node(node)? {
                 return Ok(flow);
             }
@@ -152,7 +152,7 @@ impl<'p> Machine<'p, '_> {
         Ok(None)
     }
 
-    /// Runs the body of a loop once; breaks if the loop is over, with how that goes on.
+    /// Runs the body of a loop once; breaks if the loop has ended, with the continuation.
     fn iteration(&mut self, body: BlockId) -> Outcome<ControlFlow<Option<Flow>>> {
         Ok(match self.block(body)? {
             Flow::Break(0) => ControlFlow::Break(None),
@@ -178,13 +178,13 @@ impl<'p> Machine<'p, '_> {
         Ok(Counter { f, index, hi, step, number: 0 })
     }
 
-    /// Goes on to the next iteration of this program. False if there is none.
+    /// Continues with the next iteration of this program. False if there is none.
     pub(super) fn iterate(&mut self, counter: &mut Counter<'p>) -> Outcome<bool> {
         let Counter { f, hi, step, .. } = *counter;
         if let Some(product) = &f.product
             && !product.rings.is_empty()
         {
-            // What is there of the stages; more may come while the role waits in an iteration.
+            // The stages that are available; more may be filled while the role waits in an iteration.
             let span = (hi - counter.index).max(0);
             counter.index += self.staged_product(product, span / step + i64::from(span % step > 0))? * step;
         }

@@ -1,4 +1,4 @@
-//! Products of tiles that reach beyond their tensors: what is outside is zeros, whose products are zeros, or NaN where the
+//! Products of tiles that extend beyond their tensors: elements outside are zeros, whose products are zeros, or NaN where the
 //! other factor is not finite.
 
 use super::Outcome;
@@ -23,7 +23,7 @@ pub(super) struct Edge {
 const ZEROS: [u64; 1] = [0];
 
 impl Edge {
-    /// Sets what is outside to zero.
+    /// Sets the elements outside to zero.
     pub(super) fn clear(&self, dst: &mut [u8]) {
         let [m, n] = self.inside;
         for (i, row) in dst.chunks_exact_mut(self.row * self.size).enumerate() {
@@ -32,7 +32,7 @@ impl Edge {
         }
     }
 
-    /// Adds to what is outside the products of `k` elements of the factors with zeros.
+    /// Adds to the elements outside the products of `k` elements of the factors with zeros.
     pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) -> Outcome<()> {
         match Sums::of(self.acc) {
             Sums::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),

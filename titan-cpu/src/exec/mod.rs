@@ -5,7 +5,7 @@
 //!   [`fold`]: tile steps.
 //! * [`elements`], [`operands`], [`target`]: groups of elementwise steps.
 //! * [`memory`], [`rows`], [`ragged`]: loads, stores, gathers, views. [`print`]: text.
-//! * [`rings`]: stages. [`roles`]: who goes on when. [`staged`]: loops over stages that are one product.
+//! * [`rings`]: stages. [`roles`]: the scheduling of roles. [`staged`]: loops over stages that are one product.
 
 mod control;
 mod edge;
@@ -42,7 +42,7 @@ use titan_core::ir::Loc;
 pub(crate) enum Failure {
     /// Because of what it was asked to do.
     Trap { message: String, loc: Loc },
-    /// There is no memory for so many bytes. What the thread has is half made.
+    /// There is no memory for so many bytes. The thread's state is incomplete.
     OutOfMemory { bytes: usize },
 }
 

@@ -125,7 +125,7 @@ impl Inputs {
 }
 
 impl<'a, const N: usize> Operands<'a, N> {
-    /// Finds the operands of a group; what is the same in every element is put where it will be read.
+    /// Finds the operands of a group; values that are equal in every element are placed where they will be read.
     #[inline]
     pub(super) fn new(machine: &'a Machine<'_, '_>, group: &Group, inputs: &mut Inputs) -> Outcome<Self> {
         inputs.prepare(group);

@@ -49,7 +49,7 @@ impl Pool {
         Pool { free: vec![Vec::new(); sizes.len()], sizes: sizes.to_vec(), ..Pool::default() }
     }
 
-    /// A buffer that nobody else has, its contents unspecified.
+    /// A buffer that is not shared, its contents unspecified.
     pub(crate) fn take(&mut self, class: usize) -> Outcome<BufferId> {
         if let Some(id) = self.free[class].pop() {
             self.refs[id as usize] = 1;
@@ -93,7 +93,7 @@ impl Pool {
         std::mem::take(&mut self.buffers[id as usize])
     }
 
-    /// Gives back what [`Pool::lend`] gave.
+    /// Returns what [`Pool::lend`] lent.
     pub(crate) fn give_back(&mut self, id: BufferId, buffer: Buffer) {
         self.buffers[id as usize] = buffer;
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use titan_core::ir::{Fill, Loc};
 
-/// What is to be copied.
+/// The source of a copy.
 #[derive(Clone, Debug)]
 pub(super) enum Copied<'m> {
     /// A tile from these coordinates of its first element on.
@@ -40,7 +40,7 @@ struct Stage<'m> {
 #[derive(Clone, Debug)]
 pub(super) struct Ring<'m> {
     plan: RingPlan,
-    /// Those that some reader has not given back, and the time of the first.
+    /// Those that some reader has not released, and the time of the first.
     stages: VecDeque<Stage<'m>>,
     first: u64,
     /// The next time of each reader.
@@ -92,7 +92,7 @@ impl<'m> Ring<'m> {
         self.clocks.get(reader).copied().unwrap_or(u64::MAX)
     }
 
-    /// The next time of a reader, who goes on by so many.
+    /// The next time of a reader, which advances by so many.
     pub(super) fn claim(&mut self, reader: usize, count: u64) -> u64 {
         let time = self.clock(reader);
         if let Some(clock) = self.clocks.get_mut(reader) {
@@ -141,7 +141,7 @@ impl<'m> Machine<'_, 'm> {
             }
             RingStep::Wait { ring, time } => {
                 if !self.is_filled(*ring, *time) {
-                    return trap(loc, "a stage is read that is not filled, and nobody else could fill it".to_owned());
+                    return trap(loc, "a stage is read that is not filled, and no other role can fill it".to_owned());
                 }
             }
             RingStep::Poisoned { to, ring, time } => {

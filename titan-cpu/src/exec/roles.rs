@@ -1,7 +1,7 @@
 //! The roles of a program take turns: each runs until it needs a stage that is not filled, or room in a ring that is full.
 //!
-//! Rings are queues with at least as much room as the kernel asks for, and roles meet nowhere else, so the order of the turns
-//! makes no difference to what they compute, and a kernel that comes to its end on a GPU comes to its end here.
+//! Rings are queues with at least as much room as the kernel asks for, and roles interact nowhere else, so the order of the turns
+//! does not affect their results, and a kernel that terminates on a GPU terminates here.
 //!
 //! What a role may have to wait in is run here, with a stack of its own that outlives a turn; everything else, blocks inside
 //! of it included, as it is without roles.

@@ -7,7 +7,7 @@ use super::{Machine, Outcome};
 use crate::plan::product::{Factor, Origin, ProductLoop};
 use crate::runtime::view::View;
 
-/// A stage of a factor: the tensor, the first element, what is outside.
+/// A stage of a factor: the tensor, the first element, the value of elements outside.
 type Place<'a, 'm> = (&'a View<'m>, [i64; 4], u64);
 
 impl<'m> Machine<'_, 'm> {

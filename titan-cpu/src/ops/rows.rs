@@ -146,7 +146,7 @@ fn part<O: RowOp>(isa: Isa, args: [&[u8]; 2]) -> u64 {
 fn merge<O: RowOp>(a: u64, b: u64) -> u64 {
     use crate::rep::Rep;
     let (a, b) = (<f32 as Rep>::from_bits(a), <f32 as Rep>::from_bits(b));
-    // NaN says that there is no number in a part of a row.
+    // NaN marks a part of a row without a number.
     let (a, b) = if a.is_nan() { (b, a) } else { (a, b) };
     let both = if b.is_nan() && O::START != 0.0 { a } else { O::step_one(a, b, 1.0) };
     both.to_bits().into()

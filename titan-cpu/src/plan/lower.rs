@@ -9,7 +9,7 @@ use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKin
 #[error("{message} (line {}, column {})", loc.line, loc.column)]
 #[non_exhaustive]
 pub struct CompileError {
-    /// What is wrong.
+    /// The error.
     pub message: String,
     /// Where.
     pub loc: Loc,

@@ -39,7 +39,7 @@ impl Lower<'_> {
             | Ty::Compute(..)
             | Ty::Acc(..)
             | Ty::Token(..)
-            | Ty::Raw(_) => {
+            | Ty::Barrier(_) => {
                 let mut args = [0; 3];
                 for (slot, arg) in args.iter_mut().zip(&op.args) {
                     *slot = self.one(frame, *arg)?;
@@ -182,7 +182,7 @@ impl Lower<'_> {
             | Ty::Compute(..)
             | Ty::Acc(..)
             | Ty::Token(..)
-            | Ty::Raw(_) => self.wrong("an operand of another shape"),
+            | Ty::Barrier(_) => self.wrong("an operand of another shape"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Rings, roles, products under way and stores by way of a slot.
+//! Rings, roles, MMAs in flight and stores through a slot.
 //!
 //! Most tokens stand for the one before them: a right to read is the stage's time, and so is what `consumed` gives.
 
@@ -9,14 +9,14 @@ use titan_core::ir::{Block, Fill, Kernel, Op, OpKind, Token, TtgOp, Ty, Value};
 
 /// Which roles read each ring. A kernel without roles is one.
 pub(super) fn readers(kernel: &Kernel) -> Vec<Vec<usize>> {
-    let mut parted: Option<Vec<Block>> = None;
+    let mut specialized: Option<Vec<Block>> = None;
     kernel.walk(&mut |_, op| {
         if op.kind == OpKind::Ttg(TtgOp::Roles) {
-            parted = Some(op.regions.clone());
+            specialized = Some(op.regions.clone());
         }
     });
     let mut readers = vec![Vec::new(); kernel.pipes.len()];
-    for (role, block) in parted.unwrap_or_else(|| vec![kernel.body]).iter().enumerate() {
+    for (role, block) in specialized.unwrap_or_else(|| vec![kernel.body]).iter().enumerate() {
         kernel.walk_block(*block, &mut |_, op| {
             if let OpKind::Ttg(TtgOp::Ready(ring)) = op.kind
                 && let Some(roles) = readers.get_mut(ring.index())
@@ -125,7 +125,7 @@ impl Lower<'_> {
 
     fn acquire(&mut self, frame: &mut Frame, ring: usize, result: Value) -> Result<()> {
         match self.plan.rings.get(ring).map(|ring| ring.readers) {
-            // What is written is stored from where it is.
+            // A written stage is stored directly from its buffer.
             Some(0) => self.define(result).map(drop),
             Some(_) => {
                 let to = self.new_scalar(result)?;
@@ -167,7 +167,7 @@ impl Lower<'_> {
         let kernel = self.kernel;
         let Some((OpKind::Ttg(ttg), [tensor, at @ .., pad])) = kernel.def_op(value).map(|op| (&op.kind, &op.args[..]))
         else {
-            return self.wrong("a copy of what is not named");
+            return self.wrong("a copy without a named source");
         };
         let pad = self.scalar(*pad)?;
         match (ttg, at) {
@@ -179,7 +179,7 @@ impl Lower<'_> {
                 uses.extend(&rows);
                 Ok(Source::Rows { view, rows, count: usize::try_from(*count).unwrap_or(0), col, pad })
             }
-            _ => self.wrong("a copy of what is not named"),
+            _ => self.wrong("a copy without a named source"),
         }
     }
 

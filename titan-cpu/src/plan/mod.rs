@@ -48,7 +48,7 @@ pub(crate) enum Slot {
     View(ViewSlot),
 }
 
-/// What is known of a tile slot.
+/// The facts known about a tile slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileInfo {
     pub(crate) elem: Elem,
@@ -84,7 +84,7 @@ pub(crate) struct Plan {
     pub(crate) params: Vec<ParamPlan>,
     pub(crate) blocks: Vec<Vec<Node>>,
     pub(crate) body: BlockId,
-    /// What is the same in every program: run once by each thread.
+    /// Steps that are the same in every program: run once by each thread.
     pub(crate) prologue: BlockId,
     /// Tiles of the prologue: they outlive a program.
     pub(crate) kept: Vec<bool>,

@@ -126,7 +126,7 @@ fn stages(body: &[Node]) -> Option<Vec<(RingId, usize)>> {
             | RingStep::Ready { .. }
             | RingStep::Poisoned { .. } => return None,
         };
-        // Claimed is 0, waited for is 1, given back is 2.
+        // Requested is 0, waited for is 1, released is 2.
         let state = open.iter_mut().find(|(ring, _, at, _)| *ring == found && *at == time).map(|(.., state)| state)?;
         match (step, *state) {
             (RingStep::Wait { .. }, 0) => *state = 1,

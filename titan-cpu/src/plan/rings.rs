@@ -1,7 +1,7 @@
 //! Rings of stages, and the steps that fill and read them.
 //!
 //! A token of the IR is a scalar here: the time of its ring that it is a right to. What was written to a slot of a staging
-//! ring is a tile, and is stored from there. Products under way and accumulators are tiles: products are done at once.
+//! ring is a tile, and is stored from there. MMAs in flight and accumulators are tiles: MMAs are computed at their issue.
 //!
 //! What a stage holds is a description of what was to be copied: the tensors cannot change during the launch, so the copy may
 //! as well be made when the stage is read, or never.
@@ -60,7 +60,7 @@ pub(crate) enum RingStep {
         reader: usize,
         to: ScalarSlot,
     },
-    /// Goes on when the stage is filled.
+    /// Continues when the stage is filled.
     Wait {
         ring: RingId,
         time: ScalarSlot,
@@ -82,7 +82,7 @@ pub(crate) enum RingStep {
     },
 }
 
-/// What is to be copied.
+/// The source of a copy.
 #[derive(Debug)]
 pub(crate) enum Source {
     Tile { from: Place, shape: [i32; 4], pad: ScalarSlot },

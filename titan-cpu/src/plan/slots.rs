@@ -22,7 +22,7 @@ impl Lower<'_> {
             },
             Ty::Token(..) => Slot::Scalar(self.scalar_slot(0)),
             Ty::Source(..) => return self.wrong("a tile that is only named"),
-            Ty::Raw(_) => return self.wrong("a barrier or a region of a GPU: the CPU runs rings (`ttg`)"),
+            Ty::Barrier(_) => return self.wrong("a barrier or a region of a GPU: the CPU runs rings (`ttg`)"),
             Ty::Tile(elem, shape) | Ty::Smem(elem, shape) | Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) => {
                 if shape.problem().is_some() {
                     return self.wrong("a tile of an illegal shape");
@@ -121,7 +121,7 @@ impl Lower<'_> {
     pub(super) fn any(&mut self, frame: &mut Frame, value: Value) -> Result<Slot> {
         match self.kernel.ty(value) {
             Ty::Tile(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) => Ok(Slot::Tile(self.tile(frame, value)?)),
-            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Token(..) | Ty::Raw(_) => self.slot(value),
+            Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Token(..) | Ty::Barrier(_) => self.slot(value),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Device memory: reference-counted, 64-byte aligned, zeroed; or somebody else's.
+//! Device memory: reference-counted, 64-byte aligned, zeroed; or borrowed from the caller.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
@@ -50,9 +50,9 @@ struct Block {
 enum Origin {
     /// The block's, allocated with this layout.
     Own(Layout),
-    /// Somebody else's, who lends them to be read.
+    /// Bytes lent by the caller for reading.
     Shared,
-    /// Somebody else's, who lends them to be written as well.
+    /// Bytes lent by the caller for reading and writing.
     Exclusive,
 }
 
@@ -62,7 +62,7 @@ const ALIGN: usize = 64;
 /// small pages costs a walk of the page table every 4 KiB.
 const HUGE_PAGE: usize = 2 << 20;
 
-// SAFETY: the bytes are owned by the block, or lent to it. They are accessed only by who holds a lease: by any number of threads that read,
+// SAFETY: the bytes are owned by the block, or lent to it. They are accessed only under a lease: by any number of threads that read,
 // or by one owner, and the threads of its launch, that write.
 unsafe impl Send for Block {}
 // SAFETY: as above.
@@ -96,20 +96,20 @@ impl Memory {
         Ok(Memory::new(start, bytes, Origin::Own(layout)))
     }
 
-    /// Bytes of somebody else's, to be read. Whoever asks to write them is told that they are in use.
+    /// Bytes of the caller, for reading. A request to write them fails: they are in use.
     ///
     /// # Safety
-    /// Until all accesses to the memory and all launches on it have ended, the bytes must exist, and nobody may write them.
+    /// Until all accesses to the memory and all launches on it have ended, the bytes must exist and must not be written.
     /// The address must be aligned to the elements that launches read there.
     #[must_use]
     pub unsafe fn lent(bytes: *const [u8]) -> Memory {
         Memory::foreign(bytes.cast_mut(), Origin::Shared)
     }
 
-    /// Bytes of somebody else's, to be read and written.
+    /// Bytes of the caller, for reading and writing.
     ///
     /// # Safety
-    /// Until all accesses to the memory and all launches on it have ended, the bytes must exist, and nobody else may use them.
+    /// Until all accesses to the memory and all launches on it have ended, the bytes must exist and must not be used elsewhere.
     /// Any bytes must be allowed there. The address must be aligned to the elements that launches read and write there.
     #[must_use]
     pub unsafe fn lent_mut(bytes: *mut [u8]) -> Memory {
@@ -162,7 +162,7 @@ impl Memory {
         self.check(offset, out.len())?;
         let lease = self.lease(false).ok_or(MemoryError::InUse)?;
         let len = out.len();
-        // SAFETY: the range was checked; nobody writes during the lease, and a slice of the host's is not this memory.
+        // SAFETY: the range was checked; there are no writes during the lease, and a slice of the host's is not this memory.
         unsafe { lease.block().bytes.add(offset).copy_to_nonoverlapping(NonNull::from(out).cast(), len) };
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Memory {
         if inside { Ok(()) } else { Err(MemoryError::OutOfBounds { offset, len, size }) }
     }
 
-    /// The right to use the memory, together with other readers or alone. `None` if somebody is in the way.
+    /// A lease of the memory, shared with other readers or exclusive. `None` if a conflicting lease exists.
     pub(crate) fn lease(&self, exclusive: bool) -> Option<Lease> {
         let leases = &self.0.leases;
         let taken = if exclusive {

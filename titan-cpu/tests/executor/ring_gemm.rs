@@ -13,7 +13,7 @@ struct Gemm {
     /// Of a program, and of one step.
     tile: [i32; 3],
     slots: u32,
-    /// Products under way.
+    /// MMAs in flight.
     keep: u32,
     /// Loops over tiles in both roles, instead of a grid of them.
     persistent: bool,

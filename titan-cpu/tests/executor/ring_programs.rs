@@ -11,7 +11,7 @@ use titan_cpu::{Options, Program};
 enum Item {
     /// Copies to slots of a ring, which are taken first and filled in the opposite order.
     Fill(usize, usize),
-    /// Reads stages of a ring, which are given back when all of them are read.
+    /// Reads stages of a ring, which are released when all of them are read.
     Read(usize, usize),
     /// So often, or as often as the extent says.
     Loop(Option<i32>, Vec<Item>),

@@ -1,4 +1,4 @@
-//! Kernels with rings: who fills, who reads, and how stages are given back. The results are those of plain loops.
+//! Kernels with rings: who fills, who reads, and how stages are released. The results are those of plain loops.
 
 use crate::common::{Tensor, all_options, assert_close, compile_text, run};
 use crate::ring_text::{FILL, check, each, f32s, give, padded, take, tiles};

@@ -63,7 +63,8 @@ impl Code {
         let (at, _) = abi::offsets(&slots);
         let params: Vec<Param> =
             slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
-        let launch = Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, params: &params };
+        let launch =
+            Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, cluster: None, params: &params };
         let schedule = if completion == Completion::Late { Schedule::InTurn } else { Schedule::Seeded(3) };
         let options = Options {
             completion,

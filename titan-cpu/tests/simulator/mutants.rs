@@ -170,7 +170,7 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             }
             // Groups matter where something is copied.
             NvOp::Commit { .. } | NvOp::WaitGroup { .. } if !copies(program) => {}
-            NvOp::Commit { .. } => all.push(gone("a group is not closed")),
+            NvOp::Commit { .. } => all.push(gone("a group is not committed")),
             NvOp::WaitGroup { group, n, read } => {
                 all.push(gone("a wait for groups is gone"));
                 all.push((

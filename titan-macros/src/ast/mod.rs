@@ -1,4 +1,4 @@
-//! The kernel as we understand it: nothing below the parser sees `syn`.
+//! The AST of kernels and device functions. Only the parser uses `syn`; all later passes use this tree.
 //!
 //! The tree keeps the user's identifiers and operator spans, so that the shadow can be printed from it and rustc underlines
 //! the user's own tokens. Every expression has a number; the inferred types of an instance are a table over these numbers.
@@ -29,16 +29,16 @@ pub(crate) struct KernelItem {
     pub(crate) config: KernelConfig,
 }
 
-/// What `#[titan::kernel(..)]` says.
+/// The arguments of `#[titan::kernel(..)]`.
 #[derive(Debug, Default)]
 pub(crate) struct KernelConfig {
     /// `instances(..)`: each axis names generics and lists their values.
     pub(crate) instances: Vec<InstanceAxis>,
     /// `grid(..)`
     pub(crate) grid: Option<(Span, Vec<Expr>)>,
-    /// `grid(unchecked ..)`: parts of outputs may be left as they are.
+    /// `grid(unchecked ..)`: programs need not cover all of an output.
     pub(crate) partial: bool,
-    /// `targets(..)`: the GPU targets that the kernel is compiled for; all if it says nothing.
+    /// `targets(..)`: the GPU targets that the kernel is compiled for; `None` means all.
     pub(crate) targets: Option<Vec<&'static str>>,
     /// `require(..)`
     pub(crate) requires: Vec<Expr>,
@@ -101,9 +101,9 @@ pub(crate) struct Function {
     pub(crate) n_exprs: usize,
     /// Number of local variables; the parameters come first.
     pub(crate) vars: Vec<Var>,
-    /// The functions of the language that the body calls by their name alone, each once.
+    /// The functions of the language that the body calls by an unqualified name, each once.
     pub(crate) intrinsics: Vec<Ident>,
-    /// Other names of the language that stand alone and that the shadow does not repeat, each once.
+    /// Other unqualified names of the language that the shadow does not repeat, each once.
     pub(crate) mentions: Vec<Mention>,
 }
 
@@ -150,7 +150,7 @@ impl GenericKind {
 }
 
 impl GenericParam {
-    /// It as an argument: a constant that has the name of a type stands in braces.
+    /// The parameter as a generic argument: a constant that has the name of a type is put in braces.
     pub(crate) fn argument(&self) -> TokenStream {
         let name = &self.name;
         if self.kind.is_const() && crate::names::is_type(&name.to_string()) { quote!({ #name }) } else { quote!(#name) }
@@ -261,7 +261,7 @@ pub(crate) enum ExprKind {
         path: Path,
         arms: Vec<RoleArm>,
     },
-    /// What could not be parsed; an error has been reported.
+    /// An expression that could not be parsed; an error has been reported.
     Bad,
 }
 
@@ -285,7 +285,7 @@ pub(crate) struct RoleArm {
     pub(crate) body: Expr,
 }
 
-/// What a path of an expression names.
+/// What a path in an expression refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Res {
     /// Not resolved yet.
@@ -303,7 +303,7 @@ pub(crate) enum Res {
     Constant(String),
 }
 
-/// What a call names.
+/// What a call refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// Not resolved yet.
@@ -374,7 +374,7 @@ pub(crate) enum Stmt {
         init: Option<Expr>,
         span: Span,
     },
-    /// An expression; its value is dropped with a semicolon, which stands at `semi`.
+    /// An expression; if a semicolon follows, at `semi`, its value is dropped.
     Expr {
         expr: Expr,
         semi: Option<Span>,

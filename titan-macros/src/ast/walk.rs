@@ -1,4 +1,4 @@
-//! The expressions of which an expression is made, whatever it is: for passes that look for something everywhere.
+//! Visits the subexpressions of any expression, for passes that search a whole function.
 
 use super::{Block, Cond, Expr, ExprKind, Stmt};
 

@@ -1,4 +1,4 @@
-//! Who may change a file or a folder.
+//! Ownership and write permissions of files and folders.
 
 pub(super) use imp::{User, is_open, make_folder, new_file};
 
@@ -9,14 +9,14 @@ mod imp {
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
     use std::path::Path;
 
-    /// The write permissions of the group and of everybody else.
+    /// The write permissions of the group and of all other users.
     const OTHERS_WRITE: u32 = 0o022;
 
     #[derive(Debug)]
     pub(crate) struct User(u32);
 
     impl User {
-        /// Who made a file.
+        /// The owner of a file.
         pub(crate) fn of(file: &Metadata) -> User {
             User(file.uid())
         }
@@ -26,12 +26,12 @@ mod imp {
         }
     }
 
-    /// Whether others than the owner may write.
+    /// Whether users other than the owner may write.
     pub(crate) fn is_open(file: &Metadata) -> bool {
         file.mode() & OTHERS_WRITE != 0
     }
 
-    /// Makes a folder for the user alone, unless it exists.
+    /// Creates a folder with access for its user only, unless it exists.
     pub(crate) fn make_folder(dir: &Path) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)
     }
@@ -41,7 +41,7 @@ mod imp {
     }
 }
 
-/// Elsewhere folders of a user are the user's by default, and the standard library cannot tell.
+/// On other systems the folders of a user are private by default, and the standard library cannot check it.
 #[cfg(not(unix))]
 mod imp {
     use std::fs::{File, Metadata, OpenOptions};

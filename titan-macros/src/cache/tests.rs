@@ -1,4 +1,4 @@
-//! Hits, misses, and what a folder may hold that is no artifact.
+//! Hits, misses, and files in the folder that are not artifacts.
 
 use super::*;
 
@@ -83,7 +83,7 @@ fn temporary_files_left_behind_are_removed_and_fresh_ones_are_not() {
     [&old, &other].iter().for_each(|p| set_age(p, ABANDONED * 2));
     cache.sweep().unwrap();
     assert_eq!(names(&cache), ["0123.tmp78-0", "notes.txt"]);
-    // A process that has the number of one that was ended in the middle of a write.
+    // A process with the process id of one that was killed during a write.
     let next = |n: u32| cache.dir.join(format!("{:016x}.{TEMPORARY}{}-{n}", hash(&[b"in"]), std::process::id()));
     (0..200).for_each(|n| fs::write(next(n), "half").unwrap());
     get(&cache, "in", || vec![1]);
@@ -127,7 +127,7 @@ fn what_is_too_large_is_made_every_time() {
     let huge = vec![0; usize::try_from(LARGEST).unwrap() + 1];
     assert_eq!(get(&cache, "in", || huge.clone()).len(), huge.len());
     assert!(names(&cache).is_empty());
-    // Somebody else's large file, without a byte on the disk.
+    // A large sparse file that is not an artifact.
     let file = File::create(path(&cache, "in")).unwrap();
     file.set_len(1 << 40).unwrap();
     assert_eq!(get(&cache, "in", || vec![1]), [1]);
@@ -175,14 +175,14 @@ mod unix {
         set_mode(&path(&cache, "in"), 0o620);
         assert!(read(&cache).is_none(), "others may have written it");
         set_mode(&path(&cache, "in"), 0o600);
-        // The folder of the root of the file system is root's; who is not sees that it is another's.
+        // The root folder is owned by root, so for any other user it is a foreign folder.
         let root = fs::metadata("/proc/1").or_else(|_| fs::metadata("/")).unwrap();
         cache.user = access::User::of(&root);
         let is_root = cache.user.owns(&fs::metadata(&cache.dir).unwrap());
         assert_eq!(read(&cache).is_some(), is_root);
     }
 
-    /// Each would hang the build or fill its memory if it were read.
+    /// Reading any of these would block the build or exhaust its memory.
     #[test]
     fn pipes_links_and_folders_are_misses() {
         let cache = cache("pipes");

@@ -1,4 +1,4 @@
-//! After an error: the errors, and the user's item with the same signature, so that the rest of the file still type-checks
+//! The expansion after an error: the errors, and an item with the user's signature, so that the rest of the file still type-checks
 //! and editors keep working.
 
 use super::imports;
@@ -12,7 +12,7 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
     let errors: TokenStream = reports.iter().map(compile_error).collect();
     let used = imports::prelude();
     let Ok(mut parsed) = syn::parse2::<syn::ItemFn>(item.clone()) else {
-        // Another item: the rest of the file may need it.
+        // Not a function: keep the item, because the rest of the file may need it.
         return match syn::parse2::<syn::Item>(item.clone()) {
             Ok(item) => quote!(#errors #used #item),
             Err(_) => unparsed(krate, &item),
@@ -66,8 +66,8 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
     }
 }
 
-/// The launch function of a kernel whose body rustc has refused, so that nobody is told that it does not exist. If rustc takes
-/// what we cannot parse, using the kernel is an error.
+/// The launch function of a kernel whose body rustc rejects, so that there is no further error that it does not exist. If rustc
+/// accepts a body that TITAN cannot parse, using the kernel is an error.
 pub(crate) fn unparsed(krate: &TokenStream, item: &TokenStream) -> TokenStream {
     let used = imports::prelude();
     let Some(parsed) = without_body(item) else { return used };
@@ -78,7 +78,7 @@ pub(crate) fn unparsed(krate: &TokenStream, item: &TokenStream) -> TokenStream {
         }
     }
     let name = sig.ident.clone();
-    let message = format!("[{}] `{name}` has syntax that kernels do not have", Code::Syntax);
+    let message = format!("[{}] `{name}` uses syntax that kernels do not support", Code::Syntax);
     sig.output = syn::ReturnType::Default;
     quote! {
         #used
@@ -95,7 +95,7 @@ pub(crate) fn without_body(item: &TokenStream) -> Option<syn::ItemFn> {
     syn::parse2(quote!(#head {})).ok()
 }
 
-/// The errors of an item that stands in an `impl` or `trait`, and a function of its signature there.
+/// The errors of an item inside an `impl` or `trait`, and a function with its signature.
 pub(crate) fn misplaced(krate: &TokenStream, reports: &[Diag], item: TokenStream, launches: bool) -> TokenStream {
     let errors: TokenStream = reports.iter().map(compile_error).collect();
     let Some(parsed) = without_body(&item) else { return quote!(#errors #item) };
@@ -120,7 +120,7 @@ pub(crate) fn misplaced(krate: &TokenStream, reports: &[Diag], item: TokenStream
     }
 }
 
-/// What a launch takes where the kernel has a reference to `tensor`: views as well.
+/// The type of a launch's argument for a parameter that is a reference to `tensor`: it accepts views too.
 fn shown(krate: &TokenStream, tensor: &syn::Type, mutable: bool) -> syn::Type {
     match (tensor, mutable) {
         (syn::Type::Path(_), false) => syn::parse_quote!((impl #krate::AsTensor<#tensor> + ?Sized)),
@@ -129,7 +129,7 @@ fn shown(krate: &TokenStream, tensor: &syn::Type, mutable: bool) -> syn::Type {
     }
 }
 
-/// Whether there is an error of this code at one of the tokens: rustc need not see them.
+/// Whether there is an error of this code at one of the tokens, so that they are not passed to rustc.
 fn reported(reports: &[Diag], code: Code, tokens: TokenStream) -> bool {
     let place = |s: Span| (s.start().line, s.start().column);
     tokens.into_iter().any(|t| {

@@ -1,11 +1,11 @@
-//! Imports are used: names of the language that the shadow spells in its own way are repeated as the user wrote them, so that
-//! rustc does not call their imports unused, and so that a function of the same name but of another crate is found out.
+//! Uses the imports of names that the shadow spells in another way: the names are repeated as the user wrote them, so that rustc does
+//! not report their imports as unused, and so that a function of another crate with the same name is detected.
 
 use crate::ast::{Function, Mention};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// What a kernel or a device function says of its imports.
+/// The uses of the imports of a kernel or a device function.
 pub(crate) fn of(krate: &TokenStream, func: &Function) -> TokenStream {
     let same = func.intrinsics.iter().filter_map(|name| comparison(krate, name));
     let (mut types, mut macros) = (Vec::new(), Vec::new());
@@ -24,7 +24,7 @@ pub(crate) fn of(krate: &TokenStream, func: &Function) -> TokenStream {
             #(fn #types() {})*
             #(enum #macros {})*
             #(#used)*
-            // The prelude has `Sized` too, so that importing it is never in vain.
+            // The prelude contains `Sized`, so that its import always counts as used.
             const _: fn() = || {
                 fn same<F: Sized>(_: F, _: F) {}
                 #(#same)*
@@ -33,7 +33,7 @@ pub(crate) fn of(krate: &TokenStream, func: &Function) -> TokenStream {
     }
 }
 
-/// What makes an import of the prelude count as used: it has `Sized` too.
+/// Makes an import of the prelude count as used, because it contains `Sized`.
 pub(crate) fn prelude() -> TokenStream {
     quote!(
         const _: fn() = || {
@@ -42,7 +42,7 @@ pub(crate) fn prelude() -> TokenStream {
     )
 }
 
-/// The function is the language's, whatever the file calls so: rustc compares the two.
+/// Makes rustc check that this name in the file refers to the function of the language.
 fn comparison(krate: &TokenStream, name: &Ident) -> Option<TokenStream> {
     let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));
     let args = match name.to_string().as_str() {

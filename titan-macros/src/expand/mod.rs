@@ -1,9 +1,9 @@
-//! What a kernel becomes. Nothing here fails.
+//! The expansion of a kernel. Nothing here fails.
 //!
 //! ```text
 //! pub fn gemm(..) -> Launch         the launch, with the user's docs and visibility
 //! pub enum gemm {}                  carries `gemm::reference::<..>(..)`: functions and types do not share names
-//! pub trait gemm_instance<..>       implemented for the declared instances; its absence is our message
+//! pub trait gemm_instance<..>       implemented for the declared instances; a missing one is an error with TITAN's message
 //! const _: () = {
 //!     fn gemm<..>(..) { body }      the shadow, one per tuple of element types
 //!     impl gemm_instance<f16, 128> for gemm { static with the artifact; the reference }
@@ -31,14 +31,14 @@ use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 use titan_core::ir::Elem;
 
-/// What the parts of an expansion share.
+/// The inputs of all parts of an expansion.
 pub(crate) struct Expansion<'a> {
     pub(crate) krate: &'a TokenStream,
     pub(crate) item: &'a KernelItem,
     pub(crate) items: &'a Items,
-    /// What the kernel asks of others: paths and where they stand.
+    /// The companions that the kernel uses: paths and their places.
     pub(crate) asks: &'a [(String, Span)],
-    /// What was found. What rustc will report is still here: nothing may be built if it does not.
+    /// The errors. They include those that rustc reports, because the build must fail even if rustc does not report them.
     pub(crate) reports: &'a Reports,
 }
 
@@ -65,7 +65,7 @@ impl Expansion<'_> {
         out
     }
 
-    /// The `#[cfg(..)]` attributes of the kernel: they hold for all that it becomes.
+    /// The `#[cfg(..)]` attributes of the kernel, which apply to all generated items.
     fn cfgs(&self) -> Vec<&TokenStream> {
         let is_cfg = |a: &&TokenStream| a.to_string().replace(' ', "").starts_with("#[cfg(");
         self.item.attrs.iter().filter(is_cfg).collect()
@@ -96,7 +96,7 @@ impl Expansion<'_> {
         let Some(any) = group.first() else { return TokenStream::new() };
         let Body { shadow, generics, params, block, .. } = body;
         let (name, krate, aliases) = (&self.item.func.name, self.krate, aliases(&self.item.func, any));
-        // Lints speak once, in the first shadow.
+        // Lints are enabled only in the first shadow, so that they report once.
         let lints = self.item.attrs.iter().filter(|a| surface::lint_level(a).is_some());
         let quiet = if first { quote!(#(#lints)*) } else { quote!(#[allow(warnings)]) };
         let reference = self.shared_reference(body);
@@ -124,7 +124,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// `Role`, which only the shadow sees.
+    /// The enum `Role`, which is visible only in the shadow.
     fn roles(&self) -> TokenStream {
         let Some((_, roles)) = &self.item.config.roles else { return TokenStream::new() };
         let krate = self.krate;
@@ -139,7 +139,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Shape names as values, and uses of what only the grid or a requirement names.
+    /// Shape names as values, and uses of parameters that only the grid or a requirement uses.
     fn binds(&self) -> TokenStream {
         let mut out = TokenStream::new();
         let mut bound: Vec<String> = Vec::new();
@@ -164,7 +164,7 @@ impl Expansion<'_> {
         out
     }
 
-    /// Whether the grid or a requirement names a parameter, which the body then need not use.
+    /// Whether the grid or a requirement uses a parameter, so that the body need not use it.
     fn in_host_expr(&self, name: &str) -> bool {
         let config = &self.item.config;
         let grid = config.grid.iter().flat_map(|(_, list)| list);
@@ -203,7 +203,7 @@ impl Expansion<'_> {
     }
 }
 
-/// What all shadows of a kernel have in common; they differ in what the names of its element types mean.
+/// The common part of all shadows of a kernel; they differ only in the types that its element type parameters stand for.
 struct Body<'a> {
     shadow: Shadow<'a>,
     /// `const BM: i32, const BK_div_2: i32`
@@ -245,7 +245,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The elements that inference found, where all instances agree. After an error rustc reads what is written.
+/// The inferred element types on which all instances agree. After an error, rustc reads the code as written.
 fn agreed(compiled: &[Compiled]) -> BTreeMap<ExprId, Elem> {
     let [first, rest @ ..] = compiled else { return BTreeMap::new() };
     let mut elems = first.elems.clone();

@@ -1,6 +1,6 @@
 //! `kernel::reference`: the shadow run on host copies.
 //!
-//! It is generic in a constant that means nothing, so that only who calls it pays for its code.
+//! It is generic in an unused constant, so that its code is generated only if it is called.
 
 use super::{Body, Expansion, surface};
 use crate::ast::{GenericKind, ParamTyKind};

@@ -1,4 +1,4 @@
-//! What the user names: the launch function, the type of the same name, the trait of the declared instances.
+//! The public items of a kernel: the launch function, the type of the same name, the trait of the declared instances.
 
 use super::Expansion;
 use crate::ast::{GenericParam, KernelItem, Param, ParamTyKind, TypeKind, TypeRef};
@@ -29,7 +29,7 @@ impl Expansion<'_> {
     pub(crate) fn surface(&self) -> TokenStream {
         let (krate, item) = (self.krate, self.item);
         let (func, vis) = (&item.func, &item.vis);
-        // An expectation is met, or not, by the body.
+        // An `expect` attribute applies to the body.
         let attrs = item.attrs.iter().filter(|a| lint_level(a).as_deref() != Some("expect"));
         let (name, trait_name) = (&func.name, trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
@@ -41,7 +41,7 @@ impl Expansion<'_> {
         let plain_params = func.params.iter().map(|p| launch_param(krate, p, false));
         let args: Vec<TokenStream> = func.params.iter().map(|p| launch_arg(krate, p)).collect();
         let instances = self.instances();
-        // Without generics the bound would be refused here, not where the name is that no companion answers for.
+        // Without generics, rustc would report the bound here, and not at the name without a companion.
         let bound = if none && !self.asks.is_empty() { quote!() } else { quote!(where #name: #trait_name #args_of,) };
         let at = self.asks.first().map_or_else(Span::call_site, |(_, s)| s.resolved_at(Span::call_site()));
         let itself = located(name, at);
@@ -103,11 +103,11 @@ impl Expansion<'_> {
         }
     }
 
-    /// What rustc says where an instance is missing: message, label and note.
+    /// The message, label and note of rustc's error for a missing instance.
     fn missing(&self) -> (String, &'static str, String) {
         let name = &self.item.func.name;
         if self.item.func.generics.is_empty() {
-            let note = "an error in a device function that it calls comes first".to_owned();
+            let note = "a device function that it calls has an error".to_owned();
             return (format!("kernel `{name}` was not compiled"), "not compiled", note);
         }
         (format!("kernel `{name}` has no such instance"), "no such instance", note(self.item))
@@ -149,7 +149,7 @@ fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
         return host_param(krate, p, launch);
     };
     let (name, lifetime) = (&p.name, launch.then(|| quote!('launch)));
-    // As written: imports of it count as used.
+    // As written, so that its imports count as used.
     let (elem, rank, tensor) = (host_ty(krate, elem, launch), usize::from(*rank), path.tokens());
     if *mutable {
         quote!(#name: & #lifetime mut (impl #krate::AsTensorMut<#tensor<#elem, #rank>> + ?Sized))
@@ -158,7 +158,7 @@ fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
     }
 }
 
-/// Such a parameter as a plain reference, an exclusive access or a value.
+/// The parameter as a plain reference, an exclusive access or a value.
 fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
     let name = &p.name;
     match ParamTyKind::of(p) {

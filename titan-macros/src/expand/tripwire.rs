@@ -1,7 +1,7 @@
-//! Nothing broken ships: if we found a mistake that is rustc's to report, and rustc stays silent, the build fails here.
+//! Fails the build if TITAN found an error that rustc should report, but rustc did not.
 //!
 //! The shadow then returns `impl Sized`. If its body has an error, so has that type, and a constant that asks for its size is
-//! dropped without a second message; if the body is fine, the constant is evaluated and panics with what we found: no type has that size.
+//! dropped without a second message; if the body is accepted, the constant is evaluated and panics with TITAN's message.
 
 use super::Expansion;
 use crate::compile::Compiled;
@@ -12,8 +12,8 @@ use quote::{format_ident, quote};
 use titan_core::diag::Code;
 
 impl Expansion<'_> {
-    /// The same for a mistake inside a device function. rustc reports it there, not in the shadow of the kernel: this is
-    /// evaluated when code is made for the launch, which it is only if there was no error.
+    /// The same for an error inside a device function. rustc reports it there, not in the shadow of the kernel. This constant is
+    /// evaluated when code is generated for the launch, that is, only if there was no error.
     pub(super) fn inlined_tripwire(&self) -> TokenStream {
         let Some(diag) = self.reports.inlined.first() else { return TokenStream::new() };
         let message = message(diag);

@@ -1,4 +1,4 @@
-//! What a message about operands, arguments and methods says, and how to mend it.
+//! Messages about operands, arguments and methods, with the help that goes with each.
 
 use super::method::Call;
 use super::misfit::expected_help;
@@ -14,7 +14,7 @@ use titan_core::ir::{Access, Elem, UnOp};
 impl Infer<'_> {
     /// A value of one kind where another is expected.
     pub(super) fn wrong_kind(&mut self, want: &ITy, got: &ITy, span: Span) {
-        let title = format!("{} where {} is expected", self.describe(got), self.describe(want));
+        let title = format!("expected {}, found {}", self.describe(want), self.describe(got));
         match self.kind_help(want, got) {
             Some(help) => self.cx.error_help(Code::Arguments, span, title, help),
             None => self.cx.error(Code::Arguments, span, title),
@@ -24,7 +24,7 @@ impl Infer<'_> {
     fn kind_help(&self, want: &ITy, got: &ITy) -> Option<String> {
         Some(match (want, got) {
             (ITy::Tensor(t), ITy::Tile(..)) if t.access == Access::Mut => {
-                "a tile is stored: `y.store_tile([i], v)`".to_owned()
+                "a tile is stored by `y.store_tile([i], v)`".to_owned()
             }
             (ITy::Scalar(_) | ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), ITy::Tensor(t)) => load_help(t.rank),
             (ITy::Tile(e, s), ITy::Scalar(_)) => {
@@ -36,7 +36,7 @@ impl Infer<'_> {
                     (Some(e), Some(s)) => format!("Tile::<{e}, {}>::full(v)", extents(s)),
                     _ => "Tile::<f32, 64>::full(v)".to_owned(),
                 };
-                format!("`{tile}` is a tile of one value, and `y.set([i], v)` stores one element")
+                format!("`{tile}` makes a tile that repeats one value; `y.set([i], v)` stores one element")
             }
             (ITy::Tile(_, s), ITy::Row(..)) => match self.shape_of(*s).filter(|s| s.rank() == 2) {
                 Some(s) => format!("`.broadcast::<0, {}>()` in place of `.row()` makes a whole tile", s[0]),
@@ -47,23 +47,21 @@ impl Infer<'_> {
                 None => "`.broadcast::<1, N>()` in place of `.col()` makes a tile of N columns".to_owned(),
             },
             (ITy::Scalar(_), ITy::Tile(..)) => {
-                "a reduction along each axis makes one value of a tile: `.reduce_sum::<0>()`".to_owned()
+                "reduce the tile along each axis to one value: `.reduce_sum::<0>()`".to_owned()
             }
-            (ITy::Range, ITy::Scalar(_)) => "a range has both ends: `0..n`".to_owned(),
+            (ITy::Range, ITy::Scalar(_)) => "write a range with both ends: `0..n`".to_owned(),
             (ITy::Array(item, n), ITy::Scalar(_) | ITy::Tuple(_) | ITy::Tile(..))
                 if matches!(**item, ITy::Scalar(_) | ITy::Tile(..)) =>
             {
                 in_brackets(*n)
             }
             (ITy::Unit, _) => "end the statement with `;`, or store the value".to_owned(),
-            (_, ITy::Unit) => {
-                "an operation that stores gives no value; an `if` that gives one has an `else`".to_owned()
-            }
+            (_, ITy::Unit) => "a store has no value, and an `if` has one only with an `else`".to_owned(),
             _ => return None,
         })
     }
 
-    /// A tensor stands where values do.
+    /// Reports a tensor where a tile or scalar is expected.
     pub(super) fn in_memory(&mut self, tensor: &ITy, what: &str, span: Span) {
         let ITy::Tensor(t) = tensor else { return };
         let title = format!("{} is memory: {what}", self.describe(tensor));
@@ -82,24 +80,24 @@ impl Infer<'_> {
                 format!("masks combine with `{one}`, in parentheses: `(a > b) {one} (a < c)`")
             }
             (ITy::Tile(..) | ITy::Row(..) | ITy::Col(..), None) => {
-                "`select(mask, a, b)` chooses element by element; `mask.any::<0>()` and `mask.all::<0>()` of a vector are one `bool`"
+                "`select(mask, a, b)` chooses element by element; `mask.any::<0>()` and `mask.all::<0>()` reduce a vector to one `bool`"
                     .to_owned()
             }
             (ITy::Scalar(_), _) => "compare it: `n != 0`".to_owned(),
             (ITy::Tensor(t), _) if t.optional => "`option.is_some()`, or `if let Some(x) = option { .. }`".to_owned(),
-            _ => "a comparison of scalars, or a `bool`".to_owned(),
+            _ => "write a comparison of scalars, or a `bool`".to_owned(),
         };
         self.cx.error_help(Code::Condition, span, title, help);
     }
 
-    /// Whether a mask is a vector where the arms of its `select` are of rank 2; reports it.
+    /// Reports a mask whose rank is not that of the other operands of its `select`; returns whether it did.
     pub(super) fn small_mask(&mut self, mask: S, arms: &[ITy], span: Span) -> bool {
         let arm = arms.iter().find_map(|t| if let ITy::Tile(_, s) = t { self.shape_of(*s) } else { None });
         let (Some(mask), Some(arm)) = (self.shape_of(mask), arm) else { return false };
         if mask.rank() == arm.rank() {
             return false;
         }
-        let title = format!("a mask of {mask} for tiles of {arm}");
+        let title = format!("a mask of shape {mask} does not fit tiles of shape {arm}");
         match expected_help(arm, mask) {
             Some(help) => self.cx.error_help(Code::ShapeMismatch, span, title, help),
             None => self.cx.error(Code::ShapeMismatch, span, title),
@@ -107,7 +105,7 @@ impl Infer<'_> {
         true
     }
 
-    /// How what a `select` was given becomes its mask.
+    /// How to turn the first operand of a `select` into a mask.
     pub(super) fn mask_help(&self, mask: &ITy, arms: &[ITy]) -> String {
         let shape = arms.iter().find_map(|t| match t {
             ITy::Tile(_, s) => self.shape_of(*s).filter(|s| s.rank() == 2),
@@ -122,7 +120,7 @@ impl Infer<'_> {
                 "`.broadcast::<1, {}>()` in place of `.col()` makes a whole mask",
                 shape.map_or("N".to_owned(), |s| s[1].to_string())
             ),
-            _ => "a choice for the whole program is `if condition { a } else { b }`".to_owned(),
+            _ => "to choose for the whole program, write `if condition { a } else { b }`".to_owned(),
         }
     }
 
@@ -136,13 +134,13 @@ impl Infer<'_> {
         let help = match (args, what) {
             // The axis was meant.
             ([Expr { kind: ExprKind::Int(axis, ..), .. }], _) if n == 0 && axis_in_turbofish(what) => {
-                Some(format!("the axis is a constant, before the parentheses: `.{what}::<{axis}>()`"))
+                Some(format!("the axis is a constant generic argument: `.{what}::<{axis}>()`"))
             }
             _ if n == 0 && axis_in_turbofish(what) => {
-                Some(format!("the axis is a constant, before the parentheses: `.{what}::<0>()`"))
+                Some(format!("the axis is a constant generic argument: `.{what}::<0>()`"))
             }
             ([], "max" | "min") => {
-                Some(format!("`x.{what}(y)`; of all elements along an axis, `.reduce_{what}::<0>()`"))
+                Some(format!("write `x.{what}(y)`, or `.reduce_{what}::<0>()` for the {what} along an axis"))
             }
             _ => usage::example(what).map(|example| format!("as in `{example}`")),
         };
@@ -152,24 +150,23 @@ impl Infer<'_> {
         }
     }
 
-    /// The type of an expression whose value is used. An operation that gives none is reported here, with what to do
-    /// about it.
-    pub(super) fn value(&mut self, e: &Expr, mend: &str) -> ITy {
+    /// The type of an expression whose value is used. An operation without a value is reported here; `more` continues the help.
+    pub(super) fn value(&mut self, e: &Expr, more: &str) -> ITy {
         let before = self.cx.reports();
         let ty = self.expr(e);
         let (ITy::Unit, ExprKind::Method { name, .. }) = (&ty, &e.kind) else { return ty };
         if self.cx.reports() == before {
             let why = match name.to_string() {
-                n if n.starts_with("atomic_") => "what was there before is not given",
-                _ => "it stores",
+                n if n.starts_with("atomic_") => "the previous value is not returned",
+                _ => "it only stores",
             };
-            let help = format!("{why}{mend}");
-            self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` gives no value"), help);
+            let help = format!("{why}{more}");
+            self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` returns no value"), help);
         }
         ITy::Unknown
     }
 
-    /// A method that kernels do not have.
+    /// Reports a method that the receiver does not have.
     pub(super) fn no_method(&mut self, ty: &ITy, receiver: Option<Receiver>, name: &Ident) -> ITy {
         let text = name.to_string();
         let title = format!("{} has no operation `{text}`", self.describe(ty));
@@ -187,7 +184,8 @@ impl Infer<'_> {
                 format!("apply it before `.{line}()`: `x.{text}({dots}).{line}()`")
             }
             ITy::Row(..) | ITy::Col(..) => {
-                "rows and columns have operators; what they are made of, a vector, has operations".to_owned()
+                "rows and columns only have operators; call other operations on the vector, before `.row()` or `.col()`"
+                    .to_owned()
             }
             ITy::Tensor(t) if known(Receiver::Tile) => format!("{}, then `.{text}(..)`", load_help(t.rank)),
             ITy::Tensor(_) => match usage::foreign_method_of_tensors(&text) {
@@ -202,36 +200,36 @@ impl Infer<'_> {
                 Some(help) => help.to_owned(),
                 None => similar(if matches!(ty, ITy::Tile(..)) { Receiver::Tile } else { Receiver::Scalar }, &text),
             },
-            ITy::Array(..) => "an element is `a[0]`, and loops run over ranges".to_owned(),
+            ITy::Array(..) => "read an element by `a[0]`, and loop over a range".to_owned(),
             _ => receiver.map_or_else(|| LISTED.to_owned(), |r| all_of(r, &text)),
         };
         self.cx.error_help(Code::UnknownOp, name.span(), title, help);
         ITy::Unknown
     }
 
-    /// A view that only reads, which something is stored through.
+    /// Reports a store through a read-only view.
     pub(super) fn read_only(&mut self, made_by: &str, call: &Call<'_>) {
-        let title = format!("`{}` through a view that only reads", call.name);
-        self.cx.error_help(Code::ReadView, call.span(), title, format!("make the view by `{made_by}_mut`"));
+        let title = format!("`{}` through a read-only view", call.name);
+        self.cx.error_help(Code::ReadView, call.span(), title, format!("create the view by `{made_by}_mut`"));
     }
 }
 
 const LISTED: &str = "docs/language.md lists the operations";
 
-/// The operation with a name like this one, or all that there are.
+/// Help that names the operation with a similar name, or all operations of the receiver.
 fn all_of(receiver: Receiver, name: &str) -> String {
     let list: Vec<String> = method::names(receiver).map(|n| format!("`{n}`")).collect();
     match titan_core::text::closest(name, method::names(receiver)) {
-        Some(near) => format!("there is `{near}`"),
+        Some(near) => format!("did you mean `{near}`?"),
         None if list.is_empty() => LISTED.to_owned(),
         None => format!("it has {}", list.join(", ")),
     }
 }
 
-/// The operation with a name like this one, or where all are.
+/// Help that names the operation with a similar name, or the page that lists all.
 fn similar(receiver: Receiver, name: &str) -> String {
     match titan_core::text::closest(name, method::names(receiver)) {
-        Some(near) => format!("there is `{near}`"),
+        Some(near) => format!("did you mean `{near}`?"),
         None => LISTED.to_owned(),
     }
 }
@@ -241,18 +239,18 @@ pub(super) fn load_help(rank: u8) -> String {
         1 => ("64", "[i]"),
         2 => ("16, 64", "[i, j]"),
         3 => ("1, 16, 64", "[i, j, k]"),
-        _ => return "load a tile of it, of a view of rank 4 at most: `x.index::<0>(i).load_tile::<..>(..)`".to_owned(),
+        _ => return "load a tile of a view of rank 4 or less: `x.index::<0>(i).load_tile::<..>(..)`".to_owned(),
     };
     format!("load a tile of it: `x.load_tile::<{extents}>({at})`")
 }
 
-/// An array of `n`, as it is written.
+/// Help that shows how an array of `n` indices is written.
 pub(super) fn in_brackets(n: usize) -> String {
     let names: Vec<&str> = ["i", "j", "k", "l", "m"].into_iter().take(n).collect();
-    format!("in brackets, one for each axis: `[{}]`", names.join(", "))
+    format!("write one for each axis, in brackets: `[{}]`", names.join(", "))
 }
 
-/// Whether the axis of an operation stands in its turbofish.
+/// Whether the axis of an operation is written in its turbofish.
 fn axis_in_turbofish(name: &str) -> bool {
     name.starts_with("reduce_") || name.starts_with("scan_") || matches!(name, "argmax" | "argmin" | "any" | "all")
 }

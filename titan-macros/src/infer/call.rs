@@ -118,7 +118,7 @@ impl Infer<'_> {
                 self.cx.error(
                     Code::Syntax,
                     span,
-                    "options are made by the host; kernels ask `if let Some(x) = option`",
+                    "kernels cannot create options; they test an optional tensor by `if let Some(x) = option`",
                 );
                 ITy::Unknown
             }
@@ -146,13 +146,13 @@ impl Infer<'_> {
         match crate::consts::eval(arg, &self.env) {
             Ok(ConstValue::Int(v)) if (0..limit).contains(&v) => {}
             Ok(ConstValue::Int(v)) => {
-                self.cx.error(Code::GridAxis, arg.span, format!("a grid has axes 0, 1 and 2, not {v}"))
+                self.cx.error(Code::GridAxis, arg.span, format!("a grid has the axes 0, 1 and 2, but not {v}"))
             }
             _ => self.cx.error_help(
                 Code::ConstEval,
                 arg.span,
-                "an axis is a constant",
-                "write the number, or a generic parameter",
+                "an axis must be a constant",
+                "write a number or a constant parameter",
             ),
         }
     }
@@ -162,14 +162,14 @@ impl Infer<'_> {
         self.mma_types(&tys, span)
     }
 
-    /// The type of a product of operands of these types, in registers or in a stage, and an accumulator.
+    /// The type of an MMA with operands of these types, in registers or in a stage, and an accumulator.
     pub(super) fn mma_types(&mut self, tys: &[ITy], span: Span) -> ITy {
         let operand = |n: usize| tys.get(n).and_then(Self::operand_tile);
         let (Some((_, a)), Some((_, b)), Some(ITy::Tile(ec, c))) = (operand(0), operand(1), tys.get(2)) else {
             if !tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) {
                 let wrong = tys.iter().position(|t| Self::operand_tile(t).is_none()).and_then(|n| tys.get(n));
                 let found = wrong.map_or_else(String::new, |t| format!(", not {}", self.describe(t)));
-                let help = "`mma(a, b, acc)`: the accumulator is `Tile::<f32, M, N>::zeros()` at first";
+                let help = "write `mma(a, b, acc)` with the accumulator `Tile::<f32, M, N>::zeros()` to begin with";
                 self.cx.error_help(Code::Arguments, span, format!("`mma` takes three tiles{found}"), help);
             }
             return ITy::Unknown;
@@ -183,7 +183,11 @@ impl Infer<'_> {
             _ => None,
         };
         let Some(dims) = dims else {
-            self.cx.error(Code::MmaShapes, span, format!("`mma` of tiles of {sa} and {sb}: the inner extents differ"));
+            self.cx.error(
+                Code::MmaShapes,
+                span,
+                format!("`mma` of tiles of shape {sa} and {sb}: the inner extents differ"),
+            );
             return tys[2].clone();
         };
         let want = self.known_shape(dims);
@@ -191,7 +195,7 @@ impl Infer<'_> {
             self.cx.error(
                 Code::MmaShapes,
                 span,
-                format!("`mma` of tiles of {sa} and {sb} gives {w}, the accumulator is {g}"),
+                format!("`mma` of tiles of shape {sa} and {sb} has the shape {w}, but the accumulator has {g}"),
             );
         }
         ITy::Tile(*ec, *c)
@@ -214,7 +218,7 @@ impl Infer<'_> {
             }
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
-                let title = format!("`select` takes a mask first, not {}", self.describe(other));
+                let title = format!("the first argument of `select` is a mask, not {}", self.describe(other));
                 let help = self.mask_help(other, &tys[1..]);
                 self.cx.error_help(Code::Condition, args[0].span, title, help);
                 ITy::Unknown

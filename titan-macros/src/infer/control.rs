@@ -63,7 +63,7 @@ impl Infer<'_> {
         match cond {
             Cond::Expr(c) => {
                 sound = self.condition(c);
-                // A constant condition removes an arm, which may not even type-check for this instance.
+                // A constant condition removes an arm, which need not type-check for this instance.
                 match consts::eval(c, &self.env) {
                     Ok(ConstValue::Bool(true)) => return self.block(then),
                     Ok(ConstValue::Bool(false)) => return other.map_or(ITy::Unit, |e| self.expr(e)),
@@ -76,7 +76,7 @@ impl Infer<'_> {
                     ITy::Pipe(PipeTy::Filled(fields)) => ITy::Pipe(PipeTy::Stage(fields)),
                     ITy::Unknown | ITy::Never => ITy::Unknown,
                     other => {
-                        let title = format!("{} is always there", self.describe(&other));
+                        let title = format!("{} is not optional", self.describe(&other));
                         let help = "an optional tensor is a parameter `x: Option<&Tensor<f32, 1>>`";
                         self.cx.error_help(Code::Arguments, option.span, title, help);
                         ITy::Unknown
@@ -89,13 +89,13 @@ impl Infer<'_> {
         match other {
             Some(e) => {
                 let b = self.expr(e);
-                // Arms of a choice between tiles are the mistake that has been reported.
+                // A mask as the condition has been reported already.
                 if sound { self.unify(&a, &b, span) } else { ITy::Unknown }
             }
             None if matches!(a, ITy::Unit | ITy::Never | ITy::Unknown) => ITy::Unit,
             None => {
-                let title = format!("an `if` without `else` gives no value, but this arm gives {}", self.describe(&a));
-                self.cx.error_help(Code::Arguments, span, title, "add `else { .. }`, or end the arm with `;`");
+                let title = format!("an `if` without `else` has no value, but this arm has one: {}", self.describe(&a));
+                self.cx.error_help(Code::Arguments, span, title, "add an `else { .. }`, or end the arm with `;`");
                 ITy::Unknown
             }
         }
@@ -115,7 +115,7 @@ impl Infer<'_> {
                 let old = self.loops[i].1.clone();
                 self.loops[i].1 = if old == ITy::Never { ty.clone() } else { self.unify(&old, ty, span) };
             }
-            None => self.cx.error(Code::UnknownName, span, "there is no loop to leave here"),
+            None => self.cx.error(Code::UnknownName, span, "this is not inside a loop"),
         }
     }
 
@@ -130,14 +130,14 @@ impl Infer<'_> {
             ITy::Pipe(PipeTy::Indices(rank)) => ITy::Array(Box::new(ITy::Scalar(self.known(Elem::I32))), rank),
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
-                let title = format!("{} is not something to loop over", self.describe(&other));
+                let title = format!("cannot loop over {}", self.describe(&other));
                 let help = match other {
                     ITy::Tile(..) => {
-                        "a tile is used as a whole: `.map(|v| ..)` works on each element, `.reduce_sum::<0>()` and the like combine them"
+                        "`.map(|v| ..)` applies a function to each element of a tile; `.reduce_sum::<0>()` and the like combine the elements"
                     }
-                    ITy::Scalar(_) => "a range has both ends: `0..n`",
+                    ITy::Scalar(_) => "write a range with both ends: `0..n`",
                     ITy::Tensor(_) => {
-                        "walk it by tiles: `for i in 0..cdiv(x.dim(0), 64) { x.load_tile::<64>([i]) .. }`"
+                        "loop over its tiles: `for i in 0..cdiv(x.dim(0), 64) { x.load_tile::<64>([i]) .. }`"
                     }
                     _ => {
                         "loops run over `a..b`, `pipelined(a..b)`, `c.tiles::<..>()`, `c.tiles_grouped::<.., G>()`, `y.ragged::<..>(off)`, \

@@ -21,7 +21,7 @@ impl Infer<'_> {
             let plural = if names.len() == 1 { "" } else { "s" };
             let title = format!("`{key}` takes {} argument{plural}, not {}", names.len(), args.len());
             let help = if names.is_empty() {
-                "leave them out".to_owned()
+                "remove the arguments".to_owned()
             } else {
                 format!("its parameters are {}", names.join(", "))
             };
@@ -66,7 +66,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Matches a parameter's type with an argument's and binds the generics it mentions.
+    /// Matches the type of a parameter against that of an argument, and binds the generic parameters in it.
     fn match_param(&mut self, dev: &DeviceFn, want: &TypeRef, got: &ITy, bound: &mut Bound, span: Span) {
         match (&want.kind, got) {
             (TypeKind::Elem(name, _), ITy::Scalar(e)) => self.match_elem(dev, &name.to_string(), *e, bound, span),
@@ -90,7 +90,8 @@ impl Infer<'_> {
             (TypeKind::Array(item, _), ITy::Array(t, _)) => self.match_param(dev, item, t, bound, span),
             (TypeKind::Infer, _) | (_, ITy::Unknown | ITy::Never) => {}
             _ => {
-                let title = format!("{} does not fit the parameter of `{}`", self.describe(got), dev.func.name);
+                let title =
+                    format!("{} does not match the type of this parameter of `{}`", self.describe(got), dev.func.name);
                 self.cx.error(Code::Arguments, span, title);
             }
         }
@@ -113,7 +114,7 @@ impl Infer<'_> {
             match bound.shapes.iter().find(|(n, _)| *n == name) {
                 Some((_, s)) => {
                     if let Err((a, b)) = self.unify_shape(*s, got) {
-                        let title = format!("a tile of {b} where one of {a} is expected");
+                        let title = format!("expected a tile of shape {a}, found shape {b}");
                         self.cx.error_help(Code::ShapeMismatch, span, title, super::misfit::shape_help(a, b));
                     }
                 }
@@ -132,7 +133,7 @@ impl Infer<'_> {
         };
         let Some(shape) = self.shape_of(got) else { return };
         if shape.rank() != dims.len() {
-            let title = format!("a tile of rank {} where one of rank {} is expected", shape.rank(), dims.len());
+            let title = format!("expected a tile of rank {}, found rank {}", dims.len(), shape.rank());
             self.cx.error(Code::ShapeMismatch, span, title);
             return;
         }
@@ -141,13 +142,17 @@ impl Infer<'_> {
             match const_param(&dev.func, dim) {
                 Some(name) => match bound.consts.iter().find(|(n, _)| *n == name) {
                     Some((_, v)) if *v == extent => {}
-                    Some((_, v)) => self.cx.error(Code::ShapeMismatch, span, format!("`{name}` is {v} and {extent}")),
+                    Some((_, v)) => self.cx.error(
+                        Code::ShapeMismatch,
+                        span,
+                        format!("`{name}` is {v} by one argument and {extent} by another"),
+                    ),
                     None => bound.consts.push((name, extent)),
                 },
                 None => {
                     let want = device_const(dev, dim, bound);
                     if let Some(want) = want.filter(|w| *w != extent) {
-                        let title = format!("an extent of {extent} where `{}` takes {want}", dev.func.name);
+                        let title = format!("an extent is {extent}, but `{}` takes {want}", dev.func.name);
                         self.cx.error(Code::ShapeMismatch, span, title);
                     }
                 }
@@ -190,7 +195,7 @@ impl Infer<'_> {
                 self.cx.error(
                     Code::DeviceFn,
                     span,
-                    format!("`{}` returns something that kernels cannot take", dev.func.name),
+                    format!("`{}` returns a value of a type that kernels do not have", dev.func.name),
                 );
                 ITy::Unknown
             }

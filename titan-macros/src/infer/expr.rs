@@ -16,7 +16,7 @@ impl Infer<'_> {
             match stmt {
                 Stmt::Let { pat, ty, init, span } => {
                     let annotated = ty.as_ref().map(|t| self.ty_ref(t));
-                    let value = init.as_ref().map(|e| self.value(e, "; leave out the variable"));
+                    let value = init.as_ref().map(|e| self.value(e, "; write the call without a `let`"));
                     let ty = match (annotated, value) {
                         (Some(a), Some(v)) => self.unify(&a, &v, init.as_ref().map_or(*span, |e| e.span)),
                         (Some(t), None) | (None, Some(t)) => t,
@@ -59,7 +59,7 @@ impl Infer<'_> {
                 for side in [a, b] {
                     let ty = self.expr(side);
                     if !self.is_bool(&ty) {
-                        // Both sides are the same mistake.
+                        // The same error on both sides is reported once.
                         self.not_a_condition(&ty, Some(op.symbol()), e.span);
                         return ITy::Unknown;
                     }
@@ -102,8 +102,8 @@ impl Infer<'_> {
                 other => self.no_such(&format!("field `{n}`"), &other, e.span),
             },
             ExprKind::Closure { .. } => {
-                let help = "closures are arguments of `.map`, `.reduce` and `.scan`; a function with a name is `#[titan::device] fn f(..)`";
-                self.cx.error_help(Code::Syntax, e.span, "a closure on its own", help);
+                let help = "closures are only allowed as arguments of `.map`, `.reduce` and `.scan`; write a function `#[titan::device] fn f(..)`";
+                self.cx.error_help(Code::Syntax, e.span, "a closure cannot be a value", help);
                 ITy::Unknown
             }
             ExprKind::As(a, ty) => self.as_cast(a, ty, e.span),
@@ -164,18 +164,18 @@ impl Infer<'_> {
             (UnaryOp::Deref, _) => {
                 let help = match &ty {
                     ITy::Tensor(t) => {
-                        &format!("{}, and store one by `y.store_tile([i], v)`", super::advice::load_help(t.rank))
+                        &format!("{}, and store a tile by `y.store_tile([i], v)`", super::advice::load_help(t.rank))
                     }
-                    _ => "scalars and tiles are values: leave out `&` and `*`",
+                    _ => "scalars and tiles are values: remove `&` and `*`",
                 };
-                self.cx.error_help(Code::Syntax, span, "there is nothing to dereference in a kernel", help);
+                self.cx.error_help(Code::Syntax, span, "kernels have no pointers to dereference", help);
                 ITy::Unknown
             }
             (UnaryOp::Not, ITy::Scalar(e) | ITy::Tile(e, _) | ITy::Row(e, _) | ITy::Col(e, _))
                 if self.elem_of(*e).is_some_and(Elem::is_float) =>
             {
                 let title = format!("`!` is not defined for `{}`", super::describe_slot(self.elem_slot(*e)));
-                let help = "it takes `bool` and integers; a comparison gives `bool`: `x == 0.0`";
+                let help = "it takes `bool` and integers; a comparison is a `bool`: `x == 0.0`";
                 self.cx.error_help(Code::ElementUnsupported, span, title, help);
                 ITy::Unknown
             }
@@ -240,11 +240,11 @@ impl Infer<'_> {
     }
 
     fn not_an_index(&mut self, ty: &ITy, span: Span) {
-        let title = format!("an index is an `i32`, not {}", self.describe(ty));
+        let title = format!("an index must be an `i32`, not {}", self.describe(ty));
         let help = match ty {
-            ITy::Scalar(_) => "`as i32` where the value fits".to_owned(),
-            ITy::Array(..) => "one `i32`, without brackets".to_owned(),
-            _ => "`program_id(0)`, a loop's variable or a shape name is one".to_owned(),
+            ITy::Scalar(_) => "convert it by `as i32`, if all of its values fit".to_owned(),
+            ITy::Array(..) => "write one `i32`, without brackets".to_owned(),
+            _ => "for example `program_id(0)`, the variable of a loop, or a shape name".to_owned(),
         };
         self.cx.error_help(Code::IndexType, span, title, help);
     }
@@ -256,7 +256,11 @@ impl Infer<'_> {
             item = self.unify(&item, &ty, e.span);
         }
         if list.is_empty() {
-            return self.cannot_infer(span, "the type of an empty array", "arrays of a kernel have elements");
+            return self.cannot_infer(
+                span,
+                "the type of an empty array",
+                "arrays in kernels have at least one element",
+            );
         }
         ITy::Array(Box::new(item), list.len())
     }
@@ -273,34 +277,34 @@ impl Infer<'_> {
         match consts::eval(index, &self.env) {
             Ok(ConstValue::Int(i)) if usize::try_from(i).is_ok_and(|i| i < n) => *item,
             Ok(_) => {
-                self.cx.error(Code::ConstEval, index.span, format!("the array has {n} elements"));
+                self.cx.error(Code::ConstEval, index.span, format!("index out of bounds: the array has {n} elements"));
                 ITy::Unknown
             }
             Err(_) => {
-                let help = "arrays of a kernel are indexed by constants; tiles and tensors hold data";
-                self.cx.error_help(Code::Syntax, index.span, "an index that is not constant", help);
+                let help = "arrays are indexed by constants; put data that is indexed at run time in a tensor";
+                self.cx.error_help(Code::Syntax, index.span, "the index of an array must be a constant", help);
                 ITy::Unknown
             }
         }
     }
 
-    /// `x[i]` of something that is not an array.
+    /// Reports `x[i]` of a value that is not an array.
     fn not_indexed(&mut self, base: &Expr, ty: &ITy, span: Span) -> ITy {
         let name = if let ExprKind::Path(path, _) = &base.kind { path.text() } else { "x".to_owned() };
         let help = match ty {
             ITy::Tensor(t) if t.access == titan_core::ir::Access::In => {
-                format!("`{name}.get([i])` is one element, `{name}.load_tile::<..>([i])` a tile")
+                format!("`{name}.get([i])` reads one element, `{name}.load_tile::<..>([i])` a tile")
             }
             ITy::Tensor(_) => format!(
-                "`{name}.get([i])` and `{name}.set([i], v)` are one element, `{name}.load_tile::<..>([i])` is a tile"
+                "`{name}.get([i])` reads one element, `{name}.set([i], v)` writes one, and `{name}.load_tile::<..>([i])` reads a tile"
             ),
             ITy::Tile(..) => {
-                "a tile is used as a whole: `reduce_..`, `split`, `select`; single elements are read from a tensor"
+                "single elements are read from tensors, by `get`; a tile is used as a whole, by `reduce_..`, `split` or `select`"
                     .to_owned()
             }
             _ => return self.no_such("`[..]`", ty, span),
         };
-        self.cx.error_help(Code::Syntax, span, format!("{} has no `[..]`", self.describe(ty)), help);
+        self.cx.error_help(Code::Syntax, span, format!("{} cannot be indexed by `[..]`", self.describe(ty)), help);
         ITy::Unknown
     }
 
@@ -310,7 +314,7 @@ impl Infer<'_> {
             && matches!(name.to_string().as_str(), "usize" | "isize" | "u128" | "i128" | "char")
         {
             let help = "indices and extents are `i32`";
-            self.cx.error_help(Code::AsCast, ty.span, format!("there is no `{name}` on a device"), help);
+            self.cx.error_help(Code::AsCast, ty.span, format!("kernels have no type `{name}`"), help);
             return ITy::Unknown;
         }
         let to = self.ty_ref(ty);
@@ -320,14 +324,14 @@ impl Infer<'_> {
                     e.is_some_and(|e| !(e.is_arith_int() || matches!(e, Elem::F32 | Elem::F64 | Elem::Bool)))
                 };
                 if half(self.elem_of(*f)) || half(self.elem_of(*t)) {
-                    let title = format!("`as` does not convert {} to {}", self.describe(&from), self.describe(&to));
+                    let title = format!("`as` cannot convert {} to {}", self.describe(&from), self.describe(&to));
                     self.cast_instead(span, title, ty);
                 }
                 to
             }
             (ITy::Unknown | ITy::Never, _) | (_, ITy::Unknown) => to,
             _ => {
-                let title = format!("`as` converts scalars, not {}", self.describe(&from));
+                let title = format!("`as` cannot convert {}, only scalars", self.describe(&from));
                 self.cast_instead(span, title, ty);
                 match (from, to) {
                     (ITy::Tile(_, s), ITy::Scalar(e)) => ITy::Tile(e, s),
@@ -342,7 +346,7 @@ impl Infer<'_> {
         self.cx.error_help(Code::AsCast, span, title, format!("write `.cast::<{name}>()`"));
     }
 
-    /// An assignment gives a variable without initial value its type.
+    /// The first assignment to a variable without initial value determines its type.
     fn initialise(&mut self, place: &Expr, ty: ITy) {
         match &place.kind {
             ExprKind::Path(_, Res::Local(var)) => {
@@ -355,7 +359,7 @@ impl Infer<'_> {
                     list.iter().zip(tys).for_each(|(p, t)| self.initialise(p, t));
                 }
             }
-            _ => self.cx.error(Code::Syntax, place.span, "only variables are assigned to"),
+            _ => self.cx.error(Code::Syntax, place.span, "only variables can be assigned to"),
         }
     }
 }

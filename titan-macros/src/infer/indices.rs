@@ -1,4 +1,4 @@
-//! Indices of memory: coordinates, row indices, index tiles, offsets of segments.
+//! Indices into tensors: coordinates, row indices, index tiles, offsets of segments.
 
 use super::advice::in_brackets;
 use super::method::Call;
@@ -21,7 +21,7 @@ impl Infer<'_> {
             ITy::Array(item, _) if !self.index_elem(item, first(arg)) => {}
             ITy::Array(..) | ITy::Unknown | ITy::Never => drop(self.unify(&want, &got, arg.span)),
             other => {
-                let title = format!("coordinates are an array of `i32`, not {}", self.describe(other));
+                let title = format!("coordinates must be an array of `i32`, not {}", self.describe(other));
                 self.cx.error_help(Code::Arguments, arg.span, title, in_brackets(rank));
             }
         }
@@ -31,8 +31,8 @@ impl Infer<'_> {
         match self.expr(arg) {
             ITy::Tensor(TensorTy { elem: Elem::I32, rank: 1, optional: false, .. }) | ITy::Unknown | ITy::Never => {}
             other => {
-                let title = format!("offsets are a tensor, not {}", self.describe(&other));
-                let help = "a parameter `off: &Tensor<i32, 1>`: rows `off[e] .. off[e + 1]`";
+                let title = format!("the offsets must be a tensor of `i32`, not {}", self.describe(&other));
+                let help = "take a parameter `off: &Tensor<i32, 1>`; segment `e` is the rows `off[e] .. off[e + 1]`";
                 self.cx.error_help(Code::Arguments, arg.span, title, help);
             }
         }
@@ -48,7 +48,7 @@ impl Infer<'_> {
         };
         if list.len() + 1 != rank {
             let title = format!("{} for a tensor of rank {rank}", counted(list.len(), "row index"));
-            let help = "one for every axis but the last: of rank 2 `ix`, of rank 3 `(i, j)`, each an `i32` or a `Tile<i32, N>`";
+            let help = "write one for each axis but the last, `ix` for rank 2 and `(i, j)` for rank 3, each an `i32` or a `Tile<i32, N>`";
             self.cx.error_help(Code::RankMismatch, span, title, help);
         }
         for ty in list {
@@ -58,7 +58,7 @@ impl Infer<'_> {
                     if let (Some(n), Some(s)) = (n, self.shape_of(*s))
                         && s[..] != [n]
                     {
-                        self.cx.error(Code::ShapeMismatch, arg.span, format!("row indices of {s} for {n} rows"));
+                        self.cx.error(Code::ShapeMismatch, arg.span, format!("row indices of shape {s} for {n} rows"));
                     }
                 }
                 ITy::Scalar(e) => {
@@ -67,7 +67,8 @@ impl Infer<'_> {
                 }
                 ITy::Unknown | ITy::Never => {}
                 other => {
-                    let title = format!("a row index is an `i32` or a `Tile<i32, N>`, not {}", self.describe(other));
+                    let title =
+                        format!("a row index must be an `i32` or a `Tile<i32, N>`, not {}", self.describe(other));
                     self.cx.error(Code::Arguments, arg.span, title);
                 }
             }
@@ -117,8 +118,8 @@ impl Infer<'_> {
         match self.elem_of(e) {
             Some(Elem::I32) => {}
             Some(other) => {
-                let title = format!("indices are tiles of `i32`, not of `{other}`");
-                self.cx.error_help(Code::IndexType, span, title, "`.cast::<i32>()` where the values fit");
+                let title = format!("indices must be tiles of `i32`, not of `{other}`");
+                self.cx.error_help(Code::IndexType, span, title, "convert them by `.cast::<i32>()`, if all values fit");
             }
             None => {
                 let i32 = self.known(Elem::I32);
@@ -133,7 +134,7 @@ fn one_element(name: &str, elem: Elem) -> String {
     match name {
         "scatter" => "`y.set([i], v)` writes one element".to_owned(),
         n if n.starts_with("atomic_") => format!(
-            "of one element: `y.{n}([Tile::<i32, 1>::full(i)], Tile::<{elem}, 1>::full(v))`; of a tile by its place: `y.{n}_tile([i], v)`"
+            "for one element, write `y.{n}([Tile::<i32, 1>::full(i)], Tile::<{elem}, 1>::full(v))`; for a tile of `y`, `y.{n}_tile([i], v)`"
         ),
         _ => "`x.get([i])` reads one element".to_owned(),
     }

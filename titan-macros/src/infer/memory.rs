@@ -19,8 +19,8 @@ impl Infer<'_> {
             Method::IsSome(_) => {
                 self.takes(call, 0);
                 if !t.optional {
-                    let help = "a parameter `x: Option<&Tensor<f32, 1>>` may be absent";
-                    let title = format!("{} is always there", self.describe(&ITy::Tensor(t)));
+                    let help = "an optional tensor is a parameter `x: Option<&Tensor<f32, 1>>`";
+                    let title = format!("{} is not optional", self.describe(&ITy::Tensor(t)));
                     self.cx.error_help(Code::UnknownOp, span, title, help);
                     return ITy::Unknown;
                 }
@@ -98,8 +98,8 @@ impl Infer<'_> {
     /// The tile and the rows of a group: `::<BM, BN, G>`.
     pub(super) fn grouped_shape(&mut self, t: TensorTy, call: &Call<'_>) -> Option<(TileShape, i32)> {
         if t.rank < 2 {
-            let title = format!("`{}` takes rows of tiles together, and a tensor of rank 1 has no rows", call.name);
-            let help = "`y.tiles::<64>()` and `y.work::<64>()` deal them out one after the other";
+            let title = format!("`{}` groups rows of tiles, but a tensor of rank 1 has no rows", call.name);
+            let help = "use `y.tiles::<64>()` or `y.work::<64>()`, which take the tiles in order";
             self.cx.error_help(Code::UnknownOp, call.span(), title, help);
             return None;
         }
@@ -108,7 +108,7 @@ impl Infer<'_> {
         let group = self.group_rows(group, &usage, call.span());
         let group = group?;
         if tile.is_empty() {
-            let help = format!("write `{usage}`: the extents of a tile, and then the rows of a group");
+            let help = format!("write `{usage}`: the extents of a tile, then the number of rows in a group");
             self.cannot_infer(call.span(), "the shape", &help);
             return None;
         }
@@ -121,7 +121,7 @@ impl Infer<'_> {
     /// The number of rows of a group, the generic argument of what `usage` shows.
     pub(super) fn group_rows(&mut self, generics: &[GenericArg], usage: &str, span: Span) -> Option<i32> {
         let [rows] = generics else {
-            self.cannot_infer(span, "the rows of a group", &format!("write `{usage}`"));
+            self.cannot_infer(span, "the number of rows in a group", &format!("write `{usage}`"));
             return None;
         };
         let rows = self.env.const_arg(rows);
@@ -129,8 +129,13 @@ impl Infer<'_> {
         match i32::try_from(rows) {
             Ok(n @ 1..) => Some(n),
             _ => {
-                let title = format!("a group of {rows} rows");
-                self.cx.error_help(Code::TileSize, span, title, "a group has at least one row; one is the plain order");
+                let title = format!("a group cannot have {rows} rows");
+                self.cx.error_help(
+                    Code::TileSize,
+                    span,
+                    title,
+                    "a group has at least one row; with one, the tiles are taken row by row",
+                );
                 None
             }
         }
@@ -185,12 +190,14 @@ impl Infer<'_> {
         self.expr(arg);
         match crate::consts::eval(arg, &self.env) {
             Ok(crate::consts::ConstValue::Int(v)) if usize::try_from(v).is_ok_and(|v| v < rank) => {}
-            Ok(_) => self.cx.error(Code::ConstEval, arg.span, format!("a tensor of rank {rank} has no such axis")),
+            Ok(_) => {
+                self.cx.error(Code::ConstEval, arg.span, format!("a tensor of rank {rank} does not have this axis"))
+            }
             Err(_) => self.cx.error_help(
                 Code::ConstEval,
                 arg.span,
-                "an axis is a constant",
-                "write the number, or a generic parameter",
+                "an axis must be a constant",
+                "write a number or a constant parameter",
             ),
         }
     }
@@ -207,7 +214,7 @@ impl Infer<'_> {
         self.unify(&want, &got, arg.span);
     }
 
-    /// The tile that a load's turbofish names.
+    /// The tile type in a load's turbofish.
     fn tile_of(&mut self, t: TensorTy, call: &Call<'_>) -> ITy {
         match self.generic_shape(call) {
             Some(shape) => {
@@ -232,7 +239,7 @@ impl Infer<'_> {
         self.unify(&want, &got, arg.span);
         let known = self.shape_of(shape);
         if known.is_none() && !matches!(got, ITy::Unknown | ITy::Never) {
-            self.cannot_infer(arg.span, "the shape of the tile", "write its type where it is made");
+            self.cannot_infer(arg.span, "the shape of the tile", "write its type where it is created");
         }
         known
     }
@@ -243,9 +250,9 @@ impl Infer<'_> {
         {
             let title = format!("a tile of rank {} for a tensor of rank {rank}", s.rank());
             let help = if s.rank() < rank {
-                "an extent for each axis, as in `load_tile::<1, 64>([i, j])`; a stored tile gets one by `.reshape::<1, 64>()`"
+                "write an extent for each axis, as in `load_tile::<1, 64>([i, j])`; `.reshape::<1, 64>()` adds an axis to a tile that is stored"
             } else {
-                "an extent for each axis; `.reshape::<..>()` gives a tile another rank"
+                "write an extent for each axis; `.reshape::<..>()` changes the rank of a tile"
             };
             self.cx.error_help(Code::RankMismatch, span, title, help);
         }
@@ -263,7 +270,7 @@ impl Infer<'_> {
             Method::OwnGroup => {
                 self.takes(call, 0);
                 if !o.ragged {
-                    let help = "only the tiles of `y.ragged::<..>(off)` are grouped, by the segments of `off`";
+                    let help = "only the tiles of `y.ragged::<..>(off)` have one, the index of their segment in `off`";
                     self.cx.error_help(Code::Operands, call.span(), "this output tile has no group", help);
                     return ITy::Unknown;
                 }

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape, UnOp};
 
-/// A method call on the way through inference.
+/// A method call.
 pub(super) struct Call<'a> {
     pub(super) name: &'a Ident,
     pub(super) generics: &'a [GenericArg],
@@ -32,7 +32,7 @@ impl Infer<'_> {
                 Code::MaybeAbsent,
                 name.span(),
                 title,
-                format!("`if let Some({option}) = {option} {{ .. }}`"),
+                format!("use it inside `if let Some({option}) = {option} {{ .. }}`"),
             );
             return ITy::Unknown;
         }
@@ -57,7 +57,7 @@ impl Infer<'_> {
             args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
             return match &ty {
                 ITy::Pipe(_) => {
-                    // What is taken for another kind of token is told once, not at every use.
+                    // A token that the user takes for another kind is reported once, not at each use.
                     if let ExprKind::Path(_, Res::Local(var)) = &recv.kind {
                         self.vars[*var] = ITy::Unknown;
                     }
@@ -77,9 +77,9 @@ impl Infer<'_> {
         }
     }
 
-    /// A method of a range, of the sides of a ring and the like, some of which Rust has.
+    /// Reports a method of a range, an iterator of a ring and the like: Rust may have it, kernels do not.
     fn rusts_own(&mut self, ty: &ITy, name: &Ident, args: &[Expr]) -> ITy {
-        let title = format!("{} has no operation `{name}` in kernels", self.describe(ty));
+        let title = format!("{} does not support `{name}` in kernels", self.describe(ty));
         let help = match (ty, name.to_string().as_str()) {
             (ITy::Range, "step_by") => {
                 let by = match args {
@@ -90,18 +90,18 @@ impl Infer<'_> {
                 format!("count the steps: `for i in 0..cdiv(n, {by}) {{ let at = {by} * i; .. }}`")
             }
             (ITy::Range, "rev") => "count down inside: `for i in 0..n { let at = n - 1 - i; .. }`".to_owned(),
-            (ITy::Range, _) => {
-                "write the loop: `for i in 0..n { .. }`, with a variable for what it collects".to_owned()
+            (ITy::Range, _) => "write a loop `for i in 0..n { .. }`, with a variable for the result".to_owned(),
+            (ITy::Pipe(pipe::PipeTy::Filled(_)), _) => {
+                "write `if let Some(stage) = ready.wait_filled() { .. }`".to_owned()
             }
-            (ITy::Pipe(pipe::PipeTy::Filled(_)), _) => "`if let Some(stage) = ready.wait_filled() { .. }`".to_owned(),
             (
                 ITy::Pipe(_),
                 "step_by" | "rev" | "enumerate" | "take" | "skip" | "zip" | "map" | "filter" | "for_each" | "chain",
-            ) => "a `for` walks it as it is".to_owned(),
-            (ITy::OwnIter(_), _) => "a `for` walks it as it is".to_owned(),
+            ) => "use it directly in a `for` loop".to_owned(),
+            (ITy::OwnIter(_), _) => "use it directly in a `for` loop".to_owned(),
             (ITy::Pipe(pipe::PipeTy::Ready(_)), "get" | "release" | "split" | "a" | "b" | "c" | "d") => {
                 let title = format!("{} has no operation `{name}`", self.describe(ty));
-                let help = format!("wait for its copies first: `.wait()` gives the stage that has `{name}`");
+                let help = format!("call `.wait()` first: it returns the stage, which has `{name}`");
                 self.cx.error_help(Code::UnknownOp, name.span(), title, help);
                 return ITy::Unknown;
             }
@@ -124,7 +124,7 @@ impl Infer<'_> {
                 self.fault(value)
             }
             None => {
-                let help = format!("write it between `::<` and `>`, as in `.{}::<0>(..)`", call.name);
+                let help = format!("write it as a generic argument, as in `.{}::<0>(..)`", call.name);
                 self.cannot_infer(
                     call.span(),
                     if n == 1 && call.name == "broadcast" { "the extent" } else { "the axis" },
@@ -138,7 +138,7 @@ impl Infer<'_> {
     /// The shape in the turbofish.
     pub(super) fn generic_shape(&mut self, call: &Call<'_>) -> Option<TileShape> {
         if call.generics.is_empty() {
-            let help = format!("write `{}::<..>` with the extents", call.name);
+            let help = format!("write the extents as generic arguments: `{}::<..>`", call.name);
             self.cannot_infer(call.span(), "the shape", &help);
             return None;
         }
@@ -186,7 +186,7 @@ impl Infer<'_> {
         }
     }
 
-    /// An operand beside a scalar or tile receiver.
+    /// The operand of a method with a scalar or tile receiver.
     fn operand(&mut self, recv: &ITy, arg: &Expr) {
         let ty = self.expr(arg);
         match recv {
@@ -197,7 +197,7 @@ impl Infer<'_> {
 
     fn tile_method(&mut self, method: Method, e: super::E, s: S, call: &Call<'_>) -> ITy {
         let Some(shape) = self.shape_of(s) else {
-            return self.cannot_infer(call.span(), "the shape of the tile", "write its type where it is made");
+            return self.cannot_infer(call.span(), "the shape of the tile", "write its type where it is created");
         };
         let span = call.span();
         match method {
@@ -229,9 +229,11 @@ impl Infer<'_> {
             Method::Row | Method::Col => {
                 self.takes(call, 0);
                 if shape.rank() != 1 {
-                    let title =
-                        format!("{} is no row or column: only tiles of rank 1 are", self.describe(&ITy::Tile(e, s)));
-                    let help = "of rank 2, `.t()` exchanges rows and columns, and a reduction such as `.reduce_max::<1>()` leaves rank 1";
+                    let title = format!(
+                        "{} cannot become a row or column: only tiles of rank 1 can",
+                        self.describe(&ITy::Tile(e, s))
+                    );
+                    let help = "`.t()` exchanges rows and columns of a tile of rank 2; a reduction such as `.reduce_max::<1>()` makes a vector of it";
                     self.cx.error_help(Code::UnknownOp, span, title, help);
                     return ITy::Unknown;
                 }
@@ -290,19 +292,19 @@ impl Infer<'_> {
             match self.expr(arg) {
                 ITy::Unknown | ITy::Never => {}
                 other => {
-                    let title = format!("a closure stands here, not {}", self.describe(&other));
+                    let title = format!("expected a closure, found {}", self.describe(&other));
                     self.cx.error_help(Code::Arguments, arg.span, title, format!("as in {example}"));
                 }
             }
             return;
         };
         if pats.len() != params.len() {
-            let title = format!("a closure of {} where one of {} stands", pats.len(), params.len());
-            let help = if params.len() == 1 {
-                "it is given one element: `|v| v * 2.0`"
+            let (count, help) = if params.len() == 1 {
+                ("one parameter", "its argument is one element: `|v| v * 2.0`")
             } else {
-                "it is given two elements: `|a, b| a + b`"
+                ("two parameters", "its arguments are two elements: `|a, b| a + b`")
             };
+            let title = format!("expected a closure with {count}, found one with {}", pats.len());
             self.cx.error_help(Code::Arguments, arg.span, title, help);
             return;
         }
@@ -317,7 +319,7 @@ impl Infer<'_> {
         match usize::try_from(axis) {
             Ok(a) if a < shape.rank() => Some(a),
             _ => {
-                self.cx.error(Code::BadAxis, call.span(), format!("a tile of {shape} has no axis {axis}"));
+                self.cx.error(Code::BadAxis, call.span(), format!("a tile of shape {shape} has no axis {axis}"));
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! Operands whose elements or shapes do not fit together: what is said, and how they come to fit.
+//! Messages about operands whose element types or shapes do not fit together, with help that makes them fit.
 
 use super::{E, ElemSlot, ITy, Infer, describe_slot};
 use crate::ast::BinaryOp;
@@ -7,7 +7,7 @@ use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape};
 
 impl Infer<'_> {
-    /// Makes the elements of two operands one, or says that they do not fit.
+    /// Unifies the element types of two operands; reports a mismatch.
     pub(super) fn same_elem(&mut self, op: BinaryOp, a: (E, &ITy), b: (E, &ITy), span: Span) -> bool {
         let slots = (self.elem_slot(a.0), self.elem_slot(b.0));
         let fits = self.unify_elem(a.0, b.0).is_ok();
@@ -20,11 +20,11 @@ impl Infer<'_> {
         fits
     }
 
-    /// A scalar beside a tile, a row or a column as operands: whether they fit, as far as that is known here.
+    /// Whether a scalar operand fits a tile, a row or a column, as far as the types are known; reports a mismatch.
     pub(super) fn beside(&mut self, op: BinaryOp, (tile, scalar): (E, E), span: Span) -> bool {
         if let Some(help) = precedence(op, self.elem_slot(tile), self.elem_slot(scalar)) {
             let title = format!(
-                "`{}` of `{}` and `{}`",
+                "`{}`: `{}` and `{}` do not fit together",
                 op.symbol(),
                 describe_slot(self.elem_slot(tile)),
                 describe_slot(self.elem_slot(scalar))
@@ -46,19 +46,19 @@ impl Infer<'_> {
         let (Some(x), Some(y)) = (slot(a), slot(b)) else { return false };
         let lacking = |s: ElemSlot| if let ElemSlot::Known(e) = s { (!has_operator(op, e)).then_some(e) } else { None };
         let Some(elem) = lacking(x).or(lacking(y)).filter(|_| precedence(op, x, y).is_none()) else { return false };
-        // A mask beside a number is a mistake of its own.
+        // A mask and a number is a different mistake, reported elsewhere.
         if x != y && (x == ElemSlot::Known(Elem::Bool) || y == ElemSlot::Known(Elem::Bool)) {
             return false;
         }
         let help = match op {
             BinaryOp::Shl | BinaryOp::Shr if elem.is_float() => {
-                "it shifts integers; a float is multiplied by a power of two"
+                "it shifts integers; multiply a float by a power of two"
             }
-            BinaryOp::Rem if elem.is_float() => "it takes integers; of floats, `x - (x / n).trunc() * n`",
+            BinaryOp::Rem if elem.is_float() => "it takes integers; for floats, write `x - (x / n).trunc() * n`",
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor if elem.is_arith_float() => {
-                "it takes `bool` and integers; `.bitcast::<u32>()` gives the bits of an `f32`"
+                "it takes `bool` and integers; `.bitcast::<u32>()` reads the bits of an `f32` as an integer"
             }
-            _ => "convert it first: `.cast::<f32>()`, `.cast::<i32>()`",
+            _ => "convert it first: `.cast::<f32>()` or `.cast::<i32>()`",
         };
         self.cx.error_help(
             Code::ElementUnsupported,
@@ -73,37 +73,42 @@ impl Infer<'_> {
     pub(super) fn elem_or_report(&mut self, a: E, b: E, span: Span) {
         let (want, got) = (self.elem_slot(a), self.elem_slot(b));
         if self.unify_elem(a, b).is_err() {
-            let title = format!("`{}` where `{}` is expected", describe_slot(got), describe_slot(want));
+            let title = format!("expected `{}`, found `{}`", describe_slot(want), describe_slot(got));
             self.cx.error_help(Code::ElementMismatch, span, title, conversion(got, want));
         }
     }
 
-    /// Makes a scalar beside a tile `want`, or says that it does not fit.
+    /// Unifies the element type of a scalar operand of a tile with `want`; reports a mismatch.
     pub(super) fn scalar_beside(&mut self, tile: E, want: E, scalar: E, span: Span) {
         let (to, got) = (self.elem_slot(want), self.elem_slot(scalar));
         if self.unify_elem(want, scalar).is_err() {
-            let title = format!("`{}` beside a tile of `{}`", describe_slot(got), describe_slot(self.elem_slot(tile)));
+            let title = format!(
+                "a scalar `{}` does not fit a tile of `{}`",
+                describe_slot(got),
+                describe_slot(self.elem_slot(tile))
+            );
             self.cx.error_help(Code::ElementMismatch, span, title, conversion(got, to));
         }
     }
 }
 
-/// How tiles of two shapes come to fit together.
+/// Help that makes tiles of two shapes fit together.
 pub(super) fn shape_help(a: TileShape, b: TileShape) -> String {
     let (large, small) = if a.rank() >= b.rank() { (a, b) } else { (b, a) };
     let reversed: Vec<i32> = b.iter().rev().copied().collect();
     match (&large[..], &small[..]) {
         ([m, n], [k]) if m == n && k == m => {
-            "`.row()` of the vector repeats it in every row, `.col()` in every column".to_owned()
+            "`.row()` repeats the vector in every row, `.col()` in every column".to_owned()
         }
-        ([_, n], [k]) if k == n => "`.row()` of the vector repeats it in every row".to_owned(),
-        ([m, _], [k]) if k == m => "`.col()` of the vector repeats it in every column".to_owned(),
+        ([_, n], [k]) if k == n => "`.row()` repeats the vector in every row".to_owned(),
+        ([m, _], [k]) if k == m => "`.col()` repeats the vector in every column".to_owned(),
         (l, s) if l.len() != s.len() => {
-            "`.broadcast::<AXIS, N>()` adds an axis, `.reshape::<..>()` keeps the elements".to_owned()
+            "`.broadcast::<AXIS, N>()` adds an axis; `.reshape::<..>()` changes the shape of the same elements"
+                .to_owned()
         }
         _ if a.rank() == 2 && a[..] == reversed[..] => "`.t()` exchanges rows and columns".to_owned(),
-        _ if a.len() == b.len() => format!("`.reshape::<{}>()` keeps the elements", extents(a)),
-        _ => "tiles that stand beside each other have the same extents".to_owned(),
+        _ if a.len() == b.len() => format!("`.reshape::<{}>()` changes the shape of the same elements", extents(a)),
+        _ => "both operands must have the same extents".to_owned(),
     }
 }
 
@@ -112,7 +117,9 @@ pub(super) fn expected_help(want: TileShape, got: TileShape) -> Option<String> {
     let reversed: Vec<i32> = got.iter().rev().copied().collect();
     match (&want[..], &got[..]) {
         (w, [_, _]) if w == &reversed[..] => Some("`.t()` exchanges rows and columns".to_owned()),
-        _ if want.len() == got.len() => Some(format!("`.reshape::<{}>()` keeps the elements", extents(want))),
+        _ if want.len() == got.len() => {
+            Some(format!("`.reshape::<{}>()` changes the shape of the same elements", extents(want)))
+        }
         ([m, _], [k]) if m == k => Some(format!("`.broadcast::<1, {}>()` repeats the vector in every column", want[1])),
         ([_, n], [k]) if n == k => Some(format!("`.broadcast::<0, {}>()` repeats the vector in every row", want[0])),
         _ => None,
@@ -128,21 +135,24 @@ fn is_float(slot: ElemSlot) -> bool {
     matches!(slot, ElemSlot::Float) || matches!(slot, ElemSlot::Known(e) if e.is_float())
 }
 
-/// How a value of one element becomes one of another.
+/// Help that converts a value of one element type to another.
 fn conversion(from: ElemSlot, to: ElemSlot) -> String {
     match (from, to) {
-        (ElemSlot::Int, _) if is_float(to) => "a literal of floats has a point: `2.0`".to_owned(),
+        (ElemSlot::Int, _) if is_float(to) => "write a float literal with a decimal point: `2.0`".to_owned(),
         (ElemSlot::Float, ElemSlot::Known(e)) if e.is_int() => {
-            "a literal of integers has no point: `2`; integers become floats by `.cast::<f32>()`".to_owned()
+            "write an integer literal without a decimal point, `2`, or convert the integers by `.cast::<f32>()`"
+                .to_owned()
         }
-        (ElemSlot::Float, _) if matches!(to, ElemSlot::Int) => "literals of floats have a point: `2.0`".to_owned(),
-        (_, ElemSlot::Known(Elem::Bool)) => "a comparison gives `bool`: `x != 0`".to_owned(),
-        (_, ElemSlot::Known(to)) => format!("`.cast::<{to}>()` converts it"),
+        (ElemSlot::Float, _) if matches!(to, ElemSlot::Int) => {
+            "write both literals with a decimal point: `2.0`".to_owned()
+        }
+        (_, ElemSlot::Known(Elem::Bool)) => "a comparison is a `bool`: `x != 0`".to_owned(),
+        (_, ElemSlot::Known(to)) => format!("convert it: `.cast::<{to}>()`"),
         _ => "`.cast::<..>()` converts values".to_owned(),
     }
 }
 
-/// What is wrong with a mask beside a number under `&`, `|` or `^`: these bind closer than comparisons.
+/// Help for a mask and a number as operands of `&`, `|` or `^`, which bind more tightly than comparisons.
 fn precedence(op: BinaryOp, a: ElemSlot, b: ElemSlot) -> Option<String> {
     let bits = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
     let mask = |s: ElemSlot| s == ElemSlot::Known(Elem::Bool);
@@ -151,7 +161,7 @@ fn precedence(op: BinaryOp, a: ElemSlot, b: ElemSlot) -> Option<String> {
     };
     let symbol = op.symbol();
     (bits && (mask(a) && number(b) || number(a) && mask(b)))
-        .then(|| format!("`{symbol}` binds closer than a comparison: `(a > b) {symbol} (c < d)`"))
+        .then(|| format!("`{symbol}` binds more tightly than a comparison: write `(a > b) {symbol} (c < d)`"))
 }
 
 /// Whether elements have an operator.
@@ -171,13 +181,15 @@ fn has_operator(op: BinaryOp, elem: Elem) -> bool {
     }
 }
 
-/// How two operands get one element.
+/// Help that gives two operands the same element type.
 fn operand_help(a: ElemSlot, b: ElemSlot) -> String {
     match (a, b) {
         (ElemSlot::Known(Elem::Bool), ElemSlot::Known(e)) | (ElemSlot::Known(e), ElemSlot::Known(Elem::Bool)) => {
-            format!("`select(mask, a, b)` chooses by a mask; `.cast::<{e}>()` makes numbers 0 and 1 of it")
+            format!("`select(mask, a, b)` chooses by a mask; `.cast::<{e}>()` converts it to the numbers 0 and 1")
         }
-        (ElemSlot::Known(a), ElemSlot::Known(b)) => format!("convert one: `.cast::<{a}>()` or `.cast::<{b}>()`"),
+        (ElemSlot::Known(a), ElemSlot::Known(b)) => {
+            format!("convert one of them: `.cast::<{a}>()` or `.cast::<{b}>()`")
+        }
         (literal @ (ElemSlot::Int | ElemSlot::Float), other) | (other, literal @ (ElemSlot::Int | ElemSlot::Float)) => {
             conversion(literal, other)
         }

@@ -1,8 +1,8 @@
 //! Types of a function's expressions, for one instance: forward, with unification where Rust lets the context decide
 //! (`.cast()`, literals, `Tile::zeros()`).
 //!
-//! Extents are concrete here; the shadow is where rustc checks them as parameters. Rules that rustc reports are recorded with
-//! their code all the same: they stop the build if rustc should miss them.
+//! Extents are concrete here; rustc checks them as parameters in the shadow. Errors that rustc reports are recorded with their
+//! code too: they stop the build if rustc does not report them.
 
 mod advice;
 mod call;
@@ -27,11 +27,11 @@ use proc_macro2::Span;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Access, Elem, TileShape};
 
-/// An element type, perhaps not known yet: an index into the table of elements.
+/// An element type that may not be known yet: an index into the table of element types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct E(usize);
 
-/// A tile's shape, perhaps not known yet.
+/// The shape of a tile, which may not be known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct S(usize);
 
@@ -39,7 +39,7 @@ pub(crate) struct S(usize);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ITy {
     Unit,
-    /// Control does not come here.
+    /// Control flow does not reach this expression.
     Never,
     /// An error has been reported.
     Unknown,
@@ -57,7 +57,7 @@ pub(crate) enum ITy {
     Range,
     Array(Box<ITy>, usize),
     Tuple(Vec<ITy>),
-    /// Of a pipeline: rings, tokens, products under way.
+    /// A value of a pipeline: a ring, a token, an MMA in flight.
     Pipe(pipe::PipeTy),
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct TensorTy {
     pub(crate) rank: u8,
     pub(crate) access: Access,
     pub(crate) optional: bool,
-    /// A view of an output that only reads: the method that made it.
+    /// For a read-only view of an output, the method that made it.
     pub(crate) reads: Option<&'static str>,
 }
 
@@ -76,16 +76,16 @@ pub(crate) struct OwnTy {
     pub(crate) elem: Elem,
     pub(crate) shape: TileShape,
     pub(crate) ragged: bool,
-    /// Rows of tiles that are taken together; 1 is the plain order.
+    /// The number of rows of tiles in a group; 1 is row-major order.
     pub(crate) group: i32,
 }
 
-/// What is known of an element.
+/// What is known about an element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum ElemSlot {
     Known(Elem),
     Same(E),
-    /// Any type will do so far.
+    /// Any type is possible.
     Any,
     /// An integer literal.
     Int,
@@ -108,7 +108,7 @@ pub(crate) struct Infer<'a> {
     shapes: Vec<ShapeSlot>,
     types: Vec<ITy>,
     vars: Vec<ITy>,
-    /// A scalar beside a tile: `f32` beside half tiles, the tile's own type otherwise.
+    /// Scalar operands of tiles: `f32` is allowed with `f16` and `bf16` tiles, otherwise the type is that of the tile.
     beside: Vec<(E, E, Span)>,
     ret: ITy,
     /// The results of the enclosing loops' `break` values.
@@ -144,8 +144,9 @@ impl<'a> Infer<'a> {
         };
         let want = self.ret.clone();
         if want == ITy::Unit && !matches!(got, ITy::Unit | ITy::Never | ITy::Unknown) {
-            let title = format!("`{}` returns nothing, and ends with {}", self.env.func.name, self.describe(&got));
-            let help = "store it to a `&mut Tensor` parameter, or end the statement with `;`";
+            let title =
+                format!("`{}` returns nothing, but ends with a value: {}", self.env.func.name, self.describe(&got));
+            let help = "store it to a `&mut Tensor` parameter, or add a `;`";
             self.cx.error_help(Code::Arguments, last, title, help);
         } else {
             self.unify(&want, &got, last);
@@ -153,7 +154,7 @@ impl<'a> Infer<'a> {
         self.solve();
     }
 
-    /// Settles what is still open: scalars beside tiles, then literals.
+    /// Determines the types that are still open: scalar operands of tiles, then literals.
     fn solve(&mut self) {
         for (tile, scalar, span) in std::mem::take(&mut self.beside) {
             self.settle_beside(tile, scalar, span, true);
@@ -241,13 +242,15 @@ impl<'a> Infer<'a> {
     }
 
     fn cannot_infer(&mut self, span: Span, what: &str, help: &str) -> ITy {
-        self.cx.unless_broken(Diagnostic::new(Code::CannotInfer, span, format!("{what} is not known here")).help(help));
+        self.cx.unless_broken(
+            Diagnostic::new(Code::CannotInfer, span, format!("{what} cannot be inferred here")).help(help),
+        );
         ITy::Unknown
     }
 
     // Written types.
 
-    /// A type in the user's words.
+    /// A type, as messages call it.
     pub(crate) fn describe(&self, ty: &ITy) -> String {
         let elem = |e: &E| describe_slot(self.elem_slot(*e));
         let dims = |s: &S| {
@@ -266,9 +269,9 @@ impl<'a> Infer<'a> {
             ITy::Tensor(t) if t.optional => format!("`Option<&Tensor<{}, {}>>`", t.elem, t.rank),
             ITy::Tensor(t) => format!("`Tensor<{}, {}>`", t.elem, t.rank),
             ITy::Own(_) => "an output tile".to_owned(),
-            ITy::OwnIter(_) => "the tiles of an output".to_owned(),
+            ITy::OwnIter(_) => "an iterator over output tiles".to_owned(),
             ITy::Range => "a range".to_owned(),
-            ITy::Array(t, n) => format!("an array of {n} times {}", self.describe(t)),
+            ITy::Array(t, n) => format!("an array of {n} {}", self.describe(t)),
             ITy::Tuple(list) => {
                 let list: Vec<String> = list.iter().map(|t| self.describe(t)).collect();
                 format!("({})", list.join(", "))
@@ -277,7 +280,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// Notes the type of an expression.
+    /// Records the type of an expression.
     fn record(&mut self, e: &Expr, ty: ITy) -> ITy {
         self.types[e.id] = ty.clone();
         ty

@@ -1,4 +1,4 @@
-//! Operators: which operands stand beside each other.
+//! Operators: which operands can be combined.
 
 use super::advice::load_help;
 use super::misfit::shape_help;
@@ -8,7 +8,7 @@ use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape};
 
-/// How the result of an operator lies.
+/// The kind of the result of an operator: a scalar, a tile, or a row or column that can still be broadcast.
 enum Spread {
     Scalar,
     Tile(S),
@@ -17,7 +17,7 @@ enum Spread {
 }
 
 impl Spread {
-    /// As this operand.
+    /// The kind of an operand.
     const fn of(ty: &ITy) -> Spread {
         match ty {
             ITy::Tile(_, s) => Spread::Tile(*s),
@@ -103,12 +103,12 @@ impl Infer<'_> {
         };
         let (Some(t), Some(l)) = (self.shape_of(tile), self.shape_of(*s)) else { return true };
         if t.rank() != 2 || t[axis] != l[0] {
-            let title = format!("{} does not fit a tile of {t}", self.describe(line));
+            let title = format!("{} does not fit a tile of shape {t}", self.describe(line));
             let help = match line {
-                _ if t.rank() != 2 => "rows and columns stand beside tiles of rank 2",
-                ITy::Row(..) if t[0] == l[0] => "it has the length of a column: `.col()`",
-                ITy::Col(..) if t[1] == l[0] => "it has the length of a row: `.row()`",
-                _ => "a row has an element for each column, a column one for each row",
+                _ if t.rank() != 2 => "rows and columns combine with tiles of rank 2 only",
+                ITy::Row(..) if t[0] == l[0] => "its length is that of a column: write `.col()`",
+                ITy::Col(..) if t[1] == l[0] => "its length is that of a row: write `.row()`",
+                _ => "a row has one element for each column of the tile, a column one for each row",
             };
             self.cx.error_help(Code::ShapeMismatch, span, title, help);
             return false;
@@ -116,14 +116,14 @@ impl Infer<'_> {
         true
     }
 
-    /// An operand that may stand beside a tile: a tile, a row, a column or a scalar.
+    /// Checks an operand that is combined with a tile: a tile, a row, a column or a scalar.
     pub(super) fn beside_tile(&mut self, elem: E, shape: S, operand: &ITy, span: Span) {
         match operand {
             ITy::Scalar(y) => self.settle_beside(elem, *y, span, false),
             ITy::Tile(y, s) => {
                 self.elem_or_report(elem, *y, span);
                 if let Err((a, b)) = self.unify_shape(shape, *s) {
-                    let title = format!("a tile of {a} and one of {b} do not fit together");
+                    let title = format!("tiles of shape {a} and {b} do not fit together");
                     self.cx.error_help(Code::ShapeMismatch, span, title, shape_help(a, b));
                 }
             }
@@ -133,7 +133,7 @@ impl Infer<'_> {
             }
             ITy::Unknown | ITy::Never => {}
             other => {
-                let title = format!("{} cannot stand beside a tile", self.describe(other));
+                let title = format!("{} cannot be combined with a tile", self.describe(other));
                 match other {
                     ITy::Tensor(t) => self.cx.error_help(Code::Arguments, span, title, load_help(t.rank)),
                     _ => self.cx.error(Code::Arguments, span, title),

@@ -11,7 +11,8 @@ impl Infer<'_> {
         if to.len() == want {
             return Some(to);
         }
-        let title = format!("a tile of {from} has {} elements, one of {to} has {}", from.len(), to.len());
+        let title =
+            format!("a tile of shape {from} has {} elements, but one of shape {to} has {}", from.len(), to.len());
         let at = call.generics.first().map_or(call.span(), |g| g.span);
         self.cx.error_help(Code::ElementCount, at, title, "a reshape keeps the number of elements");
         None
@@ -29,8 +30,8 @@ impl Infer<'_> {
         let mut dims = from.to_vec();
         let last = dims.len() - 1;
         if dims[last] % 2 != 0 {
-            let title = format!("the last extent of {from} is odd");
-            self.cx.error_help(Code::ElementCount, call.span(), title, "`split` halves the last axis");
+            let title = format!("the last extent of the shape {from} is odd");
+            self.cx.error_help(Code::ElementCount, call.span(), title, "`split` halves the last extent");
             return None;
         }
         dims[last] /= 2;
@@ -67,7 +68,7 @@ impl Infer<'_> {
                 self.cx.error(
                     Code::BadAxis,
                     call.span(),
-                    format!("an axis {axis} cannot be inserted into a tile of {shape}"),
+                    format!("an axis {axis} cannot be inserted into a tile of shape {shape}"),
                 );
                 ITy::Unknown
             }
@@ -79,7 +80,11 @@ impl Infer<'_> {
         let mut dims = shape.to_vec();
         let r = dims.len();
         if !(2..=3).contains(&r) {
-            self.cx.error(Code::UnknownOp, call.span(), format!("`t` transposes tiles of rank 2 and 3, not {r}"));
+            self.cx.error(
+                Code::UnknownOp,
+                call.span(),
+                format!("`t` transposes tiles of rank 2 and 3, not of rank {r}"),
+            );
             return ITy::Unknown;
         }
         dims.swap(r - 1, r - 2);
@@ -94,7 +99,11 @@ impl Infer<'_> {
         sorted.sort_unstable();
         sorted.dedup();
         if dims.len() != shape.rank() || sorted.len() != shape.rank() {
-            self.cx.error(Code::BadAxis, call.span(), format!("{axes:?} is not an order of the axes of {shape}"));
+            self.cx.error(
+                Code::BadAxis,
+                call.span(),
+                format!("{axes:?} is not a permutation of the axes of a tile of shape {shape}"),
+            );
             return ITy::Unknown;
         }
         TileShape::new(&dims).map_or(ITy::Unknown, |to| ITy::Tile(e, self.known_shape(to)))

@@ -1,4 +1,4 @@
-//! Making two types one, or saying why not.
+//! Unification of types, with errors for mismatches.
 
 use super::misfit::expected_help;
 use super::{E, ElemSlot, ITy, Infer, S, ShapeSlot};
@@ -8,7 +8,7 @@ use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape};
 
 impl Infer<'_> {
-    /// Makes two elements one.
+    /// Unifies two element types.
     pub(super) fn unify_elem(&mut self, a: E, b: E) -> Result<(), Stop> {
         let (ra, rb) = (self.root(a), self.root(b));
         if ra == rb {
@@ -54,7 +54,7 @@ impl Infer<'_> {
         Ok(())
     }
 
-    /// Makes two types one; reports a mismatch at `span` and gives the type to go on with.
+    /// Unifies two types; reports a mismatch at `span` and returns the type with which inference continues.
     pub(crate) fn unify(&mut self, a: &ITy, b: &ITy, span: Span) -> ITy {
         match (a, b) {
             (ITy::Unknown | ITy::Never, t) | (t, ITy::Unknown | ITy::Never) => t.clone(),
@@ -67,7 +67,7 @@ impl Infer<'_> {
             | (ITy::Col(x, s), ITy::Col(y, r)) => {
                 self.elem_or_report(*x, *y, span);
                 if let Err((s, r)) = self.unify_shape(*s, *r) {
-                    let title = format!("a tile of {r} where one of {s} is expected");
+                    let title = format!("expected a tile of shape {s}, found shape {r}");
                     match expected_help(s, r) {
                         Some(help) => self.cx.error_help(Code::ShapeMismatch, span, title, help),
                         None => self.cx.error(Code::ShapeMismatch, span, title),
@@ -92,7 +92,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A scalar beside a tile: `f32` beside half tiles, otherwise the tile's type.
+    /// Checks a scalar operand of a tile: `f32` is allowed with `f16` and `bf16` tiles, otherwise the tile's type.
     pub(super) fn settle_beside(&mut self, tile: E, scalar: E, span: Span, last: bool) {
         match self.elem_of(tile) {
             Some(Elem::F16 | Elem::Bf16) if self.elem_of(scalar) != self.elem_of(tile) => {

@@ -1,4 +1,4 @@
-//! Views of tensors: of which axis, and whether they may be stored through.
+//! Views of tensors: their axes, and whether they can be stored to.
 
 use super::method::Call;
 use super::{ITy, Infer, TensorTy};
@@ -46,7 +46,7 @@ impl Infer<'_> {
         ITy::Tensor(TensorTy { reads, ..t })
     }
 
-    /// The method that made a view only to read, if this is one of what may be written.
+    /// The method that made a read-only view of an output.
     fn made_by(&mut self, t: TensorTy, call: &Call<'_>) -> Option<&'static str> {
         let name = call.name.to_string();
         let (reads, writes) = match name.trim_end_matches("_mut") {
@@ -60,8 +60,8 @@ impl Infer<'_> {
         match (t.reads, t.access) {
             (Some(made_by), _) => self.read_only(made_by, call),
             (None, Access::In) => {
-                let title = format!("`{writes}` of an input");
-                let help = format!("`{reads}` to read it; an output is a parameter `&mut Tensor<..>`");
+                let title = format!("`{writes}` needs an output, but this tensor is an input");
+                let help = format!("use `{reads}` to read it, or make the parameter an output: `&mut Tensor<..>`");
                 self.cx.error_help(Code::ReadView, call.span(), title, help);
             }
             (None, Access::Mut) => {}

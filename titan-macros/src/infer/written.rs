@@ -1,4 +1,4 @@
-//! What written types and patterns mean.
+//! The meaning of types and patterns in the source.
 
 use super::{E, ElemSlot, ITy, Infer, TensorTy};
 use crate::ast::{Pat, PatKind, TypeKind, TypeRef};
@@ -6,7 +6,7 @@ use titan_core::diag::Code;
 use titan_core::ir::Access;
 
 impl Infer<'_> {
-    /// The type that a written type means.
+    /// The type that a type in the source denotes.
     pub(crate) fn ty_ref(&mut self, t: &TypeRef) -> ITy {
         match &t.kind {
             TypeKind::Infer => ITy::Unknown,
@@ -47,27 +47,30 @@ impl Infer<'_> {
                 }
             }
             TypeKind::Smem(..) => {
-                let help = "it stands in the type of a ring: `Ring::<Smem<f16, 128, 64>, 4>::new()`";
-                self.cx.error_help(Code::RingMade, t.span, "`Smem` is not the type of a value", help);
+                let help = "it is only used in the type of a ring: `Ring::<Smem<f16, 128, 64>, 4>::new()`";
+                self.cx.error_help(Code::RingMade, t.span, "no value has the type `Smem`", help);
                 ITy::Unknown
             }
             TypeKind::Dims(_) => ITy::Unknown,
         }
     }
 
-    /// A name in the place of a type that is no element type. rustc may know it, but it does not stand in kernels.
+    /// Reports a name that is not an element type. It may be a Rust type, but not one that kernels support.
     fn not_a_type(&self, name: &proc_macro2::Ident, span: proc_macro2::Span) {
         let text = name.to_string();
         let help =
             match (text.as_str(), titan_core::text::closest(&text, titan_core::ir::Elem::ALL.iter().map(|e| e.name())))
             {
                 ("usize" | "isize" | "u128" | "i128" | "char" | "str" | "String", _) => {
-                    "devices have no such type: indices and extents are `i32`".to_owned()
+                    "indices and extents are `i32`".to_owned()
                 }
-                (_, Some(near)) => format!("there is `{near}`"),
-                (_, None) => "scalars, `Tile<T, A, B>`, tuples and arrays; kernels do not see type aliases".to_owned(),
+                (_, Some(near)) => format!("did you mean `{near}`?"),
+                (_, None) => {
+                    "the types are scalars, `Tile<T, A, B>`, tuples and arrays; type aliases cannot be used in kernels"
+                        .to_owned()
+                }
             };
-        self.cx.error_help(Code::Syntax, span, format!("`{text}` is not a type of kernels"), help);
+        self.cx.error_help(Code::Syntax, span, format!("`{text}` is not a type of the kernel language"), help);
     }
 
     /// The element type of a turbofish or tile type; `_` is open.
@@ -84,7 +87,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Gives the names of a pattern their types.
+    /// Assigns types to the names of a pattern.
     pub(super) fn bind(&mut self, pat: &Pat, ty: &ITy) {
         match (&pat.kind, ty) {
             (PatKind::Bind { var, .. }, t) => self.vars[*var] = t.clone(),
@@ -94,7 +97,7 @@ impl Infer<'_> {
             (PatKind::Array(pats), ITy::Array(t, n)) if pats.len() == *n => pats.iter().for_each(|p| self.bind(p, t)),
             (PatKind::Wild | PatKind::Bad, _) | (PatKind::Tuple(_) | PatKind::Array(_), ITy::Unknown | ITy::Never) => {}
             (PatKind::Tuple(_) | PatKind::Array(_), t) => {
-                let title = format!("a pattern for {}", self.describe(t));
+                let title = format!("this pattern does not match {}", self.describe(t));
                 self.cx.error(Code::Arguments, pat.span, title);
             }
         }

@@ -1,12 +1,12 @@
-//! Which variables a piece of code assigns, and whether it returns: what loops must carry and inlining must wrap.
+//! The variables that code assigns, and whether it returns: loops must carry these variables, and inlining must wrap a return.
 
 use crate::ast::{Block, Cond, Expr, ExprKind, Res, Stmt, VarId};
 use std::collections::BTreeSet;
 
-/// What a piece of code does to its surroundings.
+/// The effects of code on its surroundings.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
-    /// Variables that are assigned, those declared inside included.
+    /// Variables that are assigned, including those declared inside.
     pub(super) assigned: BTreeSet<VarId>,
     /// Whether there is a `return`.
     pub(super) returns: bool,

@@ -9,7 +9,7 @@ use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{BinOp, Const, Elem, ForKind, OpKind, Pred, Value};
 
-/// Calls nested deeper than this are taken for recursion.
+/// Calls nested more deeply than this are treated as recursion.
 const MAX_INLINED: usize = 64;
 
 impl FnLower<'_, '_, '_> {
@@ -174,7 +174,7 @@ impl FnLower<'_, '_, '_> {
             return self.block(body);
         }
         if self.closure != super::Closure::None {
-            let title = format!("`{}` returns early, which functions that a closure calls cannot", self.env.func.name);
+            let title = format!("`{}` returns early, but a closure calls it", self.env.func.name);
             self.sh.cx.error_help(
                 Code::Syntax,
                 span,
@@ -183,7 +183,7 @@ impl FnLower<'_, '_, '_> {
             );
             return Err(Stop);
         }
-        // An early `return` leaves a loop that runs once.
+        // A function with an early `return` becomes a loop with one iteration.
         let open = self.sh.b.begin_loop(&[]);
         let level = self.enter_returning(&open);
         self.return_loop = Some(level);

@@ -13,11 +13,11 @@ use titan_core::ir::{OpKind, TtgOp, Ty, Value};
 /// An arm of a branch.
 pub(super) enum Arm<'x> {
     Block(&'x Block),
-    /// With an optional tensor, which is there.
+    /// With an optional tensor that is present.
     Tensor(&'x Pat, Value, &'x Block),
     /// With a stage that is not poison.
     Stage(&'x Pat, Value, &'x Block),
-    /// With a stage that is poison and goes back unread.
+    /// With a poisoned stage, which is released without being read.
     Passed(Value, Option<&'x Expr>),
     Else(Option<&'x Expr>),
 }
@@ -92,10 +92,10 @@ impl FnLower<'_, '_, '_> {
         self.branch_on(c, first, Arm::Else(other), span)
     }
 
-    /// `if` inside a closure: both arms are computed, and chosen from per element. So are the variables that they assign.
+    /// `if` inside a closure: both arms are executed, and their values and the variables that they assign are selected for each element.
     fn choose(&mut self, mask: Value, then: &Block, other: Option<&Expr>, span: Span) -> Lowered<Val> {
         if self.closure == Closure::None {
-            return Err(self.error(Code::Condition, span, "a condition is one `bool`, not a mask"));
+            return Err(self.error(Code::Condition, span, "a condition must be one `bool`, not a mask"));
         }
         let merged = self.merged_vars(&Arm::Block(then), &Arm::Else(other));
         let before = self.vars.clone();
@@ -111,7 +111,7 @@ impl FnLower<'_, '_, '_> {
         self.pick(mask, &a, &b, span)
     }
 
-    /// Lowers code whose value may not be chosen.
+    /// Lowers code that is executed even where its value is not selected.
     pub(super) fn under_a_condition(&mut self, code: impl FnOnce(&mut Self) -> Lowered<Val>) -> Lowered<Val> {
         let was = std::mem::replace(&mut self.chosen, true);
         let val = code(self);
@@ -136,7 +136,7 @@ impl FnLower<'_, '_, '_> {
             }
             (Val::Tuple(a), Val::Tuple(b)) => self.pick_each(mask, a, b, span).map(Val::Tuple),
             (Val::Array(a), Val::Array(b)) => self.pick_each(mask, a, b, span).map(Val::Array),
-            _ => Err(self.error(Code::Syntax, span, "an `if` in a closure gives scalars")),
+            _ => Err(self.error(Code::Syntax, span, "the value of an `if` in a closure must be a scalar")),
         }
     }
 
@@ -207,21 +207,25 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// The variables that have a value after the branch and may have got it inside.
+    /// The variables that have a value after the branch and may have been assigned inside.
     fn merged_vars(&self, first: &Arm<'_>, second: &Arm<'_>) -> Vec<VarId> {
         let (a, b) = (first.assigned(), second.assigned());
         let declared_inside = |v: VarId| self.vars[v].is_none() && !(a.contains(&v) && b.contains(&v));
         a.union(&b).copied().filter(|v| !declared_inside(*v)).collect()
     }
 
-    /// Ends an arm: yields the merged variables and the arm's value. `None` if control does not come here.
+    /// Ends an arm: yields the merged variables and the arm's value. `None` if the end of the arm is unreachable.
     fn arm_end(&mut self, val: &Val, merged: &[VarId], span: Span) -> Lowered<Option<Vec<Ty>>> {
         if self.sh.b.is_terminated() {
             return Ok(None);
         }
         let mut values = self.flat_vars(merged, span)?;
         if !val.flatten(&mut values) {
-            return Err(self.error(Code::Syntax, span, "an `if` gives scalars and tiles, not tensors or output tiles"));
+            return Err(self.error(
+                Code::Syntax,
+                span,
+                "the value of an `if` can be a scalar or tile, but not a tensor or output tile",
+            ));
         }
         self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();
@@ -236,7 +240,7 @@ impl FnLower<'_, '_, '_> {
             let val = self.var(*var, span)?;
             if !val.flatten(&mut values) {
                 let title = format!(
-                    "`{}` is assigned in a branch or loop, but it is not a scalar or tile",
+                    "`{}` cannot be assigned in a branch or loop, because it is not a scalar or tile",
                     self.func().vars[*var].name
                 );
                 return Err(self.error(Code::Syntax, span, title));
@@ -246,22 +250,22 @@ impl FnLower<'_, '_, '_> {
         Ok(values)
     }
 
-    /// Refuses what has no value of its own: tiles in stages and sources.
+    /// Rejects tiles in stages and copy sources, which cannot be carried by branches and loops.
     pub(super) fn carriable(&self, values: &[Value], span: Span) -> Lowered<()> {
         if values.iter().all(|v| self.ty(*v).is_carried()) {
             return Ok(());
         }
-        let title = "a tile of a stage or a source is the value of a branch or loop";
+        let title = "a tile of a stage or a copy source cannot be the value of a branch or loop";
         self.sh.cx.error_help(
             Code::Syntax,
             span,
             title,
-            "name it where it is used; `.load()` brings a tile of a stage to registers",
+            "write the expression where it is used; `.load()` reads a tile of a stage into registers",
         );
         Err(Stop)
     }
 
-    /// Control does not come here, but a block needs its end.
+    /// Ends a block whose end is unreachable, because every block needs a terminator.
     pub(super) fn dead_end(&mut self, span: Span) -> Lowered<()> {
         self.at(span);
         match self.loops.last().map(|l| (l.carried.clone(), l.level)) {

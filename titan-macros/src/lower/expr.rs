@@ -170,7 +170,7 @@ impl FnLower<'_, '_, '_> {
         match (&place.kind, val) {
             (ExprKind::Path(_, Res::Local(var)), val) => {
                 if matches!(val, Val::Tensor(_) | Val::Own(_) | Val::Tiles(_) | Val::Pipe(_)) {
-                    let title = "tensors, output tiles and rings are bound by `let`, not assigned";
+                    let title = "tensors, output tiles and rings cannot be assigned, only bound by `let`";
                     return Err(self.error(Code::Syntax, place.span, title));
                 }
                 self.name(&val, &self.func().vars[*var].name.to_string());
@@ -184,7 +184,7 @@ impl FnLower<'_, '_, '_> {
                 Ok(Val::Unit)
             }
             (ExprKind::Paren(a, _), val) => self.assign(a, val),
-            _ => Err(self.error(Code::Syntax, place.span, "only variables are assigned to")),
+            _ => Err(self.error(Code::Syntax, place.span, "only variables can be assigned to")),
         }
     }
 
@@ -208,8 +208,13 @@ impl FnLower<'_, '_, '_> {
     }
 
     fn loop_in_closure(&self, span: Span) -> Stop {
-        let help = "elements take different numbers of turns: loop outside, over whole tiles, with `select` or a mask";
-        self.sh.cx.error_help(Code::Syntax, span, "a loop in a closure, or in a function that one calls", help);
+        let help = "the number of iterations would differ between elements: write the loop outside, on whole tiles, with `select` or a mask";
+        self.sh.cx.error_help(
+            Code::Syntax,
+            span,
+            "loops are not supported in a closure, or in a function that it calls",
+            help,
+        );
         Stop
     }
 
@@ -244,14 +249,14 @@ impl FnLower<'_, '_, '_> {
         match consts::eval(cond, &self.env) {
             Ok(ConstValue::Bool(true)) => Ok(Val::Unit),
             Ok(ConstValue::Bool(false)) => {
-                let title =
-                    format!("the assertion `{}` does not hold{}", message.unwrap_or_default(), self.instance_note());
+                let title = format!("the assertion `{}` is false{}", message.unwrap_or_default(), self.instance_note());
                 self.sh.cx.error(Code::StaticAssert, span, title);
                 Ok(Val::Unit)
             }
             _ => {
-                let help = "it may use constants and generic parameters; `tassert!` checks while the kernel runs";
-                self.sh.cx.error_help(Code::StaticAssert, cond.span, "the condition is not constant", help);
+                let help =
+                    "it may use constants and generic parameters; `tassert!` checks a condition when the kernel runs";
+                self.sh.cx.error_help(Code::StaticAssert, cond.span, "the condition must be a constant", help);
                 Ok(Val::Unit)
             }
         }

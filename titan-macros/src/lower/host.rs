@@ -9,15 +9,19 @@ use proc_macro2::Span;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Builder, HostExpr, HostOp, ParamKind};
 
-/// What is said of a name in a grid, shape or requirement that nothing gives a value.
+/// The error of an undeclared name in a grid, shape or requirement.
 pub(crate) fn undeclared(name: &str, span: Span) -> Diag {
     let title = format!("`{name}` is not a shape name, an integer argument or a constant");
-    let help = "shape names are declared where a tensor first mentions them: `#[shape(M, K)] a: &Tensor<f32, 2>`";
+    let help = "shape names are declared on tensors: `#[shape(M, K)] a: &Tensor<f32, 2>`";
     let diag = Diagnostic::new(Code::ShapeName, span, title).help(help);
-    if is_constant_name(name) { diag.help("a constant is marked `#[titan::constant]`, and in scope") } else { diag }
+    if is_constant_name(name) {
+        diag.help("mark a constant `#[titan::constant]`, and import it where the kernel is")
+    } else {
+        diag
+    }
 }
 
-/// Lowers host expressions against the parameters that the builder has.
+/// Lowers host expressions, with the parameters of the builder.
 pub(crate) struct Host<'a> {
     pub(crate) cx: &'a Ctxt,
     pub(crate) env: FnEnv<'a>,
@@ -78,7 +82,7 @@ impl Host<'_> {
     fn refuse(&self, e: &Expr, what: &str) -> Option<HostExpr> {
         let help = "grids, shapes and requirements are integer expressions: + - * / % cdiv min max, comparisons, && || !, \
             of shape names, integer arguments and constants";
-        self.cx.error_help(Code::Attribute, e.span, format!("{what} does not stand here"), help);
+        self.cx.error_help(Code::Attribute, e.span, format!("{what} is not allowed here"), help);
         None
     }
 

@@ -1,4 +1,4 @@
-//! Loops, and what leaves them.
+//! Loops, `break` and `continue`.
 
 use super::assigned::{self, Effects};
 use super::val::{PipeVal, RangeVal, Tiles};
@@ -20,9 +20,9 @@ pub(super) struct LoopCtx {
     pub(super) value: Option<Val>,
     /// Types of the results, once a `break` has been seen.
     pub(super) results: Option<Vec<Ty>>,
-    /// A `for` has its carried values as results, without a `break`.
+    /// Whether it is a `for`, whose results are its carried values, without a `break`.
     pub(super) counted: bool,
-    /// Of a loop over a side of a ring: where that is named.
+    /// For a loop over `produce(..)` or `consume(..)`: its place and name.
     pub(super) side: Option<(Span, &'static str)>,
 }
 
@@ -47,7 +47,7 @@ impl FnLower<'_, '_, '_> {
         self.loops.push(LoopCtx { label, level, carried, value: None, results: None, counted, side: None });
     }
 
-    /// Ends the body, closes the loop and gives variables and value after it.
+    /// Ends the body, closes the loop and returns the variables and the value after it.
     pub(super) fn leave(&mut self, open: OpenLoop, span: Span, before: Vec<Option<Val>>) -> Lowered<Val> {
         if !self.sh.b.is_terminated() {
             let carried = self.loops.last().map(|l| l.carried.clone()).unwrap_or_default();
@@ -78,7 +78,7 @@ impl FnLower<'_, '_, '_> {
         Ok(ctx.value.map_or(Val::Unit, |v| v.rebuild(&mut values)))
     }
 
-    /// The loop around an inlined function with an early `return`; gives its level.
+    /// Opens the loop around an inlined function with an early `return`; returns its level.
     pub(super) fn enter_returning(&mut self, open: &OpenLoop) -> usize {
         self.enter(None, Vec::new(), false, open);
         self.sh.depth - 1
@@ -126,7 +126,7 @@ impl FnLower<'_, '_, '_> {
         self.leave(open, span, before)
     }
 
-    /// The numbers of an output's tiles: `0 .. count`, dealt to the programs.
+    /// The tile numbers of an output, `0 .. count`, distributed over the programs.
     pub(super) fn tiles_range(&mut self, t: &Tiles, span: Span) -> Lowered<RangeVal> {
         let hi = match (t.offsets, &t.counts) {
             (_, Some((_, total))) => *total,
@@ -195,7 +195,7 @@ impl FnLower<'_, '_, '_> {
         self.ops(span, order, &args)
     }
 
-    /// Opens a loop without bounds; also what the variables were before it.
+    /// Opens a loop without bounds; also returns the variables before it.
     fn begin_loop(&mut self, label: Option<&Ident>, fx: &Effects, span: Span) -> Lowered<(OpenLoop, Vec<Option<Val>>)> {
         let carried = self.carried(fx);
         let init = self.flat_vars(&carried, span)?;
@@ -229,7 +229,7 @@ impl FnLower<'_, '_, '_> {
         self.leave(open, span, before)
     }
 
-    /// The loop that `break` or `continue` names.
+    /// The loop to which `break` or `continue` refers.
     pub(super) fn target(&self, label: Option<&Ident>, span: Span) -> Lowered<usize> {
         let label = label.map(ToString::to_string);
         let found = self.loops.iter().rposition(|l| match &label {
@@ -254,7 +254,11 @@ impl FnLower<'_, '_, '_> {
         if let Some(v) = &value
             && !v.flatten(&mut values)
         {
-            return Err(self.error(Code::Syntax, span, "a loop gives scalars and tiles, not tensors or output tiles"));
+            return Err(self.error(
+                Code::Syntax,
+                span,
+                "the value of a loop can be a scalar or tile, but not a tensor or output tile",
+            ));
         }
         self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();

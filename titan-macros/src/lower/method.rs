@@ -101,7 +101,7 @@ impl FnLower<'_, '_, '_> {
         self.ty(v).tile_shape().ok_or(Stop)
     }
 
-    /// An operand beside the receiver.
+    /// The operand of a method, converted to the shape of the receiver.
     fn operand(&mut self, recv: Value, arg: &Expr) -> Lowered<Value> {
         let val = self.expr(arg)?;
         match self.ty(recv) {
@@ -110,7 +110,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// Inside `.map`, a scalar receiver beside a tile operand.
+    /// Inside `.map`, a scalar receiver with a tile operand.
     fn widen(&mut self, v: Value, beside: Value, span: Span) -> Lowered<Value> {
         match (self.ty(v), self.ty(beside)) {
             (Ty::Scalar(_), Ty::Tile(e, s)) => self.beside(Val::Value(v), e, s, span),
@@ -163,7 +163,7 @@ impl FnLower<'_, '_, '_> {
             .map_err(|e| self.type_error(span, e))
     }
 
-    /// An error for something that has no meaning on this receiver.
+    /// The error for an operation that is not defined for this receiver.
     pub(super) fn no_meaning(&self, span: Span) -> Stop {
         self.error(Code::UnknownOp, span, "this operation has no meaning here")
     }

@@ -1,7 +1,7 @@
-//! From the tree to tile IR, for one instance. Types are known ([`crate::infer`]); here control becomes structured SSA,
-//! broadcasting becomes explicit, device functions are inlined, output tiles are followed from birth to store.
+//! Lowers the AST to tile IR, for one instance. Types are known ([`crate::infer`]). Control flow becomes structured SSA,
+//! broadcasting becomes explicit, device functions are inlined, and each output tile is checked to be stored or skipped once.
 //!
-//! Variables do not exist below this point: a loop carries those that its body assigns, an `if` yields them.
+//! Tile IR has no variables: a loop carries those that its body assigns, an `if` yields them.
 
 mod assigned;
 mod call;
@@ -73,7 +73,7 @@ impl Places {
     }
 }
 
-/// What all functions of one kernel share.
+/// The state that all functions of one kernel share.
 pub(crate) struct Shared<'c> {
     pub(crate) cx: &'c Ctxt,
     pub(crate) b: Builder,
@@ -85,7 +85,7 @@ pub(crate) struct Shared<'c> {
     owns: Vec<own::OwnState>,
     /// Open loops.
     depth: usize,
-    /// Inlined calls on the way down.
+    /// The nesting depth of inlined calls.
     inlined: usize,
 }
 
@@ -107,11 +107,11 @@ pub(crate) struct FnLower<'s, 'c, 'a> {
     /// The place of all operations of an inlined function: its call.
     call_site: Option<Loc>,
     closure: Closure,
-    /// In code of a closure whose value may not be chosen: it is computed all the same, so it must not stop the program.
+    /// In a conditional part of a closure: it is always executed, so it must not trap.
     chosen: bool,
 }
 
-/// Which closure the code being lowered stands in: there `if`, `&&` and `||` evaluate both sides and choose.
+/// The closure that contains the code: in it `if`, `&&` and `||` evaluate both sides and select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closure {
     None,
@@ -199,7 +199,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
         self.sh.b.op1(kind, args).map_err(|e| self.type_error(span, e))
     }
 
-    /// Refuses what may stop the program, or is seen outside, where both sides of a choice are computed.
+    /// Rejects operations that may trap or have side effects where both branches are executed.
     fn may_be_chosen(&self, kind: &OpKind, span: Span) -> Lowered<()> {
         let what = match kind {
             OpKind::Get => "`get`",
@@ -211,7 +211,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
         if !self.chosen {
             return Ok(());
         }
-        let title = format!("{what} under a condition in a closure, where both sides are computed");
+        let title = format!("{what} under a condition in a closure, where both branches are executed");
         let help = "move it out of the closure, or out of the `if`, `&&` or `||`";
         self.sh.cx.error_help(Code::Syntax, span, title, help);
         Err(Stop)
@@ -240,16 +240,16 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
 
     fn elem(&self, e: E, span: Span) -> Lowered<Elem> {
         self.infer.elem_of(e).ok_or_else(|| {
-            let diag = Diagnostic::new(Code::CannotInfer, span, "the element type is not known here");
-            self.sh.cx.unless_broken(diag.help("name it, as in `.cast::<f32>()`"));
+            let diag = Diagnostic::new(Code::CannotInfer, span, "the element type cannot be inferred here");
+            self.sh.cx.unless_broken(diag.help("write it, as in `.cast::<f32>()`"));
             Stop
         })
     }
 
     fn shape(&self, s: crate::infer::S, span: Span) -> Lowered<TileShape> {
         self.infer.shape_of(s).ok_or_else(|| {
-            let diag = Diagnostic::new(Code::CannotInfer, span, "the shape of the tile is not known here");
-            self.sh.cx.unless_broken(diag.help("name it, as in `Tile::<f32, 16, 16>::zeros()`"));
+            let diag = Diagnostic::new(Code::CannotInfer, span, "the shape of the tile cannot be inferred here");
+            self.sh.cx.unless_broken(diag.help("write it, as in `Tile::<f32, 16, 16>::zeros()`"));
             Stop
         })
     }
@@ -278,7 +278,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
         }
     }
 
-    /// A value as an operand beside a tile: scalars fill it, rows and columns repeat along it.
+    /// A value as an operand of a tile: scalars, rows and columns are broadcast.
     fn beside(&mut self, val: Val, elem: Elem, shape: TileShape, span: Span) -> Lowered<Value> {
         match val {
             Val::Value(v) => match self.ty(v) {
@@ -337,7 +337,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
 
     fn var(&self, var: VarId, span: Span) -> Lowered<Val> {
         self.vars[var].clone().ok_or_else(|| {
-            // rustc: used while not initialised.
+            // rustc reports the use of an uninitialised variable.
             self.error(Code::UnknownName, span, format!("`{}` has no value here", self.env.func.vars[var].name))
         })
     }

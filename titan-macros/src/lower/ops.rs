@@ -5,7 +5,7 @@ use crate::ast::{BinaryOp, Expr, ExprKind, LazyOp, UnaryOp};
 use proc_macro2::Span;
 use titan_core::ir::{BinOp, Const, Elem, OpKind, Pred, TileShape, Ty, UnOp, Value};
 
-/// What a result becomes: a tile, a row or a column.
+/// Makes a result a tile, a row or a column.
 type Wrap = fn(Value) -> Val;
 
 impl FnLower<'_, '_, '_> {
@@ -35,7 +35,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// `a op b`, broadcasting what stands beside a tile.
+    /// `a op b`, with the other operand of a tile broadcast.
     pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, span: Span) -> Lowered<Val> {
         let kind = ir_op(op);
         if let Some((x, y, line)) = self.along(&a, &b) {
@@ -66,8 +66,7 @@ impl FnLower<'_, '_, '_> {
         Ok(Val::Value(self.op(span, kind, &[a, b])?))
     }
 
-    /// Operands of which one is a row or a column and the other the same or a scalar, as the vectors along it, and what the
-    /// result is.
+    /// Operands of which one is a row or a column and the other the same or a scalar, as vectors, and the kind of the result.
     fn along(&self, a: &Val, b: &Val) -> Option<(Val, Val, Wrap)> {
         let scalar = |v: &Value| matches!(self.ty(*v), Ty::Scalar(_));
         let (x, y, line): (_, _, fn(Value) -> Val) = match (a, b) {

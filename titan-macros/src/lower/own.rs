@@ -1,5 +1,5 @@
-//! Output tiles: each must be stored or skipped on every path. rustc sees a tile stored twice; a tile that is dropped it
-//! accepts, so that is reported here.
+//! Checks that each output tile is stored or skipped on every path. rustc reports a tile that is stored twice, but accepts one that is
+//! dropped, so that is reported here.
 
 use super::{FnLower, Lowered, OwnVal, Val};
 use crate::ast::Expr;
@@ -7,15 +7,15 @@ use proc_macro2::Span;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{OpKind, TtgOp, Unit, Value};
 
-/// What has become of an output tile.
+/// The state of an output tile.
 #[derive(Debug, Clone)]
 pub(super) struct OwnState {
     pub(super) name: String,
     pub(super) span: Span,
-    /// Loops that were open where it was born.
+    /// The number of loops around its creation.
     pub(super) level: usize,
     pub(super) consumed: bool,
-    /// The branch after which it is stored or skipped on one path only. Whoever stores it later, too, is told by rustc.
+    /// The branch after which it is stored or skipped on one path only. If it is stored again later, rustc reports that.
     pub(super) partial: Option<Span>,
     /// An error has been reported.
     pub(super) reported: bool,
@@ -57,7 +57,7 @@ impl FnLower<'_, '_, '_> {
         self.effect(span, OpKind::Store(Unit::Tile), &args)
     }
 
-    /// The tile is stored out of a staging slot.
+    /// Stores the tile from a staging slot.
     pub(super) fn store_own_from(&mut self, own: &OwnVal, written: &Expr, span: Span) -> Lowered<Val> {
         self.consume(own, span);
         let slot = self.expr(written)?;
@@ -72,7 +72,8 @@ impl FnLower<'_, '_, '_> {
         Val::Unit
     }
 
-    /// Control leaves for loop `level` (0 for the function's end): every tile born deeper must have been consumed.
+    /// Control flow leaves to loop `level` (0: to the end of the function): every tile created at a deeper level must have been
+    /// consumed.
     pub(super) fn owns_must_end(&mut self, level: usize, exit: Span) {
         self.owns_whole(level.max(1));
         for state in &mut self.sh.owns {
@@ -80,14 +81,14 @@ impl FnLower<'_, '_, '_> {
                 state.reported = true;
                 let title = format!("the output tile `{}` is neither stored nor skipped", state.name);
                 let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                    .related(exit, "control leaves here")
-                    .help(format!("store it, or give it up with `{}.skip()`", state.name));
+                    .related(exit, "this is where it is dropped")
+                    .help(format!("store it, or skip it by `{}.skip()`", state.name));
                 self.sh.cx.push(diag);
             }
         }
     }
 
-    /// What has been consumed so far, to compare the arms of a branch.
+    /// Which tiles have been consumed so far, to compare the arms of a branch.
     pub(super) fn owns_snapshot(&self) -> Vec<bool> {
         self.sh.owns.iter().map(|o| o.consumed).collect()
     }
@@ -98,7 +99,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// Both arms of a branch go on: a tile consumed in one must be consumed in the other.
+    /// After a branch of which both arms continue: a tile that is consumed in one must be consumed in the other.
     pub(super) fn owns_join(&mut self, then: &[bool], span: Span) {
         for (state, in_then) in self.sh.owns.iter_mut().zip(then) {
             if state.consumed != *in_then {
@@ -108,20 +109,20 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// Tiles born at this level or deeper were stored or skipped in both arms of every branch, or in none.
+    /// Checks that tiles created at this level or deeper were stored or skipped in both arms of every branch, or in none.
     fn owns_whole(&mut self, level: usize) {
         for state in self.sh.owns.iter_mut().filter(|s| s.level >= level && !s.reported) {
             let Some(span) = state.partial else { continue };
             state.reported = true;
             let title = format!("the output tile `{}` is stored or skipped in one arm only", state.name);
             let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                .related(span, "of this `if`")
-                .help(format!("store it in the other arm too, or give it up there with `{}.skip()`", state.name));
+                .related(span, "this `if`")
+                .help(format!("store it in the other arm too, or skip it there by `{}.skip()`", state.name));
             self.sh.cx.push(diag);
         }
     }
 
-    /// The tiles born inside a loop body are gone.
+    /// Forgets the tiles that were created inside a loop body.
     pub(super) fn owns_forget(&mut self, level: usize) {
         self.owns_whole(level + 1);
         for state in &mut self.sh.owns {

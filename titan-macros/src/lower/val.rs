@@ -1,4 +1,4 @@
-//! What an expression is during lowering: SSA values, or compounds of them that exist only at compile time.
+//! The values of expressions during lowering: SSA values, or compounds of them that exist only at compile time.
 
 use proc_macro2::Span;
 use titan_core::ir::{Fill, ForKind, Pipe, TileShape, Value};
@@ -8,7 +8,7 @@ pub(super) enum Val {
     Unit,
     /// A scalar or a tile.
     Value(Value),
-    /// A rank-1 tile that stands for a row or a column.
+    /// A rank-1 tile that is broadcast as a row or a column.
     Row(Value),
     Col(Value),
     /// A tensor or a view.
@@ -22,7 +22,7 @@ pub(super) enum Val {
     Pipe(PipeVal),
 }
 
-/// What of a pipeline is no SSA value. Tokens are.
+/// The values of pipelines that are not SSA values. Tokens are SSA values.
 #[derive(Debug, Clone)]
 pub(super) enum PipeVal {
     Ring(Pipe),
@@ -33,23 +33,23 @@ pub(super) enum PipeVal {
         fills: bool,
         span: Span,
     },
-    /// A slot and what it will hold.
+    /// A slot and its contents after the copy.
     Filling {
         slot: Value,
         contents: Contents,
         span: Span,
     },
-    /// What `wait_filled` was called on.
+    /// The pending wait of `wait_filled`.
     Filled(Value),
     Work(Tiles),
     /// `work.indices()`
     Indices(Tiles),
 }
 
-/// What a slot will hold.
+/// The contents of a slot after a copy.
 #[derive(Debug, Clone)]
 pub(super) enum Contents {
-    /// Sources, and what there is instead of them unless a condition holds.
+    /// Copy sources; with a condition, and the contents if it does not hold.
     Copy(Vec<Value>, Option<(Value, Fill)>),
     Fill(Fill),
 }
@@ -62,7 +62,7 @@ pub(super) struct RangeVal {
     pub(super) kind: ForKind,
 }
 
-/// An output tile: a place that this program alone may touch.
+/// An output tile, which only this program may access.
 #[derive(Debug, Clone)]
 pub(super) struct OwnVal {
     /// Its number in the table of output tiles.
@@ -78,15 +78,15 @@ pub(super) struct OwnVal {
 pub(super) struct Tiles {
     pub(super) tensor: Value,
     pub(super) shape: TileShape,
-    /// Rows of tiles that are taken together; 1 is the plain order.
+    /// The number of rows of tiles in a group; 1 is row-major order.
     pub(super) group: i32,
     pub(super) offsets: Option<Value>,
-    /// Tiles along each axis and in all, if they were counted before: all roles then walk the same.
+    /// The numbers of tiles along each axis and in total, if they were computed before `match role()`, for all roles.
     pub(super) counts: Option<(Vec<Value>, Value)>,
 }
 
 impl Val {
-    /// Appends the SSA values of scalars, tiles and compounds of them; `false` if there is something else inside.
+    /// Appends the SSA values of scalars, tiles and compounds of them; `false` if there are other values inside.
     pub(super) fn flatten(&self, out: &mut Vec<Value>) -> bool {
         match self {
             Val::Unit => true,

@@ -20,7 +20,7 @@ struct Entry {
 
 enum Value {
     Instances(Vec<Axis>),
-    /// With `unchecked`, and the extents.
+    /// Whether `unchecked` is written, and the extents.
     Grid(bool, Vec<syn::Expr>),
     Exprs(Vec<syn::Expr>),
     Targets(Vec<Ident>),
@@ -57,11 +57,11 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
             (_, Value::Roles(Err(e))) => p.roles_syntax(&e),
             (_, Value::Path(body)) => match syn::parse2::<syn::Path>(body) {
                 Ok(path) => config.krate = Some(path.to_token_stream()),
-                Err(e) => p.cx.error_help(Code::Attribute, e.span(), "`crate` is a path", "as in `crate = ::titan`"),
+                Err(e) => p.cx.error_help(Code::Attribute, e.span(), "`crate` takes a path", "as in `crate = ::titan`"),
             },
             (_, Value::Unknown) => {
-                let title = format!("the kernel attribute has no `{name}`");
-                p.cx.error_help(Code::Attribute, key.span(), title, format!("it has {KEYS}"));
+                let title = format!("unknown key `{name}` in the kernel attribute");
+                p.cx.error_help(Code::Attribute, key.span(), title, format!("the keys are {KEYS}"));
             }
         }
         seen.push(name);
@@ -94,7 +94,7 @@ impl syn::parse::Parse for Entry {
             return Ok(Entry { key, value });
         }
         if !input.peek(Token![=]) {
-            return Err(syn::Error::new(key.span(), format!("`{key}` needs a value: the attribute has {KEYS}")));
+            return Err(syn::Error::new(key.span(), format!("`{key}` needs a value; the keys are {KEYS}")));
         }
         let equals = input.parse::<Token![=]>()?;
         let expr = input.parse::<syn::Expr>()?;
@@ -119,23 +119,23 @@ fn unchecked(input: ParseStream<'_>) -> syn::Result<bool> {
     Ok(is_word && before_extent)
 }
 
-/// The GPU targets that `targets(..)` names. The CPU may be named; it is always there.
+/// The GPU targets that `targets(..)` lists. `cpu` may be listed too, but makes no difference: kernels always run on the CPU.
 fn targets(p: &Parser<'_>, key: &Ident, names: &[Ident]) -> Vec<&'static str> {
-    let help = || format!("there are {}", crate::targets::listed());
+    let help = || format!("the targets are {}", crate::targets::listed());
     if names.is_empty() {
-        p.cx.error_help(Code::Attribute, key.span(), "`targets` names no target", help());
+        p.cx.error_help(Code::Attribute, key.span(), "`targets(..)` is empty", help());
     }
     let mut out = Vec::new();
     for (i, name) in names.iter().enumerate() {
         if names[..i].contains(name) {
-            p.cx.error(Code::Attribute, name.span(), format!("`{name}` is named twice"));
+            p.cx.error(Code::Attribute, name.span(), format!("target `{name}` is listed twice"));
         } else if let Some(target) = crate::targets::gpu(&name.to_string()) {
             out.push(target);
         } else if name != crate::targets::CPU {
             p.cx.error_help(
                 Code::Attribute,
                 name.span(),
-                format!("kernels are not compiled for a target `{name}`"),
+                format!("TITAN does not compile kernels for a target `{name}`"),
                 help(),
             );
         }
@@ -175,7 +175,7 @@ impl syn::parse::Parse for Axis {
 fn axis(p: &mut Parser<'_>, axis: Axis) -> Option<InstanceAxis> {
     let first = axis.names.first()?;
     if axis.values.is_empty() {
-        p.cx.error(Code::Generics, first.span(), format!("`{first}` has no value: the list is empty"));
+        p.cx.error(Code::Generics, first.span(), format!("the list of values for `{first}` is empty"));
     }
     let mut values = Vec::new();
     for value in &axis.values {

@@ -22,7 +22,7 @@ impl Parser<'_> {
             }
             syn::Expr::Block(b) => {
                 if let Some(l) = &b.label {
-                    self.cx.error(Code::Syntax, l.name.ident.span(), "labels name loops in kernels");
+                    self.cx.error(Code::Syntax, l.name.ident.span(), "only loops can have labels in kernels");
                 }
                 let block = self.block(&b.block);
                 self.make(block.span, ExprKind::Block(block))
@@ -69,8 +69,8 @@ impl Parser<'_> {
         {
             return Cond::LetSome { pat: self.pat(inner), option, span: l.let_token.span };
         }
-        let help = "`if let Some(x) = option` asks whether an optional tensor was given";
-        self.cx.error_help(Code::Syntax, l.let_token.span, "a pattern that kernels do not have", help);
+        let help = "the only pattern here is `if let Some(x) = option`, for an optional tensor";
+        self.cx.error_help(Code::Syntax, l.let_token.span, "this pattern is not supported in kernels", help);
         Cond::Expr(self.bad(l.let_token.span))
     }
 }

@@ -79,23 +79,27 @@ impl Parser<'_> {
     pub(super) fn unsupported(&mut self, e: &syn::Expr) -> Expr {
         let span = first_span(e.to_token_stream());
         let (what, help) = match e {
-            syn::Expr::Match(_) => ("`match`", "write `if` and `else if`; `match role() { .. }` tells roles apart"),
+            syn::Expr::Match(_) => {
+                ("`match`", "write `if` and `else if`; the only `match` in kernels is `match role() { .. }`")
+            }
             syn::Expr::Struct(_) => {
                 self.has_struct = true;
                 ("a struct", "kernels have scalars, tiles, tuples and arrays")
             }
-            syn::Expr::Try(_) => ("`?`", "kernels have no errors; `tassert!` traps"),
+            syn::Expr::Try(_) => ("`?`", "kernels return no errors; `tassert!` stops the launch"),
             syn::Expr::Await(_) | syn::Expr::Async(_) => {
-                ("`async`", "loads of a `pipelined` loop run ahead by themselves")
+                ("`async`", "the loads of a `pipelined` loop are asynchronous without it")
             }
             syn::Expr::Repeat(_) => ("`[value; n]`", "`Tile::<T, N>::full(value)` makes a tile"),
-            syn::Expr::Let(_) => ("`let` in a condition", "`if let Some(x) = option` stands alone"),
-            syn::Expr::Yield(_) | syn::Expr::TryBlock(_) | syn::Expr::Const(_) => {
-                ("this expression", "see docs/language.md")
+            syn::Expr::Let(_) => {
+                ("`let` in a condition", "`if let Some(x) = option` cannot be combined with other conditions")
             }
-            _ => ("this expression", "see docs/language.md for what kernels have"),
+            syn::Expr::Yield(_) | syn::Expr::TryBlock(_) | syn::Expr::Const(_) => {
+                ("this expression", "docs/language.md describes the language of kernels")
+            }
+            _ => ("this expression", "docs/language.md describes the language of kernels"),
         };
-        self.cx.error_help(Code::Syntax, span, format!("{what} is not part of kernels"), help);
+        self.cx.error_help(Code::Syntax, span, format!("{what} is not supported in kernels"), help);
         self.bad(span)
     }
 
@@ -105,12 +109,12 @@ impl Parser<'_> {
             Some(e) => Some(e),
             None => {
                 if !s.is_empty() {
-                    let title = format!("the literal's type `{s}` is not an element type");
+                    let title = format!("the suffix `{s}` of a literal is not an element type");
                     p.cx.error_help(
                         Code::Syntax,
                         span,
                         title,
-                        "indices and loop bounds are `i32`, and literals need no type",
+                        "indices and loop bounds are `i32`; a literal needs no suffix",
                     );
                 }
                 None
@@ -119,7 +123,7 @@ impl Parser<'_> {
         let kind = match lit {
             // In generic arguments the sign belongs to the literal.
             syn::Lit::Int(i) if i.base10_digits().starts_with('-') => {
-                let title = format!("`{}` where a number of at least 0 stands", i.base10_digits());
+                let title = format!("expected a number of at least 0, found `{}`", i.base10_digits());
                 let help = "extents are at least 1, axes count from 0";
                 self.cx.error_help(Code::LiteralRange, span, title, help);
                 ExprKind::Bad
@@ -151,8 +155,8 @@ impl Parser<'_> {
                 self.cx.error_help(
                     Code::Syntax,
                     span,
-                    "a literal that kernels do not have",
-                    "they have numbers, `true` and `false`",
+                    "this literal is not supported in kernels",
+                    "the literals are numbers, `true` and `false`",
                 );
                 ExprKind::Bad
             }
@@ -197,7 +201,7 @@ impl Parser<'_> {
         }
         let span = first_span(c.func.to_token_stream());
         let help = "give the function a name: `#[titan::device] fn f(..)`";
-        self.cx.error_help(Code::Syntax, span, "only functions with a name are called in kernels", help);
+        self.cx.error_help(Code::Syntax, span, "kernels can only call functions by name", help);
         self.bad(span)
     }
 
@@ -219,18 +223,17 @@ impl Parser<'_> {
             }
             syn::Member::Named(n) if is_method(&n.to_string()) => {
                 let help = match usage::example(&n.to_string()) {
-                    Some(example) => format!("with parentheses: `{example}`"),
-                    None => format!("with parentheses: `x.{n}()`"),
+                    Some(example) => format!("call it: `{example}`"),
+                    None => format!("call it: `x.{n}()`"),
                 };
                 self.cx.error_help(Code::Syntax, n.span(), format!("`{n}` is an operation, not a field"), help);
                 self.bad(n.span())
             }
             syn::Member::Named(n) => {
                 if !std::mem::replace(&mut self.has_struct, true) {
-                    let help =
-                        "group values in tuples; a program's place is `program_id(axis)`, an extent `x.dim(axis)`";
-                    let title = "kernels have no structs, so no named fields";
-                    // What has the fields may have been refused as a parameter.
+                    let help = "group values in tuples; the index of the program is `program_id(axis)`, an extent is `x.dim(axis)`";
+                    let title = "structs and their fields are not supported in kernels";
+                    // The struct may have been reported as the type of a parameter.
                     self.cx.unless_broken(Diagnostic::new(Code::Syntax, n.span(), title).help(help));
                 }
                 self.bad(n.span())
@@ -254,7 +257,7 @@ impl Parser<'_> {
     fn range(&mut self, r: &syn::ExprRange) -> Expr {
         let span = first_span(r.limits.to_token_stream());
         let (Some(lo), Some(hi)) = (&r.start, &r.end) else {
-            self.cx.error_help(Code::Syntax, span, "a range without both ends", "as in `0..n`");
+            self.cx.error_help(Code::Syntax, span, "a range must have both ends", "as in `0..n`");
             return self.bad(span);
         };
         let (lo, hi) = (self.boxed(lo), self.boxed(hi));
@@ -263,7 +266,7 @@ impl Parser<'_> {
     }
 }
 
-/// The attributes of an expression that kernels have.
+/// The attributes of an expression of a kind that kernels support.
 fn attributes(e: &syn::Expr) -> &[syn::Attribute] {
     macro_rules! of {
         ($($variant:ident)*) => {

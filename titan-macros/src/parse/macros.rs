@@ -23,10 +23,10 @@ impl Parser<'_> {
                     "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "panic" | "unreachable" | "todo" => {
                         "`tassert!(condition, \"message\")` stops the launch, `static_assert!` the compilation"
                     }
-                    "vec" => "`Tile::<T, N>::full(value)` makes a tile, `[a, b]` an array",
-                    _ => "kernels have `tprint!`, `tassert!` and `static_assert!`",
+                    "vec" => "`Tile::<T, N>::full(value)` is a tile, `[a, b]` an array",
+                    _ => "the macros of kernels are `tprint!`, `tassert!` and `static_assert!`",
                 };
-                self.cx.error_help(Code::ForeignMacro, span, format!("`{name}!` is not part of kernels"), help);
+                self.cx.error_help(Code::ForeignMacro, span, format!("`{name}!` is not supported in kernels"), help);
                 return self.bad(span);
             }
         };
@@ -67,7 +67,7 @@ impl Parser<'_> {
         let holes = text.matches("{}").count();
         if text.matches('{').count() != holes || text.matches('}').count() != holes {
             let help = "`{}` prints the next value; write `{{` for a brace";
-            self.cx.error_help(Code::Syntax, format.span(), "a placeholder that `tprint!` does not have", help);
+            self.cx.error_help(Code::Syntax, format.span(), "this placeholder is not supported by `tprint!`", help);
         } else if holes != n_args {
             let title = format!("{holes} placeholders for {n_args} values");
             self.cx.error(Code::Syntax, format.span(), title);

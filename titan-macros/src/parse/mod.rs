@@ -1,6 +1,6 @@
-//! From tokens to our tree. Nothing here stops at the first error: what cannot be parsed becomes a `Bad` node and a report.
+//! Parses tokens to the AST. Parsing does not stop at the first error: code that cannot be parsed is reported and becomes a `Bad` node.
 //!
-//! This is the only part that knows `syn`.
+//! Only this module uses `syn`.
 
 mod attr;
 mod control;
@@ -24,9 +24,9 @@ use titan_core::ir::Elem;
 pub(crate) struct Parser<'a> {
     pub(crate) cx: &'a Ctxt,
     n_exprs: usize,
-    /// A struct or a field has been reported: fields are not, again.
+    /// Whether a struct or a field has been reported, so that further fields are not.
     has_struct: bool,
-    /// A lifetime parameter has been reported: its uses are not, again.
+    /// Whether a lifetime parameter has been reported, so that its uses are not.
     has_lifetime: bool,
     /// The names of the generic parameters.
     generics: Vec<String>,
@@ -48,7 +48,7 @@ impl<'a> Parser<'a> {
         self.make(span, ExprKind::Bad)
     }
 
-    /// Notes a lone name of the language, a type or else a macro.
+    /// Records the use of an unqualified name of the language, a type or a macro.
     fn mention(&mut self, path: &syn::Path, is_type: bool) {
         let [segment] = path.segments.iter().collect::<Vec<_>>()[..] else { return };
         let name = &segment.ident;
@@ -89,7 +89,7 @@ pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, 
     Some((attrs, vis, parser.function(&item, false)))
 }
 
-/// Parses the expression of a constant, apart from any function.
+/// Parses the expression of a constant item.
 pub(crate) fn constant_expr(cx: &Ctxt, expr: &syn::Expr) -> Expr {
     Parser::new(cx).expr(expr)
 }
@@ -102,10 +102,10 @@ impl Parser<'_> {
     fn item_fn(&self, item: TokenStream) -> Option<syn::ItemFn> {
         match syn::parse2::<syn::ItemFn>(item.clone()) {
             Ok(item) => Some(item),
-            // What is no item at all rustc has refused before.
+            // rustc has already reported tokens that are not an item.
             Err(e) => {
                 if syn::parse2::<syn::Item>(item).is_ok() {
-                    let help = "kernels and device functions are functions with a body";
+                    let help = "this attribute goes on a function with a body";
                     self.cx.error_help(Code::Syntax, e.span(), e.to_string(), help);
                 }
                 None
@@ -138,7 +138,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a type is a name that kernels do not know.
+    /// Whether a type is a name that is not a type of the language.
     fn is_unknown(&self, ty: &TypeRef) -> bool {
         let known = |name: &str| self.generics.iter().any(|g| g == name) || Elem::from_name(name).is_some();
         matches!(&ty.kind, TypeKind::Elem(name, _) if !known(&name.to_string()))
@@ -155,7 +155,7 @@ pub(crate) fn path_start(path: &syn::Path) -> Span {
     leading.or_else(|| path.segments.first().map(|s| s.ident.span())).unwrap_or_else(Span::call_site)
 }
 
-/// The span of the first token. Expensive: every group inside is made anew.
+/// The span of the first token. Expensive: it copies every group inside.
 pub(crate) fn first_span(tokens: TokenStream) -> Span {
     tokens.into_iter().next().map_or_else(Span::call_site, |t| t.span())
 }

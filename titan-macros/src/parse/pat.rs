@@ -22,8 +22,8 @@ impl Parser<'_> {
             syn::Pat::Paren(p) => return self.pat(&p.pat),
             _ => {
                 let span = first_span(pat.to_token_stream());
-                let help = "kernels bind names, `_`, tuples `(a, b)` and arrays `[a, b]`";
-                self.cx.error_help(Code::Syntax, span, "a pattern that kernels do not have", help);
+                let help = "patterns are names, `_`, tuples `(a, b)` and arrays `[a, b]`";
+                self.cx.error_help(Code::Syntax, span, "this pattern is not supported in kernels", help);
                 (span, PatKind::Bad)
             }
         };

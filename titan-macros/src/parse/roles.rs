@@ -14,7 +14,7 @@ const MAX_WARPS: u32 = 32;
 /// How the attribute is written.
 const EXAMPLE: &str = "as in `roles(producer: 1 warp, consumer: 2 warpgroups)`";
 
-/// `producer: 1 warp`, as far as it is that.
+/// `producer: 1 warp`; whether the unit exists is checked later.
 pub(super) struct Entry {
     name: Ident,
     count: syn::LitInt,
@@ -39,8 +39,8 @@ impl Parser<'_> {
                 self.cx.error_help(
                     Code::RolesAttr,
                     role.name.span(),
-                    format!("two roles are `Role::{}`", role.arm()),
-                    "each role has its own name",
+                    format!("two roles have the name `Role::{}`", role.arm()),
+                    "give each role a different name",
                 );
             } else {
                 roles.push(role);
@@ -48,9 +48,9 @@ impl Parser<'_> {
         }
         let warps = roles.iter().fold(0u32, |sum, r| sum.saturating_add(r.warps));
         if roles.is_empty() {
-            self.cx.error_help(Code::RolesAttr, key, "`roles` names no role", EXAMPLE);
+            self.cx.error_help(Code::RolesAttr, key, "`roles(..)` is empty", EXAMPLE);
         } else if warps > MAX_WARPS {
-            let title = format!("the roles have {warps} warps; a program has at most {MAX_WARPS}");
+            let title = format!("the roles have {warps} warps in total; a program has at most {MAX_WARPS}");
             self.cx.error_help(Code::RolesAttr, key, title, "a warp is 32 threads, a warpgroup 4 warps");
         }
         roles
@@ -61,7 +61,7 @@ impl Parser<'_> {
             "warp" | "warps" => 1,
             "warpgroup" | "warpgroups" => WARPGROUP,
             other => {
-                let title = format!("a role has warps or warpgroups, not `{other}`");
+                let title = format!("the size of a role is given in warps or warpgroups, not `{other}`");
                 self.cx.error_help(Code::RolesAttr, entry.unit.span(), title, EXAMPLE);
                 1
             }
@@ -69,19 +69,19 @@ impl Parser<'_> {
         match entry.count.base10_parse::<u32>() {
             Ok(n @ 1..) => n.saturating_mul(each),
             _ => {
-                let title = format!("`{}` has no warp", entry.name);
+                let title = format!("role `{}` cannot have {} {}", entry.name, entry.count, entry.unit);
                 self.cx.error_help(Code::RolesAttr, entry.count.span(), title, "a role has at least one warp");
                 1
             }
         }
     }
 
-    /// What is wrong with the text between the parentheses of `roles(..)`.
+    /// Reports a syntax error in `roles(..)`.
     pub(super) fn roles_syntax(&self, error: &syn::Error) {
         self.cx.error_help(Code::RolesAttr, error.span(), format!("this is not a list of roles: {error}"), EXAMPLE);
     }
 
-    /// `match role() { .. }`; every other `match` is not part of kernels.
+    /// Parses `match role() { .. }`; any other `match` is not supported in kernels.
     pub(super) fn roles(&mut self, m: &syn::ExprMatch) -> Expr {
         let syn::Expr::Call(call) = &*m.expr else { return self.unsupported(&syn::Expr::Match(m.clone())) };
         let syn::Expr::Path(function) = &*call.func else { return self.unsupported(&syn::Expr::Match(m.clone())) };
@@ -96,8 +96,8 @@ impl Parser<'_> {
     fn role_arm(&mut self, arm: &syn::Arm) -> Option<RoleArm> {
         self.no_attrs(&arm.attrs);
         if let Some((guard, _)) = &arm.guard {
-            let help = "a role always runs its arm; what depends on a condition stands in an `if` inside";
-            self.cx.error_help(Code::RolesAttr, guard.span, "an arm of `match role()` with a condition", help);
+            let help = "a role always executes its arm; write an `if` inside the arm";
+            self.cx.error_help(Code::RolesAttr, guard.span, "an arm of `match role()` cannot have a guard", help);
         }
         let body = self.expr(&arm.body);
         if let syn::Pat::Path(p) = &arm.pat
@@ -109,14 +109,16 @@ impl Parser<'_> {
         }
         let span = first_span(arm.pat.to_token_stream());
         let (title, help) = match &arm.pat {
-            syn::Pat::Wild(_) => ("a wildcard in `match role()`", "write one arm for each role of the attribute"),
+            syn::Pat::Wild(_) => {
+                ("`match role()` cannot have a wildcard arm", "write one arm for each role of the attribute")
+            }
             syn::Pat::Or(_) => (
-                "an arm of `match role()` for several roles",
-                "write one arm for each role: they run at the same time, apart",
+                "an arm of `match role()` cannot be for several roles",
+                "write one arm for each role: the roles run concurrently, each on its own warps",
             ),
             _ => (
-                "an arm of `match role()` that names no role",
-                "arms are `Role::Producer`, for a role `producer` of the attribute",
+                "this arm of `match role()` names no role",
+                "the arm of a role `producer` of the attribute is `Role::Producer => ..`",
             ),
         };
         self.cx.error_help(Code::RolesAttr, span, title, help);

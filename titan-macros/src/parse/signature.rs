@@ -12,7 +12,7 @@ use titan_core::diag::Code;
 use titan_core::ir::Elem;
 
 impl Parser<'_> {
-    /// Refuses `async`, `unsafe`, `const`, `extern`, `where` and variadics.
+    /// Rejects `async`, `unsafe`, `const`, `extern`, `where` and variadics.
     pub(super) fn modifiers(&self, sig: &syn::Signature, what: &str) {
         let refuse = |span: Option<Span>, word: &str| {
             if let Some(span) = span {
@@ -25,8 +25,13 @@ impl Parser<'_> {
         refuse(sig.abi.as_ref().map(|t| t.extern_token.span), "extern");
         refuse(sig.variadic.as_ref().map(|t| t.dots.spans[0]), "variadic");
         if let Some(clause) = &sig.generics.where_clause {
-            let help = "bounds stand with the parameter: `<T: Float>`";
-            self.cx.error_help(Code::Modifier, clause.where_token.span, format!("{what} has no `where` clause"), help);
+            let help = "write bounds with the parameter: `<T: Float>`";
+            self.cx.error_help(
+                Code::Modifier,
+                clause.where_token.span,
+                format!("{what} cannot have a `where` clause"),
+                help,
+            );
         }
     }
 
@@ -37,20 +42,25 @@ impl Parser<'_> {
         generics.params.iter().filter_map(|g| self.generic(g)).collect()
     }
 
-    /// Every type parameter says what it is.
+    /// Checks that every type parameter has a bound that determines its kind.
     fn bounds(&self, generics: &syn::Generics) {
         for t in generics.type_params().filter(|t| bounds(t).iter().all(|b| OF_EVERYTHING.contains(&b.as_str()))) {
             let help = format!(
-                "`{0}: Float` for floats, `{0}: Num` for all numbers, `{0}: Elem` for anything that tensors hold",
+                "write `{0}: Float` for floats, `{0}: Num` for all numbers, `{0}: Elem` for any element of a tensor",
                 t.ident
             );
-            self.cx.error_help(Code::Generics, t.ident.span(), format!("`{}` may be anything", t.ident), help);
+            self.cx.error_help(
+                Code::Generics,
+                t.ident.span(),
+                format!("type parameter `{}` needs a bound", t.ident),
+                help,
+            );
         }
         for t in generics.type_params().filter(|t| names::is_type(&t.ident.to_string())) {
             self.cx.error_help(
                 Code::Generics,
                 t.ident.span(),
-                format!("`{}` is a type already", t.ident),
+                format!("`{}` is the name of a type of the language", t.ident),
                 "give the parameter another name",
             );
         }
@@ -61,11 +71,11 @@ impl Parser<'_> {
         match param {
             syn::GenericParam::Lifetime(l) => {
                 self.has_lifetime = true;
-                let help = "leave it out: a launch borrows its tensors for as long as it needs them";
+                let help = "remove it: a launch borrows its tensors for as long as it needs them";
                 self.cx.error_help(
                     Code::Generics,
                     l.lifetime.ident.span(),
-                    "kernels have no lifetime parameters",
+                    "kernels cannot have lifetime parameters",
                     help,
                 );
                 None
@@ -82,9 +92,8 @@ impl Parser<'_> {
                     ("bool", _) => GenericKind::ConstBool,
                     (_, Some(e)) if e.is_arith_int() => GenericKind::ConstInt(e),
                     _ => {
-                        let title = format!("a constant parameter of type `{ty}`");
-                        let help =
-                            "shapes and options are `i32` or `bool`; the rank of a tensor is written as a number";
+                        let title = format!("a constant parameter cannot have the type `{ty}`");
+                        let help = "use `i32` or `bool`; the rank of a tensor is always written as a number";
                         self.cx.error_help(Code::Generics, c.ty.span(), title, help);
                         return None;
                     }
@@ -99,33 +108,44 @@ impl Parser<'_> {
             self.cx.error(
                 Code::Parameter,
                 first_span(arg.to_token_stream()),
-                "a kernel is a free function: it has no `self`",
+                "a kernel is a free function and cannot take `self`",
             );
             return None;
         };
         let syn::Pat::Ident(name) = &*typed.pat else {
             let span = first_span(typed.pat.to_token_stream());
-            self.cx.error(Code::Parameter, span, "a parameter is one name");
+            self.cx.error(Code::Parameter, span, "a parameter must be a name, not a pattern");
             return None;
         };
         let ty = self.ty(&typed.ty);
         if let (syn::Type::Path(_), TypeKind::Tensor { optional: false, .. }) = (&*typed.ty, &ty.kind) {
-            let help = format!("`{name}: &Tensor<..>` for an input, `&mut` for an output", name = name.ident);
-            self.cx.error_help(Code::Parameter, ty.span, "a tensor is borrowed by the launch", help);
+            let help =
+                format!("write `{name}: &Tensor<..>` for an input, `&mut Tensor<..>` for an output", name = name.ident);
+            self.cx.error_help(Code::Parameter, ty.span, "a kernel takes tensors by reference", help);
         }
         let mut shape = None;
         for attr in &typed.attrs {
             if attr.path().is_ident("shape") && shape.is_some() {
                 let help = "a tensor has one `#[shape(..)]`, with a name or an expression for each axis";
-                self.cx.error_help(Code::Attribute, attr.path().span(), "a second `#[shape(..)]`", help);
+                self.cx.error_help(
+                    Code::Attribute,
+                    attr.path().span(),
+                    "this parameter already has a `#[shape(..)]`",
+                    help,
+                );
             } else if attr.path().is_ident("shape") {
                 shape = Some((attr.path().span(), self.shape_attr(attr)));
             } else if attr.path().is_ident("doc") {
-                let help = "describe parameters in the comment of the function";
-                self.cx.error_help(Code::Attribute, attr.pound_token.span, "a doc comment on a parameter", help);
+                let help = "describe parameters in the doc comment of the function";
+                self.cx.error_help(
+                    Code::Attribute,
+                    attr.pound_token.span,
+                    "doc comments are not allowed on parameters",
+                    help,
+                );
             } else {
-                let title = "a parameter has no attribute but `#[shape(..)]`";
-                let help = "`#[cfg(..)]` and `#[allow(..)]` stand on the function";
+                let title = "the only attribute of a parameter is `#[shape(..)]`";
+                let help = "write `#[cfg(..)]` and `#[allow(..)]` on the function";
                 self.cx.error_help(Code::Attribute, attr.path().span(), title, help);
             }
         }
@@ -150,7 +170,7 @@ impl Parser<'_> {
     }
 }
 
-/// Traits that element types have, and much else.
+/// Traits that element types implement, but many other types do too.
 const OF_EVERYTHING: &[&str] = &[
     "Copy",
     "Clone",

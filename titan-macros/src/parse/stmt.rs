@@ -23,9 +23,8 @@ impl Parser<'_> {
             }
             syn::Stmt::Item(item) => {
                 let span = first_span(item.to_token_stream());
-                let help =
-                    "move it out of the kernel; functions get `#[titan::device]`, constants `#[titan::constant]`";
-                self.cx.error_help(Code::Syntax, span, "an item inside a kernel", help);
+                let help = "move it out of the kernel, and mark a function `#[titan::device]`, a constant `#[titan::constant]`";
+                self.cx.error_help(Code::Syntax, span, "items are not allowed inside a kernel", help);
                 None
             }
         }
@@ -34,8 +33,8 @@ impl Parser<'_> {
     fn local(&mut self, local: &syn::Local) -> Stmt {
         self.no_attrs(&local.attrs);
         if let Some((els, _)) = local.init.as_ref().and_then(|i| i.diverge.as_ref()) {
-            let help = "an optional tensor is asked for with `if let Some(x) = option { .. }`";
-            self.cx.error_help(Code::Syntax, els.span, "`let … else` is not part of kernels", help);
+            let help = "for an optional tensor, write `if let Some(x) = option { .. }`";
+            self.cx.error_help(Code::Syntax, els.span, "`let … else` is not supported in kernels", help);
             return Stmt::Expr { expr: self.bad(els.span), semi: Some(els.span) };
         }
         let (pat, ty) = match &local.pat {
@@ -49,11 +48,11 @@ impl Parser<'_> {
     pub(super) fn no_attrs(&self, attrs: &[syn::Attribute]) {
         if let Some(a) = attrs.first() {
             let help = if a.path().is_ident("cfg") {
-                "`#[cfg(..)]` stands on the whole kernel; inside, a constant parameter chooses: `if DEBUG { .. }`"
+                "put `#[cfg(..)]` on the whole kernel; inside, use a constant parameter: `if DEBUG { .. }`"
             } else {
-                "attributes stand on the kernel"
+                "put attributes on the kernel"
             };
-            self.cx.error_help(Code::Attribute, a.pound_token.span, "an attribute inside a kernel", help);
+            self.cx.error_help(Code::Attribute, a.pound_token.span, "attributes are not allowed inside a kernel", help);
         }
     }
 }

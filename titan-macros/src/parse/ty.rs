@@ -24,9 +24,9 @@ impl Parser<'_> {
             syn::Type::Reference(r) => return self.reference(r),
             syn::Type::Path(p) if p.qself.is_none() => return self.type_of_path(&p.path),
             syn::Type::Slice(s) => {
-                let help = "what lies in memory is a tensor: `&Tensor<f32, 1>`, and `&mut` for an output";
+                let help = "take a tensor: `&Tensor<f32, 1>`, or `&mut Tensor<f32, 1>` for an output";
                 let span = s.bracket_token.span.open();
-                self.cx.error_help(Code::Parameter, span, "kernels have no slices", help);
+                self.cx.error_help(Code::Parameter, span, "slices are not supported in kernels", help);
                 (span, TypeKind::Infer)
             }
             _ => return self.bad_type(first_span(ty.to_token_stream())),
@@ -35,13 +35,13 @@ impl Parser<'_> {
     }
 
     fn bad_type(&self, span: Span) -> TypeRef {
-        let help = "kernels know scalars, `Tile<T, A, B>`, `&Tensor<T, R>`, `&mut Tensor<T, R>`, `Option<&Tensor<T, R>>`, \
+        let help = "the types are scalars, `Tile<T, A, B>`, `&Tensor<T, R>`, `&mut Tensor<T, R>`, `Option<&Tensor<T, R>>`, \
             tuples and arrays";
-        self.cx.error_help(Code::Parameter, span, "a type that kernels do not have", help);
+        self.cx.error_help(Code::Parameter, span, "this type is not supported in kernels", help);
         TypeRef { span, kind: TypeKind::Infer }
     }
 
-    /// A type of ours with too few or too many arguments.
+    /// Reports a type of the language with too few or too many generic arguments.
     fn counted(&self, span: Span, title: &str, example: &str) -> TypeRef {
         self.cx.error_help(Code::Parameter, span, title, format!("as in {example}"));
         TypeRef { span, kind: TypeKind::Infer }
@@ -52,7 +52,7 @@ impl Parser<'_> {
         if let Some(l) = &r.lifetime
             && !self.has_lifetime
         {
-            self.cx.error(Code::Generics, l.ident.span(), "kernels have no lifetime parameters");
+            self.cx.error(Code::Generics, l.ident.span(), "kernels cannot have lifetime parameters");
         }
         let mut inner = self.ty(&r.elem);
         match &mut inner.kind {
@@ -64,8 +64,8 @@ impl Parser<'_> {
             | TypeKind::Dims(_)
             | TypeKind::Tuple(_)
             | TypeKind::Array(..) => {
-                let title = "a reference to something that is not a tensor";
-                self.cx.error_help(Code::Parameter, span, title, "scalars and tiles are passed by value");
+                let title = "only tensors are passed by reference";
+                self.cx.error_help(Code::Parameter, span, title, "pass scalars and tiles by value");
             }
         }
         inner.span = span;
@@ -99,9 +99,19 @@ impl Parser<'_> {
                 self.mention(path, true);
                 return self.tensor(path, args);
             }
-            ("Tensor", _) => return self.counted(span, "a tensor has an element type and a rank", "`&Tensor<f32, 2>`"),
+            ("Tensor", _) => {
+                return self.counted(
+                    span,
+                    "the generic arguments of `Tensor` are an element type and a rank",
+                    "`&Tensor<f32, 2>`",
+                );
+            }
             ("Tile", _) => {
-                return self.counted(span, "a tile has an element type and one to four extents", "`Tile<f32, 16, 16>`");
+                return self.counted(
+                    span,
+                    "the generic arguments of `Tile` are an element type and one to four extents",
+                    "`Tile<f32, 16, 16>`",
+                );
             }
             ("Option", 1) => return self.optional(span, args),
             (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
@@ -114,7 +124,7 @@ impl Parser<'_> {
         match arg.value {
             GenericArgValue::Type(t) => Some(t),
             GenericArgValue::Const(_) => {
-                self.cx.error(Code::Parameter, arg.span, "an element type stands here");
+                self.cx.error(Code::Parameter, arg.span, "expected an element type");
                 None
             }
         }
@@ -135,9 +145,9 @@ impl Parser<'_> {
         };
         let (Some(elem), Some(rank)) = (elem, literal) else {
             let (at, named) = rank.map_or((span, false), |(s, v)| (s, matches!(v, GenericArgValue::Type(_))));
-            let (title, help) = ("the rank of a tensor is a number, 1 to 5", "as in `&Tensor<f32, 2>`");
+            let (title, help) = ("the rank of a tensor must be a number from 1 to 5", "as in `&Tensor<f32, 2>`");
             let diag = Diagnostic::new(Code::Parameter, at, title).help(help);
-            // A name that stands for the ranks of several tensors is one mistake.
+            // A name that is used as the rank of several tensors is one mistake.
             if named {
                 self.cx.unless_broken(diag)
             } else {
@@ -156,7 +166,7 @@ impl Parser<'_> {
                 TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, path } }
             }
             _ => {
-                let title = "only an input tensor is optional";
+                let title = "only an input tensor can be optional";
                 self.cx.error_help(Code::Parameter, span, title, "as in `Option<&Tensor<f32, 1>>`");
                 TypeRef { span, kind: TypeKind::Infer }
             }
@@ -168,7 +178,7 @@ impl Parser<'_> {
             PathArguments::None => Vec::new(),
             PathArguments::AngleBracketed(list) => self.angle_args(list),
             PathArguments::Parenthesized(p) => {
-                self.cx.error(Code::Syntax, p.paren_token.span.open(), "function types are not part of kernels");
+                self.cx.error(Code::Syntax, p.paren_token.span.open(), "function types are not supported in kernels");
                 Vec::new()
             }
         }
@@ -189,7 +199,7 @@ impl Parser<'_> {
             GenericArgument::Type(t) => GenericArgValue::Type(self.ty(t)),
             GenericArgument::Const(e) => GenericArgValue::Const(Box::new(self.const_arg(e))),
             _ => {
-                self.cx.error(Code::Syntax, span, "this generic argument is not part of kernels");
+                self.cx.error(Code::Syntax, span, "this generic argument is not supported in kernels");
                 return None;
             }
         };

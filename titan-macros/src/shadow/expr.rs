@@ -12,7 +12,7 @@ use titan_core::ir::Elem;
 /// Methods whose turbofish is a shape.
 const SHAPE_METHODS: [&str; 3] = ["reshape", "interleave", "split"];
 
-/// Methods that are functions of `titan::lang::ops`, because Rust's own methods of scalars mean something else at the edges.
+/// Methods that become functions of `titan::lang::ops`, because Rust's own methods of scalars differ in special cases.
 const OP_METHODS: [&str; 4] = ["abs", "min", "max", "clamp"];
 
 impl Shadow<'_> {
@@ -128,7 +128,7 @@ impl Shadow<'_> {
             }
             ExprKind::Paren(a, group) => {
                 let inner = self.expr(a);
-                // An operator became a call: its parentheses would be superfluous.
+                // The operator has become a call, so its parentheses would be superfluous.
                 if matches!(a.kind, ExprKind::Binary(..)) {
                     inner
                 } else {
@@ -163,13 +163,13 @@ impl Shadow<'_> {
         }
     }
 
-    /// Whether an expression is a `&mut Tensor` of the signature, which is lent again as `&mut *c`.
+    /// Whether an expression is a `&mut Tensor` parameter, which is reborrowed as `&mut *c`.
     fn is_output(&self, e: &Expr) -> bool {
         let ExprKind::Path(_, Res::Local(var)) = e.kind else { return false };
         self.func.params.get(var).is_some_and(|p| ParamTyKind::of(p) == ParamTyKind::Mut)
     }
 
-    /// `condition(c)`; what is a `bool` by its form stays as it is.
+    /// `condition(c)`; an expression that is syntactically a `bool` is not wrapped.
     fn condition(&mut self, c: &Expr) -> TokenStream {
         let value = self.expr(c);
         if matches!(c.kind, ExprKind::Bool(..) | ExprKind::Lazy(..)) {
@@ -227,7 +227,7 @@ impl Shadow<'_> {
         quote!(#f #args)
     }
 
-    /// A function of the language; `elem` is what inference found for the elements of a tile that it makes.
+    /// A function of the language; `elem` is the inferred element type of the tile that it makes.
     fn builtin(&mut self, b: Builtin, path: &Path, elem: Option<Elem>) -> TokenStream {
         let span = path.span();
         let name = path.last().map(ToString::to_string).unwrap_or_default();
@@ -274,7 +274,7 @@ impl Shadow<'_> {
         quote!(#recv #dot #name #turbofish #args)
     }
 
-    /// The generic arguments of a method as written, or what inference found in their place.
+    /// The generic arguments of a method as written, or the inferred ones.
     fn turbofish_of(&mut self, id: ExprId, name: &Ident, generics: &[GenericArg]) -> Option<TokenStream> {
         if generics.is_empty() {
             let elem = self.elem(*self.elems.get(&id)?, name.span());
@@ -345,7 +345,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// The arms as written. `Role` is made beside the shadow.
+    /// The arms as written. The enum `Role` is generated next to the shadow.
     fn roles(&mut self, path: &Path, arms: &[RoleArm], span: Span) -> TokenStream {
         let role = self.builtin(Builtin::Role, path, None);
         let arms: Vec<TokenStream> = arms
@@ -360,7 +360,7 @@ impl Shadow<'_> {
     }
 
     fn mac(&mut self, name: &Ident, args: &[Expr], format: Option<&str>, tokens: &TokenStream) -> TokenStream {
-        // What constants say is checked for each instance, before the shadow exists.
+        // Assertions on constants are checked for each instance before the shadow is generated.
         if name == "static_assert" {
             return quote!(());
         }

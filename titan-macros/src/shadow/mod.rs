@@ -5,7 +5,7 @@
 //! A constant expression in shape position becomes a fresh constant parameter (`BK / 2` becomes `BK_div_2`), because stable
 //! Rust has no arithmetic there. Every token keeps the user's span.
 //!
-//! Nothing here fails: what cannot be said was reported before.
+//! Nothing here fails: constructs that Rust cannot express were reported before.
 
 mod expr;
 mod ty;
@@ -28,8 +28,8 @@ pub(crate) struct Shadow<'a> {
     /// The path of the facade crate.
     pub(crate) krate: &'a TokenStream,
     pub(crate) func: &'a Function,
-    /// The elements that inference found where the kernel writes none: `Tile::zeros()`, `.cast()`. rustc is told, because it
-    /// does not look as far: in `mma(a, b, Tile::zeros()) * s` it would ask for a type.
+    /// The inferred element types where the kernel writes none: `Tile::zeros()`, `.cast()`. They are written in the shadow, because
+    /// rustc's inference is weaker: in `mma(a, b, Tile::zeros()) * s` it would ask for a type.
     pub(crate) elems: BTreeMap<ExprId, Elem>,
     /// Fresh parameters so far. Device functions cannot have any.
     pub(crate) fresh: Vec<Fresh>,
@@ -84,13 +84,13 @@ impl<'a> Shadow<'a> {
     }
 }
 
-/// The variable of a shape name. It has a name of its own: a constant of the same name in the user's module would turn
-/// `let PAGE = ..` into a pattern that asks for that constant.
+/// The variable of a shape name. It is renamed, because a constant of the same name in the user's module would turn `let PAGE = ..`
+/// into a pattern that matches that constant.
 pub(crate) fn symbol(path: &Path) -> Option<Ident> {
     path.single().map(|name| quote::format_ident!("shape_{}", name, span = name.span()))
 }
 
-/// Whether an expression names a constant parameter, so that Rust has no word for it in shape position.
+/// Whether an expression uses a constant parameter, so that stable Rust cannot express it in a type.
 pub(crate) fn is_generic(e: &Expr, func: &Function) -> bool {
     let mut found = false;
     visit_paths(e, &mut |name| found |= func.generics.iter().any(|g| g.name == *name));
@@ -122,7 +122,7 @@ fn visit_paths(e: &Expr, f: &mut dyn FnMut(&Ident)) {
     }
 }
 
-/// A path into the facade whose tokens lie at `span`, so that rustc underlines the user's token.
+/// A path into the facade whose tokens have the span `span`, so that rustc underlines the user's token.
 pub(crate) fn path_at(krate: &TokenStream, names: &[&str], span: Span) -> TokenStream {
     let mut path: TokenStream = krate
         .clone()

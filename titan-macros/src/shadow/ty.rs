@@ -21,7 +21,7 @@ impl Shadow<'_> {
                 let name = path.span();
                 let path = path_at(self.krate, &["lang", "Tensor"], name);
                 let rank = usize::from(*rank);
-                // All of the type lies between the user's `&` and `Tensor`, so that rustc can suggest `&mut` there.
+                // The whole type has spans between the user's `&` and `Tensor`, so that rustc can suggest `&mut` there.
                 let tensor = quote_spanned!(name=> #path<#elem, #rank>);
                 match (optional, mutable) {
                     (true, _) => quote!(::core::option::Option<&#tensor>),
@@ -40,7 +40,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// An element type by a path that means the same everywhere.
+    /// An element type by an absolute path.
     pub(super) fn elem(&self, elem: Elem, span: Span) -> TokenStream {
         match elem {
             Elem::F16 | Elem::Bf16 | Elem::Tf32 | Elem::E4m3 | Elem::E5m2 | Elem::I4 | Elem::U4 => {
@@ -63,7 +63,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// `D2<A, B>` for two extents; a shape parameter or a written `D2` stands for itself.
+    /// `D2<A, B>` for two extents; a shape parameter or a written `D2` is kept.
     pub(super) fn shape(&mut self, dims: &[GenericArg], span: Span) -> TokenStream {
         if let [GenericArg { value: GenericArgValue::Type(t), .. }] = dims {
             match &t.kind {
@@ -90,7 +90,7 @@ impl Shadow<'_> {
     fn generic_arg(&mut self, arg: &GenericArg) -> TokenStream {
         match &arg.value {
             GenericArgValue::Type(t) => match &t.kind {
-                // A type of the constant's name may be nearer (see `chain`); in braces it is the constant.
+                // A type with the constant's name may shadow it (see `chain`); in braces the name refers to the constant.
                 TypeKind::Elem(name, path) if self.is_constant(name) => quote_spanned!(name.span()=> { #path }),
                 TypeKind::Elem(..) => arg.tokens.clone(),
                 _ => self.ty(t),
@@ -118,7 +118,7 @@ impl Shadow<'_> {
         quote!(#name)
     }
 
-    /// The parameter that stands for a constant expression; equal texts share one.
+    /// The parameter that replaces a constant expression; equal texts share one.
     fn fresh_name(&mut self, e: &Expr, written: &TokenStream) -> Ident {
         let text = parameter_name(&written.to_string());
         let name = Ident::new(&text, Span::call_site().located_at(e.span));
@@ -129,7 +129,7 @@ impl Shadow<'_> {
     }
 }
 
-/// `{ BK / 2 }` as a name that says what it is.
+/// A readable parameter name for an expression such as `{ BK / 2 }`.
 fn parameter_name(text: &str) -> String {
     let mut name = String::new();
     for c in text.chars() {

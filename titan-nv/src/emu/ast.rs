@@ -60,6 +60,12 @@ pub(crate) struct Entry {
     pub(crate) required: Option<[u32; 3]>,
     /// `.maxntid`: the block's largest extents; what counts is their product.
     pub(crate) max: Option<[u32; 3]>,
+    /// `.reqnctapercluster`: the cluster's extents, in blocks.
+    pub(crate) cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: a launch must give the cluster's extents.
+    pub(crate) explicit_cluster: bool,
+    /// `.maxnreg`: the most registers of a thread.
+    pub(crate) max_registers: Option<u32>,
     pub(crate) regs: Vec<Reg>,
     /// Variables declared inside.
     pub(crate) vars: Vec<Var>,

@@ -32,6 +32,8 @@ pub enum ErrorCode {
     Divergence,
     /// A barrier used in a way that is not defined.
     Barrier,
+    /// A register that an operation in flight uses.
+    InFlight,
     /// Nobody can go on.
     Deadlock,
     /// The kernel executed `trap`.
@@ -58,6 +60,7 @@ impl ErrorCode {
             ErrorCode::Race => "race",
             ErrorCode::Divergence => "divergence",
             ErrorCode::Barrier => "barrier",
+            ErrorCode::InFlight => "in-flight",
             ErrorCode::Deadlock => "deadlock",
             ErrorCode::Trap => "trap",
             ErrorCode::Limit => "limit",

@@ -1,16 +1,17 @@
 //! Launches: what a kernel is given, and how its blocks run.
 //!
-//! Blocks run in order, each to its end; one that only polls gives way to the next, so that blocks which wait for each
+//! Clusters run in order, each to its end; one that only polls gives way to the next, so that blocks which wait for each
 //! other make progress, as many at a time as [`Options::resident`] says. There is one thread of execution: the same
 //! launch gives the same result and the same first error on every machine.
 
 use super::ast::{Ast, Entry};
-use super::block::{Block, Turn};
+use super::cluster::{Cluster, Turn};
 use super::decode;
 use super::error::{EmuError, ErrorCode, Site, ThreadId};
 use super::exec::{Fail, World};
 use super::memory::{DevicePtr, Memory};
 use super::op::Program;
+use super::proxy::Stores;
 use super::watch::Watch;
 use titan_sim::engine::{Completion, Schedule, StateHasher};
 
@@ -81,6 +82,8 @@ pub struct Launch<'a> {
     pub block: [u32; 3],
     /// Bytes of the shared array that the launch sizes.
     pub dynamic_shared: u32,
+    /// Blocks of a cluster, by axis, if the kernel does not say it itself by `.reqnctapercluster`.
+    pub cluster: Option<[u32; 3]>,
     /// One for each parameter.
     pub params: &'a [Param],
 }
@@ -112,7 +115,7 @@ pub struct Options {
     pub uninitialised: Uninitialised,
     /// Instructions of warps, all together, after which the launch is given up.
     pub max_steps: u64,
-    /// Blocks that run at a time.
+    /// Blocks that run at a time; clusters run whole.
     pub resident: u32,
     /// Bytes of shared memory that a block may have.
     pub max_shared: u32,
@@ -156,7 +159,12 @@ pub(crate) struct Env<'a> {
     pub(crate) program: &'a Program,
     pub(crate) launch: &'a Launch<'a>,
     pub(crate) options: &'a Options,
+    /// Threads of a block.
     pub(crate) threads: u32,
+    /// Blocks of a cluster, by axis.
+    pub(crate) cluster: [u32; 3],
+    /// Whether the kernel or the launch says so.
+    pub(crate) is_clustered: bool,
     pub(crate) params: Vec<u8>,
     pub(crate) symbols: Vec<u64>,
 }
@@ -170,13 +178,49 @@ impl Env<'_> {
         self.entry.code.get(pc as usize).map_or_else(Site::default, |i| self.ast.site(self.entry, i))
     }
 
-    fn thread(&self, block: [u32; 3], linear: u32) -> ThreadId {
+    /// Blocks of a cluster.
+    pub(crate) const fn cluster_size(&self) -> usize {
+        (self.cluster[0] * self.cluster[1] * self.cluster[2]) as usize
+    }
+
+    /// Clusters of the grid, by axis.
+    pub(crate) fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|i| self.launch.grid[i] / self.cluster[i].max(1))
+    }
+
+    /// `%clusterid` of a cluster, by its number.
+    pub(crate) fn cluster_of(&self, number: u64) -> [u32; 3] {
+        let part = |n: u64| u32::try_from(n).unwrap_or(0);
+        let [x, y, _] = self.clusters().map(u64::from);
+        [part(number % x), part(number / x % y), part(number / x / y)]
+    }
+
+    /// `%ctaid` of a block, by its cluster's number and its rank.
+    pub(crate) fn block_of(&self, number: u64, rank: usize) -> [u32; 3] {
+        let (id, [x, y, z]) = (self.cluster_of(number), self.cluster);
+        let rank = u32::try_from(rank).unwrap_or(0);
+        let at = [rank % x, rank / x % y, rank / x / y];
+        let extents = [x, y, z];
+        std::array::from_fn(|i| id[i] * extents[i] + at[i])
+    }
+
+    /// Registers of a thread when the kernel begins, as an assembler gives them to a kernel with `setmaxnreg`: an equal part
+    /// of the multiprocessor's 65,536 for each thread of whole warpgroups, in steps of 8.
+    pub(crate) fn registers(&self) -> u32 {
+        let part = (1 << 16) / self.threads.next_multiple_of(128).max(1) / 8 * 8;
+        part.min(self.entry.max_registers.unwrap_or(u32::MAX) / 8 * 8).min(248)
+    }
+
+    fn thread(&self, cluster: u64, agent: titan_sim::engine::Agent) -> ThreadId {
         let [x, y, _] = self.launch.block.map(|n| n.max(1));
+        let threads = (self.threads as usize).max(1);
+        let block = self.block_of(cluster, agent.index() / threads);
+        let linear = u32::try_from(agent.index() % threads).unwrap_or(0);
         ThreadId { block, thread: [linear % x, linear / x % y, linear / x / y] }
     }
 
-    fn error(&self, fail: Fail, block: [u32; 3]) -> EmuError {
-        let agent = |a: titan_sim::engine::Agent| self.thread(block, u32::try_from(a.index()).unwrap_or(0));
+    fn error(&self, fail: Fail, cluster: u64) -> EmuError {
+        let agent = |a: titan_sim::engine::Agent| self.thread(cluster, a);
         let mut e = EmuError::new(fail.code, fail.message);
         if let Some((pc, thread)) = fail.at {
             e = e.with_site(self.site(pc)).with_thread(agent(thread));
@@ -256,10 +300,11 @@ impl Kernel<'_> {
         let module = self.module;
         let (entry, program) = (&module.ast.entries[self.index], &module.programs[self.index]);
         let threads = check_extents(entry, launch)?;
+        let (cluster, is_clustered) = check_cluster(entry, launch)?;
         check_shared(program, launch, options)?;
         let params = bind(entry, launch.params)?;
         let symbols = memory.load(module.hash, &module.ast, &program.symbols)?;
-        Ok(Env { ast: &module.ast, entry, program, launch, options, threads, params, symbols })
+        Ok(Env { ast: &module.ast, entry, program, launch, options, threads, cluster, is_clustered, params, symbols })
     }
 
     /// Runs the kernel.
@@ -268,37 +313,39 @@ impl Kernel<'_> {
     /// [`ErrorCode::Launch`] before anything runs; the codes of what happens while it runs.
     pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
         let env = self.env(launch, options, memory)?;
-        let [nx, ny, nz] = launch.grid;
-        let total = u64::from(nx) * u64::from(ny) * u64::from(nz);
-        let at = |i: u64| {
-            let part = |n: u64| u32::try_from(n).unwrap_or(0);
-            [part(i % u64::from(nx)), part(i / u64::from(nx) % u64::from(ny)), part(i / u64::from(nx) / u64::from(ny))]
-        };
-        let (mut next, mut resident): (u64, Vec<(Block<'_>, Watch)>) = (0, Vec::new());
-        let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks: total }, 0, 0);
-        // The detector's tables are used again by the next block.
+        let blocks = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
+        let size = env.cluster_size() as u64;
+        let (total, room) = (blocks / size, (options.resident as usize / env.cluster_size()).max(1));
+        let (mut next, mut resident): (u64, Vec<(Cluster<'_>, Watch)>) = (0, Vec::new());
+        let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks }, 0, 0);
+        let mut stores = Stores::default();
+        // The detector's tables are used again by the next cluster.
         let mut spare: Vec<Watch> = Vec::new();
         while next < total || !resident.is_empty() {
             if turn >= resident.len() {
-                if next < total && resident.len() < options.resident.max(1) as usize {
-                    let watch = spare.pop().unwrap_or_else(|| Watch::new(&env));
-                    resident.push((Block::new(&env, at(next)), watch));
+                if next < total && resident.len() < room {
+                    let mut watch = spare.pop().unwrap_or_else(|| Watch::new(&env));
+                    let steps = &mut stats.instructions;
+                    let mut world = World { memory, watch: &mut watch, stores: &mut stores, steps };
+                    let cluster = Cluster::new(&env, next, &mut world).map_err(|fail| env.error(*fail, next))?;
+                    resident.push((cluster, watch));
                     next += 1;
                 } else {
                     turn = 0;
                 }
             }
-            let Some((block, watch)) = resident.get_mut(turn) else { continue };
-            let progress = block.progress;
-            let done = block.run(&mut World { memory, watch, steps: &mut stats.instructions });
-            let id = block.id;
-            let moved = block.progress != progress;
+            let Some((cluster, watch)) = resident.get_mut(turn) else { continue };
+            let progress = cluster.progress;
+            let steps = &mut stats.instructions;
+            let done = cluster.run(&mut World { memory, watch, stores: &mut stores, steps });
+            let number = cluster.number;
+            let moved = cluster.progress != progress;
             if stats.instructions > options.max_steps {
                 let message = format!("more than {} instructions", options.max_steps);
                 return Err(EmuError::new(ErrorCode::Limit, message));
             }
-            let done = done.map_err(|fail| block.finding(watch).unwrap_or(*fail));
-            match done.map_err(|fail| env.error(fail, id))? {
+            let done = done.map_err(|fail| cluster.finding(watch).unwrap_or(*fail));
+            match done.map_err(|fail| env.error(fail, number))? {
                 Turn::Done => {
                     let (_, mut watch) = resident.remove(turn);
                     watch.restart();
@@ -311,9 +358,9 @@ impl Kernel<'_> {
                 }
                 Turn::Idle => {
                     idle = if moved { 0 } else { idle + 1 };
-                    if idle > 2 * resident.len() && (next == total || resident.len() >= options.resident as usize) {
-                        let (block, _) = &resident[turn];
-                        return Err(env.error(block.deadlock(), id));
+                    if idle > 2 * resident.len() && (next == total || resident.len() >= room) {
+                        let (cluster, _) = &resident[turn];
+                        return Err(env.error(cluster.deadlock(), number));
                     }
                     turn += 1;
                 }
@@ -344,6 +391,29 @@ fn check_extents(entry: &Entry, launch: &Launch<'_>) -> Result<u32, EmuError> {
         return wrong(format!("a grid of {gx} × {gy} × {gz} blocks is not possible"));
     }
     Ok(threads)
+}
+
+/// The extents of a cluster, and whether anybody asked for clusters. At most 8 blocks, as every device has them, or 16.
+fn check_cluster(entry: &Entry, launch: &Launch<'_>) -> Result<([u32; 3], bool), EmuError> {
+    let wrong = |message: String| Err(EmuError::new(ErrorCode::Launch, message));
+    if let (Some(required), Some(given)) = (entry.cluster, launch.cluster)
+        && required != given
+    {
+        return wrong(format!("`{}` requires clusters of {required:?} blocks, not {given:?}", entry.name));
+    }
+    if entry.explicit_cluster && entry.cluster.or(launch.cluster).is_none() {
+        return wrong(format!("`{}` is `.explicitcluster`: the launch must say how large a cluster is", entry.name));
+    }
+    let Some(cluster) = entry.cluster.or(launch.cluster) else { return Ok(([1; 3], false)) };
+    let size = cluster.iter().try_fold(1_u32, |n, e| n.checked_mul(*e)).filter(|n| (1..=16).contains(n));
+    if size.is_none() {
+        return wrong(format!("a cluster of {cluster:?} blocks: 1 to 16 are possible"));
+    }
+    if launch.grid.iter().zip(cluster).any(|(blocks, n)| blocks % n != 0) {
+        let grid = launch.grid;
+        return wrong(format!("a grid of {grid:?} blocks does not consist of clusters of {cluster:?}"));
+    }
+    Ok((cluster, true))
 }
 
 fn check_shared(program: &Program, launch: &Launch<'_>, options: &Options) -> Result<(), EmuError> {

@@ -26,7 +26,8 @@ const WINDOW: u64 = 0x1_0000_0000;
 /// The generic address of an address in a space. Constant variables live in global memory here.
 pub(crate) fn to_generic(space: PtxSpace, address: u64) -> u64 {
     match space {
-        PtxSpace::Shared | PtxSpace::Local | PtxSpace::Param => {
+        PtxSpace::Shared | PtxSpace::Cluster | PtxSpace::Local | PtxSpace::Param => {
+            let space = if space == PtxSpace::Cluster { PtxSpace::Shared } else { space };
             WINDOWS.iter().find(|(s, _)| *s == space).map_or(address, |(_, base)| base.wrapping_add(address))
         }
         PtxSpace::Global | PtxSpace::Const | PtxSpace::Generic => address,

@@ -53,7 +53,7 @@ impl MmaShape {
 }
 
 /// Elements in a register.
-const fn per_register(ty: Ty) -> usize {
+pub(crate) const fn per_register(ty: Ty) -> usize {
     match ty.bits() {
         64 => 1,
         bits => 32 / bits as usize,
@@ -98,7 +98,7 @@ pub(crate) fn exists(shape: MmaShape, a: Ty, b: Ty, acc: Ty, out: Ty) -> bool {
 }
 
 /// The row and column of an element of A.
-fn at_a(m: usize, per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
+pub(crate) fn at_a(m: usize, per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
     let (g, t) = (lane / 4, lane % 4);
     if m == 8 { (g, 4 * per * r + per * t + s) } else { (g + 8 * (r % 2), 4 * per * (r / 2) + per * t + s) }
 }
@@ -109,13 +109,13 @@ fn at_b(per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
 }
 
 /// The row and column of an element of C or D.
-fn at_c(packed: bool, lane: usize, r: usize, s: usize) -> (usize, usize) {
+pub(crate) fn at_c(packed: bool, lane: usize, r: usize, s: usize) -> (usize, usize) {
     let (g, t) = (lane / 4, lane % 4);
     if packed { (g + 8 * r, 2 * t + s) } else { (g + 8 * (r / 2), 2 * t + r % 2) }
 }
 
 /// The value of element `s` of a register.
-fn element(ty: Ty, bits: u64, s: usize) -> f64 {
+pub(crate) fn element(ty: Ty, bits: u64, s: usize) -> f64 {
     let part = |width: usize| bits >> (width * s) & ((1 << width) - 1);
     let int = |width: usize, signed: bool| {
         let x = part(width);
@@ -147,15 +147,15 @@ fn half(bits: u64) -> f64 {
     f64::from(if bits & 0x8000 != 0 { -value } else { value })
 }
 
-/// The bits of an element of D.
+/// The bits of an element of D, whose type is that of the accumulator.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the accumulator's type")]
-fn result(op: &MmaOp, x: f64) -> u64 {
-    match op.out {
+pub(crate) fn rounded(ty: Ty, saturate: bool, x: f64) -> u64 {
+    match ty {
         Ty::F16 => F16.code(x, Rnd::Near, false),
         Ty::F32 if x.is_nan() => 0x7FFF_FFFF,
         Ty::F32 => (x as f32).to_bits().into(),
         Ty::F64 => x.to_bits(),
-        _ if op.saturate => (x as i32).cast_unsigned().into(),
+        _ if saturate => (x as i32).cast_unsigned().into(),
         _ => (x as i64).cast_unsigned() & 0xFFFF_FFFF,
     }
 }
@@ -193,7 +193,7 @@ pub(crate) fn multiply(op: &MmaOp, a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec
     for (r, s) in (0..c.len()).flat_map(|r| (0..per_c).map(move |s| (r, s))) {
         for (lane, bits) in d[r].iter_mut().enumerate() {
             let (row, col) = at_c(packed, lane, r, s);
-            *bits |= result(op, cm[row * n + col]) << (16 * s);
+            *bits |= rounded(op.out, op.saturate, cm[row * n + col]) << (16 * s);
         }
     }
     d

@@ -5,25 +5,32 @@
 //! ```
 //!
 //! **What it finds.** Reads of registers and bytes that were never written; accesses outside of an allocation, told by
-//! the allocation's name; misaligned ones; threads of a warp that do not come together where they must; misused barriers;
-//! deadlocks, with who waits for what; and races on shared memory, in every run in which both accesses occur. Each error
-//! names the line of the PTX and, from `.loc`, of the kernel.
+//! the allocation's name; misaligned ones; threads of a warp, or warps of a warpgroup, that do not execute together what
+//! they must; registers used while a `wgmma` has them; asynchronous operations that miss a fence between proxies; misused
+//! barriers; deadlocks, with who waits for what; and races on shared memory, in every run in which both accesses occur. Each
+//! error names the line of the PTX and, from `.loc`, of the kernel.
 //!
 //! **Order within a warp.** Threads are independent, as in PTX's memory model: what one writes to shared memory another
-//! may read only after `bar.warp.sync`, a barrier of the block, an `mbarrier`, or a release and acquire. That threads run
-//! in step, that they exchange registers (`shfl`, `vote`), or that they execute `.aligned` instructions orders nothing.
-//! `cp.async` writes count as happening from the issue on, until a wait of the issuing thread. Accesses to global memory
-//! are not checked for races.
+//! may read only after `bar.warp.sync`, a barrier of the block or of the cluster, an `mbarrier`, or a release and acquire.
+//! That threads run in step, that they exchange registers (`shfl`, `vote`), or that they execute `.aligned` instructions
+//! orders nothing. Asynchronous operations count as happening from the issue on, until somebody has waited for them.
+//! Accesses to global memory are not checked for races.
 //!
-//! **What it covers.** PTX for sm_80 to sm_90 as compilers of tile kernels emit it: integer, floating-point, half and fp8
+//! **What it covers.** PTX for sm_80 to sm_90a as compilers of tile kernels emit it: integer, floating-point, half and fp8
 //! arithmetic; loads, stores and atomics of all spaces; barriers, fences, shuffles, votes; `cp.async` with groups and
-//! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type. Not: bulk copies, `wgmma`, clusters, textures, calls of
-//! functions. What is not known is an error at its line when the module is parsed.
+//! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type; bulk copies of ranges and of boxes of tensors, with
+//! multicast and reduction; `wgmma` on every type but bits; clusters of up to 16 blocks with each other's shared memory;
+//! `setmaxnreg`. Not: `im2col` boxes, `tensormap.replace`, `tcgen05`, `multimem`, textures, calls of functions. What is not
+//! known is an error at its line when the module is parsed.
+//!
+//! Tensor maps are those of [`crate::tma::TensorMap`]: hardware's own encoding is known to the driver alone. Registers are
+//! counted for `setmaxnreg` as an assembler gives them to a kernel: an equal part of 65,536 for each thread of whole
+//! warpgroups.
 //!
 //! **How exact.** Rounded instructions are exact to the bit, in all directions; approximating ones are as good as f64
 //! makes them, which is within the manual's bounds and not hardware's last bit; a matrix product sums in f64 and rounds
-//! once, where hardware truncates along the way. `griddepcontrol`, `setmaxnreg`, `nanosleep`,
-//! cache hints, prefetches and proxy fences have no effect here; clocks count instructions.
+//! once, where hardware truncates along the way. `griddepcontrol`, `nanosleep`, cache hints and prefetches have no effect
+//! here; clocks count instructions.
 //!
 //! Its tables share nothing with the lowering: it is there to find the lowering's mistakes.
 //!
@@ -42,7 +49,7 @@
 //! let module = Module::parse(text)?;
 //! let mut memory = Memory::new();
 //! let x = memory.upload("x", &1.5_f32.to_le_bytes());
-//! let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &[Param::Ptr(x)] };
+//! let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cluster: None, params: &[Param::Ptr(x)] };
 //! module.entry("double")?.run(&launch, &mut memory, &Options::default())?;
 //! assert_eq!(memory.read(x, 4)?, 3.0_f32.to_le_bytes());
 //!
@@ -59,11 +66,15 @@
 )]
 
 mod ast;
-mod block;
+mod async_op;
+mod boxes;
+mod cluster;
 mod decode;
 mod error;
 mod exec;
 mod facts;
+mod group;
+mod job;
 mod lane;
 mod launch;
 mod lex;
@@ -71,6 +82,9 @@ mod memory;
 mod mma;
 mod op;
 mod parse;
+mod product;
+mod products;
+mod proxy;
 mod touched;
 mod ty;
 mod warp;

@@ -2,6 +2,7 @@
 //!
 //! Names are gone: registers are numbers, arithmetic is a function of one thread's operands, labels are positions.
 
+use super::async_op::{BulkOp, GroupMma, Reach};
 use super::lane::{LaneFn, Mode};
 use super::mma::MmaShape;
 use super::ty::{Space, Ty};
@@ -23,6 +24,15 @@ pub(crate) enum Special {
     Ntid(u8),
     Ctaid(u8),
     Nctaid(u8),
+    /// The cluster's place among clusters, and how many there are.
+    ClusterId(u8),
+    NClusterId(u8),
+    /// The block's place in its cluster, and the cluster's extents.
+    ClusterCtaId(u8),
+    ClusterNCtaId(u8),
+    ClusterCtaRank,
+    ClusterNCtaRank,
+    IsExplicitCluster,
     LaneId,
     WarpId,
     NWarpId,
@@ -34,8 +44,6 @@ pub(crate) enum Special {
     Clock,
     ClockHi,
     Clock64,
-    Zero,
-    One,
     DynamicShared,
     TotalShared,
 }
@@ -251,6 +259,36 @@ pub(crate) enum Op {
         acquire: bool,
         release: bool,
     },
+    /// `fence.proxy.async`: what the threads wrote becomes visible to asynchronous operations.
+    ProxyFence {
+        to: Reach,
+    },
+    /// `fence.mbarrier_init`.
+    InitFence,
+    ClusterArrive {
+        relaxed: bool,
+        aligned: bool,
+    },
+    ClusterWait {
+        aligned: bool,
+    },
+    /// `mapa`: the address of another block's variable, given that of the own one.
+    MapAddress {
+        dst: Dst,
+        src: Src,
+        rank: Src,
+        generic: bool,
+    },
+    /// `getctarank`: whose variable an address is of.
+    RankOf {
+        dst: Dst,
+        src: Src,
+        generic: bool,
+    },
+    SetMaxRegisters {
+        count: u32,
+        increase: bool,
+    },
     Shuffle {
         mode: Shuffle,
         dst: Dst,
@@ -318,6 +356,7 @@ pub(crate) enum Op {
         bytes: Option<Src>,
         arrives: bool,
         drops: bool,
+        relaxed: bool,
     },
     BarrierTest {
         addr: Addr,
@@ -325,6 +364,7 @@ pub(crate) enum Op {
         state: Src,
         parity: bool,
         blocks: bool,
+        relaxed: bool,
     },
     /// The pending count of a state: of the emulator's own encoding.
     BarrierPending {
@@ -346,6 +386,27 @@ pub(crate) enum Op {
         src: Src,
     },
     Mma(Box<MmaOp>),
+    /// `wgmma.fence`
+    MultiplyFence,
+    Multiply(Box<GroupMma>),
+    MultiplyCommit,
+    MultiplyWait {
+        at_most: u32,
+    },
+    Bulk(Box<BulkOp>),
+    BulkCommit,
+    BulkWait {
+        at_most: u32,
+        /// Only until the sources are read.
+        reads: bool,
+    },
+    /// `st.async`: a store to a block of the cluster that takes bytes from a barrier there.
+    StoreAsync {
+        srcs: Vec<Src>,
+        addr: Addr,
+        barrier: Addr,
+        bytes: u32,
+    },
 }
 
 /// `mma.sync`.
@@ -389,4 +450,10 @@ pub(crate) struct Program {
     pub(crate) local: Vec<(String, u32, u32)>,
     /// Variables of the module that it addresses: indices, see `Src::Symbol`.
     pub(crate) symbols: Vec<String>,
+    /// Whether it has operations of the asynchronous proxy: only then is it kept what that one sees.
+    pub(crate) has_async_proxy: bool,
+    /// Whether it has a barrier of clusters.
+    pub(crate) has_cluster_barrier: bool,
+    /// Whether it multiplies by warpgroups.
+    pub(crate) has_wgmma: bool,
 }

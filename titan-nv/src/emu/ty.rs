@@ -138,7 +138,10 @@ impl Ty {
 pub(crate) enum Space {
     Generic,
     Global,
+    /// Shared memory of the thread's own block.
     Shared,
+    /// Shared memory of any block of the cluster.
+    Cluster,
     Local,
     Const,
     Param,
@@ -149,6 +152,7 @@ impl Space {
         Some(match name {
             "global" => Space::Global,
             "shared" | "shared::cta" => Space::Shared,
+            "shared::cluster" => Space::Cluster,
             "local" => Space::Local,
             "const" => Space::Const,
             "param" | "param::entry" => Space::Param,
@@ -160,7 +164,7 @@ impl Space {
         match self {
             Space::Generic => "generic",
             Space::Global => "global",
-            Space::Shared => "shared",
+            Space::Shared | Space::Cluster => "shared",
             Space::Local => "local",
             Space::Const => "constant",
             Space::Param => "parameter",

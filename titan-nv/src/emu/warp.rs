@@ -6,6 +6,7 @@
 
 use super::mma::Lanes;
 use super::op::{Dst, Reduce};
+use super::products::Products;
 
 /// Threads that run together.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub(crate) enum Hold {
     Reduction { barrier: u32, generation: u32, op: Reduce, dst: Dst },
     /// It waits for these threads of the warp at a `bar.warp.sync`.
     Warp(u32),
+    /// It waits for so many registers of the block's pool, all threads together.
+    Registers(u32),
 }
 
 /// A place where separated threads meet.
@@ -55,6 +58,14 @@ pub(crate) struct Warp {
     joins: Vec<Join>,
     /// The number of its first thread in the block.
     pub(crate) first: u32,
+    /// The rank of its block in the cluster.
+    pub(crate) rank: u32,
+    /// The `try_wait` that these threads have tried in vain.
+    pub(crate) tried: Option<(u32, u32)>,
+    /// Registers that a thread may use, as `setmaxnreg` left them.
+    pub(crate) budget: u32,
+    /// What `wgmma` uses, if the kernel has any.
+    pub(crate) products: Option<Box<Products>>,
 }
 
 impl Warp {
@@ -71,6 +82,10 @@ impl Warp {
             fragments: vec![Fragment { pc: 0, mask: live, join: None, wait: Hold::None, polled: None }],
             joins: Vec::new(),
             first,
+            rank: 0,
+            tried: None,
+            budget: 0,
+            products: None,
         }
     }
 
@@ -85,6 +100,9 @@ impl Warp {
     pub(crate) fn set_reg(&mut self, dst: Dst, mask: u32, values: &Lanes, ok: u32) {
         let Some(r) = dst else { return };
         let r = r as usize;
+        if let Some(products) = &mut self.products {
+            products.write(r);
+        }
         if mask == u32::MAX {
             self.regs[r] = *values;
         } else {
@@ -95,6 +113,16 @@ impl Warp {
             }
         }
         self.defined[r] = self.defined[r] & !mask | mask & ok;
+    }
+
+    /// A product sets a register of its accumulator, which nobody may read before the wait.
+    pub(crate) fn deliver(&mut self, r: u32, values: &Lanes) {
+        self.regs[r as usize] = *values;
+    }
+
+    /// Registers are accumulators of a product in flight, or are so no longer.
+    pub(crate) fn set_defined(&mut self, regs: &[u32], defined: bool) {
+        regs.iter().for_each(|r| self.defined[*r as usize] = if defined { u32::MAX } else { 0 });
     }
 
     /// The values of a predicate, and in which threads it is defined.

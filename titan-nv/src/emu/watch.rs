@@ -3,7 +3,7 @@
 //! Both are told what the engine tells. Only the observer of races is told of accesses to the bytes of barriers: the
 //! sanitizer knows from the barriers' own events that they are used.
 
-use super::block::Block;
+use super::cluster::Cluster;
 use super::decode;
 use super::error::ErrorCode;
 use super::exec::Fail;
@@ -31,8 +31,11 @@ impl Watch {
     pub(crate) fn new(env: &Env<'_>) -> Watch {
         let end = env.program.shared_end + env.launch.dynamic_shared;
         let base = u64::from(decode::SHARED_BASE);
-        let races = || Races::new(env.threads as usize, SpaceId::new(0), base, (end - decode::SHARED_BASE) as usize);
-        let config = env.options.sanitize.then(|| config(env.threads)).flatten();
+        let blocks = env.cluster_size();
+        let len = (end - decode::SHARED_BASE) as usize;
+        let spaces = || (0..blocks).map(SpaceId::new).collect();
+        let races = || Races::over(env.threads as usize * blocks, spaces(), base, len);
+        let config = env.options.sanitize.then(|| config(env.threads, blocks)).flatten();
         Watch { races: env.options.races.then(races), sanitizer: config.map(Sanitizer::new) }
     }
 
@@ -55,51 +58,67 @@ impl Watch {
     }
 }
 
-/// Each warp is a partition; a block has at most 32.
-fn config(threads: u32) -> Option<Config> {
+/// Each warp is a partition; a block has at most 32. Nobody watches clusters that have more than the sanitizer keeps apart.
+fn config(threads: u32, blocks: usize) -> Option<Config> {
+    use super::cluster::{COPY, LOAD, MULTIPLY, PUT, STORE, TAKE};
     let mut config = Config::new();
-    for first in (0..threads).step_by(32) {
-        let warp = config.partition(0).ok()?;
-        config.agents(warp, (threads - first).min(32) as usize);
+    for rank in 0..blocks {
+        let block = u32::try_from(rank).unwrap_or(0);
+        for first in (0..threads).step_by(32) {
+            let warp = config.partition(block).ok()?;
+            config.agents(warp, (threads - first).min(32) as usize);
+        }
+        config.home(SpaceId::new(rank), block);
     }
-    config.home(SpaceId::new(0), 0).class(super::block::COPY, Work::CP_ASYNC);
+    config.class(COPY, Work::CP_ASYNC).class(LOAD, Work::TMA_LOAD).class(MULTIPLY, Work::WGMMA);
+    // What is stored to global memory may outlive the block; its source may not.
+    config.class(TAKE, Work::TMA_STORE).class(PUT, Work { must_end: false, ..Work::TMA_STORE });
+    config.class(STORE, Work::TMA_LOAD);
     Some(config)
 }
 
 /// The emulator's words for what a finding numbers.
-struct Words<'a>(&'a Block<'a>);
+struct Words<'a>(&'a Cluster<'a>);
 
 impl Names for Words<'_> {
     fn agent(&self, agent: Agent) -> String {
-        format!("warp {}", agent.index() / 32)
+        let threads = (self.0.env.threads as usize).max(1);
+        let (block, warp) = (agent.index() / threads, agent.index() % threads / 32);
+        if self.0.ctas.len() == 1 { format!("warp {warp}") } else { format!("warp {warp} of block {block}") }
     }
     fn place(&self, place: Place, _: u64) -> String {
         format!("PTX line {}", self.0.env.line(u32::try_from(place.index()).unwrap_or(0)))
     }
-    fn bytes(&self, _: SpaceId, address: u64, len: u64) -> String {
-        self.0.shared_name(address, len)
+    fn bytes(&self, space: SpaceId, address: u64, len: u64) -> String {
+        self.0.shared_name(space, address, len)
     }
     fn barrier(&self, barrier: BarrierId) -> String {
-        let address = self.0.barriers.iter().find(|(_, b)| **b == barrier).map_or(0, |(a, _)| *a);
-        format!("the mbarrier at shared address {address:#x}")
+        self.0.barrier_name(barrier)
     }
-    fn class(&self, _: Class) -> String {
-        "a `cp.async`".to_owned()
+    fn class(&self, class: Class) -> String {
+        use super::cluster::{LOAD, MULTIPLY, PUT, STORE, TAKE};
+        match class {
+            MULTIPLY => "a `wgmma`",
+            LOAD | TAKE | PUT => "a bulk copy",
+            STORE => "a `st.async`",
+            _ => "a `cp.async`",
+        }
+        .to_owned()
     }
     fn wait(&self, wait: Wait) -> String {
         match wait {
             Wait::Phase { barrier, parity } => {
                 format!("the phase of parity {} of {}", u8::from(parity), self.barrier(barrier))
             }
-            Wait::Meeting { rendezvous } => format!("barrier {}", rendezvous.index()),
+            Wait::Meeting { rendezvous } => self.0.meeting_name(rendezvous),
             Wait::Groups { .. } | Wait::Other(_) => "its copies".to_owned(),
         }
     }
 }
 
-impl Block<'_> {
-    fn shared_name(&self, address: u64, len: u64) -> String {
-        let name = self.engine.space(self.shared).and_then(|s| {
+impl Cluster<'_> {
+    fn shared_name(&self, space: SpaceId, address: u64, len: u64) -> String {
+        let name = self.engine.space(space).and_then(|s| {
             let (name, base, _) = s.check(address, 1).ok().and_then(|id| s.describe(id))?;
             Some(format!("bytes {}..{} of `{name}` in shared memory", address - base, address - base + len))
         });

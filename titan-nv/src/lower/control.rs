@@ -41,7 +41,7 @@ impl Lower<'_> {
                 OpKind::Return => self.inst(&RETURN, &[]),
                 OpKind::Break(n) => self.leave(n, &op.args, true),
                 OpKind::Continue(n) => self.leave(n, &op.args, false),
-                // What an arm gives is taken by its `if`; loops have no `yield`.
+                // The `if` reads the values that an arm yields; loops have no `yield`.
                 OpKind::Yield => Ok(()),
                 OpKind::Const(..)
                 | OpKind::Slot(_)
@@ -101,7 +101,7 @@ impl Lower<'_> {
         self.inst(form_of(MOVE_BITS, &to.class)?, &[Arg::Reg(to), from.clone()])
     }
 
-    /// Writes registers at once.
+    /// Writes several registers in parallel.
     pub(super) fn copies(&mut self, to: &[Reg], from: &[Value]) -> Done {
         let mut copies = Vec::with_capacity(to.len());
         for (to, value) in to.iter().zip(from) {
@@ -217,7 +217,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The code of each role in turn, behind a branch of the warps that are not in it; the last has all that are left.
+    /// The code of each role in turn, behind a branch for the other warps; the last role has all remaining warps.
     fn split(&mut self, roles: &[Role], op: &Op) -> Done {
         let results = self.outs(op);
         let Some(warp) = self.warp_id else { return Err(Fault::Defect("the warp's number is not there".to_owned())) };

@@ -99,7 +99,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An `f32` from which one more rounding gives what a rounding of the number itself would.
+    /// An `f32` from which one more rounding gives the same result as a rounding of the number itself.
     fn single(&mut self, from: Num, a: Arg) -> Result<Reg, Fault> {
         match from {
             Num::F32 | Num::Tf32 => self.in_register(a, Ty::B32),
@@ -127,7 +127,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// The manual leaves the bits open that a `tf32` has not; only matrix products do not see them.
+    /// The manual leaves the bits open that a `tf32` does not have; only MMAs ignore them.
     fn round_tf32(&mut self, a: Arg, out: Reg, value: Option<Value>) -> Done {
         let a = self.in_register(a, Ty::B32)?;
         let form = form_of(CONVERT, &(Num::F32, Num::Tf32))?;
@@ -201,7 +201,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// One conversion or two of which one end is an 8-bit float: the instructions do two at once.
+    /// One conversion or two, from or to an 8-bit float: each instruction does two.
     fn convert_fp8(&mut self, from: Num, to: Num, args: &[Arg], outs: &[Reg]) -> Done {
         if from == to {
             return args.iter().zip(outs).try_for_each(|(a, out)| self.copy(*out, a));

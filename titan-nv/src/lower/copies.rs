@@ -1,4 +1,4 @@
-//! Parallel copies: several registers get new values at once, each from what was there before.
+//! Parallel copies: several registers get new values, each computed from the values before the copy.
 
 use crate::ptx::Reg;
 
@@ -13,8 +13,8 @@ pub(super) enum From {
 
 /// Orders copies so that nothing is overwritten before it is read. A cycle costs one more register, from `fresh`.
 ///
-/// The graph has one edge for each copy. What nobody reads any more may be written; when only cycles are left, one register of
-/// a cycle is saved, and the cycle is a chain.
+/// The graph has one edge for each copy. A register that is not read any more may be written; when only cycles are left,
+/// one register of a cycle is saved, and the cycle is a chain.
 pub(super) fn order(copies: &[(Reg, From)], fresh: &mut dyn FnMut(Reg) -> Reg) -> Vec<(Reg, From)> {
     let mut left: Vec<(Reg, From)> = copies.iter().copied().filter(|(to, from)| *from != From::Reg(*to)).collect();
     let mut done = Vec::with_capacity(left.len());

@@ -42,7 +42,7 @@ pub enum EmitError {
     },
 
     /// The name of the source file has a character that PTX cannot spell.
-    #[error("kernel `{kernel}`: PTX cannot spell the file name {file:?}; leave out the line information")]
+    #[error("kernel `{kernel}`: PTX cannot contain the file name {file:?}; omit the line information")]
     FileName {
         /// The kernel with its instance.
         kernel: String,
@@ -51,7 +51,7 @@ pub enum EmitError {
     },
 
     /// A defect of this crate.
-    #[error("kernel `{kernel}`: a defect of the PTX back end: {message}; please report it")]
+    #[error("kernel `{kernel}`: a bug in the PTX back end: {message}; please report it")]
     Defect {
         /// The kernel with its instance.
         kernel: String,

@@ -81,7 +81,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Drops a branch to what stands next.
+    /// Drops a branch to the next block.
     fn fall_through(&mut self, next: Label) {
         let last = match self.body.last() {
             Some(Line::Inst(inst)) => inst.guard.is_none() && inst.operands == [Operand::Label(next)],

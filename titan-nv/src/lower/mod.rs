@@ -155,7 +155,7 @@ struct Lower<'a> {
     uniform: uniform::Uniformity,
     /// The line of the user's file on which the kernel begins.
     first_line: Option<u32>,
-    /// The line and column that the text speaks of now.
+    /// The line and column of the last `.loc`.
     at: (u32, u32),
     values: Vec<Option<Reg>>,
     /// Registers of two 8-bit floats, by the register that the first was taken out to.
@@ -243,7 +243,7 @@ impl Lower<'_> {
         self.values[value.index()].ok_or_else(|| Fault::Defect(format!("{value} is read before it is there")))
     }
 
-    /// The register of a value that an operation gives, or a block takes.
+    /// The register of a result of an operation, or of a parameter of a block.
     fn out(&mut self, value: Value) -> Reg {
         if let Some(reg) = self.values[value.index()] {
             return reg;
@@ -273,7 +273,7 @@ impl Lower<'_> {
         Ok(Address { base: Base::Reg(self.reg(base)?), offset })
     }
 
-    /// Says where what follows comes from.
+    /// Writes a `.loc` for the code that follows.
     fn locate(&mut self, op: &Op) {
         let Some(first) = self.first_line else { return };
         let at = (op.loc.line, op.loc.column);

@@ -35,7 +35,7 @@ impl Lower<'_> {
             OpKind::MbarrierArrive { count, masked } => {
                 let (guard, args) = self.mask(masked, &op.args)?;
                 let at = Arg::Address(self.address(first(args)?, 0)?);
-                // Nobody asks for the state, which names the phase by more than its parity.
+                // The state, which identifies the phase by more than its parity, is not used.
                 let state = Arg::Reg(self.fresh(Ty::B64));
                 match count {
                     1 => self.guarded(guard, &ARRIVE, &[state, at]),
@@ -63,7 +63,7 @@ impl Lower<'_> {
         }
     }
 
-    /// `test_wait` looks once; `try_wait`, where the machine has it, lets the thread sleep for a while before it says no.
+    /// `test_wait` tests once; `try_wait`, where the machine has it, lets the thread sleep for a while before it returns false.
     fn mbarrier_wait(&mut self, op: &Op) -> Done {
         let [at, parity] = two(&op.args)?;
         let (at, done) = (self.address(at, 0)?, self.fresh(Ty::Pred));

@@ -10,7 +10,7 @@ pub(super) struct Uses {
     values: Vec<bool>,
     /// Values read by something that sees more than a number: every bit of a NaN.
     bits: Vec<bool>,
-    /// Values read by something else than a matrix product.
+    /// Values that are read by something else than an MMA.
     outside: Vec<bool>,
 }
 
@@ -65,7 +65,7 @@ impl Uses {
         self.bits[value.index()]
     }
 
-    /// Whether nothing but matrix products sees a value.
+    /// Whether only MMAs read a value.
     pub(super) fn only_matrices(&self, value: Value) -> bool {
         !self.outside[value.index()]
     }

@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together. The verifier knows that all of them are there, so every mask is full.
+//! Operations of a whole warp. The verifier has checked that all lanes execute them, so every mask is full.
 
 use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower, form_of};

@@ -1,4 +1,4 @@
-//! What a thread knows by itself, selection, and words put together and taken apart.
+//! A thread's own indices, selection, and packing and unpacking of words.
 
 use super::error::{Fault, first, three};
 use super::{Arg, Done, Lower, form_of};
@@ -9,7 +9,7 @@ use titan_core::lane::op::OpKind;
 use titan_core::lane::{IntBin, Op, Ty, Value};
 
 impl Lower<'_> {
-    /// What a thread knows by itself.
+    /// A thread's own indices.
     #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
     pub(super) fn source(&mut self, op: &Op) -> Done {
         let result = first(&op.results)?;
@@ -102,7 +102,7 @@ impl Lower<'_> {
         self.pairs.get(&self.values[bytes[0].index()]?).filter(|_| made).copied()
     }
 
-    /// The low bytes of two words, the first lowest; the upper half is anything.
+    /// The low bytes of two words, the first lowest; the upper half is arbitrary.
     pub(super) fn low_bytes(&mut self, out: Reg, a: Arg, b: Arg) -> Done {
         self.permute(out, a, b, 0x0040)
     }

@@ -135,7 +135,7 @@ pub struct Module {
     pub target: &'static str,
     /// The kernel as the user wrote it, for readers.
     pub comment: String,
-    /// The file that [`Line::Loc`] speaks of.
+    /// The file that [`Line::Loc`] refers to.
     pub file: Option<String>,
     /// Whether the kernel uses dynamic shared memory.
     pub shared: bool,
@@ -154,7 +154,7 @@ impl Module {
 }
 
 impl Base {
-    /// The memory that the base lies in, where it says so by itself.
+    /// The memory that the base is in, if the base alone determines it.
     #[must_use]
     pub const fn space(self) -> Option<Space> {
         match self {

@@ -19,15 +19,15 @@ pub struct Context {
     device: &'static Device,
     raw: Handle<Ctx>,
     pub(super) streams: Streams,
-    /// Events that nobody uses, by whether they block.
+    /// Events that are not in use, by whether they block.
     pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
-    /// Pinned memory that nobody uses, by its size in words.
+    /// Pinned memory that is not in use, by its size in words.
     pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
     /// Where memory comes from in the order of streams.
     pub(super) pool: Option<Handle<Pool>>,
     /// Memory to free when its uses have ended, where no stream can do it.
     deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
-    /// Why nobody knows which work has ended, if that ever happens.
+    /// The error after which it is unknown which work has ended, if it ever occurs.
     given_up: OnceLock<DriverError>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Entered {
     earlier: CUcontext,
 }
 
-/// To whom an address belongs.
+/// The device and context that an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The device, in the driver's order.
@@ -95,7 +95,7 @@ impl Context {
         self.device
     }
 
-    /// The handle of the context, a `CUcontext`, for whoever calls the driver without TITAN.
+    /// The handle of the context, a `CUcontext`, for code that calls the driver directly.
     #[must_use]
     pub fn raw(&self) -> *mut c_void {
         self.raw.0.cast()
@@ -110,7 +110,7 @@ impl Context {
     }
 
     /// Blocks until some work has ended: with `synchronize`, or else by asking `query` again and again. An error means that
-    /// the context has ended, or is given up: nobody will know when the work ends.
+    /// the context has ended, or is abandoned: it is unknown when the work ends.
     pub(super) fn until_over(
         &self,
         (call, synchronize): (&'static str, impl FnOnce() -> Code),
@@ -131,7 +131,7 @@ impl Context {
         }
     }
 
-    /// From now on every call fails with this error, and nothing is freed: work may be running that nobody can wait for.
+    /// From now on every call fails with this error, and nothing is freed: work may be running that cannot be waited for.
     fn give_up(&self, error: DriverError) -> DriverError {
         self.given_up.get_or_init(|| error).clone()
     }
@@ -148,7 +148,7 @@ impl Context {
         Ok((free, total))
     }
 
-    /// To whom an address belongs; `None` if it is no device's memory that the driver knows.
+    /// The device and context that an address belongs to; `None` if the driver does not know it as device memory.
     ///
     /// # Errors
     /// If the driver fails.
@@ -179,7 +179,7 @@ impl Context {
         self.calls.check("cuPointerGetAttribute", code)
     }
 
-    /// Gives back what waits to be freed or is kept for reuse, and blocks for it.
+    /// Frees memory that waits to be freed or is kept for reuse, and blocks until that is done.
     pub(super) fn reclaim(&self) {
         self.free_deferred(true);
         // Errors will be those of the allocation that is tried next.
@@ -190,7 +190,7 @@ impl Context {
         }
     }
 
-    /// Memory to free when `uses` have ended, by whoever allocates next.
+    /// Registers memory that the next allocation frees, once `uses` have ended.
     pub(super) fn defer(&self, address: u64, uses: Vec<Arc<Event>>) {
         lock(&self.deferred).push((address, uses));
     }
@@ -199,7 +199,7 @@ impl Context {
     pub(super) fn free_deferred(&self, wait: bool) {
         lock(&self.deferred).retain(|(address, uses)| {
             let over = uses.iter().all(|e| if wait { e.wait().is_ok() } else { e.is_over().unwrap_or(false) });
-            // SAFETY: nobody has a handle to the memory any more, and all work that used it has ended.
+            // SAFETY: no handle to the memory is left, and all work that used it has ended.
             let free = || self.calls.check("cuMemFree", unsafe { (self.calls.cuMemFree_v2)(*address) });
             !(over && free().is_ok())
         });
@@ -242,7 +242,7 @@ fn enter(calls: &'static Calls, raw: CUcontext) -> Result<Entered, DriverError> 
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // A thread that had no context keeps this one: it will want it again.
+        // A thread that had no context keeps this one: it will need it again.
         if !self.earlier.is_null() {
             // SAFETY: it was current on this thread a moment ago, and nothing here destroys contexts.
             let _set = unsafe { (self.calls.cuCtxSetCurrent)(self.earlier) };
@@ -250,7 +250,7 @@ impl Drop for Entered {
     }
 }
 
-/// The device's pool, told to keep what is freed: asking the system for memory again would synchronize.
+/// The device's pool, set to keep freed memory: asking the system for memory again would synchronize.
 fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<Pool>, DriverError> {
     let mut pool = ptr::null_mut();
     // SAFETY: `pool` is a place for a pool, and the device one that has pools.

@@ -5,8 +5,8 @@ use super::context::Context;
 use super::error::DriverError;
 use super::once::Once;
 use super::sys::{self, CUdevice, Ctx};
-pub use super::table::SYMBOLS;
 use super::table::{Code, Table};
+pub use super::table::{OPTIONAL_SYMBOLS, SYMBOLS};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
@@ -22,7 +22,7 @@ const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcud
 pub enum Absence {
     /// The driver's library cannot be opened.
     NoLibrary {
-        /// What the system's loader says.
+        /// The message of the system's loader.
         reason: String,
     },
     /// The library lacks functions: it is older than CUDA 12, or something else.
@@ -42,9 +42,9 @@ impl Absence {
     pub fn help(&self) -> &'static str {
         match self {
             Absence::NoLibrary { .. } => {
-                "install NVIDIA's driver; in containers, pass the GPU through (`--gpus all`); nothing else of CUDA is needed"
+                "install NVIDIA's driver; in containers, pass the GPU through (`--gpus all`); the CUDA toolkit is not needed"
             }
-            Absence::MissingSymbols { .. } => "update NVIDIA's driver: TITAN needs one of CUDA 12.0 or later",
+            Absence::MissingSymbols { .. } => "update NVIDIA's driver: TITAN needs one for CUDA 12.0 or later",
             Absence::Start(error) => error.help(),
             Absence::NoDevice => "check `nvidia-smi`, and `CUDA_VISIBLE_DEVICES` if it is set",
         }
@@ -164,7 +164,7 @@ impl Driver {
     }
 }
 
-/// The first library of these names that there is, or what the loader says to the first name.
+/// The first library of these names that there is, or the loader's message for the first name.
 fn open(names: &[&str]) -> Result<&'static Library, String> {
     let mut refused = None;
     for name in names {
@@ -258,7 +258,7 @@ impl Device {
     /// Its context, made at the first call.
     ///
     /// # Errors
-    /// If the driver gives none: the device is busy, or in a mode that allows none. The next call tries again.
+    /// If the driver creates no context: the device is busy, or in a mode that allows none. The next call tries again.
     pub fn context(&'static self) -> Result<&'static Context, DriverError> {
         let make = || match Driver::get() {
             Ok(driver) => Context::new(driver, self),

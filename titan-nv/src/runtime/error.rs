@@ -20,7 +20,7 @@ pub enum Kind {
     Setup,
     /// The code does not fit the device or the driver.
     Code,
-    /// Whatever else: a wrong use of the driver.
+    /// Any other error: a wrong use of the driver.
     Other,
 }
 
@@ -34,9 +34,9 @@ struct Row {
     help: &'static str,
 }
 
-const RESTART: &str = "restart the program: the driver gives this process no new context on the device";
-const DRIVER: &str = "look at what `nvidia-smi` says; restart the machine after a driver update";
-const REPORT: &str = "this may be a defect of TITAN; please report it with the kernel";
+const RESTART: &str = "restart the program: the driver does not allow this process a new context on the device";
+const DRIVER: &str = "check `nvidia-smi`; restart the machine after a driver update";
+const REPORT: &str = "this may be a bug in TITAN; please report it with the kernel";
 
 const fn row(code: u32, name: &'static str, kind: Kind, meaning: &'static str, help: &'static str) -> Row {
     Row { code, name, kind, meaning, help }
@@ -57,22 +57,22 @@ const ROWS: &[Row] = &[
         4,
         "CUDA_ERROR_DEINITIALIZED",
         Kind::Setup,
-        "the driver is shutting down, because the process ends",
-        "wait for the GPU's work before `main` returns, and in other threads before it does",
+        "the driver is shutting down, because the process is ending",
+        "wait for the GPU's work, in all threads, before `main` returns",
     ),
     row(
         34,
         "CUDA_ERROR_STUB_LIBRARY",
         Kind::Setup,
-        "the library is the toolkit's stub, not a driver",
-        "take `stubs` folders out of the library path",
+        "the library is the stub of the CUDA toolkit, not a driver",
+        "remove `stubs` folders from the library path",
     ),
     row(
         46,
         "CUDA_ERROR_DEVICE_UNAVAILABLE",
         Kind::Setup,
         "the device is busy or in a mode that allows no new context",
-        "look at the compute mode and the processes that `nvidia-smi` shows",
+        "check the compute mode and the processes in `nvidia-smi`",
     ),
     row(
         100,
@@ -85,7 +85,7 @@ const ROWS: &[Row] = &[
         101,
         "CUDA_ERROR_INVALID_DEVICE",
         Kind::Setup,
-        "there is no device of this number",
+        "there is no device with this number",
         "check `nvidia-smi`, and `CUDA_VISIBLE_DEVICES` if it is set",
     ),
     row(200, "CUDA_ERROR_INVALID_IMAGE", Kind::Code, "the kernel's code is not valid", REPORT),
@@ -93,10 +93,10 @@ const ROWS: &[Row] = &[
         201,
         "CUDA_ERROR_INVALID_CONTEXT",
         Kind::Other,
-        "the context is not valid: somebody has reset the device",
+        "the context is not valid: the device may have been reset",
         RESTART,
     ),
-    row(205, "CUDA_ERROR_MAP_FAILED", Kind::OutOfMemory, "memory could not be mapped", "free memory of the host"),
+    row(205, "CUDA_ERROR_MAP_FAILED", Kind::OutOfMemory, "memory could not be mapped", "free host memory"),
     row(209, "CUDA_ERROR_NO_BINARY_FOR_GPU", Kind::Code, "no embedded code fits the device", "build for its target"),
     row(
         214,
@@ -105,7 +105,7 @@ const ROWS: &[Row] = &[
         "the device's memory had an error that could not be corrected",
         "check `nvidia-smi -q`: the device may be broken",
     ),
-    row(218, "CUDA_ERROR_INVALID_PTX", Kind::Code, "the driver's compiler refuses the kernel's PTX", REPORT),
+    row(218, "CUDA_ERROR_INVALID_PTX", Kind::Code, "the driver's compiler rejects the kernel's PTX", REPORT),
     row(
         220,
         "CUDA_ERROR_NVLINK_UNCORRECTABLE",
@@ -118,7 +118,7 @@ const ROWS: &[Row] = &[
         "CUDA_ERROR_JIT_COMPILER_NOT_FOUND",
         Kind::Setup,
         "the driver's PTX compiler (libnvidia-ptxjitcompiler) is missing",
-        "install it with the driver; in containers, ask for the capability `compute`",
+        "install it with the driver; in containers, request the driver capability `compute`",
     ),
     row(
         222,
@@ -134,24 +134,24 @@ const ROWS: &[Row] = &[
         "compilation of PTX is disabled",
         "unset `CUDA_DISABLE_PTX_JIT`",
     ),
-    row(226, "CUDA_ERROR_CONTAINED", Kind::Sticky, "an error of the device was contained to this process", RESTART),
+    row(226, "CUDA_ERROR_CONTAINED", Kind::Sticky, "a hardware error was contained to this process", RESTART),
     row(300, "CUDA_ERROR_INVALID_SOURCE", Kind::Code, "the kernel's code is not valid", REPORT),
     row(304, "CUDA_ERROR_OPERATING_SYSTEM", Kind::Setup, "the operating system refused a call of the driver", DRIVER),
     row(400, "CUDA_ERROR_INVALID_HANDLE", Kind::Other, "a handle is not valid", REPORT),
-    row(401, "CUDA_ERROR_ILLEGAL_STATE", Kind::Other, "a resource is not in the state for this call", REPORT),
+    row(401, "CUDA_ERROR_ILLEGAL_STATE", Kind::Other, "a resource is not in the right state for this call", REPORT),
     row(500, "CUDA_ERROR_NOT_FOUND", Kind::Code, "the code has no kernel of this name", REPORT),
     row(
         700,
         "CUDA_ERROR_ILLEGAL_ADDRESS",
         Kind::Sticky,
         "a kernel accessed an address that is not memory",
-        "kernels of TITAN stay inside of their tensors: check borrowed pointers and kernels of others",
+        "kernels of TITAN access only their tensors: check borrowed pointers and kernels of other libraries",
     ),
     row(
         701,
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
         Kind::Code,
-        "a program needs more registers or threads than the device has",
+        "a thread block needs more registers or threads than the device has",
         "use smaller tiles",
     ),
     row(
@@ -165,41 +165,35 @@ const ROWS: &[Row] = &[
         709,
         "CUDA_ERROR_CONTEXT_IS_DESTROYED",
         Kind::Sticky,
-        "the context was destroyed: somebody has reset the device",
+        "the context was destroyed: the device may have been reset",
         RESTART,
     ),
     row(710, "CUDA_ERROR_ASSERT", Kind::Sticky, "an assertion in a kernel of another library failed", RESTART),
-    row(713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", Kind::Other, "memory of the host is not registered", REPORT),
-    row(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", Kind::Sticky, "a kernel's stack is broken", RESTART),
+    row(713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", Kind::Other, "host memory is not registered", REPORT),
+    row(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", Kind::Sticky, "a kernel's stack is corrupted", RESTART),
     row(
         715,
         "CUDA_ERROR_ILLEGAL_INSTRUCTION",
         Kind::Sticky,
-        "a kernel ran an instruction that the device has not",
+        "a kernel executed an instruction that the device does not have",
         RESTART,
     ),
     row(
         716,
         "CUDA_ERROR_MISALIGNED_ADDRESS",
         Kind::Sticky,
-        "a kernel accessed an address that is not a multiple of the access",
+        "a kernel accessed an address that is not aligned to the size of the access",
         "check borrowed pointers",
     ),
     row(
         717,
         "CUDA_ERROR_INVALID_ADDRESS_SPACE",
         Kind::Sticky,
-        "a kernel used an address in the wrong kind of memory",
+        "a kernel used an address of the wrong memory space",
         RESTART,
     ),
     row(718, "CUDA_ERROR_INVALID_PC", Kind::Sticky, "a kernel jumped to where there is no code", RESTART),
-    row(
-        719,
-        "CUDA_ERROR_LAUNCH_FAILED",
-        Kind::Sticky,
-        "a kernel failed in a way that the device does not explain",
-        RESTART,
-    ),
+    row(719, "CUDA_ERROR_LAUNCH_FAILED", Kind::Sticky, "a kernel failed, and the device does not report why", RESTART),
     row(
         720,
         "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
@@ -234,7 +228,7 @@ const ROWS: &[Row] = &[
         "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
         Kind::Setup,
         "the forward-compatibility library does not support the device",
-        "take `compat` folders out of the library path",
+        "remove `compat` folders from the library path",
     ),
     row(
         805,

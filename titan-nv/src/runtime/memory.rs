@@ -9,7 +9,7 @@ use super::{Handle, lock};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
-/// Memory of a device. Its bytes are the device's, not Rust's: what two pieces of work do to them at once is never
+/// Memory of a device. Its bytes are the device's, not Rust's: concurrent work on them is never
 /// undefined behaviour of the program, only of the data.
 #[derive(Debug)]
 pub struct Memory {
@@ -21,18 +21,18 @@ pub struct Memory {
     uses: Mutex<Vec<Arc<Event>>>,
 }
 
-/// Who frees it.
+/// How the memory is freed.
 #[derive(Debug)]
 enum Origin {
     /// The pool, in the order of a stream.
     Pool,
     /// The driver, which waits for the whole device.
     Device,
-    /// Somebody else, whose stream waits for all work on it.
+    /// By foreign code, whose stream waits for all work on it.
     Foreign(Option<Follower>),
 }
 
-/// The stream on which somebody else uses memory, and how their other streams learn of its work.
+/// The stream on which foreign code uses memory, and how its other streams are informed of the work.
 #[derive(Debug)]
 pub struct Follower {
     stream: Stream,
@@ -64,7 +64,7 @@ impl Follower {
         self.stream.mark(Waiting::Spins)
     }
 
-    /// Makes later work of the stream wait for the event, and tells those who watch it.
+    /// Makes later work of the stream wait for the event, and notifies its observers.
     ///
     /// # Errors
     /// If the driver fails.
@@ -113,7 +113,7 @@ impl Memory {
         }
     }
 
-    /// Somebody else's memory. With `follower`, later work of that stream waits for all work that uses the memory.
+    /// Memory that foreign code owns. With `follower`, later work of that stream waits for all work that uses the memory.
     ///
     /// # Safety
     /// The `bytes` bytes at `address` must be memory of the context's device until the work that uses the result has ended;
@@ -228,7 +228,7 @@ fn free_after(context: &Context, address: u64, uses: &[Arc<Event>]) -> Result<()
     let _entered = context.enter()?;
     let stream = &context.streams.free;
     uses.iter().try_for_each(|event| stream.follow(context.calls, event))?;
-    // SAFETY: the memory came from the pool, nobody has a handle to it any more, and the stream waits for all work that
+    // SAFETY: the memory came from the pool, no handle to it is left, and the stream waits for all work that
     // uses it.
     context.calls.check("cuMemFreeAsync", unsafe { (context.calls.cuMemFreeAsync)(address, stream.raw()) })
 }

@@ -9,17 +9,20 @@
 //! All of the crate's `unsafe` is here. The library is opened at run time: a program starts without it, and says why there
 //! is no GPU when one is asked for ([`Absence`]). What was looked up once is called through own pointers, whose results are
 //! plain integers: a driver that is newer than this crate may return codes that an enum has not. Types and numbers of the
-//! driver's interface are own ones too (`sys`), so that nobody's bindings, nor their version, matter here.
+//! driver's interface are own ones too (`sys`), so that this crate depends on no bindings and no version of them.
+//!
+//! Functions that older drivers lack (`OPTIONAL_SYMBOLS`) are looked up too, and their absence is an error of what needs them:
+//! without tensor maps, launches take variants that have none.
 //!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
 //!
-//! **When work has ended.** Memory is freed, and host memory is given back to its owner, only after the driver has said that
+//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the driver has said that
 //! the work which uses it has ended. A call that fails says nothing, so another one is asked: a stream whose event cannot be
 //! recorded is synchronized, and what cannot be synchronized is queried. If the driver answers none of them although the
-//! context is alive, the end of that work will never be known: the context is given up ([`Context`]), every later call in it
+//! context is alive, the end of that work will never be known: the context is abandoned ([`Context`]), every later call in it
 //! returns that error, and nothing of it is freed. No failure is kept otherwise ([`Once`]).
 //!
-//! Deliberately absent: what a launch of TITAN is (variants, arguments, who waits for whom): the facade's runtime.
+//! Deliberately absent: what a launch of TITAN is (variants, arguments, ordering): the facade's runtime.
 
 #![expect(unsafe_code, reason = "this is the module for it")]
 
@@ -34,9 +37,10 @@ mod pinned;
 mod stream;
 mod sys;
 mod table;
+mod tensor;
 
 pub use context::{Context, Owner};
-pub use driver::{Absence, Device, Driver, Properties, SYMBOLS};
+pub use driver::{Absence, Device, Driver, OPTIONAL_SYMBOLS, Properties, SYMBOLS};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
 pub use memory::{Follower, Memory};
@@ -44,6 +48,7 @@ pub use module::{Function, LoadError};
 pub use once::Once;
 pub use pinned::Pinned;
 pub use stream::Stream;
+pub use tensor::{EncodeError, EncodedMap};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -67,5 +72,5 @@ impl<T> Copy for Handle<T> {}
 // SAFETY: the pointer is never followed here; it is a name that the driver gave, and "CUDA Driver API, Difference between
 // the driver and runtime APIs" lets every thread use the names of a context that it has made current.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as above; a shared reference gives no more than a copy of the name.
+// SAFETY: as above; a shared reference only allows to copy the name.
 unsafe impl<T> Sync for Handle<T> {}

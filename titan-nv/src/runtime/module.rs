@@ -33,14 +33,14 @@ pub enum LoadError {
     Refused {
         /// What the driver returned.
         error: DriverError,
-        /// What its compiler says.
+        /// The log of the driver's compiler.
         log: String,
     },
-    /// A program needs more shared memory than the device grants.
+    /// A program needs more shared memory than the device has for it.
     Shared {
         /// Bytes that it needs.
         needs: u32,
-        /// Bytes that the device grants.
+        /// Bytes that the device has for each program.
         limit: u32,
     },
     /// A program needs more threads than fit, with the registers of each.
@@ -68,10 +68,13 @@ impl fmt::Display for LoadError {
             LoadError::Refused { error, log } if log.is_empty() => error.fmt(f),
             LoadError::Refused { error, log } => write!(f, "{error}: {log}"),
             LoadError::Shared { needs, limit } => {
-                write!(f, "a program needs {needs} bytes of shared memory, and the device grants {limit}")
+                write!(f, "a program needs {needs} bytes of shared memory, but the device has {limit}")
             }
             LoadError::Threads { needs, limit, registers } => {
-                write!(f, "a program has {needs} threads of {registers} registers, and the device fits {limit} of them")
+                write!(
+                    f,
+                    "a program has {needs} threads of {registers} registers, but the device can run only {limit} of them"
+                )
             }
             LoadError::Driver(error) => error.fmt(f),
         }
@@ -146,7 +149,7 @@ impl Function {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// How many of its programs the device runs at once.
+    /// How many of its programs the device runs concurrently.
     ///
     /// # Errors
     /// If the driver fails.
@@ -176,7 +179,7 @@ impl Function {
     ///
     /// # Safety
     /// The parameters must be those of the kernel, in order, and the addresses in them memory of the device that lives until
-    /// the work has ended, used by nobody else in a way that the kernel does not expect.
+    /// the work has ended, and no other code may use it in a way that the kernel does not expect.
     pub unsafe fn launch(
         &self,
         stream: &Stream,
@@ -212,7 +215,7 @@ impl Function {
     }
 }
 
-/// Compiles PTX, and gives the compiler's log if it is refused. The context must be current.
+/// Compiles PTX, and returns the compiler's log if it is refused. The context must be current.
 fn load_module(context: &'static Context, ptx: &[u8]) -> Result<CUmodule, LoadError> {
     let text = CString::new(ptx).map_err(|_| DriverError::new("cuModuleLoadDataEx", 218, || None))?;
     let (mut info, mut errors) = (vec![0u8; LOG], vec![0u8; LOG]);
@@ -242,7 +245,7 @@ fn load_module(context: &'static Context, ptx: &[u8]) -> Result<CUmodule, LoadEr
     Ok(module)
 }
 
-/// What stands before the first NUL.
+/// The text before the first NUL.
 fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()

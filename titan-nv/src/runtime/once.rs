@@ -3,8 +3,8 @@
 use super::lock;
 use std::sync::{Mutex, OnceLock};
 
-/// A place for a value that somebody makes who may fail. Failures are not kept: what the driver refuses now, for want of
-/// memory say, it may grant later.
+/// A value that is initialized once, by a function that may fail. Failures are not kept: what the driver refuses now, for
+/// example for lack of memory, it may grant later.
 #[derive(Debug, Default)]
 pub struct Once<T> {
     value: OnceLock<T>,

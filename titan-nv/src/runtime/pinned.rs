@@ -44,7 +44,7 @@ impl Pinned {
         // SAFETY: `device` is a place for an address, and `host` was allocated for the device; 0 are the only flags.
         let code = unsafe { (calls.cuMemHostGetDevicePointer_v2)(&raw mut device, host, 0) };
         if let Err(error) = calls.check("cuMemHostGetDevicePointer", code) {
-            // SAFETY: it was just allocated, and nobody knows of it.
+            // SAFETY: it was just allocated, and there is no other pointer to it.
             let _freed = unsafe { (calls.cuMemFreeHost)(host) };
             return Err(error);
         }

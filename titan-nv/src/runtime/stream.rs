@@ -26,7 +26,7 @@ impl RawStream {
         self.0.0
     }
 
-    /// Blocks until its work has ended. An error means that the context has ended or is given up.
+    /// Blocks until its work has ended. An error means that the context has ended or is abandoned.
     pub(super) fn wait(&self, context: &Context) -> Result<(), DriverError> {
         let calls = context.calls;
         // SAFETY: the stream has not been destroyed.
@@ -45,7 +45,7 @@ impl RawStream {
 
     /// Ends the stream; work in it goes on.
     pub(super) fn destroy(self, calls: &Calls) {
-        // SAFETY: nobody else has the handle. The manual: work that is in flight goes on, and the resources are released
+        // SAFETY: nothing else has the handle. The manual: work that is in flight goes on, and the resources are released
         // when it has ended.
         let _destroyed = unsafe { (calls.cuStreamDestroy_v2)(self.raw()) };
     }
@@ -63,7 +63,7 @@ pub struct Stream {
 enum Keeper {
     /// This, which destroys it.
     Own,
-    /// Whoever made it, with this value at the latest.
+    /// The code that created it, when this value is dropped at the latest.
     Other { _kept: Box<dyn Send + Sync> },
 }
 
@@ -77,13 +77,13 @@ impl Stream {
     /// A new stream.
     ///
     /// # Errors
-    /// If the driver gives none.
+    /// If the driver creates no stream.
     pub fn new(context: &'static Context) -> Result<Stream, DriverError> {
         let _entered = context.enter()?;
         Ok(Stream { context, stream: RawStream::new(context.calls)?, keeper: Keeper::Own })
     }
 
-    /// Somebody else's stream, a `CUstream`. What keeps it alive is dropped with the result.
+    /// A stream that foreign code owns, a `CUstream`. What keeps it alive is dropped with the result.
     ///
     /// # Safety
     /// It must be a stream of this context, and live as long as `kept`, or else as the result.
@@ -111,10 +111,10 @@ impl Stream {
         self.stream.follow(self.context.calls, event)
     }
 
-    /// The point after all work of the stream so far. If the driver gives no event for it, this waits until it is reached.
+    /// The point after all work of the stream so far. If the driver creates no event for it, this waits until it is reached.
     ///
     /// # Errors
-    /// If the context has ended, or nobody will know when it is reached; then the context is given up.
+    /// If the context has ended, or if it is unknown when the point is reached; then the context is abandoned.
     pub fn mark(&self, waiting: Waiting) -> Result<Event, DriverError> {
         Event::recorded(self.context, &self.stream, waiting)
     }

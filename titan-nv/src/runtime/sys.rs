@@ -83,6 +83,9 @@ numbers! {
     CUstream_flags_enum {
         CU_STREAM_NON_BLOCKING = 1;
     }
+    CUtensorMapInterleave_enum {
+        CU_TENSOR_MAP_INTERLEAVE_NONE = 0;
+    }
     CUevent_flags_enum {
         CU_EVENT_BLOCKING_SYNC = 1;
         CU_EVENT_DISABLE_TIMING = 2;

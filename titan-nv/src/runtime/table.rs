@@ -9,18 +9,22 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub(super) type Code = c_uint;
 
 macro_rules! table {
-    ($($name:ident($($ty:ty),*);)*) => {
+    (required { $($name:ident($($ty:ty),*);)* } optional { $($(#[$doc:meta])* $maybe:ident($($of:ty),*);)* }) => {
         /// The driver's functions.
         #[expect(non_snake_case, reason = "names of the driver's functions")]
         pub(super) struct Table {
             $(pub(super) $name: unsafe extern "C" fn($($ty),*) -> Code,)*
+            $($(#[$doc])* pub(super) $maybe: Option<unsafe extern "C" fn($($of),*) -> Code>,)*
         }
 
         /// The names under which they are looked up.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
+        /// The names of those that a driver may lack: what needs them says so when it is asked for.
+        pub const OPTIONAL_SYMBOLS: &[&str] = &[$(stringify!($maybe)),*];
+
         impl Table {
-            /// All functions, or the names of those that the library has not.
+            /// All functions, or the names of those that the library has not, optional ones aside.
             ///
             /// # Safety
             /// What the library exports under these names must be the driver's functions.
@@ -39,6 +43,10 @@ macro_rules! table {
                             Err(_) => return Err(missing),
                         }
                     },)*
+                    $($maybe: {
+                        // SAFETY: as above.
+                        unsafe { library.get(stringify!($maybe).as_bytes()) }.ok().map(|symbol| *symbol)
+                    },)*
                 })
             }
         }
@@ -46,55 +54,63 @@ macro_rules! table {
 }
 
 table! {
-    cuInit(c_uint);
-    cuDriverGetVersion(*mut c_int);
-    cuGetErrorName(Code, *mut *const c_char);
-    cuDeviceGetCount(*mut c_int);
-    cuDeviceGet(*mut CUdevice, c_int);
-    cuDeviceGetName(*mut c_char, c_int, CUdevice);
-    cuDeviceGetAttribute(*mut c_int, c_uint, CUdevice);
-    cuDeviceTotalMem_v2(*mut usize, CUdevice);
-    cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuCtxGetCurrent(*mut CUcontext);
-    cuCtxSetCurrent(CUcontext);
-    cuMemGetInfo_v2(*mut usize, *mut usize);
-    cuMemAlloc_v2(*mut CUdeviceptr, usize);
-    cuMemFree_v2(CUdeviceptr);
-    cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
-    cuMemFreeAsync(CUdeviceptr, CUstream);
-    cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
-    cuMemPoolSetAttribute(CUmemoryPool, c_uint, *mut c_void);
-    cuMemPoolTrimTo(CUmemoryPool, usize);
-    cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
-    cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
-    cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
-    cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
-    cuMemFreeHost(*mut c_void);
-    cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
-    cuPointerGetAttribute(*mut c_void, c_uint, CUdeviceptr);
-    cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
-    cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
-    cuModuleUnload(CUmodule);
-    cuFuncGetAttribute(*mut c_int, c_uint, CUfunction);
-    cuFuncSetAttribute(CUfunction, c_uint, c_int);
-    cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
-    cuLaunchKernel(
-        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
-    );
-    cuStreamCreate(*mut CUstream, c_uint);
-    cuStreamDestroy_v2(CUstream);
-    cuStreamSynchronize(CUstream);
-    cuStreamQuery(CUstream);
-    cuStreamWaitEvent(CUstream, CUevent, c_uint);
-    cuEventCreate(*mut CUevent, c_uint);
-    cuEventRecord(CUevent, CUstream);
-    cuEventQuery(CUevent);
-    cuEventSynchronize(CUevent);
+    required {
+        cuInit(c_uint);
+        cuDriverGetVersion(*mut c_int);
+        cuGetErrorName(Code, *mut *const c_char);
+        cuDeviceGetCount(*mut c_int);
+        cuDeviceGet(*mut CUdevice, c_int);
+        cuDeviceGetName(*mut c_char, c_int, CUdevice);
+        cuDeviceGetAttribute(*mut c_int, c_uint, CUdevice);
+        cuDeviceTotalMem_v2(*mut usize, CUdevice);
+        cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
+        cuCtxGetCurrent(*mut CUcontext);
+        cuCtxSetCurrent(CUcontext);
+        cuMemGetInfo_v2(*mut usize, *mut usize);
+        cuMemAlloc_v2(*mut CUdeviceptr, usize);
+        cuMemFree_v2(CUdeviceptr);
+        cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
+        cuMemFreeAsync(CUdeviceptr, CUstream);
+        cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
+        cuMemPoolSetAttribute(CUmemoryPool, c_uint, *mut c_void);
+        cuMemPoolTrimTo(CUmemoryPool, usize);
+        cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
+        cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
+        cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
+        cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
+        cuMemFreeHost(*mut c_void);
+        cuMemHostGetDevicePointer_v2(*mut CUdeviceptr, *mut c_void, c_uint);
+        cuPointerGetAttribute(*mut c_void, c_uint, CUdeviceptr);
+        cuModuleLoadDataEx(*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
+        cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
+        cuModuleUnload(CUmodule);
+        cuFuncGetAttribute(*mut c_int, c_uint, CUfunction);
+        cuFuncSetAttribute(CUfunction, c_uint, c_int);
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, CUfunction, c_int, usize);
+        cuLaunchKernel(
+            CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
+        );
+        cuStreamCreate(*mut CUstream, c_uint);
+        cuStreamDestroy_v2(CUstream);
+        cuStreamSynchronize(CUstream);
+        cuStreamQuery(CUstream);
+        cuStreamWaitEvent(CUstream, CUevent, c_uint);
+        cuEventCreate(*mut CUevent, c_uint);
+        cuEventRecord(CUevent, CUstream);
+        cuEventQuery(CUevent);
+        cuEventSynchronize(CUevent);
+    }
+    optional {
+        /// What a tensor map is made of: CUDA driver API, "Tensor Map Object Managment". Its place is aligned to 64 bytes.
+        cuTensorMapEncodeTiled(
+            *mut c_void, c_uint, c_uint, *mut c_void, *const u64, *const u64, *const u32, *const u32, c_uint, c_uint, c_uint, c_uint
+        );
+    }
 }
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Table of {} functions", SYMBOLS.len())
+        write!(f, "Table of {} functions, and of {} that may be missing", SYMBOLS.len(), OPTIONAL_SYMBOLS.len())
     }
 }
 

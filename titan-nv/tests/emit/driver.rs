@@ -39,7 +39,7 @@ fn no_kernel_falls_back() {
     assert!(programs > 300 && simpler > 20, "{programs}, {simpler}");
 }
 
-/// Whoever has the schedule gets the same code, whatever the rule would choose.
+/// The same schedule results in the same code, independently of the rule's choice.
 #[test]
 fn a_schedule_says_all_that_was_decided() {
     for kernel in kernels() {
@@ -71,7 +71,7 @@ fn devices_with_more_memory_get_more_slots() {
     assert!(small.iter().all(|v| of(v).0.is_none()));
 }
 
-/// Each is refused in words, and nothing panics.
+/// Each is rejected with a message, and nothing panics.
 #[test]
 fn schedules_of_other_kernels_are_refused() {
     let kernel = gemm(64, 64, 32);
@@ -95,7 +95,7 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.warps = Some(3)).contains("no program has 3 warps"));
     assert!(with(&|s| s.warps = Some(0)).contains("no program has 0 warps"));
     assert!(with(&|s| s.shared_bytes = 1024).contains("shared memory"));
-    let order = "operations that are not there";
+    let order = "operations that do not exist";
     assert!(with(&|s| s.bodies[0].order[..20].reverse()).contains(order));
     assert!(with(&|s| s.bodies[0].order.truncate(3)).contains(order));
     assert!(with(&|s| s.bodies[0].order[0] = s.bodies[0].order[1]).contains(order));

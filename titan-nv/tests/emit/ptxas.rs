@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The assembler, or nothing and a line that says so.
+/// The assembler, or `None` after printing that the test is skipped.
 pub(crate) fn unless_absent() -> Option<PathBuf> {
     let named = std::env::var_os("TITAN_PTXAS").map(PathBuf::from);
     let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().map(|target| target.join("tools/ptxas"));
@@ -29,7 +29,7 @@ pub(crate) fn say(line: &str) {
     drop(std::io::stdout().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// What the assembler says of a kernel.
+/// The resources of a kernel, as the assembler reports them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub kernel: String,
@@ -37,7 +37,7 @@ pub(crate) struct Usage {
     pub spilled: u32,
 }
 
-/// Assembles a text; what it says of each kernel, or its errors.
+/// Assembles a text; returns the resources of each kernel, or the errors.
 pub(crate) fn assemble(ptxas: &Path, arch: &str, text: &str) -> Result<Vec<Usage>, String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -17,12 +17,12 @@ const CONSUMERS: u32 = 2;
 const PRODUCER: Role = Role { warps: 1, barrier: 1 };
 const CONSUMER: Role = Role { warps: CONSUMERS, barrier: 2 };
 
-/// How slots are given back.
+/// How slots are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Free {
     /// One lane of each warp arrives at an mbarrier of the slot.
     Mbarrier,
-    /// The consumers meet, and one thread stores how often the slot was given back.
+    /// After a barrier of the consumers, one thread stores how often the slot has been released.
     Sequence,
 }
 
@@ -41,15 +41,15 @@ pub(crate) enum Mutant {
     ReadyCount(i32),
     /// The barrier of an empty one one warp.
     FreeCount(i32),
-    /// The producer arrives at once, and not when its copies have.
+    /// The producer arrives immediately, and not when its copies have landed.
     PlainArrive,
-    /// A slot is given back before all lanes have read it.
+    /// A slot is released before all lanes have read it.
     NoMeeting,
-    /// A slot is given back by an ordinary store.
+    /// A slot is released by an ordinary store.
     WeakStore,
     /// The numbers of a slot are one ahead.
     SequenceAhead,
-    /// Nobody waits for the initialisation of the barriers.
+    /// There is no wait for the initialisation of the barriers.
     NoInitBarrier,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn program(slots: i32, free: Free, mutant: Option<Mutant>) -> Func {
     let mut b = Builder::new(&format!("ring{slots}_{free:?}_{mutant:?}"), params, THREADS, 32);
     let tiles = slots as u32 * 4 * TILE as u32;
     let data = b.buffer("tiles", tiles, 0);
-    // Slot `s` has the barrier of full ones, and behind all of these what gives it back: 8 bytes each.
+    // Slot `s` has its full barrier, and after all full barriers the word that releases it: 8 bytes each.
     let words = b.buffer("barriers", 16 * slots as u32, tiles);
     let mut ring = Ring { b, slots, free, mutant, data, words };
     ring.begin();
@@ -200,7 +200,7 @@ impl Ring {
         });
     }
 
-    /// In round `r` a slot was given back `r` times before; the phase before the first counts as complete.
+    /// In round `r` a slot has been released `r` times before; the phase before the first counts as complete.
     fn wait_empty(&mut self, at: At) {
         if self.is(Mutant::NoFreeWait) {
             return;

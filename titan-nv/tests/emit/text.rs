@@ -1,4 +1,4 @@
-//! What the text says: parameters, lines, branches, copies, addresses.
+//! The PTX text: parameters, lines, branches, copies, addresses.
 
 use crate::{cases, kernels};
 use titan_core::ir::{Loc, Pred};

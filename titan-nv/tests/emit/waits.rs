@@ -93,7 +93,7 @@ impl Cells {
         self.op(OpKind::Barrier, &[]);
     }
 
-    /// Everybody waits for the first phase; the words are read; the second is not complete.
+    /// All threads wait for the first phase; the words are read; the second phase is not complete.
     fn wait(&mut self) {
         let (base, zero) = (self.base, self.b.i32(0));
         self.op(OpKind::MbarrierWait, &[base, zero]);
@@ -184,7 +184,7 @@ fn copied(masked: bool) -> Wait {
     c.close(kind, |thread| thread ^ 33)
 }
 
-/// The first warp stores and lets the second know; the second waits and reads.
+/// The first warp stores and signals the second; the second waits and reads.
 fn one_way(
     kind: OpKind,
     before: impl FnOnce(&mut Cells),

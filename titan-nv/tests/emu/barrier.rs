@@ -161,7 +161,7 @@ fn misused_barriers() {
         (
             format!("{init}\n@%p0 mbarrier.arrive.noComplete.shared.b64 %state, [%r0], 2;"),
             "noComplete",
-            "2 arrive where the phase expects 1",
+            "2 arrivals, but the phase has only 1 pending",
         ),
         (format!("{init}\n@%p0 ld.shared.u32 %r2, [%r0+4];"), "ld.shared", "ordinary access to the mbarrier"),
         (

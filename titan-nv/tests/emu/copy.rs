@@ -64,7 +64,7 @@ fn a_source_that_is_not_read_may_be_anywhere() {
 #[test]
 fn copies_arrive_at_a_barrier() {
     for form in [".noinc", ""] {
-        // The counting form brings its own arrival, so that the 32 of the producers come on top.
+        // The counting form increments the pending count, so the 32 arrivals of the producers are additional.
         let arrive = if form.is_empty() { "mbarrier.arrive.shared.b64 %state, [%r4];" } else { "" };
         let body = format!(
             "{START}

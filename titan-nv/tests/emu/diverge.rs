@@ -1,4 +1,4 @@
-//! Threads that part and meet again.
+//! Threads that diverge and reconverge.
 
 use crate::harness::gives;
 

@@ -48,13 +48,13 @@ fn what_was_never_written_may_be_moved_about() {
         let error = run_body("sm_80", shared, &format!("{moved} {decides}"), 1, &options).expect_err(decides);
         assert_eq!(error.code(), ErrorCode::Uninitialised, "{error}");
     }
-    // The host is told, too.
+    // The error is reported to the host, too.
     let text = module_of("sm_80", shared, &format!("{moved} st.global.u32 [%mine], %r3;"));
     let module = Module::parse(&text).unwrap();
     let mut memory = Memory::new();
     let out = memory.upload("result", &[0; 4]);
     let params = [Param::Ptr(out)];
-    let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &params };
+    let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cluster: None, params: &params };
     module.entry("k").unwrap().run(&launch, &mut memory, &options).unwrap();
     let error = memory.read(out, 4).unwrap_err();
     assert_eq!((error.code(), memory.read_any(out, 4).unwrap()), (ErrorCode::Uninitialised, vec![0xFF; 4]));
@@ -98,7 +98,7 @@ fn freed_and_constant_memory() {
     let out = memory.upload("weights", &[0; 4]);
     let run = |memory: &mut Memory| {
         let params = [Param::Ptr(out)];
-        let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &params };
+        let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cluster: None, params: &params };
         module.entry("k").unwrap().run(&launch, memory, &Options::default())
     };
     memory.set_writable(out, false);
@@ -171,7 +171,7 @@ fn errors_name_the_source() {
     let text = header("sm_80")
         + ".file 1 \"src/gemm.rs\"\n.file 2 \"src/math.rs\"\n.visible .entry k() {\n.reg .b32 %r<3>;\n.loc 1 7 5\nmov.u32 %r0, 1;\n.loc 2 40 9, function_name $L__x, inlined_at 1 12 3\nadd.u32 %r1, %r0, %r2;\n.loc 1 13 1\nret;\n}\n.section .debug_str { $L__x: .b8 0 }\n";
     let module = Module::parse(&text).unwrap();
-    let launch = Launch { grid: [2, 1, 1], block: [33, 2, 1], dynamic_shared: 0, params: &[] };
+    let launch = Launch { grid: [2, 1, 1], block: [33, 2, 1], dynamic_shared: 0, cluster: None, params: &[] };
     let error = module.entry("k").unwrap().run(&launch, &mut Memory::new(), &Options::default()).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -104,8 +104,13 @@ fn run(text: &str, n: usize, options: &Options) -> Result<Run, titan_nv::emu::Em
         (memory.upload("A", &bytes(&a)), memory.upload("B", &bytes(&b)), memory.alloc_named("C", n * n * 2));
     let params = [Param::Ptr(pa), Param::Ptr(pb), Param::Ptr(pc), Param::U32(n as u32), Param::U32(n as u32)];
     let tiles = (n / 64) as u32;
-    let launch =
-        Launch { grid: [tiles, tiles, 1], block: [128, 1, 1], dynamic_shared: STAGES * STAGE, params: &params };
+    let launch = Launch {
+        grid: [tiles, tiles, 1],
+        block: [128, 1, 1],
+        dynamic_shared: STAGES * STAGE,
+        cluster: None,
+        params: &params,
+    };
     let start = Instant::now();
     let stats = module.entry("gemm")?.run(&launch, &mut memory, options)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -75,7 +75,7 @@ fn run_cases(module: &Module, i: usize, threads: &[(&[u64], u64)]) -> Vec<u64> {
     let (input, output) = (memory.upload("in", &bytes), memory.alloc_named("out", threads.len() * 8));
     let block = [threads.len() as u32, 1, 1];
     let params = [Param::Ptr(input), Param::Ptr(output)];
-    let launch = Launch { grid: [1, 1, 1], block, dynamic_shared: 0, params: &params };
+    let launch = Launch { grid: [1, 1, 1], block, dynamic_shared: 0, cluster: None, params: &params };
     let kernel = module.entry(&format!("k{i}")).unwrap();
     kernel.run(&launch, &mut memory, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     words(&memory, output, threads.len())
@@ -123,7 +123,7 @@ pub(crate) fn run_body(
     let mut memory = Memory::new();
     let out = memory.upload("out", &vec![0; threads as usize * 4]);
     let params = [Param::Ptr(out)];
-    let launch = Launch { grid: [1, 1, 1], block: [threads, 1, 1], dynamic_shared: 0, params: &params };
+    let launch = Launch { grid: [1, 1, 1], block: [threads, 1, 1], dynamic_shared: 0, cluster: None, params: &params };
     module.entry("k")?.run(&launch, &mut memory, options)?;
     Ok(words32(&memory, out, threads as usize))
 }

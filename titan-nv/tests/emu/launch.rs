@@ -17,7 +17,7 @@ fn run(
     shared: u32,
     params: &[Param],
 ) -> Result<Stats, ErrorCode> {
-    let launch = Launch { grid, block, dynamic_shared: shared, params };
+    let launch = Launch { grid, block, dynamic_shared: shared, cluster: None, params };
     m.entry("k").unwrap().run(&launch, memory, &Options::default()).map_err(|e| e.code())
 }
 
@@ -48,7 +48,7 @@ fn launches_that_do_not_fit() {
     let mut memory = Memory::new();
     let params = [Param::U32(1), Param::F64(2.0)];
     let mut bad = |kernel: &str, grid, block, shared, params: &[Param], says: &str| {
-        let launch = Launch { grid, block, dynamic_shared: shared, params };
+        let launch = Launch { grid, block, dynamic_shared: shared, cluster: None, params };
         let error = m.entry(kernel).unwrap().run(&launch, &mut memory, &Options::default()).expect_err(says);
         assert!(error.code() == ErrorCode::Launch && error.to_string().contains(says), "{error}");
     };
@@ -61,7 +61,7 @@ fn launches_that_do_not_fit() {
     bad("j", [1; 3], [1; 3], 232_000, &[], "233024 bytes of shared memory");
     let error = m.entry("l").unwrap_err();
     assert!(error.to_string().contains("there is no kernel `l`; the module has `k`, `j`"), "{error}");
-    let launch = Launch { grid: [1; 3], block: [32, 2, 1], dynamic_shared: 0, params: &params };
+    let launch = Launch { grid: [1; 3], block: [32, 2, 1], dynamic_shared: 0, cluster: None, params: &params };
     m.entry("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap();
 }
 

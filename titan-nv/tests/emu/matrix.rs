@@ -257,7 +257,7 @@ fn product(p: &Product, seed: u64) {
     let input = memory.upload("in", &input.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>());
     let out = memory.alloc_named("out", 32 * regs[2] * 8);
     let params = [Param::Ptr(input), Param::Ptr(out)];
-    let launch = Launch { grid: [1; 3], block: [32, 1, 1], dynamic_shared: 0, params: &params };
+    let launch = Launch { grid: [1; 3], block: [32, 1, 1], dynamic_shared: 0, cluster: None, params: &params };
     module.entry("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let got = words(&memory, out, 32 * regs[2]);
     for (lane, i) in (0..32).flat_map(|l| (0..elements[2]).map(move |i| (l, i))) {

@@ -86,7 +86,7 @@ fn structures_are_parameters() {
     let out = memory.alloc(4);
     let structure: Vec<u8> = [0_u32, 10, 0, 200].iter().flat_map(|x| x.to_le_bytes()).collect();
     let params = [Param::U8(3), Param::Bytes(structure), Param::Ptr(out)];
-    let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, params: &params };
+    let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cluster: None, params: &params };
     module.entry("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap();
     assert_eq!(crate::harness::words32(&memory, out, 1), [213]);
     crate::harness::assemble(&text, "sm_80");
@@ -222,7 +222,8 @@ fn what_a_launch_touches_is_told() {
     let mut memory = titan_nv::emu::Memory::new();
     let x = memory.upload("x", &[0; 132]);
     let params = [titan_nv::emu::Param::Ptr(x)];
-    let launch = titan_nv::emu::Launch { grid: [1; 3], block: [8, 1, 1], dynamic_shared: 0, params: &params };
+    let launch =
+        titan_nv::emu::Launch { grid: [1; 3], block: [8, 1, 1], dynamic_shared: 0, cluster: None, params: &params };
     memory.watch();
     module.entry("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap();
     let touched = memory.touched();

@@ -34,8 +34,8 @@ fn unknown_instructions_and_modifiers() {
         "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
         "mma.sync.aligned.m16n8k24.row.col.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%f0}, {%r0}, {%r1}, {%f1};",
-        "wgmma.fence.sync.aligned;",
-        "cp.async.bulk.commit_group;",
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 32;",
+        "multimem.red.add.u32 [%rd0], %r0;",
         "and.u32 %r0, %r1, %r2;",
         "neg.u32 %r0, %r1;",
         "selp.f16 %h0, %h1, %h2, %p0;",
@@ -44,8 +44,7 @@ fn unknown_instructions_and_modifiers() {
         "shfl.bfly.b32 %r0, %r1, 1, 31;",
         "popc.u32 %r0, %r1;",
         "cvt.rn.satfinite.e4m3x2.f16 %h0, %h1;",
-        "mbarrier.arrive.shared::cluster.b64 _, [%r0];",
-        "barrier.cluster.arrive;",
+        "tensormap.replace.tile.rank.global.b1024.b32 [%rd0], 1;",
     ] {
         let (code, message) = refused(body);
         assert_eq!(code, ErrorCode::Unknown, "{message}");
@@ -115,7 +114,7 @@ fn what_is_no_module() {
         (".version 8.0\n.target sm_80\n.entry k(.param .b8 p[40000]) {}", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.global .b8 x[4294967295];", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.shared .b8 x[1000000];\n.entry k() {}", ErrorCode::Symbol),
-        (".version 8.0\n.target sm_80\n.entry k() .explicitcluster { ret; }", ErrorCode::Unknown),
+        (".version 8.0\n.target sm_80\n.entry k() .explicitcluster { ret; }", ErrorCode::Target),
         (".version 8.0\n.target sm_80\n.func f() { ret; } .entry k() { call f; }", ErrorCode::Unknown),
     ] {
         let error = Module::parse(text).expect_err(text);

@@ -148,7 +148,7 @@ fn an_arrival_orders_what_came_before_it() {
     };
     gives("sm_80", mbar, &body(false), 64, |_| 5);
     fails(mbar, &body(true), 64, ErrorCode::Race, "ld.shared.u32 %v");
-    // Using a barrier that somebody else has initialised, without order in between.
+    // Using a barrier that another thread has initialised, without synchronization in between.
     let unordered = body(false).replace("bar.sync 0;", "");
     fails(mbar, &unordered, 64, ErrorCode::Race, "mbarrier.arrive");
 }

@@ -46,7 +46,7 @@ pub(crate) fn embedded(text: &str, aligned: bool) -> Code {
     Code { kernel, module, entry: variant.entry().to_owned(), threads, shared, notes: variant.notes.clone() }
 }
 
-/// With slots of rings between roles given back like this.
+/// With slots of rings between roles released like this.
 pub(crate) fn with_free(text: &str, free: FreeBy, aligned: bool) -> Code {
     let kernel = verified(text);
     let machine = machine("sm_80");
@@ -147,7 +147,8 @@ impl Code {
         let (at, _) = abi::offsets(&slots);
         let params: Vec<Param> =
             slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
-        let launch = Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, params: &params };
+        let launch =
+            Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, cluster: None, params: &params };
         self.module.entry(&self.entry)?.run(&launch, &mut memory, options)?;
         let (at, mut tensor) = outputs.pop().expect("an output");
         let size = tensor.bytes().len();

@@ -1,4 +1,4 @@
-//! Kernels as text: the same product with its pipeline made by the compiler, and written out in several ways.
+//! Kernels as text: the same matrix product with a pipeline by the compiler, and with explicit ones.
 
 /// What all of them begin with: C[m, n] = Σ_k A[m, k] · B[n, k], tiles of 32 by 16, sixteen of k at a time.
 const HEAD: &str = "    %m = program_id<0>\n    %n = program_id<1>\n    %k = dim<1> %a\n    %c15 = const 15 : i32\n    %c16 = const 16 : i32\n\
@@ -65,9 +65,9 @@ pub(crate) enum Multiply {
     AtOnce,
     /// `mma_async(..).wait()`, then release.
     Token,
-    /// An accumulator with so many products under way.
+    /// An accumulator with this many MMAs in flight.
     Acc(u32),
-    /// The stage is read to registers and released before the product.
+    /// The stage is loaded to registers and released before the MMA.
     Registers,
 }
 

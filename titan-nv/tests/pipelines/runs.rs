@@ -68,7 +68,7 @@ fn one_role_copies_and_one_multiplies() {
 }
 
 #[test]
-fn slots_are_given_back_by_numbers_too() {
+fn slots_are_released_by_counters_too() {
     for slots in [1, 3] {
         let code = with_free(&kernels::roles(slots, [2, 4], Multiply::AtOnce), FreeBy::Sequence, true);
         depths(slots as i32).for_each(|k| check(&code, k, GRID, |_| true, &format!("{slots} slots, by numbers")));

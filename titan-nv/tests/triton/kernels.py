@@ -120,6 +120,15 @@ def transpose(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
     tl.store(out + rn[:, None] * M + rm[None, :], tl.trans(t))
 
 
+@triton.jit
+def matmul_boxes(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        acc = tl.dot(a.load([m, k * BK]), b.load([n, k * BK]).T, acc)
+    c.store([m, n], acc.to(tl.float16))
+
+
 C = "constexpr"
 
 
@@ -157,7 +166,18 @@ def main():
     product("matmul_e5m2", "*fp8e5", half, tl.float32, True, 89, 64)
     product("matmul_e5m2_on_80", "*fp8e5", half, tl.float32, True, 80, 64)
     product("matmul_f64", "*fp64", "*fp64", tl.float64, False, 80, 16)
+    # Products of warpgroups, with operands in shared memory by `cp.async` and by tensor maps.
+    product("wgmma_f16", half, half, tl.float32, False, 90)
+    product("wgmma_f16_t", half, half, tl.float32, True, 90, 64)
+    product("wgmma_bf16_8warps", "*bf16", "*bf16", tl.float32, False, 90, 64, num_warps=8)
+    product("wgmma_tf32", f, f, tl.float32, True, 90)
+    product("wgmma_i8", "*i8", "*i32", tl.int32, True, 90, 64)
+    product("wgmma_e4m3", "*fp8e4nv", half, tl.float32, True, 90, 64)
+    boxes = {"a": "tensordesc<fp16[128,64]>", "b": "tensordesc<fp16[128,64]>", "c": "tensordesc<fp16[128,128]>", "K": i}
+    consts = {"BM": 128, "BN": 128, "BK": 64}
+    compile_to(folder, "boxes_f16", matmul_boxes, boxes, consts, 90, num_stages=3, num_warps=8)
     types = {"q": half, "k": half, "v": half, "out": half, "n": i, "scale": "fp32"}
+    compile_to(folder, "wgmma_attention", attention, types, {"D": 64, "BM": 64, "BN": 64}, 90, num_stages=2)
     compile_to(folder, "attention", attention, types, {"D": 64, "BM": 64, "BN": 32}, num_stages=2)
     types = {**types, "q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16"}
     compile_to(folder, "attention_bf16", attention, types, {"D": 128, "BM": 64, "BN": 64}, num_stages=3)

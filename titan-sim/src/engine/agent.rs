@@ -1,12 +1,13 @@
-//! Agents: logical threads of control, and why one does not go on.
+//! Agents: logical threads of control, and the reasons for which they wait.
 //!
-//! What an agent is, the customer says: a role of a pipeline, a thread of a block, a wave. The engine keeps only whether
-//! it is ready, blocked or done, wakes those whose reason has passed, and tells the reasons when nobody is ready.
-//! A woken agent *retries* its wait; whether it then passes is decided again, as on hardware.
+//! The client defines what an agent is: a role of a pipeline, a thread of a block, a wave. The engine keeps only whether
+//! it is ready, blocked or done, wakes agents when their reason has passed, and reports the reasons if no agent is ready.
+//! A woken agent *retries* its wait, which is then evaluated again, as on hardware.
 
 use super::pending::Class;
 use super::phase::BarrierId;
 use super::rendezvous::RendezvousId;
+use std::ops::Range;
 
 titan_core::entity! {
     /// An agent.
@@ -16,33 +17,33 @@ titan_core::entity! {
 /// What an agent waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// That the barrier's phase of this parity is complete.
+    /// The completion of the barrier's phase of this parity.
     Phase {
         /// The barrier.
         barrier: BarrierId,
         /// The parity of the phase that must have ended.
         parity: bool,
     },
-    /// That this meeting takes place.
+    /// The completion of a rendezvous.
     Meeting {
-        /// Where.
+        /// Which.
         rendezvous: RendezvousId,
     },
-    /// That at most so many of the agent's own commit groups are outstanding.
+    /// At most so many of the agent's own commit groups are outstanding.
     Groups {
-        /// The groups of what.
+        /// The class of the groups.
         class: Class,
         /// How many may be outstanding.
         at_most: u32,
     },
-    /// Something of the customer's own, which the customer names and wakes.
+    /// A reason of the client, which numbers it and wakes the agent.
     Other(u32),
 }
 
-/// Whether an agent can go on.
+/// The state of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It can.
+    /// It can run.
     Ready,
     /// It waits.
     Blocked(Wait),
@@ -58,7 +59,7 @@ pub struct AgentSet {
 }
 
 impl AgentSet {
-    /// Puts an agent in; whether it was not there.
+    /// Inserts an agent; returns whether it is new.
     pub fn insert(&mut self, agent: Agent) -> bool {
         let (word, bit) = (agent.index() / 64, 1 << (agent.index() % 64));
         if self.bits.len() <= word {
@@ -70,25 +71,25 @@ impl AgentSet {
         new
     }
 
-    /// Whether an agent is in it.
+    /// Whether it contains an agent.
     #[must_use]
     pub fn contains(&self, agent: Agent) -> bool {
         self.bits.get(agent.index() / 64).is_some_and(|w| w >> (agent.index() % 64) & 1 == 1)
     }
 
-    /// How many are in it.
+    /// The number of agents.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nobody is in it.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Those in it, in order.
+    /// The agents, in order.
     pub fn iter(&self) -> impl Iterator<Item = Agent> + '_ {
         let bits_of = |(i, w): (usize, &u64)| {
             let w = *w;
@@ -97,7 +98,7 @@ impl AgentSet {
         self.bits.iter().enumerate().flat_map(bits_of)
     }
 
-    /// Takes all out, in order.
+    /// Removes and returns all agents, in order.
     pub fn take(&mut self) -> Vec<Agent> {
         let all = self.iter().collect();
         *self = AgentSet::default();
@@ -148,7 +149,7 @@ impl Agents {
         }
     }
 
-    /// Makes those ready that wait for something of which `passed` holds; how many.
+    /// Makes agents ready whose wait satisfies `passed`; returns how many.
     pub fn wake(&mut self, passed: impl Fn(Wait) -> bool) -> usize {
         let mut woken = 0;
         for state in &mut self.states {
@@ -162,13 +163,19 @@ impl Agents {
         woken
     }
 
-    /// How many have not ended.
+    /// The number of agents that have not ended.
     #[must_use]
     pub fn live(&self) -> usize {
         self.states.iter().filter(|s| **s != State::Done).count()
     }
 
-    /// Whether somebody can go on.
+    /// How many of these have not ended.
+    #[must_use]
+    pub fn live_among(&self, agents: Range<usize>) -> usize {
+        self.states.get(agents).map_or(0, |states| states.iter().filter(|s| **s != State::Done).count())
+    }
+
+    /// Whether some agent can run.
     #[must_use]
     pub fn any_ready(&self) -> bool {
         self.states.contains(&State::Ready)

@@ -1,24 +1,24 @@
-//! What happens on a machine, as an observer is told.
+//! The events of a machine, as reported to observers.
 //!
-//! | event | what an observer of order makes of it |
+//! | event | meaning for an observer of ordering |
 //! |---|---|
-//! | [`Event::Access`] | to check against accesses that are not ordered before it |
-//! | [`Event::Issue`], [`Event::Commit`] | accesses of the operation belong to the agent's helper, not to the agent |
-//! | [`Event::GroupWait`], [`Event::Complete`] | the helper's work up to here is ordered before what the agent does next |
-//! | [`Event::Arrive`] | publishes on a barrier what the agent has done and seen |
-//! | [`Event::Observe`] | takes over what a complete phase published |
-//! | [`Event::Meet`] | everything of the participants before is ordered before everything after |
+//! | [`Event::Access`] | is checked against accesses that are not ordered before it |
+//! | [`Event::Issue`], [`Event::Commit`] | accesses of the operation belong to the agent's helper thread, not to the agent |
+//! | [`Event::GroupWait`], [`Event::Complete`] | the helper's work so far is ordered before the agent's next events |
+//! | [`Event::Arrive`] | releases the agent's events, and those ordered before it, at a barrier |
+//! | [`Event::Observe`] | acquires what a complete phase released |
+//! | [`Event::Meet`] | a barrier: everything of the participants before it is ordered before everything after it |
 //! | [`Event::Release`], [`Event::Acquire`] | the same through a word of memory |
-//! | [`Event::Overwrite`] | what was published through a word is no longer to be had there |
+//! | [`Event::Overwrite`] | a word no longer carries what was released through it |
 //! | [`Event::Fence`] | orders accesses of one proxy before those of another |
-//! | [`Event::Fork`], [`Event::Join`] | one agent's knowledge goes to others; that of others goes to one |
-//! | [`Event::Init`], [`Event::Invalidate`], [`Event::Expect`] | the life of a barrier, and what its phases count |
-//! | [`Event::Wait`], [`Event::Exit`] | who cannot go on, and who is over: what a deadlock is made of |
-//! | [`Event::At`] | where an agent is, for what it does in events without a place |
+//! | [`Event::Fork`], [`Event::Join`] | one agent's events are ordered before those of others; those of others before one agent's |
+//! | [`Event::Init`], [`Event::Invalidate`], [`Event::Expect`] | the life of a barrier, and the counts of its phases |
+//! | [`Event::Wait`], [`Event::Exit`] | agents that are blocked or have ended, for detecting deadlocks |
+//! | [`Event::At`] | the place of an agent, for events without a place |
 //!
-//! Uses of barriers are told before they take effect: one that is a fault is told, and then the engine halts.
+//! Uses of barriers are reported before they take effect: a faulty one is reported, and then the engine halts.
 //!
-//! An observer that has seen enough returns [`Stop`]; why is the observer's to tell.
+//! An observer ends the run by returning [`Stop`]; it keeps the reason itself.
 
 use super::agent::{Agent, Wait};
 use super::pending::{Class, OpId, Signal};
@@ -27,11 +27,11 @@ use super::rendezvous::RendezvousId;
 use super::space::SpaceId;
 
 titan_core::entity! {
-    /// Where in the program something happens: an index of the customer's (an operation, a line).
+    /// A place in the program: an index of the client (an operation, a line).
     Place, "at"
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
     /// Reads.
@@ -42,7 +42,7 @@ pub enum AccessKind {
     Atomic,
 }
 
-/// The path on which memory is reached. Accesses through different ones need a fence between them.
+/// The proxy of an access. Accesses through different proxies need a fence between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Proxy {
     /// Ordinary loads and stores, and copies that count as such.
@@ -54,7 +54,7 @@ pub enum Proxy {
     TensorMap,
 }
 
-/// How far a fence reaches: to memory of whom. Wider ones include narrower ones.
+/// The scope of a fence. Wider ones include narrower ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Shared memory of the agent's own block.
@@ -66,7 +66,7 @@ pub enum Scope {
     Device,
 }
 
-/// Which memory a fence is about.
+/// The memory that a fence orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FenceSpace {
     /// All of it.
@@ -76,14 +76,14 @@ pub enum FenceSpace {
     Shared,
     /// Device memory.
     Global,
-    /// The words of barriers, as they were initialised.
+    /// The words of initialised barriers.
     Inits,
 }
 
-/// Where the word of a barrier lies.
+/// The storage of a barrier's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Storage {
-    /// In which memory.
+    /// The memory.
     pub space: SpaceId,
     /// The first byte.
     pub address: u64,
@@ -104,27 +104,27 @@ pub enum Strength {
 /// One access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Who.
+    /// The agent.
     pub agent: Agent,
-    /// In which instruction.
+    /// The instruction.
     pub place: Place,
-    /// Which memory.
+    /// The memory.
     pub space: SpaceId,
     /// The first byte.
     pub address: u64,
     /// How many bytes.
     pub len: u32,
-    /// What it does.
+    /// Its kind.
     pub kind: AccessKind,
-    /// By which path.
+    /// Its proxy.
     pub proxy: Proxy,
-    /// Whether it may be unordered with its like.
+    /// Whether it may be unordered with others of its kind.
     pub strength: Strength,
-    /// A write of the very bytes that are there.
+    /// Whether it is a write that does not change the bytes.
     pub unchanged: bool,
     /// The asynchronous operation whose access this is; `None` is the agent's own.
     pub helper: Option<Helper>,
-    /// A number of the customer's own that reports repeat: a time, an iteration; 0 if there is none.
+    /// A number of the client that reports repeat: a time, an iteration; 0 if there is none.
     pub tag: u64,
 }
 
@@ -137,12 +137,12 @@ pub struct Helper {
     pub op: OpId,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// Memory is accessed. Those of an asynchronous operation are told right after its issue: from then on they may happen.
+    /// An access to memory. Those of an asynchronous operation are reported right after its issue: they may happen from then on.
     Access(Access),
-    /// An asynchronous operation begins.
+    /// An asynchronous operation is issued.
     Issue {
         /// Whose.
         agent: Agent,
@@ -152,12 +152,12 @@ pub enum Event<'a> {
         class: Class,
         /// Where.
         place: Place,
-        /// Whether it belongs to the open group of its agent and class, and not only its signals tell of it.
+        /// Whether it belongs to the open group of its agent and class; otherwise only its signals report its completion.
         grouped: bool,
-        /// What its completion will signal.
+        /// The signals of its completion.
         signals: &'a [Signal],
     },
-    /// An agent's operations of a class since the last commit become a group.
+    /// An agent commits its open group of a class.
     Commit {
         /// Whose.
         agent: Agent,
@@ -166,16 +166,16 @@ pub enum Event<'a> {
         /// How many groups the agent has committed, this one included.
         groups: u32,
     },
-    /// An agent knows its first groups complete.
+    /// A wait for groups of an agent passed.
     GroupWait {
         /// Whose.
         agent: Agent,
         /// Of what kind.
         class: Class,
-        /// How many of the agent's groups are known to be complete.
+        /// How many of the agent's groups are complete.
         complete: u32,
     },
-    /// An asynchronous operation has had its effect and has signalled.
+    /// An asynchronous operation has completed and signalled.
     Complete {
         /// Which.
         op: OpId,
@@ -184,20 +184,20 @@ pub enum Event<'a> {
         /// Of what kind.
         class: Class,
     },
-    /// A barrier comes to life.
+    /// A barrier is initialised.
     Init {
         /// Which.
         barrier: BarrierId,
         /// By whom.
         agent: Agent,
-        /// How many arrivals each phase expects.
+        /// The arrival count of each phase.
         count: u32,
-        /// Where its word lies, if it has one.
+        /// The storage of its word, if it has one.
         storage: Option<Storage>,
         /// Where.
         place: Place,
     },
-    /// A barrier dies.
+    /// A barrier is invalidated.
     Invalidate {
         /// Which.
         barrier: BarrierId,
@@ -213,13 +213,13 @@ pub enum Event<'a> {
         /// How many more.
         count: u32,
     },
-    /// Somebody arrives at a barrier, or a completed operation does.
+    /// An agent, or a completed operation, arrives at a barrier.
     Arrive {
-        /// Where.
+        /// The barrier.
         barrier: BarrierId,
-        /// Who, or whose operation.
+        /// The agent, or the agent of the operation.
         agent: Agent,
-        /// The operation that arrives: what it and those it waited for did is published, not the agent's own work.
+        /// The operation that arrives: its effects and those ordered before it are released, not the agent's own.
         helper: Option<Helper>,
         /// Completed phases before this arrival.
         phase: u64,
@@ -227,17 +227,19 @@ pub enum Event<'a> {
         count: u32,
         /// The change of the byte count.
         bytes: i64,
-        /// Whether later phases expect so many arrivals less.
+        /// Whether the arrival count of later phases is lowered by as much.
         drops: bool,
+        /// Whether it only counts and publishes nothing.
+        relaxed: bool,
     },
-    /// A phase ends.
+    /// A phase completes.
     Flip {
         /// Of which barrier.
         barrier: BarrierId,
         /// Completed phases, this one included.
         phase: u64,
     },
-    /// An agent knows that a phase has ended.
+    /// A wait of an agent for a phase passed.
     Observe {
         /// Of which barrier.
         barrier: BarrierId,
@@ -246,25 +248,25 @@ pub enum Event<'a> {
         /// Completed phases, at least.
         phase: u64,
     },
-    /// Agents have met.
+    /// A rendezvous completed.
     Meet {
-        /// Where.
+        /// Which.
         rendezvous: RendezvousId,
-        /// Those who waited: before and after are ordered.
+        /// The agents that waited: their earlier events are ordered before their later ones.
         waited: &'a [Agent],
-        /// Those who only arrived: what they did before is ordered before what those who waited do after.
+        /// The agents that only arrived: their earlier events are ordered before the later ones of the waiting agents.
         passed: &'a [Agent],
     },
-    /// A word of memory gets a value that does not come from the one before: who reads it learns nothing of what was published
-    /// through the word until then. (PTX ISA, "Memory Consistency Model": observation order goes on through atomic
-    /// read-modify-writes, and not through stores.)
+    /// A word of memory is overwritten by a value that does not depend on the previous one: a read of it acquires nothing that was
+    /// released through the word before. (PTX ISA, "Memory Consistency Model": observation order continues through atomic
+    /// read-modify-writes, but not through stores.)
     Overwrite {
         /// Which memory.
         space: SpaceId,
         /// The word.
         address: u64,
     },
-    /// An agent publishes through a word of memory.
+    /// An agent releases through a word of memory.
     Release {
         /// Who.
         agent: Agent,
@@ -273,7 +275,7 @@ pub enum Event<'a> {
         /// The word.
         address: u64,
     },
-    /// An agent takes over what was published through a word.
+    /// An agent acquires through a word of memory.
     Acquire {
         /// Who.
         agent: Agent,
@@ -282,43 +284,43 @@ pub enum Event<'a> {
         /// The word.
         address: u64,
     },
-    /// An agent orders what it did by one path before what is done by another.
+    /// A proxy fence: orders earlier accesses through one proxy before later ones through another.
     Fence {
         /// Who.
         agent: Agent,
-        /// The earlier path.
+        /// The proxy of earlier accesses.
         from: Proxy,
-        /// The later path.
+        /// The proxy of later accesses.
         to: Proxy,
-        /// For memory of whom.
+        /// Its scope.
         scope: Scope,
-        /// For which memory.
+        /// The memory that it orders.
         space: FenceSpace,
         /// Where.
         place: Place,
     },
-    /// An agent lets others begin: they know all that it did and knows.
+    /// An agent starts others: its earlier events are ordered before theirs.
     Fork {
         /// Who.
         agent: Agent,
         /// The others.
         into: &'a [Agent],
     },
-    /// Others have come to an end of what an agent let them do: it knows all that they did and know.
+    /// Agents are joined: their events are ordered before the later ones of one agent.
     Join {
         /// The others.
         agents: &'a [Agent],
         /// Who.
         into: Agent,
     },
-    /// An agent cannot go on, until what it waits for has happened.
+    /// An agent is blocked.
     Wait {
         /// Who.
         agent: Agent,
-        /// For what.
+        /// Its reason.
         wait: Wait,
     },
-    /// Where an agent is from now on. Only reports need it.
+    /// The new place of an agent, for reports only.
     At {
         /// Who.
         agent: Agent,
@@ -334,27 +336,27 @@ pub enum Event<'a> {
     },
 }
 
-/// The observer wants the run to end.
+/// The observer ends the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
-/// Is told what happens.
+/// An observer of events.
 pub trait Observer {
-    /// Something happened.
+    /// Receives an event.
     ///
     /// # Errors
-    /// [`Stop`], if the run should end; the observer knows why.
+    /// [`Stop`], if the run should end; the observer keeps the reason.
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop>;
 }
 
-/// Nobody looks.
+/// No observer.
 impl Observer for () {
     fn event(&mut self, _: &Event<'_>) -> Result<(), Stop> {
         Ok(())
     }
 }
 
-/// Both look, and both are told even if the first has seen enough.
+/// Two observers; the second gets every event even if the first stops.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let first = self.0.event(event);

@@ -1,7 +1,7 @@
 //! A hash of states: 128 bits, equal on every machine and in every build.
 //!
 //! std's hashers are seeded or unspecified; a model checker that stores only hashes needs one that is neither, and wide
-//! enough that two of its states never meet by accident. Two multiply-and-rotate lanes with different odd multipliers,
+//! enough that two of its states never collide by accident. Two multiply-and-rotate lanes with different odd multipliers,
 //! mixed at the end as in SplitMix64. `usize` counts as 64 bits and everything is little-endian.
 
 use std::hash::{Hash, Hasher};

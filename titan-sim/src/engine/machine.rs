@@ -1,8 +1,8 @@
-//! The engine: agents, memories, barriers, meetings and operations under way, telling an observer what happens.
+//! The engine: agents, memories, barriers, joins and operations in flight; every event is reported to an observer.
 //!
-//! Methods that wait return whether the agent may go on; if not, it is blocked and will be woken to try again. Methods
-//! that complete operations hand the payload to the customer, who applies it, and only then signal barriers, so that
-//! nobody sees a signal before the bytes.
+//! Methods that wait return whether the wait passes; if not, the agent is blocked and will be woken to retry. Methods
+//! that complete operations pass the payload to the client, which applies it, and only then signal barriers, so that
+//! no agent observes a signal before the bytes.
 
 use super::agent::{Agent, Agents, State, Wait};
 use super::event::{Event, Helper, Observer, Place, Stop, Storage};
@@ -11,6 +11,7 @@ use super::phase::{BarrierFault, BarrierId, PhaseBarrier};
 use super::rendezvous::{Rendezvous, RendezvousFault, RendezvousId};
 use super::space::{Space, SpaceId};
 use std::fmt;
+use std::ops::Range;
 
 /// A machine; `X` is the payload of its asynchronous operations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,19 +20,21 @@ pub struct Engine<X> {
     spaces: Vec<Space>,
     barriers: Vec<PhaseBarrier>,
     meetings: Vec<Rendezvous>,
+    /// The agents that each meeting without a stated number is of; `None`: all.
+    members: Vec<Option<Range<usize>>>,
     pending: Pending<X>,
 }
 
-/// Why the engine cannot go on.
+/// Why the engine halts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Halt {
     /// The observer stopped it.
     Stop,
     /// A barrier was misused.
     Barrier(BarrierId, BarrierFault),
-    /// A meeting was misused.
+    /// A rendezvous was misused.
     Meeting(RendezvousId, RendezvousFault),
-    /// A barrier or meeting does not exist.
+    /// A barrier or rendezvous does not exist.
     Unknown,
 }
 
@@ -41,17 +44,17 @@ impl From<Stop> for Halt {
     }
 }
 
-/// Nobody can go on: who waits for what.
+/// A deadlock: the waiting agents and their reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The agents that wait, with their reason and how far it is.
+    /// The waiting agents, with their reason and its progress.
     pub waits: Vec<(Agent, Wait, String)>,
 }
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = self.waits.iter().map(|(agent, _, what)| format!("{agent} waits for {what}"));
-        write!(f, "nobody can go on: {}", each.collect::<Vec<_>>().join("; "))
+        write!(f, "deadlock: {}", each.collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -64,6 +67,7 @@ impl<X> Engine<X> {
             spaces: Vec::new(),
             barriers: Vec::new(),
             meetings: Vec::new(),
+            members: Vec::new(),
             pending: Pending::new(completion),
         }
     }
@@ -80,10 +84,26 @@ impl<X> Engine<X> {
         BarrierId::new(self.barriers.len() - 1)
     }
 
-    /// Adds a place to meet.
+    /// Adds a rendezvous.
     pub fn add_meeting(&mut self) -> RendezvousId {
         self.meetings.push(Rendezvous::default());
+        self.members.push(None);
         RendezvousId::new(self.meetings.len() - 1)
+    }
+
+    /// Adds a place where these agents meet, unless a number of participants is stated: the agents of one block of a cluster.
+    pub fn add_meeting_of(&mut self, members: Range<usize>) -> RendezvousId {
+        let id = self.add_meeting();
+        self.members[id.index()] = Some(members);
+        id
+    }
+
+    /// How many agents a meeting without a stated number waits for.
+    fn live_at(&self, place: RendezvousId) -> usize {
+        match self.members.get(place.index()) {
+            Some(Some(members)) => self.agents.live_among(members.clone()),
+            Some(None) | None => self.agents.live(),
+        }
     }
 
     /// The agents.
@@ -92,7 +112,7 @@ impl<X> Engine<X> {
         &self.agents
     }
 
-    /// The agents, to block and wake them for reasons of the customer's own.
+    /// The agents, to block and wake them for reasons of the client.
     pub const fn agents_mut(&mut self) -> &mut Agents {
         &mut self.agents
     }
@@ -103,7 +123,7 @@ impl<X> Engine<X> {
         self.spaces.get(id.index())
     }
 
-    /// A memory, to change it. The access itself is for the customer to tell the observer.
+    /// A memory, to change it. The client reports the access to the observer.
     pub fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space> {
         self.spaces.get_mut(id.index())
     }
@@ -114,13 +134,13 @@ impl<X> Engine<X> {
         self.barriers.get(id.index())
     }
 
-    /// A place to meet.
+    /// A rendezvous.
     #[must_use]
     pub fn meeting(&self, id: RendezvousId) -> Option<&Rendezvous> {
         self.meetings.get(id.index())
     }
 
-    /// The operations under way.
+    /// The operations in flight.
     #[must_use]
     pub const fn pending(&self) -> &Pending<X> {
         &self.pending
@@ -130,11 +150,11 @@ impl<X> Engine<X> {
         self.barriers.get_mut(id.index()).ok_or(Halt::Unknown)
     }
 
-    /// Initialises a barrier, whose word lies at `storage` if observers should watch over it.
+    /// Initialises a barrier; `storage` is its word, if observers should check accesses to it.
     ///
     /// # Errors
     /// [`Halt`].
-    #[expect(clippy::too_many_arguments, reason = "what a barrier is, and who makes it where")]
+    #[expect(clippy::too_many_arguments, reason = "the barrier, its counts and storage, and who initialises it where")]
     pub fn init(
         &mut self,
         agent: Agent,
@@ -149,7 +169,7 @@ impl<X> Engine<X> {
         self.at(barrier)?.init(count).map_err(|e| Halt::Barrier(barrier, e))
     }
 
-    /// Ends the life of a barrier.
+    /// Invalidates a barrier.
     ///
     /// # Errors
     /// [`Halt`].
@@ -165,7 +185,7 @@ impl<X> Engine<X> {
         self.at(barrier)?.invalidate().map_err(|e| Halt::Barrier(barrier, e))
     }
 
-    /// Tells of an arrival, changes the barrier by `change`, and wakes whoever waited for the phase that ended.
+    /// Reports an arrival, changes the barrier by `change`, and wakes the agents that waited for the completed phase.
     fn touch(
         &mut self,
         barrier: BarrierId,
@@ -174,8 +194,8 @@ impl<X> Engine<X> {
         change: impl FnOnce(&mut PhaseBarrier) -> Result<bool, BarrierFault>,
     ) -> Result<(), Halt> {
         let phase = self.at(barrier)?.phase();
-        let Arrival { agent, helper, count, bytes, drops } = told;
-        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes, drops })?;
+        let Arrival { agent, helper, count, bytes, drops, relaxed } = told;
+        obs.event(&Event::Arrive { barrier, agent, helper, phase, count, bytes, drops, relaxed })?;
         let ended = change(self.at(barrier)?).map_err(|e| Halt::Barrier(barrier, e))?;
         if ended {
             obs.event(&Event::Flip { barrier, phase: phase + 1 })?;
@@ -186,7 +206,7 @@ impl<X> Engine<X> {
         Ok(())
     }
 
-    /// Announces `bytes` (0 for none) and arrives `count` times (0 for not).
+    /// Expects `bytes` (0 for none) and arrives `count` times (possibly 0).
     ///
     /// # Errors
     /// [`Halt`].
@@ -198,8 +218,8 @@ impl<X> Engine<X> {
         bytes: u32,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false };
-        // The announcement comes first, so that the arrival cannot end the phase without it.
+        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false, relaxed: false };
+        // The bytes are added first, so that the arrival cannot complete the phase without them.
         self.touch(barrier, told, obs, |b| {
             let by_bytes = if bytes > 0 { b.expect(bytes)? } else { false };
             let by_count = if count > 0 { b.arrive(count)? } else { false };
@@ -207,7 +227,22 @@ impl<X> Engine<X> {
         })
     }
 
-    /// Arrives, and lowers what later phases expect.
+    /// Arrives `count` times without publishing anything: `.relaxed`.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn arrive_relaxed(
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        count: u32,
+        obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let told = Arrival { agent, helper: None, count, bytes: 0, drops: false, relaxed: true };
+        self.touch(barrier, told, obs, |b| b.arrive(count))
+    }
+
+    /// Arrives, and lowers the arrival count of later phases.
     ///
     /// # Errors
     /// [`Halt`].
@@ -218,11 +253,11 @@ impl<X> Engine<X> {
         count: u32,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true };
+        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true, relaxed: false };
         self.touch(barrier, told, obs, |b| b.arrive_and_drop(count))
     }
 
-    /// Adds arrivals that the current phase expects.
+    /// Adds pending arrivals to the current phase.
     ///
     /// # Errors
     /// [`Halt`].
@@ -232,7 +267,7 @@ impl<X> Engine<X> {
         self.at(barrier)?.add_pending(count).map_err(|e| Halt::Barrier(barrier, e))
     }
 
-    /// Whether the phase of this parity is complete; if so, the agent now knows.
+    /// Tests whether the phase of this parity is complete; if so, the agent has acquired it.
     ///
     /// # Errors
     /// [`Halt`].
@@ -255,7 +290,16 @@ impl<X> Engine<X> {
         Ok(passed)
     }
 
-    /// As [`test`](Self::test), and blocks the agent if it is not.
+    /// Whether the phase of this parity is complete, without learning what it published: `.relaxed`.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn peek(&self, barrier: BarrierId, parity: bool) -> Result<bool, Halt> {
+        let b = self.barriers.get(barrier.index()).ok_or(Halt::Unknown)?;
+        if b.is_live() { Ok(b.passed(parity)) } else { Err(Halt::Barrier(barrier, BarrierFault::NotLive)) }
+    }
+
+    /// As [`test`](Self::test), but blocks the agent if it is not.
     ///
     /// # Errors
     /// [`Halt`].
@@ -275,7 +319,7 @@ impl<X> Engine<X> {
         Ok(passed)
     }
 
-    /// Agents arrive at a meeting, and wait unless `waits` is false. Whoever waited goes on when it takes place.
+    /// Agents arrive at a rendezvous, and wait unless `waits` is false. Its completion releases the waiting agents.
     ///
     /// # Errors
     /// [`Halt`].
@@ -303,7 +347,7 @@ impl<X> Engine<X> {
     }
 
     fn try_meet(&mut self, place: RendezvousId, obs: &mut impl Observer) -> Result<(), Halt> {
-        let live = self.agents.live();
+        let live = self.live_at(place);
         let Some((waited, passed)) = self.meetings.get_mut(place.index()).and_then(|m| m.meet(live)) else {
             return Ok(());
         };
@@ -311,7 +355,7 @@ impl<X> Engine<X> {
         Ok(obs.event(&Event::Meet { rendezvous: place, waited: &waited, passed: &passed })?)
     }
 
-    /// Agents end; meetings of all that live may take place by it.
+    /// Agents end; a rendezvous of all live agents may complete by that.
     ///
     /// # Errors
     /// [`Halt`].
@@ -323,8 +367,8 @@ impl<X> Engine<X> {
         agents.iter().try_for_each(|agent| Ok(obs.event(&Event::Exit { agent: *agent })?))
     }
 
-    /// Begins an operation, in the open group of its agent and class unless it is `ungrouped`. With [`Completion::Early`]
-    /// the customer completes it at once.
+    /// Issues an operation, in the open group of its agent and class unless it is `ungrouped`. With [`Completion::Early`]
+    /// the client completes it at once.
     ///
     /// # Errors
     /// [`Stop`].
@@ -336,7 +380,7 @@ impl<X> Engine<X> {
         Ok(id)
     }
 
-    /// Closes an agent's open group of a class.
+    /// Commits an agent's open group of a class.
     ///
     /// # Errors
     /// [`Stop`].
@@ -345,7 +389,7 @@ impl<X> Engine<X> {
         obs.event(&Event::Commit { agent, class, groups })
     }
 
-    /// Waits until at most `at_most` groups are outstanding, completing what is asked for now: as late as it can be.
+    /// Waits until at most `at_most` groups are outstanding, completing the required operations now: at the latest moment.
     ///
     /// # Errors
     /// Those of `apply`, and [`Halt`].
@@ -364,7 +408,7 @@ impl<X> Engine<X> {
         Ok(obs.event(&Event::GroupWait { agent, class, complete }).map_err(Halt::from)?)
     }
 
-    /// Completes an operation and what must come before it: applies each, then signals.
+    /// Completes an operation and those that must complete before it: applies each, then signals.
     ///
     /// # Errors
     /// Those of `apply`, and [`Halt`].
@@ -386,7 +430,7 @@ impl<X> Engine<X> {
     }
 
     fn signal(&mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer) -> Result<(), Halt> {
-        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false };
+        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false, relaxed: false };
         match signal {
             Signal::Bytes { barrier, bytes } => {
                 self.touch(barrier, told(0, -i64::from(bytes)), obs, |b| b.complete(bytes))
@@ -395,12 +439,12 @@ impl<X> Engine<X> {
         }
     }
 
-    /// An operation that completes now by chance; see [`Pending::happens`].
+    /// An operation that completes now at random; see [`Pending::happens`].
     pub fn happens(&mut self) -> Option<OpId> {
         self.pending.happens()
     }
 
-    /// Who waits for what, if nobody is ready, somebody has not ended, and no operation is under way.
+    /// The waiting agents, if no agent is ready, some have not ended, and no operation is in flight.
     #[must_use]
     pub fn deadlock(&self) -> Option<Deadlock> {
         if self.agents.any_ready() || self.agents.live() == 0 || !self.pending.is_empty() {
@@ -413,7 +457,7 @@ impl<X> Engine<X> {
         Some(Deadlock { waits: blocked.collect() })
     }
 
-    /// What a wait is for, and how far it is.
+    /// The description of a wait, with its progress.
     #[must_use]
     pub fn reason(&self, wait: Wait) -> String {
         match wait {
@@ -423,7 +467,7 @@ impl<X> Engine<X> {
                     .map_or_else(String::new, |b| format!("the phase of parity {parity} of {barrier}: {}", b.missing()))
             }
             Wait::Meeting { rendezvous } => self.meeting(rendezvous).map_or_else(String::new, |m| {
-                let needed = m.expected().map_or_else(|| self.agents.live().to_string(), |n| n.to_string());
+                let needed = m.expected().map_or_else(|| self.live_at(rendezvous).to_string(), |n| n.to_string());
                 format!("{rendezvous}: {} of {needed} have arrived", m.arrived())
             }),
             Wait::Groups { class, at_most } => {
@@ -434,13 +478,14 @@ impl<X> Engine<X> {
     }
 }
 
-/// What [`Event::Arrive`] tells beside the barrier.
+/// The fields of [`Event::Arrive`] other than the barrier.
 struct Arrival {
     agent: Agent,
     helper: Option<Helper>,
     count: u32,
     bytes: i64,
     drops: bool,
+    relaxed: bool,
 }
 
 #[cfg(test)]

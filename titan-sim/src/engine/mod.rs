@@ -1,32 +1,32 @@
-//! The parts of a machine that executes: what the emulators and the simulator are made of.
+//! The execution engine: the common parts of the emulators and the simulator.
 //!
-//! A customer brings the instructions; the engine brings everything that instructions of any vendor share, so that a
-//! race, a deadlock or a read of nothing means the same thing wherever it is found.
+//! A client provides the instructions; the engine provides everything that instructions of any vendor share, so that a
+//! race, a deadlock or a read of undefined memory means the same thing wherever it is found.
 //!
 //! | module | part |
 //! |---|---|
 //! | [`agent`] | logical threads of control: ready, blocked and on what, done |
 //! | [`space`] | byte-addressed memory: allocations with names and bounds, a poison bit for each byte |
 //! | [`phase`] | barriers with a phase, an arrival count and a signed count of bytes (`mbarrier`) |
-//! | [`rendezvous`] | barriers at which a number of agents meet (`bar.sync`, `s_barrier`, cluster barriers) |
-//! | [`pending`] | asynchronous operations under way, their commit groups, and when they complete |
-//! | [`machine`] | [`Engine`]: all of these together, telling an observer what happens |
-//! | [`event`] | what is told: accesses, issues, completions, arrivals, waits; and the [`Observer`] |
+//! | [`rendezvous`] | barriers of a number of agents (`bar.sync`, `s_barrier`, cluster barriers) |
+//! | [`pending`] | asynchronous operations in flight, their commit groups, and when they complete |
+//! | [`machine`] | [`Engine`]: all of these together, reporting events to an observer |
+//! | [`event`] | the events: accesses, issues, completions, arrivals, waits; and the [`Observer`] |
 //! | [`race`] | an observer that finds unordered accesses, by vector clocks |
-//! | [`schedule`] | who runs next: in turn, or by a seed |
+//! | [`schedule`] | the scheduling of agents: in turn, or by a seed |
 //! | [`hash`], [`rng`] | a hash of states that is equal on every machine; a seeded generator |
 //!
 //! ```text
-//! customer ── step(agent) ──▶ Engine ── Event ──▶ Observer (races, sanitizer, trace)
+//! client ──── step(agent) ──▶ Engine ── Event ──▶ Observer (races, sanitizer, trace)
 //!    ▲                          │
 //!    └── apply the effect ◀── complete(op): as early, as late or as randomly as allowed
 //! ```
 //!
-//! Everything is a pure function of its arguments: no clock, no threads, no order of hashes; what is random comes from
-//! a seed. All state is `Clone` and `Hash`, so that a model checker can go back and recognise where it has been.
+//! Everything is a pure function of its arguments: no clock, no threads, no hash order; all randomness comes from
+//! a seed. All state is `Clone` and `Hash`, so that a model checker can backtrack and identify visited states.
 //!
-//! Deliberately absent: instructions, registers and divergence (the customer's), time in cycles (the scheduler's), and
-//! any table of what a vendor's instructions mean.
+//! Deliberately absent: instructions, registers and divergence (the client's), time in cycles (the scheduler's), and
+//! any table of a vendor's instructions.
 
 pub mod agent;
 pub mod event;

@@ -1,11 +1,11 @@
-//! Asynchronous operations under way, their commit groups, and when they complete.
+//! Asynchronous operations in flight, their commit groups, and when they complete.
 //!
-//! An operation is issued by an agent, in a [`Class`] (copies, matrix products, stores: the customer's division), with
-//! the customer's payload that says what it will do. What it does happens when it *completes*: that may be at once, at
-//! the last moment at which somebody could tell, or in between. Programs that are right are right for all of these.
+//! An operation is issued by an agent, in a [`Class`] (copies, MMAs, stores: defined by the client), with a payload of the
+//! client that describes its effect. The effect happens when the operation *completes*: at its issue, at the last moment at
+//! which a difference could be observed, or in between. A correct program is correct for all of these.
 //!
-//! Commit groups count as on all vendors' hardware: operations since the last commit form a group, and a wait for *at
-//! most n outstanding* says that all but the last n groups of that agent and class are complete. A class in which each
+//! Commit groups are counted as on hardware: operations since the last commit form a group, and after a wait for *at
+//! most n outstanding* all but the last n groups of that agent and class are complete. A class in which each
 //! operation is a group of its own (AMD's counters) commits after each issue.
 
 use super::agent::Agent;
@@ -19,26 +19,26 @@ titan_core::entity! {
     OpId, "op"
 }
 
-/// A kind of asynchronous operation that is waited for separately. The numbers are the customer's.
+/// A kind of asynchronous operation that is waited for separately. The client assigns the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
-/// When asynchronous operations have their effect.
+/// When asynchronous operations complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Completion {
     /// At their issue.
     Early,
-    /// When a wait asks for them, or when nothing else can go on.
+    /// When a wait needs them, or when no agent can make progress otherwise.
     #[default]
     Late,
-    /// At random in between, by this seed.
+    /// At random times in between, by this seed.
     Seeded(u64),
 }
 
-/// What the completion of an operation does to a barrier.
+/// A signal of the completion of an operation to a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// Takes bytes from its count.
+    /// Completes bytes of its transaction count.
     Bytes {
         /// Which.
         barrier: BarrierId,
@@ -52,38 +52,38 @@ pub enum Signal {
     },
 }
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Op<X> {
-    /// Whose.
+    /// Its agent.
     pub agent: Agent,
-    /// Of what kind.
+    /// Its class.
     pub class: Class,
     /// Operations of the same agent that must complete before.
     pub after: Vec<OpId>,
-    /// What its completion signals.
+    /// The signals of its completion.
     pub signals: Vec<Signal>,
-    /// What it does.
+    /// Its effect.
     pub payload: X,
 }
 
 /// The groups of one agent and class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Groups {
-    /// Since the last commit.
+    /// The operations since the last commit.
     open: Vec<OpId>,
-    /// Committed groups that were not waited for: before them came `first`.
+    /// Committed groups that were not waited for; `first` groups came before them.
     committed: VecDeque<Vec<OpId>>,
     first: u32,
 }
 
-/// The operations under way of a machine.
+/// The operations in flight of a machine.
 ///
-/// The hash leaves out in which order agents issued, and what is over: two interleavings that lead to the same operations
-/// under way hash equally.
+/// The hash leaves out the order in which different agents issued, and completed operations: two interleavings that lead to the
+/// same operations in flight hash equally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<X> {
-    /// From operation `first` on; `None` is complete. The first is not.
+    /// The operations from number `first` on; `None`: complete. The first one is not.
     ops: VecDeque<Option<Op<X>>>,
     first: usize,
     live: usize,
@@ -93,7 +93,7 @@ pub struct Pending<X> {
 }
 
 impl<X> Pending<X> {
-    /// None under way.
+    /// No operation in flight.
     #[must_use]
     pub fn new(policy: Completion) -> Pending<X> {
         let seed = match policy {
@@ -104,7 +104,7 @@ impl<X> Pending<X> {
         Pending { ops, first: 0, live: 0, groups, policy, rng: Rng::new(seed) }
     }
 
-    /// An operation under way.
+    /// An operation in flight.
     #[must_use]
     pub fn get(&self, op: OpId) -> Option<&Op<X>> {
         op.index().checked_sub(self.first).and_then(|i| self.ops.get(i)).and_then(Option::as_ref)
@@ -126,25 +126,25 @@ impl<X> Pending<X> {
         self.policy
     }
 
-    /// How many are under way.
+    /// The number of operations in flight.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.live
     }
 
-    /// Whether none is under way.
+    /// Whether no operation is in flight.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// Those under way, oldest first.
+    /// The operations in flight, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &Op<X>)> + '_ {
         let id = |i: usize| OpId::new(self.first + i);
         self.ops.iter().enumerate().filter_map(move |(i, op)| op.as_ref().map(|op| (id(i), op)))
     }
 
-    /// Begins an operation, in the open group of its agent and class.
+    /// Issues an operation, in the open group of its agent and class.
     pub fn issue(&mut self, op: Op<X>) -> OpId {
         let key = (key(op.agent), op.class);
         let id = self.issue_ungrouped(op);
@@ -152,20 +152,20 @@ impl<X> Pending<X> {
         id
     }
 
-    /// Begins an operation outside of all groups: only its signals tell of it.
+    /// Issues an operation outside of all groups: only its signals report its completion.
     pub fn issue_ungrouped(&mut self, op: Op<X>) -> OpId {
         self.ops.push_back(Some(op));
         self.live += 1;
         OpId::new(self.first + self.ops.len() - 1)
     }
 
-    /// The operations of an agent and class that are under way.
+    /// The operations in flight of an agent and class.
     #[must_use]
     pub fn of(&self, agent: Agent, class: Class) -> Vec<OpId> {
         self.iter().filter(|(_, op)| op.agent == agent && op.class == class).map(|(id, _)| id).collect()
     }
 
-    /// Closes the open group, empty or not; how many the agent has committed.
+    /// Commits the open group, empty or not; returns how many the agent has committed.
     pub fn commit(&mut self, agent: Agent, class: Class) -> u32 {
         let groups = self.groups.entry((key(agent), class)).or_default();
         let group = std::mem::take(&mut groups.open);
@@ -173,7 +173,7 @@ impl<X> Pending<X> {
         groups.first + u32::try_from(groups.committed.len()).unwrap_or(u32::MAX)
     }
 
-    /// What a wait for at most `at_most` outstanding groups asks for: the operations that must complete, oldest first,
+    /// The requirement of a wait for at most `at_most` outstanding groups: the operations that must complete, oldest first,
     /// and how many of the agent's groups are then complete.
     pub fn wait(&mut self, agent: Agent, class: Class, at_most: u32) -> (Vec<OpId>, u32) {
         let Some(groups) = self.groups.get_mut(&(key(agent), class)) else { return (Vec::new(), 0) };
@@ -193,7 +193,7 @@ impl<X> Pending<X> {
         })
     }
 
-    /// How many groups with something under way an agent has, and whether its open group has something.
+    /// The number of an agent's groups with operations in flight, and whether its open group has any.
     #[must_use]
     pub fn outstanding(&self, agent: Agent, class: Class) -> (usize, bool) {
         let live = |ops: &Vec<OpId>| ops.iter().any(|op| self.get(*op).is_some());
@@ -208,7 +208,7 @@ impl<X> Pending<X> {
         self.get(op).is_some_and(|o| !o.after.iter().any(|a| self.get(*a).is_some()))
     }
 
-    /// Takes an operation out, with those that must complete before it: in the order in which to apply them.
+    /// Removes an operation, with those that must complete before it, in the order in which to apply them.
     pub fn take(&mut self, op: OpId) -> Vec<(OpId, Op<X>)> {
         let mut taken = Vec::new();
         let mut stack = vec![op];
@@ -225,7 +225,7 @@ impl<X> Pending<X> {
         taken
     }
 
-    /// An operation that happens to complete now though nobody asked: only with a seed, and only sometimes.
+    /// An operation that completes now without a wait: only with a seed, and only sometimes.
     pub fn happens(&mut self) -> Option<OpId> {
         match self.policy {
             Completion::Early | Completion::Late => None,
@@ -237,7 +237,7 @@ impl<X> Pending<X> {
         }
     }
 
-    /// What completes when nothing else can go on: the oldest.
+    /// The operation to complete when no agent can make progress: the oldest.
     #[must_use]
     pub fn oldest(&self) -> Option<OpId> {
         self.iter().next().map(|(id, _)| id)
@@ -334,7 +334,7 @@ mod tests {
         };
         let hash = run([(a, 1), (b, 2), (a, 3)], 0);
         assert_eq!(run([(b, 2), (a, 1), (a, 3)], 1), hash);
-        assert_ne!(run([(a, 3), (b, 2), (a, 1)], 0), hash, "another copy is under way");
+        assert_ne!(run([(a, 3), (b, 2), (a, 1)], 0), hash, "another copy is in flight");
         assert_ne!(run([(a, 1), (a, 3), (b, 2)], 1), hash);
     }
 

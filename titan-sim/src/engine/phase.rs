@@ -1,4 +1,4 @@
-//! Barriers that count: a phase, arrivals and bytes.
+//! Counting barriers (mbarriers): a phase, arrivals and bytes.
 //!
 //! | state | bits | changed by |
 //! |---|---|---|
@@ -8,9 +8,9 @@
 //! | bytes (signed) | 21 | `expect` adds, completed copies take away; may be negative within a phase |
 //!
 //! A copy may complete before its bytes are expected: the byte count is then negative, and the phase cannot end, since
-//! the arrival that brings the expectation is still pending. A wait names a parity and passes when the phase of that
-//! parity is not the current one; it consumes nothing, and a barrier that has gone on by two phases looks as if it had
-//! not moved, here as on hardware.
+//! the arrival that adds the expected bytes is still pending. A wait names a parity and passes when the phase of that
+//! parity is not the current one; it consumes nothing, and a barrier that has advanced by two phases has the same
+//! parity again, as on hardware.
 //!
 //! Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", contents of the object, ranges
 //! of the counts, and phase completion.
@@ -28,9 +28,9 @@ pub const MAX_ARRIVALS: u32 = (1 << 20) - 1;
 /// The largest magnitude of the byte count.
 pub const MAX_BYTES: i64 = (1 << 20) - 1;
 
-/// The state of one barrier. Before `init` and after `invalidate` it is dead, and every use is a fault.
+/// The state of one barrier. Before `init` and after `invalidate` it is not live, and every use is a fault.
 ///
-/// Its hash is of what decides its behaviour: of the phase only the parity, so that loops come back to states they had.
+/// Its hash covers what determines its behaviour: only the parity of the phase, so that loops return to earlier states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseBarrier {
     live: bool,
@@ -41,7 +41,7 @@ pub struct PhaseBarrier {
     bytes: i64,
 }
 
-/// A use that no hardware defines.
+/// A use that is undefined on hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierFault {
     /// Initialised with no or too many arrivals.
@@ -52,9 +52,9 @@ pub enum BarrierFault {
     NotLive,
     /// More arrivals than the phase has left.
     ArriveUnderflow {
-        /// What arrived.
+        /// The number of arrivals.
         arrived: u32,
-        /// What was left.
+        /// The number of pending ones.
         pending: u32,
     },
     /// The byte count has left its range.
@@ -65,14 +65,14 @@ impl fmt::Display for BarrierFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BarrierFault::Count(n) => {
-                write!(f, "a barrier counts 1 to {MAX_ARRIVALS} arrivals, and this one would count {n}")
+                write!(f, "the arrival count of a barrier is 1 to {MAX_ARRIVALS}, but this one would be {n}")
             }
             BarrierFault::Reinitialised => write!(f, "the barrier is initialised again without being invalidated"),
             BarrierFault::NotLive => {
                 write!(f, "the barrier is used before it is initialised or after it is invalidated")
             }
             BarrierFault::ArriveUnderflow { arrived, pending } => {
-                write!(f, "{arrived} arrive where the phase expects {pending} more")
+                write!(f, "{arrived} arrivals, but the phase has only {pending} pending")
             }
             BarrierFault::Bytes(n) => write!(f, "the byte count becomes {n}, out of ±{MAX_BYTES}"),
         }
@@ -92,7 +92,7 @@ impl PhaseBarrier {
         self.live
     }
 
-    /// How many phases are complete.
+    /// The number of complete phases.
     #[must_use]
     pub const fn phase(&self) -> u64 {
         self.phase
@@ -104,13 +104,13 @@ impl PhaseBarrier {
         self.pending
     }
 
-    /// Bytes that the current phase still expects; negative if more came than were announced.
+    /// Bytes that the current phase still expects; negative if more were transferred than expected so far.
     #[must_use]
     pub const fn bytes(&self) -> i64 {
         self.bytes
     }
 
-    /// What the current phase still expects, in words.
+    /// A description of what the current phase still expects.
     #[must_use]
     pub fn missing(&self) -> String {
         let arrivals = if self.pending == 1 { "1 arrival".to_owned() } else { format!("{} arrivals", self.pending) };
@@ -125,7 +125,7 @@ impl PhaseBarrier {
         (self.phase & 1 == 1) != parity
     }
 
-    /// Makes it live, in phase 0, expecting `count` arrivals in each phase.
+    /// Initialises it: phase 0, with an arrival count of `count` per phase.
     ///
     /// # Errors
     /// [`BarrierFault::Count`], [`BarrierFault::Reinitialised`].
@@ -140,7 +140,7 @@ impl PhaseBarrier {
         Ok(())
     }
 
-    /// Makes it dead.
+    /// Invalidates it.
     ///
     /// # Errors
     /// [`BarrierFault::NotLive`].
@@ -154,7 +154,7 @@ impl PhaseBarrier {
         if self.live { Ok(()) } else { Err(BarrierFault::NotLive) }
     }
 
-    /// Announces bytes; whether the phase ended.
+    /// Expects bytes (`expect_tx`); returns whether the phase completed.
     ///
     /// # Errors
     /// [`BarrierFault::NotLive`], [`BarrierFault::Bytes`].
@@ -162,7 +162,7 @@ impl PhaseBarrier {
         self.add_bytes(bytes.into())
     }
 
-    /// Takes away bytes that have come; whether the phase ended.
+    /// Completes bytes (`complete_tx`); returns whether the phase completed.
     ///
     /// # Errors
     /// [`BarrierFault::NotLive`], [`BarrierFault::Bytes`].
@@ -180,7 +180,7 @@ impl PhaseBarrier {
         Ok(self.flip())
     }
 
-    /// Arrives `count` times; whether the phase ended.
+    /// Arrives `count` times; returns whether the phase completed.
     ///
     /// # Errors
     /// [`BarrierFault::NotLive`], [`BarrierFault::ArriveUnderflow`].
@@ -193,7 +193,7 @@ impl PhaseBarrier {
         Ok(self.flip())
     }
 
-    /// Arrives and lowers by as much what later phases expect; whether the phase ended.
+    /// Arrives and lowers the arrival count of later phases by as much; returns whether the phase completed.
     ///
     /// # Errors
     /// As for [`arrive`](Self::arrive).
@@ -207,7 +207,7 @@ impl PhaseBarrier {
         self.arrive(count)
     }
 
-    /// Adds an arrival to the current phase: what the counting form of `cp.async.mbarrier.arrive` does at its issue.
+    /// Adds a pending arrival to the current phase, as the form of `cp.async.mbarrier.arrive` without `.noinc` does at its issue.
     ///
     /// # Errors
     /// [`BarrierFault::NotLive`], [`BarrierFault::Count`].
@@ -268,7 +268,7 @@ mod tests {
         let mut b = live(1);
         b.expect(32).unwrap();
         b.arrive(1).unwrap();
-        assert_eq!(b.complete(32), Ok(true), "though more copies are under way: a race, not a hang");
+        assert_eq!(b.complete(32), Ok(true), "though more copies are in flight: a race, not a hang");
     }
 
     #[test]

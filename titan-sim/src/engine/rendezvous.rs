@@ -1,8 +1,8 @@
-//! Barriers at which agents meet: all of them, or a stated number.
+//! Rendezvous: barriers of all agents, or of a stated number of them.
 //!
-//! Arrivals are counted in agents. A meeting takes place when the expected number has arrived: a stated one, or all that
-//! have not ended; in the second case the end of an agent may complete it. Some only arrive (`bar.arrive`), others wait.
-//! The participants of a meeting all name the same number; two that do not are a fault, as on hardware it is undefined.
+//! Arrivals are counted in agents. A rendezvous completes when the expected number has arrived: a stated one, or all agents that
+//! have not ended; in the second case the end of an agent may complete it. Some agents only arrive (`bar.arrive`), others wait.
+//! All participants state the same number; different numbers are a fault, because they are undefined on hardware.
 //!
 //! Source: PTX ISA, "bar, barrier"; a block's barrier without a count takes all threads that have not exited.
 
@@ -11,29 +11,29 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 titan_core::entity! {
-    /// A place where agents meet.
+    /// A rendezvous.
     RendezvousId, "rendezvous"
 }
 
-/// One such place. Its hash leaves out how many meetings there were.
+/// The state of a rendezvous. Its hash leaves out how often it completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendezvous {
     generation: u32,
-    /// The stated number of participants of the meeting that gathers; `None` is all that live.
+    /// The stated number of participants; `None`: all live agents.
     expected: Option<u32>,
     waiting: AgentSet,
-    /// Those who arrived without waiting, once for each arrival.
+    /// The agents that arrived without waiting, once for each arrival.
     passers: Vec<Agent>,
 }
 
-/// A use that no hardware defines.
+/// A use that is undefined on hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RendezvousFault {
     /// Two participants state different numbers.
     Mismatch {
-        /// What the first stated; `None` is all.
+        /// The number that the first one stated; `None`: all.
         first: Option<u32>,
-        /// What this one states.
+        /// The number that this one states.
         now: Option<u32>,
     },
     /// An agent that has arrived and not been released arrives again.
@@ -52,8 +52,8 @@ impl fmt::Display for RendezvousFault {
             RendezvousFault::Mismatch { first, now } => {
                 write!(f, "one participant expects {}, another {}", said(first), said(now))
             }
-            RendezvousFault::Twice(_) => write!(f, "a participant arrives again before the meeting took place"),
-            RendezvousFault::TooMany { expected } => write!(f, "more than the expected {expected} arrive"),
+            RendezvousFault::Twice(_) => write!(f, "a participant arrives again before the barrier completes"),
+            RendezvousFault::TooMany { expected } => write!(f, "more than the expected {expected} participants arrive"),
         }
     }
 }
@@ -65,34 +65,34 @@ impl Hash for Rendezvous {
 }
 
 impl Rendezvous {
-    /// How many meetings took place.
+    /// How often it completed.
     #[must_use]
     pub const fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// How many arrivals there are for the meeting that gathers.
+    /// The number of arrivals so far.
     #[must_use]
     pub const fn arrived(&self) -> usize {
         self.waiting.len() + self.passers.len()
     }
 
-    /// Who has arrived and waits.
+    /// The agents that have arrived and wait.
     #[must_use]
     pub const fn waiting(&self) -> &AgentSet {
         &self.waiting
     }
 
-    /// The stated number of participants, if somebody has arrived and stated one.
+    /// The stated number of participants, if an agent has arrived and stated one.
     #[must_use]
     pub const fn expected(&self) -> Option<u32> {
         self.expected
     }
 
-    /// An agent arrives, to wait or only to be counted.
+    /// An agent arrives, and waits or not.
     ///
     /// # Errors
-    /// [`RendezvousFault`]; the state is then as before.
+    /// [`RendezvousFault`]; the state is then unchanged.
     pub fn arrive(&mut self, agent: Agent, expected: Option<u32>, waits: bool) -> Result<(), RendezvousFault> {
         if self.arrived() == 0 {
             self.expected = expected;
@@ -115,8 +115,8 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// If all are there, `live` being the number of those that have not ended, the meeting takes place: first its
-    /// participants who waited, then those who only arrived.
+    /// Completes if all participants have arrived; `live` is the number of agents that have not ended. Returns the participants that
+    /// waited, and those that only arrived.
     pub fn meet(&mut self, live: usize) -> Option<(Vec<Agent>, Vec<Agent>)> {
         let needed = self.expected.map_or(live, |n| n as usize);
         (self.arrived() > 0 && self.arrived() >= needed).then(|| {

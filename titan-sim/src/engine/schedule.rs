@@ -1,13 +1,13 @@
-//! Who runs next.
+//! Scheduling of agents.
 //!
-//! A customer asks [`Scheduler::pick`] among those that can run. A model checker does not: it tries them all.
+//! A client uses [`Scheduler::pick`] among the agents that can run. A model checker does not: it tries them all.
 
 use super::rng::Rng;
 
-/// In which order agents run.
+/// The order in which agents run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Schedule {
-    /// In turn, each as long as it can.
+    /// Round robin, each as long as it can.
     #[default]
     InTurn,
     /// At random, by this seed, each for a few steps.
@@ -43,7 +43,7 @@ impl Scheduler {
         found
     }
 
-    /// For how many steps the one picked may run before somebody else is asked, at most `most`.
+    /// The number of steps for which the picked agent may run, at most `most`.
     pub fn quantum(&mut self, most: u32) -> u32 {
         match &mut self.rng {
             None => most,

@@ -1,10 +1,10 @@
 //! Byte-addressed memory: allocations with names and bounds, and a poison bit for each byte.
 //!
-//! An address that no live allocation holds is a fault that names the nearest one. Allocations keep their place when
-//! freed, so that a use after that is told as such. Bytes are undefined until written; undefined bytes hold `0xFF`, which
+//! An access outside of all live allocations is a fault that names the nearest one. Allocations keep their addresses when
+//! freed, so that a use after free is reported as such. Bytes are undefined until written; undefined bytes hold `0xFF`, which
 //! is NaN in every floating-point format, and reading one is a fault unless the reader asks which are defined.
 //!
-//! Deliberately absent: who accesses (events), and ordering (the observer's).
+//! Deliberately absent: the accessing agents (events), and ordering (the observer's).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ titan_core::entity! {
     AllocationId, "allocation"
 }
 
-/// What undefined bytes hold.
+/// The value of undefined bytes.
 pub const POISON: u8 = 0xFF;
 
 /// An access that is not allowed.
@@ -80,7 +80,7 @@ impl Allocation {
         (self.base, self.len, self.id.index())
     }
 
-    /// Whether it holds so many bytes from an address on, which is not before its base.
+    /// Whether it contains `len` bytes from an address that is not before its base.
     const fn holds(&self, address: u64, len: usize) -> bool {
         self.live && address < self.end() && self.end() - address >= len as u64
     }
@@ -92,9 +92,9 @@ pub struct Space {
     name: String,
     /// In the order of their addresses, not overlapping.
     allocations: BTreeMap<Key, Allocation>,
-    /// Those that are not forgotten.
+    /// Those that are not removed.
     keys: BTreeMap<AllocationId, Key>,
-    /// How many there have been.
+    /// The total number of allocations so far.
     made: usize,
 }
 
@@ -114,7 +114,7 @@ impl Space {
         &self.name
     }
 
-    /// Makes an allocation of undefined bytes; `None` if one of that place exists, or if the host has not so much memory.
+    /// Allocates undefined bytes; `None` if the addresses are taken, or if the host lacks memory.
     pub fn allocate(&mut self, name: impl Into<String>, base: u64, len: usize) -> Option<AllocationId> {
         let end = base.checked_add(len as u64)?;
         let clash = |a: &Allocation| a.base < end && base < a.end();
@@ -142,7 +142,7 @@ impl Space {
         self.allocations.get_mut(self.keys.get(&id)?)
     }
 
-    /// Frees an allocation; its addresses stay taken. False if it was freed before.
+    /// Frees an allocation; its addresses stay taken. Returns false if it was freed before.
     pub fn free(&mut self, id: AllocationId) -> bool {
         let Some(a) = self.get_mut(id).filter(|a| a.live) else { return false };
         a.live = false;
@@ -150,7 +150,7 @@ impl Space {
         true
     }
 
-    /// Removes an allocation with its place: another may take its addresses.
+    /// Removes an allocation: another may take its addresses.
     pub fn forget(&mut self, id: AllocationId) {
         if let Some(key) = self.keys.remove(&id) {
             self.allocations.remove(&key);
@@ -308,7 +308,7 @@ impl Space {
         Ok(())
     }
 
-    /// A sentence about a fault in this memory, with the names of its allocations.
+    /// The message of a fault in this memory, with the names of its allocations.
     #[must_use]
     pub fn explain(&self, fault: &Fault) -> String {
         Explained { space: self, fault }.to_string()

@@ -1,4 +1,4 @@
-//! What accesses do, and operations at their issue, their waits and their end.
+//! The rules for accesses, and for asynchronous operations at their issue, their waits and their completion.
 
 use super::lanes::Span;
 use super::mask::{Mask, Unit};
@@ -8,21 +8,21 @@ use super::visible::{Deal, conflict, record, unfenced};
 use super::{Sanitizer, at_barrier, deed};
 use crate::engine::{Access, Agent, BarrierFault, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Under {
     pub(super) agent: Agent,
     pub(super) class: Class,
     group: Option<u32>,
-    /// What it accesses.
+    /// The bytes that it accesses.
     pub(super) data: Vec<Span>,
     /// The barriers that it will signal, with their bytes.
     pub(super) signals: Vec<(BarrierId, Option<Span>)>,
-    /// What it publishes if it arrives: the slot, and where that is, if not everywhere.
+    /// What it publishes if it arrives: the slot, and the spans in which it does, if not all.
     pub(super) frontier: Option<(Slot, Option<Vec<Span>>)>,
 }
 
-/// A span as reports have it.
+/// A span in the form of reports.
 pub(super) const fn bytes_of((space, start, end): Span) -> Option<(crate::engine::SpaceId, u64, u64)> {
     Some((space, start, end - start))
 }
@@ -60,7 +60,7 @@ impl Sanitizer {
         self.effect(span, &deal)
     }
 
-    /// That ordinary accesses leave live barriers alone, and the memory of blocks that have ended.
+    /// Checks that ordinary accesses do not touch live barriers, nor the memory of blocks that have ended.
     fn spare(&mut self, side: &Side, span: Span) -> Result<(), Stop> {
         self.still_there(side, span)?;
         let Some((barrier, on)) = self.lives.on(span) else { return Ok(()) };
@@ -69,7 +69,7 @@ impl Sanitizer {
         self.report(Finding { bytes, ..Finding::of(Rule::BarrierBytes, *side, other) })
     }
 
-    /// That memory belongs to a block that has not ended.
+    /// Checks that memory belongs to a block that has not ended.
     pub(super) fn still_there(&mut self, side: &Side, span: Span) -> Result<(), Stop> {
         match self.config.home_of(span.0) {
             Some(home) if self.over.contains(&home) => self.report(Finding::of(Rule::ExitedMemory, *side, None)),
@@ -77,7 +77,7 @@ impl Sanitizer {
         }
     }
 
-    /// An access of this side: whose eyes are asked, who sees it afterwards.
+    /// An access of this side: the thread whose visibility is checked, and the threads that see it afterwards.
     pub(super) fn deal(&self, side: Side, strong: bool) -> Deal {
         let p = side.partition;
         let (eyes, seen) = match side.class.map(|c| self.config.work(c)) {
@@ -97,13 +97,13 @@ impl Sanitizer {
         Deal { side, op: None, group: None, strong, unchanged: false, eyes, seen, scope, far, strict }
     }
 
-    /// Checks an access against what is known of its bytes, and records it.
+    /// Checks an access against the state of its bytes, and records it.
     pub(super) fn effect(&mut self, span: Span, deal: &Deal) -> Result<(), Stop> {
         let (space, start, end) = span;
         let (config, p) = (&self.config, deal.side.partition);
         let mut found: Option<(Rule, Side, Span)> = None;
         self.memory.space(space).each_of(start, end, |first, last, state| {
-            // What is not ordered comes before what is not fenced.
+            // A missing order is reported before a missing fence.
             let fence = |rule: &Rule| matches!(rule, Rule::MissingFence | Rule::NarrowFence);
             if found.as_ref().is_none_or(|(rule, ..)| fence(rule)) {
                 let near = |e: &super::effect::Effect| config.cta_of(e.side.partition) == config.cta_of(p);
@@ -155,7 +155,7 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// A signal to come reads the barrier's bytes until somebody has waited for it.
+    /// A future signal is a read of the barrier's bytes until it is waited for.
     fn will_signal(&mut self, (agent, class, op): (Agent, Class, OpId), barrier: BarrierId) -> Result<(), Stop> {
         let life = self.lives.get(barrier);
         let (span, live, turned) = (life.span(), life.state.is_live(), life.turned);

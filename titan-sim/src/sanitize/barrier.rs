@@ -1,16 +1,16 @@
-//! The life of barriers: counts, bytes, storage.
+//! The lifetime of barriers: counts, bytes, storage.
 //!
 //! | event | rule |
 //! |---|---|
-//! | init | the barrier does not live, 1 to 2²⁰ − 1 arrivals, its bytes belong to no other that lives; writes its bytes |
-//! | arrival, expected bytes | it lives; the count does not go below zero, the bytes stay in ±(2²⁰ − 1); touches its bytes |
+//! | init | the barrier is not live, 1 to 2²⁰ − 1 arrivals, its bytes belong to no other live barrier; writes its bytes |
+//! | arrival, expected bytes | it is live; the count does not go below zero, the bytes stay in ±(2²⁰ − 1); touches its bytes |
 //! | end of a phase | count and bytes are both zero; the slot of the phase before the last is forgotten |
-//! | wait | it lives; touches its bytes |
+//! | wait | it is live; touches its bytes |
 //! | operation that will signal | is a read of its bytes, until the phase is waited for |
-//! | invalidation | it lives, nobody waits at it, no operation is to signal it; writes its bytes |
-//! | ordinary access to the bytes of one that lives | is an error |
+//! | invalidation | it is live, no agent waits at it, no operation will signal it; writes its bytes |
+//! | ordinary access to the bytes of a live barrier | is an error |
 //!
-//! Counts are those of [`PhaseBarrier`], which the engine runs on too: events are told before they take effect, so that the
+//! Counts are those of [`PhaseBarrier`], which the engine uses too: events are reported before they take effect, so that the
 //! sanitizer names both sides of a misuse before the engine halts. Touching and writing are accesses like others, so a use
 //! that is not ordered after the initialisation, or an invalidation that is not ordered after every use, is found by the
 //! rules of visibility.
@@ -23,14 +23,14 @@ use super::report::{Rule, Side};
 use crate::engine::{BarrierFault, BarrierId, PhaseBarrier, SpaceId, Storage};
 use std::collections::BTreeMap;
 
-/// What is known of one barrier.
+/// The state of one barrier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Life {
     pub(super) state: PhaseBarrier,
     pub(super) storage: Option<Storage>,
     /// The slots of the phases of each parity.
     slots: [Option<Slot>; 2],
-    /// Who has initialised or invalidated it last, and who has arrived last.
+    /// The last initialisation or invalidation, and the last arrival.
     pub(super) turned: Option<Side>,
     pub(super) arrived: Option<Side>,
 }
@@ -41,6 +41,7 @@ pub(super) struct Change {
     pub(super) count: u32,
     pub(super) bytes: i64,
     pub(super) drops: bool,
+    pub(super) relaxed: bool,
 }
 
 impl Life {
@@ -48,12 +49,12 @@ impl Life {
         self.storage.map(|s| (s.space, s.address, s.address + u64::from(s.len)))
     }
 
-    /// The slot of the phase under way, to publish in.
+    /// The slot of the current phase, to publish in.
     pub(super) fn slot(&mut self, open: impl FnOnce() -> Slot) -> Slot {
         *self.slots[(self.state.phase() & 1) as usize].get_or_insert_with(open)
     }
 
-    /// The slot of the last of so many complete phases, for those who wait.
+    /// The slot of the last of so many complete phases, for waits.
     pub(super) fn complete(&self, phases: u64) -> Option<Slot> {
         phases.checked_sub(1).and_then(|last| self.slots[(last & 1) as usize])
     }
@@ -63,11 +64,11 @@ impl Life {
         [0, 1].into_iter().zip(self.slots).filter_map(|(parity, slot)| Some((parity, slot?)))
     }
 
-    /// Applies a change; how it is a misuse, or the slot that is forgotten if a phase ended.
+    /// Applies a change. Returns the misuse, or the slot that is forgotten if a phase ended.
     pub(super) fn apply(&mut self, change: Change) -> Result<Option<Slot>, BarrierFault> {
         let b = &mut self.state;
         let before = b.phase();
-        // The announcement comes first, so that the arrival cannot end the phase without it.
+        // Expected bytes are added first, so that the arrival cannot end the phase without them.
         let bytes = u32::try_from(change.bytes.unsigned_abs()).map_err(|_| BarrierFault::Bytes(change.bytes))?;
         if bytes > 0 {
             let _ended = if change.bytes > 0 { b.expect(bytes) } else { b.complete(bytes) }?;
@@ -100,7 +101,7 @@ pub(super) const fn rule_of(fault: BarrierFault) -> Rule {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lives {
     lives: BTreeMap<BarrierId, Life>,
-    /// Those that live, by the first byte of their storage.
+    /// Live barriers, by the first byte of their storage.
     stored: BTreeMap<(SpaceId, u64), (u64, BarrierId)>,
 }
 
@@ -117,7 +118,7 @@ impl Lives {
         self.lives.get(&barrier)
     }
 
-    /// A barrier that lives on some of these bytes.
+    /// A live barrier on some of these bytes.
     pub(super) fn on(&self, (space, start, end): Span) -> Option<(BarrierId, Span)> {
         let below = self.stored.range((space, 0)..(space, end)).next_back();
         below.filter(|(_, (last, _))| *last > start).map(|((s, first), (last, b))| (*b, (*s, *first, *last)))

@@ -2,23 +2,23 @@
 //!
 //! | event | rule |
 //! |---|---|
-//! | operation of a group | *staged*: nobody sees what it does, not even who issued it; an ordered unit sees its own |
+//! | operation of a group | **staged*: no thread sees its effects, not even the issuing one; an ordered unit sees its own |
 //! | commit | the staged ones are the newest group |
-//! | wait for at most N | what all but the last N groups did, the waiting partition and its units see |
-//! | any access | asks who sees what is there, whoever did it and in whatever group, staged ones too |
+//! | wait for at most N | the waiting partition and its units see the effects of all but the last N groups |
+//! | any access | is checked against the visible effects, of any thread and any group, staged ones included |
 //!
 //! A group is kept as its number, which is the count of commits before it. It is staged while that is the number of
-//! commits, and outstanding until a wait has told that so many are complete: the counters −1, 1, 2, … of other
+//! commits, and outstanding until a wait establishes that so many are complete: the counters −1, 1, 2, … of other
 //! sanitizers, without counting up.
 //!
 //! | kind | accesses | ordered among themselves |
 //! |---|---|---|
 //! | `cp.async` | writes shared memory | no |
 //! | wgmma | reads shared memory | yes |
-//! | TMA store | reads shared memory; told by [`Event::Commit`] also where the commit is implicit | no |
+//! | TMA store | reads shared memory; reported by [`Event::Commit`] also where the commit is implicit | no |
 //! | AMD's counters | both; each operation is a group | yes |
 //!
-//! An operation whose reads are known complete before its writes (`cp.async.bulk.wait_group.read`) is told as two, of
+//! An operation whose reads are known complete before its writes (`cp.async.bulk.wait_group.read`) is reported as two, of
 //! two classes.
 //!
 //! Source: PTX ISA, `cp.async.wait_group`, `wgmma.wait_group`, `cp.async.bulk.wait_group`; Triton's sanitizer.
@@ -35,9 +35,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 struct Groups {
     commits: u32,
     complete: u32,
-    /// What was accessed, with the group; not yet waited for.
+    /// Accesses with their groups, not yet waited for.
     accessed: VecDeque<(u32, Span)>,
-    /// Where anything was accessed that may still be there: what an arrival of all earlier operations publishes.
+    /// Places of accesses that may still be recorded: an arrival of all earlier operations publishes them.
     places: BTreeSet<Span>,
 }
 
@@ -64,7 +64,7 @@ impl Commits {
         self.groups.iter().map(|(key, g)| (*key, open(g))).filter(|(_, n)| *n > 0).collect()
     }
 
-    /// An operation accesses something.
+    /// Records an access of an operation.
     pub(super) fn accessed(&mut self, agent: Agent, class: Class, group: Option<u32>, span: Span) {
         let groups = self.groups.entry((agent, class)).or_default();
         groups.accessed.extend(group.map(|group| (group, span)));
@@ -75,7 +75,7 @@ impl Commits {
         self.groups.entry((agent, class)).or_default().commits = commits;
     }
 
-    /// A wait has told that so many groups are complete; whether anything came to be seen.
+    /// A wait has established that so many groups are complete. Returns whether any access became visible.
     pub(super) fn wait(
         &mut self,
         agent: Agent,
@@ -100,12 +100,12 @@ impl Commits {
         any
     }
 
-    /// Where an agent's operations of a class have accessed something.
+    /// The places that an agent's operations of a class have accessed.
     pub(super) fn places(&self, agent: Agent, class: Class) -> Vec<Span> {
         self.groups.get(&(agent, class)).map_or_else(Vec::new, |g| g.places.iter().copied().collect())
     }
 
-    /// Keeps of these places only those where something of theirs still is.
+    /// Keeps only those of these places where accesses of these operations are still recorded.
     pub(super) fn keep(&mut self, agent: Agent, class: Class, left: &[Span]) {
         if let Some(g) = self.groups.get_mut(&(agent, class)) {
             g.places = left.iter().copied().collect();

@@ -1,21 +1,21 @@
-//! What the customer tells beforehand: who belongs together, whose memory is whose, what asynchronous work is like.
+//! The client's configuration: partitions, the owners of memory, the properties of asynchronous operations.
 
 use super::mask::{MAX_PARTITIONS, Partition, Unit};
 use crate::engine::{Agent, Class, RendezvousId, SpaceId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a class of asynchronous operations is like.
+/// The properties of a class of asynchronous operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Work {
     /// Its name in reports.
     pub name: &'static str,
-    /// Which unit does it. [`Unit::Base`]: none of its own; nobody sees what it did before it is waited for.
+    /// The unit that performs it. [`Unit::Base`]: no unit of its own; no thread sees its effects before it is waited for.
     pub unit: Unit,
     /// Whether operations of one partition have their effects in the order of issue: then a later one is ordered after
     /// an earlier one without a wait.
     pub ordered: bool,
-    /// Whether it must be known complete when the block ends whose memory it uses.
+    /// Whether it must be known to be complete when the block ends whose memory it uses.
     pub must_end: bool,
 }
 
@@ -39,7 +39,7 @@ impl Work {
     pub const AMD_TDM: Work = Work { name: "tensor data mover", unit: Unit::Tma, ordered: true, must_end: true };
 }
 
-/// A class of which nothing was said: the most careful.
+/// A class that was not declared: the strictest rules.
 const UNDECLARED: Work = Work { name: "asynchronous operation", ..Work::CP_ASYNC };
 
 /// More partitions than [`MAX_PARTITIONS`].
@@ -48,13 +48,13 @@ pub struct TooManyPartitions;
 
 impl fmt::Display for TooManyPartitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the sanitizer keeps at most {MAX_PARTITIONS} partitions apart")
+        write!(f, "the sanitizer distinguishes at most {MAX_PARTITIONS} partitions")
     }
 }
 
 impl std::error::Error for TooManyPartitions {}
 
-/// Who takes part, and how strict to be.
+/// The participants, and the strictness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The block of each partition.
@@ -68,7 +68,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Nobody.
+    /// No agents.
     #[must_use]
     pub fn new() -> Config {
         Config::default()
@@ -105,19 +105,19 @@ impl Config {
         self
     }
 
-    /// A space is the shared memory of a block. Others are the device's.
+    /// Declares a space as the shared memory of a block. Other spaces are global memory.
     pub fn home(&mut self, space: SpaceId, cta: u32) -> &mut Config {
         self.homes.insert(space, cta);
         self
     }
 
-    /// What a class of asynchronous operations is like.
+    /// Declares the properties of a class of asynchronous operations.
     pub fn class(&mut self, class: Class, work: Work) -> &mut Config {
         self.classes.insert(class, work);
         self
     }
 
-    /// A meeting that orders nothing: `barrier.cluster.arrive.relaxed`.
+    /// Declares a rendezvous that orders nothing: `barrier.cluster.arrive.relaxed`.
     pub fn relaxed(&mut self, rendezvous: RendezvousId) -> &mut Config {
         self.relaxed.insert(rendezvous);
         self

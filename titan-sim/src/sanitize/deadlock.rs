@@ -1,21 +1,21 @@
-//! Deadlock: all that have not ended wait, and nothing under way can change that.
+//! Deadlock: every agent that has not ended waits, and no operation in flight can release one.
 //!
 //! | event | rule |
 //! |---|---|
-//! | wait | the agent waits, if the phase that it waits for is not over already |
-//! | end of a phase, meeting, anything that the agent does | it waits no more |
-//! | exit | the agent retires: it is not waited with, nor does it count as active |
-//! | wait, exit, completed operation | if everybody else waits at barriers or meetings, and no operation is to signal: deadlock |
+//! | wait | the agent waits, unless the phase that it waits for is already complete |
+//! | end of a phase, join, any event of the agent | it no longer waits |
+//! | exit | the agent retires: it counts neither as waiting nor as active |
+//! | wait, exit, completed operation | if all other agents wait at barriers or joins, and no pending operation will signal: deadlock |
 //!
-//! A wait consumes nothing, and a count that does not match is no deadlock by itself: only that nobody can go on is one.
-//! Who waits for a reason of the customer's own can be woken by the customer, and so is not judged.
+//! A wait consumes nothing, and a mismatched count is no deadlock by itself: a deadlock is that no agent can make progress.
+//! Agents that wait for a reason of the client's own can be woken by the client, and so are left out.
 //!
 //! Source: Triton's sanitizer, waiting flags with phases, active masks and retirement (#9046).
 
 use super::config::Config;
 use crate::engine::{Agent, BarrierId, Wait};
 
-/// Who waits, and who has ended.
+/// The agents that wait, and those that have ended.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Waiting {
     waits: Vec<Option<Wait>>,
@@ -37,7 +37,7 @@ impl Waiting {
         }
     }
 
-    /// A phase has ended: who waited for it waits no more.
+    /// A phase has ended: the agents that waited for it no longer wait.
     pub(super) fn phase_ended(&mut self, barrier: BarrierId, passed: impl Fn(bool) -> bool) {
         if self.blocked == 0 {
             return;
@@ -53,7 +53,7 @@ impl Waiting {
         }
     }
 
-    /// Somebody who waits at a barrier.
+    /// An agent that waits at a barrier.
     pub(super) fn at(&self, barrier: BarrierId) -> Option<Agent> {
         let at = |w: &Option<Wait>| matches!(w, Some(Wait::Phase { barrier: b, .. }) if *b == barrier);
         self.waits.iter().position(at).map(Agent::new)
@@ -68,7 +68,7 @@ impl Waiting {
         true
     }
 
-    /// All that wait, if nobody else is left.
+    /// All waiting agents, if no other is left.
     pub(super) fn stuck(&self) -> Option<Vec<(Agent, Wait)>> {
         if self.left == 0 || self.blocked < self.left {
             return None;

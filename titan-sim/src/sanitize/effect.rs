@@ -1,9 +1,9 @@
-//! What the last write and the last reads of a lane were, and who sees them.
+//! The last write and the last reads of a lane, and the threads that see them.
 //!
 //! The sanitizer that this follows keeps matrices: which logical thread sees the last write, and whose reads each one
-//! sees. Here each access that still matters is an [`Effect`] that carries its column: who sees it, who has fenced it, and
-//! where it is published. A new read of the same reader replaces its effect, and with it everything that was published of
-//! the old one: that is what reader generations are.
+//! sees. Here each relevant access is an [`Effect`] that carries its column: the threads that see it, those that have fenced it, and
+//! the slots where it is published. A new read of the same reader replaces its effect, and with it all publications of
+//! the old one; this implements reader generations.
 
 use super::mask::Mask;
 use super::proxy::Fences;
@@ -21,7 +21,7 @@ pub(super) struct Effect {
     pub(super) group: Option<u32>,
     /// Whether others like it may be unordered with it.
     pub(super) strong: bool,
-    /// Who is ordered after it.
+    /// The threads that are ordered after it.
     pub(super) seen: Mask,
     /// Which partitions have fenced it.
     pub(super) fences: Fences,
@@ -45,7 +45,7 @@ impl Effect {
     }
 }
 
-/// What is known of the bytes of a lane.
+/// The state of the bytes of a lane.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// The last ordinary write.
@@ -57,12 +57,12 @@ pub(super) struct State {
 }
 
 impl State {
-    /// All that is known, to change it.
+    /// All effects, mutably.
     pub(super) fn effects(&mut self) -> impl Iterator<Item = &mut Effect> {
         self.write.iter_mut().chain(&mut self.strong).chain(&mut self.reads)
     }
 
-    /// All that is known.
+    /// All effects.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Effect> {
         self.writes().chain(&self.reads)
     }

@@ -1,7 +1,7 @@
-//! Equal states hash equally: what decides which findings are to come, and nothing else.
+//! The hash of a state: everything that determines future findings, and nothing else.
 //!
-//! Left out are places, tags and addresses of reports. Slots are named by what they belong to, groups are counted from the
-//! last that is complete, and operations by their agent, class and order: two interleavings that lead to the same
+//! Places, tags and addresses in reports are left out. Slots are identified by their owners, groups are counted from the
+//! last complete one, and operations are identified by their agent, class and order: two interleavings that lead to the same
 //! knowledge have the same hash.
 
 use super::Sanitizer;
@@ -11,7 +11,7 @@ use crate::engine::{BarrierId, OpId, Proxy, SpaceId, StateHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-/// What a slot belongs to.
+/// The owner of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Owner {
     Phase(BarrierId, u8),
@@ -19,7 +19,7 @@ enum Owner {
     Op(usize),
 }
 
-/// Names that do not depend on the order in which things were made.
+/// Names that do not depend on the order of creation.
 struct Canon {
     slots: BTreeMap<Slot, Owner>,
     ops: BTreeMap<OpId, usize>,
@@ -45,7 +45,7 @@ impl Sanitizer {
         let state = &mut state;
         let side = &e.side;
         (side.partition, side.unit, side.class, side.deed, side.proxy == Proxy::Generic, e.strong, &e.seen).hash(state);
-        // An operation that is over is nobody's own any more.
+        // A completed operation no longer has an owner.
         e.op.and_then(|op| canon.ops.get(&op)).hash(state);
         if let (Some(group), Some(class)) = (e.group, side.class) {
             (side.agent, group.checked_sub(self.commits.complete(side.agent, class))).hash(state);
@@ -61,7 +61,7 @@ impl Sanitizer {
 impl Hash for Sanitizer {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let canon = self.canon();
-        // Readers of one place are in the order in which they came.
+        // Readers of one place are in the order of their accesses.
         let mut effects: Vec<_> = self.memory.iter().map(|(span, e)| (span, self.hash_of(e, &canon))).collect();
         effects.sort_unstable();
         effects.hash(state);

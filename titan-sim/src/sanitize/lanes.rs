@@ -1,7 +1,7 @@
 //! State lanes: the bytes of a space, cut where accesses begin and end.
 //!
-//! Two accesses conflict exactly if they have a byte in common, so what is known is kept for the largest ranges in which
-//! all bytes had the same accesses. An access cuts the ranges at its ends; neighbours that came to be alike, as those of
+//! Two accesses conflict exactly if they have a byte in common, so state is kept for the largest ranges in which
+//! all bytes had the same accesses. An access cuts the ranges at its ends; neighbours that become equal, as those of
 //! a row that a warp writes, become one again. Buffers that overlap need no table of aliases: they share lanes.
 //!
 //! Source: Triton's sanitizer keeps a state for each region of a buffer analysis, and takes all of them when it does not
@@ -62,7 +62,7 @@ impl Lanes {
         if start >= end {
             return;
         }
-        // Most accesses are like one before.
+        // Most accesses have the same range as an earlier one.
         if let Some(lane) = self.lanes.get_mut(&start).filter(|l| l.end == end) {
             f(start, end, &mut lane.state);
             self.merge(start);
@@ -80,7 +80,7 @@ impl Lanes {
         }
     }
 
-    /// Makes the lanes on both sides of `at` one, if they are alike.
+    /// Merges the lanes on both sides of `at`, if they are equal.
     fn merge(&mut self, at: u64) {
         let Some((first, left)) = self.lanes.range(..at).next_back() else { return };
         let Some(right) = self.lanes.get(&at) else { return };
@@ -94,7 +94,7 @@ impl Lanes {
         }
     }
 
-    /// Calls `f` with what is known of bytes of a range, without cutting lanes at its ends.
+    /// Calls `f` with the state of the bytes of a range, without cutting lanes at its ends.
     pub(super) fn touch(&mut self, start: u64, end: u64, mut f: impl FnMut(&mut Effect)) {
         let from = self.lanes.range(..=start).next_back().map_or(start, |(first, _)| *first);
         for (_, lane) in self.lanes.range_mut(from..end) {
@@ -119,12 +119,12 @@ impl Memory {
         self.spaces.entry(space).or_default()
     }
 
-    /// Calls `f` with all that is known.
+    /// Calls `f` with all effects.
     pub(super) fn each(&mut self, f: impl FnMut(&mut Effect)) {
         self.each_of(|_| true, f);
     }
 
-    /// Calls `f` with all that is known of some spaces.
+    /// Calls `f` with all effects in some spaces.
     pub(super) fn each_of(&mut self, some: impl Fn(SpaceId) -> bool, mut f: impl FnMut(&mut Effect)) {
         for (_, lanes) in self.spaces.iter_mut().filter(|(id, _)| some(**id)) {
             for lane in lanes.lanes.values_mut() {
@@ -133,7 +133,7 @@ impl Memory {
         }
     }
 
-    /// Calls `f` with what is known of these bytes.
+    /// Calls `f` with all effects in these bytes.
     pub(super) fn each_in(&mut self, spans: &[Span], mut f: impl FnMut(&mut Effect)) {
         for (space, start, end) in spans {
             if let Some(lanes) = self.spaces.get_mut(space) {
@@ -142,7 +142,7 @@ impl Memory {
         }
     }
 
-    /// All that is known, with its place: space, first byte, byte after the last.
+    /// All effects with their places: space, first byte, byte after the last.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Span, &Effect)> {
         self.spaces.iter().flat_map(|(space, lanes)| {
             lanes.lanes.iter().flat_map(|(first, lane)| {

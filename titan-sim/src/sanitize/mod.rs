@@ -1,24 +1,23 @@
-//! The concurrency sanitizer: an observer that finds what nothing orders, on one run.
+//! The concurrency sanitizer: an observer that finds unordered conflicting accesses, on one run.
 //!
-//! It is told what happens ([`Event`]), by the simulator of pipelines, by the emulator of PTX, or by anything else that
-//! runs on the engine, and knows nothing of instructions. Beforehand the customer says in [`Config`] which agents count as
-//! one, whose memory is whose, and what classes of asynchronous operations are like. What it finds it keeps as a
-//! [`Finding`]: the [`Rule`], both sides, the bytes; and it stops the run unless it is to keep going. Because legality is
-//! asked of what is *ordered*, not of what happened to come first, most mistakes are found in every run in which both
-//! sides occur.
+//! It receives events ([`Event`]) from the simulator of pipelines, from the emulator of PTX, or from any other client of the
+//! engine, and is independent of instructions. The client's [`Config`] declares which agents count as one, which block owns which
+//! memory, and the properties of the classes of asynchronous operations. Each error is kept as a [`Finding`]: the [`Rule`], both sides,
+//! the bytes; and it stops the run unless the sanitizer is configured to continue. Because legality depends on what is *ordered*, not
+//! on which access came first, most errors are found in every run in which both sides occur.
 //!
 //! | module | rule |
 //! |---|---|
 //! | [`mask`] | logical threads: partitions, each with its units |
-//! | `lanes`, `effect` | which bytes belong together; the last accesses of each, and who sees them |
-//! | `visible` | which accesses are legal, and what they leave |
-//! | `publish` | arrivals publish, waits take over; forks, joins, meetings |
+//! | `lanes`, `effect` | ranges of bytes with equal state; the last accesses of each, and the threads that see them |
+//! | `visible` | which accesses are legal, and their effect on the state |
+//! | `publish` | arrivals publish, waits acquire; forks, joins, rendezvous |
 //! | `commit` | commit groups |
 //! | `proxy` | fences between proxies |
-//! | `barrier` | counts, bytes, life and storage of barriers |
-//! | `deadlock`, `access`, `sync` | who waits; what each event does |
-//! | `hash` | which states are the same, for a model checker |
-//! | [`report`] | findings, and the words for them |
+//! | `barrier` | counts, bytes, lifetime and storage of barriers |
+//! | `deadlock`, `access`, `sync` | waiting agents; the effect of each event |
+//! | `hash` | the identity of states, for a model checker |
+//! | [`report`] | findings and their text |
 //!
 //! ```
 //! use titan_sim::engine::{Access, AccessKind, Agent, Event, Observer, Place, Proxy, SpaceId, Strength};
@@ -38,8 +37,8 @@
 //! # Ok::<(), titan_sim::sanitize::TooManyPartitions>(())
 //! ```
 //!
-//! Limits: agents of one partition are taken to be ordered among themselves, so give each its own where there are few, or
-//! use [`engine::race`] beside it. A phase publishes what arrived at it, not what arrived at phases before it that nobody
+//! Limits: agents of one partition are assumed to be ordered among themselves, so give each its own where there are few, or
+//! use [`engine::race`] beside it. A phase publishes its own arrivals, not those of earlier phases that were not
 //! waited for. Every rule with its source is in docs/sanitizer.md.
 //!
 //! Deliberately absent: reads of what was never written (the memory's poison), instrumented kernels on a device.
@@ -76,7 +75,7 @@ use lanes::Memory;
 use publish::Slots;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Findings after which no more are kept.
+/// The largest number of findings that are kept.
 const MOST: usize = 256;
 
 /// The sanitizer.
@@ -88,11 +87,11 @@ pub struct Sanitizer {
     commits: Commits,
     lives: Lives,
     waiting: Waiting,
-    /// Operations under way.
+    /// Operations in flight.
     ops: BTreeMap<OpId, Under>,
-    /// The barrier that a partition has used last.
+    /// The barrier that each partition has used last.
     last: BTreeMap<Partition, Option<BarrierId>>,
-    /// Where agents are, and their tags.
+    /// The places of agents, and their tags.
     at: Vec<(Place, u64)>,
     /// Agents of each block that have not ended; blocks that have none left.
     left: BTreeMap<u32, usize>,
@@ -102,7 +101,7 @@ pub struct Sanitizer {
 }
 
 impl Sanitizer {
-    /// Nothing has happened yet.
+    /// A sanitizer before the first event.
     #[must_use]
     pub fn new(config: Config) -> Sanitizer {
         let n = config.n_agents();
@@ -127,36 +126,36 @@ impl Sanitizer {
         }
     }
 
-    /// Forgets all that happened: other blocks begin, on the same agents and spaces.
+    /// Clears the state: other blocks begin, on the same agents and spaces.
     pub fn restart(&mut self) {
         *self = Sanitizer::new(std::mem::take(&mut self.config));
     }
 
-    /// What was found, in order. Repetitions at the same places are left out.
+    /// The findings, in order. Repetitions at the same places are left out.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// How many events it was told.
+    /// The number of events received.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// How many ranges of bytes it keeps apart.
+    /// The number of lanes.
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.memory.len()
     }
 
-    /// What it was told beforehand.
+    /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// An agent that does something now: where it is, without bytes.
+    /// The side of an agent at its current place, without bytes.
     fn side(&self, agent: Agent, deed: Deed) -> Side {
         let (place, tag) = self.at.get(agent.index()).copied().unwrap_or((Place::new(0), 0));
         let partition = self.config.partition_of(agent).unwrap_or(Partition::new(MAX_PARTITIONS));
@@ -228,10 +227,10 @@ impl Sanitizer {
                 self.invalidate(agent, barrier)
             }
             Event::Expect { barrier, count } => self.expect(barrier, count),
-            Event::Arrive { barrier, agent, helper, count, bytes, drops, .. } => {
-                self.arrive(agent, barrier, helper, barrier::Change { count, bytes, drops })
+            Event::Arrive { barrier, agent, helper, count, bytes, drops, relaxed, .. } => {
+                self.arrive(agent, barrier, helper, barrier::Change { count, bytes, drops, relaxed })
             }
-            // The counts are the sanitizer's own.
+            // The sanitizer keeps its own counts.
             Event::Flip { .. } => Ok(()),
             Event::Observe { barrier, agent, phase } => self.observe(agent, barrier, phase),
             Event::Meet { rendezvous, waited, passed } => self.meet(rendezvous, waited, passed),

@@ -1,14 +1,14 @@
-//! The frontier of proxy fences: which partitions have a fence between a generic access and what they do next.
+//! The frontier of proxy fences: which partitions have a fence between a generic access and their next accesses.
 //!
 //! | event | rule |
 //! |---|---|
-//! | generic access | nobody has fenced it |
+//! | generic access | no partition has fenced it |
 //! | fence from generic to another proxy | all that the fencing partition sees is fenced by it, for the fence's scope |
 //! | arrival | publishes both bits, seen and fenced: a fence after the arrival is not published |
-//! | wait | takes over both bits; a fence after it covers what was taken over |
+//! | wait | acquires both bits; a fence after it covers what was acquired |
 //! | asynchronous access | the generic writes of these bytes must be fenced; if it writes, the generic reads too |
 //!
-//! The destinations of `cp.async` and of `st.async` are generic: customers tell them so. Asynchronous accesses before
+//! The destinations of `cp.async` and of `st.async` are generic: clients report them so. Asynchronous accesses before
 //! generic ones need no fence, since completion brings one. A generic read before an asynchronous read needs none either,
 //! unless the sanitizer is strict.
 //!
@@ -75,7 +75,7 @@ impl Fences {
         Levels(levels.fold(0, |bits, (i, set)| if set & bit(p) == 0 { bits } else { bits | 1 << i }))
     }
 
-    /// Partitions take over what one had.
+    /// Adds the levels of one partition to others.
     pub(super) fn add(&mut self, partitions: u64, levels: Levels) {
         if levels.is_empty() {
             return;
@@ -87,7 +87,7 @@ impl Fences {
         }
     }
 
-    /// What any of these partitions has, as of a meeting.
+    /// The union of the levels of these partitions, as at a rendezvous.
     pub(super) fn of_any(&self, partitions: u64) -> Levels {
         let levels = self.0.iter().flat_map(|l| l.iter().enumerate());
         Levels(levels.fold(0, |bits, (i, set)| if set & partitions == 0 { bits } else { bits | 1 << i }))

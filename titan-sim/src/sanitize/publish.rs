@@ -1,16 +1,16 @@
-//! Publication: what arrivals leave at a barrier or a word, and what waits take from there.
+//! Publication: arrivals publish effects at a barrier or a word, and waits acquire them from there.
 //!
 //! | event | rule |
 //! |---|---|
 //! | arrival of an agent, release | *Frontier*: all that its partition sees, with its fences |
-//! | bytes of a completed operation | *EffectWrites*: what this operation did in the block of the barrier |
-//! | arrival of a completed operation | *Frontier* of its unit at the issue: what was issued before it, and what an ordered unit sees |
+//! | bytes of a completed operation | *EffectWrites*: the effects of this operation in the block of the barrier |
+//! | arrival of a completed operation | *Frontier* of its unit at the issue: operations issued before it, and what an ordered unit sees |
 //! | wait that passes | the partition and its units see what the phase published |
-//! | fork, join, meeting | the agents' side sees what the others' agents' side sees; pending asynchronous effects are not in it |
+//! | fork, join, rendezvous | the agents see what the agents of the others see, without pending asynchronous effects |
 //!
-//! Each phase of a barrier has its slot. Two are kept: that of the phase under way and that of the one before, which late
-//! waiters still read. A slot holds no list; effects carry marks, and so what is overwritten or read again is published
-//! no more.
+//! Each phase of a barrier has a slot. Two are kept: that of the current phase and that of the previous one, which late
+//! waiters still read. A slot holds no list: effects carry marks, so an effect that is overwritten or read again is no longer
+//! published.
 //!
 //! Source: Triton's sanitizer: tracking by barrier and parity (#11310), publication modes, reader generations (#11216).
 
@@ -21,7 +21,7 @@ use super::proxy::Levels;
 use crate::engine::{Agent, Class, OpId, Proxy, SpaceId};
 use std::collections::BTreeMap;
 
-/// Where effects are published.
+/// A place where effects are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot(u32);
 
@@ -32,17 +32,17 @@ pub(super) struct Mark {
     pub(super) levels: Levels,
 }
 
-/// How often something was published in a slot, and who has seen how much of it.
+/// The number of publications in a slot, and how many of them each partition has acquired.
 #[derive(Clone, Debug, Default)]
 struct Published {
     times: u64,
-    /// The knowledge with which a partition has published.
+    /// The version of its knowledge with which a partition has published.
     by: BTreeMap<Partition, u64>,
-    /// The publications that a partition has taken over.
+    /// The publications that a partition has acquired.
     taken: BTreeMap<Partition, u64>,
 }
 
-/// All slots, and how often partitions' knowledge has changed.
+/// All slots, and the version of each partition's knowledge.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     next: u32,
@@ -53,7 +53,7 @@ pub(super) struct Slots {
     everybody: u64,
 }
 
-/// The marks that an effect may have before those of dead slots are looked for.
+/// The marks that an effect may have before those of dead slots are removed.
 const MARKS: usize = 6;
 
 fn mark(e: &mut Effect, slot: Slot, levels: Levels, live: &BTreeMap<Slot, Published>) {
@@ -97,19 +97,19 @@ impl Slots {
         }
     }
 
-    /// The words through which something is published.
+    /// The words through which effects are published.
     pub(super) fn words(&self) -> impl Iterator<Item = ((SpaceId, u64), Slot)> {
         self.words.iter().map(|(word, slot)| (*word, *slot))
     }
 
-    /// The word has a value that does not come from the one before.
+    /// The word was overwritten with a value that does not depend on the previous one.
     pub(super) fn overwrite(&mut self, space: SpaceId, address: u64) {
         if let Some(slot) = self.words.remove(&(space, address)) {
             self.close(slot);
         }
     }
 
-    /// A partition has learned or done something.
+    /// The knowledge of a partition has changed.
     pub(super) fn learned(&mut self, p: Partition) {
         self.knowledge[p.index() % MAX_PARTITIONS] += 1;
     }
@@ -130,7 +130,7 @@ impl Slots {
                 return;
             }
             let levels = e.fences.of(p);
-            // What everybody sees tells nothing new.
+            // An effect that all partitions see need not be published.
             if e.seen.base() & everybody == everybody && levels.is_empty() {
                 return;
             }
@@ -143,7 +143,7 @@ impl Slots {
         }
     }
 
-    /// *EffectWrites*: what an operation did, in these bytes.
+    /// *EffectWrites*: the effects of an operation in these bytes.
     pub(super) fn publish_op(&mut self, op: OpId, spans: &[Span], slot: Slot, memory: &mut Memory) {
         let Some(published) = self.live.get_mut(&slot) else { return };
         published.times += 1;
@@ -155,7 +155,7 @@ impl Slots {
         });
     }
 
-    /// What is in one slot goes into another too.
+    /// Copies the publications of one slot to another.
     pub(super) fn forward(&mut self, from: Slot, to: Slot, spans: Option<&[Span]>, memory: &mut Memory) {
         let Some(published) = self.live.get_mut(&to) else { return };
         published.times += 1;
@@ -172,7 +172,7 @@ impl Slots {
         }
     }
 
-    /// *Frontier* of an ordered unit: what it sees now.
+    /// *Frontier* of an ordered unit: the effects that it sees now.
     pub(super) fn publish_unit(&self, p: Partition, unit: Unit, slot: Slot, memory: &mut Memory) {
         memory.each(|e| {
             if e.seen.has(p, unit) {
@@ -182,8 +182,8 @@ impl Slots {
         });
     }
 
-    /// *Frontier* of a class without a unit: what operations of one agent have done and nobody has replaced; the bytes
-    /// where that was.
+    /// *Frontier* of a class without a unit: the effects of operations of one agent that were not replaced; returns their
+    /// bytes.
     pub(super) fn publish_class(
         &self,
         (agent, class): (Agent, Class),
@@ -205,7 +205,7 @@ impl Slots {
         left
     }
 
-    /// A partition takes over what is published.
+    /// A partition acquires what is published.
     pub(super) fn take(&mut self, slot: Slot, p: Partition, memory: &mut Memory) {
         let Some(published) = self.live.get_mut(&slot) else { return };
         if published.taken.insert(p, published.times) == Some(published.times) {
@@ -221,7 +221,7 @@ impl Slots {
         });
     }
 
-    /// Some partitions take over what others see: all that one of `from` does, all of `into` do.
+    /// Some partitions acquire what others see: what one of `from` sees, all of `into` see.
     pub(super) fn share(&mut self, from: u64, into: u64, memory: &mut Memory) {
         for i in (0..MAX_PARTITIONS).filter(|i| into >> i & 1 == 1) {
             self.learned(Partition::new(i));

@@ -1,7 +1,7 @@
-//! What is reported: the rule, both sides, and the words for them.
+//! Findings: the rule, both sides, and their text.
 //!
-//! Numbers are the customer's; [`Names`] turns them into words. The code words of rules ([`Rule::code`]) stay what they
-//! are: programs may compare them.
+//! Numbers are the client's; [`Names`] supplies names for them. The code words of rules ([`Rule::code`]) are stable:
+//! programs may compare them.
 
 use super::mask::{Partition, Unit};
 use crate::engine::{Agent, BarrierFault, BarrierId, Class, Place, Proxy, SpaceId, Wait};
@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// An access meets a write that whoever accesses does not see.
+    /// An access conflicts with a write that the accessing thread does not see.
     OutstandingWrite,
-    /// A write meets reads that whoever writes does not see.
+    /// A write conflicts with reads that the writing thread does not see.
     OutstandingRead,
-    /// An access meets an operation of a commit group that nobody has waited for.
+    /// An access conflicts with an operation of a commit group that was not waited for.
     PendingAccess,
     /// Two asynchronous operations of one partition touch the same bytes, and nothing orders them.
     UnorderedAsync,
@@ -23,11 +23,11 @@ pub enum Rule {
     MissingFence,
     /// The fence does not reach the memory that is accessed.
     NarrowFence,
-    /// An ordinary access to the bytes of a barrier that lives.
+    /// An ordinary access to the bytes of a live barrier.
     BarrierBytes,
-    /// A barrier comes to life on the bytes of another that lives.
+    /// A barrier is initialised on the bytes of another live barrier.
     BarrierOverlap,
-    /// A barrier is initialised while it lives.
+    /// A barrier is initialised while it is live.
     BarrierReinit,
     /// A barrier is used before it is initialised, or after it is invalidated.
     BarrierNotLive,
@@ -37,15 +37,15 @@ pub enum Rule {
     ArriveUnderflow,
     /// The byte count leaves its range.
     BytesOverflow,
-    /// A barrier is invalidated while somebody waits at it.
+    /// A barrier is invalidated while an agent waits at it.
     InvalidateWaiting,
     /// A barrier is invalidated while an operation is still to signal it.
     InvalidatePending,
-    /// A block ends, and nobody in it knows that an operation on its memory is complete.
+    /// A block ends, and no agent in it has waited for an operation on its memory.
     ExitInFlight,
     /// Memory or a barrier of a block that has ended is used.
     ExitedMemory,
-    /// All that have not ended wait, and nothing can change that.
+    /// All agents that have not ended wait, and no pending operation can release one.
     Deadlock,
     /// An agent that the configuration does not name.
     UnknownAgent,
@@ -101,7 +101,7 @@ impl Rule {
         }
     }
 
-    /// What is wrong, in a clause.
+    /// The error, as a clause.
     #[must_use]
     pub const fn says(self) -> &'static str {
         match self {
@@ -117,20 +117,22 @@ impl Rule {
             Rule::BarrierOverlap => "the barrier lies on the bytes of another that is in use",
             Rule::BarrierReinit => "the barrier is initialised again without being invalidated",
             Rule::BarrierNotLive => "the barrier is used before it is initialised or after it is invalidated",
-            Rule::BarrierCount => "a barrier cannot count so many arrivals",
+            Rule::BarrierCount => "the arrival count exceeds what a barrier can hold",
             Rule::ArriveUnderflow => "more arrive than the phase of the barrier expects",
             Rule::BytesOverflow => "the byte count of the barrier leaves its range",
-            Rule::InvalidateWaiting => "the barrier is invalidated while somebody waits at it",
+            Rule::InvalidateWaiting => "the barrier is invalidated while an agent waits at it",
             Rule::InvalidatePending => "the barrier is invalidated while an operation is still to signal it",
-            Rule::ExitInFlight => "the block ends, and nobody has waited for an operation on its memory",
+            Rule::ExitInFlight => {
+                "the block ends while an operation on its memory may be in flight: no agent has waited for it"
+            }
             Rule::ExitedMemory => "this memory belongs to a block that has ended",
-            Rule::Deadlock => "all that have not ended wait, and nothing under way can change that",
-            Rule::UnknownAgent => "the sanitizer was not told of this agent",
+            Rule::Deadlock => "every agent that has not ended waits, and no operation in flight can release one",
+            Rule::UnknownAgent => "the agent is not declared in the sanitizer's configuration",
         }
     }
 }
 
-/// What a side did.
+/// The action of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Deed {
     /// Read.
@@ -145,7 +147,7 @@ pub enum Deed {
     Invalidate,
     /// Arrived at a barrier.
     Arrive,
-    /// Waited at a barrier or a meeting.
+    /// Waited at a barrier or a rendezvous.
     Wait,
     /// Signals a barrier when it completes.
     Signal,
@@ -178,40 +180,40 @@ impl Deed {
 /// One side of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Side {
-    /// Who, or whose operation.
+    /// The agent, or the issuer of the operation.
     pub agent: Agent,
     /// The agent's partition.
     pub partition: Partition,
     /// Which part of it.
     pub unit: Unit,
-    /// The class of the asynchronous operation; `None` is the agent's own deed.
+    /// The class of the asynchronous operation; `None` is an action of the agent itself.
     pub class: Option<Class>,
-    /// What was done.
+    /// The action.
     pub deed: Deed,
-    /// By which path.
+    /// The proxy.
     pub proxy: Proxy,
-    /// In which instruction, as far as events told.
+    /// The instruction, if events reported it.
     pub place: Place,
-    /// The customer's number.
+    /// The client's tag.
     pub tag: u64,
-    /// Which bytes, if it is about bytes: space, address, length.
+    /// The bytes, if any: space, address, length.
     pub bytes: Option<(SpaceId, u64, u64)>,
-    /// Which barrier, if it is about one.
+    /// The barrier, if any.
     pub barrier: Option<BarrierId>,
 }
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Finding {
-    /// Which.
+    /// The rule.
     pub rule: Rule,
     /// The bytes that both sides have in common: space, address, length.
     pub bytes: Option<(SpaceId, u64, u64)>,
-    /// Who breaks it; of a deadlock, the first that waits.
+    /// The side that breaks it; for a deadlock, the first that waits.
     pub now: Side,
-    /// Against what that was before; of a deadlock, the others that wait.
+    /// The earlier sides; for a deadlock, the others that wait.
     pub others: Vec<Side>,
-    /// Of a deadlock, what each side waits for, in the order `now`, `others`.
+    /// For a deadlock, what each side waits for, in the order `now`, `others`.
     pub waits: Vec<Wait>,
     /// How a barrier was misused, with numbers.
     pub fault: Option<BarrierFault>,
@@ -219,7 +221,7 @@ pub struct Finding {
     pub pending: Option<&'static str>,
 }
 
-/// The customer's words for its numbers. Each has a default that shows the number.
+/// The client's names for its numbers. Each has a default that shows the number.
 pub trait Names {
     /// An agent.
     fn agent(&self, agent: Agent) -> String {
@@ -254,11 +256,11 @@ pub trait Names {
     }
 }
 
-/// Numbers as they are.
+/// The default names, which show the numbers.
 impl Names for () {}
 
 impl Side {
-    /// What this side did, in words.
+    /// A description of this side.
     #[must_use]
     pub fn explain(&self, names: &dyn Names) -> String {
         let mut out = match self.class {
@@ -277,7 +279,7 @@ impl Side {
 }
 
 impl Finding {
-    /// The rule and the bytes, in words.
+    /// The rule and the bytes, as text.
     #[must_use]
     pub fn headline(&self, names: &dyn Names) -> String {
         let pending = self.pending.map_or_else(String::new, |p| format!(" ({p})"));
@@ -290,7 +292,7 @@ impl Finding {
         }
     }
 
-    /// All that it says.
+    /// The complete text.
     #[must_use]
     pub fn explain(&self, names: &dyn Names) -> String {
         let mut out = format!("[{}] {}", self.rule.code(), self.headline(names));

@@ -1,4 +1,4 @@
-//! What barriers, meetings, fences and ends do.
+//! The effects of barriers, rendezvous, fences and exits.
 
 use super::access::bytes_of;
 use super::barrier::Change;
@@ -22,7 +22,7 @@ impl Sanitizer {
         let Some((space, at, len)) = side.bytes else { return Ok(()) };
         let span = (space, at, at + len);
         self.still_there(&side, span)?;
-        // Who uses one barrier again and again publishes its bytes alone; see `Slots::publish`.
+        // Repeated uses of one barrier publish only its bytes; see `Slots::publish`.
         let last = self.last.insert(side.partition, side.barrier);
         if !strong || last != Some(side.barrier) {
             self.slots.learned(side.partition);
@@ -125,19 +125,19 @@ impl Sanitizer {
         let slot = self.lives.get(barrier).slot(|| slots.open());
         match helper {
             Some(h) => self.publish_op(h.op, barrier, slot, change.count > 0),
-            None if change.count > 0 => self.slots.publish(p, slot, span, &mut self.memory),
-            // Announcing bytes alone publishes nothing.
+            None if change.count > 0 && !change.relaxed => self.slots.publish(p, slot, span, &mut self.memory),
+            // Setting expected bytes alone publishes nothing, and neither do relaxed arrivals.
             None => {}
         }
         self.count(barrier, side, change)
     }
 
-    /// What a completed operation publishes at a barrier.
+    /// Publishes the effects of a completed operation at a barrier.
     fn publish_op(&mut self, op: OpId, barrier: BarrierId, slot: super::publish::Slot, arrives: bool) {
         let Some(under) = self.ops.get(&op) else { return };
         let home = self.lives.find(barrier).and_then(|l| l.storage).and_then(|s| self.config.home_of(s.space));
-        // Of a multicast, each block's barrier stands for what came to that block; a barrier in a block to which nothing
-        // came stands for all.
+        // For a multicast, each block's barrier publishes the bytes copied to that block; a barrier in a block without
+        // copied bytes publishes all.
         let of = |span: &&Span| self.config.home_of(span.0);
         let mut spans: Vec<Span> = under.data.iter().filter(|s| of(s) == home).copied().collect();
         if spans.is_empty() {
@@ -216,10 +216,10 @@ impl Sanitizer {
         self.share(&all, waited)
     }
 
-    /// Agents take over what others know.
+    /// Agents acquire the knowledge of others.
     pub(super) fn share(&mut self, from: &[Agent], into: &[Agent]) -> Result<(), Stop> {
         let (from, into) = (self.partitions(from)?, self.partitions(into)?);
-        // A meeting of one partition tells it nothing.
+        // A rendezvous within one partition adds nothing.
         if from != into || from.count_ones() > 1 {
             self.slots.share(from, into, &mut self.memory);
         }
@@ -233,7 +233,7 @@ impl Sanitizer {
     pub(super) fn release(&mut self, agent: Agent, (space, address): (SpaceId, u64)) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         let slot = self.slots.word(space, address);
-        // The barrier that was used last may have been used again since the last time.
+        // The barrier that was used last may have been used again since.
         let used =
             self.last.get(&p).copied().flatten().and_then(|b| self.lives.find(b)).and_then(super::barrier::Life::span);
         self.slots.publish(p, slot, used, &mut self.memory);
@@ -286,7 +286,7 @@ impl Sanitizer {
         self.check_deadlock()
     }
 
-    /// A block ends: somebody in the run must know that each operation on its memory is complete.
+    /// A block ends: some agent must have established that each operation on its memory is complete.
     fn check_in_flight(&mut self, agent: Agent, cta: u32) -> Result<(), Stop> {
         let outstanding = |e: &super::effect::Effect| {
             e.seen.base() == 0 && e.side.class.is_some_and(|c| self.config.work(c).must_end)
@@ -301,7 +301,7 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// Whether nobody can go on.
+    /// Whether all agents are deadlocked.
     pub(super) fn check_deadlock(&mut self) -> Result<(), Stop> {
         let Some(stuck) = self.waiting.stuck() else { return Ok(()) };
         if self.ops.values().any(|u| !u.signals.is_empty()) {

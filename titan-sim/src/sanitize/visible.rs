@@ -1,18 +1,18 @@
-//! Visibility: which accesses are legal, and what they leave behind.
+//! Visibility: which accesses are legal, and which effects they record.
 //!
-//! | access | legal if whoever acts sees | leaves |
+//! | access | legal if the accessing thread sees | records |
 //! |---|---|---|
 //! | read | the last write, and the strong writes since | itself among the reads, in the place of an earlier one of the same reader |
 //! | write | the last write, the strong writes and all reads since | itself alone: the reads before it are forgotten |
-//! | strong | the same, but for strong ones, which may be unordered | ordinary accesses stay known |
+//! | strong | the same, except strong accesses, which may be unordered | itself; ordinary accesses are kept |
 //!
-//! Who acts: an agent's own access sees what its partition sees. An operation of an ordered unit sees what the unit does.
-//! One of an unordered unit (TMA) sees only what the partition does: two of them, unless one was waited for, are not
-//! ordered. What is left is seen by the partition and all of its units (*peers*) if the agent did it itself, else by the
-//! unit alone, or by nobody if the class has none.
+//! The accessing thread: an agent's own access sees what its partition sees. An operation of an ordered unit sees what the unit sees.
+//! One of an unordered unit (TMA) sees only what the partition sees: two of them, unless one was waited for, are not
+//! ordered. The recorded effect is seen by the partition and all of its units (*peers*) if it is the agent's own access, else by the
+//! unit alone, or by no thread if the class has no unit.
 //!
-//! A write of the very bytes that are there need not be ordered after writes: compilers store replicated results from
-//! every warp that has them. Bytes that nobody has written may be read: that is poison's business.
+//! A write of the bytes that are already there need not be ordered after writes: compilers store replicated results from
+//! every warp that has them. Reading bytes that were never written is not an error here; poison detects it.
 //!
 //! Sources: Triton's sanitizer, write and read visibility, reader generations (#11216), TMA by base visibility (#11162);
 //! FastTrack (Flanagan, Freund, PLDI 2009) for strong accesses and equal writes, as in [`engine::race`].
@@ -24,18 +24,18 @@ use super::mask::{Mask, Unit};
 use super::report::{Deed, Rule, Side};
 use crate::engine::{OpId, Proxy, Scope};
 
-/// An access on its way.
+/// An access that is being checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deal {
     pub(super) side: Side,
     pub(super) op: Option<OpId>,
     pub(super) group: Option<u32>,
     pub(super) strong: bool,
-    /// A write of the bytes that are there.
+    /// Whether it writes the bytes that are already there.
     pub(super) unchanged: bool,
-    /// Whose eyes are asked.
+    /// The unit whose visibility is checked.
     pub(super) eyes: Unit,
-    /// Who sees it afterwards.
+    /// The threads that see it afterwards.
     pub(super) seen: Mask,
     /// The scope that a fence needs, if the other side is of the same block.
     pub(super) scope: Scope,
@@ -50,7 +50,7 @@ impl Deal {
         !self.side.deed.writes() && !matches!(self.side.deed, Deed::Arrive)
     }
 
-    /// Whether an effect is ordered before this, or is its own.
+    /// Whether an effect is ordered before this access, or is its own.
     fn sees(&self, e: &Effect) -> bool {
         e.seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
     }
@@ -74,9 +74,9 @@ impl Deal {
     }
 }
 
-/// What makes an access illegal, and the rule.
+/// The effect that makes an access illegal, and the rule.
 pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Effect)> {
-    // Equal bytes are written: only who reads them must come before.
+    // Equal bytes are written: only readers must be ordered before.
     let equal = now.unchanged && !now.reads_only();
     let mut writes = state.writes().filter(|_| !equal);
     if let Some(e) = writes.find(|e| now.clashes(e)) {
@@ -88,8 +88,8 @@ pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Ef
     state.reads.iter().find(|e| now.clashes(e)).map(|e| (now.rule(e, false), e))
 }
 
-/// The fence that is missing, if the access is by another proxy than the generic one. `same_block` tells of an effect
-/// whether its agent is of the block of the access.
+/// The missing fence, if the access is by another proxy than the generic one. `same_block` returns whether the agent of an effect
+/// is of the block of the access.
 pub(super) fn unfenced<'s>(
     state: &'s State,
     now: &Deal,
@@ -109,7 +109,7 @@ pub(super) fn unfenced<'s>(
     })
 }
 
-/// What the access leaves behind.
+/// Records the effect of an access.
 pub(super) fn record(state: &mut State, now: &Deal) {
     let (op, group, strong, seen) = (now.op, now.group, now.strong, now.seen);
     let effect = Effect { side: now.side, op, group, strong, seen, fences: Default::default(), marks: Vec::new() };
@@ -126,7 +126,7 @@ pub(super) fn record(state: &mut State, now: &Deal) {
     }
 }
 
-/// Whether who is ordered after `now` is so after `old`, which is of the same reader or writer.
+/// Whether every thread that is ordered after `now` is also ordered after `old`, an effect of the same reader or writer.
 fn replaces(now: &Deal, old: &Effect) -> bool {
     let (a, b) = (&now.side, &old.side);
     if (a.partition, a.unit, a.class, a.deed) != (b.partition, b.unit, b.class, b.deed) || now.strong && !old.strong {

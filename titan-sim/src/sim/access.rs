@@ -1,8 +1,8 @@
-//! Accesses to memory: what conflicts with what is under way, and what observers are told.
+//! Accesses to memory: conflicts with operations in flight, and the events for observers.
 //!
-//! An asynchronous access lasts from its issue until it completes, and an access of an agent is an instant. Two that overlap
-//! and touch a common byte, one of them writing, are a race here, whatever an observer makes of it: nothing waited for the
-//! first one. (That an observer of order finds more in one run, and this finds it in another run, is what `explore` is for.)
+//! An asynchronous access lasts from its issue until it completes, and an access of an agent is an instant. Two accesses that
+//! overlap in time and in bytes, one of them a write, are a race whether or not an observer reports it: nothing waited for the
+//! first one. (An observer of ordering finds more races in a single run; this check finds them in other runs, with `explore`.)
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
@@ -13,7 +13,7 @@ use super::work::{Res, Span, Touch, Work};
 use crate::engine::{self, Access, AccessKind, Agent, Class, Event, Helper, Place, Proxy, Signal, Strength};
 use titan_core::ir::{OpId, TileShape};
 
-/// An access of an agent, or of what it starts.
+/// An access of an agent, or of an asynchronous operation that it starts.
 #[derive(Clone, Debug)]
 pub(super) struct Touching {
     pub(super) agent: usize,
@@ -48,18 +48,18 @@ pub(super) fn tensor(view: &View, first: Option<&[i64]>, shape: Option<TileShape
 }
 
 impl Machine<'_> {
-    /// What two sides that touch the same, one of them writing, are.
+    /// The race of two accesses to the same bytes, one of them a write.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        // Of raw bulk stores only the elements at which they begin are held against each other; atomic updates are not. One
-        // against the other they are.
+        // Two raw bulk stores are compared by their first elements only; two atomic updates do not race. A bulk store and an
+        // atomic update do.
         let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
         let somewhere = if bulk(new) { a.strong || b.strong } else { a.strong && b.strong };
         let alike = somewhere && bulk(new) == bulk(old);
         if !(a.write || b.write) || alike || !a.span.overlaps(&b.span) {
             return None;
         }
-        // Operations of a wave on its local memory are done in order; stores under way to a tensor are not.
+        // Operations of a wave on its local memory complete in order; stores in flight to a tensor do not.
         if new.agent == old.agent && new.class == old.class && new.class == Some(LGKMCNT) {
             return None;
         }
@@ -78,7 +78,7 @@ impl Machine<'_> {
         self.side(t.agent, t.op, Some(&t.touch), t.time)
     }
 
-    /// Checks an access against everything that is under way.
+    /// Checks an access against all operations in flight.
     pub(super) fn check(&self, new: &Touching) -> Res<()> {
         for (_, old) in self.engine.pending().iter() {
             for touch in &old.payload.touches {
@@ -98,7 +98,7 @@ impl Machine<'_> {
         self.check_words(new)
     }
 
-    /// Words of live barriers are no payload.
+    /// Words of live barriers must not be accessed as data.
     fn check_words(&self, new: &Touching) -> Res<()> {
         let Span::Shared { cta, lo, hi } = new.touch.span else { return Ok(()) };
         let words = self.ctas.get(cta).map(|c| &c.words);
@@ -130,13 +130,13 @@ impl Machine<'_> {
         {
             let name = self.kernel().display_name(self.kernel().param(param));
             return Err(Found::not_modelled(format_args!(
-                "an access to `{name}` beside raw stores to it: which bytes they write is not said"
+                "an access to `{name}` beside raw stores to it: which bytes they write is unspecified"
             )));
         }
         self.tell_shared(&new, proxy, None, obs)
     }
 
-    /// Tells of an access to shared memory.
+    /// Reports an access to shared memory.
     fn tell_shared(&self, t: &Touching, proxy: Proxy, helper: Option<Helper>, obs: Obs<'_, '_>) -> Res<()> {
         let Span::Shared { cta, lo, hi } = t.touch.span else { return Ok(()) };
         let Some(space) = self.store.shared.get(cta).copied() else { return Ok(()) };
@@ -157,13 +157,13 @@ impl Machine<'_> {
         self.tell(obs, &Event::Access(access))
     }
 
-    /// Whether a tensor is an input: nobody writes it.
+    /// Whether a tensor is an input, which is never written.
     pub(super) fn is_input(&self, param: usize) -> bool {
         self.store.setup.tensors.get(param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some())
     }
 
-    /// Tells of an access to an output. Elements that indices pick are written in any order, and updated as one: those are
-    /// strong.
+    /// Reports an access to an output. Elements that are selected by indices are written in any order, and updated atomically: those
+    /// accesses are strong.
     pub(super) fn tell_tensor(
         &self,
         (agent, op): (usize, OpId),
@@ -176,7 +176,7 @@ impl Machine<'_> {
         else {
             return Ok(());
         };
-        // Of a byte with two elements it is not known which one is meant.
+        // For a byte with two elements, the accessed one is unknown.
         if strength == Strength::Strong && t.elem.bits() < 8 {
             return Ok(());
         }
@@ -247,12 +247,12 @@ impl Machine<'_> {
         self.wait_groups(agent, class, committed.saturating_sub(group.saturating_add(1)), obs)
     }
 
-    /// What an agent has under way that nobody but it can wait for.
-    pub(super) fn check_under_way(&self, agent: usize, op: Option<OpId>) -> Res<()> {
+    /// Checks that an agent has no operation in flight that only it could wait for.
+    pub(super) fn check_in_flight(&self, agent: usize, op: Option<OpId>) -> Res<()> {
         let thread = self.look(agent)?;
         for (class, what) in [
             (CP_ASYNC, "a copy"),
-            (WGMMA, "a product"),
+            (WGMMA, "an MMA"),
             (BULK_STORE, "a store"),
             (VMCNT, "a copy"),
             (LGKMCNT, "an access to local memory"),
@@ -261,9 +261,9 @@ impl Machine<'_> {
             if groups.open == 0 && groups.sizes.iter().all(|n| *n == 0) {
                 continue;
             }
-            let closed = if groups.open > 0 { " whose group is not closed" } else { "" };
+            let closed = if groups.open > 0 { " whose group is not committed" } else { "" };
             let mut found = Found::new(
-                Kind::UnderWay,
+                Kind::InFlight,
                 format!("{} ends without having waited for {what}{closed}", self.role(agent)),
             );
             let last =

@@ -1,4 +1,4 @@
-//! Control flow: loops, branches, roles that part and come together, and the end of an agent.
+//! Control flow: loops, branches, the specialization and join of roles, and the end of an agent.
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
@@ -8,10 +8,10 @@ use super::work::Res;
 use crate::engine::{Agent, Event, State, Wait};
 use titan_core::ir::{ForKind, Op, OpId};
 
-/// A role that has not begun.
+/// The wait of a role that has not begun.
 pub(super) const ROLES_PART: u32 = 0;
-/// A program's own thread while its roles run.
-pub(super) const ROLES_MEET: u32 = 1;
+/// The wait of a program's own thread while its roles run.
+pub(super) const ROLES_JOIN: u32 = 1;
 
 impl Machine<'_> {
     pub(super) fn enter_for(&mut self, agent: usize, id: OpId, op: &Op, kind: ForKind) -> Res<()> {
@@ -54,7 +54,7 @@ impl Machine<'_> {
         self.advance(agent)
     }
 
-    /// The frame of the loop number `n` around, with everything inside it gone.
+    /// The frame of the `n`-th enclosing loop; frames inside it are discarded.
     pub(super) fn unwind(&mut self, agent: usize, n: u32) -> Res<Frame> {
         let (kernel, mut left) = (self.kernel(), n);
         let thread = self.thread(agent)?;
@@ -66,7 +66,7 @@ impl Machine<'_> {
             left -= u32::from(is_loop);
             thread.frames.pop();
         }
-        Err(Found::not_modelled("a way out of more loops than there are"))
+        Err(Found::not_modelled("a break out of more loops than exist"))
     }
 
     pub(super) fn again(&mut self, agent: usize, op: &Op, n: u32) -> Res<()> {
@@ -92,7 +92,7 @@ impl Machine<'_> {
         self.advance(agent)
     }
 
-    /// Roles part; the program's own thread waits for them.
+    /// Roles begin; the program's own thread waits for them.
     pub(super) fn part(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         let per = self.plan.agents();
         let roles: Vec<usize> = (agent + 1..agent + per).collect();
@@ -114,7 +114,7 @@ impl Machine<'_> {
             self.advance(agent)?;
             return Ok(Moved::On);
         }
-        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
+        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_JOIN)));
         Ok(Moved::Blocked)
     }
 
@@ -144,11 +144,11 @@ impl Machine<'_> {
             let into: Vec<Agent> = warps.iter().map(|r| Agent::new(*r)).collect();
             self.tell(obs, &Event::Fork { agent: Agent::new(agent), into: &into })?;
         }
-        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_MEET)));
+        self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(ROLES_JOIN)));
         Ok(Moved::Blocked)
     }
 
-    /// A warp goes on with the code of its role.
+    /// A warp continues with the code of its role.
     pub(super) fn enter_role(&mut self, agent: usize, id: OpId, op: &Op) -> Res<Moved> {
         let role = self.plan.role_of(self.look(agent)?.local);
         let block = role.and_then(|r| op.regions.get(r)).copied();
@@ -159,7 +159,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// Whether an agent has said that its role ends. Without roles, the rings of a program end before it does.
+    /// Whether an agent has executed the end of its role. Without roles, the rings of a program end before the program does.
     pub(super) fn has_finalized(&self, agent: usize) -> Res<bool> {
         let thread = self.look(agent)?;
         let in_role = thread.in_role || thread.local > 0 && self.kernel().laid_out.is_none();
@@ -167,18 +167,18 @@ impl Machine<'_> {
     }
 
     pub(super) fn end(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
-        self.check_under_way(agent, None)?;
+        self.check_in_flight(agent, None)?;
         let finalizes = self.kernel().laid_out.is_none() || self.look(agent)?.in_role;
         if !agent.is_multiple_of(self.plan.agents()) && finalizes && !self.look(agent)?.finalized {
             return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
         }
-        self.leave_meetings(agent, obs)?;
+        self.leave_barriers(agent, obs)?;
         self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
         let per = self.plan.agents();
         let main = agent / per * per;
         let done = |r: usize| self.engine.agents().state(Agent::new(r)) == State::Done;
         if agent != main && (main + 1..main + per).all(done) {
-            self.engine.agents_mut().wake(|w| w == Wait::Other(ROLES_MEET));
+            self.engine.agents_mut().wake(|w| w == Wait::Other(ROLES_JOIN));
         }
         if agent == main {
             self.check_rings(agent)?;

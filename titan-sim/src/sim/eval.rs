@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use titan_core::ir::{Const, Elem, Kernel, Op, OpKind, TileShape, Ty, Value};
 
-/// What an operation sees: the values of its agent, its place in the grid, and the arguments of a closure.
+/// The inputs of an operation: the values of its agent, its place in the grid, and the arguments of a closure.
 pub(super) struct Scope<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) env: &'a [Val],
@@ -58,7 +58,7 @@ impl Scope<'_> {
     }
 }
 
-/// What cells are as a value of this type.
+/// Cells as a value of this type.
 pub(super) fn value(ty: Ty, cells: Cells) -> Val {
     match ty.tile_shape() {
         Some(shape) => Val::Tile(Rc::new(Tile { shape, cells })),
@@ -250,10 +250,10 @@ fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
     Ok(Some(value(scope.result(op), cells)))
 }
 
-/// Facts and views of tensors.
+/// Extents and views of tensors.
 fn view(scope: &Scope<'_>, op: &Op) -> Res<Val> {
     let Val::Tensor(t) = scope.arg(op, 0) else {
-        return Err(Found::new(Kind::Trap, "a tensor is used that was not given"));
+        return Err(Found::new(Kind::Trap, "a tensor is used that was not passed"));
     };
     let known =
         |i: usize| scope.int(op, i).ok_or_else(|| Found::not_modelled("a view that depends on what is not computed"));

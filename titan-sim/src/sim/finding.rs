@@ -76,47 +76,47 @@ impl Schedule {
     }
 }
 
-/// What is wrong. The code words are stable.
+/// The kind of a finding. The code words are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Nobody can go on.
+    /// No agent can make progress.
     Deadlock,
     /// Two accesses that nothing orders, one of them a write.
     Race,
-    /// Bytes are read that nobody wrote.
+    /// Bytes are read that were never written.
     Undefined,
-    /// A stage is read that holds another time, or was given back.
+    /// A stage is read whose slot holds another time, or that was released.
     Stale,
-    /// A barrier is used as none may be.
+    /// An invalid use of a barrier.
     Barrier,
-    /// A named or cluster barrier, or registers, of which there are not that many.
+    /// A wrong number of participants of a named or cluster barrier, or of registers.
     Participants,
-    /// Bytes, parts or barriers that there are not.
+    /// An access to bytes, parts or barriers out of bounds.
     Bounds,
     /// The kernel traps: `assert`, `get`, `set`, `segment`, `ragged`.
     Trap,
-    /// A role ends with work under way.
-    UnderWay,
+    /// A role ends with asynchronous work in flight.
+    InFlight,
     /// A ring is not empty at the end.
     Unbalanced,
     /// A token is used twice, or out of its time.
     Token,
-    /// The time that is written is not the one that the clock shows.
+    /// A stated time differs from the clock of the ring.
     Time,
-    /// Announced bytes are not those of the copies.
+    /// The expected bytes (`expect_tx`) differ from those that the copies transfer.
     Bytes,
     /// Accesses through two proxies without a fence between them.
     Fence,
-    /// Rings, roles or regions that cannot be.
+    /// Invalid declarations of rings, roles or regions.
     Declaration,
-    /// More steps than were allowed.
+    /// The limit on steps was reached.
     Steps,
-    /// What the simulator does not model.
+    /// The kernel uses something that the simulator does not model.
     NotModelled,
 }
 
 impl Kind {
-    /// The code word: what tools and tests name.
+    /// The code word for tools and tests.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl Kind {
             Kind::Participants => "participants",
             Kind::Bounds => "bounds",
             Kind::Trap => "trap",
-            Kind::UnderWay => "under-way",
+            Kind::InFlight => "in-flight",
             Kind::Unbalanced => "unbalanced",
             Kind::Token => "token",
             Kind::Time => "time",
@@ -147,10 +147,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Somebody who takes part in a finding.
+/// A participant of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Side {
-    /// What it touches or waits for: a ring, a region, a barrier, a tensor; empty if nothing.
+    /// What it accesses or waits for: a ring, a region, a barrier, a tensor; empty if nothing.
     pub what: String,
     /// The slot of a ring, or the part of a region.
     pub stage: Option<u64>,
@@ -160,9 +160,9 @@ pub struct Side {
     pub role: String,
     /// The mnemonic of the operation.
     pub op: &'static str,
-    /// Whether an asynchronous operation acts, and not the role itself.
+    /// Whether this is an asynchronous operation in flight, not the role itself.
     pub helper: bool,
-    /// Where the operation stands.
+    /// The location of the operation.
     pub loc: Loc,
 }
 
@@ -170,7 +170,7 @@ impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` of {}", self.op, self.role)?;
         if self.helper {
-            f.write_str(", under way")?;
+            f.write_str(", in flight")?;
         }
         if !self.what.is_empty() {
             write!(f, ", on `{}`", self.what)?;
@@ -188,16 +188,16 @@ impl fmt::Display for Side {
     }
 }
 
-/// Something that is wrong.
+/// An error found by a run or by the model checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Of what kind.
+    /// Its kind.
     pub kind: Kind,
-    /// In words.
+    /// The message.
     pub message: String,
-    /// Who takes part: of a race the access that was seen second first, of a deadlock everybody who waits.
+    /// The participants: for a race the later access first, for a deadlock every waiting agent.
     pub sides: Vec<Side>,
-    /// What makes it happen again.
+    /// The schedule that reproduces it.
     pub schedule: Schedule,
 }
 
@@ -211,7 +211,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is wrong, before it is known which schedule led there.
+/// A finding before its schedule is added.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) kind: Kind,

@@ -1,9 +1,8 @@
-//! What programs of different clusters touch. Programs of a grid run in any order, or at once: nothing orders their accesses
-//! to outputs, so any two to the same byte, one of them writing, are a race. They run one after the other here; that they
-//! conflict shows all the same, and when every order of each is explored, every pair of accesses that there can be is seen.
+//! Conflicts between programs of different clusters. Programs of a grid run in any order, or concurrently: nothing orders their
+//! accesses to outputs, so any two to the same byte, one of them a write, are a race. Here they run one after the other; conflicts are
+//! found nevertheless, and when every order of each cluster is explored, every possible pair of accesses is seen.
 //!
-//! Two scatters, and two atomic updates, have results that are defined: they do not conflict with each other, but with ordinary
-//! accesses.
+//! Two scatters, and two atomic updates, have defined results: they do not conflict with each other, but they do with ordinary accesses.
 //!
 //! Deliberately absent: elements of less than a byte.
 
@@ -14,27 +13,27 @@ use crate::engine::{Access, AccessKind, SpaceId, Stop, Strength};
 use std::collections::BTreeMap;
 use titan_core::ir::OpId;
 
-/// Somebody who touches an output: the cluster, the agent in it, the operation.
+/// The origin of an access to an output: the cluster, the agent in it, the operation.
 type Who = (u32, usize, OpId);
 
-/// Who touched a byte, by number from 1 on; 0 is nobody.
+/// The accesses to a byte, as numbers of their origins from 1 on; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     writer: u32,
-    /// Who scattered to it or updated it atomically.
+    /// The origin of a scatter or an atomic update.
     updater: u32,
-    /// Of different clusters.
+    /// Readers of two different clusters.
     readers: [u32; 2],
 }
 
-/// Two accesses that conflict: who, and whether it writes; and the byte.
+/// Two accesses that conflict: their origins, and whether each is a write; and the byte.
 #[derive(Clone, Copy, Debug)]
 struct Conflict {
     sides: [(Who, bool); 2],
     at: u64,
 }
 
-/// An output that is watched: its first byte, the byte after its last, and who touched each, from the first access on.
+/// A tracked output: its first byte, the byte after its last, and the accesses to each byte, allocated at the first access.
 #[derive(Debug)]
 struct Output {
     base: u64,
@@ -48,21 +47,21 @@ pub(super) struct Grid {
     /// The cluster that runs now.
     pub(super) cluster: u32,
     clusters: Vec<Vec<[u32; 3]>>,
-    /// Those of whole bytes an element.
+    /// Outputs whose elements are whole bytes.
     outputs: Vec<Output>,
     who: Vec<Who>,
     known: BTreeMap<Who, u32>,
     found: Option<Conflict>,
 }
 
-/// How far a tensor reaches, in bytes.
+/// The span of a tensor, in bytes.
 fn reach(t: &Tensor) -> u64 {
     let elements: i64 = t.extents.iter().zip(&t.strides).map(|(n, s)| (n - 1).max(0) * s.abs()).sum();
     (u64::try_from(elements).unwrap_or(0) + 1) * u64::from(t.elem.bits().max(8)) / 8
 }
 
 impl Grid {
-    /// Watches the outputs of these clusters; `None` if there is nobody else.
+    /// Tracks the outputs of these clusters; `None` if there is only one.
     pub(super) fn new(setup: &Setup, clusters: &[Vec<[u32; 3]>]) -> Option<Grid> {
         let outputs = setup.tensors.iter().flatten().filter(|t| t.bytes.is_none() && t.elem.bits() >= 8);
         let outputs = outputs.map(|t| Output { base: t.base, end: t.base + reach(t), cells: Vec::new() }).collect();
@@ -123,7 +122,7 @@ impl Grid {
         if found.is_some() { Err(Stop) } else { Ok(()) }
     }
 
-    /// What conflicts, in words of the kernel.
+    /// The finding of a conflict, in terms of the kernel.
     pub(super) fn found(&self, machine: &Machine<'_>, name: impl Fn(u64) -> String) -> Option<Box<Found>> {
         let Conflict { sides: [new, old], at } = self.found?;
         let what = name(at);

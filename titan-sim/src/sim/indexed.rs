@@ -1,5 +1,5 @@
 //! Gathers, scatters and atomic updates: of single elements and of rows that indices name, and of tiles.
-#![expect(clippy::wildcard_enum_match_arm, reason = "indices that are not computed are told alike")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "indices that are not computed are reported in the same way")]
 
 use super::access::tensor;
 use super::arith::{binary, bytes, shape::extents};
@@ -12,7 +12,7 @@ use super::work::Res;
 use crate::engine::{AccessKind, Strength};
 use titan_core::ir::{AtomicOp, BinOp, Op, OpId, TileShape};
 
-/// What accesses are to observers.
+/// The kind and strength of a scatter, as reported to observers.
 const SCATTER: (AccessKind, Strength) = (AccessKind::Write, Strength::Strong);
 const ATOMIC: (AccessKind, Strength) = (AccessKind::Atomic, Strength::Strong);
 

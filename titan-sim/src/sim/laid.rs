@@ -1,19 +1,19 @@
-//! Kernels that are laid out over threads: what each warp does with its part of a tile.
+//! Laid-out kernels: the execution of each warp on its part of a tile.
 //!
-//! A warp is an agent. It computes with whole tiles, of which the elements that its threads do not hold are nothing: no
-//! operation gives them to anybody. Stores, copies and loads touch exactly the bytes of the elements that the layout gives to the
-//! warp's threads, so that a barrier between warps that is missing is a race here, and stale bytes.
+//! A warp is an agent. It computes with whole tiles, in which the elements that its threads do not hold are meaningless: no
+//! operation exposes them. Stores, copies and loads touch exactly the bytes of the elements that the layout assigns to the
+//! warp's threads, so that a missing barrier between warps shows up as a race, and as stale bytes.
 //!
-//! Deliberately absent: order among the lanes of a warp, which run together; halves of bytes in shared memory.
+//! Deliberately absent: order among the lanes of a warp, which execute in lockstep; halves of bytes in shared memory.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::shared;
 use super::arith::{bytes, product, reduce};
+use super::barrier_ops::unknown;
 use super::eval::{apply, value};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
-use super::plan::{CP_ASYNC, Crew};
-use super::raw::unknown;
+use super::plan::{CP_ASYNC, WarpSet};
 use super::value::{Cells, Local, Num, Source, Tile, Val};
 use super::work::{Effect, Res, Work};
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use titan_core::ir::{Coords, Elem, Fold, LocalOp, Op, OpId, OpKind, RegionOp, Ti
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) at: Coords,
-    /// Whether it is the first of all warps and lanes that hold it: what is written is written once.
+    /// Whether the warp is the first among all warps and lanes that hold the element: each element is written once.
     pub(super) first: bool,
 }
 
@@ -37,7 +37,7 @@ fn extents(shape: TileShape) -> Vec<u32> {
     shape.into()
 }
 
-/// Bytes that follow each other, from places in any order.
+/// Maximal contiguous byte ranges, from places in any order.
 fn ranges(places: &[(usize, u64)], size: u64) -> Vec<(u64, u64)> {
     let mut starts: Vec<u64> = places.iter().map(|(_, at)| *at).collect();
     starts.sort_unstable();
@@ -52,21 +52,21 @@ fn ranges(places: &[(usize, u64)], size: u64) -> Vec<(u64, u64)> {
 }
 
 impl Machine<'_> {
-    /// The warps among which an agent is, if the kernel is laid out.
-    pub(super) fn crew(&self, agent: usize) -> Option<Crew> {
+    /// The warps that an agent belongs to, if the kernel is laid out.
+    pub(super) fn warp_set(&self, agent: usize) -> Option<WarpSet> {
         let thread = self.threads.get(agent)?;
-        self.plan.crew(thread.local, thread.in_role)
+        self.plan.warp_set(thread.local, thread.in_role)
     }
 
-    /// Whether an agent does what one thread does for all of its role or program.
+    /// Whether an agent executes the operations that one thread performs for its whole role or program.
     pub(super) fn is_first(&self, agent: usize) -> bool {
-        self.crew(agent).is_none_or(|crew| crew.index == 0)
+        self.warp_set(agent).is_none_or(|warp_set| warp_set.index == 0)
     }
 
     /// The elements of a tile that a warp holds.
     pub(super) fn held(&self, agent: usize, value: Value) -> Option<&[Part]> {
-        let crew = self.crew(agent)?;
-        self.plan.parts(self.kernel(), value, crew.index)
+        let warp_set = self.warp_set(agent)?;
+        self.plan.parts(self.kernel(), value, warp_set.index)
     }
 
     /// Which elements of a tile an agent is the first to hold; `None`: all.
@@ -87,7 +87,7 @@ impl Machine<'_> {
         let RegionOp::Tile { offset, elem, shape } = what else { return Err(unknown("a tile")) };
         let (lo, hi) = self.bytes(agent, op, 0)?;
         let Some(encoding) = op.results.first().and_then(|v| self.kernel().encoding(*v)).cloned() else {
-            return Err(Found::not_modelled("a tile in shared memory that does not say how it lies there"));
+            return Err(Found::not_modelled("a tile in shared memory without a layout"));
         };
         let base = lo + u64::from(*offset);
         if base + u64::from(encoding.bytes()) > hi {
@@ -107,7 +107,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Where the elements of a tile that an agent touches lie: those it holds, or of these those it is the first to hold.
+    /// The addresses of the elements of a tile that an agent touches: those it holds, or only those it is the first to hold.
     fn places(&self, agent: usize, value: Value, local: &Local, only_first: bool) -> Res<Vec<(usize, u64)>> {
         let Some(parts) = self.held(agent, value) else { return Err(unknown("a tile with a layout")) };
         let extents = extents(local.shape);
@@ -123,7 +123,7 @@ impl Machine<'_> {
 
     pub(super) fn local(&mut self, agent: usize, id: OpId, op: &Op, local: LocalOp, obs: Obs<'_, '_>) -> Res<()> {
         let result = match local {
-            LocalOp::Alloc { .. } => return Err(Found::not_modelled("shared memory that has no place yet")),
+            LocalOp::Alloc { .. } => return Err(Found::not_modelled("shared memory without an address")),
             LocalOp::Store => return self.store_local(agent, id, op, obs),
             LocalOp::Load => self.load_local(agent, id, op, obs)?,
             LocalOp::Copy { asynchronous } => return self.copy_local(agent, id, op, asynchronous, obs),
@@ -132,7 +132,7 @@ impl Machine<'_> {
             LocalOp::Reshape(shape) => {
                 let old = self.local_arg(agent, op, 0)?;
                 let encoding = op.results.first().and_then(|v| self.kernel().encoding(*v)).cloned();
-                let encoding = encoding.ok_or_else(|| unknown("how a tile lies in shared memory"))?;
+                let encoding = encoding.ok_or_else(|| unknown("the layout of a tile in shared memory"))?;
                 Val::Local(Rc::new(Local { encoding: Rc::new(encoding), shape, ..(*old).clone() }))
             }
             LocalOp::Stack => self.stack(agent, op),
@@ -156,7 +156,7 @@ impl Machine<'_> {
         self.touch_places(agent, id, &ranges, true, obs)?;
         let tile = self.arg(agent, op, 0);
         let Machine { engine, store, .. } = self;
-        // Tiles that follow from constants are known even where tiles are not computed.
+        // Tiles derived from constants are known even where tiles are not computed.
         let (Val::Tile(tile), true) = (tile, store.data) else {
             return ranges.into_iter().try_for_each(|(lo, hi)| store.define(engine, cta, lo, hi));
         };
@@ -217,7 +217,7 @@ impl Machine<'_> {
         let tile = extents(source.shape);
         let mut places: Vec<(Option<usize>, u64)> = Vec::new();
         for part in parts.iter().filter(|p| p.first) {
-            // What the encoding has beyond the tile becomes zero.
+            // The padding of the encoding beyond the tile becomes zero.
             if local.encoding.extents.iter().zip(part.at).all(|(n, i)| i < *n) {
                 places.push((index_of(part.at, &tile), local.address(part.at)));
             }
@@ -285,7 +285,7 @@ impl Machine<'_> {
     /// Another order of the axes of a tile in shared memory.
     pub(super) fn permute_local(&mut self, agent: usize, op: &Op, old: &Local, perm: [u8; 4]) -> Res<()> {
         let encoding = op.results.first().and_then(|v| self.kernel().encoding(*v)).cloned();
-        let encoding = encoding.ok_or_else(|| unknown("how a tile lies in shared memory"))?;
+        let encoding = encoding.ok_or_else(|| unknown("the layout of a tile in shared memory"))?;
         let mut local = Local { encoding: Rc::new(encoding), ..old.clone() };
         for (axis, from) in perm.iter().enumerate().take(old.shape.rank()) {
             local.origin[axis] = old.origin[usize::from(*from)];
@@ -313,7 +313,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What the elements of a line that this warp holds are together.
+    /// Folds the elements of each line that this warp holds.
     fn fold(&mut self, agent: usize, op: &Op, f: Fold, axis: usize) -> Res<()> {
         let tys: Vec<Ty> = op.results.iter().map(|v| self.kernel().ty(*v)).collect();
         let Val::Tile(tile) = self.arg(agent, op, 0) else {
@@ -344,7 +344,7 @@ impl Machine<'_> {
                     vec![best.get(0), at.get(usize::try_from(which.get(0).int()).unwrap_or(0))]
                 }
                 Fold::With => {
-                    // What is neutral stands for elements that nobody holds.
+                    // Elements that the warp does not hold are the neutral element.
                     let scope = self.scope(agent)?;
                     let mut sum = cells.get(0);
                     for i in 1..cells.len() {
@@ -364,26 +364,26 @@ impl Machine<'_> {
         self.set(agent, &op.results, values)
     }
 
-    /// The elements of a fold's result that a warp holds, and which line each is of.
+    /// The elements of a fold's result that a warp holds, and the line of each.
     fn fold_places(&self, agent: usize, op: &Op, rank: usize) -> Vec<(usize, Vec<u32>)> {
         let Some(result) = op.results.first() else { return Vec::new() };
         let (Some(shape), Some(parts)) = (self.kernel().ty(*result).tile_shape(), self.held(agent, *result)) else {
             return vec![(0, Vec::new())];
         };
         let to = extents(shape);
-        // With partial results their number is the first axis.
+        // With partial results, the first axis is their number.
         let skip = to.len() - rank.min(to.len());
         let of = |part: &Part| Some((index_of(part.at, &to)?, part.at[skip..to.len()].to_vec()));
         parts.iter().filter_map(of).collect()
     }
 
-    /// A tile that is stored from registers: by each warp what it is the first to hold.
+    /// For a tile that is stored from registers: the elements that the warp is the first to hold.
     pub(super) fn stores_own(&self, agent: usize, op: &Op) -> Option<Vec<bool>> {
         let value = op.args.last()?;
         if matches!(self.kernel().ty(*value), Ty::Smem(..)) { None } else { self.owns(agent, *value) }
     }
 
-    /// Whether an operation is one of those that one thread does for all.
+    /// Whether an operation is performed by one thread for all.
     pub(super) const fn is_of_one(kind: &OpKind) -> bool {
         matches!(kind, OpKind::Set)
     }

@@ -1,5 +1,5 @@
-//! The ledger of rings, which is kept beside their barriers: which time a slot holds, and what each reader has claimed and
-//! given back. Of rings that have become barriers it is kept by what the program claims (`ttg.claim.*`), for each warp.
+//! The ledger of rings, kept independently of their barriers: the time that each slot holds, and which times each reader has begun
+//! to read and has released. For rings that were expanded to barriers it follows the claims of the program (`ttg.claim.*`), per warp.
 
 use super::finding::{Found, Kind};
 use super::machine::Machine;
@@ -10,24 +10,24 @@ use super::work::{Res, Span};
 use titan_core::ir::{Claim, Op, Pipe};
 
 impl Machine<'_> {
-    /// The most times of a ring that were acquired.
+    /// The largest number of times that were acquired of any ring.
     pub(super) fn times(&self) -> u64 {
         self.threads.iter().flat_map(|t| &t.fill).copied().max().unwrap_or(0)
     }
 
-    /// What a barrier program says that a warp does to a ring: its sides go through the times in order, and no time is filled,
-    /// read or given back outside of its turn.
+    /// Checks a claim of a barrier program about a ring: each side goes through the times in order, and no time is filled,
+    /// read or released out of order.
     pub(super) fn claimed(&mut self, agent: usize, op: &Op, claim: Claim, pipe: Pipe) -> Res<()> {
         let (ring, slot) = (pipe.index(), self.int(agent, op, 1)?);
         let (slots, staging) = (self.ring(ring)?.slots.max(1), self.ring(ring)?.readers.is_empty());
-        // A ring that the same warps fill and read has no rounds: nobody waits for another.
+        // A ring that the same warps fill and read has no rounds: there is no wait between roles.
         let round = if op.args.len() > 2 { Some(self.int(agent, op, 2)?) } else { None };
         let is = |time: u64| {
             u64::try_from(slot) == Ok(time % slots) && round.is_none_or(|r| u64::try_from(r) == Ok(time / slots))
         };
         let thread = self.thread(agent)?;
         let (Some(fill), Some(read)) = (thread.fill.get_mut(ring), thread.read.get_mut(ring)) else { return Ok(()) };
-        // What is staged nobody claims to read: it is given back when it has been stored.
+        // A staging ring has no readers: its stage is released when it has been stored.
         let end = if staging { *fill } else { read.claimed };
         let open = |read: &super::state::Reader| (read.below..end).find(|t| is(*t) && !read.released(*t));
         let holds = match claim {
@@ -48,29 +48,29 @@ impl Machine<'_> {
         }
         let (name, of) = (self.kernel().pipe_name(pipe), round.map_or(String::new(), |r| format!(" in round {r}")));
         let what = claim.mnemonic();
-        Err(Found::new(Kind::Time, format!("`{what}` of slot {slot}{of} of `{name}`, whose turn it is not")))
+        Err(Found::new(
+            Kind::Time,
+            format!("`{what}` of slot {slot}{of} of `{name}`, which is not the next time of the ring's clock"),
+        ))
     }
 
-    /// A stage that is used was claimed, and is not given back.
+    /// A stage that is used is not released yet.
     pub(super) fn check_held(&self, agent: usize, s: Slot) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         if self.look(agent)?.read.get(s.ring).is_some_and(|r| r.released(s.time)) {
-            return Err(Found::new(
-                Kind::Stale,
-                format!("time {} of `{name}` is used after it was given back", s.time),
-            ));
+            return Err(Found::new(Kind::Stale, format!("time {} of `{name}` is used after it was released", s.time)));
         }
         Ok(())
     }
 
-    /// A stage that is read holds its time.
+    /// The slot of a stage that is read holds its time.
     pub(super) fn check_stage(&self, agent: usize, s: Slot) -> Res<()> {
         self.check_held(agent, s)?;
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         match self.holds(s) {
             Holds::Stage(time) if time == s.time => Ok(()),
             Holds::Poison(time) if time == s.time => {
-                Err(Found::new(Kind::Undefined, format!("time {time} of `{name}` is poison, and is read")))
+                Err(Found::new(Kind::Undefined, format!("time {time} of `{name}` is read, but it is poison")))
             }
             Holds::Stage(time) | Holds::Poison(time) => Err(Found::new(
                 Kind::Stale,
@@ -78,20 +78,20 @@ impl Machine<'_> {
             )),
             Holds::Nothing => Err(Found::new(
                 Kind::Undefined,
-                format!("time {} of `{name}` is read, and nothing was written there", s.time),
+                format!("time {} of `{name}` is read, but nothing was written to its slot", s.time),
             )),
         }
     }
 
-    /// At the end of a program its rings are empty, and no right is left over.
+    /// At the end of a program its rings are empty, and no token is left over.
     pub(super) fn check_rings(&self, main: usize) -> Res<()> {
         for agent in main..main + self.plan.agents() {
             let (thread, who) = (self.look(agent)?, self.role(agent));
             let left = [
-                (thread.taken.is_empty(), "a slot of a staging ring that is taken and not written"),
+                (thread.taken.is_empty(), "a slot of a staging ring that is acquired and not written"),
                 (thread.written.is_empty(), "a slot of a staging ring that is written and not stored"),
-                (thread.parts.is_empty(), "parts of a right to read that are not joined"),
-                (thread.products.is_empty(), "a product that is not waited for"),
+                (thread.parts.is_empty(), "parts of a read permission that are not joined"),
+                (thread.products.is_empty(), "an MMA that is not waited for"),
                 (thread.accs.is_empty(), "an accumulator that is not finished"),
             ];
             if let Some((_, what)) = left.into_iter().find(|(none, _)| !none) {
@@ -115,7 +115,7 @@ impl Machine<'_> {
                 if r.below != filled {
                     return Err(Found::new(
                         Kind::Unbalanced,
-                        format!("{who} has not given back time {} of `{name}`", r.below),
+                        format!("{who} has not released time {} of `{name}`", r.below),
                     ));
                 }
             }
@@ -129,7 +129,7 @@ impl Machine<'_> {
             Some((_, o)) => {
                 let mut side = self.side(o.agent.index(), o.payload.op, o.payload.touches.first(), o.payload.time);
                 side.helper = true;
-                Err(Found::new(Kind::UnderWay, "the program ends while a copy is in flight").side(side))
+                Err(Found::new(Kind::InFlight, "the program ends while a copy is in flight").side(side))
             }
             None => Ok(()),
         }

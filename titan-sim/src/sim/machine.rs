@@ -1,8 +1,8 @@
 //! The machine: programs of a cluster, their roles as agents of the engine, and one operation of the IR at a time.
 //!
-//! Each program has its own thread, agent `cta · (1 + roles)`, and behind it its roles. Where roles part, the thread hands
-//! over to them and waits until all have ended. All state is `Clone`, and hashes without what is over, so that the model
-//! checker can come back to it; what an agent has is behind an `Rc`, so that a copy of a state costs little.
+//! Each program has its own thread, agent `cta · (1 + roles)`, followed by its roles. Where roles begin, the thread starts
+//! them and waits until all have ended. All state is `Clone`, and its hash leaves out what has no further effect, so that the model
+//! checker can backtrack; the state of an agent is behind an `Rc`, so that copying a state is cheap.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::control::ROLES_PART;
@@ -22,7 +22,7 @@ use std::rc::Rc;
 use titan_core::ir::op_table::mnemonic;
 use titan_core::ir::{self, AmdOp, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
 
-/// Who is told.
+/// The observer of events.
 pub(super) type Obs<'a, 'b> = &'a mut (dyn Observer + 'b);
 
 /// Programs of a cluster while they run.
@@ -125,7 +125,7 @@ impl<'k> Machine<'k> {
                 }
             }
         } else {
-            // Until the program's own thread hands over.
+            // Until the program's own thread starts the roles.
             self.engine.agents_mut().set(agent, State::Blocked(Wait::Other(ROLES_PART)));
         }
         self.threads.push(Rc::new(thread));
@@ -136,18 +136,18 @@ impl<'k> Machine<'k> {
     }
 
     pub(super) fn thread(&mut self, agent: usize) -> Res<&mut Thread> {
-        self.threads.get_mut(agent).map(Rc::make_mut).ok_or_else(|| Found::not_modelled("an agent that there is not"))
+        self.threads.get_mut(agent).map(Rc::make_mut).ok_or_else(|| Found::not_modelled("an agent that does not exist"))
     }
 
     pub(super) fn look(&self, agent: usize) -> Res<&Thread> {
-        self.threads.get(agent).map(|t| &**t).ok_or_else(|| Found::not_modelled("an agent that there is not"))
+        self.threads.get(agent).map(|t| &**t).ok_or_else(|| Found::not_modelled("an agent that does not exist"))
     }
 
     pub(super) fn cta(&self, agent: usize) -> usize {
         self.threads.get(agent).map_or(0, |t| t.cta)
     }
 
-    /// The operation at which an agent stands.
+    /// The next operation of an agent.
     pub(super) fn next_op(&self, agent: usize) -> Option<OpId> {
         let frame = self.threads.get(agent)?.frames.last()?;
         self.kernel().blocks.get(frame.block.index())?.ops.get(frame.at).copied()
@@ -178,7 +178,7 @@ impl<'k> Machine<'k> {
     pub(super) fn int(&self, agent: usize, op: &Op, i: usize) -> Res<i64> {
         match self.arg(agent, op, i) {
             Val::Num(n) => Ok(n.int()),
-            _ => Err(Found::not_modelled("what happens next depends on values that are not computed")),
+            _ => Err(Found::not_modelled("control flow depends on values that are not computed")),
         }
     }
 
@@ -199,7 +199,7 @@ impl<'k> Machine<'k> {
     /// One operation of an agent.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The finding.
     pub(super) fn step(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         let Some(id) = self.next_op(agent) else {
             return if self.begins_warps(agent) { self.begin_warps(agent, obs) } else { self.end(agent, obs) };
@@ -234,7 +234,7 @@ impl<'k> Machine<'k> {
                 self.thread(agent)?.frames.clear();
                 Ok(Moved::On)
             }
-            OpKind::Ttg(TtgOp::Roles) if self.crew(agent).is_some() => self.enter_role(agent, id, op),
+            OpKind::Ttg(TtgOp::Roles) if self.warp_set(agent).is_some() => self.enter_role(agent, id, op),
             OpKind::Ttg(TtgOp::Roles) => self.part(agent, op, obs),
             _ => {
                 let moved = self.exec(agent, id, op, obs)?;
@@ -249,7 +249,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Rights are used once: whoever looks again finds nothing.
+    /// Tokens are used once: a second use finds none.
     fn used_up(&mut self, agent: usize, args: &[Value]) -> Res<()> {
         let kernel = self.kernel();
         for value in args.iter().filter(|v| kernel.ty(**v).is_linear()) {
@@ -260,7 +260,7 @@ impl<'k> Machine<'k> {
         Ok(())
     }
 
-    /// Values that go somewhere else: rights are not here any more.
+    /// Values that are passed on: tokens move.
     pub(super) fn hand_on(&mut self, agent: usize, args: &[Value]) -> Res<Vec<Val>> {
         let values = args.iter().map(|v| self.val(agent, *v)).collect();
         self.used_up(agent, args)?;
@@ -270,7 +270,7 @@ impl<'k> Machine<'k> {
     fn exec(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         if !matches!(op.kind.effect(), ir::Effect::Pure) {
             if self.has_finalized(agent)? {
-                return Err(Found::new(Kind::Token, format!("{} goes on after its end", self.role(agent))));
+                return Err(Found::new(Kind::Token, format!("{} continues after its end", self.role(agent))));
             }
             let tag = if let Val::Token { time, .. } = self.arg(agent, op, 0) { time } else { 0 };
             self.tell(obs, &Event::At { agent: Agent::new(agent), place: Place::new(id.index()), tag })?;
@@ -306,7 +306,7 @@ impl<'k> Machine<'k> {
         Ok(())
     }
 
-    /// Tells of an event.
+    /// Reports an event to the observer.
     pub(super) fn tell(&self, obs: Obs<'_, '_>, event: &Event<'_>) -> Res<()> {
         obs.event(event).map_err(|engine::event::Stop| stopped())
     }
@@ -316,7 +316,7 @@ impl<'k> Machine<'k> {
         self.engine.agents().state(Agent::new(agent)) == State::Ready
     }
 
-    /// An operation under way completes.
+    /// An operation in flight completes.
     pub(super) fn complete(&mut self, op: engine::OpId, obs: Obs<'_, '_>) -> Res<()> {
         let Machine { engine, store, .. } = self;
         let done =
@@ -324,7 +324,7 @@ impl<'k> Machine<'k> {
         done.map_err(|e| self.failed(0, e))
     }
 
-    /// Waits until at most so many groups of a class are under way.
+    /// Waits until at most so many groups of a class are in flight.
     pub(super) fn wait_groups(
         &mut self,
         agent: usize,
@@ -351,7 +351,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// What the engine refuses, in words.
+    /// The finding for an error of the engine.
     pub(super) fn fault(&self, agent: usize, op: Option<OpId>, halt: Halt) -> Box<Found> {
         let found = match halt {
             Halt::Stop => return stopped(),
@@ -360,7 +360,7 @@ impl<'k> Machine<'k> {
                 Found::new(Kind::Barrier, format!("`{name}`: {fault}"))
             }
             Halt::Meeting(_, fault) => Found::new(Kind::Participants, fault.to_string()),
-            Halt::Unknown => Found::not_modelled("a barrier that there is not"),
+            Halt::Unknown => Found::not_modelled("a barrier that does not exist"),
         };
         match op {
             Some(op) => found.side(self.side(agent, op, None, None)),
@@ -368,7 +368,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// One who takes part in a finding.
+    /// A participant of a finding.
     pub(super) fn side(&self, agent: usize, op: OpId, what: Option<&Touch>, time: Option<u64>) -> Side {
         let role = self.role(agent);
         let at = self.kernel().ops.get(op.index());
@@ -393,7 +393,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// What an agent is called.
+    /// The display name of an agent.
     pub(super) fn role(&self, agent: usize) -> String {
         let name = self.role_name(agent);
         if self.ctas.len() > 1 {
@@ -403,24 +403,24 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// What an agent is called in its program.
+    /// The name of an agent in its program.
     pub(super) fn role_name(&self, agent: usize) -> String {
         let local = agent % self.plan.agents();
         let role = self.plan.role_of(local).and_then(|r| self.kernel().roles.get(r));
         let name = role.map_or_else(|| "the program".to_owned(), |r| format!("`{}`", r.name));
-        match self.plan.crew(local, role.is_some()) {
-            Some(crew) => format!("warp {} of {name}", crew.index),
+        match self.plan.warp_set(local, role.is_some()) {
+            Some(warp_set) => format!("warp {} of {name}", warp_set.index),
             None => name,
         }
     }
 
-    /// Who has the helper of an operation under way.
+    /// The helper thread of an operation in flight, as observers identify it.
     pub(super) const fn helper(class: engine::Class, op: engine::OpId) -> Option<Helper> {
         Some(Helper { class, op })
     }
 }
 
-/// What a payload or the engine refuses.
+/// A failure of a payload or of the engine.
 #[derive(Debug)]
 enum Failed {
     Found(Box<Found>),
@@ -433,7 +433,7 @@ impl From<Halt> for Failed {
     }
 }
 
-/// The observer wants the run to end, and knows why.
+/// The observer ends the run, and has recorded the reason.
 pub(super) fn stopped() -> Box<Found> {
     Found::new(Kind::Race, "")
 }
@@ -454,12 +454,12 @@ fn parameter(setup: &Setup, i: usize, kind: &ParamKind) -> Val {
     }
 }
 
-/// An index that is small.
+/// An index as `u32`.
 pub(super) fn index(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
 }
 
-/// The memory of the outputs, with what the caller has there.
+/// The memory of the outputs, with the caller's initial contents.
 pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
     let mut global = Space::new("device");
     for (t, bytes) in setup.tensors.iter().zip(initial) {
@@ -472,7 +472,7 @@ pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
     global
 }
 
-/// An engine with the memories of a cluster.
+/// The engine with the memories of a cluster.
 pub(super) fn engine_of(
     plan: &Plan<'_>,
     global: Space,

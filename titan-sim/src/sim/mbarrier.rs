@@ -1,10 +1,10 @@
-//! Mbarriers: which ones an operand names, their words and lives, arrivals and waits.
+//! Mbarriers: those that an operand names, their words and lifetimes, arrivals and waits.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
+use super::barrier_ops::unknown;
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, index};
 use super::plan::CP_ASYNC;
-use super::raw::unknown;
 use super::state::Moved;
 use super::value::Val;
 use super::work::{Effect, Res, Work};
@@ -22,11 +22,11 @@ impl Machine<'_> {
     pub(super) fn one_barrier(&self, agent: usize, op: &Op, i: usize) -> Res<BarrierId> {
         match self.barriers_of(agent, self.cta(agent), op, i)? {
             (barrier, 1) => Ok(barrier),
-            (_, n) => Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is meant"))),
+            (_, n) => Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is required"))),
         }
     }
 
-    /// What a barrier is called.
+    /// The display name of a barrier.
     pub(super) fn barrier_name(&self, barrier: BarrierId) -> String {
         if Some(barrier) == self.cluster {
             return "the barrier of the cluster".to_owned();
@@ -146,13 +146,13 @@ impl Machine<'_> {
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
         if op.kind == ir::OpKind::Nv(NvOp::Arrive { arrivals: 0 }) {
-            return Err(Found::new(Kind::Barrier, "an arrival that does not count"));
+            return Err(Found::new(Kind::Barrier, "an arrival with count 0"));
         }
-        // What a role arrives with, its warps do to equal parts.
-        let count = match self.crew(agent) {
-            Some(crew) if count.is_multiple_of(crew.warps) => count / crew.warps,
-            Some(crew) => {
-                let message = format!("{count} arrivals of {} warps: each arrives as often as the others", crew.warps);
+        // The arrivals of a role are divided equally among its warps.
+        let count = match self.warp_set(agent) {
+            Some(warp_set) if count.is_multiple_of(warp_set.warps) => count / warp_set.warps,
+            Some(warp_set) => {
+                let message = format!("{count} arrivals cannot be divided equally among {} warps", warp_set.warps);
                 return Err(Found::new(Kind::Participants, message));
             }
             None => count,
@@ -187,8 +187,8 @@ impl Machine<'_> {
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
         let role = self.plan.role_of(self.look(agent)?.local).and_then(|r| self.kernel().roles.get(r));
-        let crew = self.crew(agent);
-        let fits = match role.filter(|_| crew.is_none_or(|c| c.role.is_some())) {
+        let warp_set = self.warp_set(agent);
+        let fits = match role.filter(|_| warp_set.is_none_or(|c| c.role.is_some())) {
             Some(role) => arrivals == role.warps.saturating_mul(32),
             None => arrivals != 0 && arrivals.is_multiple_of(32) && arrivals <= 1024,
         };
@@ -197,11 +197,11 @@ impl Machine<'_> {
                 format!("{arrivals} arrivals for the copies of {}: each of its threads arrives once", self.role(agent));
             return Err(Found::new(Kind::Participants, message));
         }
-        let arrivals = crew.map_or(arrivals, |c| c.lanes);
+        let arrivals = warp_set.map_or(arrivals, |c| c.lanes);
         if !noinc {
             self.engine.add_pending(barrier, arrivals, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))?;
         }
-        // Each thread arrives when its own copies are done: all but one may do so while the last one still copies.
+        // Each thread arrives when its own copies are complete: all but one may do so while the last one is still copying.
         let all = self.engine.pending().of(Agent::new(agent), CP_ASYNC);
         let work = || Work { op: id, time: None, touches: Vec::new(), effect: Effect::None };
         let arrive = |n: u32| vec![Signal::Arrive { barrier }; n as usize];
@@ -213,7 +213,7 @@ impl Machine<'_> {
             self.start(agent, CP_ASYNC, (all[..last].to_vec(), arrive(arrivals - 1)), work(), obs)?;
         }
         self.start(agent, CP_ASYNC, (all, arrive(arrivals.min(1))), work(), obs)?;
-        // The barrier tells of them: nobody needs to wait for their group.
+        // The barrier signals their completion: no wait for their group is needed.
         let groups = &mut self.thread(agent)?.groups[usize::from(CP_ASYNC.0)];
         groups.open = 0;
         groups.sizes.iter_mut().for_each(|n| *n = 0);

@@ -1,4 +1,4 @@
-//! Loads and stores of tensors, by tiles and elements; what prints and traps.
+//! Loads and stores of tensors, by tiles and elements; prints and traps.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::tensor;
@@ -12,7 +12,7 @@ use crate::engine::{AccessKind, Strength};
 use std::rc::Rc;
 use titan_core::ir::{Op, OpId, OpKind, TileShape, TtgOp, Unit};
 
-/// What accesses are to observers.
+/// Kinds and strengths of accesses, as reported to observers.
 pub(super) const READ: (AccessKind, Strength) = (AccessKind::Read, Strength::Weak);
 const WRITE: (AccessKind, Strength) = (AccessKind::Write, Strength::Weak);
 
@@ -62,7 +62,7 @@ impl Machine<'_> {
     pub(super) fn view(&self, agent: usize, op: &Op, i: usize) -> Res<Rc<View>> {
         match self.arg(agent, op, i) {
             Val::Tensor(v) => Ok(v),
-            _ => Err(Found::new(Kind::Trap, "a tensor is used that was not given")),
+            _ => Err(Found::new(Kind::Trap, "a tensor is used that was not passed")),
         }
     }
 
@@ -102,7 +102,7 @@ impl Machine<'_> {
         Ok(from_bytes(view.elem, shape, &raw))
     }
 
-    /// A read of an output, for what is under way and for the observer.
+    /// A read of an output: checked against operations in flight, and reported to the observer.
     pub(super) fn reads(
         &self,
         agent: usize,
@@ -120,7 +120,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Tells of accesses to single rows or elements of an output.
+    /// Reports accesses to single rows or elements of an output.
     pub(super) fn tell_each(
         &self,
         (agent, id): (usize, OpId),
@@ -145,7 +145,7 @@ impl Machine<'_> {
         }
         let value = match self.arg(agent, op, rank + 1) {
             Val::Local(local) => {
-                // Bytes are put together by whichever thread: here by those of the first warp.
+                // Any thread may assemble the bytes: here those of the first warp do.
                 let value = self.read_all(agent, id, &local, &mut *obs)?;
                 if !self.is_first(agent) {
                     return Ok(());
@@ -170,7 +170,7 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let (dims, tile) = (extents(shape), op.args.last().map(|v| self.val(agent, *v)));
-        // Elements that follow each other in a row are told as one access.
+        // Contiguous elements of a row are reported as one access.
         let mut run: Option<(usize, i32, Vec<i64>)> = None;
         for i in (0..own.len()).filter(|i| own[*i]) {
             let (mut rest, mut at) = (i, first.to_vec());
@@ -290,7 +290,7 @@ impl Machine<'_> {
             && all.first().is_none_or(|o| *o >= 0)
             && all.last().is_none_or(|o| *o <= extent);
         if !ordered {
-            return Err(Found::new(Kind::Trap, format!("offsets {all:?} are not in order inside of {extent} rows")));
+            return Err(Found::new(Kind::Trap, format!("offsets {all:?} are not ascending within {extent} rows")));
         }
         let up = |n: i64, d: i32| n.checked_div(d.into()).map_or(0, |q| q + i64::from(n % i64::from(d) != 0));
         let across = up(width, cols);

@@ -1,44 +1,44 @@
-//! The simulator: runs pipelines and barrier-level programs on the engine, with data, and says what is wrong with a run.
+//! The simulator: executes pipelines and barrier-level programs on the engine, with data, and reports the errors of a run.
 //!
-//! It is the machine that a kernel is written for, before any target has lowered it: roles are threads of control, copies,
-//! products and stores are asynchronous, rings are barriers with phases. What is open on hardware is open here, and chosen by
-//! [`Options`]: who runs next ([`Options::seed`]), and when asynchronous work completes ([`Options::completion`]). Every run
-//! can be seen again by its [`Schedule`]. `explore` tries all of them.
+//! It is the abstract machine that a kernel is written for, before any target has lowered it: roles are threads of control; copies,
+//! MMAs and stores are asynchronous; rings are barriers with phases. What is nondeterministic on hardware is a choice here, made by
+//! [`Options`]: which role runs next ([`Options::seed`]), and when asynchronous operations complete ([`Options::completion`]). Every
+//! run can be reproduced from its [`Schedule`]. `explore` tries all of them.
 //!
-//! It runs every kernel whose parts fit together ([`WellFormed`]), also those that the verifier refuses: that is how it is
-//! shown what they would do. What it does not model is a [`Finding`] of its own kind, never silence.
+//! It runs every [`WellFormed`] kernel, including those that the verifier refuses, to show what such a kernel would do. What it
+//! does not model is a [`Finding`] of its own kind, never ignored.
 //!
 //! | file | part |
 //! |---|---|
-//! | `plan` | what is known beforehand: where rings lie, who reads them |
+//! | `plan` | facts known before the run: the addresses of rings, their readers |
 //! | `state`, `machine`, `control`, `wait` | agents, one operation at a time, control flow; what an agent waits for |
-//! | `ring`, `ledger`, `stage` | operations of rings, what their slots hold, operations of stages |
-//! | `laid` | kernels that are laid out: warps as agents, and what each holds of a tile |
-//! | `raw`, `mbarrier`, `meet` | operations that state a protocol themselves |
-//! | `memory`, `indexed`, `access`, `work` | loads and stores; what conflicts with what is under way; what that does |
-//! | `tensor`, `store` | arguments, shared memory, and what they hold |
-//! | `eval`, `arith`, `value` | what operations compute |
-//! | `run`, `watch`, `grid`, `trace` | schedules and observers of one run; what programs of other clusters touch; who was busy when |
+//! | `ring`, `ledger`, `stage` | operations on rings, the contents of their slots, operations on stages |
+//! | `laid` | laid-out kernels: warps as agents, and which elements of a tile each holds |
+//! | `barrier_ops`, `mbarrier`, `join` | operations of the barrier dialect |
+//! | `memory`, `indexed`, `access`, `work` | loads and stores; conflicts with operations in flight; effects of those operations |
+//! | `tensor`, `store` | arguments, shared memory, and their contents |
+//! | `eval`, `arith`, `value` | the results of operations |
+//! | `run`, `watch`, `grid`, `trace` | schedules and observers of one run; accesses of programs of other clusters; the activity timeline |
 //! | `explore` | the model checker |
 //!
 //! Deliberately absent: cycles, layouts, banks and descriptors (a target's).
 
 mod access;
 mod arith;
+mod barrier_ops;
 mod control;
 mod eval;
 pub mod explore;
 mod finding;
 mod grid;
 mod indexed;
+mod join;
 mod laid;
 mod ledger;
 mod machine;
 mod mbarrier;
-mod meet;
 mod memory;
 mod plan;
-mod raw;
 mod ring;
 mod run;
 mod stage;
@@ -64,7 +64,7 @@ use titan_core::verify::WellFormed;
 /// How to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// When asynchronous work completes.
+    /// When asynchronous operations complete.
     pub completion: Completion,
     /// Roles interleave at random by this seed; `None`: in turn, each as long as it can.
     pub seed: Option<u64>,

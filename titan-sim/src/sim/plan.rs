@@ -1,8 +1,9 @@
-//! What is known of a kernel before it runs: its roles, where rings and regions lie, who reads which ring, who arrives where.
+//! Facts about a kernel that are known before it runs: its roles, the addresses of rings and regions, the readers of each ring, the
+//! arriving agents of each barrier.
 //!
 //! A ring runs by the protocol of `docs/protocol.md`, with two barriers for each slot: *Ready*, at which the filler arrives
-//! once and copies bring their bytes, and *Free*, at which each reader arrives once. A staging ring, which is written and
-//! stored, has no readers and no barriers: whoever stores waits for its own stores.
+//! once and copies deliver their bytes, and *Free*, at which each reader arrives once. A staging ring, which is written and
+//! stored, has no readers and no barriers: the storing role waits for its own stores.
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use super::finding::{Found, Kind};
@@ -16,11 +17,11 @@ use titan_core::verify::SHARED_BYTES;
 
 /// Groups of `cp.async`.
 pub const CP_ASYNC: Class = Class(0);
-/// Groups of matrix products.
+/// Groups of MMAs.
 pub const WGMMA: Class = Class(1);
-/// Groups of bulk stores: that they have read shared memory.
+/// Groups of bulk stores, complete when they have read shared memory.
 pub const BULK_STORE: Class = Class(2);
-/// The same groups: that they have written the tensor.
+/// The same groups, complete when they have written the tensor.
 pub const BULK_WRITE: Class = Class(3);
 /// AMD's vector memory operations.
 pub const VMCNT: Class = Class(4);
@@ -28,7 +29,7 @@ pub const VMCNT: Class = Class(4);
 pub const LGKMCNT: Class = Class(5);
 /// Bulk loads, which are in no group.
 pub const BULK_LOAD: Class = Class(6);
-/// Copies of a ring through the generic proxy, of which a barrier tells.
+/// Copies of a ring through the generic proxy, whose completion a barrier signals.
 pub const RING_COPY: Class = Class(7);
 /// How many classes there are.
 pub(super) const CLASSES: usize = 8;
@@ -44,15 +45,15 @@ pub(super) struct Ring {
     pub(super) base: u64,
     /// From one slot to the next.
     pub(super) stride: u64,
-    /// Where each field lies in its slot, and how many bytes it has.
+    /// The offset of each field in its slot, and its size in bytes.
     pub(super) fields: Vec<(u64, u64)>,
     /// It is written and stored, not copied to and read.
     pub(super) staging: bool,
     /// Its copies go through the async proxy.
     pub(super) bulk: bool,
-    /// Those who read it, by their number in a program.
+    /// The agents that read it, by their number in a program.
     pub(super) readers: Vec<usize>,
-    /// Those who fill it.
+    /// The agents that fill it.
     pub(super) fillers: Vec<usize>,
 }
 
@@ -66,18 +67,18 @@ pub(super) struct Alloc {
 
 /// The warps that run code together, and which of them one is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Crew {
+pub(super) struct WarpSet {
     pub(super) index: usize,
     pub(super) warps: u32,
     pub(super) lanes: u32,
     pub(super) role: Option<usize>,
 }
 
-/// What is known of a kernel.
+/// The facts known about a kernel.
 #[derive(Debug)]
 pub(super) struct Plan<'k> {
     pub(super) kernel: &'k Kernel,
-    /// The operation at which roles part.
+    /// The operation at which roles are specialized.
     pub(super) roles_op: Option<OpId>,
     pub(super) rings: Vec<Ring>,
     pub(super) allocs: Vec<Alloc>,
@@ -85,7 +86,7 @@ pub(super) struct Plan<'k> {
     pub(super) words: u64,
     /// How many bytes of shared memory there are.
     pub(super) shared: u64,
-    /// For each of `allocs`, who arrives there, by their numbers in a program.
+    /// For each of `allocs`, the agents that arrive there, by their numbers in a program.
     pub(super) arrivers: Vec<Vec<usize>>,
     /// For each parameter: bulk copies that do not say which bytes they store are not its only accesses, and several roles
     /// issue them.
@@ -96,10 +97,10 @@ pub(super) struct Plan<'k> {
 }
 
 impl<'k> Plan<'k> {
-    /// What is known of a kernel.
+    /// Computes the facts about a kernel.
     ///
     /// # Errors
-    /// Declarations that cannot be.
+    /// Invalid declarations.
     pub(super) fn of(kernel: &'k Kernel) -> Result<Plan<'k>, Box<Found>> {
         let roles_op = roles(kernel)?;
         let mut plan = Plan {
@@ -133,7 +134,7 @@ impl<'k> Plan<'k> {
         if plan.shared > MAX_SHARED {
             return Err(Found::new(
                 Kind::Declaration,
-                format!("{} bytes of shared memory: no target has so many", plan.shared),
+                format!("{} bytes of shared memory: no target has that much", plan.shared),
             ));
         }
         plan.check_pipes()?;
@@ -153,16 +154,16 @@ impl<'k> Plan<'k> {
     }
 
     /// The warps that run code together with an agent, and which of them it is, if the kernel is laid out.
-    pub(super) fn crew(&self, local: usize, in_role: bool) -> Option<Crew> {
+    pub(super) fn warp_set(&self, local: usize, in_role: bool) -> Option<WarpSet> {
         let laid = self.kernel.laid_out.as_deref()?;
         let warp = local.checked_sub(1)?;
         let lanes = laid.lanes;
         if !in_role {
-            return Some(Crew { index: warp, warps: laid.warps, lanes, role: None });
+            return Some(WarpSet { index: warp, warps: laid.warps, lanes, role: None });
         }
         let role = self.role_of(local)?;
         let before: usize = self.kernel.roles[..role].iter().map(|r| r.warps as usize).sum();
-        Some(Crew { index: warp - before, warps: self.kernel.roles[role].warps, lanes, role: Some(role) })
+        Some(WarpSet { index: warp - before, warps: self.kernel.roles[role].warps, lanes, role: Some(role) })
     }
 
     /// What a warp holds of a tile.
@@ -204,7 +205,7 @@ impl<'k> Plan<'k> {
         }
     }
 
-    /// Which agents of a program have an operation of which this holds. A program that parts is counted by its roles.
+    /// The agents of a program that have an operation for which `holds` is true. A program with roles is counted by its roles.
     pub(super) fn who(&self, holds: impl Fn(&Kernel, &Op) -> bool) -> Vec<usize> {
         let has = |block: Block| {
             let mut found = false;
@@ -257,7 +258,7 @@ impl<'k> Plan<'k> {
             (start, field.bytes())
         });
         let (fields, base) = (fields.collect(), self.shared.next_multiple_of(128));
-        // A ring of a barrier program is a region: its own bytes there are none.
+        // A ring of a barrier program is a region: it has no bytes of its own.
         let stride = if self.kernel.laid_out.is_some() { 0 } else { at.next_multiple_of(128) };
         let names = |op: &Op, wanted: fn(&TtgOp) -> Option<Pipe>| matches!(&op.kind, OpKind::Ttg(t) if wanted(t) == Some(Pipe::new(index)));
         let token = |k: &Kernel, op: &Op| {
@@ -341,14 +342,14 @@ fn parts_of(layout: &Layout) -> Vec<Vec<Part>> {
     (0..1 << layout.warp_bits().len()).map(of_warp).collect()
 }
 
-/// The one operation at which roles part, if there is one.
+/// The one operation at which roles are specialized, if there is one.
 fn roles(kernel: &Kernel) -> Result<Option<OpId>, Box<Found>> {
     let is = |id: &OpId| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles);
     let top: Vec<OpId> = kernel.block(kernel.body).ops.iter().copied().filter(is).collect();
     let mut all = 0;
     kernel.walk(&mut |_, op| all += usize::from(op.kind == OpKind::Ttg(TtgOp::Roles)));
     if all > 1 || top.len() != all {
-        return Err(Found::new(Kind::Declaration, "roles part once, outside of loops and branches"));
+        return Err(Found::new(Kind::Declaration, "roles are specialized once, outside of loops and branches"));
     }
     Ok(top.first().copied())
 }

@@ -1,12 +1,12 @@
-//! Operations of rings: the protocol of `docs/protocol.md` on the engine's barriers.
+//! Operations on rings: the protocol of `docs/protocol.md` on the engine's barriers.
 //!
-//! Time t lies in slot `t mod D`, epoch `t div D`. The filler waits for phase `e − 1` of *Free*, announces its bytes (or has
+//! Time t lies in slot `t mod D`, epoch `t div D`. The filler waits for phase `e − 1` of *Free*, sets the expected bytes (or has
 //! its copies arrive, if they go through the generic proxy) and arrives once at *Ready*; a reader waits for phase e of
-//! *Ready*, and arrives at *Free* when it releases. Operations of rings order proxies themselves, where a target needs it:
-//! the fences of their lowering are told to observers here.
+//! *Ready*, and arrives at *Free* when it releases. Operations on rings order proxies themselves, where a target needs it:
+//! the fences of their lowering are reported to observers here.
 //!
-//! Beside the barriers a ledger is kept: which time a slot holds, and what each reader has claimed and given back. So a stage
-//! that is used outside of its time is found even if the barriers do not notice.
+//! Independently of the barriers, a ledger is kept: the time that each slot holds, and the times that each reader has begun to read and
+//! has released. So the use of a stage outside of its time is found even if the barriers do not detect it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};
@@ -31,7 +31,7 @@ pub(super) struct Slot {
     pub(super) base: u64,
 }
 
-/// The fence of a lowered ring between what a role did to a stage and what a copy or a product does: from, to, for whom, where.
+/// The fence of a lowered ring between accesses of a role to a stage and those of a copy or an MMA: from, to, scope, space.
 pub(super) const TO_ASYNC: (Proxy, Proxy, Scope, FenceSpace) =
     (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared);
 
@@ -92,7 +92,7 @@ impl Machine<'_> {
                 self.wait_for(agent, class, group, obs)?;
             }
             TtgOp::Finalize => {
-                self.check_under_way(agent, Some(id))?;
+                self.check_in_flight(agent, Some(id))?;
                 self.thread(agent)?.finalized = true;
             }
             TtgOp::Fence { from, to, scope, space } => self.fence(agent, id, (*from, *to, *scope, *space), obs)?,
@@ -151,7 +151,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A time that is written is the clock's.
+    /// Checks that a written time is that of the clock.
     fn check_time(&self, agent: usize, op: &Op, (ring, clock): (usize, u64)) -> Res<()> {
         if op.args.is_empty() {
             return Ok(());
@@ -161,7 +161,7 @@ impl Machine<'_> {
             return Ok(());
         }
         let name = self.kernel().pipe_name(Pipe::new(ring));
-        Err(Found::new(Kind::Time, format!("time {written} of `{name}` is written, and the clock shows {clock}")))
+        Err(Found::new(Kind::Time, format!("time {written} of `{name}` is written, but the clock is at {clock}")))
     }
 
     fn acquire(&mut self, agent: usize, id: OpId, op: &Op, pipe: Pipe, obs: Obs<'_, '_>) -> Res<Moved> {
@@ -218,7 +218,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// Copies into a slot, or what there is instead.
+    /// Copies into a slot, or one of its alternatives.
     fn produce(
         &mut self,
         agent: usize,
@@ -245,7 +245,7 @@ impl Machine<'_> {
         self.copies(agent, id, s, (proxy, bytes.into(), sources), obs)
     }
 
-    /// Starts the copies of a stage; no source is zeros.
+    /// Starts the copies of a stage; without a source, zeros.
     fn copies(
         &mut self,
         agent: usize,
@@ -292,7 +292,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Sources, fields and announced bytes belong together.
+    /// Checks that sources, fields and expected bytes agree.
     fn fits(&self, s: Slot, fields: &[(u64, u64)], sources: &[Option<Rc<Source>>], bytes: u64) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         if sources.len() != fields.len() {
@@ -306,7 +306,7 @@ impl Machine<'_> {
             if n != *len {
                 return Err(Found::new(
                     Kind::Bounds,
-                    format!("a tile of {n} bytes is copied into one of {len} of `{name}`"),
+                    format!("a tile of {n} bytes is copied into a field of {len} bytes of `{name}`"),
                 ));
             }
         }
@@ -314,7 +314,10 @@ impl Machine<'_> {
         if all == bytes {
             Ok(())
         } else {
-            Err(Found::new(Kind::Bytes, format!("{bytes} bytes are announced for a stage of `{name}`, and {all} come")))
+            Err(Found::new(
+                Kind::Bytes,
+                format!("{bytes} bytes are expected for a stage of `{name}`, but {all} are copied"),
+            ))
         }
     }
 
@@ -341,19 +344,19 @@ impl Machine<'_> {
             }
         }
         if op.args.iter().enumerate().any(|(i, v)| op.args[..i].contains(v)) {
-            return Err(Found::new(Kind::Token, "a part of a right to read is joined twice"));
+            return Err(Found::new(Kind::Token, "a part of a read permission is joined twice"));
         }
         let parts = self.thread(agent)?.parts.remove(&(first.ring, first.time)).map_or(0, usize::from);
         if parts != op.args.len() {
             return Err(Found::new(
                 Kind::Token,
-                format!("{} of {parts} parts of a right to read are joined", op.args.len()),
+                format!("{} of {parts} parts of a read permission are joined", op.args.len()),
             ));
         }
         self.set(agent, &op.results, [token(first)])
     }
 
-    /// Gives a stage back.
+    /// Releases a stage.
     pub(super) fn release(&mut self, agent: usize, id: OpId, s: Slot, obs: Obs<'_, '_>) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         let stride = self.ring(s.ring)?.stride;
@@ -366,13 +369,13 @@ impl Machine<'_> {
             side.helper = true;
             let found = Found::new(
                 Kind::Race,
-                format!("time {} of `{name}` is given back while an operation under way still reads it", s.time),
+                format!("time {} of `{name}` is released while an asynchronous operation still reads it", s.time),
             );
             return Err(found.side(self.side(agent, id, Some(&whole), Some(s.time))).side(side));
         }
         let new = self.thread(agent)?.read.get_mut(s.ring).is_some_and(|r| r.release(s.time));
         if !new {
-            return Err(Found::new(Kind::Token, format!("time {} of `{name}` is given back twice", s.time)));
+            return Err(Found::new(Kind::Token, format!("time {} of `{name}` is released twice", s.time)));
         }
         let (_, free) = self.barriers(s)?;
         self.engine.arrive(Agent::new(agent), free, 1, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))
@@ -414,5 +417,5 @@ pub(super) fn token(s: Slot) -> Val {
 }
 
 pub(super) fn misused(what: &str) -> Box<Found> {
-    Found::new(Kind::Token, format!("{what} is used that is not there: it was used before, or never made"))
+    Found::new(Kind::Token, format!("{what} is used that does not exist: it was consumed before, or never created"))
 }

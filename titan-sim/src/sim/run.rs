@@ -22,10 +22,10 @@ use titan_core::verify::WellFormed;
 /// Programs of a persistent grid, unless the caller says otherwise.
 const PERSISTENT: u32 = 2;
 
-/// Runs a kernel. `grid` stands in place of the kernel's own; a persistent one has two programs unless it is given.
+/// Runs a kernel. `grid` overrides the kernel's own; a persistent grid has two programs unless it is given.
 ///
 /// # Errors
-/// Arguments that do not fit the signature. What goes wrong in the run is in the report.
+/// Arguments that do not fit the signature. Errors of the run itself are in the report.
 pub fn run(
     kernel: &WellFormed,
     args: &mut [Arg],
@@ -35,7 +35,7 @@ pub fn run(
     launch(kernel, args, grid, options, None)
 }
 
-/// Runs a kernel by a schedule: what it says nothing of is in turn, and as late as can be.
+/// Runs a kernel by a schedule; beyond it, agents run in turn, and operations complete as late as possible.
 ///
 /// # Errors
 /// As for [`run`].
@@ -212,7 +212,7 @@ impl<'k> Cluster<'k> {
         options: &Options,
         (number, grid): (u32, Option<&Rc<RefCell<Grid>>>),
     ) -> Res<Cluster<'k>> {
-        // Each cluster has its own stretch of the seeds.
+        // Each cluster has its own range of seeds.
         let seed = |s: u64| s.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9));
         let completion = match options.completion {
             Completion::Seeded(s) => Completion::Seeded(seed(s)),
@@ -284,7 +284,7 @@ impl<'k> Cluster<'k> {
         }
     }
 
-    /// Nobody is ready and nothing under way: all have ended, or they wait for each other.
+    /// No agent is ready and nothing is in flight: all agents have ended, or they wait for each other.
     fn stuck(&self) -> Res<()> {
         let Some(deadlock) = self.machine.engine.deadlock() else { return Ok(()) };
         Err(self.machine.deadlocked(&deadlock))
@@ -333,12 +333,12 @@ impl Statistics {
 }
 
 impl Machine<'_> {
-    /// Who waits for what, when nobody can go on.
+    /// The finding of a deadlock: which agent waits for what.
     pub(super) fn deadlocked(&self, deadlock: &crate::engine::Deadlock) -> Box<Found> {
         let mut said = Vec::new();
         let mut found = Found::new(Kind::Deadlock, "");
         for (agent, wait, _) in &deadlock.waits {
-            if *wait == crate::engine::Wait::Other(super::control::ROLES_MEET) {
+            if *wait == crate::engine::Wait::Other(super::control::ROLES_JOIN) {
                 continue;
             }
             said.push(self.waiting(agent.index()));
@@ -346,7 +346,7 @@ impl Machine<'_> {
                 found.sides.push(self.side(agent.index(), op, None, None));
             }
         }
-        found.message = format!("nobody can go on: {}", said.join("; "));
+        found.message = said.join("; ");
         found
     }
 }

@@ -1,5 +1,5 @@
-//! What is done with stages: reading them, products under way, and stores of staging rings.
-#![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
+//! Operations on stages: reads, MMAs in flight, and stores of staging rings.
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operands are rejected in the same way")]
 
 use super::access::{shared, tensor};
 use super::arith::{bytes, product};
@@ -25,7 +25,7 @@ impl Machine<'_> {
             return Err(Found::new(
                 Kind::Bounds,
                 format!(
-                    "tile {field} of `{name}` has {len} bytes, and is seen as one of {}",
+                    "tile {field} of `{name}` has {len} bytes, but is viewed as one of {}",
                     elem.bytes_for(lies.len())
                 ),
             ));
@@ -56,12 +56,12 @@ impl Machine<'_> {
         Ok(tile.map_or(Val::Unknown, |t| Val::Tile(Rc::new(t))))
     }
 
-    /// Whether a product reads stages where they lie.
+    /// Whether an MMA reads stages in place.
     pub(super) fn reads_stages(&self, op: &Op) -> bool {
         op.args.iter().any(|v| matches!(self.kernel().ty(*v), Ty::Smem(..)))
     }
 
-    /// A product that reads stages and is done at once.
+    /// An MMA that reads stages and completes at once.
     pub(super) fn mma_of_stages(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let mut tiles = Vec::new();
         for i in 0..op.args.len() {
@@ -95,7 +95,7 @@ impl Machine<'_> {
                 };
                 self.wait_for(agent, WGMMA, group, obs)?;
                 if !self.thread(agent)?.products.remove(&number) {
-                    return Err(Found::new(Kind::Token, "a product is waited for twice"));
+                    return Err(Found::new(Kind::Token, "an MMA is waited for twice"));
                 }
                 self.take_tile(agent, number, op)
             }
@@ -145,7 +145,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [tile.map_or(Val::Unknown, Val::Tile)])
     }
 
-    /// Starts a product whose operands stand from `at` on; its group.
+    /// Starts an MMA whose operands begin at `at`; its group.
     fn issue_product(
         &mut self,
         agent: usize,
@@ -172,12 +172,12 @@ impl Machine<'_> {
         let elem = op.results.first().map_or(Elem::F32, |v| self.kernel().ty(*v).elem());
         let (Some(b), Some(a)) = (operands.pop(), operands.pop()) else { return Err(misused("operands")) };
         let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
-        let work = Work { op: id, time, touches, effect: Effect::Product { id: (agent, number), a, b, elem } };
+        let work = Work { op: id, time, touches, effect: Effect::Mma { id: (agent, number), a, b, elem } };
         self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
         self.commit(agent, WGMMA, obs)
     }
 
-    /// Waits until at most `keep` products of an accumulator are unread, and gives back what the others read.
+    /// Waits until at most `keep` MMAs of an accumulator have unread stages, and releases the stages of the others.
     fn retire(&mut self, agent: usize, id: OpId, (number, keep): (u32, usize), obs: Obs<'_, '_>) -> Res<()> {
         loop {
             let acc = self.look(agent)?.accs.get(&number);
@@ -244,7 +244,7 @@ impl Machine<'_> {
             ));
         }
         let first = self.first(agent, op, (1, rank), (unit == Unit::Tile).then_some(shape));
-        // What the role did before comes before the store: to the slot, and to the output as well.
+        // Earlier accesses of the role are ordered before the store: those to the slot, and those to the output.
         self.fence(agent, id, TO_ASYNC, obs)?;
         let output = (Proxy::Generic, Proxy::Async, Scope::Gpu, FenceSpace::Global);
         self.fence(agent, id, output, obs)?;

@@ -1,6 +1,6 @@
 //! The state of agents and programs.
 //!
-//! Everything hashes without what is over: of phases only parities are kept, of groups only those that were not waited for.
+//! Hashes leave out what has no effect any more: phases are kept as parities, and only groups that were not waited for.
 
 use super::plan::CLASSES;
 use super::value::Val;
@@ -8,14 +8,14 @@ use crate::engine::BarrierId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use titan_core::ir::{Block, OpId};
 
-/// What became of an operation.
+/// The outcome of attempting an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// It is done.
+    /// It is complete.
     On,
-    /// It is done, and found that there is nothing to do yet: others should run.
+    /// A poll that failed: other agents should run.
     Polled,
-    /// It waits; the agent will try again.
+    /// It waits; the agent will attempt it again.
     Blocked,
     /// The agent has ended.
     Ended,
@@ -26,23 +26,24 @@ pub(super) enum Moved {
 pub(super) struct Frame {
     pub(super) block: Block,
     pub(super) at: usize,
-    /// The operation whose block this is; `None` is the agent's outermost.
+    /// The operation that owns the block; `None` for the agent's outermost block.
     pub(super) op: Option<OpId>,
-    /// Of a counted loop: the index, the end, the step.
+    /// For a counted loop: index, end, step.
     pub(super) count: Option<(i64, i64, i64)>,
 }
 
-/// What a reader of a ring has done.
+/// The progress of a reader of a ring.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Reader {
+    /// How many times it has begun to read (`ttg.stage.ready`): the next one is this.
     pub(super) claimed: u64,
-    /// All times below are given back, and these.
+    /// All times below are released, and those in `beyond`.
     pub(super) below: u64,
     pub(super) beyond: BTreeSet<u64>,
 }
 
 impl Reader {
-    /// Gives a time back; whether it was not before.
+    /// Releases a time; returns whether it had not been released before.
     pub(super) fn release(&mut self, time: u64) -> bool {
         if time < self.below || !self.beyond.insert(time) {
             return false;
@@ -58,16 +59,16 @@ impl Reader {
     }
 }
 
-/// The groups of one class of an agent that were not waited for.
+/// The commit groups of one class of an agent that were not waited for.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Groups {
     pub(super) open: u32,
     pub(super) committed: u32,
-    /// Operations of each group that was not waited for, the oldest first.
+    /// The number of operations of each group that was not waited for, oldest first.
     pub(super) sizes: VecDeque<u32>,
 }
 
-/// An accumulator: how many products may be unread, and the stages that they hold.
+/// An accumulator: how many of its MMAs may be in flight, and the stages that they read.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Acc {
     pub(super) keep: usize,
@@ -75,13 +76,13 @@ pub(super) struct Acc {
     pub(super) held: VecDeque<(u32, usize, u64)>,
 }
 
-/// An agent's own state.
+/// The state of an agent.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Thread {
     pub(super) cta: usize,
     /// Its number in its program: 0 is the program's own thread.
     pub(super) local: usize,
-    /// Whether a warp of a kernel that is laid out is in the code of its role.
+    /// For a laid-out kernel: whether the warp is in the code of its role.
     pub(super) in_role: bool,
     pub(super) frames: Vec<Frame>,
     pub(super) env: Vec<Val>,
@@ -90,22 +91,22 @@ pub(super) struct Thread {
     pub(super) read: Vec<Reader>,
     pub(super) groups: [Groups; CLASSES],
     pub(super) accs: BTreeMap<u32, Acc>,
-    /// Products that were not waited for.
+    /// MMAs that were not waited for.
     pub(super) products: BTreeSet<u32>,
-    /// Rights to read that are in parts: ring, time, how many.
+    /// Read permissions that were split: ring, time, number of parts.
     pub(super) parts: BTreeMap<(usize, u64), u8>,
-    /// Staging slots that are written and not stored: ring, time.
+    /// Staging slots that are written and not yet stored: ring, time.
     pub(super) written: BTreeSet<(usize, u64)>,
-    /// Staging slots that are taken and not written: ring, time.
+    /// Staging slots that are acquired and not yet written: ring, time.
     pub(super) taken: BTreeSet<(usize, u64)>,
-    /// The number of the next product or accumulator.
+    /// The number of the next MMA or accumulator.
     pub(super) next: u32,
-    /// The barrier at which it has arrived and waits, and the parity.
-    pub(super) met: Option<(u32, bool)>,
-    /// The parity of the cluster's barrier at which it has arrived.
+    /// The barrier (of all warps, or named) at which it has arrived and waits, and the parity.
+    pub(super) joined: Option<(u32, bool)>,
+    /// The parity of the cluster barrier at which it has arrived.
     pub(super) cluster: Option<bool>,
     pub(super) registers: Option<u32>,
-    /// Whether it has said that nothing of it is under way any more.
+    /// Whether it has executed `ttg.pipeline.finalize`.
     pub(super) finalized: bool,
 }
 
@@ -114,12 +115,12 @@ pub(super) struct Thread {
 pub(super) enum Holds {
     #[default]
     Nothing,
-    /// The stage of this time, or what is on its way.
+    /// The stage of this time, complete or being copied.
     Stage(u64),
     Poison(u64),
 }
 
-/// A named barrier that gathers.
+/// A named barrier with some arrivals.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Named {
     pub(super) threads: u32,
@@ -130,18 +131,18 @@ pub(super) struct Named {
 #[derive(Clone, Debug)]
 pub(super) struct Cta {
     pub(super) program: [u32; 3],
-    /// For each ring: barriers Ready and Free of each slot.
+    /// For each ring: the barriers Ready and Free of each slot.
     pub(super) rings: Vec<(Vec<BarrierId>, Vec<BarrierId>)>,
     pub(super) holds: Vec<Vec<Holds>>,
     /// The first barrier of each allocation of the kernel.
     pub(super) made: BTreeMap<u32, BarrierId>,
-    /// Where the words of live barriers are.
+    /// Live barriers by the addresses of their words.
     pub(super) words: BTreeMap<u64, BarrierId>,
-    /// Barriers that were initialised and not made known, and by whom.
+    /// Barriers that were initialised and not yet fenced, and the agent that initialised them.
     pub(super) unfenced: BTreeMap<BarrierId, usize>,
     pub(super) named: BTreeMap<u8, Named>,
     /// Counters in shared memory, by their addresses.
     pub(super) counters: BTreeMap<u64, i64>,
-    /// Where all agents of the program meet.
+    /// The barrier of all agents of the program.
     pub(super) block: Option<BarrierId>,
 }

@@ -1,8 +1,7 @@
-//! What memory holds while a kernel runs: tensors, shared memory, and what asynchronous operations will do to both.
+//! The contents of memory while a kernel runs: tensors, shared memory, and the pending effects of asynchronous operations on both.
 //!
-//! Inputs are read where the caller's bytes are; outputs lie in a memory of the engine, as shared memory does, so that bytes
-//! which nobody wrote are known. Where tiles are not computed, only ranges of shared memory are kept of which it is known
-//! that somebody wrote them.
+//! Inputs are read from the caller's bytes; outputs lie in a memory of the engine, as shared memory does, so that bytes
+//! that were never written are known. Where tiles are not computed, only the ranges of shared memory that were written are kept.
 
 use super::arith::{bytes, product, shape as arrange};
 use super::finding::{Found, Kind};
@@ -50,7 +49,7 @@ pub(super) struct Store {
     pub(super) shared: Vec<SpaceId>,
     /// Which bytes of shared memory are written, where tiles are not computed.
     pub(super) defined: Vec<Ranges>,
-    /// Accumulators and products under way.
+    /// Accumulators and the results of MMAs in flight.
     pub(super) results: BTreeMap<(usize, u32), Rc<Tile>>,
     /// Stages that were read for a store.
     pub(super) kept: BTreeMap<(usize, u32), Rc<Vec<u8>>>,
@@ -72,7 +71,7 @@ impl Store {
             return if known {
                 Ok(Vec::new())
             } else {
-                Err(Found::new(Kind::Undefined, "bytes are read that nobody wrote"))
+                Err(Found::new(Kind::Undefined, "bytes are read that were never written"))
             };
         }
         let space = self.shared.get(cta).and_then(|id| spaces.space(*id)).ok_or_else(no_memory)?;
@@ -116,7 +115,7 @@ impl Store {
     }
 
     fn tensor(&self, param: usize) -> Res<&Tensor> {
-        let absent = || Found::new(Kind::Trap, "a tensor is used that was not given");
+        let absent = || Found::new(Kind::Trap, "a tensor is used that was not passed");
         self.setup.tensors.get(param).and_then(Option::as_ref).ok_or_else(absent)
     }
 
@@ -235,7 +234,7 @@ impl Store {
         Ok(out)
     }
 
-    /// Does what an operation does at its completion.
+    /// Applies the effects of an operation at its completion.
     pub(super) fn apply(&mut self, spaces: &mut [Space], work: &Work) -> Res<()> {
         match &work.effect {
             Effect::None => Ok(()),
@@ -249,7 +248,7 @@ impl Store {
                 self.write_shared(spaces, *cta, *address, &bytes)
             }
             Effect::Deal { .. } => self.deal(spaces, &work.effect),
-            Effect::Product { id, a, b, elem } => {
+            Effect::Mma { id, a, b, elem } => {
                 let (a, b) = (self.operand(&*spaces, a)?, self.operand(&*spaces, b)?);
                 let (Some(a), Some(b), Some(acc)) = (a, b, self.results.get(id)) else { return Ok(()) };
                 let sum = Tile { shape: acc.shape, cells: product::mma(&a, &b, acc, *elem) };
@@ -274,7 +273,7 @@ impl Store {
         }
     }
 
-    /// Puts elements of a tile, or zeros, each to its place.
+    /// Writes elements of a tile, or zeros, each to its place.
     pub(super) fn deal(&mut self, spaces: &mut (impl Spaces + ?Sized), effect: &Effect) -> Res<()> {
         let Effect::Deal { cta, source, places, elem, ranges } = effect else { return Ok(()) };
         if !self.data {

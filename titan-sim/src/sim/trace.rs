@@ -1,8 +1,8 @@
-//! Who was busy when: what a picture of a pipeline is drawn from.
+//! The activity timeline of a run: the intervals from which `titan sim` draws its picture.
 //!
-//! The clock is the number of operations that all agents of the cluster have tried; it says in which order things happened
-//! in this run, not how long anything takes.
-#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
+//! The clock is the number of operations that all agents of the cluster have attempted. It gives the order of events in this
+//! run, not durations.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most operations are not recorded")]
 
 use super::machine::Machine;
 use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 use titan_core::ir::op_table::mnemonic;
 use titan_core::ir::{Effect, Loc, OpId, OpKind, Pipe, Ty, Value};
 
-/// Something that an agent, or an operation under way, did for a while.
+/// An activity of an agent, or of an asynchronous operation in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The agent; several programs of a cluster count on.
+    /// The agent; numbered consecutively over the programs of a cluster.
     pub agent: u32,
     /// Its role.
     pub role: String,
-    /// The kind of asynchronous operation that acts for it; `None` is the agent itself.
+    /// The kind of asynchronous operation; `None` for the agent itself.
     pub helper: Option<&'static str>,
     /// The mnemonic of the operation.
     pub op: &'static str,
-    /// Where it stands in the user's kernel.
+    /// Its location in the user's kernel.
     pub loc: Loc,
-    /// The ring or region that it touches.
+    /// The ring or region that it accesses.
     pub what: String,
     /// The slot of the ring.
     pub slot: Option<u64>,
@@ -37,15 +37,15 @@ pub struct Interval {
     pub begin: u64,
     /// When it ended; never before it began.
     pub end: u64,
-    /// For whom it waited; empty if it was busy.
+    /// The roles that it waited for; empty if it was busy.
     pub waits_for: Vec<String>,
 }
 
-/// What a class of operations is called.
+/// The name of a class of operations.
 const fn class_name(class: Class) -> &'static str {
     match class {
         CP_ASYNC => "cp.async",
-        WGMMA => "product",
+        WGMMA => "MMA",
         BULK_STORE => "store, reading",
         BULK_WRITE => "store, writing",
         VMCNT | BULK_LOAD | RING_COPY => "copy",
@@ -60,22 +60,22 @@ pub(super) struct Tracer {
     on: bool,
     done: Vec<Interval>,
     waiting: BTreeMap<usize, Interval>,
-    under_way: BTreeMap<Pending, Interval>,
+    in_flight: BTreeMap<Pending, Interval>,
 }
 
 impl Tracer {
-    /// Records, or does not.
+    /// A tracer that records if `on`.
     pub(super) fn new(on: bool) -> Tracer {
         Tracer { on, ..Tracer::default() }
     }
 
-    /// What an agent is about to do; tokens that it uses up are still there.
+    /// The next operation of an agent, before it is attempted: the tokens that it consumes still exist.
     pub(super) fn about(&self, machine: &Machine<'_>, agent: usize, now: u64) -> Option<(OpId, Interval)> {
         let op = machine.next_op(agent).filter(|_| self.on)?;
         Some((op, describe(machine, agent, op, &machine.kernel().op(op).args, now)))
     }
 
-    /// An operation of an agent was tried.
+    /// An operation of an agent was attempted.
     pub(super) fn stepped(
         &mut self,
         machine: &Machine<'_>,
@@ -88,7 +88,7 @@ impl Tracer {
             waited.end = now;
             self.done.push(waited);
         }
-        // What it takes is known before, what it makes afterwards.
+        // Operands are known before the operation, results after it.
         let mut interval = if before.time.is_some() { before } else { described(machine, agent, op, now) };
         if moved == Moved::Blocked {
             interval.waits_for = machine.waits_for(agent);
@@ -99,19 +99,19 @@ impl Tracer {
         self.look(machine, now);
     }
 
-    /// What began and what is over of what is under way.
+    /// Updates the intervals of operations in flight: those that were started and those that completed.
     pub(super) fn look(&mut self, machine: &Machine<'_>, now: u64) {
         if !self.on {
             return;
         }
         let alive: BTreeMap<Pending, &crate::engine::Op<Work>> = machine.engine.pending().iter().collect();
-        let over: Vec<Pending> = self.under_way.keys().copied().filter(|id| !alive.contains_key(id)).collect();
+        let over: Vec<Pending> = self.in_flight.keys().copied().filter(|id| !alive.contains_key(id)).collect();
         for id in over {
-            self.done.extend(self.under_way.remove(&id).map(|i| Interval { end: now, ..i }));
+            self.done.extend(self.in_flight.remove(&id).map(|i| Interval { end: now, ..i }));
         }
         for (id, op) in alive.into_iter().filter(|(_, o)| !o.payload.touches.is_empty()) {
             let agent = op.agent.index();
-            self.under_way.entry(id).or_insert_with(|| {
+            self.in_flight.entry(id).or_insert_with(|| {
                 let side = machine.side(agent, op.payload.op, op.payload.touches.first(), op.payload.time);
                 Interval {
                     helper: Some(class_name(op.class)),
@@ -124,16 +124,16 @@ impl Tracer {
         }
     }
 
-    /// The run is over.
+    /// Closes all intervals at the end of the run.
     pub(super) fn finish(mut self, now: u64) -> Vec<Interval> {
-        let left = self.waiting.into_values().chain(self.under_way.into_values());
+        let left = self.waiting.into_values().chain(self.in_flight.into_values());
         self.done.extend(left.map(|i| Interval { end: now, ..i }));
         self.done.sort_by_key(|i| (i.begin, i.agent, i.end));
         self.done
     }
 }
 
-/// Whether an operation is worth an interval: those of rings, barriers and memory.
+/// Whether an operation gets an interval: those of rings, barriers and memory do.
 fn shown(kind: &OpKind) -> bool {
     match kind {
         OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_) | OpKind::Region(_) => {
@@ -143,13 +143,13 @@ fn shown(kind: &OpKind) -> bool {
     }
 }
 
-/// An operation that was tried.
+/// The interval of an operation that was attempted.
 fn described(machine: &Machine<'_>, agent: usize, id: OpId, now: u64) -> Interval {
     let op = machine.kernel().op(id);
     describe(machine, agent, id, &[&op.args[..], &op.results].concat(), now)
 }
 
-/// An operation, by some of its values.
+/// The interval of an operation, described by some of its values.
 fn describe(machine: &Machine<'_>, agent: usize, id: OpId, values: &[Value], now: u64) -> Interval {
     let op = machine.kernel().op(id);
     let token = values.iter().find_map(|v| match machine.val(agent, *v) {
@@ -157,7 +157,7 @@ fn describe(machine: &Machine<'_>, agent: usize, id: OpId, values: &[Value], now
         Val::Smem(s) => Some((s.pipe, s.time)),
         _ => None,
     });
-    let named = values.iter().find(|v| matches!(machine.kernel().ty(**v), Ty::Raw(_) | Ty::Tensor(..)));
+    let named = values.iter().find(|v| matches!(machine.kernel().ty(**v), Ty::Barrier(_) | Ty::Tensor(..)));
     let (what, slot) = match token {
         Some((pipe, time)) => {
             let slots = machine.plan.rings.get(pipe).map_or(1, |r| r.slots);

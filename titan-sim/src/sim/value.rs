@@ -1,8 +1,8 @@
-//! What values are while a kernel runs.
+//! Values while a kernel runs.
 //!
 //! Integers of every type are held as `i64` reduced to their type (`ir::fold::wrap`), floats of every type as the `f64` that
-//! equals them: every element type but `f64` has room to spare there, so that one rounding gives the element's result.
-//! Where tiles are not computed, a tile is [`Val::Unknown`], and so is every scalar that follows from one.
+//! equals them: `f64` is wide enough for every other element type that one rounding gives the element's result.
+//! Where tiles are not computed, a tile is [`Val::Unknown`], and so is every scalar derived from one.
 
 use crate::engine::Class;
 use std::hash::{Hash, Hasher};
@@ -66,7 +66,7 @@ impl Cells {
         }
     }
 
-    /// Element `i`; zero beyond the end, where no operation looks.
+    /// Element `i`; zero beyond the end, which no operation reads.
     pub(super) fn get(&self, i: usize) -> Num {
         match self {
             Cells::Int(v) => Num::Int(v.get(i).copied().unwrap_or(0)),
@@ -148,7 +148,7 @@ pub(super) enum Named {
     From(Vec<i64>),
     /// Rows: an index for each row and leading axis, and the first column.
     Rows(Vec<Vec<i64>>, i64),
-    /// It follows from what is not computed.
+    /// It depends on values that are not computed.
     Unknown,
 }
 
@@ -159,9 +159,9 @@ pub(super) struct Smem {
     pub(super) time: u64,
     pub(super) field: usize,
     pub(super) elem: Elem,
-    /// As it lies in memory, row-major.
+    /// The shape in memory, row-major.
     pub(super) lies: TileShape,
-    /// Axis `i` as it is seen is axis `order[i]` as it lies.
+    /// Axis `i` of the view is axis `order[i]` in memory.
     pub(super) order: Vec<usize>,
 }
 
@@ -186,7 +186,7 @@ impl Local {
 
 impl Hash for Local {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Of one operation the encoding is always the same.
+        // The encoding is determined by the operation.
         (self.base, self.origin, self.shape).hash(state);
     }
 }
@@ -203,12 +203,12 @@ pub(super) enum Val {
     Source(Rc<Source>),
     Smem(Rc<Smem>),
     Local(Rc<Local>),
-    /// A right at one time of a ring.
+    /// A token of one time of a ring.
     Token {
         pipe: u32,
         time: u64,
     },
-    /// A product under way: its number and its group.
+    /// An MMA in flight: its number and its group.
     Compute {
         id: u32,
         group: u32,

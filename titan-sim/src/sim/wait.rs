@@ -1,7 +1,7 @@
-//! What an agent waits for, without taking the step: for schedulers that choose, and for those who ask who waits for whom.
+//! What an agent waits for, without taking the step: for schedulers, and for the reports of waits.
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
-use super::control::ROLES_MEET;
+use super::control::ROLES_JOIN;
 use super::machine::Machine;
 use super::value::Val;
 use crate::engine::{Agent, BarrierId, State, Wait};
@@ -12,7 +12,7 @@ impl Machine<'_> {
     pub(super) fn awaited(&self, agent: usize) -> Option<(BarrierId, bool)> {
         let thread = self.threads.get(agent)?;
         let op = self.kernel().op(self.next_op(agent)?);
-        if let Some((barrier, parity)) = thread.met {
+        if let Some((barrier, parity)) = thread.joined {
             return Some((BarrierId::new(barrier as usize), parity));
         }
         let sides = |ring: usize| self.ctas.get(thread.cta).and_then(|c| c.rings.get(ring));
@@ -46,7 +46,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Blocks every agent that would only find out that it must wait.
+    /// Blocks every agent whose next step would only discover that it must wait.
     pub(super) fn settle(&mut self) {
         for agent in 0..self.threads.len() {
             if self.is_ready(agent)
@@ -58,9 +58,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Who could end what an agent waits for, by name.
+    /// The names of the roles that could end the wait of an agent.
     pub(super) fn waits_for(&self, agent: usize) -> Vec<String> {
-        if self.engine.agents().state(Agent::new(agent)) == State::Blocked(Wait::Other(ROLES_MEET)) {
+        if self.engine.agents().state(Agent::new(agent)) == State::Blocked(Wait::Other(ROLES_JOIN)) {
             return (1..self.plan.agents()).map(|r| self.role(agent + r)).collect();
         }
         let Some((barrier, _)) = self.awaited(agent) else { return Vec::new() };
@@ -93,7 +93,7 @@ impl Machine<'_> {
         (1..self.plan.agents()).filter(|l| first + l != agent).map(|l| self.role(first + l)).collect()
     }
 
-    /// What an agent waits for, in words.
+    /// A description of what an agent waits for.
     pub(super) fn waiting(&self, agent: usize) -> String {
         let who = self.role(agent);
         let Some((barrier, _)) = self.awaited(agent) else { return format!("{who} waits") };

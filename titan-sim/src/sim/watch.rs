@@ -1,4 +1,4 @@
-//! Observers of one run: order of accesses, in words of the kernel.
+//! Observers of one run: the order of accesses, reported in terms of the kernel.
 
 use super::finding::{Found, Kind, Side};
 use super::grid::Grid;
@@ -13,16 +13,16 @@ use std::hash::Hash;
 use std::rc::Rc;
 use titan_core::ir::OpId;
 
-/// What watches a run: the sanitizer, and who else touches outputs.
+/// The observers of a run: the sanitizer, and the accesses of other clusters to outputs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
-    /// What programs of other clusters have touched, and the memory that they share.
+    /// The accesses of programs of other clusters, and the memory that they share.
     grid: Option<(Rc<RefCell<Grid>>, SpaceId)>,
     pub(super) issued: u64,
 }
 
-/// What the classes of the simulator are like.
+/// The properties of the simulator's classes.
 const CLASSES: [(Class, Work); 8] = [
     (CP_ASYNC, Work::CP_ASYNC),
     (WGMMA, Work::WGMMA),
@@ -35,36 +35,36 @@ const CLASSES: [(Class, Work); 8] = [
 ];
 
 impl Watch {
-    /// Watches the agents of a cluster.
+    /// Observes the agents of a cluster.
     ///
     /// # Errors
-    /// More of them than the sanitizer keeps apart.
+    /// More of them than the sanitizer can distinguish.
     pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Res<Watch> {
         let many = |_| {
             Found::not_modelled(format_args!(
-                "a cluster of {ctas} programs with {per} threads of control each: the sanitizer keeps {MAX_PARTITIONS} apart"
+                "a cluster of {ctas} programs with {per} threads of control each: the sanitizer distinguishes at most {MAX_PARTITIONS}"
             ))
         };
         let sanitizer = sanitizer(ctas, per, shared, strict).map_err(many)?;
         Ok(Watch { sanitizer: Some(sanitizer), grid: None, issued: 0 })
     }
 
-    /// Watches this memory for what programs of other clusters touch.
+    /// Observes this memory for accesses of programs of other clusters.
     pub(super) fn beside(self, grid: Option<&Rc<RefCell<Grid>>>, global: SpaceId) -> Watch {
         Watch { grid: grid.map(|g| (Rc::clone(g), global)), ..self }
     }
 
-    /// That on which it depends what will be found from here on.
+    /// The state on which future findings depend.
     pub(super) fn knowledge(&self) -> impl Hash {
         self.sanitizer.as_ref().map(StateHasher::of)
     }
 
-    /// What the run was stopped for, or what the machine itself found.
+    /// The finding that stopped the run, or the machine's own finding.
     pub(super) fn told(&self, machine: &Machine<'_>, found: Box<Found>) -> Box<Found> {
         if found.message.is_empty() { self.found(machine).unwrap_or(found) } else { found }
     }
 
-    /// What the run was stopped for.
+    /// The finding that stopped the run.
     fn found(&self, machine: &Machine<'_>) -> Option<Box<Found>> {
         if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().first()) {
             return Some(said(machine, found));
@@ -92,7 +92,7 @@ fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Resul
     Ok(Sanitizer::new(config))
 }
 
-/// A finding of the sanitizer, in words of the kernel.
+/// A finding of the sanitizer, in terms of the kernel.
 fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
     if found.rule == Rule::Deadlock {
         let agents = std::iter::once(&found.now).chain(&found.others).map(|s| s.agent);
@@ -102,7 +102,7 @@ fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
     let kind = match found.rule {
         Rule::OutstandingWrite | Rule::OutstandingRead | Rule::PendingAccess | Rule::UnorderedAsync => Kind::Race,
         Rule::MissingFence | Rule::NarrowFence => Kind::Fence,
-        Rule::ExitInFlight | Rule::ExitedMemory => Kind::UnderWay,
+        Rule::ExitInFlight | Rule::ExitedMemory => Kind::InFlight,
         Rule::Deadlock => Kind::Deadlock,
         Rule::BarrierBytes
         | Rule::BarrierOverlap

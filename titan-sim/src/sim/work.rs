@@ -1,14 +1,14 @@
-//! Asynchronous operations: what they touch while they are under way, and what they do when they complete.
+//! Asynchronous operations: their accesses while they are in flight, and their effects when they complete.
 
 use super::finding::Found;
 use super::value::{Smem, Source, Tile, View};
 use std::rc::Rc;
 use titan_core::ir::{Elem, OpId, TileShape};
 
-/// What is done, or what is wrong.
+/// A result, or the finding that prevents it.
 pub(super) type Res<T> = Result<T, Box<Found>>;
 
-/// What an asynchronous operation touches.
+/// The accesses of an asynchronous operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Span {
     /// Bytes of a program's shared memory.
@@ -29,16 +29,16 @@ impl Span {
     }
 }
 
-/// A stretch of memory that is touched, and how.
+/// A range of memory that is touched, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Touch {
     pub(super) span: Span,
     pub(super) write: bool,
-    /// With others like it, unordered is allowed: atomics and scatters, whose results are defined.
+    /// Whether accesses of this kind may be unordered among themselves: atomics and scatters, whose results are defined.
     pub(super) strong: bool,
 }
 
-/// An operand of a product.
+/// An operand of an MMA.
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Operand {
     Tile(Rc<Tile>),
@@ -46,30 +46,30 @@ pub(super) enum Operand {
     Unknown,
 }
 
-/// What an asynchronous operation does when it completes.
+/// The effect of an asynchronous operation at its completion.
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Effect {
     None,
-    /// Bytes of shared memory are written, with what does not matter.
+    /// Bytes of shared memory are written; their values do not matter.
     Define {
         cta: usize,
         lo: u64,
         hi: u64,
     },
-    /// Bytes of shared memory are read, by somebody who needs them to be there.
+    /// Bytes of shared memory are read, and must be defined.
     Expect {
         cta: usize,
         lo: u64,
         hi: u64,
     },
-    /// A tile is copied to shared memory; none is zeros.
+    /// A tile is copied to shared memory; without a tile, zeros.
     Copy {
         cta: usize,
         address: u64,
         len: u64,
         source: Option<Rc<Source>>,
     },
-    /// Elements of a tile, or zeros, go each to its place.
+    /// Elements of a tile, or zeros, are written each to its place.
     Deal {
         cta: usize,
         source: Rc<Source>,
@@ -77,8 +77,8 @@ pub(super) enum Effect {
         elem: Elem,
         ranges: Vec<(u64, u64)>,
     },
-    /// A product is added to what is kept under this number.
-    Product {
+    /// A product is added to the accumulator of this number.
+    Mma {
         id: (usize, u32),
         a: Operand,
         b: Operand,
@@ -91,7 +91,7 @@ pub(super) enum Effect {
         address: u64,
         len: u64,
     },
-    /// What was kept is stored.
+    /// The bytes that were read are stored.
     Put {
         id: (usize, u32),
         view: Rc<View>,

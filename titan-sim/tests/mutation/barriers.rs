@@ -18,17 +18,17 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("a copier waits for the next slot's barrier", |t| beside_of(t, &waits_of(t, Copies::Yes), 0)),
     barriers("a copy into the next slot", |t| beside_of(t, &guarded_copies(t), target(t))),
     barriers("a read of the next slot", |t| beside_of(t, &in_loops(t, "ttg.region.read"), 0)),
-    barriers("a product of the next slot", |t| beside_of(t, &in_loops(t, "ttg.nv.wgmma.mma_async"), 0)),
+    barriers("an MMA of the next slot", |t| beside_of(t, &in_loops(t, "ttg.nv.wgmma.mma_async"), 0)),
     barriers("a copy that brings its bytes to the next slot's barrier", |t| beside_last(t, &bulk_loads(t))),
-    barriers("bytes announced at the next slot's barrier", |t| beside(t, "ttg.nv.mbarrier.arrive_expect_tx", 0)),
+    barriers("bytes expected at the next slot's barrier", |t| beside(t, "ttg.nv.mbarrier.arrive_expect_tx", 0)),
     barriers("a reader waits for the other parity", |t| parity(t, Copies::No, None)),
     barriers("the first wait of a copier is for the wrong phase", |t| parity(t, Copies::Yes, None)),
     barriers("a reader's parity stays 0", |t| parity(t, Copies::No, Some("%nil"))),
     barriers("a copier's parity stays 1", |t| parity(t, Copies::Yes, Some("%unit"))),
-    barriers("fewer bytes are announced than come", |t| number(t, &expects(t), "bytes", |b| b - 16)),
-    barriers("more bytes are announced than come", |t| number(t, &expects(t), "bytes", |b| b + 16)),
-    barriers("bytes are announced twice", announced_twice),
-    barriers("bytes are not announced", not_announced),
+    barriers("fewer bytes are expected than arrive", |t| number(t, &expects(t), "bytes", |b| b - 16)),
+    barriers("more bytes are expected than arrive", |t| number(t, &expects(t), "bytes", |b| b + 16)),
+    barriers("bytes are expected twice", announced_twice),
+    barriers("bytes are not expected", not_announced),
     barriers("a copy is issued twice", |t| each(t, &bulk_loads(t), Text::doubled)),
     barriers("a copy is forgotten", |t| each(t, &bulk_loads(t), Text::without)),
     barriers("a barrier counts one arrival too many", |t| number(t, &awaited(t), "count", |c| c + 1)),
@@ -54,14 +54,14 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("the reader has one tile fewer", |t| bounds(t, Copies::No, "sub")),
     barriers("the copier begins at the second tile", |t| starts(t, Copies::Yes)),
     barriers("the reader begins at the second tile", |t| starts(t, Copies::No)),
-    barriers("one group too many may be under way", |t| number(t, &needed_waits(t), "n", |n| n + 1)),
+    barriers("one group too many may be in flight", |t| number(t, &needed_waits(t), "n", |n| n + 1)),
     barriers("groups are not waited for", |t| each(t, &needed_waits(t), Text::without)),
-    barriers("a group is not closed", |t| each(t, &commits(t), Text::without)),
+    barriers("a group is not committed", |t| each(t, &commits(t), Text::without)),
     barriers("a barrier's word inside a slot", words_inside),
-    barriers("a role comes to a named barrier and goes on", |t| {
+    barriers("a role arrives at a named barrier and does not wait", |t| {
         named(t, "ttg.nv.barrier.sync", "ttg.nv.barrier.arrive")
     }),
-    barriers("a role does not come to a named barrier", |t| {
+    barriers("a role does not arrive at a named barrier", |t| {
         each(t, &looping(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), Text::without)
     }),
     barriers("a named barrier of another number of threads", |t| {
@@ -70,8 +70,8 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("another named barrier", |t| {
         number(t, &in_roles(t, &["ttg.nv.barrier.arrive", "ttg.nv.barrier.sync"]), "id", |n| n + 5)
     }),
-    barriers("the rendezvous of the cluster is not waited for", |t| each(t, &readers_wait(t), Text::without)),
-    barriers("a role does not come to the rendezvous of the cluster", |t| {
+    barriers("the barrier of the cluster is not waited for", |t| each(t, &readers_wait(t), Text::without)),
+    barriers("a role does not arrive at the barrier of the cluster", |t| {
         each(t, &t.ops("ttg.nv.cluster.arrive"), Text::without)
     }),
     barriers("the counter of vector memory is one too high", |t| {
@@ -84,7 +84,7 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("threads arrive before they copy", |t| {
         moved_before(t, "ttg.nv.cp_async.mbarrier_arrive", "ttg.nv.cp_async")
     }),
-    barriers("threads arrive though nobody counts them", |t| {
+    barriers("threads arrive that are not counted", |t| {
         replaced(t, "ttg.nv.cp_async.mbarrier_arrive", "noinc = true", "noinc = false")
     }),
     barriers("no thread arrives for its copies", |t| {
@@ -93,15 +93,15 @@ pub(crate) const KINDS: &[Kind] = &[
     barriers("a fence of barriers instead of one between proxies", |t| {
         each(t, &proxy_fences(t), |t, i| t.with(i, "ttg.nv.fence.mbarrier_init"))
     }),
-    barriers("a part is picked that there is not", |t| beyond(t, &in_loops(t, "ttg.region.at"))),
-    barriers("a barrier is picked that there is not", |t| beyond(t, &in_loops(t, "ttg.nv.mbarrier.at"))),
+    barriers("a part out of range is selected", |t| beyond(t, &in_loops(t, "ttg.region.at"))),
+    barriers("a barrier out of range is selected", |t| beyond(t, &in_loops(t, "ttg.nv.mbarrier.at"))),
     barriers("an output is read while a bulk store may still write it", |t| {
         each(t, &t.ops("ttg.nv.cp_async_bulk_tensor.store"), read_back)
     }),
     barriers("fewer threads arrive than are counted", |t| {
         number(t, &t.ops("ttg.nv.cp_async.mbarrier_arrive"), "arrivals", |n| n - 1)
     }),
-    barriers("a product's stage is freed while it is read", |t| {
+    barriers("the stage of an MMA is freed while it is read", |t| {
         swapped(t, "ttg.nv.wgmma.wait_group", "ttg.nv.mbarrier.arrive")
     }),
     Kind {
@@ -110,10 +110,10 @@ pub(crate) const KINDS: &[Kind] = &[
     },
     same(Level::Barriers, "a stage is read twice", |t| each(t, &t.ops("ttg.region.read"), Text::doubled)),
     same(Level::Barriers, "a reader does not read", |t| each(t, &t.ops("ttg.region.read"), Text::without)),
-    same(Level::Barriers, "the one who waits fences, not the one who arrives", the_waiter_fences),
+    same(Level::Barriers, "the waiting side fences, not the arriving side", the_waiter_fences),
     same(Level::Barriers, "a fence between proxies twice", |t| each(t, &proxy_fences(t), Text::doubled)),
-    same(Level::Barriers, "a wait is peeked at first", |t| each(t, &unconditional(t), peeked)),
+    same(Level::Barriers, "a try-wait before the wait", |t| each(t, &unconditional(t), peeked)),
     same(Level::Barriers, "a wait for a phase twice", |t| each(t, &waits_of(t, Copies::No), Text::doubled)),
-    same(Level::Barriers, "fewer groups may be under way", |t| number(t, &counted_n(t), "n", |n| n - 1)),
-    same(Level::Barriers, "a scalar that nobody needs", |t| vec![t.with_constants()]),
+    same(Level::Barriers, "fewer groups may be in flight", |t| number(t, &counted_n(t), "n", |n| n - 1)),
+    same(Level::Barriers, "an unused scalar", |t| vec![t.with_constants()]),
 ];

@@ -204,7 +204,7 @@ pub(crate) fn group_waits(t: &Text) -> Vec<usize> {
     t.any(&["ttg.nv.cp_async.wait_group", "ttg.nv.wgmma.wait_group", "ttg.nv.bulk_group.wait"])
 }
 
-/// Waits for groups without which something is under way: those in loops, and all where copies do not depend on anything.
+/// Waits for groups without which an operation is in flight: those in loops, and all where copies do not depend on anything.
 pub(crate) fn needed_waits(t: &Text) -> Vec<usize> {
     let plain = t.ops("if").is_empty();
     group_waits(t).into_iter().filter(|i| plain || t.around(*i).is_some()).collect()

@@ -71,7 +71,7 @@ struct Running<'a> {
     text: Text,
 }
 
-/// Raw stores beside other accesses of the same tensor: which bytes they write is not said, and so not modelled.
+/// Raw stores beside other accesses of the same tensor: which bytes they write is unspecified, and so not modelled.
 const UNSAID: [&str; 3] = [
     "barrier_fence_before_a_store_outside@passes",
     "barrier_output_read_under_a_store@passes",
@@ -209,8 +209,8 @@ fn table(rows: &[(Kind, Row)]) -> String {
 const fn heading(fate: Fate) -> &'static str {
     match fate {
         Fate::Wrong => "wrong on some schedule",
-        Fate::Idle => "against the rules of tokens, and harmless otherwise",
-        Fate::Same => "as right as before",
+        Fate::Idle => "against the rules of tokens, otherwise harmless",
+        Fate::Same => "still correct",
     }
 }
 
@@ -232,27 +232,27 @@ fn header(rows: &[(Kind, Row)]) -> String {
 
 <!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test mutation`. -->
 
-Every good pipeline of the tree is changed in every way of this table: the kernels of the filetests, of the museum, of the tests of the
-fence pass and of those of the command, families of rings with 1 to 4 slots, one and two readers, with and without roles, products that
-are waited for and that are not, parts, poison, stores, copies that run 0 to 3 tiles ahead, rings made of `pipelined` loops and of fused
-roles. What becomes of a program is stated for a kind beforehand; kinds that would sometimes be harmless are made so narrow that they are
-not.
+Every correct pipeline of the tree is changed in every way of this table: the kernels of the filetests, of the museum, of the tests of
+the fence pass and of the command, and families of rings with 1 to 4 slots, one and two readers, with and without roles, MMAs that are
+waited for and MMAs in flight, parts, poison, stores, copies that run 0 to 3 tiles ahead, rings made from `pipelined` loops and from fused
+roles. The expected verdict is part of the definition of a change; changes that would sometimes be harmless are restricted to cases where
+they are not.
 
-* *mutants*: different programs that a kind makes. *verifier*: how many of them the verifier refuses; it sees all.
-* *tried*: how many were given to the layers that run. Not given to them are changes where no run comes to, as in the arm of a condition
-  that never holds, and programs with opaque calls, of which nobody knows what they leave in memory.
-* *not well formed*: how many of those tried have no meaning to be run, as where a token crosses from role to role. The two columns that
+* *mutants*: the number of different programs that a change produces. *verifier*: how many of them the verifier refuses; it sees all.
+* *tried*: how many were given to the layers that execute programs. Excluded are changes in code that is never executed, as in the arm of
+  a condition that never holds, and programs with opaque calls, whose effect on memory is unknown.
+* *not well formed*: how many of those tried have no defined execution, as when a token crosses from role to role. The two columns that
   follow do not count these.
-* *model checker*: in how many it finds something, in every order, with 0, 1, 3 and 6 tiles, with a count below zero and with an odd extent below the counts. *runs*: in how
-  many the simulator with its sanitizer finds something in one of 8 schedules for each size.
-* *in Rust*: what a kernel in Rust can say. It never comes to a run: rustc or the verifier refuses it at the user's line.
+* *model checker*: in how many it finds an error, in every order, with 0, 1, 3 and 6 tiles, with a count below zero and with an odd extent below the counts. *runs*: in how
+  many the simulator with its sanitizer finds an error in one of 8 schedules for each size.
+* *in Rust*: whether a kernel in Rust can express the change. Such a kernel is never executed: rustc or the verifier refuses it at the user's line.
 
-What is against the rules of tokens alone reads and writes what it should. A run tells which rule is broken, such as a token that is used
-twice, and finds nothing else.
+A mutant that only breaks the rules of tokens reads and writes the right data. A run reports the rule that is broken, such as a token that
+is used twice, and nothing else.
 
 Of {all} mutants that were tried, {wrong} are wrong. Of these, {ill} are not well formed; in the other
 {meant}, the model checker finds something in {explored} and runs do in {run}. Of {idle} that only break a rule of tokens, {idle_ill} are not well
-formed, the model checker finds {idle_explored} and runs find {idle_run}, each by its rule. In {same} that are as right as before, nothing is found.
+formed, the model checker finds {idle_explored} and runs find {idle_run}, each by its rule. In {same} that are still correct, nothing is found.
 
 The model checker and the runs share no code with the verifier.
 "
@@ -301,10 +301,10 @@ fn few_places_are_never_run() {
         "barrier_polled_for_the_wrong_answer@inverted",
         "barrier_polled_for_the_wrong_answer@earlier",
         // Copies run no tile ahead: every tile is old when it is copied.
-        "one crew D=1 P=0",
-        "one crew D=2 P=0",
-        "one crew D=3 P=0",
-        "one crew D=4 P=0",
+        "no roles D=1 P=0",
+        "no roles D=2 P=0",
+        "no roles D=3 P=0",
+        "no roles D=4 P=0",
         "fused roles D=1 readers=1 reading=0",
         "fused roles D=1 readers=1 reading=1",
         "fused roles D=1 readers=1 reading=2",
@@ -332,5 +332,5 @@ fn every_layer_knows_right_from_wrong() {
         std::fs::write(&path, &text).expect("the page is written");
     }
     let page = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(page == text, "docs/mutations.md is not what the layers say now: run with TITAN_BLESS=1");
+    assert!(page == text, "docs/mutations.md is not what the layers report now: run with TITAN_BLESS=1");
 }

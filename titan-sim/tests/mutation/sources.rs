@@ -145,7 +145,7 @@ fn families() -> Vec<(String, String)> {
             }
         }
         for ahead in 0..slots {
-            all.push((format!("one crew D={slots} P={ahead}"), crew(slots, ahead)));
+            all.push((format!("no roles D={slots} P={ahead}"), without_roles(slots, ahead)));
         }
         all.push((format!("accumulator D={slots}"), accumulator(slots)));
         all.push((format!("tiles D={slots}"), tiles(slots)));
@@ -157,15 +157,15 @@ fn families() -> Vec<(String, String)> {
 }
 
 /// All warps fill and read, so many steps ahead.
-fn crew(slots: usize, ahead: usize) -> String {
+fn without_roles(slots: usize, ahead: usize) -> String {
     let body = reading(0, 0);
-    header("crew", &[(slots, TILE)], &[])
+    header("no_roles", &[(slots, TILE)], &[])
         + &format!(
             "%ahead = const {ahead} : i32\n%end = add %n, %ahead\nfor %i = %zero to %end step %one {{\n%more = lt %i, %n\nif %more {{\n{COPY}yield\n}} else {{\nyield\n}}\n%old = ge %i, %ahead\nif %old {{\n{body}yield\n}} else {{\nyield\n}}\ncontinue\n}}\nset %c[%p], %f\nreturn\n}}\n"
         )
 }
 
-/// A consumer whose products stay under way.
+/// A consumer with MMAs in flight.
 fn accumulator(slots: usize) -> String {
     let keep = (slots - 1).min(1);
     header("accumulator", &[(slots, TILE)], &["producer", "consumer"])
@@ -242,7 +242,7 @@ const GEMM: &str = "kernel @gemm(%a: in tensor<f16>[M, K], %b: in tensor<f16>[N,
 }
 ";
 
-/// Loops over `pipelined(..)` and roles that became one crew, as the compiler makes them.
+/// Loops over `pipelined(..)` and fused roles, as the compiler makes them.
 fn implicit() -> Vec<(String, Kernel)> {
     let gemm = titan_core::text::parse_one(GEMM).unwrap_or_else(|e| panic!("{e:?}"));
     let mut all = Vec::new();

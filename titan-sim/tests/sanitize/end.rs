@@ -31,7 +31,7 @@ fn the_last_to_wait_makes_it_a_deadlock() {
 
 #[test]
 fn who_can_still_be_woken_is_not_deadlocked() {
-    // A copy is under way that will signal.
+    // A copy that will signal is in flight.
     let mut w = world(1);
     let b = w.barrier(1);
     w.arrive_expecting(0, b, 64);

@@ -153,7 +153,7 @@ fn late_waiters_still_read_the_phase_before() {
             w.write(0, 0);
             w.arrive(0, b);
             w.arrive(1, b);
-            // The next phase is under way; what arrives there is not the last one's.
+            // The next phase has begun; what arrives there is not the last one's.
             w.write(0, 64);
             w.arrive(0, b);
             w.wait(2, b, false);
@@ -196,7 +196,7 @@ fn a_read_again_is_published_no_more() {
 }
 
 #[test]
-fn a_read_under_way_is_not_replaced_by_a_later_one() {
+fn a_read_in_flight_is_not_replaced_by_a_later_one() {
     breaks(
         Rule::OutstandingRead,
         |w, right| {

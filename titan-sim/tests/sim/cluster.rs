@@ -71,5 +71,5 @@ fn a_barrier_that_is_not_there_yet_is_found_in_some_order() {
         explore(&kernel, &make(&kernel.sig, 64, 1), None, &Limits { cluster: 2, ..Limits::default() }).unwrap();
     let finding = verdict.finding().unwrap_or_else(|| panic!("{verdict:?}"));
     // The barrier of the other program is not initialised, or that program is over.
-    assert!(matches!(finding.kind, Kind::Barrier | Kind::Fence | Kind::UnderWay), "{finding}");
+    assert!(matches!(finding.kind, Kind::Barrier | Kind::Fence | Kind::InFlight), "{finding}");
 }

@@ -56,7 +56,7 @@ fn early() -> WellFormed {
     well_formed(titan_core::text::parse_located(text).unwrap().remove(0).kernel).unwrap()
 }
 
-/// Stores under way to one place of a tensor are in no order, also those of one role.
+/// Stores in flight to one place of a tensor are in no order, also those of one role.
 #[test]
 fn two_stores_to_one_place_are_a_race() {
     let staged = |second: &str| {

@@ -133,7 +133,7 @@ fn what_is_not_modelled_is_told() {
     for what in [load, store] {
         for found in found(&raw(what), 1) {
             let found = found.expect("it is told");
-            // In some orders the element is written while the store is under way.
+            // In some orders the element is written while the store is in flight.
             assert!(found.kind == Kind::NotModelled || what == store && found.kind == Kind::Race, "{found}");
             assert!(found.to_string().contains("`c`"), "{found}");
         }

@@ -1,4 +1,4 @@
-//! rustc is told the elements that follow from elsewhere.
+//! The macro gives rustc the element types that follow from other arguments.
 use titan::prelude::*;
 
 #[titan::kernel]

@@ -1,4 +1,4 @@
-//! `as` knows Rust's own numbers only.
+//! `as` supports Rust's own numbers only.
 use titan::prelude::*;
 
 #[titan::kernel(instances(T in [f16, bf16]))]

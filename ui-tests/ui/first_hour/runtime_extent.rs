@@ -1,4 +1,4 @@
-//! An extent of a tile that only the launch knows.
+//! An extent of a tile that is known only at launch.
 use titan::prelude::*;
 
 #[titan::kernel(grid(M))]

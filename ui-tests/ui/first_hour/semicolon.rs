@@ -1,4 +1,4 @@
-//! rustc says what it cannot parse, and nobody repeats it.
+//! rustc reports what it cannot parse, and the macro does not repeat it.
 use titan::prelude::*;
 
 #[titan::kernel]

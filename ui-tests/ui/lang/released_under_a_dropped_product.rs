@@ -1,4 +1,4 @@
-//! A product that nobody waits for reads its stage until it is dropped.
+//! An MMA that is never waited for reads its stage until it is dropped.
 use titan::lang::{D2, Ring, Smem, Tile, f16, mma_async};
 
 fn k(ring: &Ring<(Smem<f16, D2<8, 16>>, Smem<f16, D2<16, 8>>), 2>) {

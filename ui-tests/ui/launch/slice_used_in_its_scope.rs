@@ -1,4 +1,4 @@
-//! A slice that is lent to be written is nobody else's until the scope has ended.
+//! A slice that is mutably borrowed is not accessed until the scope has ended.
 
 fn main() -> titan::Result<()> {
     let mut y = vec![1.0f32; 4];

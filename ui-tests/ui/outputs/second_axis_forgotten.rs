@@ -1,4 +1,4 @@
-//! An axis that only a load knows.
+//! An axis that only a load uses.
 use titan::prelude::*;
 
 #[titan::kernel]

@@ -1,4 +1,4 @@
-//! Somebody fills a ring.
+//! A ring is filled.
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]

@@ -1,4 +1,4 @@
-//! Somebody reads a ring.
+//! A ring is read.
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]

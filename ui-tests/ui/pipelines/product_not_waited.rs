@@ -1,4 +1,4 @@
-//! A product is waited for.
+//! An MMA is waited for.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

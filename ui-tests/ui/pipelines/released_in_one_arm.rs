@@ -1,4 +1,4 @@
-//! A stage is given back on every path.
+//! A stage is released on every path.
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]

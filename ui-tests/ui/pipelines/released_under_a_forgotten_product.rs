@@ -1,4 +1,4 @@
-//! A product that nobody waits for still reads its stage.
+//! An MMA that is never waited for still reads its stage.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

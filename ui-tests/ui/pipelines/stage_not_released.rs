@@ -1,4 +1,4 @@
-//! A stage is given back.
+//! A stage is released.
 use titan::prelude::*;
 
 #[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]

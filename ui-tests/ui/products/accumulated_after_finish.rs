@@ -1,4 +1,4 @@
-//! A finished accumulator takes no more products.
+//! No MMA is added to a finished accumulator.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

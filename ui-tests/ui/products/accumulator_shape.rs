@@ -1,4 +1,4 @@
-//! The accumulator has the shape of the product.
+//! The accumulator has the shape of the MMA's result.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! Operands in a stage have elements that a product takes.
+//! Operands in a stage have elements that MMAs support.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

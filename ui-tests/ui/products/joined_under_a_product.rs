@@ -1,4 +1,4 @@
-//! A part is not joined while a product reads it.
+//! A part is not joined while an MMA reads it.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

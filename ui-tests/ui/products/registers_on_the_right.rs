@@ -1,4 +1,4 @@
-//! The right operand of a product under way lies in a stage.
+//! The right operand of an MMA in flight is in a stage.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

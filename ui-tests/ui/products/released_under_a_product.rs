@@ -1,4 +1,4 @@
-//! A stage is not given back while a product reads it.
+//! A stage is not released while an MMA reads it.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

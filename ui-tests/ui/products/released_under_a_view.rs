@@ -1,4 +1,4 @@
-//! A tile of a stage is read before the stage is given back.
+//! A tile of a stage is read before the stage is released.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! A stage that is not given to the accumulator is there until its product has been waited for.
+//! A stage that is not moved into the accumulator is kept until its MMA has been waited for.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! Of two stages that a product reads, none is given back before its end.
+//! Of two stages that an MMA reads, none is released before its end.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

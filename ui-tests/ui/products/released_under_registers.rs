@@ -1,4 +1,4 @@
-//! The right operand of a product from registers lies in a stage.
+//! The right operand of an MMA from registers is in a stage.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

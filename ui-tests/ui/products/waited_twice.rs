@@ -1,4 +1,4 @@
-//! A product is waited for once.
+//! An MMA is waited for once.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! An accumulator says how many products are under way.
+//! An accumulator's type states how many MMAs may be in flight.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! A number of products under way is possible.
+//! The number of MMAs in flight is limited.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

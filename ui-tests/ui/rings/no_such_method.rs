@@ -1,4 +1,4 @@
-//! A stage is given back by `release`.
+//! A stage is released by `release`.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! A stage that was given back is not read.
+//! A stage that was released is not read.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! A stage that is claimed before a loop is given back after it.
+//! A stage that is acquired before a loop is released after it.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! A stage is given back once.
+//! A stage is released once.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

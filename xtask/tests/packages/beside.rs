@@ -16,7 +16,7 @@ const NEIGHBOURS: [(&str, &str); 4] = [
         "cubecl",
         r#""std", "driver", "nvrtc", "nccl", "fallback-dynamic-loading", "cuda-version-from-build-system", "fallback-latest""#,
     ),
-    // Who writes a version of CUDA down, and who loads the driver as a matter of course: both decide for everybody.
+    // A crate that selects a version of CUDA, and one that always loads the driver: both choices apply to the whole program.
     ("version", r#""std", "driver", "dynamic-loading", "cuda-12000""#),
     ("newest", r#""std", "driver", "dynamic-loading", "cuda-13000""#),
 ];
@@ -82,6 +82,6 @@ fn one_cudarc_serves_candle_and_titan() {
     assert!(has("dynamic-linking") && has("fallback-dynamic-loading"), "{listed}");
     assert!(!has("dynamic-loading") && !has("static-linking"), "{listed}");
     assert!(listed.contains("candle-core v0.11") && listed.contains("titan-gpu v"), "{listed}");
-    // Nobody's bindings are pinned.
+    // No bindings are pinned.
     assert!(!listed.contains("cudarc feature \"cuda-1"), "{listed}");
 }

@@ -1,4 +1,4 @@
-//! What is published: what packages say of themselves, what is in them, what they bring along, and beside whom they build.
+//! The published packages: their metadata, their contents, their dependencies, and other crates with which they build.
 //!
 //! Deliberately absent: advisories, which `cargo deny check` fetches from the network (`deny.toml`).
 

@@ -1,11 +1,11 @@
-//! What cargo says of the workspace.
+//! The workspace, as cargo describes it.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages that are built here, and who needs whom.
+/// The packages of the workspace, and their dependencies.
 pub(crate) struct Workspace {
     /// By id.
     pub(crate) packages: BTreeMap<String, Package>,

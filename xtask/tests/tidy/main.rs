@@ -2,13 +2,13 @@
 //!
 //! | module | rules |
 //! |---|---|
-//! | `layers` | which crate may name which, which module of titan-core may name which, what titan-core must not touch |
+//! | `layers` | the dependencies between crates, those between modules of titan-core, and what titan-core must not use |
 //! | `sources` | headers, lengths, no ignored and no unfinished code, where `unsafe` is allowed |
 //! | `manifests` | a reason beside every dependency |
 //! | `format` | sources are as rustfmt writes them |
 //! | `pages` | links lead somewhere; every requirement has its line |
 //!
-//! Every message says how to mend what it finds. Deliberately absent: lints (clippy).
+//! Every message says how to fix its findings. Deliberately absent: lints (clippy).
 
 mod format;
 mod layers;

@@ -149,7 +149,7 @@ fn codes(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_code).collect()
 }
 
-/// What has a code exists: a row that says *not yet* and names one is older than the code.
+/// A check with an error code exists, so a row with a code that says *not yet* is outdated.
 #[test]
 fn what_is_not_yet_there_has_no_code() {
     let mut found = Vec::new();
@@ -174,7 +174,7 @@ fn the_catalogue_is_counted() {
     let requirements = read(&root().join("docs/requirements.md"));
     let row = rows(&requirements).find(|cells| cells[0] == "V9").expect("V9 has a row");
     assert!(
-        row[2].contains(&format!("; {open} are of parts that do not exist yet")),
+        row[2].contains(&format!("; {open} concern parts that do not exist yet")),
         "{open} are open, and V9 says: {row:?}"
     );
 }

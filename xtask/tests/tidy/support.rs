@@ -45,7 +45,7 @@ pub(crate) fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries.flatten().map(|e| e.path()) {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // What is linked stands somewhere else.
+        // The target of a link is another file.
         if path.is_symlink() {
             continue;
         }
@@ -132,16 +132,16 @@ fn quoted(rest: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Whether a word stands in a text on its own.
+/// Whether a text contains a word, not as part of a longer one.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(word)
         .any(|(i, _)| !part(line[..i].chars().next_back()) && !part(line[i + word.len()..].chars().next()))
 }
 
-/// Fails with one line for each finding, and how to mend them.
-pub(crate) fn expect_none(findings: &[String], mend: &str) {
-    assert!(findings.is_empty(), "\n{}\n\n{mend}\n", findings.join("\n"));
+/// Fails with one line for each finding, and how to fix them.
+pub(crate) fn expect_none(findings: &[String], fix: &str) {
+    assert!(findings.is_empty(), "\n{}\n\n{fix}\n", findings.join("\n"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(super) struct Buffers {
     pub(super) x: Tensor<f32, 2>,
     /// Query, key and value, `[tokens, 3 * hidden]`.
     pub(super) qkv: Tensor<f32, 2>,
-    /// What attention gives, `[tokens, hidden]`.
+    /// The result of attention, `[tokens, hidden]`.
     pub(super) attended: Tensor<f32, 2>,
     /// A block's output before it is added to its input, `[tokens, hidden]`.
     pub(super) branch: Tensor<f32, 2>,

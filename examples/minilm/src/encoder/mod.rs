@@ -43,7 +43,7 @@ pub struct TitanEncoder {
     buffers: Buffers,
 }
 
-/// What kernels are told about a batch.
+/// The description of a batch for kernels.
 struct Input {
     /// Token numbers, `[tokens]`.
     ids: Tensor<i32, 1>,

@@ -74,7 +74,7 @@ impl Group<'_> {
         if (mode.round_32 != 0 || mode.round_16_64 != 0) && lane::rounds(op.inst.row().name) {
             return Err(Fail::new(
                 ErrorCode::Unknown,
-                "the emulator rounds to nearest only, and `MODE` says otherwise",
+                "the emulator supports only rounding to nearest, but `MODE` selects another rounding",
             ));
         }
         Ok(())

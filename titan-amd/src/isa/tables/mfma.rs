@@ -1,8 +1,8 @@
 //! tidy: table
-//! Matrix products: the instructions of VOP3P that use the matrix core.
+//! MMAs: the instructions of VOP3P that use the matrix core.
 //!
 //! Source: ISA §7.1.2 "List of Dense MFMA instructions" (cycles, hence passes of four), §7.4 "Sparse Matrices", §12.10.
-//! Passes of `f64` products: §7.1.2, table 28.
+//! Passes of `f64` MMAs: §7.1.2, table 28.
 
 use super::build::{mfma, smfmac};
 use crate::isa::row::{Mods, Row, Unit};

@@ -1,6 +1,6 @@
 //! Arguments by which a declared grid is too small: a search among small numbers and those around the kernel's constants.
 //!
-//! What it finds is a fact; that it finds nothing says nothing, and the launch looks again.
+//! A found example is certain; if none is found, the launch still checks.
 
 use super::Short;
 use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, Need, ParamKind, Signature, Symbol};
@@ -9,7 +9,7 @@ use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, Need, ParamKind, Signature, Sy
 const TRIES: usize = 4096;
 /// How many different constants are looked at.
 const CONSTANTS: usize = 8;
-/// Numbers beyond this are not tried: nobody wants to read them.
+/// Larger numbers are not tried, because they make unreadable examples.
 const LARGEST: i64 = 1 << 16;
 
 /// Values of the leaves of host expressions.
@@ -51,7 +51,7 @@ pub(super) fn find(sig: &Signature, extent: &HostExpr, need: Need) -> Option<Sho
     let output = shape(sig, need.param);
     let demands = demands(sig, &output, &mut leaves);
     let candidates = candidates(asked.into_iter().chain(demands.iter().map(|(e, _)| e)));
-    // Grids of some programs are told rather than empty ones, which launches refuse by themselves.
+    // Prefer non-empty grids: launches reject empty ones anyway.
     [1, 0].into_iter().find_map(|least| {
         (0..combinations(candidates.len(), leaves.len())).find_map(|number| {
             let values = choose(sig, &leaves, &candidates, number);

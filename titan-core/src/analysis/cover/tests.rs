@@ -76,12 +76,12 @@ fn grids_that_are_rounded_down_are_short() {
 fn every_axis_of_the_grid_is_looked_at() {
     let all = titles("(%c: mut tensor<f32>[M, N]) grid(cdiv(N, 16), cdiv(M, 64))", TWO);
     assert!(all[0].contains("along its axis 0, but `c` has"), "{all:?}");
-    assert_eq!(all[1], "`grid(cdiv(M, 64), cdiv(N, 16))` reaches all of the outputs");
+    assert_eq!(all[1], "`grid(cdiv(M, 64), cdiv(N, 16))` covers all outputs");
     accepts("(%c: mut tensor<f32>[M, N]) grid(cdiv(M, 64), cdiv(N, 16))", TWO);
     accepts("(%c: mut tensor<f32>[M, M]) grid(cdiv(M, 64), cdiv(M, 16))", TWO);
     let swapped = titles("(%c: mut tensor<f32>[M, M]) grid(cdiv(M, 16), cdiv(M, 64))", TWO);
     assert!(swapped[0].contains("axis 1, but `c` has 2 parts of 16"), "{swapped:?}");
-    assert_eq!(swapped[1], "`grid(cdiv(M, 16), cdiv(M, 16))` reaches all of the outputs");
+    assert_eq!(swapped[1], "`grid(cdiv(M, 16), cdiv(M, 16))` covers all outputs");
     let batch = "%b = program_id<2>\n%v = index<0> %c, %b : tensor<f32, 2>\n".to_owned()
         + &TWO.replace("store_tile %c", "store_tile %v");
     accepts("(%c: mut tensor<f32>[B, M, N]) grid(cdiv(M, 64), cdiv(N, 16), B)", &batch);
@@ -99,8 +99,8 @@ fn outputs_are_looked_at_one_by_one() {
     assert!(title.contains("but `b` has") && title.contains("elements along axis 0"), "{title}");
     accepts("(%a: mut tensor<f32>[N], %b: mut tensor<f32>[M]) grid(max(cdiv(N, 64), M))", &two);
     let both = titles("(%a: mut tensor<f32>[N], %b: mut tensor<f32>[M]) grid(1)", &two);
-    assert_eq!(both[1], "`grid(max(cdiv(N, 64), M))` reaches all of the outputs");
-    // Nobody has a part of these.
+    assert_eq!(both[1], "`grid(max(cdiv(N, 64), M))` covers all outputs");
+    // These outputs have no parts.
     let atomic = format!("{HEAD}atomic_add_tile %c[%p], %t");
     accepts("(%c: mut tensor<f32>[N]) grid(2)", &atomic);
     let shared = format!("{HEAD}%s = shared %c : tensor<f32, 1>\nstore_tile %s[%p], %t");

@@ -1,15 +1,15 @@
-//! Which bytes an access touches, and whether two accesses may touch the same ones.
+//! The bytes of an access, and whether two accesses may overlap.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that place, pick and copy are named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that place, select and copy are named")]
 
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, Raw, RegionOp, Ty, Value};
+use crate::ir::{BarrierTy, BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, RegionOp, Ty, Value};
 
 /// Bytes of an mbarrier (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
-/// One of the parts of a region, picked by an index: `((base + add) mod modulus) xor flip`.
+/// A part of a region, selected by an index: `((base + add) mod modulus) xor flip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pick {
     region: Value,
@@ -38,7 +38,7 @@ impl Pick {
         pick
     }
 
-    /// Whether both are of the same moment and pick different parts.
+    /// Whether both are of the same iteration and select different parts.
     fn differs(&self, other: &Pick) -> bool {
         if self.region != other.region || self.base != other.base || self.modulus != other.modulus {
             return false;
@@ -58,12 +58,12 @@ fn by_constant(kernel: &Kernel, value: Value) -> Option<(BinOp, Value, i64)> {
     right.or_else(|| kernel.int_constant(*a).filter(|_| commutes).map(|c| (*binary, *b, c)))
 }
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Between two bytes of shared memory.
+    /// A byte range of shared memory.
     Shared { first: u64, end: u64, pick: Option<Pick> },
-    /// Somewhere in a tensor; `None` if it is not known in which.
+    /// A tensor; `None` if it is unknown which.
     Tensor(Option<usize>),
 }
 
@@ -85,8 +85,8 @@ impl Touched {
         }
     }
 
-    /// Whether both may touch the same byte. `loose`: they may be of different moments.
-    pub(super) fn meets(&self, other: &Touched, loose: bool) -> bool {
+    /// Whether both may access the same byte. `loose`: they may be of different iterations.
+    pub(super) fn overlaps(&self, other: &Touched, loose: bool) -> bool {
         match (self.place, other.place) {
             (Place::Shared { first, end, pick }, Place::Shared { first: f, end: e, pick: p }) => {
                 let apart = pick.zip(p).is_some_and(|(a, b)| !loose && a.differs(&b));
@@ -97,7 +97,7 @@ impl Touched {
         }
     }
 
-    /// The value that decides which part is meant.
+    /// The value that selects the part.
     pub(super) fn base(&self) -> Option<Value> {
         match self.place {
             Place::Shared { pick, .. } => pick.map(|p| p.base),
@@ -106,14 +106,14 @@ impl Touched {
     }
 }
 
-/// What an operation touches, in a fixed order.
+/// The accesses of an operation, in a fixed order.
 pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
     let mut found = Vec::new();
     for access in traffic(&op.kind).accesses.into_iter().flatten() {
         let one = |place: Place, writes: bool, word: bool| Touched { place, proxy: access.proxy, writes, word };
         match access.on {
             On::Regions => {
-                let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region));
+                let regions = op.args.iter().filter(|v| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region));
                 for (i, region) in regions.enumerate() {
                     let place = region_of(kernel, *region, bytes_of(&op.kind));
                     let writes = if let OpKind::Region(RegionOp::Call(call)) = &op.kind {
@@ -133,14 +133,14 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
                 let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
                 found.extend(tiles.map(|v| one(tile_of(kernel, *v), access.writes, false)));
             }
-            // The fences of rings are those of the barrier program that they become.
+            // The fences of rings are those of the barrier program that they are expanded to.
             On::Stage => {}
         }
     }
     found
 }
 
-/// How many bytes of its region a copy touches.
+/// How many bytes of its region a copy accesses.
 fn bytes_of(kind: &OpKind) -> u64 {
     match kind {
         OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes }) => {
@@ -150,7 +150,7 @@ fn bytes_of(kind: &OpKind) -> u64 {
     }
 }
 
-/// The parameter behind a tensor, or behind a tile of one that is named for a copy.
+/// The parameter behind a tensor, or behind the source of a copy.
 fn tensor_of(kernel: &Kernel, value: Value) -> Option<usize> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Source(..)) {
@@ -159,7 +159,7 @@ fn tensor_of(kernel: &Kernel, value: Value) -> Option<usize> {
     root(kernel, at)
 }
 
-/// Where a tile in shared memory lies. A part of a tile counts as the tile.
+/// The byte range of a tile in shared memory. A part of a tile counts as the whole tile.
 fn tile_of(kernel: &Kernel, value: Value) -> Place {
     let mut at = value;
     while let Some(op) = kernel.def_op(at) {
@@ -171,7 +171,7 @@ fn tile_of(kernel: &Kernel, value: Value) -> Place {
                     let first = first.saturating_add(u64::from(offset));
                     Place::Shared { first, end: end.min(first.saturating_add(size)), pick: None }
                 }
-                // In which part it lies is not known: anywhere in the region.
+                // The part is unknown: anywhere in the region.
                 picked @ Place::Shared { .. } => picked,
                 Place::Tensor(_) => ANYWHERE,
             };

@@ -1,7 +1,7 @@
-//! What each role has done that no fence has covered, and where one is missing.
+//! The generic accesses of each role that no fence has covered, and the missing fences.
 
 use super::bytes::{Place, Touched, touched};
-use super::reach::{Meet, Reach, Uncovered, meet, threads};
+use super::reach::{Reach, SyncPoint, Uncovered, sync_point, threads};
 use super::state::{Flight, State};
 use super::walk::{Walk, walk};
 use super::{Found, Hazard, Overlay, Pair, Reuse, fence_of};
@@ -9,7 +9,7 @@ use crate::ir::traffic::{Order, Traffic, traffic};
 use crate::ir::{Class, Def, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a kernel lacks.
+/// Finds what a kernel lacks.
 pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
     let mut touches = BTreeMap::new();
     kernel.walk(&mut |id, op| {
@@ -30,7 +30,7 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         hazards: BTreeMap::new(),
         reuses: BTreeMap::new(),
     };
-    // Copies that a barrier tells of are known in all roles only after all have been walked.
+    // Copies that arrive at a barrier are known in all roles only after all of them have been walked.
     loop {
         let before = flow.landed.len();
         for (role, block) in threads(kernel).into_iter().enumerate() {
@@ -51,13 +51,13 @@ struct Flow<'k> {
     /// Whether the kernel has roles.
     roles: bool,
     role: usize,
-    /// Copies of `cp.async` that land where a barrier tells of them.
-    landed: Vec<(Meet, OpId, usize, Touched)>,
+    /// `cp.async` copies that arrive at a barrier when they complete.
+    landed: Vec<(SyncPoint, OpId, usize, Touched)>,
     hazards: BTreeMap<OpId, Hazard>,
     reuses: BTreeMap<OpId, BTreeSet<Reuse>>,
 }
 
-/// For whom an access is.
+/// The scope of an access.
 fn scope_of(kind: &OpKind) -> Scope {
     if matches!(kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. })) { Scope::Cluster } else { Scope::Cta }
 }
@@ -96,22 +96,22 @@ impl Flow<'_> {
         Found { hazards, reuses }
     }
 
-    /// What must be fenced or waited for here.
+    /// Checks what must be fenced or waited for at an operation.
     fn demands(&mut self, id: OpId, op: &Op, row: &Traffic, state: &State) {
         for t in self.touches.get(&id).cloned().unwrap_or_default() {
             self.demand(id, (id, t, scope_of(&op.kind)), None, state);
         }
         match row.order {
-            Order::Tells | Order::Meets => {
+            Order::Releases | Order::Synchronizes => {
                 for ((user, peer), open) in self.reach.after(id) {
-                    // Other programs touch this one's memory only by multicast.
+                    // Other programs access this one's memory only by multicast.
                     if !peer || scope_of(&self.kernel.op(user).kind) > Scope::Cta {
                         self.foreign(id, (user, open), state);
                     }
                 }
             }
-            Order::Parts => {
-                for (user, open) in self.reach.parted(self.role) {
+            Order::Specializes => {
+                for (user, open) in self.reach.after_specialization(self.role) {
                     self.foreign(id, (user, open), state);
                 }
             }
@@ -123,10 +123,10 @@ impl Flow<'_> {
                 }
             }
             Order::None
-            | Order::Learns
+            | Order::Acquires
             | Order::Polls
-            | Order::TellsCopies
-            | Order::Closes(_)
+            | Order::ReleasesCopies
+            | Order::Commits(_)
             | Order::Awaits(_)
             | Order::AwaitsToken
             | Order::Fences
@@ -142,7 +142,7 @@ impl Flow<'_> {
         }
     }
 
-    /// `uncovered`: of users in other roles, what these have not fenced after they learnt.
+    /// Records missing fences. `uncovered`: for accesses in other roles, the scopes that these have not fenced after their waits.
     fn demand(
         &mut self,
         at: OpId,
@@ -156,7 +156,7 @@ impl Flow<'_> {
                 let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
                 let open = open && uncovered.is_none_or(|u| u.needs(scope, mark.touched.space()));
                 let conflicts = t.writes || mark.touched.writes;
-                if !open || !conflicts || !t.meets(&mark.touched, foreign || key.loose) {
+                if !open || !conflicts || !t.overlaps(&mark.touched, foreign || key.loose) {
                     continue;
                 }
                 let pair = Pair { generic: key.op, user, scope, space: mark.touched.space() };
@@ -171,7 +171,7 @@ impl Flow<'_> {
         }
         if t.writes && matches!(t.place, Place::Shared { .. }) {
             for ((store, loose), flight) in &state.stores {
-                if t.meets(&flight.touched, foreign || *loose) {
+                if t.overlaps(&flight.touched, foreign || *loose) {
                     self.reuses.entry(at).or_default().insert(Reuse { store: *store, younger: flight.younger });
                 }
             }
@@ -206,7 +206,7 @@ impl Flow<'_> {
                 let kernel = self.kernel;
                 state.fence_words(|op| matches!(kernel.op(op).kind, OpKind::Nv(NvOp::MbarrierInit { .. })));
             }
-            Order::Closes(class) => state.close(class, Some(id)),
+            Order::Commits(class) => state.close(class, Some(id)),
             Order::Awaits(class) => {
                 if let OpKind::Nv(NvOp::WaitGroup { n, .. }) = op.kind {
                     state.await_groups(class, n);
@@ -217,17 +217,17 @@ impl Flow<'_> {
                     state.await_token(token);
                 }
             }
-            Order::TellsCopies => {
-                let at = meet(self.kernel, id).unwrap_or(Meet::Word(None, None));
+            Order::ReleasesCopies => {
+                let at = sync_point(self.kernel, id).unwrap_or(SyncPoint::Word(None, None));
                 for (copy, n, t) in state.tell_copies(at) {
                     if !self.landed.contains(&(at, copy, n, t)) {
                         self.landed.push((at, copy, n, t));
                     }
                 }
             }
-            Order::Learns | Order::Polls | Order::Meets => {
-                let Some(at) = meet(self.kernel, id) else { return };
-                // Nothing is concluded from polling, but what it may have seen must be fenced.
+            Order::Acquires | Order::Polls | Order::Synchronizes => {
+                let Some(at) = sync_point(self.kernel, id) else { return };
+                // A poll orders nothing, but the copies that it may have observed must be fenced.
                 if row.order != Order::Polls {
                     state.learn_copies(at);
                 }
@@ -235,7 +235,7 @@ impl Flow<'_> {
                     state.access((*copy, *n), *t, false, true);
                 }
             }
-            Order::None | Order::Tells | Order::Parts | Order::Ends => {}
+            Order::None | Order::Releases | Order::Specializes | Order::Ends => {}
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Which asynchronous accesses may not see ordinary ones: the hazards between proxies, byte range by byte range.
+//! Proxy hazards, by byte range: asynchronous accesses that may not see earlier generic ones.
 //!
 //! Accesses through two proxies to the same bytes are not ordered by program order or by barriers alone: a proxy fence must
-//! come between (PTX ISA, "Proxies" and "membar/fence", `fence.proxy.async`). What matters is a generic access that an async
-//! one must come after:
+//! come between (PTX ISA, "Proxies" and "membar/fence", `fence.proxy.async`). A hazard is an async access that must be ordered
+//! after a generic one:
 //!
 //! | before | after | hazard |
 //! |---|---|---|
@@ -12,45 +12,45 @@
 //! | generic read | async read | no |
 //! | async | generic or async | no: completion carries the fence |
 //!
-//! Disjoint bytes are never a hazard. Which bytes an access touches is known up to the part that an index picks: two picks of
-//! one region are the same part, different ones (`t % 4` and `(t + 1) % 4`), or not known, and then they may be the same.
+//! Disjoint bytes are never a hazard. The bytes of an access are known up to the part that an index selects: two indices into
+//! one region select the same part, different parts (`t % 4` and `(t + 1) % 4`), or cannot be compared, and then they may alias.
 //!
 //! # The state
 //!
 //! Walking each role in the order of its text, the analysis keeps the generic accesses that no fence has covered, for the
 //! scope of the program and for that of the cluster: a fence of scope `cta` does not cover what other programs' copies do
-//! (multicast). Branches unite. Loops are walked until nothing is new, and may run no time at all. A copy of `cp.async` is
-//! covered only by a fence after it has landed.
+//! (multicast). States are united at joins. Loops are walked to a fixed point, and may execute zero iterations. A `cp.async` copy
+//! is covered only by a fence after it has completed.
 //!
 //! # Several roles
 //!
-//! A role's accesses are made known to others by its arrivals. A fence counts *between the access and the arrival*, or in the
-//! role that waits, *between its wait and its own access* (or its own arrival, if it passes on what it has learnt): both lie on
+//! A role publishes its accesses to others by its arrivals. A fence counts *between the access and the arrival*, or in the
+//! role that waits, *between its wait and its own access* (or its own arrival, through which causality is transitive): both lie on
 //! the path of causality from one access to the other, which is what the memory model of PTX asks for ("proxy-preserved base
 //! causality order"). A fence after the arrival is too late, and one before the wait too early. If several paths lead from the
 //! arrival to the access, a fence is demanded on each, which is more than PTX asks for: which of them a run has taken is not known.
 //!
-//! So a hazard between roles shows at the arrival: there, everything counts that others may do asynchronously after they have
-//! waited for it, directly or through further arrivals, without a fence in between. Copies of `cp.async` that a barrier waits
-//! for by itself land where nobody of the copying role has waited, so only those who wait for that barrier can fence them.
+//! So a hazard between roles is found at the arrival: it involves every asynchronous access that others may make after they have
+//! waited for it, directly or through further arrivals, without a fence in between. Copies of `cp.async` that arrive at a barrier
+//! themselves complete without a wait of the copying role, so only a role that waits for that barrier can fence them.
 //!
-//! Programs of a cluster run the same kernel: what a role does before it comes to the barrier of the cluster must be fenced,
-//! at the scope of the cluster, from the multicast copies that any role issues after it.
+//! Programs of a cluster run the same kernel: the accesses of a role before the cluster barrier must be fenced, at cluster scope,
+//! from the multicast copies that any role issues after it.
 //!
-//! # Stores under way
+//! # Stores in flight
 //!
-//! The same walk knows which bulk stores may still read their regions: where bytes are written again, or the role ends,
+//! The same walk tracks which bulk stores may still read their regions: where bytes are written again, or the role ends,
 //! without a wait for the group of the store, there is a [`Reuse`].
 //!
 //! # Barrier programs that are laid out
 //!
-//! A role is several warps there, which run one text: what one of them did ordinarily, another one may touch asynchronously. A
-//! fence between the two in the text is one on the path of causality, on whichever side of the barrier between the warps it
-//! stands: each warp fences its own accesses before it arrives, or all of them what they have learnt. Tiles in shared memory
-//! (`ttg.local.*`) lie where their region does, a copy is one of `cp.async`, and a claim touches nothing.
+//! There a role is several warps that run the same code: bytes of a generic access by one of them may be accessed asynchronously by
+//! another. A fence between the two in program order is on the causality path, on either side of the barrier between the warps:
+//! each warp fences its own accesses before it arrives, or all of them fence what they have observed after waiting. Tiles in shared
+//! memory (`ttg.local.*`) have the address of their region, an asynchronous copy is a `cp.async`, and a claim accesses no memory.
 //!
-//! Deliberately absent: everything that the verifier's barrier rules show (that accesses are ordered at all); the proxy of
-//! reads of tensor maps; rings, whose fences are those of the barrier program that they become; other fences than generic →
+//! Deliberately absent: everything that the verifier's barrier rules check (that accesses are ordered at all); the proxy of
+//! tensor-map reads; rings, whose fences are those of the barrier program that they are expanded to; fences other than generic →
 //! async.
 
 mod bytes;
@@ -63,16 +63,16 @@ use crate::ir::traffic::{On, traffic};
 use crate::ir::{FenceSpace, Kernel, OpId, OpKind, Proxy, Scope, TtgOp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Changes that are tried without being made.
+/// Tentative changes, analysed without editing the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// Fences generic → async in front of operations.
+    /// Fences generic → async to insert in front of operations.
     pub fences: BTreeMap<OpId, (Scope, FenceSpace)>,
-    /// Fences that are not there.
+    /// Fences to ignore.
     pub gone: BTreeSet<OpId>,
-    /// Bulk stores after which their group is closed.
+    /// Bulk stores after which to commit their group.
     pub commits: BTreeSet<OpId>,
-    /// Waits for all but so many groups of bulk stores, in front of operations.
+    /// Waits for bulk stores to insert in front of operations, with the number of groups that may stay in flight.
     pub waits: BTreeMap<OpId, u32>,
 }
 
@@ -83,27 +83,27 @@ pub struct Pair {
     pub generic: OpId,
     /// The async access.
     pub user: OpId,
-    /// For whom a fence must be.
+    /// The required scope of the fence.
     pub scope: Scope,
-    /// Which memory it must order.
+    /// The memory that it must order.
     pub space: FenceSpace,
 }
 
 /// Accesses that need a fence in front of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hazard {
-    /// Where the fence is missing: the async access, or an arrival that tells another role of the generic one.
+    /// Where the fence is missing: the async access, or an arrival that publishes the generic access to another role.
     pub at: OpId,
-    /// The role, in the order of the kernel; of kernels without roles 0.
+    /// The role, in the order of the kernel; 0 for kernels without roles.
     pub role: usize,
-    /// What must be fenced from what.
+    /// The accesses that must be fenced from each other.
     pub pairs: BTreeSet<Pair>,
-    /// What no fence here can cover: copies that may not have landed.
+    /// The pairs that no fence here can cover: copies that may be incomplete.
     pub landing: BTreeSet<Pair>,
 }
 
 impl Hazard {
-    /// The least fence that covers all of it; `None` if no fence does.
+    /// The smallest fence that covers all of them; `None` if no fence does.
     #[must_use]
     pub fn fence(&self) -> Option<(Scope, FenceSpace)> {
         let fences = self.pairs.iter().map(|p| (p.scope, p.space));
@@ -111,7 +111,7 @@ impl Hazard {
     }
 }
 
-/// The least memory that has both.
+/// The smallest space that includes both.
 #[must_use]
 pub fn join(a: FenceSpace, b: FenceSpace) -> FenceSpace {
     if a == b { a } else { FenceSpace::All }
@@ -122,16 +122,16 @@ pub fn join(a: FenceSpace, b: FenceSpace) -> FenceSpace {
 pub struct Reuse {
     /// The store.
     pub store: OpId,
-    /// How many groups are closed after that of the store at least; `None` if its own may be open.
+    /// The minimum number of groups that are committed after that of the store; `None` if its own may be open.
     pub younger: Option<u32>,
 }
 
-/// What the analysis finds, in the order of the text.
+/// The result of the analysis, in program order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Missing fences.
     pub hazards: Vec<Hazard>,
-    /// Missing waits for bulk stores: where they are needed, and for which.
+    /// Missing waits for bulk stores: the operations that need one, and the stores.
     pub reuses: Vec<(OpId, BTreeSet<Reuse>)>,
 }
 
@@ -149,7 +149,7 @@ impl Found {
     }
 }
 
-/// What a kernel lacks, as it would be with these changes. Its structure and types must be right.
+/// Analyses a kernel with tentative changes. The kernel must be well-formed.
 #[must_use]
 pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
     let mut any = false;
@@ -160,8 +160,8 @@ pub fn find(kernel: &Kernel, overlay: &Overlay) -> Found {
     if any { flow::run(kernel, overlay) } else { Found::default() }
 }
 
-/// Whether bytes of shared memory are touched of which this analysis knows where they lie. Those of stages are known when rings
-/// have become barriers; tensors are touched through the async proxy from stages or regions only.
+/// Whether an access is to memory with known addresses. Those of stages are known after rings were expanded to barriers; tensors
+/// are accessed through the async proxy from stages or regions only.
 const fn is_stated(on: On) -> bool {
     match on {
         On::Regions | On::Words | On::Local => true,
@@ -169,7 +169,7 @@ const fn is_stated(on: On) -> bool {
     }
 }
 
-/// For whom and for which memory a fence generic → async is.
+/// The scope and space of a fence generic → async.
 pub(crate) fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
     if let OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space }) = kind {
         return Some((*scope, *space));
@@ -177,7 +177,7 @@ pub(crate) fn fence_of(kind: &OpKind) -> Option<(Scope, FenceSpace)> {
     None
 }
 
-/// What runs at once: the part before the roles, and each role; or the whole kernel.
+/// The concurrent parts: the code before the roles, and each role; or the whole kernel.
 #[must_use]
 pub fn threads(kernel: &Kernel) -> Vec<crate::ir::Block> {
     reach::threads(kernel)

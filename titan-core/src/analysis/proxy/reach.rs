@@ -1,7 +1,7 @@
-//! What may come after what: positions in the text of the roles, and how arrivals lead from one role to another, past which
-//! fences.
+//! Reachability: positions in the code of the roles, and the paths through arrivals and waits from one role to another, with the
+//! fences on them.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that meet others are named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that synchronise are named")]
 
 use super::walk::{Fact, Walk, walk};
 use super::{Overlay, fence_of};
@@ -9,7 +9,7 @@ use crate::ir::traffic::{Order, traffic};
 use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, TtgOp, Value};
 use std::collections::BTreeMap;
 
-/// The blocks that run at once, the part before the roles last if there are roles.
+/// The concurrent blocks; with roles, the code before them is last.
 pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
     let top = &kernel.block(kernel.body).ops;
     let roles = top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles));
@@ -19,20 +19,20 @@ pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
     }
 }
 
-/// Where roles meet.
+/// A point of synchronisation between roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Meet {
-    /// An mbarrier of an `alloc`; `None` if it is not known which.
+pub(super) enum SyncPoint {
+    /// An mbarrier of an `alloc`; `None` if it is unknown which.
     Word(Option<Value>, Option<i64>),
     Named(u8),
     Cluster,
     Waves,
 }
 
-impl Meet {
-    pub(super) fn is(self, other: Meet) -> bool {
+impl SyncPoint {
+    pub(super) fn is(self, other: SyncPoint) -> bool {
         match (self, other) {
-            (Meet::Word(a, i), Meet::Word(b, j)) => {
+            (SyncPoint::Word(a, i), SyncPoint::Word(b, j)) => {
                 a.zip(b).is_none_or(|(a, b)| a == b && i.zip(j).is_none_or(|(i, j)| i == j))
             }
             _ => self == other,
@@ -40,40 +40,40 @@ impl Meet {
     }
 }
 
-/// Where an operation arrives or waits.
-pub(super) fn meet(kernel: &Kernel, id: OpId) -> Option<Meet> {
+/// The synchronisation point of an operation that arrives or waits.
+pub(super) fn sync_point(kernel: &Kernel, id: OpId) -> Option<SyncPoint> {
     let op = kernel.op(id);
     if !matches!(
         traffic(&op.kind).order,
-        Order::Tells | Order::Learns | Order::Polls | Order::Meets | Order::TellsCopies
+        Order::Releases | Order::Acquires | Order::Polls | Order::Synchronizes | Order::ReleasesCopies
     ) {
         return None;
     }
     Some(match &op.kind {
-        OpKind::Nv(NvOp::BarrierSync { id, .. } | NvOp::BarrierArrive { id, .. }) => Meet::Named(*id),
-        OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait) => Meet::Cluster,
-        OpKind::Amd(AmdOp::Barrier) => Meet::Waves,
+        OpKind::Nv(NvOp::BarrierSync { id, .. } | NvOp::BarrierArrive { id, .. }) => SyncPoint::Named(*id),
+        OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait) => SyncPoint::Cluster,
+        OpKind::Amd(AmdOp::Barrier) => SyncPoint::Waves,
         _ => {
             let barrier = *op.args.first()?;
             match kernel.def_op(barrier).map(|o| (&o.kind, &o.args[..])) {
-                Some((OpKind::Nv(NvOp::MbarrierAlloc { .. }), _)) => Meet::Word(Some(barrier), None),
+                Some((OpKind::Nv(NvOp::MbarrierAlloc { .. }), _)) => SyncPoint::Word(Some(barrier), None),
                 Some((OpKind::Nv(NvOp::MbarrierAt), [alloc, index])) => {
-                    Meet::Word(Some(*alloc), kernel.int_constant(*index))
+                    SyncPoint::Word(Some(*alloc), kernel.int_constant(*index))
                 }
-                Some(_) | None => Meet::Word(None, None),
+                Some(_) | None => SyncPoint::Word(None, None),
             }
         }
     })
 }
 
-/// For which scopes and memories there may have been no fence generic → async on some path.
+/// The scopes and spaces for which some path may have no fence generic → async.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uncovered(u8);
 
 impl Uncovered {
     const ALL: Uncovered = Uncovered(0b1111);
 
-    /// What a fence of this reach has to do with: a bit for each scope and memory.
+    /// A bit for each scope and space.
     fn bits(scopes: impl Fn(Scope) -> bool, spaces: impl Fn(FenceSpace) -> bool) -> u8 {
         let kinds = [
             (Scope::Cta, FenceSpace::Shared),
@@ -88,7 +88,7 @@ impl Uncovered {
         self.0 &= !Uncovered::bits(|s| s <= scope, |m| space == FenceSpace::All || m == space);
     }
 
-    /// Whether a fence of this reach may be lacking.
+    /// Whether a fence of this scope and space may be missing.
     pub(super) fn needs(self, scope: Scope, space: FenceSpace) -> bool {
         self.0 & Uncovered::bits(|s| s == scope.min(Scope::Cluster), |m| space == FenceSpace::All || m == space) != 0
     }
@@ -108,7 +108,7 @@ impl Fact for Uncovered {
     }
 }
 
-/// The place of an operation: its role, its number there, and the loops around it.
+/// The position of an operation: its role, its number there, and the loops around it.
 #[derive(Clone, Debug)]
 pub(super) struct At {
     pub(super) role: usize,
@@ -116,33 +116,33 @@ pub(super) struct At {
     loops: Vec<OpId>,
 }
 
-/// An operation, and whether another program of the cluster does it.
+/// An operation, and whether it is executed by another program of the cluster.
 type Act = (OpId, bool);
 
-/// Where others begin to know what a role has done.
+/// Where other roles have acquired a role's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Begin {
     /// After a wait.
     Wait(OpId),
-    /// At the head of a role, after the roles have parted.
+    /// At the head of a role.
     Role(usize),
 }
 
-/// Places of all operations.
+/// Positions of all operations.
 pub(super) struct Reach<'k> {
     kernel: &'k Kernel,
     overlay: &'k Overlay,
     threads: Vec<Block>,
     at: BTreeMap<OpId, At>,
     owner: BTreeMap<Block, OpId>,
-    /// Operations that arrive or wait, and where.
-    meets: Vec<(OpId, Meet)>,
-    /// What is uncovered before the operations that follow, of those that touch memory or arrive.
+    /// Operations that arrive or wait, with their synchronisation points.
+    sync_points: Vec<(OpId, SyncPoint)>,
+    /// From each start, what is uncovered before the following operations that access memory or arrive.
     paths: BTreeMap<Begin, BTreeMap<OpId, Uncovered>>,
     after: BTreeMap<OpId, BTreeMap<Act, Uncovered>>,
 }
 
-/// What may be uncovered where, from one point on.
+/// The walk that computes what is uncovered from one point on.
 struct Path<'k> {
     overlay: &'k Overlay,
     from: Option<OpId>,
@@ -160,7 +160,8 @@ impl Walk for Path<'_> {
             return;
         }
         let row = traffic(&op.kind);
-        let matters = row.accesses.iter().any(Option::is_some) || matches!(row.order, Order::Tells | Order::Meets);
+        let matters =
+            row.accesses.iter().any(Option::is_some) || matches!(row.order, Order::Releases | Order::Synchronizes);
         if matters && !state.is_empty() {
             self.open.entry(id).or_default().join(state);
         }
@@ -183,7 +184,7 @@ impl<'k> Reach<'k> {
             threads: threads(kernel),
             at: BTreeMap::new(),
             owner: BTreeMap::new(),
-            meets: Vec::new(),
+            sync_points: Vec::new(),
             paths: BTreeMap::new(),
             after: BTreeMap::new(),
         };
@@ -191,9 +192,10 @@ impl<'k> Reach<'k> {
             let mut number = 0;
             reach.place(block, role, &mut number, &mut Vec::new());
         }
-        let mut meets: Vec<(OpId, Meet)> = reach.at.keys().filter_map(|id| Some((*id, meet(kernel, *id)?))).collect();
-        meets.sort_by_key(|(id, _)| reach.position(*id));
-        reach.meets = meets;
+        let mut sync_points: Vec<(OpId, SyncPoint)> =
+            reach.at.keys().filter_map(|id| Some((*id, sync_point(kernel, *id)?))).collect();
+        sync_points.sort_by_key(|(id, _)| reach.position(*id));
+        reach.sync_points = sync_points;
         reach
     }
 
@@ -217,12 +219,12 @@ impl<'k> Reach<'k> {
         }
     }
 
-    /// The order of the text, role by role.
+    /// The position in program order, role by role.
     pub(super) fn position(&self, id: OpId) -> (usize, usize) {
         self.at.get(&id).map_or((usize::MAX, 0), |a| (a.role, a.number))
     }
 
-    /// Whether a value is made anew in each iteration of a loop.
+    /// Whether a value is recomputed in each iteration of a loop.
     pub(super) fn made_in(&self, value: Value, looped: OpId) -> bool {
         let around = |id: OpId| self.at.get(&id).is_some_and(|a| a.loops.contains(&looped));
         match self.kernel.value(value).def {
@@ -232,7 +234,7 @@ impl<'k> Reach<'k> {
         }
     }
 
-    /// What follows in a role, and what may be uncovered there.
+    /// The operations that follow in a role, and what may be uncovered there.
     fn path(&mut self, begin: Begin) -> &BTreeMap<OpId, Uncovered> {
         let (kernel, overlay) = (self.kernel, self.overlay);
         let (role, from, start) = match begin {
@@ -249,14 +251,14 @@ impl<'k> Reach<'k> {
         })
     }
 
-    /// What other roles may touch after the roles have parted, and what may be uncovered there.
-    pub(super) fn parted(&mut self, role: usize) -> Vec<(OpId, Uncovered)> {
+    /// The operations of other roles after the specialization into roles, and what may be uncovered there.
+    pub(super) fn after_specialization(&mut self, role: usize) -> Vec<(OpId, Uncovered)> {
         let others: Vec<usize> = (0..self.threads.len()).filter(|r| *r != role).collect();
         others.into_iter().flat_map(|r| self.path(Begin::Role(r)).clone()).collect()
     }
 
-    /// What may touch memory after somebody has learnt of an arrival, and what may be uncovered since. Of the arriving role
-    /// itself only what it does in another program of the cluster.
+    /// The operations that may access memory after a wait for an arrival, and what may be uncovered there. For the arriving role
+    /// itself only operations in another program of the cluster.
     pub(super) fn after(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
         if let Some(known) = self.after.get(&arrival) {
             return known.clone();
@@ -272,18 +274,18 @@ impl<'k> Reach<'k> {
         let mut begun: BTreeMap<Act, Uncovered> = BTreeMap::new();
         let mut open = vec![(arrival, false, Uncovered::ALL)];
         while let Some((tells, peer, uncovered)) = open.pop() {
-            let Some(word) = meet(self.kernel, tells) else { continue };
+            let Some(word) = sync_point(self.kernel, tells) else { continue };
             let learns = |id: OpId| {
-                matches!(traffic(&self.kernel.op(id).kind).order, Order::Learns | Order::Polls | Order::Meets)
+                matches!(traffic(&self.kernel.op(id).kind).order, Order::Acquires | Order::Polls | Order::Synchronizes)
             };
             let waits: Vec<OpId> =
-                self.meets.iter().filter(|(id, at)| learns(*id) && word.is(*at)).map(|(id, _)| *id).collect();
+                self.sync_points.iter().filter(|(id, at)| learns(*id) && word.is(*at)).map(|(id, _)| *id).collect();
             for wait in waits {
                 let role = self.at.get(&wait).map(|a| a.role);
-                let peers: &[bool] = if word == Meet::Cluster { &[false, true] } else { &[false] };
+                let peers: &[bool] = if word == SyncPoint::Cluster { &[false, true] } else { &[false] };
                 for more in peers {
                     let act = (wait, peer || *more);
-                    // What comes back to the same role has passed its own fences.
+                    // A path that returns to the same role has passed its own fences.
                     if (role != own || act.1) && grows(&mut begun, act, uncovered) {
                         for (id, lacks) in self.path(Begin::Wait(wait)) {
                             let lacks = uncovered.and(*lacks);
@@ -299,7 +301,7 @@ impl<'k> Reach<'k> {
     }
 }
 
-/// Whether there is something new.
+/// Merges; returns whether something is new.
 fn grows(known: &mut BTreeMap<Act, Uncovered>, act: Act, more: Uncovered) -> bool {
     let entry = known.entry(act).or_default();
     let before = *entry;

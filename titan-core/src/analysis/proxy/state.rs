@@ -1,16 +1,16 @@
-//! What a role has done that no fence has covered, at one point of its text.
+//! The uncovered accesses of a role, at one point of its code.
 
 use super::bytes::Touched;
-use super::reach::Meet;
+use super::reach::SyncPoint;
 use super::walk::Fact;
 use crate::ir::{Class, FenceSpace, OpId, Scope};
 use std::collections::BTreeMap;
 
-/// More groups than anybody counts.
+/// A number of groups that counts as unlimited.
 const MANY: u32 = 64;
 
-/// An access: which of an operation's, whether it may not have landed yet, and whether it is of an earlier iteration, so that
-/// the index that picked its part may mean another one by now.
+/// An access of an operation, whether it may be incomplete, and whether it is of an earlier iteration, so that
+/// the index of its part may have another value now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) op: OpId,
@@ -19,31 +19,31 @@ pub(super) struct Key {
     pub(super) loose: bool,
 }
 
-/// What is known of an access.
+/// The state of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) touched: Touched,
-    /// Not covered for the program.
+    /// Not covered at scope `cta`.
     pub(super) cta: bool,
-    /// Not covered for the cluster.
+    /// Not covered at scope `cluster`.
     pub(super) cluster: bool,
-    /// Of copies that may not have landed: how many groups are closed after theirs at least; `None` if it may be open.
+    /// For copies that may be incomplete: the minimum number of groups committed after theirs; `None` if theirs may be open.
     younger: Option<u32>,
-    /// The barrier that will tell that it has landed.
-    tells: Option<Meet>,
+    /// The barrier at which the copy arrives when it completes.
+    tells: Option<SyncPoint>,
 }
 
-/// Everything that is open at one point.
+/// The state at one point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) seen: BTreeMap<Key, Mark>,
-    /// How many groups were closed since that of a token, at most.
+    /// The maximum number of groups that were committed since that of a token.
     tokens: BTreeMap<OpId, (Class, u32)>,
     /// Bulk stores that may read their regions, and whether they are of an earlier iteration.
     pub(super) stores: BTreeMap<(OpId, bool), Flight>,
 }
 
-/// A bulk store under way.
+/// A bulk store in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flight {
     pub(super) touched: Touched,
@@ -100,12 +100,12 @@ impl State {
         });
     }
 
-    /// The words of barriers that were initialised are known.
+    /// A fence for the words of initialised barriers.
     pub(super) fn fence_words(&mut self, init: impl Fn(OpId) -> bool) {
         self.seen.retain(|key, mark| !(mark.touched.word && init(key.op)));
     }
 
-    /// The open group of a class is closed.
+    /// Commits the open group of a class.
     pub(super) fn close(&mut self, class: Class, token: Option<OpId>) {
         for (c, n) in self.tokens.values_mut() {
             *n = if *c == class { (*n + 1).min(MANY) } else { *n };
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// At most `n` groups of a class are under way.
+    /// At most `n` groups of a class are in flight.
     pub(super) fn await_groups(&mut self, class: Class, n: u32) {
         match class {
             Class::CpAsync => self.land(|mark| mark.younger.is_some_and(|y| y >= n)),
@@ -127,15 +127,15 @@ impl State {
         }
     }
 
-    /// The group of a token is done.
+    /// The group of a token is complete.
     pub(super) fn await_token(&mut self, token: OpId) {
         if let Some((class, n)) = self.tokens.get(&token).copied().filter(|(_, n)| *n < MANY) {
             self.await_groups(class, n);
         }
     }
 
-    /// Copies that are under way will be told of at a barrier; gives which.
-    pub(super) fn tell_copies(&mut self, at: Meet) -> Vec<(OpId, usize, Touched)> {
+    /// Copies in flight will arrive at a barrier when they complete. Returns these copies.
+    pub(super) fn tell_copies(&mut self, at: SyncPoint) -> Vec<(OpId, usize, Touched)> {
         let mut told = Vec::new();
         for (key, mark) in self.seen.iter_mut().filter(|(k, _)| k.landing) {
             mark.tells = Some(at);
@@ -144,8 +144,8 @@ impl State {
         told
     }
 
-    /// A barrier was waited for that tells of copies.
-    pub(super) fn learn_copies(&mut self, at: Meet) {
+    /// A wait passed at a barrier at which copies arrive.
+    pub(super) fn learn_copies(&mut self, at: SyncPoint) {
         self.land(|mark| mark.tells.is_some_and(|t| t.is(at)));
     }
 
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// The next iteration of a loop: indices that are made anew in it mean other parts.
+    /// The next iteration of a loop: indices computed in it name other parts now.
     pub(super) fn next_iteration(&mut self, made: impl Fn(crate::ir::Value) -> bool) {
         let anew = |t: &Touched| t.base().is_some_and(&made);
         for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {

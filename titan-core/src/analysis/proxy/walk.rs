@@ -1,29 +1,30 @@
-//! A forward analysis over the structured text of a role: branches unite, loops go on until nothing is new.
+//! A forward data-flow analysis over the structured code of a role: states are joined after branches, loops are walked to a fixed
+//! point.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only control is named")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "only control flow is named")]
 
 use crate::ir::{Block, Kernel, Op, OpId, OpKind, TtgOp};
 use std::collections::BTreeMap;
 
-/// What is known at one point of the text. It only grows where paths meet.
+/// The state at one point. It only grows at joins.
 pub(super) trait Fact: Clone + Default + PartialEq {
-    /// What may hold after one or the other.
+    /// Joins the states of two paths.
     fn join(&mut self, other: &Self);
 }
 
-/// What operations do to it.
+/// The transfer functions.
 pub(super) trait Walk {
-    /// What is known.
+    /// The state.
     type State: Fact;
 
     /// An operation, without its regions.
     fn step(&mut self, id: OpId, op: &Op, state: &mut Self::State);
 
-    /// What comes round to the head of a loop.
+    /// The transfer along the back edge of a loop.
     fn next_iteration(&self, looped: OpId, state: &mut Self::State);
 }
 
-/// Walks a role; every operation is stepped through until what is known before it grows no more.
+/// Walks a role; every operation is visited until the state before it no longer grows.
 pub(super) fn walk<W: Walk>(kernel: &Kernel, block: Block, start: W::State, walk: &mut W) {
     Walker { kernel, walk, loops: Vec::new(), headers: BTreeMap::new() }.block(block, start);
 }
@@ -38,7 +39,7 @@ struct Walker<'k, 'w, W: Walk> {
     kernel: &'k Kernel,
     walk: &'w mut W,
     loops: Vec<Frame<W::State>>,
-    /// What was known at the head of a loop so far: it only grows.
+    /// The states at the heads of loops so far, which only grow.
     headers: BTreeMap<OpId, W::State>,
 }
 
@@ -50,7 +51,7 @@ fn unite<S: Fact>(into: &mut Option<S>, more: &S) {
 }
 
 impl<W: Walk> Walker<'_, '_, W> {
-    /// Walks a block; gives what is known after it if its end is reached.
+    /// Walks a block; returns the state after it if its end is reachable.
     fn block(&mut self, block: Block, mut state: W::State) -> Option<W::State> {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {
@@ -78,7 +79,7 @@ impl<W: Walk> Walker<'_, '_, W> {
                 }
                 OpKind::Return => return None,
                 OpKind::Yield => return Some(state),
-                // The roles are walked for themselves.
+                // The roles are walked separately.
                 OpKind::Ttg(TtgOp::Roles) => return None,
                 _ => {}
             }
@@ -104,7 +105,7 @@ impl<W: Walk> Walker<'_, '_, W> {
                 continue;
             }
             self.headers.insert(id, head.clone());
-            // A counted loop may run no time at all; the other one ends where it is left.
+            // A counted loop may execute zero iterations; the other kind exits only by `break`.
             let mut after = matches!(op.kind, OpKind::For(_)).then_some(head);
             if let Some(left) = frame.left {
                 unite(&mut after, &left);

@@ -34,14 +34,14 @@ impl Swizzle {
         self.row_bytes() / 16 - 1
     }
 
-    /// Where the byte at this linear offset lies.
+    /// The swizzled position of the byte at a linear offset.
     #[must_use]
     pub const fn apply(self, offset: u32) -> u32 {
         offset ^ (((offset >> 7) & self.mask()) << 4)
     }
 }
 
-/// Where the elements of a tile lie in a buffer of shared memory.
+/// The encoding of a tile in a buffer of shared memory.
 ///
 /// The last axis of `order` (given from the slowest to the fastest) is cut into panels of `row` elements; panels lie one after
 /// the other, each row after row, where a row is named by the other axes, row-major in their order. Then chunks are exchanged.
@@ -76,8 +76,8 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row, pitch, swizzle }
     }
 
-    /// Row after row, each beginning `pad` bytes, or the bytes of an element if that is more, later than the multiple of them
-    /// where it could: for exchanges between register layouts. Without gaps if `pad` is 0.
+    /// Row-major with rows padded by `pad` bytes, or by one element if that is more: for exchanges between register layouts. Without
+    /// padding if `pad` is 0.
     #[must_use]
     pub fn padded(extents: &[u32], bits: u32, order: &[usize], pad: u32) -> Self {
         let fast = order.last().and_then(|a| extents.get(*a)).copied().unwrap_or(1);
@@ -86,10 +86,10 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row: fast, pitch, swizzle: Swizzle::None }
     }
 
-    /// Whether the numbers fit together.
+    /// Checks consistency.
     ///
     /// # Errors
-    /// What does not, in words.
+    /// A description of the inconsistency.
     pub fn check(&self) -> Result<(), String> {
         let rank = self.extents.len();
         let mut axes = self.order.clone();
@@ -130,7 +130,7 @@ impl Encoding {
         panels * self.rows() * self.pitch
     }
 
-    /// The bytes on whose multiple the buffer must begin: 8 lines for a swizzle to repeat.
+    /// The alignment of the buffer: 8 lines, after which a swizzle repeats.
     #[must_use]
     pub fn align(&self) -> u32 {
         if self.swizzle == Swizzle::None { 16 } else { 128 * (self.swizzle.mask() + 1) }
@@ -147,13 +147,13 @@ impl Encoding {
         }
     }
 
-    /// Where an element begins, in bytes from the start of the buffer.
+    /// The offset of an element in the buffer, in bytes.
     #[must_use]
     pub fn offset(&self, at: Coords) -> u32 {
         self.swizzle.apply(self.linear(at))
     }
 
-    /// Where it would begin without the exchange.
+    /// Its offset without the swizzle.
     #[must_use]
     pub fn linear(&self, at: Coords) -> u32 {
         let fast = at[self.fast_axis()];

@@ -15,7 +15,7 @@ pub use register::{Bit, Coords, Layout};
 
 use super::Ty;
 use super::kernel::{Kernel, Value};
-use crate::words::words;
+use crate::named_enum::named_enum;
 use std::fmt;
 
 crate::entity!(
@@ -27,29 +27,29 @@ crate::entity!(
     EncodingId, "encoding"
 );
 
-words! {
-    /// How a reader tells the writer of a ring between roles that a slot is free.
+named_enum! {
+    /// How a reader of a ring between roles releases a slot.
     FreeBy {
         /// Each reading warp arrives at an mbarrier of the slot.
         Mbarrier = "mbarrier",
-        /// The reading warps join at a barrier, and one thread stores the number of times the slot was released.
+        /// After a barrier of the reading warps, one thread stores the number of times the slot was released.
         Sequence = "sequence",
     }
 }
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The value is no tile, or the kernel is not laid out.
+    /// The value is not a tile, or the kernel is not laid out.
     #[default]
     None,
-    /// In registers. For a tile that is only named for a copy: the threads that copy it, element by element.
+    /// In registers, with a layout. For a source: the layout by which threads copy it.
     Registers(LayoutId),
     /// In shared memory.
     Shared(EncodingId),
 }
 
-/// A type and a place, as the text form writes them: `tile<64x64xf16, 3>` lies in layout 3.
+/// A type and a place, as in the text form: `tile<64x64xf16, 3>` has layout 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Typed {
     /// The type.
@@ -76,30 +76,30 @@ impl fmt::Display for Typed {
     }
 }
 
-/// What a laid-out kernel has beside its operations.
+/// The additional data of a laid-out kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaidOut {
     /// Warps of a program: of all roles together, in their order.
     pub warps: u32,
     /// Threads of a warp.
     pub lanes: u32,
-    /// For each parameter, whether rows of the tensor are taken to begin on multiples of 16 bytes and to be whole multiples
-    /// of 16 bytes long, with neighbours along the last axis one element apart.
+    /// For each parameter, whether rows of the tensor are assumed to be aligned to 16 bytes, a multiple of 16 bytes long, and
+    /// contiguous along the last axis.
     pub aligned: Vec<bool>,
-    /// Whether offsets of elements in tensors are taken to fit in 32 bits.
+    /// Whether element offsets in tensors are assumed to fit in 32 bits.
     pub index32: bool,
-    /// How slots of rings between roles become free.
+    /// How slots of rings between roles are released.
     pub free: FreeBy,
     /// The layouts, each once.
     pub layouts: Vec<Layout>,
     /// The encodings, each once.
     pub encodings: Vec<Encoding>,
-    /// How the tiles of stages lie in shared memory, by ring and field.
+    /// The encodings of the tiles of stages, by ring and field.
     pub stages: Vec<Vec<EncodingId>>,
 }
 
 impl LaidOut {
-    /// The number of a layout, new or known.
+    /// The number of a layout, which is added if it is new.
     pub fn layout(&mut self, layout: &Layout) -> LayoutId {
         let known = self.layouts.iter().position(|l| l == layout);
         LayoutId::new(known.unwrap_or_else(|| {
@@ -108,7 +108,7 @@ impl LaidOut {
         }))
     }
 
-    /// The number of an encoding, new or known.
+    /// The number of an encoding, which is added if it is new.
     pub fn encoding(&mut self, encoding: &Encoding) -> EncodingId {
         let known = self.encodings.iter().position(|e| e == encoding);
         EncodingId::new(known.unwrap_or_else(|| {

@@ -6,10 +6,10 @@ use std::fmt;
 /// Coordinates of an element: one per axis, the rest 0.
 pub type Coords = [u32; 4];
 
-/// What a bit of a register, lane or warp number adds to the coordinates.
+/// The contribution of a bit of a register, lane or warp number to the coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bit {
-    /// Nothing: the element is held twice.
+    /// None: the element is replicated.
     Copy,
     /// A power of two along an axis.
     Step {
@@ -38,7 +38,7 @@ impl Bit {
         }
     }
 
-    /// The bit when axis `from` is called `to(from)`; `None` drops the axis.
+    /// The bit with axis `from` renamed to `to(from)`; `None` drops the axis.
     fn rename(self, to: &dyn Fn(u8) -> Option<u8>) -> Bit {
         match self {
             Bit::Step { axis, by } => to(axis).map_or(Bit::Copy, |axis| Bit::Step { axis, by }),
@@ -47,10 +47,10 @@ impl Bit {
     }
 }
 
-/// Which element of a tile each thread holds in each register.
+/// A register layout: which element of a tile each thread holds in each register.
 ///
-/// Register `r` is `repetition · 2^regs + bits`, repetitions counted row-major. The element is at the sum of what the bits of
-/// register, lane and warp add and of the repetition times the atom's extents.
+/// Register `r` is `repetition · 2^regs + bits`, repetitions counted row-major. The coordinates of the element are the sum of the
+/// contributions of the bits of register, lane and warp, plus the repetition times the atom's extents.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layout {
     extents: Vec<u32>,
@@ -63,7 +63,7 @@ pub struct Layout {
 impl Layout {
     /// The layout of a tile by an atom, repeated until the tile is covered.
     ///
-    /// The steps of an atom along each axis must be 1, 2, 4, … each once: [`Layout::check`] finds out.
+    /// The steps of an atom along each axis must be 1, 2, 4, … each once; see [`Layout::check`].
     #[must_use]
     pub fn new(shape: &[u32], regs: Vec<Bit>, lanes: Vec<Bit>, warps: Vec<Bit>) -> Self {
         let mut layout = Layout { extents: shape.to_vec(), regs, lanes, warps, reps: [1; 4] };
@@ -74,7 +74,7 @@ impl Layout {
         layout
     }
 
-    /// A blocked layout: each thread holds `per_thread` neighbours, lanes and warps deal them out, and what is larger repeats.
+    /// A blocked layout: each thread holds `per_thread` neighbours, distributed over lanes and warps, repeated for larger tiles.
     /// `order` lists the axes, the fastest first; each entry is a power of two.
     #[must_use]
     pub fn blocked(shape: &[u32], per_thread: &[u32], lanes: &[u32], warps: &[u32], order: &[usize]) -> Self {
@@ -95,7 +95,7 @@ impl Layout {
         Layout::new(shape, regs, lanes, warps).with_copies(shape)
     }
 
-    /// Lanes and warps beyond the tile's extent hold copies instead of padding, where a whole bit lies beyond.
+    /// Lanes and warps beyond the tile's extent hold copies instead of padding, where a whole bit is beyond it.
     fn with_copies(mut self, shape: &[u32]) -> Self {
         let fits = |bit: &Bit| match bit {
             Bit::Step { axis, by } => *by < shape[usize::from(*axis)],
@@ -110,10 +110,10 @@ impl Layout {
         Layout::new(shape, self.regs, self.lanes, self.warps)
     }
 
-    /// Whether the numbers fit together: along each axis the bits step by 1, 2, 4, … each once, and registers hold no copies.
+    /// Checks consistency: along each axis the bits step by 1, 2, 4, … each once, and registers hold no copies.
     ///
     /// # Errors
-    /// What does not, in words.
+    /// A description of the inconsistency.
     pub fn check(&self) -> Result<(), String> {
         if self.regs.contains(&Bit::Copy) {
             return Err("registers hold no copies".to_owned());
@@ -144,19 +144,19 @@ impl Layout {
         self.extents.len()
     }
 
-    /// What the bits of the register number within an atom add.
+    /// The contributions of the bits of the register number within an atom.
     #[must_use]
     pub fn register_bits(&self) -> &[Bit] {
         &self.regs
     }
 
-    /// What the bits of the lane number add, the lowest first.
+    /// The contributions of the bits of the lane number, the lowest first.
     #[must_use]
     pub fn lane_bits(&self) -> &[Bit] {
         &self.lanes
     }
 
-    /// What the bits of the warp number add, the lowest first.
+    /// The contributions of the bits of the warp number, the lowest first.
     #[must_use]
     pub fn warp_bits(&self) -> &[Bit] {
         &self.warps
@@ -192,7 +192,7 @@ impl Layout {
         1 << (self.lanes.len() + self.warps.len())
     }
 
-    /// The part of the coordinates that a register number gives.
+    /// The contribution of a register number to the coordinates.
     #[must_use]
     pub fn register_coords(&self, register: usize) -> Coords {
         let atom = self.atom();
@@ -239,7 +239,7 @@ impl Layout {
         u32::try_from((held - real) * 100 / real.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// The layout of what a reduction along an axis gives: every thread that held a part holds the result.
+    /// The layout of the result of a reduction along an axis: every thread that held a part holds the result.
     #[must_use]
     pub fn without(&self, axis: usize) -> Layout {
         let shift = |a: u8| match usize::from(a) {

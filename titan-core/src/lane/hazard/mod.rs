@@ -1,38 +1,36 @@
-//! The region-hazard analysis: where threads of a program could meet in a region, a barrier stands between.
+//! The region-hazard analysis: conflicting accesses of threads to a region are separated by a barrier.
 //!
-//! The state is what has been touched since the last barrier, by region. A mark that writes what was touched, or reads what
-//! was written, needs a barrier in front of it. At joins states unite; around loops they go until nothing changes. So on every
-//! path between two marks that conflict there is a barrier, or the check complains. Buffers conflict when their places overlap,
-//! whichever value lies there.
+//! The state is the set of accesses since the last barrier, by region. A mark that conflicts with one of them needs a barrier in
+//! front of it. States are united at joins, and iterated to a fixed point around loops. So there is a barrier on every path between
+//! two conflicting marks, or the check fails. Buffers conflict if their byte ranges overlap.
 //!
-//! Marks that follow each other without an access between them hold together: an access touches what all of them say, when it
-//! happens. Where control joins, what follows belongs to the marks of every way. A barrier or a wait for copies ends what was
-//! marked before: an access to shared memory behind it needs a mark of its own.
+//! Consecutive marks without an access in between form a row: an access is to all of their regions. After a join, accesses belong to
+//! the marks of every path. A barrier or a wait for copies ends the validity of marks: an access to shared memory behind it needs a
+//! new mark.
 //!
-//! Asynchronous copies write when they are waited for: a barrier between the copy and the wait settles nothing.
+//! Asynchronous copies write until they are waited for: a barrier between the copy and the wait does not order them.
 //!
 //! # Roles
 //!
 //! Where warps have roles ([`OpKind::Roles`]), there are three cases:
 //!
-//! 1. *A role by itself.* Its code is a program of its threads, whose barrier is the role's: that of the warp if it has one warp,
-//!    else its named one, with its threads. The program's barrier must not stand there.
-//! 2. *What is outside and what is inside.* Only the program's barrier orders them. If anything in any role conflicts with what
-//!    was touched before, it must stand in front of the roles; behind them, all that is marked in them counts as touched.
-//! 3. *Two roles.* They run at the same time, and no barrier is of them both. What both touch is a ring
-//!    ([`Region::Ring`](super::Region::Ring)), which a protocol of mbarriers or counters orders, or both only read it. Anything
-//!    else is an error, which [`super::verify`] says too while the marks are there. Tensors are excepted: the tile IR has looked
-//!    at what roles do to them.
+//! 1. *Within a role.* Its code is treated as a program of its threads, whose barrier is the warp barrier if it has one warp,
+//!    otherwise its named barrier. The program's barrier must not occur there.
+//! 2. *Outside and inside roles.* Only the program's barrier orders such accesses. If anything in any role conflicts with an earlier
+//!    access, the barrier must be in front of the roles; behind them, everything that is marked in them counts as accessed.
+//! 3. *Between two roles.* They run concurrently and have no common barrier. Memory that both access must be a ring
+//!    ([`Region::Ring`](super::Region::Ring)), ordered by a protocol of mbarriers or counters, or be read only. Anything
+//!    else is an error, which [`super::verify`] reports too while the marks exist. Tensors are excepted: accesses of roles to them
+//!    were checked in the tile IR.
 //!
-//! A ring never conflicts with itself: no barrier comes between accesses that a protocol orders. It does conflict with the
-//! same buffer marked as an ordinary one, and with others in its place: so its mbarriers are initialised, and its bytes used
-//! again, on the other side of a barrier. Copies into a ring arrive by its protocol: whoever waits for all of its slots, as
-//! a role does before it ends, has waited for them. Arrivals and waits at mbarriers and sequence counters are accesses to the
-//! ring, and settle nothing else.
+//! A ring never conflicts with itself: its protocol orders its accesses. It does conflict with the same buffer marked as an ordinary
+//! one, and with others at the same addresses: so initialisation of its mbarriers, and reuse of its bytes, are separated by a barrier.
+//! Copies into a ring complete by its protocol: a wait for all of its slots, as a role executes before it ends, includes them.
+//! Arrivals and waits at mbarriers and sequence counters are accesses to the ring, and order nothing else.
 //!
-//! Deliberately absent: placing barriers, which is done in the barrier program (`crate::synchronize`), and what slots of a ring
-//! are told apart by there; fences between proxies (all accesses here are generic); waiting for copies, which the lowering does;
-//! whether a protocol is right, which is decided where rings still have stages.
+//! Deliberately absent: placement of barriers, which happens in the barrier program (`crate::synchronize`), and the distinction of
+//! ring slots; fences between proxies (all accesses here are generic); waits for copies, which the lowering inserts; the correctness
+//! of protocols, which is checked while rings still have stages.
 
 mod roles;
 mod state;
@@ -42,8 +40,8 @@ use super::op::{OpKind, Role, Space};
 use state::{State, conflict, join};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks the barriers of a function whose shared memory has its places, and removes the marks. Gives what is wrong: a mark
-/// that conflicts with what was touched before, without a barrier between; or an access to shared memory that no mark names.
+/// Checks the barriers of a function with allocated shared memory, and removes the marks. Returns the first error: a mark that
+/// conflicts with an earlier access without a barrier in between, or an access to shared memory without a mark.
 pub fn check(func: &mut Func) -> Option<String> {
     let said = wrong(func);
     let keep: Vec<bool> = func.ops.iter().map(|op| !matches!(op.kind, OpKind::Access { .. })).collect();
@@ -60,10 +58,10 @@ fn wrong(func: &Func) -> Option<String> {
     let meets = || run.conflicts.first().map(|id| at(*id));
     unordered
         .or_else(meets)
-        .or_else(|| run.unmarked.map(|id| format!("{} touches shared memory without a mark", at(id))))
+        .or_else(|| run.unmarked.map(|id| format!("{} accesses shared memory without a mark", at(id))))
 }
 
-/// A mark in the code of a role that nothing orders with what others do, and why; in functions with roles only.
+/// A mark in the code of a role that is not ordered with accesses of others, and why; in functions with roles only.
 pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
     if !func.ops.iter().any(|op| matches!(op.kind, OpKind::Roles(_))) {
         return None;
@@ -73,10 +71,10 @@ pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
 
 struct Run<'a> {
     func: &'a Func,
-    /// Marks, and roles, that conflict with what was touched before.
+    /// Marks, and roles, that conflict with an earlier access.
     conflicts: BTreeSet<OpId>,
     loops: Vec<Around>,
-    /// What may be pending at the head of each loop.
+    /// The state at the head of each loop.
     heads: BTreeMap<OpId, State>,
     /// The role whose code is being walked.
     role: Option<Role>,
@@ -86,7 +84,7 @@ struct Run<'a> {
     unmarked: Option<OpId>,
 }
 
-/// A loop that is being walked: what is pending where it goes on, and where it is left.
+/// A loop that is being walked, with the states at its back edges and exits.
 #[derive(Default)]
 struct Around {
     next: Option<State>,
@@ -94,7 +92,7 @@ struct Around {
 }
 
 impl Run<'_> {
-    /// What is wrong with a function.
+    /// Runs the analysis over a function.
     fn over(func: &Func) -> Run<'_> {
         let mut run = Run {
             func,
@@ -114,7 +112,7 @@ impl Run<'_> {
         }
     }
 
-    /// What is pending after a block, `None` if its end is not reached.
+    /// The state after a block; `None` if its end is not reached.
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let func = self.func;
         let mut state = entry;
@@ -124,7 +122,7 @@ impl Run<'_> {
         Some(state)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only marks, barriers and control change what is pending")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only marks, barriers and control flow change the state")]
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
             OpKind::Access { region, write } => {
@@ -137,7 +135,7 @@ impl Run<'_> {
             }
             kind @ (OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier) => {
                 if self.is_whole(kind) {
-                    // What was marked before has been touched before.
+                    // Earlier marks are ordered by the barrier.
                     state.touched.clear();
                     state.close();
                 }
@@ -193,7 +191,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes whether a mark names what an operation touches.
+    /// Records whether a mark covers the access of an operation.
     fn named(&mut self, id: OpId, marked: bool) {
         if !marked {
             self.unmarked.get_or_insert(id);
@@ -214,7 +212,7 @@ impl Run<'_> {
             join(&mut head, next);
         }
         let head = head.unwrap_or_default();
-        // A `for` also ends at its head.
+        // A `for` also exits at its head.
         if op.kind == OpKind::For {
             join(&mut exit, head.clone());
         }

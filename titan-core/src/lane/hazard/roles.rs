@@ -1,8 +1,8 @@
-//! Roles: their code runs at the same time, each by threads that have a barrier of their own.
+//! Roles: their code runs concurrently, each on threads with a separate barrier.
 //!
-//! Before roles part and behind them everybody is together, so what is outside and what is inside meets as in any program: all
-//! that a role's code marks anywhere stands for the whole of it. Inside, a role is a program of its own that begins with
-//! nothing touched. What is left is what two roles do to the same memory, which nothing here can order.
+//! Before and behind the roles all threads are together, so accesses outside and inside are ordered as in any program: all marks of
+//! a role's code count for the whole of it. Inside, a role is treated as a separate program with an empty initial state. What
+//! remains are accesses of two roles to the same memory, which no barrier here can order.
 
 use super::super::func::{Block, Func, Op, OpId};
 use super::super::op::{OpKind, Region, Role};
@@ -11,7 +11,7 @@ use super::state::{State, Touch, conflict, join};
 use std::collections::BTreeSet;
 
 impl Run<'_> {
-    /// Walks the code of each role. Gives what is pending behind.
+    /// Walks the code of each role. Returns the state behind the roles.
     pub(super) fn split(&mut self, id: OpId, roles: &[Role], op: &Op, mut state: State) -> Option<State> {
         let func = self.func;
         let inside: BTreeSet<Touch> =
@@ -19,9 +19,11 @@ impl Run<'_> {
         let meets = |outside: &BTreeSet<Touch>| {
             inside.iter().any(|touch| outside.iter().any(|other| conflict(func, *touch, *other)))
         };
-        if meets(&state.flying) {
-            self.unordered
-                .get_or_insert((id, "a role touches what a copy from before it is still on its way to".to_owned()));
+        if meets(&state.in_flight) {
+            self.unordered.get_or_insert((
+                id,
+                "a role accesses the target of a copy that was issued before the roles and is in flight".to_owned(),
+            ));
         }
         if meets(&state.touched) {
             self.conflicts.insert(id);
@@ -35,9 +37,9 @@ impl Run<'_> {
             self.role = around;
         }
         let after = after?;
-        // That a role waits for its copies from before says nothing of those of others.
-        state.touched.extend(inside.into_iter().chain(state.flying.iter().copied()));
-        state.flying.extend(after.flying);
+        // A role's wait for its own earlier copies does not cover those of other roles.
+        state.touched.extend(inside.into_iter().chain(state.in_flight.iter().copied()));
+        state.in_flight.extend(after.in_flight);
         state.close();
         Some(state)
     }
@@ -66,9 +68,9 @@ fn marks(func: &Func, block: Block) -> Vec<(OpId, Touch)> {
     all
 }
 
-/// The first mark of a role that meets what another role does to the same buffer, and what to say of it.
+/// The first mark of a role that conflicts with an access of another role to the same buffer, with a message.
 ///
-/// What roles do to tensors the tile IR has looked at: the elements differ, or a protocol orders them.
+/// Accesses of roles to tensors were checked in the tile IR: the elements differ, or a protocol orders them.
 pub(super) fn between(func: &Func) -> Option<(OpId, String)> {
     let mut found = None;
     func.walk(&mut |_, op| {
@@ -89,7 +91,7 @@ fn meeting(func: &Func, codes: &[Vec<(OpId, Touch)>]) -> Option<(OpId, String)> 
                     let name = func.buffers.get(n as usize).map_or("?", |b| b.name.as_str());
                     return Some((
                         *id,
-                        format!("roles {j} and {i} touch `{name}` at the same time, and it is not their ring"),
+                        format!("roles {j} and {i} access `{name}` concurrently, and it is not a ring"),
                     ));
                 }
             }
@@ -98,7 +100,7 @@ fn meeting(func: &Func, codes: &[Vec<(OpId, Touch)>]) -> Option<(OpId, String)> 
     None
 }
 
-/// Whether two touches of buffers need an order. Before shared memory is allocated, buffers are in nobody's way but their own.
+/// Whether two accesses to buffers conflict. Before shared memory is allocated, a buffer overlaps only itself.
 fn same_buffer(func: &Func, a: Touch, b: Touch) -> bool {
     match (a.0, b.0) {
         (Region::Tensor(_), _) | (_, Region::Tensor(_)) => false,

@@ -1,4 +1,4 @@
-//! What threads may have done where control stands.
+//! The accesses that threads may have made at a point of the program.
 
 use super::super::func::Func;
 use super::super::op::Region;
@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 /// A region, and whether it is written.
 pub(super) type Touch = (Region, bool);
 
-/// Whether two touches of different threads need an order.
+/// Whether two accesses of different threads conflict.
 pub(super) fn conflict(func: &Func, (a, writes): Touch, (b, wrote): Touch) -> bool {
     (writes || wrote) && overlap(func, a, b)
 }
 
-/// Whether regions have bytes in common, and not by a protocol.
+/// Whether regions overlap, without a protocol that orders their accesses.
 fn overlap(func: &Func, a: Region, b: Region) -> bool {
     match (a, b) {
         (Region::Ring(a), Region::Ring(b)) if a == b => false,
@@ -26,23 +26,23 @@ fn overlap(func: &Func, a: Region, b: Region) -> bool {
     }
 }
 
-/// What threads may have done where control stands.
+/// The accesses that threads may have made at a point of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// What was touched since the last barrier: in the code of a role by its threads, since their last barrier.
+    /// The accesses since the last barrier; in the code of a role those of its threads.
     pub(super) touched: BTreeSet<Touch>,
-    /// The latest marks in a row, which say what an access touches; and whether one has followed, so that the next mark begins
-    /// another row.
+    /// The current row of marks, which states the regions of an access; and whether an access has followed, so that the next mark
+    /// begins a new row.
     open: BTreeSet<(Touch, bool)>,
-    /// What copies under way touch: the buffers they write, the tensors they read.
-    pub(super) flying: BTreeSet<Touch>,
+    /// What copies in flight access: the buffers they write, the tensors they read.
+    pub(super) in_flight: BTreeSet<Touch>,
 }
 
 impl State {
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
-        self.flying.extend(other.flying);
+        self.in_flight.extend(other.in_flight);
     }
 
     pub(super) fn mark(&mut self, touch: Touch) {
@@ -50,20 +50,20 @@ impl State {
         self.open.insert((touch, false));
     }
 
-    /// No row goes on.
+    /// Ends the current row.
     pub(super) fn close(&mut self) {
         self.open.clear();
     }
 
-    /// Whether a mark says what is touched.
+    /// An access; returns whether a mark covers it.
     pub(super) fn access(&mut self) -> bool {
         let row = self.row();
         self.touched.extend(&row);
         !row.is_empty()
     }
 
-    /// A copy begins between the regions that are marked. Until it is waited for, no barrier settles it; but if a protocol
-    /// orders where it goes, then also that it is over. Whether a mark says where it goes.
+    /// A copy between the marked regions is issued. No barrier orders it before it is waited for; if a protocol orders accesses to its
+    /// target, it also orders its completion. Returns whether a mark covers the target.
     pub(super) fn copy(&mut self) -> bool {
         let row = self.row();
         let marked = !row.is_empty();
@@ -71,28 +71,28 @@ impl State {
         if ordered {
             self.touched.extend(row)
         } else {
-            self.flying.extend(row)
+            self.in_flight.extend(row)
         }
         marked
     }
 
-    /// What an access here touches.
+    /// The regions of an access here.
     fn row(&mut self) -> Vec<Touch> {
         let row: Vec<Touch> = self.open.iter().map(|(touch, _)| *touch).collect();
         self.open = row.iter().map(|touch| (*touch, true)).collect();
         row
     }
 
-    /// Copies have arrived, except perhaps the latest `n` groups.
+    /// Copies are complete, except perhaps the latest `n` groups.
     pub(super) fn wait(&mut self, n: u32) {
-        self.touched.extend(&self.flying);
+        self.touched.extend(&self.in_flight);
         if n == 0 {
-            self.flying.clear();
+            self.in_flight.clear();
         }
     }
 }
 
-/// Joins what comes in from one more side.
+/// Joins the state of another path.
 pub(super) fn join(into: &mut Option<State>, state: State) {
     match into {
         Some(into) => into.join(state),

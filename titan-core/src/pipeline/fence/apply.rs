@@ -1,12 +1,14 @@
-//! Changes that were tried are made.
+//! Applies an overlay of tentative changes to a kernel.
 
 use super::super::edit::Edit;
 use super::place::Around;
 use crate::analysis::proxy::{Overlay, threads};
-use crate::ir::{Block, Class, FenceSpace, Kernel, NvGroup, NvOp, OpId, OpKind, Proxy, Raw, Scope, TtgOp, Ty, Value};
+use crate::ir::{
+    BarrierTy, Block, Class, FenceSpace, Kernel, NvGroup, NvOp, OpId, OpKind, Proxy, Scope, TtgOp, Ty, Value,
+};
 use std::collections::BTreeMap;
 
-/// Numbers of tokens that no text has: those of new groups, until all are numbered again.
+/// Temporary token numbers of new groups, beyond any in a text, until all are renumbered.
 const NEW: u32 = u32::MAX / 2;
 
 pub(super) fn fence_op((scope, space): (Scope, FenceSpace)) -> OpKind {
@@ -37,7 +39,7 @@ pub(super) fn apply(kernel: Kernel, overlay: &Overlay) -> Kernel {
         }
         edit.put_before(block, *at);
         if overlay.commits.contains(at) {
-            let ty = Ty::Raw(Raw::Vtok(Class::BulkStore, new));
+            let ty = Ty::Barrier(BarrierTy::Vtok(Class::BulkStore, new));
             edit.raw(OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n: new }), &[], &[ty], Vec::new());
             edit.put_after(block, *at);
             new = new.saturating_add(1);
@@ -75,7 +77,9 @@ fn number(kernel: &mut Kernel, block: Block) {
         }
     }
     for value in values {
-        if let Some(Ty::Raw(Raw::Vtok(Class::BulkStore, n))) = kernel.values.get_mut(value.index()).map(|v| &mut v.ty) {
+        if let Some(Ty::Barrier(BarrierTy::Vtok(Class::BulkStore, n))) =
+            kernel.values.get_mut(value.index()).map(|v| &mut v.ty)
+        {
             *n = numbers.get(n).copied().unwrap_or(*n);
         }
     }

@@ -1,28 +1,28 @@
-//! The fence pass: barrier-level kernels get the proxy fences that they lack, and bulk stores their handshake.
+//! The fence pass: inserts missing proxy fences into kernels of the barrier dialect, and the commits and waits of bulk stores.
 //!
-//! What is missing is what [`crate::analysis::proxy`] finds, byte range by byte range; this module decides where it goes:
+//! [`crate::analysis::proxy`] finds what is missing, byte range by byte range; this module decides where it is inserted:
 //!
-//! * right before the operation that needs it: the asynchronous access, or the arrival that tells another role;
-//! * out of a loop, to its front, if nothing in the loop may touch the bytes again; a loop that runs no time at all then has
-//!   one fence too many, which costs time and nothing else;
-//! * out of a branch only if every arm needs it: nothing is speculated on a condition;
-//! * never doubled: a fence that is there, or was placed for an earlier access, is widened or does already; running the pass
-//!   twice changes nothing, and no fence that it placed can be taken away again;
-//! * for the least scope and memory that do: `cluster` only for multicast, `global` only for tensors.
+//! * right before the operation that needs it: the asynchronous access, or the arrival that publishes to another role;
+//! * hoisted in front of a loop if nothing in the loop may access the bytes again; if the loop executes zero iterations, the fence is
+//!   redundant but harmless;
+//! * hoisted in front of a branch only if every arm needs it: there is no speculation;
+//! * never duplicated: an existing fence, or one inserted for an earlier access, suffices or is widened; running the pass twice
+//!   changes nothing, and no inserted fence can be removed again;
+//! * with the smallest sufficient scope and space: `cluster` only for multicast, `global` only for tensors.
 //!
-//! Fences that are there are kept. Those that order nothing that needs it are reported, and removed if that is asked for.
+//! Existing fences are kept. Redundant ones are reported, and removed on request.
 //!
-//! A bulk store is in the open group until that is closed, and reads its region until the group is waited for. Where the
-//! region is written again, where another role is told that it may, and at the end of the role, the pass adds
+//! A bulk store is in the open group until that is committed, and reads its region until the group is waited for. Where the
+//! region is written again, where an arrival permits another role to write it, and at the end of the role, the pass inserts
 //! `ttg.nv.bulk_group.commit` after the store (after the last one, if several follow each other) and
-//! `ttg.nv.bulk_group.wait {read = true}` in front, as far as they are not there.
+//! `ttg.nv.bulk_group.wait {read = true}` in front, where they are missing.
 //!
-//! Opaque calls touch their regions ordinarily unless they are declared, in the kernel or by name in [`Options::calls`]; what
-//! the options say is written into the kernel.
+//! Opaque calls access their regions through the generic proxy unless declared otherwise, in the kernel or by name in
+//! [`Options::calls`]; declarations of the options are written into the kernel.
 //!
 //! [`Mode::Tilelang`] places fences by the rules of TileLang's pass instead: see `tilelang`.
 //!
-//! Deliberately absent: barriers and waits that are missing; fences of rings, which are placed when a target lowers them.
+//! Deliberately absent: missing barriers and waits; fences of rings, which are placed when a target lowers them.
 
 mod apply;
 mod place;
@@ -36,24 +36,24 @@ use crate::analysis::proxy::{Found, Overlay, find};
 use crate::ir::{CallProxy, Kernel, OpKind, RegionOp};
 use std::collections::BTreeMap;
 
-/// By which rules fences are placed.
+/// The rules by which fences are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// By the bytes that accesses share.
+    /// By byte ranges.
     #[default]
     Regions,
-    /// By the last proxy of the whole function.
+    /// By the last proxy used in the whole function, as TileLang does.
     Tilelang,
 }
 
-/// How the pass works.
+/// The options of the pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// By which rules.
+    /// The rules of placement.
     pub mode: Mode,
     /// Whether fences that order nothing are removed, not only reported.
     pub remove_unneeded: bool,
-    /// Whether bulk stores get their handshake.
+    /// Whether missing commits and waits of bulk stores are inserted.
     pub handshake: bool,
     /// The proxy of opaque calls that do not declare one, by name.
     pub calls: BTreeMap<String, CallProxy>,
@@ -65,16 +65,16 @@ impl Default for Options {
     }
 }
 
-/// A kernel after the pass, and what was done.
+/// The result of the pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fenced {
     /// The kernel, not verified.
     pub kernel: Kernel,
-    /// What was done and what could not be.
+    /// What was changed, and what could not be repaired.
     pub report: Report,
 }
 
-/// Places what is missing. The structure and types of the kernel must be right; it need not obey the rules of barriers.
+/// Runs the pass. The kernel must be well-formed; it need not obey the rules of barriers.
 #[must_use]
 pub fn fence(kernel: &Kernel, options: &Options) -> Fenced {
     let declared = declare(kernel, &options.calls);
@@ -101,7 +101,7 @@ pub fn fence(kernel: &Kernel, options: &Options) -> Fenced {
     Fenced { kernel: apply::apply(declared, &overlay), report }
 }
 
-/// The same kernel with calls declared that were not.
+/// The kernel with the undeclared calls declared by the options.
 fn declare(kernel: &Kernel, calls: &BTreeMap<String, CallProxy>) -> Kernel {
     let mut declared = kernel.clone();
     for op in &mut declared.ops {

@@ -1,16 +1,16 @@
-//! Where fences go. Every choice is tried on the analysis before it is made.
+//! Placement of fences. Every choice is tried on the analysis before it is made.
 
 use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
 use crate::ir::{Block, FenceSpace, Kernel, OpId, OpKind, Scope};
 use std::collections::BTreeMap;
 
-/// What stands around operations.
+/// The nesting of operations.
 pub(super) struct Around {
     /// The block of an operation.
     pub(super) block: BTreeMap<OpId, Block>,
     /// The operation that owns a block.
     owner: BTreeMap<Block, OpId>,
-    /// The order of the text.
+    /// The operations in program order.
     pub(super) order: Vec<OpId>,
 }
 
@@ -38,7 +38,7 @@ impl Around {
     }
 }
 
-/// Whether whatever runs a block needs a fence there, loops that may run no time at all counted as run.
+/// Whether every execution of a block needs a fence there, assuming that loops execute at least one iteration.
 fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
     kernel.block(block).ops.iter().any(|id| {
         let op = kernel.op(*id);
@@ -48,7 +48,7 @@ fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
     })
 }
 
-/// Operations in front of which a fence for this one may stand, the outermost first.
+/// The operations in front of which a fence for this one may be placed, the outermost first.
 fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<OpId> {
     let mut positions = vec![at];
     let mut inner = at;
@@ -70,7 +70,7 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
 pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
     let around = Around::new(kernel);
     let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
-    // Every round takes at least one pair away, so there are no more rounds than operations and pairs.
+    // Every round removes at least one pair, so there are no more rounds than operations and pairs.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
         let found = find(kernel, overlay);
         let Some(hazard) = found.hazards.iter().find(|h| !h.pairs.is_empty()).cloned() else { break };
@@ -93,7 +93,7 @@ fn covered(kernel: &Kernel, overlay: &Overlay, at: OpId) -> bool {
     find(kernel, overlay).at(at).is_none_or(|h| h.pairs.is_empty())
 }
 
-/// A fence that was placed already does if it reaches further.
+/// Widens an already placed fence if that suffices.
 fn widen(
     kernel: &Kernel,
     overlay: &mut Overlay,
@@ -138,7 +138,7 @@ fn insert(
     None
 }
 
-/// Takes away what later fences made needless, and makes narrow what may be.
+/// Removes placed fences that later ones made redundant, and narrows the others where possible.
 fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
     let pairs = find(kernel, overlay).pairs();
     let placed: Vec<OpId> = around.order.iter().rev().copied().filter(|id| overlay.fences.contains_key(id)).collect();
@@ -159,7 +159,7 @@ fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
     }
 }
 
-/// Fences of the kernel without which nothing more is missing, all of them together.
+/// The fences of the kernel that can all be removed without a new hazard.
 pub(super) fn unneeded(kernel: &Kernel, overlay: &Overlay) -> Vec<OpId> {
     let pairs = find(kernel, overlay).pairs();
     let mut trial = overlay.clone();

@@ -1,4 +1,4 @@
-//! What the pass did, for people and tools.
+//! The report of the fence pass.
 
 use super::place::Around;
 use crate::analysis::proxy::{Found, Overlay, Pair};
@@ -10,42 +10,42 @@ use std::fmt;
 /// A fence that was placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// The operation that it stands in front of.
+    /// The mnemonic of the operation that it precedes.
     pub before: &'static str,
-    /// Where that is.
+    /// The location of that operation.
     pub at: Loc,
-    /// How far it reaches.
+    /// Its scope.
     pub scope: Scope,
-    /// Which memory it orders.
+    /// The memory that it orders.
     pub space: FenceSpace,
 }
 
-/// Something that the pass could not mend.
+/// A problem that the pass could not repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Where.
+    /// Its location.
     pub at: Loc,
-    /// What is wrong, in words.
+    /// A description.
     pub what: &'static str,
 }
 
-/// What the pass did.
+/// The changes of the pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Fences that were placed, in the order of the text.
+    /// Inserted fences, in program order.
     pub fences: Vec<Placed>,
-    /// Bulk stores whose group was closed.
+    /// Bulk stores after which a commit was inserted.
     pub commits: Vec<Loc>,
-    /// Where bulk stores are waited for now, and how many groups may still be under way.
+    /// The inserted waits for bulk stores, and how many groups each lets stay in flight.
     pub waits: Vec<(Loc, u32)>,
-    /// Fences of the kernel that order nothing.
+    /// Redundant fences of the kernel.
     pub unneeded: Vec<Loc>,
-    /// What is still wrong.
+    /// Problems that remain.
     pub left: Vec<Left>,
 }
 
 impl Report {
-    /// Whether the kernel is as it was.
+    /// Whether the kernel is unchanged.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.fences.is_empty() && self.commits.is_empty() && self.waits.is_empty()
@@ -63,19 +63,19 @@ impl fmt::Display for Where {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for p in &self.fences {
-            writeln!(f, "fence placed before `{}`{}: scope {}, space {}", p.before, Where(p.at), p.scope, p.space)?;
+            writeln!(f, "fence inserted before `{}`{}: scope {}, space {}", p.before, Where(p.at), p.scope, p.space)?;
         }
         for at in &self.commits {
-            writeln!(f, "group closed after the bulk store{}", Where(*at))?;
+            writeln!(f, "group committed after the bulk store{}", Where(*at))?;
         }
         for (at, n) in &self.waits {
-            writeln!(f, "bulk stores waited for{}: {n} may be under way", Where(*at))?;
+            writeln!(f, "wait for bulk stores{}: at most {n} groups in flight", Where(*at))?;
         }
         for at in &self.unneeded {
-            writeln!(f, "fence not needed{}", Where(*at))?;
+            writeln!(f, "redundant fence{}", Where(*at))?;
         }
         for left in &self.left {
-            writeln!(f, "not mended{}: {}", Where(left.at), left.what)?;
+            writeln!(f, "not repaired{}: {}", Where(left.at), left.what)?;
         }
         Ok(())
     }
@@ -93,9 +93,9 @@ pub(super) fn report(kernel: &Kernel, overlay: &Overlay, unneeded: &[OpId], left
         report.unneeded.extend(unneeded.contains(&id).then_some(at));
         if let Some(hazard) = left.at(id) {
             let landing: BTreeSet<&Pair> = hazard.landing.iter().collect();
-            let what = "copies of `cp.async` that may not have landed are read or overwritten asynchronously: wait for their group first";
+            let what = "`cp.async` copies that may be incomplete are read or overwritten through the async proxy: wait for their group first";
             report.left.extend((!landing.is_empty()).then_some(Left { at, what }));
-            let what = "ordinary accesses are not fenced";
+            let what = "generic accesses are not fenced";
             report.left.extend((!hazard.pairs.is_empty()).then_some(Left { at, what }));
         }
     }

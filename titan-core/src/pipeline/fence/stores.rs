@@ -1,13 +1,13 @@
-//! The handshake of bulk stores: groups are closed and waited for before their regions are written again.
+//! The commits and waits of bulk stores, before their regions are written again.
 
 use super::place::Around;
 use crate::analysis::proxy::{Overlay, find};
 use crate::ir::{Effect, Kernel, NvOp, OpId, OpKind};
 
-/// Fills the overlay with what is missing.
+/// Adds the missing commits and waits to the overlay.
 pub(super) fn handshake(kernel: &Kernel, overlay: &mut Overlay) {
     let around = Around::new(kernel);
-    // Every round closes a group that was open, or lowers a wait.
+    // Every round adds a commit, or lowers the count of a wait.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
         let found = find(kernel, overlay);
         let Some((at, reuses)) = found.reuses.first() else { return };
@@ -26,7 +26,7 @@ pub(super) fn handshake(kernel: &Kernel, overlay: &mut Overlay) {
     }
 }
 
-/// The last of the bulk stores that follow each other.
+/// The last of consecutive bulk stores.
 fn last_of_group(kernel: &Kernel, around: &Around, store: OpId) -> OpId {
     let Some(block) = around.block.get(&store) else { return store };
     let ops = &kernel.block(*block).ops;

@@ -3,14 +3,14 @@
 //!
 //! One state for the whole function: which proxy may have been the last one, of *none*, *generic* and *async*. It begins with
 //! none. What [`crate::ir::traffic`] gives as the side of an operation sets it, a fence sets it to none, and an asynchronous
-//! operation gets a fence in front if it may be generic. Branches unite, loops go on until the state stays (at most eight
-//! times), and may run no time at all. If both arms of a branch, or the body of a loop, are purely asynchronous, one fence in
-//! front serves them.
+//! operation gets a fence in front if it may be generic. States are united at joins, loops are walked to a fixed point (at most eight
+//! times), and may execute zero iterations. If both arms of a branch, or the body of a loop, are purely asynchronous, one fence in
+//! front suffices for them.
 //!
-//! It differs from the pass of this crate on purpose: ordinary reads are no traffic, so that a bulk load may overtake them;
-//! accesses of disjoint bytes count; a role's arrivals do not; and the roles are the arms of one branch.
+//! It differs from the pass of this crate on purpose: generic reads are ignored, so that a bulk load may overtake them;
+//! accesses to disjoint bytes count; arrivals of a role do not; and the roles are treated as the arms of one branch.
 //!
-//! Deliberately absent: predicated blocks, which are branches here, and the gate on targets.
+//! Deliberately absent: predicated blocks, which are branches here, and the restriction to targets.
 
 use crate::analysis::proxy::Overlay;
 use crate::ir::traffic::{Order, Side, traffic};
@@ -22,7 +22,7 @@ const NONE: Last = 1;
 const GENERIC: Last = 2;
 const ASYNC: Last = 4;
 
-/// How often a loop is walked at most.
+/// The maximum number of walks of a loop.
 const ROUNDS: usize = 8;
 
 /// Fills the overlay.
@@ -34,7 +34,7 @@ pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
 struct Walk<'k> {
     kernel: &'k Kernel,
     overlay: &'k mut Overlay,
-    /// What was the last one where a loop was left or gone on with.
+    /// The state at the exits and back edges of loops.
     left: Last,
 }
 

@@ -1,7 +1,7 @@
-//! The independent checker of virtual tokens: groups as a queue, loops and branches with numbers.
+//! The independent checker of virtual tokens: executes loops and branches with concrete numbers, with groups as a queue.
 //!
-//! Every loop runs as often as it is told, every branch on a counter of its loop goes both ways in turn, and a wait that
-//! allows `n` groups finds all older ones complete, and no others. A stage that is read must be complete by then.
+//! Every loop executes a given number of iterations, branches on loop counters are evaluated, and a wait that allows `n` groups
+//! completes all older ones, and no others. A stage must be complete when it is read.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub struct Early {
     /// The wait.
     pub wait: OpId,
-    /// How often the loops ran.
+    /// The number of iterations of the loops.
     pub trips: i64,
 }
 
-/// Checks what [`super::assign`] gave: with loops of every length up to `most`.
+/// Checks the result of [`super::assign`], with loops of every length up to `most`.
 ///
 /// # Errors
-/// The first wait after which its stage may still be under way.
+/// The first wait after which a copy of its stage may still be in flight.
 pub fn check(kernel: &Kernel, groups: &Groups, most: i64) -> Result<(), Early> {
     for trips in 0..=most {
         let mut run = Run {
@@ -47,16 +47,16 @@ pub fn check(kernel: &Kernel, groups: &Groups, most: i64) -> Result<(), Early> {
 struct Run<'k> {
     kernel: &'k Kernel,
     groups: &'k Groups,
-    /// How often loops of unknown length run.
+    /// The number of iterations of loops of unknown length.
     trips: i64,
-    /// Integers that are known: counters, and what is computed of them.
+    /// Known integers: counters, and functions of them.
     counters: BTreeMap<Value, i64>,
-    /// Stages in the group that is not closed yet.
+    /// The stages in the open group.
     open: Vec<(Pipe, i64)>,
-    /// Closed groups that may be under way, the oldest first.
+    /// Committed groups that may be in flight, oldest first.
     queue: VecDeque<Vec<(Pipe, i64)>>,
     complete: BTreeSet<(Pipe, i64)>,
-    /// Of each ring, the next times of its filling and of its reading side.
+    /// For each ring, the next times of its filling and of its reading side.
     clocks: Vec<(i64, i64)>,
     claims: BTreeMap<Value, (Pipe, i64)>,
     early: Option<OpId>,
@@ -73,7 +73,7 @@ impl Run<'_> {
         }
     }
 
-    /// An integer: constants, counters, sums; bounds of which nothing is known are as long as loops run.
+    /// The value of an integer: constants, counters, sums; unknown bounds are `trips`.
     fn int(&self, value: Value) -> i64 {
         if let Some(known) = self.counters.get(&value) {
             return *known;

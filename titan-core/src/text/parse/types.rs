@@ -1,7 +1,7 @@
 //! Types.
 
 use super::{Parse, Parser};
-use crate::ir::{Class, Elem, EncodingId, LayoutId, Pipe, Place, Raw, TileShape, Token, Ty, Typed};
+use crate::ir::{BarrierTy, Class, Elem, EncodingId, LayoutId, Pipe, Place, TileShape, Token, Ty, Typed};
 use crate::text::lex::Tok;
 
 const TYPES: &str = "types are written `f32`, `tile<128x64xf16>`, `tensor<f16, 2>` and, of pipelines, `slot<0>`";
@@ -37,7 +37,7 @@ impl Parser<'_> {
             }
             "acc" => {
                 self.expect("<")?;
-                let keep = self.int("how many products may be under way")?;
+                let keep = self.int("how many MMAs may be in flight")?;
                 self.expect(",")?;
                 let tile = self.tile()?;
                 let ty = tile.tile_shape().map_or(tile, |s| Ty::Acc(tile.elem(), s, keep));
@@ -51,9 +51,9 @@ impl Parser<'_> {
                 self.expect(">")?;
                 Ok(Ty::Tensor(elem, rank).into())
             }
-            "region" => Ok(Ty::Raw(Raw::Region).into()),
-            "mbarrier" => Ok(Ty::Raw(Raw::Mbarrier).into()),
-            "mbarrier.state" => Ok(Ty::Raw(Raw::State).into()),
+            "region" => Ok(Ty::Barrier(BarrierTy::Region).into()),
+            "mbarrier" => Ok(Ty::Barrier(BarrierTy::Mbarrier).into()),
+            "mbarrier.state" => Ok(Ty::Barrier(BarrierTy::State).into()),
             "vtok" => self.vtok().map(Typed::from),
             word => match (Elem::from_name(word), Token::from_name(word)) {
                 (Some(e), _) => Ok(Ty::Scalar(e).into()),
@@ -98,7 +98,7 @@ impl Parser<'_> {
         self.expect(",")?;
         let n = self.int("the number of a token")?;
         self.expect(">")?;
-        Ok(Ty::Raw(Raw::Vtok(class, n)))
+        Ok(Ty::Barrier(BarrierTy::Vtok(class, n)))
     }
 
     /// `128x64xf16`

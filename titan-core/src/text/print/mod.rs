@@ -137,7 +137,7 @@ impl Printer<'_> {
                 | Ty::Compute(..)
                 | Ty::Acc(..)
                 | Ty::Token(..)
-                | Ty::Raw(_),
+                | Ty::Barrier(_),
             )
             | None => 4,
         };

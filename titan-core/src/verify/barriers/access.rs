@@ -1,15 +1,15 @@
-//! What operations touch of regions, and of outputs to which raw bulk stores go, as the roles run together.
+//! Accesses of operations to regions, and to outputs of bulk stores of the barrier dialect, in the co-execution of the roles.
 
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
 use super::event::{At, refuse};
 use super::machine::{Pending, What};
-use super::words;
+use super::messages;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Ty, Value};
 
 impl<'k> Run<'k> {
-    /// What an opaque call does to its regions, one after the other.
+    /// The accesses of an opaque call to its regions, in order.
     pub(super) fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
         if call.declared() == CallProxy::None {
             return Ok(());
@@ -25,7 +25,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// An access, or the beginning of one.
+    /// An access, or the issue of an asynchronous one.
     pub(super) fn access(
         &mut self,
         state: &mut State,
@@ -39,12 +39,12 @@ impl<'k> Run<'k> {
         let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
         let slot = self.slot(state, at, (named, n), (object, &name))?;
         let time = state.machine.time_of(memory, slot, n, write);
-        let copy = words::is_copy(&at.op.kind);
-        let bytes = words::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
+        let copy = messages::is_copy(&at.op.kind);
+        let bytes = messages::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
         self.happens(state, at, What::Access { memory, time, bytes, write, copy, bulk: false, pending })
     }
 
-    /// What an operation does to an output to which raw bulk stores go.
+    /// The access of an operation to an output of bulk stores.
     pub(in crate::verify) fn output_access(
         &mut self,
         state: &mut State,
@@ -68,7 +68,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// Whether a coordinate of an access to a tensor may be a sum that leaves `i32`.
+    /// Whether a coordinate of an access to a tensor may be a sum that overflows `i32`.
     fn coordinates_may_wrap(&mut self, state: &mut State, role: usize, op: &Op) -> bool {
         let integers = op.args.iter().filter(|v| self.kernel.ty(**v) == Ty::I32).copied().collect::<Vec<_>>();
         integers.into_iter().any(|v| {

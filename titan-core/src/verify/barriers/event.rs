@@ -1,11 +1,11 @@
-//! What one barrier-level operation does, for one role.
+//! The effect of one operation of the barrier dialect, executed by one role.
 //!
-//! Which element of an array an index picks is `index`'s to say, which phase a parity means `parity`'s.
+//! `index` decides which element of an array an index selects, `parity` which phase a parity stands for.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use super::super::pipes::joint::run::{Fault, On, Run, Wait};
-use super::super::pipes::joint::state::{Mark, State};
+use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
+use super::super::pipes::coexecution::state::{Mark, State};
 use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};
@@ -13,7 +13,7 @@ use crate::diag::Code;
 use crate::ir::{AmdOp, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
 use crate::verify::Error;
 
-/// The operation of a role at which something happens.
+/// An operation and the role that executes it.
 #[derive(Clone, Copy)]
 pub(super) struct At<'k> {
     pub(super) role: usize,
@@ -21,7 +21,7 @@ pub(super) struct At<'k> {
     pub(super) op: &'k Op,
 }
 
-/// What an operation brings to a phase.
+/// The arrivals and bytes that an operation adds to a phase.
 #[derive(Clone, Copy, Default)]
 struct Brings {
     arrivals: u32,
@@ -36,7 +36,7 @@ pub(super) fn refuse<T>(error: Error) -> Result<T, Fault> {
 }
 
 impl<'k> Run<'k> {
-    /// What an operation does to barriers, groups and memory; what it waits for, if it cannot be done yet.
+    /// The effect of an operation on barriers, groups and memory; or the wait that blocks it.
     pub(in crate::verify) fn barrier_event(
         &mut self,
         state: &mut State,
@@ -58,7 +58,7 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
-    /// Waits for the phase of which an operation names the parity.
+    /// A wait for the phase that a parity stands for.
     pub(in crate::verify) fn barrier_wait(
         &mut self,
         state: &mut State,
@@ -95,18 +95,18 @@ impl<'k> Run<'k> {
             NvOp::WaitGroup { group, n, read } => self.wait_group(state, at.role, group.class(), (n, read)),
             NvOp::BarrierSync { .. } => return self.sync(state, at),
             NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
-                let Some(barrier) = self.objects.meeting(&at.op.kind) else { return Ok(None) };
-                let time = self.meet(state, at, barrier)?;
+                let Some(barrier) = self.objects.wordless(&at.op.kind) else { return Ok(None) };
+                let time = self.arrive_wordless(state, at, barrier)?;
                 if nv == NvOp::ClusterArrive {
-                    state.machine.met.insert(at.role, (at.id, barrier, time));
+                    state.machine.joined.insert(at.role, (at.id, barrier, time));
                 }
             }
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
             NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
             NvOp::SequenceStore | NvOp::SequenceWait => {
-                let title = "what a counter in shared memory orders could not be shown";
-                return refuse(Error::new(Code::NotShown, at.op.loc, title).help("wait for an mbarrier"));
+                let title = "the ordering by a counter in shared memory could not be verified";
+                return refuse(Error::new(Code::NotShown, at.op.loc, title).help("use an mbarrier"));
             }
             NvOp::MbarrierAt => self.picked(state, at)?,
             NvOp::MbarrierAlloc { .. }
@@ -114,7 +114,7 @@ impl<'k> Run<'k> {
             | NvOp::SequenceInit
             | NvOp::FenceMbarrierInit
             | NvOp::WgmmaFence
-            // The lanes of a warp are one thread of control here.
+            // The lanes of a warp count as one thread of control here.
             | NvOp::WarpSync
             | NvOp::SetMaxNReg { .. } => {}
         }
@@ -142,7 +142,7 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
-    /// Brings something to the phase of a barrier that is not complete.
+    /// Adds arrivals or bytes to the incomplete phase of a barrier.
     fn arrive(&mut self, state: &mut State, at: At<'k>, brings: Brings) -> Result<(), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
             return refuse(self.several(at));
@@ -156,7 +156,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// The phase of a barrier in which something counts now: the role must know that the one before is complete.
+    /// The phase of a barrier in which an arrival counts now: the completion of the previous phase must happen before it.
     fn current(&mut self, state: &mut State, at: At<'_>, named: Named, brings: Brings) -> Result<(usize, i64), Fault> {
         let barrier = named.object;
         let (n, name) = (self.objects.barriers[barrier].n, self.objects.barriers[barrier].name.clone());
@@ -191,7 +191,7 @@ impl<'k> Run<'k> {
             state.machine.announced(at.role, at.id, (barrier, time));
         }
         if self.objects.barriers[barrier].kind == Kind::Mbarrier {
-            // The phase waits for an arrival and for a copy, not for an announcement.
+            // The phase depends on arrivals and on copied bytes; an `expect_tx` alone does not complete it.
             let told = (brings.arrivals > 0 || brings.copied > 0).then_some(time);
             state.machine.touched(at.role, at.id, barrier, told);
         }
@@ -210,7 +210,7 @@ impl<'k> Run<'k> {
         let copies = move |r: &Record| {
             matches!(r.what, What::Access { pending: Pending::Group(Class::CpAsync, _), .. }) && r.role == role
         };
-        // What the threads did before by other means is not released by this.
+        // Only the copies are published by this arrival, not the threads' other accesses.
         let order = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;
         state.machine.send(to, |r| order(r) || copies(r));
         state.machine.attach(to, copies);
@@ -234,14 +234,14 @@ impl<'k> Run<'k> {
         let brings = Brings { copied: u64::from(bytes), ..Brings::default() };
         let (barrier, time) = self.current(state, at, named, brings)?;
         self.access(state, at, region, true, Pending::Phase(barrier, time))?;
-        // Its bytes come after the copy was issued, and so after all that its role had seen of barriers by then.
+        // The bytes arrive after the issue of the copy, and so after every phase that its role had observed by then.
         let role = at.role;
         let seen = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;
         state.machine.send((barrier, time), seen);
         self.bring(state, at, (barrier, time), brings)
     }
 
-    /// Waits for the phase in which an arrival counted.
+    /// A wait for the phase of an arrival, by its state.
     fn wait_state(&mut self, state: &mut State, at: At<'k>) -> Waits {
         let mark = at.op.args.get(1).and_then(|v| state.roles[at.role].marks.get(v)).copied();
         let here = state.roles[at.role].env.serial;
@@ -251,7 +251,7 @@ impl<'k> Run<'k> {
                 Error::new(
                     Code::NotShown,
                     at.op.loc,
-                    "which phase this waits for could not be shown: the arrival was in another iteration",
+                    "it could not be shown which phase this waits for: the arrival was in another iteration",
                 )
                 .help("wait in the iteration in which the role arrives, or for a parity"),
             ),
@@ -279,7 +279,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// How many arrivals a role is at a barrier without a word.
+    /// The number of arrivals of a role at a barrier without an mbarrier word.
     fn threads_of(&self, role: usize, barrier: usize) -> u32 {
         let own = &self.objects.barriers[barrier];
         match (own.kind, self.kernel.roles.get(role)) {
@@ -289,8 +289,8 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// Comes to a barrier without a word.
-    fn meet(&mut self, state: &mut State, at: At<'k>, barrier: usize) -> Result<i64, Fault> {
+    /// Arrives at a barrier without an mbarrier word: named, cluster or wave barrier.
+    fn arrive_wordless(&mut self, state: &mut State, at: At<'k>, barrier: usize) -> Result<i64, Fault> {
         let brings = Brings { arrivals: self.threads_of(at.role, barrier), ..Brings::default() };
         let to = self.current(state, at, Named::only(barrier), brings)?;
         state.machine.send(to, |r| r.known & bit(at.role) != 0);
@@ -299,22 +299,22 @@ impl<'k> Run<'k> {
     }
 
     fn sync(&mut self, state: &mut State, at: At<'k>) -> Waits {
-        let Some(barrier) = self.objects.meeting(&at.op.kind) else { return Ok(None) };
-        if !state.machine.met.contains_key(&at.role) {
-            let time = self.meet(state, at, barrier)?;
-            state.machine.met.insert(at.role, (at.id, barrier, time));
+        let Some(barrier) = self.objects.wordless(&at.op.kind) else { return Ok(None) };
+        if !state.machine.joined.contains_key(&at.role) {
+            let time = self.arrive_wordless(state, at, barrier)?;
+            state.machine.joined.insert(at.role, (at.id, barrier, time));
         }
         self.wait_met(state, at)
     }
 
     fn wait_met(&mut self, state: &mut State, at: At<'k>) -> Waits {
-        let Some((_, barrier, time)) = state.machine.met.get(&at.role).copied() else {
-            let title = "this role waits for its cluster without having arrived there".to_owned();
+        let Some((_, barrier, time)) = state.machine.joined.get(&at.role).copied() else {
+            let title = "this role waits at the cluster barrier without having arrived there".to_owned();
             return refuse(Error::new(Code::Participants, at.op.loc, title).help("`ttg.nv.cluster.arrive` first"));
         };
         let waits = self.wait(state, at, barrier, time)?;
         if waits.is_none() {
-            state.machine.met.remove(&at.role);
+            state.machine.joined.remove(&at.role);
         }
         Ok(waits)
     }
@@ -340,10 +340,10 @@ impl<'k> Run<'k> {
         let here = state.roles[at.role].env.serial;
         let mark = at.op.args.first().and_then(|v| state.roles[at.role].marks.get(v)).copied();
         let Some((Mark::Group(class, n), _)) = mark.filter(|(_, serial)| *serial == here) else {
-            let title = "which group this waits for could not be shown: it was committed in another iteration";
+            let title = "it could not be shown which group this waits for: it was committed in another iteration";
             return refuse(
                 Error::new(Code::NotShown, at.op.loc, title)
-                    .help("wait in the iteration in which it is committed, or for all but so many groups"),
+                    .help("wait in the iteration in which it is committed, or by number of groups (`wait_group`)"),
             );
         };
         if state.machine.waited(at.role, class) > n {
@@ -354,7 +354,7 @@ impl<'k> Run<'k> {
                     .help("wait for groups in the order in which they were committed"),
             );
         }
-        // Of a token it is not said that the stores have written: they have read.
+        // A token of bulk stores says that they have read shared memory, not that they have written the output.
         state.machine.wait_group(&self.objects, at.role, (class, n, true));
         state.machine.note_waited(at.role, class, n);
         Ok(())

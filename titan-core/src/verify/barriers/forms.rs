@@ -1,14 +1,14 @@
-//! Parities that are wrong as they are written.
+//! Explains errors by parities that are wrong as written.
 //!
-//! A parity that does not turn with its barrier shows as something else: a wait that comes too late, or memory that is touched
-//! too early, in one of the first iterations. So when a program is refused for such a reason, its waits are looked at once
-//! more, in arbitrary iterations of the loops around them, and if one of them cannot be right, that is what is said.
+//! A parity that does not follow the phases of its barrier appears as another fault: a wait that never completes, or memory that is
+//! accessed too early, in one of the first iterations. So when a program is rejected for such a reason, its waits are examined once
+//! more, in arbitrary iterations of the loops around them; if one of them cannot be correct, that is reported instead.
 
-use super::super::pipes::joint::cyclic::Turn;
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
-use super::super::pipes::joint::values::{Env, Known};
+use super::super::pipes::coexecution::cyclic::Turn;
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
+use super::super::pipes::coexecution::values::{Env, Known};
 use super::super::pipes::threads;
 use super::event::At;
 use super::parity::constant;
@@ -17,7 +17,7 @@ use crate::ir::{Block, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
 
 impl Run<'_> {
-    /// A wait whose parity is wrong as it is written, if that explains an error.
+    /// Replaces an error by that of a wait whose parity is wrong as written, if there is one.
     pub(in crate::verify) fn explain(&mut self, error: Error) -> Error {
         if !matches!(
             error.code,
@@ -75,7 +75,9 @@ impl Run<'_> {
         let stage = self.index(state, at.role, (named, n));
         if let Some((_, by)) = stage.and_then(|s| self.symbols.cyclic(&s)).filter(|(_, by)| *by != n) {
             let title = format!("the index repeats every {by} steps, but {n} barriers of {name} are used");
-            return Some(Error::new(Code::WaitParity, at.op.loc, title).help("use as many slots in all roles"));
+            return Some(
+                Error::new(Code::WaitParity, at.op.loc, title).help("use the same number of slots in all roles"),
+            );
         }
         match self.meant(state, at, (named, n), &name) {
             Err(Fault::Barrier(error)) if error.code == Code::WaitParity => Some(*error),
@@ -89,7 +91,7 @@ impl Run<'_> {
         }
     }
 
-    /// What is known in an arbitrary iteration.
+    /// The facts that hold in an arbitrary iteration.
     fn inside(&mut self, state: &mut State, op: &Op, body: Block, env: &Env) -> Env {
         let mut inside = env.clone();
         let args: Vec<Value> = self.kernel.block(body).args.clone();

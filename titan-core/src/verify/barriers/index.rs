@@ -1,31 +1,31 @@
-//! Which element of an array an index picks.
+//! Which element of an array an index selects.
 //!
-//! It follows from the counter behind the index: element `t mod n` of `n` is that of time `t`. Where an element is picked, the
-//! index must be shown to be in range; where it is used, which time it is of, counted from where the array stands.
+//! It follows from the counter behind the index: element `t mod n` of `n` belongs to time `t`. Where an element is selected, its
+//! index must be proved in range; where it is used, its time must be known relative to the clock of the array.
 
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
 use super::event::{At, refuse};
 use super::objects::Named;
 use crate::diag::Code;
 use crate::verify::Error;
 
-/// An index that is never right.
+/// A constant index out of range.
 pub(super) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -> Error {
     let has = if n == 1 { "one element".to_owned() } else { format!("{n} elements") };
     Error::new(Code::RegionMade, at, format!("index {index} is out of range: {name} has {has}"))
 }
 
-/// What helps where a number of so many is made of a sum that may leave the range of `i32`.
+/// The help for an index of `n` elements that is computed from a sum which may overflow `i32`.
 fn wraps(n: impl std::fmt::Display) -> String {
     format!(
-        "it is made of a sum that may pass 2147483647: bound that with `require(..)`, or carry the index and the parity themselves, `s + 1 == {n} ? 0 : s + 1` and `p ^ (s + 1 == {n})`"
+        "it is computed from a sum that may exceed 2147483647: bound the sum with `require(..)`, or carry the index and the parity in the loop, `s + 1 == {n} ? 0 : s + 1` and `p ^ (s + 1 == {n})`"
     )
 }
 
 impl Run<'_> {
-    /// Picks an element: the index is in range.
+    /// Selects an element: its index must be in range.
     pub(super) fn picked(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
         let Some(result) = at.op.results.first() else { return Ok(()) };
         let barrier = self.objects.barrier(*result).map(|b| (b, &self.objects.barriers[b.object]));
@@ -50,17 +50,17 @@ impl Run<'_> {
             return Ok(());
         }
         let range = if all == 1 { "is 0".to_owned() } else { format!("is from 0 to {}", all - 1) };
-        let title = format!("that this index of {name} {range} could not be shown");
+        let title = format!("it could not be shown that this index of {name} {range}");
         refuse(Error::new(Code::NotShown, at.op.loc, title).help(if all == 1 {
-            "an array of one needs no index: name it itself".to_owned()
+            "an array of one element needs no index: name the array itself".to_owned()
         } else if self.symbols.may_wrap(&number) {
             wraps(all)
         } else {
-            format!("`t % {all}` is in range, of a counter `t` that is shown not to be negative")
+            format!("use `t % {all}` of a counter `t` that cannot be negative")
         }))
     }
 
-    /// The index that is meant, counted forwards; nothing for what is not picked by one.
+    /// The index of an element, counted forwards; `None` if it is not selected by an index.
     pub(super) fn index(&mut self, state: &mut State, role: usize, (named, n): (Named, i64)) -> Option<Linear> {
         let index = self.symbols.int(named.index?, &state.roles[role].env, &mut state.facts);
         let index = if named.backwards { Linear::constant(n - 1).minus(&index) } else { index };
@@ -68,7 +68,7 @@ impl Run<'_> {
         Some(if known.as_constant().is_some() { known } else { index })
     }
 
-    /// Which element an index picks, counted from where the array stands.
+    /// The element that an index selects, relative to the clock of the array.
     pub(super) fn slot(
         &mut self,
         state: &mut State,
@@ -81,13 +81,13 @@ impl Run<'_> {
             Some(slot) => Ok(slot),
             None => refuse(self.not_shown(
                 at,
-                format!("how this index is related to earlier indices of {name} could not be shown"),
+                format!("this index cannot be related to earlier indices of {name}"),
                 &counter,
             )),
         }
     }
 
-    /// The counter of which an index is the element.
+    /// The counter `t` behind an index `t mod n`.
     pub(super) fn counter(
         &mut self,
         state: &mut State,
@@ -108,7 +108,7 @@ impl Run<'_> {
             (None, None) => refuse(self.not_shown(
                 at,
                 format!(
-                    "which element of {name} this is could not be shown: the index is not known to be `t % {n}` of a counter `t`"
+                    "it could not be shown which element of {name} this is: the index is not known to be `t % {n}` of a counter `t`"
                 ),
                 &index,
             )),
@@ -127,6 +127,6 @@ impl Run<'_> {
 
     pub(super) fn several(&self, at: At<'_>) -> Error {
         Error::new(Code::BarrierWord, at.op.loc, "this operation takes one barrier, not an array of them")
-            .help("pick one with `ttg.nv.mbarrier.at`")
+            .help("select one with `ttg.nv.mbarrier.at`")
     }
 }

@@ -1,9 +1,9 @@
-//! Rule 48: barriers are initialised once, before all else, and fenced; and what ends their life, as the roles run together.
+//! Rule 48: barriers are initialised once, before any other use, and fenced; and their invalidation, in the co-execution of the roles.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
 
-use super::super::pipes::joint::run::{Fault, Run};
-use super::super::pipes::joint::state::State;
+use super::super::pipes::coexecution::run::{Fault, Run};
+use super::super::pipes::coexecution::state::State;
 use super::event::{At, refuse};
 use super::place::{beginning, error};
 use crate::diag::Code;
@@ -12,10 +12,10 @@ use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Value};
 use crate::verify::Error;
 use std::collections::BTreeMap;
 
-/// Arrivals of an mbarrier, and bytes that it expects (PTX ISA, "mbarrier object": both have 20 bits).
+/// The maximum of an mbarrier's arrival count and of its transaction count (PTX ISA, "mbarrier object": both have 20 bits).
 pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
 
-/// Rule 48: barriers are initialised once, before all else, and fenced.
+/// Rule 48: barriers are initialised once, before any other use, and fenced.
 pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     let begin = beginning(kernel);
     let mut inits: BTreeMap<Value, Vec<(OpId, Loc)>> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// What one operation says of arrivals and bytes, and which barriers it makes or unmakes.
+/// Checks the counts of arrivals and bytes of an operation, and which barriers it initialises or invalidates.
 fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
     let picked = |v: &Value| kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt));
     let name = op.args.first().map(|v| kernel.display_name(*v)).unwrap_or_default();
@@ -56,7 +56,9 @@ fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
             error(errors, Code::BarrierCount, op.loc, title);
         }
         OpKind::Nv(NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes }) if bytes > MAX_COUNT => {
-            let title = format!("`{name}` cannot expect {bytes} bytes: its count of bytes ends at {MAX_COUNT}");
+            let title = format!(
+                "`{name}` cannot expect {bytes} bytes: the transaction count of an mbarrier is at most {MAX_COUNT}"
+            );
             error(errors, Code::TxBytes, op.loc, title);
         }
         _ => {}
@@ -80,15 +82,15 @@ fn one_life(
     if let Some((_, again)) = inits.get(1) {
         let over = kernel.ops.iter().any(|o| o.kind == OpKind::Nv(NvOp::MbarrierInval) && o.args[..] == [alloc]);
         let title = if over {
-            format!("`{name}` is initialised again: that it is gone by then is not followed")
+            format!("`{name}` is initialised again, and it could not be shown that it is invalidated before")
         } else {
             format!("`{name}` is initialised a second time")
         };
         let error = Error::new(Code::BarrierLife, *again, title).related(*at, "it is initialised here first");
-        errors.push(if over { error.help("take another barrier, in a word of its own") } else { error });
+        errors.push(if over { error.help("use another barrier with a word of its own") } else { error });
     }
     let Some(begins) = begin.iter().position(|o| o == init) else {
-        let title = format!("`{name}` is initialised where roles may use it already");
+        let title = format!("`{name}` is initialised where other roles may already use it");
         errors.push(
             Error::new(Code::BarrierLife, *at, title)
                 .help("initialise barriers before `ttg.roles`, outside of loops and branches"),
@@ -113,7 +115,7 @@ fn one_life(
     }
 }
 
-/// Who uses the barriers of an `alloc`.
+/// The uses of the barriers of an `alloc`.
 struct Uses<'k> {
     kernel: &'k Kernel,
     alloc: Value,
@@ -132,7 +134,7 @@ impl Uses<'_> {
         !names && op.args.iter().any(own)
     }
 
-    /// The first use in an operation or in the blocks inside.
+    /// The first use in an operation or in its regions.
     fn first_in(&self, id: OpId) -> Option<Loc> {
         let op = self.kernel.op(id);
         if self.is_use(op) {
@@ -149,7 +151,7 @@ impl Uses<'_> {
         found
     }
 
-    /// A use through which hardware other than the program's threads arrives.
+    /// A use by which hardware other than the program's own threads arrives.
     fn asynchronous(&self) -> Option<Loc> {
         let mut found = None;
         let mut cluster = false;
@@ -192,7 +194,7 @@ impl<'k> Run<'k> {
                 return refuse(
                     error
                         .related(self.kernel.op(record.op).loc, "it is used here")
-                        .help("wait for something that comes after its last use there"),
+                        .help("first wait for an event that comes after its last use there"),
                 );
             }
             if let Some(copy) = state.machine.on_the_way(at.role, barrier) {

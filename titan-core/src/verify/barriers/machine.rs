@@ -1,25 +1,25 @@
-//! Where barriers, groups and accesses are, and who knows of what.
+//! The state of barriers, groups and accesses, with happens-before.
 //!
-//! What happens is written down as *records*: accesses to memory, phases that completed, waits that were passed. Each record
-//! says which roles know of it, and with which phases the knowledge travels: whoever arrives at a barrier sends all that it
-//! knows with the phase, and whoever waits for the phase learns it. An access is safe if its role knows of every access that
-//! it must come after; work in flight is known to nobody. That is happens-before, kept only for what can still matter:
-//! records that everybody knows, or that a later one stands for, are gone, so that the state at the head of a loop comes back.
+//! Events are kept as *records*: accesses to memory, phases that completed, waits that passed. Each record has the set of roles that
+//! it happens before (the roles that have *observed* it), and the phases that carry it: an arrival at a barrier releases all that its
+//! role has observed into the phase, and a wait for the phase acquires it. An access is safe if its role has observed every earlier
+//! access that conflicts with it; no role has observed work in flight. This is happens-before, restricted to what can still matter:
+//! records that all roles have observed, or that a later one subsumes, are dropped, so that the state at the head of a loop repeats.
 //!
-//! The order in which roles are run is immaterial if no arrival and no wait can meet another phase than its own. That is
-//! checked by the same knowledge: whoever arrives knows that the phase before is complete, and a phase completes only after
-//! all who waited for the one before have gone on.
+//! The order in which roles are executed is immaterial if no arrival and no wait can fall into another phase than its own. That is
+//! checked with the same relation: a role that arrives has observed the completion of the previous phase, and a phase completes only
+//! after all waits for the previous one have passed.
 //!
-//! Times are those of `crate::verify::pipes::joint`: the `t`-th phase of `n` barriers that turn together is phase `t div n` of
-//! barrier `t mod n`, and counts from an *origin*, a sum of symbols.
+//! Times are those of `crate::verify::pipes::coexecution`: time `t` of an array of `n` barriers that are used in turn is phase
+//! `t div n` of barrier `t mod n`, relative to an *origin*, a sum of symbols.
 
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::state::Times;
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::state::Times;
 use super::objects::Objects;
 use crate::ir::{Class, OpId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many groups of raw bulk stores are told apart.
+/// The number of groups of bulk stores that are tracked separately.
 const OLDEST: i64 = 2;
 
 /// Roles, as bits.
@@ -29,10 +29,10 @@ pub(in crate::verify) const fn bit(role: usize) -> Roles {
     1 << (role % 64)
 }
 
-/// What is in flight.
+/// Until when an access is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum Pending {
-    /// Nothing: it is done.
+    /// It is complete.
     Done,
     /// Until a group of a class is waited for; `None` is the open group.
     Group(Class, Option<i64>),
@@ -40,19 +40,20 @@ pub(in crate::verify) enum Pending {
     Phase(usize, i64),
 }
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum What {
-    /// An access to one part of a memory, or to so many bytes at its beginning. `copy`: bytes are brought to shared memory;
-    /// `bulk`: an output is written by a raw bulk store, of which it is not said where.
+    /// An access to one part of a memory, or to its first `bytes`. `copy`: a copy to shared memory; `bulk`: a bulk store to an output,
+    /// at elements that are not stated.
     Access { memory: usize, time: i64, bytes: u64, write: bool, copy: bool, bulk: bool, pending: Pending },
     /// A phase completed.
     Completed { barrier: usize, time: i64 },
-    /// A wait for a phase was passed.
+    /// A wait for a phase passed.
     Passed { barrier: usize, time: i64 },
     /// A barrier that will be invalidated was used.
     Touched { barrier: usize },
-    /// Bytes were announced to a phase, or its count was raised, and nobody has arrived since who knows of it.
+    /// Bytes were added to a phase's transaction count (`expect_tx`), or its arrival count was raised, and no arrival that has observed
+    /// this followed yet.
     Announced { barrier: usize, time: i64 },
 }
 
@@ -77,11 +78,11 @@ impl Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Phase {
     pub(in crate::verify) arrived: u32,
-    /// By how much copies have raised its count: their arrivals may all still come.
+    /// By how much copies have raised its arrival count: their arrivals may all be outstanding.
     pub(in crate::verify) raised: u32,
     pub(in crate::verify) expected: u64,
     pub(in crate::verify) copied: u64,
-    /// Where somebody arrived last.
+    /// The last arrival.
     pub(in crate::verify) last: Option<OpId>,
 }
 
@@ -91,36 +92,36 @@ pub(super) struct Phases {
     pub(super) open: BTreeMap<i64, Phase>,
 }
 
-/// Everything that barrier-level operations change.
+/// The state that operations of the barrier dialect change.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Machine {
-    /// Where the times of each barrier, and then of each memory, count from.
+    /// The origin of the times of each barrier, and then of each memory.
     pub(in crate::verify) origins: Vec<Linear>,
     pub(super) phases: Vec<Phases>,
-    /// The time after the last one at which each memory was filled.
+    /// For each memory, the time after the last one at which it was filled.
     latest: Vec<i64>,
     pub(in crate::verify) records: Vec<Record>,
     issued: BTreeMap<(usize, Class), i64>,
     waited: BTreeMap<(usize, Class), i64>,
     /// Barriers that some operation invalidates.
     mortal: BTreeSet<usize>,
-    /// Roles that have come to a barrier and wait there.
-    pub(in crate::verify) met: BTreeMap<usize, (OpId, usize, i64)>,
-    /// Barriers that are gone, and where they went.
+    /// Roles that have arrived at a barrier without an mbarrier word and wait there.
+    pub(in crate::verify) joined: BTreeMap<usize, (OpId, usize, i64)>,
+    /// Barriers that were invalidated, and by which operation.
     pub(in crate::verify) gone: BTreeMap<usize, OpId>,
     everybody: Roles,
 }
 
-/// Why a phase does not complete as it should.
+/// A fault of a phase.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Wrong {
     /// More arrivals than the barrier counts.
     TooMany { arrived: u32 },
-    /// Copies bring more than was announced.
+    /// Copies transfer more bytes than expected.
     MoreBytes { expected: u64, copied: u64 },
-    /// Somebody may still wait for the phase before.
+    /// A role may still wait for the previous phase.
     Lapped { waiting: Record },
-    /// Bytes were announced, and no arrival of the phase is known to come after.
+    /// Bytes were expected, and no arrival of the phase is ordered after that.
     Bare { announced: Record },
 }
 
@@ -136,13 +137,13 @@ impl Machine {
         }
     }
 
-    /// The time that stands still when everything moves on: barriers first, then memories.
+    /// The clock of an object, to which relative times refer: barriers first, then memories.
     pub(super) fn base(&self, object: usize) -> i64 {
         let barrier = self.phases.get(object).map(|p| p.done.low);
         barrier.or_else(|| self.latest.get(object - self.phases.len()).copied()).unwrap_or(0)
     }
 
-    /// How far an object has come, from the start of the kernel.
+    /// The clock of an object, from the start of the kernel.
     pub(in crate::verify) fn clock(&self, object: usize) -> Linear {
         self.origins[object].plus_const(self.base(object))
     }
@@ -151,7 +152,7 @@ impl Machine {
         self.phases.len() + memory
     }
 
-    /// The last complete phase of the barrier that is `slot` of the `n` that turn together; negative if there is none.
+    /// The time of the last complete phase of barrier `slot` of `n`; negative if there is none.
     pub(in crate::verify) fn last(&self, barrier: usize, slot: i64, n: i64) -> i64 {
         let Some(phases) = self.phases.get(barrier) else { return -n };
         let mut t = phases.done.low + (slot - phases.done.low).rem_euclid(n);
@@ -169,7 +170,7 @@ impl Machine {
         self.phases.get(barrier).and_then(|p| p.open.get(&time)).cloned().unwrap_or_default()
     }
 
-    /// A copy whose bytes go to a barrier, of which a role does not know that it is done.
+    /// A copy that signals a barrier, and whose completion a role has not observed.
     pub(in crate::verify) fn on_the_way(&self, role: usize, barrier: usize) -> Option<Record> {
         let brings = |r: &&Record| match r.what {
             What::Access { copy: true, pending: Pending::Phase(b, _), .. } => b == barrier,
@@ -185,7 +186,7 @@ impl Machine {
         self.records.iter().find(brings).cloned()
     }
 
-    /// Whether a role knows that a phase is complete. Of the phases before the first everybody knows.
+    /// Whether a role has observed the completion of a phase. All roles have observed the phases before the first.
     pub(in crate::verify) fn knows(&self, role: usize, barrier: usize, time: i64) -> bool {
         let record = self
             .records
@@ -194,14 +195,14 @@ impl Machine {
         record.is_none_or(|r| r.known & bit(role) != 0)
     }
 
-    /// Whoever waits for this phase will know these.
+    /// Releases records into a phase: a wait for it observes them.
     pub(in crate::verify) fn send(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
         for record in self.records.iter_mut().filter(|r| which(r)) {
             record.sent.insert(to);
         }
     }
 
-    /// A role uses a barrier. `told`: the phase that cannot complete before this use is over, if there is one.
+    /// A role uses a barrier. `told`: the phase that cannot complete before this use, if there is one.
     pub(in crate::verify) fn touched(&mut self, role: usize, op: OpId, barrier: usize, told: Option<i64>) {
         if self.mortal.contains(&barrier) {
             let what = What::Touched { barrier };
@@ -211,19 +212,19 @@ impl Machine {
         }
     }
 
-    /// A role adds to what a phase waits for, and goes on without having arrived.
+    /// A role adds to the counts of a phase without arriving.
     pub(in crate::verify) fn announced(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
         let what = What::Announced { barrier, time };
         self.records.retain(|r| r.what != what || r.role != role);
         self.records.push(Record { what, role, op, known: bit(role), sent: BTreeSet::new() });
     }
 
-    /// A role arrives: the phase is not complete before that, so what it knows to be announced counts in it.
+    /// A role arrives: the phase cannot complete before that, so the expected bytes that the role has observed count in it.
     pub(in crate::verify) fn covers(&mut self, role: usize, (barrier, time): (usize, i64)) {
         self.records.retain(|r| r.what != What::Announced { barrier, time } || r.known & bit(role) == 0);
     }
 
-    /// Another role's use of a barrier of which this one does not know that it is over.
+    /// A use of a barrier by another role that this one has not observed.
     pub(in crate::verify) fn using(&self, role: usize, barrier: usize) -> Option<Record> {
         let used = |r: &&Record| r.what == What::Touched { barrier } && r.known & bit(role) == 0;
         self.records.iter().find(used).cloned()
@@ -236,7 +237,7 @@ impl Machine {
         }
     }
 
-    /// A role has passed a wait.
+    /// A wait of a role has passed.
     pub(in crate::verify) fn passed(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
         let what = What::Passed { barrier, time };
         self.records.retain(|r| r.what != what || r.role != role);
@@ -244,7 +245,7 @@ impl Machine {
         self.forget();
     }
 
-    /// Completes a phase if nothing is missing; gives whether it did.
+    /// Completes a phase if no arrivals or bytes are missing; returns whether it did.
     pub(in crate::verify) fn complete(&mut self, objects: &Objects, barrier: usize, time: i64) -> Result<bool, Wrong> {
         let (count, n) = objects.barriers.get(barrier).map_or((1, 1), |b| (b.count, b.n));
         let phase = self.phase(barrier, time);
@@ -293,7 +294,7 @@ impl Machine {
         self.forget();
     }
 
-    /// Work in flight will be done when a phase is.
+    /// Work in flight will complete when a phase does.
     pub(in crate::verify) fn attach(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
         for record in self.records.iter_mut().filter(|r| which(r)) {
             if let What::Access { pending, .. } = &mut record.what {
@@ -302,7 +303,7 @@ impl Machine {
         }
     }
 
-    /// Closes the open group of a class; gives its number.
+    /// Commits the open group of a class; returns its number.
     pub(in crate::verify) fn commit(&mut self, role: usize, class: Class) -> i64 {
         let slot = self.issued.entry((role, class)).or_insert(0);
         *slot += 1;
@@ -312,8 +313,8 @@ impl Machine {
             let What::Access { pending, bulk, .. } = &mut record.what else { continue };
             match *pending {
                 Pending::Group(c, None) if c == class => *pending = Pending::Group(class, Some(n)),
-                // Of what is never waited for it is forgotten how long ago it was, so that loops come back to the same state:
-                // it may as well have been later.
+                // The age of stores that are never waited for is dropped, so that loops return to the same state: treating them
+                // as later ones is sound.
                 Pending::Group(c, Some(old)) if c == class && *bulk && old < oldest => {
                     *pending = Pending::Group(class, Some(oldest));
                 }
@@ -323,12 +324,12 @@ impl Machine {
         n
     }
 
-    /// How many groups of a class a role has closed.
+    /// How many groups of a class a role has committed.
     pub(in crate::verify) fn issued(&self, role: usize, class: Class) -> i64 {
         self.issued.get(&(role, class)).copied().unwrap_or(0)
     }
 
-    /// All groups up to this one are done, and the role knows; if `read`, bulk stores have only read shared memory.
+    /// All groups up to this one are complete, and the role has observed it; if `read`, bulk stores have only read shared memory.
     pub(in crate::verify) fn wait_group(
         &mut self,
         objects: &Objects,
@@ -357,7 +358,7 @@ impl Machine {
         self.waited.insert((role, class), n);
     }
 
-    /// The time of an access to a part: the parts of a memory turn with what fills them.
+    /// The time of an access to a part: the parts of a memory are used in the order in which they are filled.
     pub(in crate::verify) fn time_of(&mut self, memory: usize, slot: i64, n: i64, write: bool) -> i64 {
         let latest = self.latest[memory];
         let last = latest - 1 - (latest - 1 - slot).rem_euclid(n);
@@ -369,7 +370,7 @@ impl Machine {
         time
     }
 
-    /// An access of a memory that must come after and is not known to have.
+    /// An earlier access that conflicts with a new one, and that its role has not observed.
     pub(in crate::verify) fn conflict(
         &self,
         objects: &Objects,
@@ -389,7 +390,7 @@ impl Machine {
         self.records.iter().find(meets).cloned()
     }
 
-    /// Writes an access down. What it stands for from now on is gone: what comes before it and touches no other bytes.
+    /// Records an access, and drops the records that it subsumes: those ordered before it that access no other bytes.
     pub(in crate::verify) fn access(&mut self, objects: &Objects, role: usize, op: OpId, access: What) {
         let What::Access { memory, time, bytes, write, bulk, pending, .. } = access else { return };
         let n = objects.memories.get(memory).map_or(1, |m| m.n);
@@ -398,8 +399,7 @@ impl Machine {
                 return true;
             };
             let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
-            // A write comes after everything; a read after the reads of its role; a bulk store completes after the same one of
-            // iterations before.
+            // A write subsumes everything; a read the reads of its role; a bulk store the same one of earlier iterations.
             let again = o && r.role == role && r.op == op;
             let after = if bulk { again } else { p == Pending::Done && (write || !w && r.role == role) };
             !(same && after)
@@ -410,8 +410,8 @@ impl Machine {
         self.forget();
     }
 
-    /// Of the finished reads of one part by one role one stands for another that touches no other bytes, if whoever knows of
-    /// it, or will, knows of the other: one that was in flight when its role arrived somewhere is not told of there.
+    /// Of two complete reads of one part by one role, one subsumes the other if that accesses no other bytes and is observed wherever
+    /// the first is, or will be: a read that was in flight when its role arrived at a barrier is not published there.
     fn latest_reads(&mut self, objects: &Objects) {
         let read = |r: &Record| match r.what {
             What::Access { memory, time, bytes, write: false, pending: Pending::Done, .. } => {
@@ -440,14 +440,14 @@ impl Machine {
         self.records = kept;
     }
 
-    /// What everybody knows does not matter any more.
+    /// Drops records that all roles have observed.
     fn forget(&mut self) {
         let all = self.everybody;
         self.records.retain(|r| {
             let matters = match r.what {
                 What::Access { pending, .. } => pending != Pending::Done,
                 What::Announced { .. } => true,
-                // The absence of the others says the same.
+                // The absence of the other records has the same meaning.
                 What::Passed { .. } | What::Completed { .. } | What::Touched { .. } => false,
             };
             matters || r.known & all != all
@@ -455,7 +455,7 @@ impl Machine {
     }
 }
 
-/// The local memory of a wave works in order.
+/// Whether it is an operation of a wave on its local memory: these complete in order.
 fn local(pending: Pending) -> bool {
     matches!(pending, Pending::Group(Class::Lgkmcnt, _))
 }

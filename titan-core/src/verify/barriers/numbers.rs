@@ -1,4 +1,4 @@
-//! Rule 51: threads, registers and numbers that a program does not have.
+//! Rule 51: hardware limits on threads, registers and barrier numbers.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
 const REGISTERS: u64 = 65_536;
-/// Threads of a warp, and the most that a program has (CUDA programming guide, same table).
+/// Threads of a warp, and the maximum of a program (CUDA programming guide, same table).
 const WARP: u32 = 32;
 const THREADS: u32 = 1024;
 /// Warps of a warpgroup (PTX ISA, "wgmma").
@@ -38,7 +38,7 @@ pub(super) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
             if other != threads {
                 let title =
                     format!("named barrier {id} is used with {threads} threads here, and with {other} elsewhere");
-                errors.push(Error::new(Code::Participants, op.loc, title).related(loc, "the other place"));
+                errors.push(Error::new(Code::Participants, op.loc, title).related(loc, "the other use"));
             }
         }
         OpKind::Nv(NvOp::SetMaxNReg { registers }) if registers % 8 != 0 || !(24..=256).contains(&registers) => {
@@ -59,8 +59,8 @@ pub(super) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     registers(kernel, errors);
 }
 
-/// Every thread of a role arrives for its own copies, once (PTX ISA, "cp.async.mbarrier.arrive"). A kernel without roles does
-/// not say how many threads it has: all such operations must agree, with each other and with its named barriers.
+/// Every thread of a role arrives once for its own copies (PTX ISA, "cp.async.mbarrier.arrive"). A kernel without roles does
+/// not state its number of threads: all such operations must agree with each other and with its named barriers.
 fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (role, (who, block)) in threads(kernel).into_iter().enumerate() {
         let mut all = kernel.roles.get(role).map(|r| r.warps.saturating_mul(WARP));
@@ -75,7 +75,7 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
             if arrivals != wanted {
                 let title = format!(
                     "{} for the copies of {who}, but each of its {wanted} threads arrives once",
-                    super::words::arrivals(arrivals)
+                    super::messages::arrivals(arrivals)
                 );
                 let help = format!("`arrivals = {wanted}`, or as many warps as copy");
                 errors.push(Error::new(Code::Participants, op.loc, title).help(help));
@@ -84,7 +84,7 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// What four warps do together is done by roles that have them (PTX ISA, "wgmma" and "setmaxnreg").
+/// Operations of a warpgroup are executed by roles with whole warpgroups (PTX ISA, "wgmma" and "setmaxnreg").
 fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (role, (_, block)) in
         kernel.roles.iter().zip(threads(kernel)).filter(|(r, _)| !r.warps.is_multiple_of(WARPGROUP))
@@ -105,7 +105,7 @@ fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// What all roles have at most is there.
+/// The registers of all roles together fit a multiprocessor.
 fn registers(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut sum = 0;
     let mut last = None;

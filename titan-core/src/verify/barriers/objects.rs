@@ -1,61 +1,60 @@
-//! What barrier-level operations name: which barrier, which bytes.
+//! The objects that operations of the barrier dialect name: barriers and bytes.
 //!
-//! A value that names a barrier or region is one by its definition, so what it stands for is known without running anything,
-//! but for the index. Barriers of one `alloc` that are picked by constants alone are barriers of their own; if one is picked
-//! by anything else, all of them turn together, like the stages of a ring. Regions likewise. Of an array only the elements
-//! that some index can reach count: `t % 2` uses two of four. An array whose indices are written `n − 1 − t % n` turns
-//! backwards: it is renumbered.
+//! A value of type barrier or region names its object statically, except for an index. Barriers of one `alloc` that are selected by
+//! constants only are separate objects; if one is selected by anything else, all of them form an array that is used in turn, like the
+//! slots of a ring. The same holds for regions. Only the elements of an array that some index can reach count: `t % 2` uses two of
+//! four. An array whose indices are written `n − 1 − t % n` is used backwards, and is renumbered.
 //!
-//! An output to which raw bulk stores go is memory too, of which only the whole is known.
+//! An output of bulk stores is an object too, tracked as a whole.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{AmdOp, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, Raw, RegionOp, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Ty, Value};
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What kind of barrier.
+/// The kind of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Kind {
-    /// In shared memory.
+    /// An mbarrier in shared memory.
     Mbarrier,
-    /// `bar.sync`.
+    /// A named barrier (`bar.sync`).
     Named,
-    /// That of the cluster, or that of all waves.
+    /// The cluster barrier, or the barrier of all waves.
     Everybody,
 }
 
-/// A barrier, or several that turn together.
+/// A barrier, or an array of barriers that are used in turn.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Barrier {
-    /// In words: the user's name is quoted.
+    /// Its name in messages: the user's name is quoted.
     pub(in crate::verify) name: String,
     pub(in crate::verify) kind: Kind,
-    /// Where it is made, or named first.
+    /// The operation that allocates it, or names it first.
     pub(in crate::verify) op: OpId,
-    /// How many turn together.
+    /// The number of elements that are used in turn.
     pub(in crate::verify) n: i64,
-    /// How many there are, used or not.
+    /// The number of elements, used or not.
     pub(in crate::verify) all: i64,
-    /// Arrivals of a phase.
+    /// The arrival count of a phase.
     pub(in crate::verify) count: u32,
 }
 
-/// Bytes of shared memory, or equal parts of them that turn together; or an output.
+/// Bytes of shared memory, or equal parts of them that are used in turn; or an output.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Memory {
     pub(in crate::verify) name: String,
     pub(in crate::verify) n: i64,
-    /// How many parts there are, used or not.
+    /// The number of parts, used or not.
     pub(in crate::verify) all: i64,
-    /// The first byte and the one after the last; of an output, whose bytes are not numbered, none.
+    /// The byte range in shared memory; `None` for an output.
     span: Option<(u64, u64)>,
 }
 
 impl Memory {
-    /// The bytes of one of the parts that turn together.
+    /// The bytes of one part.
     pub(in crate::verify) fn part(&self) -> u64 {
         let parts = u64::try_from(self.n).unwrap_or(1).max(1);
         self.span.map_or(u64::MAX, |(first, end)| (end - first) / parts)
@@ -71,23 +70,23 @@ impl Memory {
     }
 }
 
-/// An object and which of those that turn together.
+/// An object, and the index of the element that is named.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verify) struct Named {
     pub(in crate::verify) object: usize,
     pub(in crate::verify) index: Option<Value>,
-    /// The index counts down: it is `n − 1` less that of an array that turns forwards.
+    /// The index counts down: it is `n − 1` minus that of an array that is used in ascending order.
     pub(in crate::verify) backwards: bool,
 }
 
 impl Named {
-    /// An object by itself.
+    /// An object without an index.
     pub(in crate::verify) const fn only(object: usize) -> Named {
         Named { object, index: None, backwards: false }
     }
 }
 
-/// Everything that a kernel names.
+/// All objects of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Objects {
     pub(in crate::verify) barriers: Vec<Barrier>,
@@ -98,11 +97,11 @@ pub(in crate::verify) struct Objects {
     everybody: BTreeMap<bool, usize>,
     /// The barriers of an `alloc`.
     of_alloc: BTreeMap<Value, Vec<usize>>,
-    /// The memory of each parameter to which raw bulk stores go.
+    /// The object of each parameter that bulk stores write.
     outputs: BTreeMap<usize, usize>,
     /// Barriers that some operation invalidates.
     pub(in crate::verify) mortal: BTreeSet<usize>,
-    /// Raw bulk stores that go to different elements, if no coordinate of theirs leaves `i32`.
+    /// Pairs of bulk stores that write different elements, if none of their coordinates overflows `i32`.
     pub(in crate::verify) apart: BTreeSet<(OpId, OpId)>,
 }
 
@@ -146,7 +145,7 @@ impl Objects {
         self.barriers.is_empty() && self.memories.is_empty()
     }
 
-    /// The barrier that a value names; `None` for several at once.
+    /// The barrier that a value names; `None` for a whole array.
     pub(in crate::verify) fn barrier(&self, value: Value) -> Option<Named> {
         self.barrier_of.get(&value).copied()
     }
@@ -155,7 +154,7 @@ impl Objects {
         self.memory_of.get(&value).copied()
     }
 
-    /// The output to which raw bulk stores go that an operation touches.
+    /// The output of bulk stores that an operation accesses.
     pub(in crate::verify) fn output(&self, kernel: &Kernel, op: &Op) -> Option<usize> {
         let touches = || traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Tensor);
         if self.outputs.is_empty() || !touches() {
@@ -169,8 +168,8 @@ impl Objects {
         self.of_alloc.get(&value).map_or(&[], Vec::as_slice)
     }
 
-    /// The barrier to which an operation comes without naming a word of memory.
-    pub(in crate::verify) fn meeting(&self, kind: &OpKind) -> Option<usize> {
+    /// The barrier without an mbarrier word at which an operation arrives.
+    pub(in crate::verify) fn wordless(&self, kind: &OpKind) -> Option<usize> {
         match kind {
             OpKind::Nv(NvOp::BarrierSync { id, .. } | NvOp::BarrierArrive { id, .. }) => self.named.get(id).copied(),
             OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait) => self.everybody.get(&true).copied(),
@@ -179,7 +178,7 @@ impl Objects {
         }
     }
 
-    /// Whether an operation in a block arrives at a barrier, brings bytes to it, or frees a thread that waits there.
+    /// Whether an operation in a block arrives at a barrier, or transfers bytes that it counts.
     pub(in crate::verify) fn serves(&self, kernel: &Kernel, block: Block, object: usize) -> bool {
         let mut found = false;
         kernel.walk_block(block, &mut |_, op| {
@@ -194,7 +193,7 @@ impl Objects {
     pub(in crate::verify) fn names(&self, op: &Op) -> BTreeSet<usize> {
         let picks = op.kind == OpKind::Nv(NvOp::MbarrierAt);
         let own = op.args.iter().filter(|_| !picks).filter_map(|v| self.barrier(*v)).map(|n| n.object);
-        own.chain(self.meeting(&op.kind)).collect()
+        own.chain(self.wordless(&op.kind)).collect()
     }
 
     fn output_of(&mut self, kernel: &Kernel, op: &Op) {
@@ -262,7 +261,7 @@ impl Objects {
             }
             None => {
                 let (used, backwards) = turning(kernel, &picks, parts);
-                // The elements that are used are the first ones; backwards, all of them are.
+                // The used elements are the first ones; if counted down, all of them are used.
                 let object = add(self, name, (offset, used), parts);
                 for (picked, index) in picks {
                     self.memory_of.insert(picked, Named { object, index: Some(index), backwards });
@@ -295,7 +294,7 @@ impl Objects {
     }
 }
 
-/// The values that pick one of what a value names, and their indices.
+/// The values that select an element of what a value names, and their indices.
 fn picks(kernel: &Kernel, of: Value, at: impl Fn(&OpKind) -> bool) -> Vec<(Value, Value)> {
     let mut found = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -313,7 +312,7 @@ fn by_constants(kernel: &Kernel, picks: &[(Value, Value)]) -> Option<Vec<(Value,
     picks.iter().map(|(picked, index)| Some((*picked, kernel.int_constant(*index)?))).collect()
 }
 
-/// How many elements of an array of `n` the indices can reach as they are written, and whether they count down.
+/// How many elements of an array of `n` the indices can reach as written, and whether they count down.
 fn turning(kernel: &Kernel, picks: &[(Value, Value)], n: i64) -> (i64, bool) {
     let counts_down = |index: Value| {
         let sub = kernel.def_op(index).filter(|op| op.kind == OpKind::Binary(BinOp::Sub));
@@ -328,8 +327,8 @@ fn turning(kernel: &Kernel, picks: &[(Value, Value)], n: i64) -> (i64, bool) {
     (reach.unwrap_or(n).clamp(1, n), false)
 }
 
-/// A constant that an index stays below if it is not negative, as it is written: a remainder, a mask, or the counter of a loop
-/// with a constant end.
+/// A constant upper bound (exclusive) of a non-negative index as written: a remainder, a mask, or the counter of a loop with a
+/// constant end.
 fn end_of(kernel: &Kernel, index: Value) -> Option<i64> {
     let constant = |v: Value| kernel.int_constant(v).filter(|c| *c >= 0);
     if let Some(c) = constant(index) {
@@ -352,8 +351,8 @@ fn end_of(kernel: &Kernel, index: Value) -> Option<i64> {
     }
 }
 
-/// Whether a kernel has anything of these dialects.
+/// Whether a kernel has operations of these dialects.
 pub(in crate::verify) fn any(kernel: &Kernel) -> bool {
-    kernel.values.iter().any(|v| matches!(v.ty, Ty::Raw(Raw::Region | Raw::Mbarrier)))
+    kernel.values.iter().any(|v| matches!(v.ty, Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)))
         || kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(_) | OpKind::Amd(_) | OpKind::Region(_)))
 }

@@ -1,8 +1,8 @@
-//! Which raw bulk stores to one output are shown to go to different elements.
+//! Which bulk stores to one output provably write different elements.
 //!
-//! Of such a store it is said where its box begins and how many bytes it has, not how they are spread over the axes. So two
-//! boxes are apart along an axis if they begin as far from each other as a box can reach: as many elements as it has, and no
-//! more than a tensor map allows for one axis.
+//! A bulk store of the barrier dialect states the first element of its box and its number of bytes, but not its extents. So two
+//! boxes are disjoint along an axis if their first elements are at least as far apart as a box can extend: its number of elements,
+//! limited by what a tensor map allows for one axis.
 
 use super::super::pipes::stores::{once, step_of};
 use crate::analysis::number::root;
@@ -10,11 +10,11 @@ use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Def, Kernel, NvOp, Op, OpId, OpKind, Ty, Value};
 use std::collections::BTreeSet;
 
-/// The elements of a box along one axis at most (PTX ISA, "tensor map").
+/// The maximum extent of a box along one axis (PTX ISA, "tensor map").
 const MAX_BOX: i64 = 256;
 
-/// The pairs of raw bulk stores of which no iterations go to the same element, if no coordinate leaves `i32`. A store may be
-/// its own partner: then each of its iterations is apart from the others.
+/// The pairs of bulk stores that write no common element in any iterations, if no coordinate overflows `i32`. A store may be
+/// paired with itself: then its iterations write different elements.
 pub(super) fn apart(kernel: &Kernel) -> BTreeSet<(OpId, OpId)> {
     let mut stores: Vec<OpId> = Vec::new();
     kernel.walk(&mut |id, op| {
@@ -36,7 +36,7 @@ struct Look<'k> {
 }
 
 impl Look<'_> {
-    /// Whether two stores begin so far apart along an axis, whenever they run.
+    /// Whether the boxes of two stores are far enough apart along an axis, in all iterations.
     fn stores(&self, a: OpId, b: OpId) -> bool {
         let (first, second) = (self.kernel.op(a), self.kernel.op(b));
         let (Some(x), Some(y)) = (self.coordinates(first), self.coordinates(second)) else { return false };
@@ -50,14 +50,14 @@ impl Look<'_> {
             })
     }
 
-    /// Whether every iteration of all loops around a store begins so far from the others.
+    /// Whether the boxes of a store in different iterations of the loops around it are far enough apart.
     fn iterations(&self, id: OpId) -> bool {
         let op = self.kernel.op(id);
         let Some(coordinates) = self.coordinates(op) else { return false };
         let reach = self.reach(op);
         let loops = self.tree.around(id).filter(|o| self.kernel.op(*o).kind.is_loop());
         let loops: Vec<OpId> = loops.filter(|o| !once(self.kernel, *o)).collect();
-        // The outermost loop of which two iterations differ moves it along an axis along which no loop inside of that one does.
+        // The outermost loop in which two iterations differ moves the box along an axis along which no inner loop does.
         let moves = |(i, looped): (usize, &OpId)| {
             let inner = loops.get(..i).unwrap_or_default();
             let steps = |axis: &Value| {
@@ -78,7 +78,7 @@ impl Look<'_> {
         op.args.get(1..=usize::from(rank))
     }
 
-    /// The parameter, if a value is the whole of it.
+    /// The parameter, if a value is the whole tensor.
     fn whole(&self, tensor: Value) -> Option<usize> {
         let param = root(self.kernel, tensor)?;
         let opened = |v: Value| self.kernel.def_op(v).filter(|op| op.kind == OpKind::Shared).map(|op| op.args[0]);
@@ -86,7 +86,7 @@ impl Look<'_> {
         (tensor == own || opened(tensor) == Some(own)).then_some(param)
     }
 
-    /// How many elements a box may have along an axis.
+    /// The maximum extent of a store's box along an axis.
     fn reach(&self, op: &Op) -> i64 {
         let (OpKind::Nv(NvOp::BulkStore { bytes, .. }), Some(Ty::Tensor(elem, _))) =
             (&op.kind, op.args.first().map(|t| self.kernel.ty(*t)))
@@ -97,7 +97,7 @@ impl Look<'_> {
         bits.checked_div(i64::from(elem.bits())).unwrap_or(MAX_BOX).min(MAX_BOX)
     }
 
-    /// A constant distance from a value that is the same throughout the kernel, or from zero.
+    /// A value as a constant distance from one that is the same throughout the kernel, or from zero.
     fn distance(&self, value: Value) -> (Option<Value>, i64) {
         if let Some(c) = self.kernel.int_constant(value) {
             return (None, c);
@@ -107,12 +107,12 @@ impl Look<'_> {
         match parts {
             Some((base, c)) if self.is_fixed(base) => (Some(base), c),
             Some(_) | None if self.is_fixed(value) => (Some(value), 0),
-            // Equal to nothing: not even to itself in another iteration.
+            // Comparable with nothing: not even with itself in another iteration.
             Some(_) | None => (Some(value), i64::MIN),
         }
     }
 
-    /// Whether a value is made once.
+    /// Whether a value is computed once in the kernel.
     fn is_fixed(&self, value: Value) -> bool {
         matches!(self.kernel.value(value).def, Def::Param(_))
             || self.kernel.block(self.kernel.body).ops.iter().any(|id| self.kernel.op(*id).results.contains(&value))

@@ -1,12 +1,12 @@
-//! Which phase a parity means.
+//! Which phase a parity stands for.
 //!
-//! The stage `t mod n` of `n` barriers and the parity of `t div n` are those of time `t`, with the parity turned those of time
-//! `t + n` or, what is the same parity, `t − n`. A role that knows the last complete phase waits for it or for the next one.
-//! A poll means the same phase as a wait would.
+//! Element `t mod n` of `n` barriers and the parity of `t div n` belong to time `t`; with the parity flipped, to time `t + n` or,
+//! equally, `t − n`. A role that has observed the last complete phase waits for that one or for the next. A poll (`test_wait`) refers to
+//! the same phase as a wait.
 
-use super::super::pipes::joint::linear::Linear;
-use super::super::pipes::joint::run::{Fault, On, Run, Wait};
-use super::super::pipes::joint::state::{Mark, State};
+use super::super::pipes::coexecution::linear::Linear;
+use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
+use super::super::pipes::coexecution::state::{Mark, State};
 use super::event::{At, Waits, refuse};
 use super::objects::Named;
 use crate::diag::Code;
@@ -19,7 +19,7 @@ fn wrong(at: At<'_>, title: String) -> Error {
     Error::new(Code::WaitParity, at.op.loc, title).help(help)
 }
 
-/// A parity that is the same in every phase.
+/// The title for a parity that is the same in every phase.
 pub(super) fn constant(name: &str) -> String {
     format!("the parity is constant, but {name} goes through several phases")
 }
@@ -28,13 +28,13 @@ impl<'k> Run<'k> {
     pub(super) fn lapped(&self, at: At<'_>, barrier: usize) -> Error {
         let (role, name) = (self.role_name(at.role), &self.objects.barriers[barrier].name);
         let title = format!(
-            "{role} may look at {name} when the phase after the one that it waits for is complete too: the parity is then that of another phase"
+            "{role} may test {name} after the following phase is complete too: its parity then stands for another phase"
         );
         Error::new(Code::PhaseMixed, at.op.loc, title)
-            .help("wait for every phase in order, and let no role arrive for the next phase before that")
+            .help("wait for every phase in order, and order this wait before the arrivals of the next phase")
     }
 
-    /// Nothing has completed when the role looks first, or one phase has: the parity means the one before that.
+    /// The first wait of a role has the parity of the phase before the one that it should wait for.
     fn before_the_first(&self, at: At<'_>, name: &str) -> Error {
         let role = self.role_name(at.role);
         let title = format!("{role} starts with the wrong parity on {name}: the wait passes at once");
@@ -52,7 +52,7 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
-    /// The phase that a wait or a poll means here.
+    /// The phase that a wait or a poll refers to here.
     fn phase_of(&mut self, state: &mut State, at: At<'_>) -> Result<(usize, i64), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
             return refuse(self.several(at));
@@ -65,7 +65,7 @@ impl<'k> Run<'k> {
         let last = state.machine.last(barrier, slot, n);
         let known = state.machine.knows(at.role, barrier, last);
         let time = if (last - wanted).rem_euclid(2 * n) == 0 { last } else { last + n };
-        // Of a phase that the role does not know it must know the one before: then it waits for this one.
+        // A role that has not observed a phase must have observed the previous one: then it waits for this one.
         if !known && (time != last || !state.machine.knows(at.role, barrier, last - n)) {
             let first = last < n && time != last;
             return refuse(if first { self.before_the_first(at, &name) } else { self.lapped(at, barrier) });
@@ -73,7 +73,7 @@ impl<'k> Run<'k> {
         Ok((barrier, time))
     }
 
-    /// Asks whether a phase is complete. What that says is used where a branch waits for the same phase unless it was.
+    /// A poll: tests whether a phase is complete. Its result is used by a branch that waits for the same phase otherwise.
     pub(super) fn poll(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
             return refuse(self.several(at));
@@ -87,8 +87,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// The wait of a branch that waits for a phase unless a poll has said that it is complete, and does nothing else: after the
-    /// branch the phase is complete either way.
+    /// The wait in a branch that only waits for a phase whose poll failed: after the branch the phase is complete on both paths.
     pub(in crate::verify) fn peeked(
         &mut self,
         state: &mut State,
@@ -119,17 +118,17 @@ impl<'k> Run<'k> {
         waits.first().map(|id| (*id, kernel.op(*id)))
     }
 
-    /// The time that a parity means, modulo two turns, counted from where the barriers stand.
+    /// The time that a parity stands for, modulo two rounds, relative to the clock of the barriers.
     fn wanted(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<i64, Fault> {
         let (time, still) = self.meant(state, at, (named, n), name)?;
         match state.facts.resolved(&time.minus(&state.machine.origins[named.object])).residue(2 * n) {
             Some(wanted) => Ok(wanted),
             None if still => refuse(wrong(at, constant(name))),
-            None => refuse(wrong(at, format!("that this parity follows the phases of {name} could not be shown"))),
+            None => refuse(wrong(at, format!("it could not be shown that this parity follows the phases of {name}"))),
         }
     }
 
-    /// The time that a parity means, modulo two turns, and whether the parity is a constant.
+    /// The time that a parity stands for, modulo two rounds, and whether the parity is a constant.
     pub(super) fn meant(
         &mut self,
         state: &mut State,
@@ -150,7 +149,7 @@ impl<'k> Run<'k> {
                 Some((of, 2)) => of,
                 Some(_) | None => {
                     let title = format!(
-                        "which phase of {name} this waits for could not be shown: the parity is not known to be `(t / {n}) % 2` of a counter `t`"
+                        "it could not be shown which phase of {name} this waits for: the parity is not known to be `(t / {n}) % 2` of a counter `t`"
                     );
                     return refuse(self.not_shown(at, title, &parity));
                 }
@@ -165,7 +164,7 @@ impl<'k> Run<'k> {
             Some(stage) => {
                 let Some((rest, by, whole)) = self.turns_of(&turns) else {
                     return refuse(wrong(format!(
-                        "that this parity flips when the index of {name} wraps around could not be shown"
+                        "it could not be shown that this parity flips when the index of {name} wraps around"
                     )));
                 };
                 if by != n {

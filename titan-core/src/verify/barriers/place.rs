@@ -1,5 +1,5 @@
-//! Rules 46 to 53: where regions and barriers lie, how barriers begin, and numbers that a program does not have. Nothing here
-//! depends on the order of operations, but that barriers begin before all else.
+//! Rules 46 to 53: the placement of regions and barriers, the initialisation of barriers, and hardware limits. Only the rule that
+//! barriers are initialised first depends on the order of operations.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
@@ -9,7 +9,7 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, Raw, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn error(errors: &mut Vec<Error>, code: Code, loc: Loc, title: impl I
     errors.push(Error::new(code, loc, title));
 }
 
-/// A region as it is placed: first byte, bytes, parts.
+/// The placement of a region: first byte, bytes, parts.
 fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
     match kernel.def_op(value)?.kind {
         OpKind::Region(RegionOp::Place { offset, bytes, parts }) => {
@@ -47,7 +47,7 @@ fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
     }
 }
 
-/// The bytes of a region or of one of its parts, and how many there are.
+/// The first byte of a region or of one of its parts, and its size.
 fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
     let op = kernel.def_op(value)?;
     if op.kind == OpKind::Region(RegionOp::At) {
@@ -57,7 +57,7 @@ fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
     placed(kernel, value).map(|(offset, bytes, _)| (offset, bytes, value))
 }
 
-/// Rule 46: a region lies in shared memory, and has the parts that are picked.
+/// Rule 46: a region is within shared memory, and has the parts that are selected.
 fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match (&op.kind, &op.args[..]) {
         (OpKind::Region(RegionOp::Place { offset, bytes, parts }), _) => {
@@ -155,8 +155,11 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
         if matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. }) | OpKind::Region(RegionOp::At)) {
             return;
         }
-        let regions =
-            op.args.iter().filter(|v| kernel.ty(**v) == Ty::Raw(Raw::Region)).filter_map(|v| part(kernel, *v));
+        let regions = op
+            .args
+            .iter()
+            .filter(|v| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region))
+            .filter_map(|v| part(kernel, *v));
         for (_, _, region) in regions.collect::<Vec<_>>() {
             let Some((first, bytes, _)) = placed(kernel, region).filter(|_| !seen.contains(&region)) else { continue };
             if let Some(own) = all.iter().find(|w| w.region == region || w.first < first + bytes && first < w.end) {
@@ -173,14 +176,14 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// Where barriers begin: the operations before anything of a role.
+/// The operations before the roles, where barriers are initialised.
 pub(in crate::verify) fn beginning(kernel: &Kernel) -> &[OpId] {
     let top = &kernel.block(kernel.body).ops;
     let end = roles_op(kernel).and_then(|r| top.iter().position(|o| *o == r)).unwrap_or(top.len());
     &top[..end]
 }
 
-/// Rule 49: copies fit their regions, come from what does not change and go to what the output rule leaves open.
+/// Rule 49: copies fit their regions, read inputs, and write outputs that are exempt from the output rule.
 fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         let (bytes, bulk) = match op.kind {
@@ -188,7 +191,7 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
             OpKind::Nv(NvOp::CpAsync { bytes }) | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => (bytes, false),
             _ => return,
         };
-        let region = op.args.iter().copied().find(|v| kernel.ty(*v) == Ty::Raw(Raw::Region));
+        let region = op.args.iter().copied().find(|v| kernel.ty(*v) == Ty::Barrier(BarrierTy::Region));
         let Some((offset, room, whole)) = region.and_then(|v| part(kernel, v)) else { return };
         let name = kernel.display_name(whole);
         if u64::from(bytes) > room {
@@ -206,7 +209,7 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
             error(errors, Code::RegionMade, op.loc, title);
         }
         if let OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. }) = op.kind {
-            let title = "what a copy to other programs of the cluster does to their barriers could not be shown";
+            let title = "the arrivals of a multicast copy at the barriers of other programs of the cluster could not be verified";
             errors.push(Error::new(Code::NotShown, op.loc, title).help("leave `multicast` out"));
         }
         tensor(kernel, op, matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })), errors);
@@ -224,7 +227,7 @@ fn tensor(kernel: &Kernel, op: &Op, stores: bool, errors: &mut Vec<Error>) {
     if stores && is_input(kernel, param) {
         error(errors, Code::StoreToInput, op.loc, format!("`{}` to `{name}`, which is an input", mnemonic(&op.kind)));
     } else if stores && !exempt {
-        let title = format!("which part of `{name}` a bulk copy stores is not known");
+        let title = format!("it is not known which part of `{name}` a bulk copy stores");
         errors.push(
             Error::new(Code::Overlap, op.loc, title).help(format!("`shared %{name}` takes it out of the output rule")),
         );
@@ -251,7 +254,9 @@ fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (_, block) in threads(kernel) {
         let mut next: BTreeMap<crate::ir::Class, u32> = BTreeMap::new();
         kernel.walk_block(block, &mut |_, op| {
-            let Some(Ty::Raw(Raw::Vtok(class, n))) = op.results.first().map(|v| kernel.ty(*v)) else { return };
+            let Some(Ty::Barrier(BarrierTy::Vtok(class, n))) = op.results.first().map(|v| kernel.ty(*v)) else {
+                return;
+            };
             let wanted = next.entry(class).or_insert(0);
             if n != *wanted {
                 let title = format!(
@@ -274,7 +279,7 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-/// Rule 50: before roles start, barriers are made, and elements picked by constants; nothing else happens to them.
+/// Rule 50: before the roles start, barriers are only allocated and initialised, and elements only selected by constants.
 fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
     if roles_op(kernel).is_none() {
         return;
@@ -290,7 +295,7 @@ fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
                 )
         ) && constant;
         if !makes && matches!(op.kind, OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_)) {
-            let title = format!("what `{}` does before `ttg.roles` could not be shown", mnemonic(&op.kind));
+            let title = format!("the effect of `{}` before `ttg.roles` could not be verified", mnemonic(&op.kind));
             errors.push(Error::new(Code::NotShown, op.loc, title).help("move it into a role"));
         }
     };

@@ -1,12 +1,12 @@
-//! Rule 61: what the async proxy touches is fenced from what was touched ordinarily before. The hazards are those of
-//! [`crate::analysis::proxy`]; here they get words.
+//! Rule 61: accesses through the async proxy are fenced from earlier generic accesses to the same bytes. The hazards are found by
+//! [`crate::analysis::proxy`]; this module words the errors.
 
 use super::super::pipes::threads;
-use super::words::{access, access_outside, does, does_outside};
+use super::messages::{access, access_outside, does, does_outside};
 use crate::analysis::proxy::{Hazard, Overlay, find};
 use crate::diag::Code;
 use crate::ir::traffic::{Order, traffic};
-use crate::ir::{FenceSpace, Kernel, OpId, OpKind, Raw, RegionOp, Scope, Ty, Value};
+use crate::ir::{BarrierTy, FenceSpace, Kernel, OpId, OpKind, RegionOp, Scope, Ty, Value};
 use crate::verify::Error;
 
 /// Breaks of rule 61.
@@ -14,7 +14,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     find(kernel, &Overlay::default()).hazards.iter().map(|h| error(kernel, h)).collect()
 }
 
-/// What an operation touches, by the user's name.
+/// The user's name of what an operation accesses.
 fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
     let op = kernel.op(id);
     let of = |v: Value| match kernel.def_op(v) {
@@ -24,7 +24,7 @@ fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
     let wanted = |v: &&Value| match space {
         FenceSpace::Global => matches!(kernel.ty(**v), Ty::Tensor(..) | Ty::Source(..)),
         FenceSpace::Shared | FenceSpace::All => {
-            matches!(kernel.ty(**v), Ty::Raw(Raw::Region | Raw::Mbarrier) | Ty::Smem(..))
+            matches!(kernel.ty(**v), Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier) | Ty::Smem(..))
         }
     };
     op.args.iter().find(wanted).map_or_else(|| "memory".to_owned(), |v| format!("`{}`", kernel.display_name(of(*v))))
@@ -46,7 +46,7 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
     let (first, second) = (of(&generic.kind, &before), of(&user.kind, &after));
     let title = if hazard.at == pair.user {
         format!("{after} {verb} through the async proxy, which may not see {first}: no fence comes between")
-    } else if traffic(&kernel.op(hazard.at).kind).order == Order::Parts {
+    } else if traffic(&kernel.op(hazard.at).kind).order == Order::Specializes {
         format!("the roles start after {first}, from which {second} is not fenced")
     } else {
         format!("{role} arrives after {first}, from which {second} through the async proxy is not fenced")
@@ -59,7 +59,7 @@ fn error(kernel: &Kernel, hazard: &Hazard) -> Error {
         Some(fence) => error
             .help(format!("{} before it", written(fence)))
             .help("`titan opt FILE.tir --passes fence` places what is missing"),
-        None => error.help("the copy may not have landed: wait for its group, and fence after that"),
+        None => error.help("the copy may not be complete: wait for its group, and fence after that"),
     }
 }
 

@@ -1,20 +1,20 @@
-//! Whether two states of the machine are the same but for the times that have passed.
+//! Whether two states of the machine are equal up to a shift of times.
 
-use super::super::pipes::joint::state::Times;
+use super::super::pipes::coexecution::state::Times;
 use super::machine::{Machine, Pending, Phase, Phases, Record, Roles, What};
 use crate::ir::OpId;
 use std::collections::BTreeSet;
 
 impl Machine {
-    /// Whether both are the same but for the times that have passed.
+    /// Whether both are equal up to a shift of times.
     pub(in crate::verify) fn same(&self, other: &Machine) -> bool {
-        let met = |m: &Machine| -> Vec<(usize, usize, i64)> {
-            m.met.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
+        let joined = |m: &Machine| -> Vec<(usize, usize, i64)> {
+            m.joined.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
         };
-        self.gone == other.gone && met(self) == met(other) && self.shifted() == other.shifted()
+        self.gone == other.gone && joined(self) == joined(other) && self.shifted() == other.shifted()
     }
 
-    /// Everything, counted from where each object stands.
+    /// The state with times relative to the clock of each object.
     fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
         let phase = |(i, p): (usize, &Phases)| {
             let base = self.base(i);
@@ -43,7 +43,7 @@ impl Machine {
             What::Touched { .. } => record.what,
         };
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
-        // Which raw bulk store it was decides what it is apart from.
+        // The identity of a bulk store decides which other stores it is disjoint from.
         let store = Some(record.op).filter(|_| matches!(record.what, What::Access { bulk: true, .. }));
         (what, record.role, record.known, sent, store)
     }
@@ -52,5 +52,5 @@ impl Machine {
 /// The phases of a barrier.
 type SeenPhases = (Times, Vec<(i64, Phase)>);
 
-/// A record, without its place in the text if that does not matter.
+/// A record, without its operation if that does not matter.
 type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>, Option<OpId>);

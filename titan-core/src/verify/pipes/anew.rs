@@ -1,19 +1,19 @@
-//! Loops in which a ring begins anew: it is empty wherever an iteration begins.
+//! Loops in which a ring restarts: it is empty at the start of every iteration.
 //!
 //! ```text
-//! for out in work {                 the ring begins anew: all that was copied for the tile before was read
-//!     for t in 0..steps { .. }      it does not: copies run ahead of the iteration that reads them
+//! for out in work {                 the ring restarts: every copy for the previous tile was read
+//!     for t in 0..steps { .. }      it does not restart: copies run ahead of the iteration that reads them
 //! }
 //! ```
 //!
-//! Between such iterations its memory is free for others. All roles would have to be at the loop at once for that, so it is
-//! asked only of kernels without roles.
+//! Between such iterations its shared memory may be reused. With roles, all of them would have to be at the loop at the same time,
+//! so this is computed only for kernels without roles.
 
 use crate::ir::{Block, Kernel, OpId, Pipe, Ty};
 use std::collections::BTreeSet;
 
-/// Of each ring: how many loops, from the outermost one inwards, stand around everything that is done to it, the last of which
-/// it begins anew in; 0 if there is none. `occupied` is what joint runs have found at the heads of loops.
+/// For each ring: the number of loops, from the outermost inwards, that enclose all its operations, the last of which is one in which
+/// it restarts; 0 if there is none. `occupied`: the rings that co-execution found non-empty at the heads of loops.
 pub(super) fn loops(kernel: &Kernel, occupied: &BTreeSet<(OpId, Pipe)>) -> Vec<usize> {
     let of = |i| {
         let mut around = None;
@@ -26,14 +26,14 @@ pub(super) fn loops(kernel: &Kernel, occupied: &BTreeSet<(OpId, Pipe)>) -> Vec<u
     (0..kernel.pipes.len()).map(of).collect()
 }
 
-/// Finds the loops around all operations that concern a ring. Products in flight and accumulators may hold stages of any.
+/// Finds the loops around all operations on a ring. MMAs in flight and accumulators may hold stages of any ring.
 fn surround(kernel: &Kernel, block: Block, pipe: Pipe, open: &mut Vec<OpId>, found: &mut Option<Vec<OpId>>) {
     for id in &kernel.block(block).ops {
         let op = kernel.op(*id);
         let concerns = op.args.iter().chain(&op.results).any(|v| match kernel.ty(*v) {
             Ty::Token(_, of) => of == pipe,
             Ty::Compute(..) | Ty::Acc(..) => true,
-            Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => false,
+            Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Barrier(_) => false,
         });
         if concerns {
             let common = found.get_or_insert_with(|| open.clone());

@@ -1,15 +1,15 @@
-//! Rules of pipelines. They are checked when everything else holds, in this order:
+//! Rules of pipelines. They are checked after all other rules, in this order:
 //!
-//! * `shape`: rings and roles as they are declared, what stages hold, who fills and who reads (rules 28 to 35);
-//! * `tokens`: every token is used up once on every path, and nothing is read after it was released (rules 36 to 40);
-//! * `stores`: what is stored from staging slots is not touched otherwise afterwards (rule 63);
-//! * `joint`: all roles run together: rings are filled as often as they are read, and every wait ends (rules 41 to 45).
+//! * `shape`: the declarations of rings and roles, the contents of stages, and which role fills and reads (rules 28 to 35);
+//! * `tokens`: every token is consumed once on every path, and no stage is read after its release (rules 36 to 40);
+//! * `stores`: elements that are stored from staging slots are not accessed otherwise afterwards (rule 63);
+//! * `coexecution`: all roles together: rings are filled as often as they are read, and every wait terminates (rules 41 to 45).
 //!
-//! Programs of barriers have rules of their own, `crate::verify::barriers`, and run with the rest in `joint`; last come the fences. A kernel without
-//! any of these operations passes at once.
+//! Programs of the barrier dialect have their own rules, `crate::verify::barriers`, and take part in the co-execution; fences are
+//! checked last. A kernel without any of these operations passes at once.
 
 mod anew;
-pub(super) mod joint;
+pub(super) mod coexecution;
 pub(super) mod shape;
 pub(super) mod stores;
 mod tensors;
@@ -18,8 +18,8 @@ mod tokens;
 use super::Error;
 use crate::ir::{Block, HostExpr, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
-/// Checks rules 28 to 45 and those of barriers: gives what a launch must meet for them to hold, and of each ring in how many
-/// loops it begins anew.
+/// Checks rules 28 to 45 and those of barriers. Returns the conditions on the launch under which they hold, and for each ring the
+/// number of loops in which it restarts empty.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
@@ -34,7 +34,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<
     super::reject_if_any(crate::verify::barriers::check(kernel))?;
     super::reject_if_any(tokens::check(kernel))?;
     super::reject_if_any(stores::check(kernel))?;
-    let shown = joint::check(kernel)?;
+    let shown = coexecution::check(kernel)?;
     super::reject_if_any(crate::verify::barriers::proxies::check(kernel))?;
     Ok((shown.conditions, anew::loops(kernel, &shown.occupied)))
 }
@@ -45,7 +45,7 @@ pub(super) fn roles_op(kernel: &Kernel) -> Option<OpId> {
     top.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles))
 }
 
-/// What runs at once: the regions of the roles with their names, or the whole kernel.
+/// The blocks that run concurrently: the regions of the roles with their names, or the whole kernel.
 pub(super) fn threads(kernel: &Kernel) -> Vec<(String, Block)> {
     match roles_op(kernel) {
         Some(op) => {
@@ -61,7 +61,7 @@ fn ring_of(kernel: &Kernel, value: Value) -> Option<Pipe> {
     if let Ty::Token(_, pipe) = kernel.ty(value) { Some(pipe) } else { None }
 }
 
-/// A token in words: by its name and ring.
+/// A token in messages: its name and ring.
 fn named(kernel: &Kernel, value: Value) -> String {
     let own = kernel.value(value).name.as_ref().map(|n| format!("`{n}`"));
     let kind = match kernel.ty(value) {
@@ -76,9 +76,9 @@ fn named(kernel: &Kernel, value: Value) -> String {
             };
             format!("{word} of `{}`", kernel.pipe_name(pipe))
         }
-        Ty::Compute(..) => "a matrix product in flight".to_owned(),
-        Ty::Acc(..) => "an accumulator with products in flight".to_owned(),
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Raw(_) => {
+        Ty::Compute(..) => "an MMA in flight".to_owned(),
+        Ty::Acc(..) => "an accumulator with MMAs in flight".to_owned(),
+        Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) | Ty::Barrier(_) => {
             "a value".to_owned()
         }
     };

@@ -1,5 +1,5 @@
-//! Rules 28 to 32, 35 and 62: what is declared, who does what, and what stages hold. What roles do to tensors is in `tensors`.
-//! Nothing here depends on the order of operations.
+//! Rules 28 to 32, 35 and 62: declarations, which role does what, and the contents of stages. Accesses of roles to tensors are in
+//! `tensors`. Nothing here depends on the order of operations.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
@@ -12,7 +12,7 @@ use crate::ir::{
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A program has at most so many warps.
+/// The maximum number of warps of a program.
 const MAX_WARPS: u32 = 32;
 
 /// Breaks of rules 28 to 35 and 62.
@@ -108,8 +108,8 @@ fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 62: the slots of all rings, and the regions that the program places itself, fit into shared memory. What a ring needs
-/// besides its stages is not counted, and a target may have less: then a ring gets fewer slots there.
+/// Rule 62: the slots of all rings, and the regions that the program places itself, fit into shared memory. The barriers of rings
+/// are not counted. A target may have less memory; a ring then gets fewer slots there.
 fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
     let regions = placed_bytes(kernel);
     let mut sum = regions;
@@ -137,7 +137,7 @@ fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// How many bytes of shared memory regions cover.
+/// The number of bytes of shared memory that regions cover.
 fn placed_bytes(kernel: &Kernel) -> u64 {
     let mut spans: Vec<(u64, u64)> = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -187,13 +187,17 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// What a source or tile puts into a stage.
+/// The field of a stage that a source or tile fills.
 const fn field(ty: Ty) -> Option<Field> {
     match ty {
         Ty::Source(elem, shape) | Ty::Tile(elem, shape) => Some(Field { elem, shape }),
-        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) | Ty::Raw(_) => {
-            None
-        }
+        Ty::Scalar(_)
+        | Ty::Tensor(..)
+        | Ty::Smem(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Token(..)
+        | Ty::Barrier(_) => None,
     }
 }
 
@@ -234,7 +238,7 @@ fn store((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, errors: &mut
     }
 }
 
-/// What a thread does to a ring.
+/// The first operations of each thread on a ring.
 #[derive(Default)]
 struct Sides {
     /// The first `acquire` of each thread that fills.
@@ -246,7 +250,7 @@ struct Sides {
     copy: Option<Loc>,
 }
 
-/// Rule 31: one role fills a ring, and somebody reads it; a staging ring is read by stores.
+/// Rule 31: one role fills a ring, and at least one reads it; a staging ring is read by stores.
 fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     let threads = threads(kernel);
     let mut rings: Vec<Sides> = kernel.pipes.iter().map(|_| Sides::default()).collect();
@@ -280,10 +284,10 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// The rings that something before the roles part fills or reads, and where first.
+/// The rings that are filled or read before the warps are specialized into roles, and the first place.
 fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
     let mut found = BTreeMap::new();
-    let Some(parted) = roles_op(kernel) else { return found };
+    let Some(specialized) = roles_op(kernel) else { return found };
     let mut see = |op: &Op| {
         if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
             found.entry(pipe).or_insert(("filled", op.loc));
@@ -291,7 +295,7 @@ fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
             found.entry(pipe).or_insert(("read", op.loc));
         }
     };
-    for id in kernel.block(kernel.body).ops.iter().take_while(|id| **id != parted) {
+    for id in kernel.block(kernel.body).ops.iter().take_while(|id| **id != specialized) {
         let op = kernel.op(*id);
         see(op);
         op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, inner| see(inner)));
@@ -337,31 +341,32 @@ fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block
     }
 }
 
-/// Rule 32: a tile that all warps make is not one role's, unless it follows from scalars.
+/// Rule 32: a role does not use a tile that all warps have computed, unless it is a function of scalars.
 fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let Some(parted) = roles_op(kernel) else { return };
+    let Some(specialized) = roles_op(kernel) else { return };
     let mut outside: BTreeSet<Value> = BTreeSet::new();
     for id in &kernel.block(kernel.body).ops {
         let op = kernel.op(*id);
         let made_anywhere = matches!(op.kind, OpKind::Splat(_) | OpKind::Iota(_));
-        // Rows are named by a tile of indices.
+        // Rows are selected by a tile of indices.
         let rows = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
         let of_all = |v: &&Value| rows || !made_anywhere && matches!(kernel.ty(**v), Ty::Tile(..));
         outside.extend(op.results.iter().filter(of_all));
     }
     let mut seen = BTreeSet::new();
-    for region in &kernel.op(parted).regions {
+    for region in &kernel.op(specialized).regions {
         kernel.walk_block(*region, &mut |_, op| {
             for value in op.args.iter().filter(|v| outside.contains(v)) {
                 if seen.insert(*value) {
                     let name = kernel.display_name(*value);
                     let what =
                         if matches!(kernel.ty(*value), Ty::Source(..)) { "names rows by a tile" } else { "is a tile" };
-                    let title =
-                        format!("`{name}` {what} that all warps make before the roles are split, and one role uses it");
+                    let title = format!(
+                        "`{name}` {what} that all warps compute before the roles are split, and one role uses it"
+                    );
                     let made = kernel.def_op(*value).map_or(Loc::default(), |o| o.loc);
-                    let error = Error::new(Code::RoleValue, op.loc, title).related(made, "it is made here");
-                    errors.push(error.help("make it in the role that uses it"));
+                    let error = Error::new(Code::RoleValue, op.loc, title).related(made, "it is computed here");
+                    errors.push(error.help("compute it in the role that uses it"));
                 }
             }
         });
@@ -370,14 +375,14 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
 
 /// Rule 35: roles end in `finalize`, and nothing else does.
 pub(in crate::verify) fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let Some(parted) = roles_op(kernel) else { return };
-    for (role, region) in kernel.roles.iter().zip(&kernel.op(parted).regions) {
+    let Some(specialized) = roles_op(kernel) else { return };
+    for (role, region) in kernel.roles.iter().zip(&kernel.op(specialized).regions) {
         let ops = &kernel.block(*region).ops;
         let last = ops.len().checked_sub(2).map(|i| kernel.op(ops[i]));
         if last.is_none_or(|op| op.kind != OpKind::Ttg(TtgOp::Finalize)) {
             let loc = ops.last().map_or(Loc::default(), |id| kernel.op(*id).loc);
             let title = format!(
-                "the role `{}` does not end in `ttg.pipeline.finalize`: it may end with something in flight",
+                "the role `{}` does not end in `ttg.pipeline.finalize`: it may end with asynchronous work in flight",
                 role.name
             );
             errors.push(Error::new(Code::NotFinalized, loc, title));
@@ -386,7 +391,7 @@ pub(in crate::verify) fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
             let inner = op.kind == OpKind::Ttg(TtgOp::Finalize) && ops.len().checked_sub(2).map(|i| ops[i]) != Some(id);
             if inner || op.kind == OpKind::Return {
                 let title = format!(
-                    "`{}` in the middle of the role `{}`, for which others wait",
+                    "`{}` in the middle of the role `{}`, which other roles wait for",
                     mnemonic(&op.kind),
                     role.name
                 );

@@ -1,9 +1,9 @@
-//! Rule 63: what a role stores from a staging slot, it does not touch afterwards, another such store included.
+//! Rule 63: a role does not access elements that it has stored from a staging slot, neither directly nor by another such store.
 //!
-//! Such a store is under way until the kernel ends: that it was waited for says that its slot has been read, not that the
-//! output has been written. Two accesses are compared by where they stand: the second one may come later in the same
-//! iteration of all loops around both, or in a later iteration of any of them. They are told apart by constant distances, or
-//! between the iterations of a loop by coordinates that name its index.
+//! Such a store is in flight until the kernel ends: waiting for it shows that its slot has been read, not that the
+//! output has been written. Two accesses are compared by their positions: the second one may come later in the same
+//! iteration of all loops around both, or in a later iteration of any of them. They are disjoint if their coordinates differ by
+//! a constant of at least a tile, or, between iterations of a loop, by the index of that loop.
 
 use super::threads;
 use crate::analysis::access::{Access, Accesses, Kind};
@@ -35,13 +35,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
         let look = Look { kernel, tree: &tree, forms: &forms, order };
         let found = |staged: bool| -> Vec<(&Access, &Access)> {
             let late = own.iter().filter(|a| is_store(kernel.op(a.op)) == staged);
-            let met = late.filter_map(|late| {
+            let overlapping = late.filter_map(|late| {
                 let mut early = own.iter().filter(|a| a.param == late.param && is_store(kernel.op(a.op)));
-                early.find(|early| look.may_meet(early, late)).map(|early| (*early, *late))
+                early.find(|early| look.may_overlap(early, late)).map(|early| (*early, *late))
             });
-            met.collect()
+            overlapping.collect()
         };
-        // Of an output that is touched otherwise too, it is said once that its stores are under way; and once of two of them.
+        // One error for an output that is also accessed directly, and one for two stores to it.
         let others = found(false);
         let mut told: BTreeSet<usize> = others.iter().map(|(_, late)| late.param).collect();
         let again = found(true).into_iter().filter(|(_, late)| told.insert(late.param));
@@ -67,13 +67,13 @@ struct Look<'a> {
     kernel: &'a Kernel,
     tree: &'a Tree,
     forms: &'a Forms,
-    /// The place of each operation in the text.
+    /// The position of each operation in the text.
     order: BTreeMap<OpId, usize>,
 }
 
 impl Look<'_> {
-    /// Whether the one may come after the other and touch the same element.
-    fn may_meet(&self, early: &Access, late: &Access) -> bool {
+    /// Whether the second may come after the first and access the same element.
+    fn may_overlap(&self, early: &Access, late: &Access) -> bool {
         if always_apart(early, late) {
             return false;
         }
@@ -87,14 +87,14 @@ impl Look<'_> {
         comes_later || common.any(|o| again(o) && !self.names_index(o, early, late))
     }
 
-    /// The region of an operation in which another one stands.
+    /// The region of an operation that contains another one.
     fn region(&self, around: OpId, inner: OpId) -> Option<Block> {
         std::iter::successors(Some(inner), |o| self.tree.parent(*o))
             .find(|o| self.tree.parent(*o) == Some(around))
             .and_then(|o| self.tree.block_of(o))
     }
 
-    /// Whether both accesses are to tiles whose numbers say in which iteration of a loop they are.
+    /// Whether the tile indices of both accesses determine the iteration of a loop.
     fn names_index(&self, looped: OpId, early: &Access, late: &Access) -> bool {
         let op = self.kernel.op(looped);
         let body = op.regions.first().filter(|_| matches!(op.kind, OpKind::For(_)));
@@ -106,13 +106,13 @@ impl Look<'_> {
         }
         let step = |v: &Value| step_of(self.kernel, self.tree, looped, *v);
         if own.unit == Unit::Elem {
-            // It moves by as much as the tile has, also modulo 2³².
+            // It advances by the extent of the tile, also modulo 2³².
             let stride = op.args.get(2).and_then(|v| self.kernel.int_constant(*v));
             let moves = |extent: Option<i64>| stride.zip(extent).is_some_and(|(stride, extent)| stride >= extent);
             let mut axes = own.first.iter().zip(other.first).zip(&own.shape);
             return axes.any(|((a, b), extent)| *a == b && matches!(step(a), Some(1 | -1)) && moves(*extent));
         }
-        // The axes along which both have one number.
+        // The axes along which both have the same index.
         let same: Vec<Value> = own.first.iter().zip(other.first).filter(|(a, b)| **a == *b).map(|(a, _)| *a).collect();
         let digits = || {
             let parts = same.iter().filter_map(|v| self.kernel.def_op(*v));
@@ -124,12 +124,12 @@ impl Look<'_> {
                     && op.results.iter().all(|part| same.contains(part))
             })
         };
-        // An odd multiple of the index is another number in each iteration, also modulo 2³².
+        // An odd multiple of the loop index differs in each iteration, also modulo 2³².
         let odd = |v: &Value| step(v).is_some_and(|step| step % 2 != 0);
         same.iter().any(odd) || digits()
     }
 
-    /// What an access names; nothing is told apart of accesses to elements and rows.
+    /// The tile of an access; `None` for accesses to elements and rows, which are not distinguished.
     fn tile(&self, access: &Access) -> Option<Tile> {
         let op = self.kernel.op(access.op);
         let unit = if let OpKind::Load(unit, _) | OpKind::Store(unit) | OpKind::Ttg(TtgOp::StoreIssue(unit)) = op.kind {
@@ -163,16 +163,16 @@ impl Look<'_> {
         let error = Error::new(Code::InFlight, self.kernel.op(late.op).loc, title);
         if early.op == late.op {
             return error.help(format!(
-                "let the tile be another one in each iteration, or `{tensor}.store_tile(..)`: what is stored from registers is in order"
+                "store a different tile in each iteration, or use `{tensor}.store_tile(..)`: stores from registers are ordered"
             ));
         }
         error.related(self.kernel.op(early.op).loc, "the store").help(format!(
-            "`{tensor}.store_tile(..)` in place of that store: what is stored from registers is in order with this"
+            "use `{tensor}.store_tile(..)` instead of that store: stores from registers are ordered with this access"
         ))
     }
 }
 
-/// Whether a loop runs at most once, as it is written.
+/// Whether a loop executes at most one iteration, as written.
 pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
     let op = kernel.op(looped);
     let bound = |i: usize| op.args.get(i).and_then(|v| kernel.int_constant(*v));
@@ -182,7 +182,7 @@ pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
     }
 }
 
-/// Whether a value may be another one in another iteration of a loop.
+/// Whether a value may differ between iterations of a loop.
 fn changes(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> bool {
     let within = |op: OpId| tree.around(op).any(|o| o == looped);
     match kernel.value(value).def {
@@ -192,7 +192,7 @@ fn changes(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> bool {
     }
 }
 
-/// How far a value moves when the index of a loop grows by one, modulo 2³²; nothing if it depends on anything else in the loop.
+/// By how much a value grows when the index of a loop grows by one, modulo 2³²; `None` if it depends on anything else in the loop.
 pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> Option<i64> {
     let body = kernel.op(looped).regions.first().filter(|_| matches!(kernel.op(looped).kind, OpKind::For(_)));
     if body.is_some_and(|b| kernel.block(*b).args.first() == Some(&value)) {
@@ -212,7 +212,7 @@ pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, val
     }
 }
 
-/// Whether two accesses are apart in every iteration of any loop.
+/// Whether two accesses are disjoint in all iterations of all loops.
 fn always_apart(a: &Access, b: &Access) -> bool {
     let fixed = |form: &Affine| {
         form.terms.keys().all(|term| match term {

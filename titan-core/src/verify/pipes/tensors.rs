@@ -1,4 +1,4 @@
-//! Rules 33 and 34: what roles do to outputs at the same time.
+//! Rules 33 and 34: concurrent accesses of roles to outputs.
 
 use super::threads;
 use crate::analysis::access::{Kind, kind_of};
@@ -25,8 +25,8 @@ struct Touch {
     loc: Loc,
 }
 
-/// Rule 33: what a role stores, scatters to or updates atomically, no other one touches in another way, and what it stores no
-/// other one stores. Scatters of several roles, and atomic updates of several, have results that are defined.
+/// Rule 33: an output that one role stores, scatters to or updates atomically is not accessed by another role, except that several
+/// roles may scatter to it, or several may update it atomically: these have defined results.
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
     let threads = threads(kernel);
@@ -60,7 +60,7 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// The tensors that an operation touches itself, and how. Copies have a rule of their own.
+/// The tensors that an operation accesses itself, and how. Copies have a separate rule.
 fn touched(op: &Op) -> Vec<(Value, Kind)> {
     let own = kind_of(&op.kind).filter(|kind| match kind {
         Kind::Read => !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)),
@@ -83,7 +83,7 @@ const fn conflict(a: Kind, b: Kind) -> bool {
     }
 }
 
-/// What is done to an output by a role.
+/// The participle for an access of a role to an output.
 const fn done(kind: Kind) -> &'static str {
     match kind {
         Kind::Read => "read by",

@@ -1,8 +1,8 @@
-//! Rules 36 to 40: tokens are used up once on every path, and borrows end before what they borrow.
+//! Rules 36 to 40: tokens are consumed once on every path, and borrows of stages end before the stages are released.
 //!
-//! The walk follows every path of a block with what is live on it. At joins the arms must agree; at the end of a loop's body
-//! what was there at its head must be there again. A product in flight borrows the stages that its operands lie in; carried
-//! products borrow carried stages, so the walk repeats a body until the borrows no longer change.
+//! The walk follows every path of a block with its live tokens. At joins the arms must agree; at the end of a loop body the tokens of
+//! its head must be live again. An MMA in flight borrows the stages of its operands; carried MMAs borrow carried stages, so the walk
+//! repeats a body until the borrows no longer change.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns tokens is named")]
 
@@ -27,26 +27,26 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     walk.errors
 }
 
-/// What is known of the tokens on one path.
+/// The state of tokens on one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
-    /// Tokens, and where each was used up.
+    /// Tokens, and where each was consumed.
     tokens: BTreeMap<Value, Option<Loc>>,
-    /// How many loops were open where a token was made.
+    /// The loop depth at which a token was created.
     level: BTreeMap<Value, usize>,
-    /// Which stages a product or a tile in shared memory reads.
+    /// The stages that an MMA or a tile in shared memory reads.
     borrows: BTreeMap<Value, BTreeSet<Value>>,
     /// Stages that are known not to be poison.
     sound: BTreeSet<Value>,
-    /// Which split a part comes from.
+    /// The split that a part comes from.
     parts: BTreeMap<Value, OpId>,
 }
 
 struct Loop {
-    /// Tokens at the head, without the carried ones.
+    /// Tokens at the head of the loop, without the carried ones.
     head: BTreeMap<Value, Option<Loc>>,
     exits: Vec<State>,
-    /// What carried products borrow, as the ends of the body say.
+    /// The borrows of carried MMAs, from the ends of the body.
     carried: BTreeMap<Value, BTreeSet<Value>>,
     args: Vec<Value>,
 }
@@ -57,7 +57,7 @@ struct Walk<'a> {
     poison: BTreeSet<Pipe>,
     loops: Vec<Loop>,
     errors: Vec<Error>,
-    /// Tokens about which something has been said.
+    /// Tokens with a reported error.
     reported: BTreeSet<Value>,
 }
 
@@ -68,12 +68,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Where a value was made.
+    /// The location of the operation that defines a value.
     fn born(&self, value: Value) -> Loc {
         self.kernel.def_op(value).map_or_else(Loc::default, |op| op.loc)
     }
 
-    /// Follows a block; gives the state at its `yield`, or at the end of a role.
+    /// Walks a block; returns the state at its `yield`, or at the end of a role.
     fn block(&mut self, block: Block, mut state: State) -> Option<State> {
         for arg in &self.kernel.block(block).args {
             self.make(*arg, &mut state);
@@ -140,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A token is used, or used up.
+    /// A token is borrowed or consumed.
     fn take(&mut self, token: Value, op: &Op, how: Use, state: &mut State) {
         match state.tokens.get(&token) {
             Some(None) if how == Use::Move => {
@@ -159,18 +159,18 @@ impl Walk<'_> {
         }
     }
 
-    /// A tile in shared memory is read: its stage must be there.
+    /// A tile in shared memory is read: its stage must not be released.
     fn read(&mut self, tile: Value, op: &Op, state: &State) {
         for stage in state.borrows.get(&tile).into_iter().flatten() {
             if let Some(Some(given)) = state.tokens.get(stage) {
                 let title = format!("{} is read after it was released", named(self.kernel, *stage));
                 let error = Error::new(Code::EarlyRelease, op.loc, title).related(*given, "it is released here");
-                self.report(*stage, error.help("what is needed later is loaded to registers first, with `.load()`"));
+                self.report(*stage, error.help("load what is needed later to registers first, with `.load()`"));
             }
         }
     }
 
-    /// Who borrows what after an operation.
+    /// Updates the borrows after an operation.
     fn borrow(&mut self, id: OpId, op: &Op, state: &mut State) {
         let of = |state: &State, v: &Value| state.borrows.get(v).cloned().unwrap_or_default();
         match (&op.kind, &op.args[..]) {
@@ -200,7 +200,7 @@ impl Walk<'_> {
         }
     }
 
-    /// All parts of one split, and whoever reads a part reads the whole.
+    /// Joins all parts of one split: a borrow of a part becomes a borrow of the whole.
     fn join(&mut self, op: &Op, parts: &[Value], state: &mut State) {
         let split = parts.first().and_then(|p| state.parts.get(p)).copied();
         let wanted = split.map_or(&[][..], |id| &self.kernel.op(id).results[..]);
@@ -223,7 +223,7 @@ impl Walk<'_> {
         borrow_of(state, parts, &op.results);
     }
 
-    /// A stage is released: no product in flight may read it.
+    /// A stage is released: no MMA in flight may read it.
     fn released(&mut self, stage: Value, op: &Op, state: &State) {
         let in_flight = state.tokens.iter().filter(|(_, used)| used.is_none()).map(|(token, _)| *token);
         let reader = in_flight
@@ -236,7 +236,7 @@ impl Walk<'_> {
                 named(self.kernel, reader)
             );
             let error = Error::new(Code::EarlyRelease, op.loc, title).related(self.born(reader), "it starts here");
-            self.report(stage, error.help("`.wait()` for the product first, or let an `Acc` take the stage"));
+            self.report(stage, error.help("`.wait()` for the MMA first, or let an `Acc` take the stage"));
         }
     }
 
@@ -256,7 +256,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The stage that an arm of a branch knows to be sound: the second of `if poisoned`, the first of `if !poisoned`.
+    /// The stage that is known to be sound in an arm of a branch: the second arm of `if poisoned`, the first of `if !poisoned`.
     fn asked(&self, cond: Value) -> Option<(Value, usize)> {
         let op = self.kernel.def_op(cond)?;
         match (&op.kind, &op.args[..]) {
@@ -279,10 +279,10 @@ impl Walk<'_> {
                 ends.push(end);
             }
         }
-        self.meet(ends, &state, op.loc)
+        self.join_paths(ends, &state, op.loc)
     }
 
-    /// What a region made must be gone at its end.
+    /// Tokens that a region creates must be consumed at its end.
     fn gone_but(&mut self, end: &State, before: &State, exit: Loc) {
         for (token, used) in &end.tokens {
             if used.is_none() && !before.tokens.contains_key(token) {
@@ -291,28 +291,28 @@ impl Walk<'_> {
         }
     }
 
-    /// Where paths meet, they agree on the tokens that were there before.
-    fn meet(&mut self, ends: Vec<State>, before: &State, loc: Loc) -> Option<State> {
+    /// At a join, all paths must agree on the tokens that were live before.
+    fn join_paths(&mut self, ends: Vec<State>, before: &State, loc: Loc) -> Option<State> {
         let mut ends = ends.into_iter();
-        let mut met = ends.next()?;
+        let mut joined = ends.next()?;
         for end in ends {
             for token in before.tokens.keys() {
-                let (a, b) = (met.tokens.get(token).copied().flatten(), end.tokens.get(token).copied().flatten());
+                let (a, b) = (joined.tokens.get(token).copied().flatten(), end.tokens.get(token).copied().flatten());
                 if a.is_some() != b.is_some() {
                     let title = format!("{} is used on one path only", named(self.kernel, *token));
                     let error = Error::new(Code::TokenLost, self.born(*token), title).related(loc, "of this branch");
                     let error = error.related(a.or(b).unwrap_or_default(), "it is used here");
                     self.report(*token, error.help("use it on the other path too"));
                 }
-                met.tokens.insert(*token, a.or(b));
+                joined.tokens.insert(*token, a.or(b));
             }
             for (value, stages) in end.borrows {
-                met.borrows.entry(value).or_default().extend(stages);
+                joined.borrows.entry(value).or_default().extend(stages);
             }
-            met.sound.retain(|s| end.sound.contains(s));
+            joined.sound.retain(|s| end.sound.contains(s));
         }
-        met.tokens.retain(|t, _| before.tokens.contains_key(t));
-        Some(met)
+        joined.tokens.retain(|t, _| before.tokens.contains_key(t));
+        Some(joined)
     }
 
     fn looped(&mut self, op: &Op, mut state: State) -> Option<State> {
@@ -345,17 +345,17 @@ impl Walk<'_> {
                 end.tokens.retain(|t, _| state.tokens.contains_key(t));
             }
             if op.kind != OpKind::Loop {
-                // A `for` ends at its head.
+                // A `for` exits at its head.
                 let mut end = inside.clone();
                 rename(&mut end, &args, &op.results);
                 end.tokens.retain(|t, _| state.tokens.contains_key(t));
                 ends.push(end);
             }
-            return self.meet(ends, &state, op.loc);
+            return self.join_paths(ends, &state, op.loc);
         }
     }
 
-    /// A terminator: what it brings is used up, what stays behind must be gone.
+    /// A terminator consumes the tokens that it passes on; no other tokens of the region may be live.
     fn leave(&mut self, op: &Op, mut state: State) -> Option<State> {
         for arg in &op.args {
             if self.kernel.ty(*arg).is_linear() {
@@ -384,10 +384,10 @@ impl Walk<'_> {
         for (token, before) in self.loops[at].head.clone() {
             if let (None, Some(Some(used))) = (before, state.tokens.get(&token)) {
                 let title = format!(
-                    "{} is made outside of a loop and used in it: the next iteration would use it a second time",
+                    "{} is created outside a loop and used in it: the next iteration would use it a second time",
                     named(self.kernel, token)
                 );
-                let error = Error::new(Code::TokenTwice, *used, title).related(self.born(token), "it is made here");
+                let error = Error::new(Code::TokenTwice, *used, title).related(self.born(token), "it is created here");
                 self.report(token, error);
             }
         }
@@ -399,7 +399,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Tokens that were made inside of loop number `level` and are still there.
+    /// Reports tokens that were created inside loop number `level` and are still live.
     fn all_gone(&mut self, state: &State, level: usize, exit: Loc) {
         for (token, used) in &state.tokens {
             if used.is_none() && state.level.get(token).copied().unwrap_or(0) >= level {
@@ -428,7 +428,7 @@ impl Walk<'_> {
             Ty::Compute(..) => (Code::TokenLost, "is never waited for", "`.wait()` gives its result"),
             Ty::Acc(..) => (
                 Code::TokenLost,
-                "is never finished, so the stages that its products read are never released",
+                "is never finished, so the stages that its MMAs read are never released",
                 "`.finish()` gives its tile",
             ),
             Ty::Token(Token::Stage | Token::Rperm | Token::Consumed, _)
@@ -437,7 +437,7 @@ impl Walk<'_> {
             | Ty::Tensor(..)
             | Ty::Source(..)
             | Ty::Smem(..)
-            | Ty::Raw(_) => (
+            | Ty::Barrier(_) => (
                 Code::TokenLost,
                 "is never released, so its slot is never free again",
                 "`.release()` it, or let an `Acc` take it",
@@ -451,7 +451,7 @@ impl Walk<'_> {
     }
 }
 
-/// What borrows any of `from` borrows all of `to`.
+/// Every borrow of one of `from` becomes a borrow of all of `to`.
 fn borrow_of(state: &mut State, from: &[Value], to: &[Value]) {
     for stages in state.borrows.values_mut() {
         let before = stages.len();
@@ -462,7 +462,7 @@ fn borrow_of(state: &mut State, from: &[Value], to: &[Value]) {
     }
 }
 
-/// `from` become `to`, also where they are borrowed.
+/// Renames `from` to `to`, in borrows too.
 fn rename(state: &mut State, from: &[Value], to: &[Value]) {
     for (a, b) in from.iter().zip(to) {
         let stages = state.borrows.get(a).cloned();

@@ -1,7 +1,7 @@
-//! Rule 65, of memory: what roles share is a ring, and nothing else lies in it.
+//! Rule 65, for memory: shared memory that several roles access belongs to a ring, and nothing else overlaps it.
 //!
-//! A role's other memory is its own, and its named barriers are too. Deliberately absent: who holds which slot when, which the
-//! run of the claims judges, and barriers between the warps of one role.
+//! All other memory of a role is private to it, and so are its named barriers. Deliberately absent: which role holds which slot when,
+//! which the co-execution of the claims checks, and barriers between the warps of one role.
 
 use super::find::{Claims, is_view, places, region_of};
 use super::realize::Check;
@@ -11,7 +11,7 @@ use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Check<'_> {
-    /// What several roles touch is a ring, or what belongs to its slots.
+    /// Memory that several roles access is a ring, or a barrier or counter of its slots.
     pub(super) fn between_roles(&mut self, claims: &Claims) {
         let kernel = self.kernel;
         let words: BTreeSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
@@ -19,7 +19,7 @@ impl Check<'_> {
         let mut shared = Vec::new();
         for (role, (_, block)) in threads(kernel).iter().enumerate() {
             kernel.walk_block(*block, &mut |id, op| {
-                // Views touch nothing, and slots are touched by who holds them.
+                // Views access nothing, and accesses to slots are checked against the role that holds them.
                 let names = is_view(kernel, op) || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_));
                 if names || claims.accesses.contains_key(&id) {
                     return;
@@ -32,11 +32,11 @@ impl Check<'_> {
             });
         }
         for id in shared {
-            self.error(id, "two roles touch this memory, and no ring orders them");
+            self.error(id, "two roles access this memory, and no ring orders the accesses");
         }
     }
 
-    /// A named barrier is of one role, and the one without a name of the whole program.
+    /// A named barrier belongs to one role, and barrier 0 to the whole program.
     pub(super) fn named_barriers(&mut self) {
         let kernel = self.kernel;
         let mut of: BTreeMap<u8, usize> = BTreeMap::new();
@@ -50,11 +50,11 @@ impl Check<'_> {
             });
         }
         for id in wrong {
-            self.error(id, "this barrier is not of this role alone");
+            self.error(id, "this barrier is also used outside this role");
         }
     }
 
-    /// The memory of rings between roles, and of their barriers and counters, is nobody else's once the roles have parted.
+    /// No other memory that is used in the roles overlaps the rings between roles, or their barriers and counters.
     pub(super) fn apart(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
         let kernel = self.kernel;
         let places = places(kernel);
@@ -62,8 +62,8 @@ impl Check<'_> {
             claims.ring_of.iter().filter(|(_, pipe)| joined.contains(pipe)).map(|(region, _)| *region).collect();
         let words: BTreeSet<Value> =
             joined.iter().filter_map(|pipe| self.rings.get(pipe)).flat_map(|ring| ring.words(kernel)).collect();
-        // What only the operations before the roles touch is done with when they part: a barrier of the program is in front
-        // of them if it meets a slot. The words are initialised there.
+        // Memory that only the operations before the roles access may overlap: the program's barrier in front of the roles orders
+        // these accesses with those to slots. The words are initialised there.
         let mut later: BTreeSet<Value> = BTreeSet::new();
         for (_, block) in threads(kernel) {
             kernel.walk_block(block, &mut |_, op| later.extend(op.args.iter().filter_map(|v| region_of(kernel, *v))));
@@ -74,7 +74,7 @@ impl Check<'_> {
             };
             if (slots.contains(region) || words.contains(region)) && places.iter().any(meets) {
                 let loc = kernel.def_op(*region).map(|op| op.loc).unwrap_or_default();
-                self.errors.push(wrong(loc, "this memory is between roles, and lies in other memory"));
+                self.errors.push(wrong(loc, "this memory is shared between roles, and overlaps other memory"));
             }
         }
     }

@@ -1,19 +1,21 @@
-//! What a barrier program claims, and what it touches of rings.
+//! The claims of a barrier program, and its accesses to rings.
 
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Block, Claim, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, Raw, RegionOp, TtgOp, Ty, Value};
-use crate::verify::pipes::joint::claims::Side;
-use crate::verify::pipes::joint::events::Events;
+use crate::ir::{
+    BarrierTy, Block, Claim, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
+};
+use crate::verify::pipes::coexecution::claims::Side;
+use crate::verify::pipes::coexecution::events::Events;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a stage that is claimed to be filled waits for.
+/// What completes before a stage counts as filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum FilledBy {
     /// The asynchronous copies of its threads.
     Copies,
-    /// What its threads did before by themselves.
+    /// The earlier synchronous accesses of its threads.
     Threads,
-    /// That, and all copies were waited for before.
+    /// The same, after a wait for all copies.
     All,
 }
 
@@ -27,27 +29,27 @@ pub(in crate::verify) struct Access {
     pub(in crate::verify) asynchronous: bool,
 }
 
-/// What a program claims and touches.
+/// The claims and accesses of a program.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Claims {
     /// The ring of each region that a claim names.
     pub(in crate::verify) ring_of: BTreeMap<Value, Pipe>,
-    /// Regions with a word for each slot of a ring, as far as they are known.
+    /// Regions with a word for each slot of a ring, as far as known.
     pub(in crate::verify) companions: BTreeMap<Value, Pipe>,
-    /// Rings from which a role stores what it has written itself.
+    /// Staging rings: a role stores from them what it has written itself.
     pub(in crate::verify) staging: BTreeSet<Pipe>,
-    /// What operations touch of slots.
+    /// The accesses of operations to slots.
     pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
-    /// Operations that touch the memory of a ring without naming a slot.
+    /// Operations that access the memory of a ring without naming a slot.
     pub(in crate::verify) slotless: BTreeSet<OpId>,
-    /// Rings in whose memory an operation touches something else.
+    /// Rings whose memory an operation accesses through another region.
     pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
     pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
-    /// Claims and accesses, and what is around them.
+    /// Claims and accesses, and the loops and branches around them.
     pub(in crate::verify) events: BTreeSet<OpId>,
-    /// The values that are made in the blocks of an operation.
+    /// The values that are defined in the regions of an operation.
     pub(in crate::verify) inside: BTreeMap<OpId, BTreeSet<Value>>,
-    /// The clocks that move in the blocks of an operation.
+    /// The clocks that advance in the regions of an operation.
     pub(in crate::verify) moved: BTreeMap<OpId, BTreeSet<Side>>,
 }
 
@@ -92,14 +94,14 @@ impl Claims {
         all
     }
 
-    /// Whether an operation touches the memory of a ring without naming a slot.
+    /// Whether an operation accesses the memory of a ring without naming a slot.
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)));
         let of_ring = |v: &Value| region_of(kernel, *v).is_some_and(|region| self.ring_of.contains_key(&region));
         !names && !is_view(kernel, op) && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
     }
 
-    /// The rings in whose memory other regions lie that an operation touches.
+    /// The rings that are overlapped by another region which an operation accesses.
     fn rings_under(&self, kernel: &Kernel, op: &Op, places: &BTreeMap<Value, (u64, u64)>) -> BTreeSet<Pipe> {
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)))
             || matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
@@ -113,7 +115,7 @@ impl Claims {
             .collect()
     }
 
-    /// Notes what is made and what moves in the operations of a block; gives both.
+    /// Records the values defined and the clocks advanced in a block; returns both.
     fn blocks(&mut self, kernel: &Kernel, block: Block) -> (BTreeSet<Value>, BTreeSet<Side>) {
         let mut made: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
         let mut moved = BTreeSet::new();
@@ -145,7 +147,7 @@ impl Claims {
     }
 }
 
-/// Where the regions lie: the first byte, and the one behind the last.
+/// The byte ranges of the regions.
 pub(super) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
     let mut places = BTreeMap::new();
     kernel.walk(&mut |_, op| {
@@ -157,15 +159,15 @@ pub(super) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
     places
 }
 
-/// Whether an operation only names a part of shared memory, and touches nothing.
+/// Whether an operation only names a part of shared memory, and accesses nothing.
 pub(super) fn is_view(kernel: &Kernel, op: &Op) -> bool {
     op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)))
 }
 
-/// The region that a value names, or names a part of.
+/// The region that a value names as a whole or in part.
 pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     let mut at = value;
-    while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Raw(Raw::Region | Raw::Mbarrier)) {
+    while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)) {
         let op = kernel.def_op(at)?;
         if matches!(op.kind, OpKind::Region(RegionOp::Place { .. })) {
             return Some(at);
@@ -175,7 +177,7 @@ pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     None
 }
 
-/// The region and the index by which a tile of shared memory was picked.
+/// The region and the index that select a tile in shared memory.
 fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
     let mut at = tile;
     loop {
@@ -187,7 +189,7 @@ fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
     }
 }
 
-/// What an operation touches of slots: the tiles among its operands.
+/// The accesses of an operation to slots: the tiles among its operands.
 fn accesses(kernel: &Kernel, op: &Op) -> Vec<Access> {
     let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {
         return Vec::new();

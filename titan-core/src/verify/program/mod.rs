@@ -1,18 +1,18 @@
-//! Rules of barrier programs that were made from rings: whether the barriers do what the rings ask for.
+//! Rules of barrier programs that were expanded from rings: the barriers must implement the protocol of the rings.
 //!
-//! Such a program says next to its waits and arrivals what they do to which ring (`ttg.claim.*`). It is right if
+//! Such a program states next to its waits and arrivals what they do to which ring (`ttg.claim.*`). It is correct if
 //!
-//! 64. what is claimed keeps the rules of rings: the roles come to their ends together, a slot is touched by who holds it, and
-//!     slots and rounds are those of the ring's clock (`crate::verify::pipes::joint::claims`);
-//! 65. the operations at each claim do what it says, with barriers, counters, counts and parities of this ring alone
-//!     (`realize`, `apart`): then a wait ends exactly when what is claimed holds (`docs/protocol.md`);
+//! 64. the claims obey the rules of rings: all roles terminate, a slot is accessed only by the role that holds it, and
+//!     slots and rounds are those of the ring's clock (`crate::verify::pipes::coexecution::claims`);
+//! 65. the operations at each claim implement it, with barriers, counters, counts and parities of this ring alone
+//!     (`realize`, `apart`): then a wait passes exactly when the claim holds (`docs/protocol.md`);
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
-//!     touch have been waited for ([`crate::synchronize`]);
-//! 67. no tile is laid out over more warps than run the operation that takes or makes it: nobody's part is left out;
-//! 68. what the async proxy touches is fenced from what was touched ordinarily before, as rule 61 has it.
+//!     access have been waited for ([`crate::synchronize`]);
+//! 67. no tile is laid out over more warps than execute the operations that use or define it;
+//! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61.
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
-//! Deliberately absent: layouts, which the checks of lanes look at ([`crate::lane::hazard`]); programs without claims, whose
+//! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
 //! protocol is inferred (`crate::verify::barriers`).
 
 mod apart;
@@ -21,7 +21,7 @@ mod realize;
 
 use super::Error;
 use super::barriers::proxies;
-use super::pipes::{joint, shape};
+use super::pipes::{coexecution, shape};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
@@ -39,7 +39,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
         if matches!(&op.kind, OpKind::Ttg(ttg) if ttg.is_of_rings()) {
             rings.push(wrong(
                 op.loc,
-                "an operation of a ring in a kernel that is laid out: it is no barrier program yet",
+                "a ring operation in a kernel that is laid out: it must be expanded to barriers first",
             ));
         }
     });
@@ -49,15 +49,15 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     shape::ends(kernel, &mut errors);
     errors.extend(warps(kernel));
     super::reject_if_any(errors)?;
-    joint::check_claims(kernel, claims)?;
+    coexecution::check_claims(kernel, claims)?;
     let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);
-    let (unordered, flying) = synchronize::unordered(kernel);
+    let (unordered, in_flight) = synchronize::unordered(kernel);
     let mut errors: Vec<Error> = unordered
         .into_iter()
-        .map(|id| error(id, "threads of one role may meet here in memory without a barrier between them"))
+        .map(|id| error(id, "threads of one role may access the same memory here without a barrier between them"))
         .collect();
-    errors.extend(flying.into_iter().map(|id| {
-        error(id, "a copy may still be under way here that touches the same bytes, or that nobody waits for")
+    errors.extend(in_flight.into_iter().map(|id| {
+        error(id, "a copy that accesses the same bytes may still be in flight here, or is never waited for")
     }));
     errors.extend(proxies::check(kernel));
     super::reject_if_any(errors)
@@ -82,7 +82,7 @@ fn warps(kernel: &Kernel) -> Vec<Error> {
             let over = kernel.layout(*value).map_or(1, |l| 1u32 << l.warp_bits().len().min(31));
             if over > there {
                 let name = kernel.display_name(*value);
-                errors.push(wrong(op.loc, format!("`{name}` is laid out over {over} warps, and {who} has {there}")));
+                errors.push(wrong(op.loc, format!("`{name}` is laid out over {over} warps, but {who} has {there}")));
             }
         }
     });

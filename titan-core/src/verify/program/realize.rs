@@ -1,20 +1,20 @@
-//! Rule 65: the operations at a claim do what it says.
+//! Rule 65: the operations at a claim implement it.
 //!
 //! For a ring between roles, with `s` the slot and `r` the rounds before:
 //!
 //! | claim | with mbarriers | with counters |
 //! |---|---|---|
 //! | acquired | waits at `empty[s]` for the parity `1 - r % 2` | waits until the counter of each reader at `s` is at least `r` |
-//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies are done | the same |
+//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete | the same |
 //! | ready | waits at `full[s]` for the parity `r % 2` | the same |
-//! | released | every warp of the role arrives at `empty[s]`, when its lanes have met | one thread stores `r + 1` in the counter of its role at `s`, when the warps of the role have met |
+//! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
 //! `full` counts the threads of the role that fills, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
-//! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. Whoever waits for a phase is
-//! at most one phase behind (the roles are run by the rules of rings), so its parity tells it from the one before.
+//! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
+//! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
 //!
-//! Nothing else comes to these barriers and counters. A ring that one role fills and reads has no barriers of its own: the
-//! order of the program, waits for groups and barriers between warps order its slots.
+//! No other operation uses these barriers and counters. A ring that one role fills and reads has no mbarriers: program order,
+//! waits for commit groups and barriers between warps order its slots.
 
 use super::find::{Claims, FilledBy};
 use super::wrong;
@@ -24,7 +24,7 @@ use crate::verify::barriers;
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the claims of a ring use.
+/// The objects that the claims of a ring use.
 #[derive(Default)]
 pub(super) struct Ring {
     /// The roles that fill it, and those that read it.
@@ -32,7 +32,7 @@ pub(super) struct Ring {
     read: BTreeSet<usize>,
     full: BTreeSet<Value>,
     empty: BTreeSet<Value>,
-    /// The counter of each reader, and those that each acquisition waits for.
+    /// The counter of each reader, and the counters that each acquisition waits for.
     counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Check<'k> {
     pub(super) errors: Vec<Error>,
 }
 
-/// A claim, where it stands.
+/// A claim and its context.
 struct At<'k> {
     role: usize,
     id: OpId,
@@ -69,7 +69,7 @@ struct At<'k> {
     before: Vec<OpId>,
 }
 
-/// Breaks of rule 65. What fills the stages is noted.
+/// Breaks of rule 65. Records what fills the stages.
 pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     let mut check = Check {
         kernel,
@@ -100,7 +100,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     check.between_roles(claims);
     check.named_barriers();
     for id in &claims.slotless {
-        check.error(*id, "this touches the memory of a ring and names no slot of it");
+        check.error(*id, "this accesses the memory of a ring without naming a slot");
     }
     claims.filled_by = check.filled_by;
     let mut errors = check.errors;
@@ -132,7 +132,7 @@ impl<'k> Check<'k> {
                 };
                 if done.is_none() {
                     let name = kernel.pipe_name(pipe);
-                    self.error(*id, format!("the operations before do not do to `{name}` what is claimed here"));
+                    self.error(*id, format!("the operations before this claim do not implement it for `{name}`"));
                 }
             }
             for region in &op.regions {
@@ -248,7 +248,7 @@ impl<'k> Check<'k> {
         Some(())
     }
 
-    /// Barriers and counters of a ring are its own, one of each kind, and count what comes to them.
+    /// A ring has its own barriers and counters, one array of each kind, with matching counts.
     fn counts(&mut self, pipe: Pipe) {
         let kernel = self.kernel;
         let name = kernel.pipe_name(pipe);
@@ -259,43 +259,43 @@ impl<'k> Check<'k> {
         let used: Vec<Value> = ring.objects().collect();
         let distinct: BTreeSet<Value> = used.iter().copied().collect();
         if distinct.len() != used.len() || used.iter().any(|v| others.contains(v)) {
-            say(format!("a barrier or counter of `{name}` is used for something else too"));
+            say(format!("a barrier or counter of `{name}` is also used for something else"));
         }
         let lanes = kernel.laid_out.as_deref().map_or(1, |l| l.lanes);
         let of = |roles: &BTreeSet<usize>| -> u32 {
             roles.iter().filter_map(|r| kernel.roles.get(*r)).map(|r| r.warps).sum()
         };
         if ring.fill.len() != 1 || ring.full.len() != 1 {
-            say(format!("`{name}` is not filled by one role, at one array of barriers"));
+            say(format!("`{name}` is not filled by one role with one array of barriers"));
         }
         let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, of(&ring.fill) * lanes)).collect();
         expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read))));
         for (alloc, count) in expected {
             if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
                 say(format!(
-                    "a barrier of `{name}` must count {count} arrivals, and be made once, before the roles part"
+                    "a barrier of `{name}` must count {count} arrivals, and be initialised once, before the roles"
                 ));
             }
         }
         let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
         let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
         if counters.iter().any(|counter| made(kernel, *counter) != [&OpKind::Nv(NvOp::SequenceInit)]) {
-            say(format!("a counter of `{name}` must be set to 0 once, before the roles part"));
+            say(format!("a counter of `{name}` must be set to 0 once, before the roles"));
         }
         let by_counters = ring.empty.is_empty() && one_each && ring.awaited.iter().all(|(_, all)| *all == counters);
         let by_barriers = ring.empty.len() == 1 && counters.is_empty() && ring.awaited.is_empty();
         if !by_counters && !by_barriers {
-            say(format!("the slots of `{name}` are not given back by all of its readers"));
+            say(format!("the slots of `{name}` are not released by all of its readers"));
         }
         self.rings.insert(pipe, ring);
     }
 
-    /// What comes to a barrier in shared memory or to a counter belongs to a claim.
+    /// Every operation on an mbarrier or counter belongs to a claim.
     fn nothing_else(&mut self) {
         let kernel = self.kernel;
         let mut stray = Vec::new();
         kernel.walk(&mut |id, op| {
-            // Barriers in shared memory and counters are operands of these operations alone.
+            // Only these operations have mbarriers and counters as operands.
             let OpKind::Nv(nv) = op.kind else { return };
             let comes = match nv {
                 NvOp::Arrive { .. }
@@ -311,7 +311,7 @@ impl<'k> Check<'k> {
                 | NvOp::BulkStore { .. }
                 | NvOp::SequenceStore
                 | NvOp::SequenceWait
-                // What a role does by halves could not be followed.
+                // Split arrivals and waits of a role are not supported.
                 | NvOp::BarrierArrive { .. }
                 | NvOp::CpAsync { .. }
                 | NvOp::Wgmma
@@ -334,7 +334,7 @@ impl<'k> Check<'k> {
             }
         });
         for id in stray {
-            self.error(id, "no claim says what this is for");
+            self.error(id, "no claim explains this operation");
         }
     }
 
@@ -351,7 +351,7 @@ impl<'k> Check<'k> {
         if let [a, b] = op.args[..] { Some((a, b)) } else { None }
     }
 
-    /// Whether a value is `turn % 2`, or the other parity.
+    /// Whether a value is `turn % 2`, or its inverse.
     fn is_parity(&self, value: Value, turn: Value, other: bool) -> Option<()> {
         let number = |v: Value| self.kernel.int_constant(v);
         if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
@@ -375,7 +375,7 @@ impl<'k> Check<'k> {
         self.binary(value, BinOp::Add).is_some_and(|(of, one)| of == than && number(one) == Some(1))
     }
 
-    /// The array of barriers of which one is picked by the slot of a claim: as many as the ring has slots.
+    /// The array of barriers from which the slot of a claim selects one; it has as many as the ring has slots.
     fn picked(&self, barrier: Value, at: &At<'_>) -> Option<Value> {
         let op = self.kernel.def_op(barrier).filter(|op| op.kind == OpKind::Nv(NvOp::MbarrierAt))?;
         let [alloc, slot] = op.args[..] else { return None };
@@ -385,7 +385,7 @@ impl<'k> Check<'k> {
         (right && Some(&slot) == at.op.args.get(1)).then_some(alloc)
     }
 
-    /// The region of which one part is picked by the slot of a claim.
+    /// The region from which the slot of a claim selects a part.
     fn part(&self, part: Value, at: &At<'_>) -> Option<Value> {
         let op = self.kernel.def_op(part).filter(|op| op.kind == OpKind::Region(RegionOp::At))?;
         let [region, slot] = op.args[..] else { return None };
@@ -396,7 +396,7 @@ impl<'k> Check<'k> {
     }
 }
 
-/// What makes a barrier or counter: nothing, if that happens elsewhere than before the roles part.
+/// The operations that initialise a barrier or counter; empty if that does not happen before the roles.
 fn made(kernel: &Kernel, word: Value) -> Vec<&OpKind> {
     let makes = |op: &Op| {
         op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::SequenceInit))
@@ -408,13 +408,13 @@ fn made(kernel: &Kernel, word: Value) -> Vec<&OpKind> {
 }
 
 impl At<'_> {
-    /// The rounds before.
+    /// The number of earlier rounds.
     fn turn(&self) -> Option<Value> {
         self.op.args.get(2).copied()
     }
 }
 
-/// The operations of NVIDIA GPUs right before a claim, the nearest first. What computes numbers may stand between.
+/// The operations of NVIDIA GPUs right before a claim, the nearest first. Integer arithmetic may stand in between.
 fn before(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
     let mut found = Vec::new();
     for id in ops.iter().rev() {

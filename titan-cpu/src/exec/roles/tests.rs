@@ -1,4 +1,4 @@
-//! Kernels that the verifier refuses, which therefore only run here: what cannot go on is an error.
+//! Kernels that the verifier refuses, which therefore only run here: a role that cannot proceed is an error.
 
 use crate::memory::Memory;
 use crate::{Arg, Options, Program, RunError};

@@ -1,4 +1,4 @@
-//! Functions of pipelines: what makes rings and accumulators, and products that run by themselves.
+//! Functions of pipelines: the constructors of rings and accumulators, and asynchronous MMAs.
 
 use super::super::{ElemSlot, ITy, Infer};
 use super::{Fields, PipeTy};
@@ -38,7 +38,7 @@ impl Infer<'_> {
         let [bundle, slots] = generics else {
             self.cannot_infer(
                 span,
-                "what a stage holds",
+                "the type of a stage",
                 "write it: `Ring::<(Smem<f16, 128, 64>, Smem<f16, 64, 64>), 4>::new()`",
             );
             return None;
@@ -50,12 +50,12 @@ impl Infer<'_> {
         match u32::try_from(d) {
             Ok(d) if (1..=max).contains(&d) => Some((fields?, d)),
             _ => {
-                let title = format!("a ring of {d} slots");
+                let title = format!("a ring cannot have {d} slots");
                 self.cx.error_help(
                     Code::RingMade,
                     slots.span,
                     title,
-                    format!("a ring has 1 to {max} slots; 2 to 4 hide most copies"),
+                    format!("a ring has 1 to {max} slots; 2 to 4 hide the latency of most copies"),
                 );
                 None
             }
@@ -74,13 +74,18 @@ impl Infer<'_> {
         let help = "one `Smem<T, A, B>`, or a tuple of two to four of them";
         if list.is_empty() || list.len() > most || (in_tuple && list.len() == 1) {
             let what = if list.len() == 1 { "a tuple of one tile".to_owned() } else { format!("{} tiles", list.len()) };
-            self.cx.error_help(Code::RingMade, arg.span, format!("a stage of {what}"), format!("a stage holds {help}"));
+            self.cx.error_help(
+                Code::RingMade,
+                arg.span,
+                format!("a stage cannot hold {what}"),
+                format!("a stage holds {help}"),
+            );
             return None;
         }
         let mut fields = Vec::new();
         for t in list {
             let TypeKind::Smem(elem, dims, _) = &t.kind else {
-                self.cx.error_help(Code::RingMade, t.span, "a stage holds tiles in shared memory", help);
+                self.cx.error_help(Code::RingMade, t.span, "a stage can only hold tiles in shared memory", help);
                 return None;
             };
             let e = self.elem_ref(elem);
@@ -95,8 +100,8 @@ impl Infer<'_> {
         if fields.len() == 1 {
             return Some(PipeTy::Staging(fields, slots));
         }
-        let title = format!("a staging ring of {} tiles", fields.len());
-        self.cx.error_help(Code::RingMade, span, title, "it holds one: `Staging::<Smem<f16, 128, 64>, 2>::new()`");
+        let title = format!("a slot of a staging ring cannot hold {} tiles", fields.len());
+        self.cx.error_help(Code::RingMade, span, title, "it holds one tile: `Staging::<Smem<f16, 128, 64>, 2>::new()`");
         None
     }
 
@@ -105,7 +110,7 @@ impl Infer<'_> {
         let given = tile.map(|t| (self.expr(t), t.span));
         let [elem, shape, keep] = generics else {
             let help = "write them: `Acc::<f32, D2<128, 256>, 1>::zeros()`";
-            self.cannot_infer(span, "the tile of an accumulator and how many products are under way", help);
+            self.cannot_infer(span, "the type of an accumulator and the number of its MMAs in flight", help);
             return None;
         };
         let e = match &elem.value {
@@ -127,12 +132,12 @@ impl Infer<'_> {
         match u8::try_from(k) {
             Ok(k) if k < 64 => Some(PipeTy::Acc(e, s, k)),
             _ => {
-                let title = format!("{k} products under way");
+                let title = format!("an accumulator cannot keep {k} MMAs in flight");
                 self.cx.error_help(
                     Code::Operands,
                     keep.span,
                     title,
-                    "0 to 63: 0 waits for each, 1 hides one behind the next",
+                    "it keeps 0 to 63: with 0 each MMA is waited for at once, with 1 it overlaps with the next one",
                 );
                 None
             }
@@ -154,10 +159,11 @@ impl Infer<'_> {
                 } else {
                     ("mma_async", "a tile of a stage")
                 };
-                let title =
-                    format!("`{name}` takes {left}, a tile of a stage and an accumulator, not {}", given.join(", "));
-                let help =
-                    "`mma_async` has both operands in stages, `mma_async_reg` the left one in registers, `mma` any";
+                let title = format!(
+                    "`{name}` expects {left}, a tile of a stage and an accumulator tile, found {}",
+                    given.join(", ")
+                );
+                let help = "`mma_async` reads both operands from stages, `mma_async_reg` the left one from registers; `mma` takes either";
                 self.cx.error_help(Code::Arguments, span, title, help);
             }
             return None;

@@ -1,4 +1,4 @@
-//! Methods of rings, of stages and of products under way; those of the side that fills are in [`super::token`].
+//! Methods of rings, of stages and of MMAs in flight; those of the role that fills a ring are in [`super::token`].
 
 use super::super::method::Call;
 use super::super::{ITy, Infer};
@@ -63,7 +63,7 @@ impl Infer<'_> {
                 match self.fault(count).map(usize::try_from) {
                     Some(Ok(n @ 2..=16)) => ITy::Array(Box::new(ITy::Pipe(PipeTy::Part(fields.clone()))), n),
                     Some(_) => {
-                        self.cx.error(Code::Arguments, n.span, "a stage is split for 2 to 16 readers");
+                        self.cx.error(Code::Arguments, n.span, "a stage can be split for 2 to 16 readers");
                         ITy::Unknown
                     }
                     None => ITy::Unknown,
@@ -104,7 +104,7 @@ impl Infer<'_> {
             ITy::Pipe(PipeTy::Stage(f)) => ITy::Pipe(PipeTy::Stage(f)),
             other => {
                 if !matches!(other, ITy::Unknown | ITy::Never) {
-                    let title = format!("an accumulator takes a stage, not {}", self.describe(&other));
+                    let title = format!("expected a stage for the accumulator, found {}", self.describe(&other));
                     self.cx.error(Code::Arguments, call.args[0].span, title);
                 }
                 ITy::Unknown
@@ -118,7 +118,7 @@ impl Infer<'_> {
             Some(ITy::Unknown | ITy::Never) | None => return same,
             Some(other) => {
                 let title = format!(
-                    "the closure names both operands, as in `|s| (s.a(), s.b())`, not {}",
+                    "the closure must return both operands, as in `|s| (s.a(), s.b())`; it returns {}",
                     self.describe(&other)
                 );
                 self.cx.error(Code::Arguments, call.span(), title);
@@ -128,7 +128,11 @@ impl Infer<'_> {
         let views = operands.iter().skip(usize::from(in_registers)).all(|o| matches!(o, ITy::Pipe(PipeTy::View(..))));
         let (PipeTy::Acc(e, s, _), true) = (acc, views) else {
             if !operands.iter().any(|o| matches!(o, ITy::Unknown | ITy::Never)) {
-                self.cx.error(Code::Arguments, call.span(), "the closure names tiles of the stage that it is given");
+                self.cx.error(
+                    Code::Arguments,
+                    call.span(),
+                    "the closure must return tiles of the stage that is its argument",
+                );
             }
             return same;
         };
@@ -137,14 +141,14 @@ impl Infer<'_> {
         same
     }
 
-    /// What the closure of a product names in a stage.
+    /// The operands of an MMA that its closure selects from the stage.
     fn named_operands(&mut self, closure: Option<&Expr>, stage: &ITy) -> Option<ITy> {
         let closure = closure?;
         let ExprKind::Closure { params, body } = &closure.kind else {
             self.cx.error(
                 Code::Arguments,
                 closure.span,
-                "a closure names the operands in the stage, as in `|s| (s.a(), s.b())`",
+                "expected a closure that returns the operands in the stage, as in `|s| (s.a(), s.b())`",
             );
             return None;
         };

@@ -1,4 +1,4 @@
-//! Types of pipelines: rings, their tokens, sources, tiles of stages, products under way.
+//! Types of pipelines: rings, their tokens, copy sources, tiles of stages, MMAs in flight.
 
 mod call;
 mod method;
@@ -10,10 +10,10 @@ use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, Field};
 
-/// What a stage holds.
+/// The element types and shapes of the tiles in a stage.
 pub(crate) type Fields = Vec<Field>;
 
-/// The type of something of a pipeline.
+/// The type of a value that belongs to a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PipeTy {
     Ring(Fields, u32),
@@ -23,7 +23,7 @@ pub(crate) enum PipeTy {
     Filling(Fields),
     Ready(Fields),
     Stage(Fields),
-    /// What `wait_filled` gives.
+    /// The result of `wait_filled`, an option of a stage.
     Filled(Fields),
     Part(Fields),
     Source(SourceTy),
@@ -36,22 +36,22 @@ pub(crate) enum PipeTy {
     Written(Fields),
     Store,
     Work(OwnTy),
-    /// `work.indices()`, of tiles of so many axes
+    /// `work.indices()`, with the rank of the tiles.
     Indices(usize),
 }
 
-/// A part of a tensor that is named for a copy.
+/// The part of a tensor that a copy reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SourceTy {
     pub(crate) elem: Elem,
     /// The number of axes of its tiles.
     pub(crate) rank: usize,
-    /// Its extents: perhaps those of the slot.
+    /// Its extents; where they are not written, they follow from the slot.
     pub(crate) shape: S,
 }
 
 impl PipeTy {
-    /// What it is as a receiver; iterators and options are none.
+    /// Its kind as a receiver of methods; `None` for iterators and options, which have no methods in kernels.
     pub(crate) const fn kind(&self) -> Option<PipeKind> {
         Some(match self {
             PipeTy::Ring(..) => PipeKind::Ring,
@@ -74,7 +74,7 @@ impl PipeTy {
     }
 }
 
-/// The tiles of a stage in the user's words.
+/// The tiles of a stage, as the user writes their types.
 pub(super) fn describe_fields(fields: &[Field]) -> String {
     let one = |f: &Field| {
         let dims: Vec<String> = f.shape.iter().map(ToString::to_string).collect();
@@ -87,33 +87,33 @@ pub(super) fn describe_fields(fields: &[Field]) -> String {
 }
 
 impl Infer<'_> {
-    /// A type of a pipeline in the user's words.
+    /// A type of a pipeline, as messages call it.
     pub(super) fn describe_pipe(&self, ty: &PipeTy) -> String {
         let tile = |e: E, s: S| self.describe(&ITy::Tile(e, s));
         match ty {
             PipeTy::Ring(f, d) => format!("`Ring<{}, {d}>`", describe_fields(f)),
-            PipeTy::Side(_, true) => "a walk over the slots of a ring".to_owned(),
-            PipeTy::Side(_, false) => "a walk over the stages of a ring".to_owned(),
+            PipeTy::Side(_, true) => "an iterator over the slots of a ring".to_owned(),
+            PipeTy::Side(_, false) => "an iterator over the stages of a ring".to_owned(),
             PipeTy::Slot(f) => format!("a slot of `{}`", describe_fields(f)),
             PipeTy::Filling(f) => format!("a copy to a slot of `{}`", describe_fields(f)),
-            PipeTy::Ready(f) => format!("a claimed stage of `{}`", describe_fields(f)),
+            PipeTy::Ready(f) => format!("a pending wait for a stage of `{}`", describe_fields(f)),
             PipeTy::Stage(f) => format!("a stage of `{}`", describe_fields(f)),
-            PipeTy::Filled(_) => "what `wait_filled` gives".to_owned(),
+            PipeTy::Filled(_) => "the result of `wait_filled`".to_owned(),
             PipeTy::Part(f) => format!("a part of a stage of `{}`", describe_fields(f)),
-            PipeTy::Source(s) => format!("a source of `{}`", s.elem),
+            PipeTy::Source(s) => format!("a copy source of `{}`", s.elem),
             PipeTy::View(e, s) => format!("a tile of a stage, {}", tile(*e, *s)),
-            PipeTy::Compute(e, s) => format!("a product under way to {}", tile(*e, *s)),
-            PipeTy::Acc(e, s, keep) => format!("an accumulator of {} with {keep} under way", tile(*e, *s)),
+            PipeTy::Compute(e, s) => format!("an MMA in flight, {}", tile(*e, *s)),
+            PipeTy::Acc(e, s, keep) => format!("an accumulator of {} with {keep} MMAs in flight", tile(*e, *s)),
             PipeTy::Staging(f, d) => format!("`Staging<{}, {d}>`", describe_fields(f)),
             PipeTy::StagingSlot(f) => format!("a staging slot of `{}`", describe_fields(f)),
             PipeTy::Written(f) => format!("a written slot of `{}`", describe_fields(f)),
-            PipeTy::Store => "a store under way".to_owned(),
-            PipeTy::Work(_) => "a schedule of output tiles".to_owned(),
-            PipeTy::Indices(_) => "a walk over output tiles".to_owned(),
+            PipeTy::Store => "a store in flight".to_owned(),
+            PipeTy::Work(_) => "the output tiles of `work`".to_owned(),
+            PipeTy::Indices(_) => "an iterator over output tiles".to_owned(),
         }
     }
 
-    /// Makes two types of pipelines one; reports a mismatch.
+    /// Unifies two types of pipelines; reports a mismatch.
     pub(super) fn unify_pipe(&mut self, a: &PipeTy, b: &PipeTy, span: Span) -> ITy {
         let parts = match (a, b) {
             (PipeTy::View(x, s), PipeTy::View(y, r)) | (PipeTy::Compute(x, s), PipeTy::Compute(y, r)) => {
@@ -125,14 +125,14 @@ impl Infer<'_> {
         if let Some((x, y, s, r)) = parts {
             self.unify(&ITy::Tile(x, s), &ITy::Tile(y, r), span);
         } else if a != b {
-            let title = format!("{} where {} is expected", self.describe_pipe(b), self.describe_pipe(a));
+            let title = format!("expected {}, found {}", self.describe_pipe(a), self.describe_pipe(b));
             self.cx.error(Code::StageContents, span, title);
             return ITy::Unknown;
         }
         ITy::Pipe(a.clone())
     }
 
-    /// The element and shape of an operand of a product, wherever it lies.
+    /// The element type and shape of an operand of an MMA, in registers or in a stage.
     pub(super) fn operand_tile(ty: &ITy) -> Option<(E, S)> {
         match ty {
             ITy::Tile(e, s) | ITy::Pipe(PipeTy::View(e, s)) => Some((*e, *s)),

@@ -1,4 +1,4 @@
-//! What is copied to slots, and what is stored from them.
+//! Copies to slots of rings, and stores from staging slots.
 
 use super::super::method::Call;
 use super::super::{ITy, Infer, OwnTy, TensorTy};
@@ -58,7 +58,7 @@ impl Infer<'_> {
             return filling;
         }
         if sources.len() != fields.len() {
-            let title = format!("{} for a slot of `{}`", counted(sources.len()), describe_fields(fields));
+            let title = format!("{} for a copy to a slot of `{}`", counted(sources.len()), describe_fields(fields));
             self.cx.error(Code::StageContents, arg.span, title);
             return filling;
         }
@@ -71,7 +71,7 @@ impl Infer<'_> {
     fn source_fits(&mut self, source: &ITy, field: &Field, arg: &Expr) {
         let holds = describe_fields(std::slice::from_ref(field));
         let ITy::Pipe(PipeTy::Source(s)) = source else {
-            let title = format!("{} is copied to a slot of `{holds}`", self.describe(source));
+            let title = format!("{} cannot be copied to a slot of `{holds}`", self.describe(source));
             self.cx.error(Code::StageContents, arg.span, title);
             return;
         };
@@ -79,7 +79,7 @@ impl Infer<'_> {
         let fits = s.elem == field.elem && s.rank == field.shape.rank() && self.unify_shape(want, s.shape).is_ok();
         if !fits {
             let what = self.shape_of(s.shape).map_or_else(|| format!("rank {}", s.rank), |s| s.to_string());
-            let title = format!("a source of {what} `{}` is copied to a slot of `{holds}`", s.elem);
+            let title = format!("a source of {what} `{}` cannot be copied to a slot of `{holds}`", s.elem);
             self.cx.error(Code::StageContents, arg.span, title);
         }
     }
@@ -104,11 +104,11 @@ impl Infer<'_> {
             match self.expr(&call.args[0]) {
                 ITy::Tensor(t) => {
                     if t.access == Access::In {
-                        self.cx.error(Code::StoreToInput, call.args[0].span, "a store to an input");
+                        self.cx.error(Code::StoreToInput, call.args[0].span, "cannot store to an input");
                     }
                     if t.elem != field.elem || usize::from(t.rank) != field.shape.rank() {
                         let title = format!(
-                            "a slot of `{}` is stored to {}",
+                            "a slot of `{}` cannot be stored to {}",
                             describe_fields(fields),
                             self.describe(&ITy::Tensor(t))
                         );
@@ -122,7 +122,7 @@ impl Infer<'_> {
                     self.cx.error(
                         Code::Arguments,
                         call.args[0].span,
-                        format!("a store is to a tensor, not to {}", self.describe(&other)),
+                        format!("expected a tensor to store to, found {}", self.describe(&other)),
                     );
                 }
             }
@@ -136,7 +136,7 @@ impl Infer<'_> {
             ITy::Pipe(PipeTy::Written(f)) => {
                 if f.first().is_none_or(|f| f.elem != own.elem || f.shape != own.shape) {
                     let title = format!(
-                        "a slot of `{}` is stored to a tile of {} `{}`",
+                        "a slot of `{}` cannot be stored to a tile of {} `{}`",
                         describe_fields(&f),
                         own.shape,
                         own.elem
@@ -148,7 +148,7 @@ impl Infer<'_> {
             other => self.cx.error(
                 Code::Arguments,
                 arg.span,
-                format!("a written slot is stored, not {}", self.describe(&other)),
+                format!("expected a written staging slot, found {}", self.describe(&other)),
             ),
         }
         ITy::Pipe(PipeTy::Store)

@@ -1,4 +1,4 @@
-//! Methods of rings, of stages and of products under way; those of the side that fills are in [`super::token`].
+//! Methods of rings, of stages and of MMAs in flight; those of the role that fills a ring are in [`super::token`].
 
 use super::super::val::{PipeVal, RangeVal};
 use super::super::{FnLower, Lowered, Stop, Val};
@@ -75,8 +75,13 @@ impl FnLower<'_, '_, '_> {
     }
 
     fn pipelined_side(&self, span: proc_macro2::Span) -> Stop {
-        let help = "a ring is the pipeline: `ring.produce(0..n)`";
-        self.sh.cx.error_help(titan_core::diag::Code::NestedPipeline, span, "`pipelined` in a side of a ring", help);
+        let help = "pass the range itself: the ring is the pipeline, `ring.produce(0..n)`";
+        self.sh.cx.error_help(
+            titan_core::diag::Code::NestedPipeline,
+            span,
+            "`pipelined` cannot be used with `produce` and `consume`",
+            help,
+        );
         Stop
     }
 

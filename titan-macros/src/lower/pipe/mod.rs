@@ -1,6 +1,6 @@
-//! Pipelines: rings, roles, and what happens to their tokens. A `Stage` of the language is the right to read (`rperm`).
+//! Lowers pipelines: rings, roles and tokens. A `Stage` of the language is a read permission (`rperm`) in the IR.
 //!
-//! Whether tokens are used up, sides correspond and waits end is the verifier's to say, from the IR.
+//! The verifier checks on the IR that tokens are used, that rings are filled as often as they are read, and that waits end.
 
 mod call;
 mod method;
@@ -27,7 +27,7 @@ impl FnLower<'_, '_, '_> {
             self.expr(&arm.body)?;
             self.at(arm.path[1].span());
             self.sh.b.end_role();
-            // What a role assigns, it assigns for itself.
+            // Each role has its own copy of the variables that it assigns.
             self.vars.clone_from(&before);
         }
         self.at(span);
@@ -43,7 +43,7 @@ impl FnLower<'_, '_, '_> {
         self.effect(span, OpKind::Ttg(op), args)
     }
 
-    /// Gives a stage back: the right to read it, or the stage unread.
+    /// Releases a stage that may have been read, or a poisoned one.
     pub(super) fn release(&mut self, stage: Value, span: Span) -> Lowered<Val> {
         let consumed = self.ttg(span, TtgOp::Consumed, &[stage])?;
         self.ttg_effect(span, TtgOp::Release, &[consumed])
@@ -62,7 +62,7 @@ impl FnLower<'_, '_, '_> {
         self.branch_on(poisoned, Arm::Passed(stage, arms.1), Arm::Stage(pat, stage, arms.0), span)
     }
 
-    /// What an iteration over a side of a ring starts with: its number and a token.
+    /// The items of a loop over `produce(..)` or `consume(..)`: the number of the iteration and a token.
     pub(super) fn side_item(&mut self, pipe: Pipe, fills: bool, index: Value, span: Span) -> Lowered<Val> {
         if let Some(l) = self.loops.last_mut() {
             l.side = Some((span, if fills { "produce" } else { "consume" }));
@@ -72,16 +72,19 @@ impl FnLower<'_, '_, '_> {
         Ok(Val::Tuple(vec![Val::Value(index), Val::Value(token)]))
     }
 
-    /// Refuses what leaves a loop over a side of a ring among the open loops from number `first` on.
+    /// Reports a jump that leaves a loop over `produce(..)` or `consume(..)` among the open loops from number `first` on.
     pub(super) fn stays_in_sides(&self, first: usize, what: &str, span: Span) -> Lowered<()> {
         let side = |l: &LoopCtx| l.side;
         let Some((at, name)) = self.loops.get(first..).unwrap_or_default().iter().find_map(side) else { return Ok(()) };
-        let title = format!("`{what}` leaves the loop over `{name}(..)` early, while other roles count on all of it");
+        let title = format!(
+            "`{what}` leaves the loop over `{name}(..)` early, but the other roles rely on all of its iterations"
+        );
         let diag = Diagnostic::new(Code::EarlyExit, span, title).related(at, "the loop");
-        Err(self.push_diag(diag.help("compute the end before the loop, so that all roles see it")))
+        Err(self
+            .push_diag(diag.help("compute the number of iterations before `match role()`, so that all roles use it")))
     }
 
-    /// An operand of a product in registers: a tile of a stage is read.
+    /// The operand of an MMA that must be in registers: a tile of a stage is loaded.
     pub(super) fn in_registers(&mut self, val: Val, span: Span) -> Lowered<Value> {
         let v = self.value(val, span)?;
         if matches!(self.ty(v), Ty::Smem(..)) { self.ttg(span, TtgOp::Read, &[v]) } else { Ok(v) }

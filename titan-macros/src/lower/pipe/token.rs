@@ -1,4 +1,4 @@
-//! What is copied to slots, and what is stored from them.
+//! Copies to slots of rings, and stores from staging slots.
 
 use super::super::val::{Contents, PipeVal, Tiles};
 use super::super::{FnLower, Lowered, Stop, Val};
@@ -16,8 +16,9 @@ impl FnLower<'_, '_, '_> {
     pub(in crate::lower) fn source(&mut self, e: &Expr, method: Method, t: Value, args: &[Expr]) -> Lowered<Val> {
         let ITy::Pipe(PipeTy::Source(source)) = *self.infer.ty(e.id) else { return Err(Stop) };
         let Some(shape) = self.infer.shape_of(source.shape) else {
-            let diag = Diagnostic::new(Code::CannotInfer, e.span, "the extents of a source are not known here");
-            self.sh.cx.unless_broken(diag.help("copy it to a slot, or name them: `x.tile::<8, 8>(..)`"));
+            let diag =
+                Diagnostic::new(Code::CannotInfer, e.span, "the extents of a copy source cannot be inferred here");
+            self.sh.cx.unless_broken(diag.help("copy it to a slot, or write them: `x.tile::<8, 8>(..)`"));
             return Err(Stop);
         };
         let mut operands = vec![t];
@@ -37,7 +38,7 @@ impl FnLower<'_, '_, '_> {
         self.ttg(e.span, op, &operands).map(Val::Value)
     }
 
-    /// `c.work::<..>()`: tiles are counted here, so that every role has the same number.
+    /// `c.work::<..>()`: the number of tiles is computed here, so that it is the same in every role.
     pub(in crate::lower) fn work(&mut self, e: &Expr, t: Value) -> Lowered<Val> {
         let ITy::Pipe(PipeTy::Work(own)) = *self.infer.ty(e.id) else { return Err(Stop) };
         let mut tiles = Tiles { tensor: t, shape: own.shape, group: own.group, offsets: None, counts: None };
@@ -47,7 +48,7 @@ impl FnLower<'_, '_, '_> {
         Ok(Val::Pipe(PipeVal::Work(tiles)))
     }
 
-    /// Methods of slots, and of what stores from them.
+    /// Methods of slots and of stores from them.
     pub(super) fn token_method(&mut self, e: &Expr, method: M, v: Value, args: &[Expr]) -> Lowered<Val> {
         let span = e.span;
         match method {
@@ -81,7 +82,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// `.commit()`, at the place where it was said what the slot will hold.
+    /// `.commit()`, with the place of the method that states the contents of the slot.
     pub(super) fn commit(&mut self, slot: Value, contents: Contents, span: Span) -> Lowered<Val> {
         match contents {
             Contents::Fill(fill) => self.ttg_effect(span, TtgOp::Fill(fill), &[slot]),

@@ -32,7 +32,11 @@ impl Decoder<'_> {
     /// Prefetching has no effect; what it names must exist.
     fn prefetch(&mut self) -> Decoded {
         if self.peek() == Some("tensormap") {
-            return Err(self.unknown("`prefetch.tensormap`"));
+            self.at += 1;
+            self.end()?;
+            self.n_operands(&[1])?;
+            self.address(0, Space::Generic)?;
+            return Ok(Op::Nop);
         }
         let space = self.peek().and_then(Space::named);
         self.at += usize::from(space.is_some());
@@ -123,6 +127,9 @@ impl Decoder<'_> {
     }
 
     fn store(&mut self) -> Decoded {
+        if self.accept("async") {
+            return self.store_async();
+        }
         let order = self.order(true)?;
         let space = self.peek().and_then(Space::named);
         self.at += usize::from(space.is_some());
@@ -174,7 +181,7 @@ impl Decoder<'_> {
         }
         let f =
             atom_fn(op, ty).filter(|_| returns || !matches!(op, "cas" | "exch")).ok_or_else(|| self.bad_type(ty))?;
-        if !matches!(space, None | Some(Space::Global | Space::Shared)) {
+        if !matches!(space, None | Some(Space::Global | Space::Shared | Space::Cluster)) {
             return Err(self.misfit("atomics are on global and shared memory"));
         }
         let first = usize::from(returns);
@@ -193,10 +200,22 @@ impl Decoder<'_> {
     }
 
     fn copy(&mut self) -> Decoded {
+        if self.accept("reduce") {
+            for part in ["async", "bulk"] {
+                if !self.accept(part) {
+                    return Err(self.wrong_part(&format!("`.{part}`")));
+                }
+            }
+            return self.bulk_reduction();
+        }
         if !self.accept("async") {
             return Err(self.unknown(&format!("`{}`", self.full())));
         }
         match self.peek() {
+            Some("bulk") => {
+                self.at += 1;
+                self.bulk()
+            }
             Some("commit_group") => {
                 self.at += 1;
                 self.end()?;
@@ -270,7 +289,7 @@ impl Decoder<'_> {
 }
 
 /// The arithmetic of an atomic operation on a type.
-fn atom_fn(op: &str, ty: Ty) -> Option<AtomFn> {
+pub(crate) fn atom_fn(op: &str, ty: Ty) -> Option<AtomFn> {
     const NEAR: Mode = Mode {
         rnd: crate::emu::lane::Rnd::Near,
         ftz: false,

@@ -10,12 +10,15 @@
 //! | [`moves`] | `mov`, `cvt`, `cvta` |
 //! | [`memory`] | `ld`, `st`, `atom`, `red`, `cp.async` |
 //! | [`sync`] | control flow, barriers, fences, exchange within a warp |
+//! | [`bulk`] | `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` |
 //! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
+//! | [`warpgroup`] | `wgmma`, `setmaxnreg`, `mapa`, `getctarank`, barriers of clusters |
 //! | [`needs`] | which version and target has what |
 //! | [`layout`] | addresses of variables |
 //! | [`meet`] | where threads that diverged meet again |
 
 mod arith;
+mod bulk;
 mod compare;
 mod layout;
 mod matrix;
@@ -25,6 +28,7 @@ mod moves;
 mod needs;
 mod operand;
 mod sync;
+mod warpgroup;
 
 use super::ast::{Ast, Entry, Instr};
 use super::error::{EmuError, ErrorCode};
@@ -33,9 +37,11 @@ use super::ty::{Kind, Ty};
 use layout::Layout;
 
 pub(crate) use layout::SHARED_BASE;
+pub(crate) use memory::atom_fn;
 
 /// Decodes a kernel.
 pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
+    needs::check_clusters(ast, entry)?;
     let layout = Layout::new(ast, entry)?;
     let (mut slots, mut n_regs, mut n_preds) = (Vec::new(), 0, 0);
     let (mut reg_names, mut pred_names) = (Vec::new(), Vec::new());
@@ -59,6 +65,9 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
             .map_err(|e| e.with_site(ast.site(entry, instr)))?;
         code.push(Inst { guard, op, meet: u32::MAX });
     }
+    let has_wgmma = code.iter().any(|inst| matches!(inst.op, Op::Multiply(_)));
+    let has_async_proxy = has_wgmma || code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)));
+    let has_cluster_barrier = code.iter().any(|inst| matches!(inst.op, Op::ClusterArrive { .. }));
     // Falling off the end is a return.
     code.push(Inst { guard: None, op: Op::Exit, meet: u32::MAX });
     meet::annotate(&mut code);
@@ -72,6 +81,9 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
         shared_end: layout.shared_end,
         local: layout.local,
         symbols: layout.symbols,
+        has_async_proxy,
+        has_cluster_barrier,
+        has_wgmma,
     })
 }
 
@@ -168,10 +180,9 @@ impl<'a> Decoder<'a> {
             | "match" | "redux" | "activemask" | "elect" | "mbarrier" | "nanosleep" | "griddepcontrol"
             | "setmaxnreg" | "pmevent" => self.synchronisation(),
             "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(),
+            "wgmma" | "mapa" | "getctarank" => self.group(),
             "call" => Err(self.unknown("a call of a function").with_help("inline the function")),
-            "wgmma" | "tcgen05" | "multimem" | "tensormap" | "mapa" | "getctarank" => {
-                Err(self.unknown(&format!("`{}`", self.full())))
-            }
+            "tcgen05" | "multimem" | "tensormap" => Err(self.unknown(&format!("`{}`", self.full()))),
             other => Err(self.error(ErrorCode::Unknown, format!("`{other}` is no instruction that is known"))),
         }
     }
@@ -186,11 +197,12 @@ pub(crate) fn special(name: &str) -> Option<Special> {
         return Some(match base {
             "%tid" => Special::Tid(axis),
             "%ntid" => Special::Ntid(axis),
-            "%ctaid" | "%clusterid" => Special::Ctaid(axis),
-            "%nctaid" | "%nclusterid" => Special::Nctaid(axis),
-            // Without clusters each block is one of its own.
-            "%cluster_ctaid" => Special::Zero,
-            "%cluster_nctaid" => Special::One,
+            "%ctaid" => Special::Ctaid(axis),
+            "%nctaid" => Special::Nctaid(axis),
+            "%clusterid" => Special::ClusterId(axis),
+            "%nclusterid" => Special::NClusterId(axis),
+            "%cluster_ctaid" => Special::ClusterCtaId(axis),
+            "%cluster_nctaid" => Special::ClusterNCtaId(axis),
             _ => return None,
         });
     }
@@ -201,8 +213,9 @@ pub(crate) fn special(name: &str) -> Option<Special> {
         "%smid" => Special::SmId,
         "%nsmid" => Special::NSmId,
         "%gridid" => Special::GridId,
-        "%cluster_ctarank" | "%is_explicit_cluster" => Special::Zero,
-        "%cluster_nctarank" => Special::One,
+        "%cluster_ctarank" => Special::ClusterCtaRank,
+        "%cluster_nctarank" => Special::ClusterNCtaRank,
+        "%is_explicit_cluster" => Special::IsExplicitCluster,
         "%lanemask_eq" => Special::LaneMask(0),
         "%lanemask_lt" => Special::LaneMask(1),
         "%lanemask_le" => Special::LaneMask(2),

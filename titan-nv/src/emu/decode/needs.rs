@@ -3,11 +3,11 @@
 //!
 //! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding counts. Words
 //! with `#` are about operands: `#_` a result that is thrown away, `#3` their number, `#pred` a predicate in fourth place,
-//! `#cluster` a special register of clusters. Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each
+//! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each
 //! instruction; `tests/emu/needs.rs` has an assembler check them.
 
 use super::Decoder;
-use crate::emu::ast::Operand;
+use crate::emu::ast::{Ast, Entry, Operand};
 use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::ty::Ty;
 
@@ -74,6 +74,24 @@ const NEEDS: &[Need] = &[
     row("createpolicy", &[], (7, 4), 80),
     row("prefetch", &["L2::evict_last"], (7, 4), 80),
     row("prefetch", &["L2::evict_normal"], (7, 4), 80),
+    row("cp", &["bulk"], (8, 0), 90),
+    row("cp", &["reduce"], (8, 0), 90),
+    row("cp", &["#to-block"], (8, 6), 90),
+    row("st", &["async"], (8, 1), 90),
+    row("st", &["shared::cluster"], (7, 8), 90),
+    row("ld", &["shared::cluster"], (7, 8), 90),
+    row("atom", &["shared::cluster"], (7, 8), 90),
+    row("red", &["shared::cluster"], (7, 8), 90),
+    row("mbarrier", &["shared::cluster"], (8, 0), 90),
+    row("mapa", &[], (7, 8), 90),
+    row("getctarank", &[], (7, 8), 90),
+    row("barrier", &["cluster"], (7, 8), 90),
+    row("barrier", &["cluster", "relaxed"], (8, 0), 90),
+    row("barrier", &["cluster", "acquire"], (8, 0), 90),
+    row("barrier", &["cluster", "release"], (8, 0), 90),
+    row("prefetch", &["tensormap"], (8, 0), 90),
+    Need { opcode: "wgmma", words: &[], ptx: (8, 0), sm: 90, specific: true },
+    Need { opcode: "wgmma", words: &["s8", "u8"], ptx: (8, 4), sm: 90, specific: true },
     row("griddepcontrol", &[], (7, 8), 90),
     Need { opcode: "setmaxnreg", words: &[], ptx: (8, 0), sm: 90, specific: true },
     row("add", &["bf16"], (7, 8), 90),
@@ -116,6 +134,22 @@ const NEEDS: &[Need] = &[
     row("mov", &["#cluster"], (7, 8), 90),
 ];
 
+/// Clusters need PTX 7.8 and sm_90.
+pub(super) fn check_clusters(ast: &Ast, entry: &Entry) -> Result<(), EmuError> {
+    let asks = entry.cluster.is_some() || entry.explicit_cluster;
+    if !asks || (ast.version >= (7, 8) && sm_of(ast).0 >= 90) {
+        return Ok(());
+    }
+    let message = format!("`{}` has clusters, which need PTX 7.8 and sm_90", entry.name);
+    Err(EmuError::new(ErrorCode::Target, message))
+}
+
+/// The number of a module's target, and whether it ends in `a`.
+fn sm_of(ast: &Ast) -> (u32, bool) {
+    let digits: String = ast.target.chars().filter(char::is_ascii_digit).collect();
+    (digits.parse().unwrap_or(0), ast.target.ends_with('a'))
+}
+
 impl Decoder<'_> {
     /// What the words of rows may be, beyond the opcode's own.
     fn has_word(&self, word: &str) -> bool {
@@ -134,6 +168,14 @@ impl Decoder<'_> {
                 Operand::Special(name) => name.contains("cluster"),
                 _ => false,
             }),
+            // A bulk copy to the own block's shared memory.
+            "#to-block" => {
+                let bulk = part("bulk") && part("global");
+                bulk && parts
+                    .iter()
+                    .find(|p| *p == "global" || p.starts_with("shared::"))
+                    .is_some_and(|p| p == "shared::cta")
+            }
             "#from-bf16" => types.last() == Some(&Ty::Bf16),
             // To or from bf16 with anything but f32 on the other side.
             "#other-bf16" => types.contains(&Ty::Bf16) && !types.contains(&Ty::F32),
@@ -144,8 +186,7 @@ impl Decoder<'_> {
     /// That the module's version and target have the instruction.
     pub(super) fn check_needs(&self) -> Result<(), EmuError> {
         let target = &self.ast.target;
-        let digits: String = target.chars().filter(char::is_ascii_digit).collect();
-        let (sm, specific) = (digits.parse().unwrap_or(0), target.ends_with('a'));
+        let (sm, specific) = sm_of(self.ast);
         let rows = NEEDS.iter().filter(|n| n.opcode == self.opcode() && n.words.iter().all(|w| self.has_word(w)));
         // A row with more words is about a narrower case: it replaces those whose words it has.
         let rows: Vec<&Need> = rows.collect();

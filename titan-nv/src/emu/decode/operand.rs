@@ -186,26 +186,33 @@ impl Decoder<'_> {
         let Operand::Mem(base, offset) = self.operand(i)? else {
             return Err(self.misfit("an address in brackets is needed"));
         };
-        let (src, narrow, offset) = match *base {
-            Base::Zero => (Src::Imm(0), false, *offset),
+        self.address_at(*base, *offset, space)
+    }
+
+    /// A base and an offset in a space.
+    pub(super) fn address_at(&self, base: Base, offset: i64, space: Space) -> Result<Addr, EmuError> {
+        let (src, narrow, offset) = match base {
+            Base::Zero => (Src::Imm(0), false, offset),
             Base::Reg(r) => {
                 let ty = self.entry.regs.get(r).map(|r| r.ty);
                 let width = ty.map_or(0, Ty::bits);
-                let near = matches!(space, Space::Shared | Space::Local | Space::Const | Space::Param);
+                let near = matches!(space, Space::Shared | Space::Cluster | Space::Local | Space::Const | Space::Param);
                 let int = ty.is_some_and(|t| matches!(t.kind(), Kind::Int | Kind::Bits));
                 if !(int && (width == 64 || (width == 32 && near))) {
                     let name = self.entry.regs.get(r).map_or("?", |r| r.name.as_str());
                     return Err(self.misfit(&format!("`{name}` cannot hold a {} address", space.name())));
                 }
-                (Src::Reg(self.slots.get(r).copied().unwrap_or(0)), width == 32, *offset)
+                (Src::Reg(self.slots.get(r).copied().unwrap_or(0)), width == 32, offset)
             }
             Base::Name(name) => {
                 let its = self.space_of(name);
-                if space != Space::Generic && its != Some(space) {
+                // The own block is one of the cluster.
+                let wanted = if space == Space::Cluster { Space::Shared } else { space };
+                if space != Space::Generic && its != Some(wanted) {
                     let its = its.map_or("no", Space::name);
                     return Err(self.misfit(&format!("the variable is in {its} memory, not in {}", space.name())));
                 }
-                (self.address_of(name, *offset)?, false, 0)
+                (self.address_of(name, offset)?, false, 0)
             }
         };
         Ok(Addr { base: src, offset, space, narrow })

@@ -2,6 +2,7 @@
 
 use super::{Decoded, Decoder};
 use crate::emu::ast::Operand;
+use crate::emu::async_op::Reach;
 use crate::emu::error::EmuError;
 use crate::emu::lane::{LaneFn, int};
 use crate::emu::op::{Op, Reduce, Shuffle, Src, Vote};
@@ -49,16 +50,7 @@ impl Decoder<'_> {
                 self.need(&["launch_dependents", "wait"])?;
                 self.plain(Op::Nop)
             }
-            "setmaxnreg" => {
-                // Registers are not counted.
-                self.need(&["inc", "dec"])?;
-                self.need(&["sync"])?;
-                self.need(&["aligned"])?;
-                self.need(&["u32"])?;
-                self.end()?;
-                self.constant(0)?;
-                Ok(Op::Nop)
-            }
+            "setmaxnreg" => self.set_max_registers(),
             "nanosleep" => {
                 self.need(&["u32"])?;
                 self.end()?;
@@ -104,7 +96,7 @@ impl Decoder<'_> {
             return Ok(Op::WarpBarrier { mask: self.src(0, Ty::B32)? });
         }
         if self.accept("cluster") {
-            return Err(self.unknown("a barrier of clusters"));
+            return self.cluster_barrier();
         }
         self.accept("cta");
         let kind = self.need(&["sync", "arrive", "red"])?;
@@ -131,15 +123,22 @@ impl Decoder<'_> {
 
     fn fence(&mut self) -> Decoded {
         if self.accept("proxy") {
-            // Nothing here goes by another proxy than the generic one.
-            self.need(&["alias", "async"])?;
-            self.one_of(&["global", "shared::cta", "shared::cluster"]);
-            return self.plain(Op::Nop);
+            if self.need(&["alias", "async"])? == "alias" {
+                // There is one address for each byte.
+                return self.plain(Op::Nop);
+            }
+            let to = match self.one_of(&["global", "shared::cta", "shared::cluster"]) {
+                None => Reach::All,
+                Some("global") => Reach::Global,
+                Some("shared::cta") => Reach::Block,
+                Some(_) => Reach::Cluster,
+            };
+            return self.plain(Op::ProxyFence { to });
         }
         if self.accept("mbarrier_init") {
             self.need(&["release"])?;
             self.need(&["cluster"])?;
-            return self.plain(Op::Nop);
+            return self.plain(Op::InitFence);
         }
         let kind = self.one_of(&["sc", "acq_rel", "acquire", "release"]).unwrap_or("acq_rel");
         self.need(&["cta", "cluster", "gpu", "sys"])?;
@@ -205,15 +204,18 @@ impl Decoder<'_> {
         Ok(Op::Redux { f, dst: self.dst(0, ty)?, src: self.src(1, ty)?, mask: self.src(2, Ty::B32)? })
     }
 
-    /// `.sem.scope` if there, then the space of a barrier in this block's shared memory.
-    fn barrier_space(&mut self) -> Result<Space, EmuError> {
-        if self.one_of(&["relaxed", "acquire", "release"]).is_some() {
+    /// `.sem.scope` if there, then the space of a barrier; and whether the order is relaxed.
+    fn barrier_space(&mut self) -> Result<(Space, bool), EmuError> {
+        let order = self.one_of(&["relaxed", "acquire", "release"]);
+        if order.is_some() {
             self.need(&["cta", "cluster"])?;
         }
-        if self.peek() == Some("shared::cluster") {
-            return Err(self.unknown("a barrier of another block"));
-        }
-        Ok(self.one_of(&["shared", "shared::cta"]).map_or(Space::Generic, |_| Space::Shared))
+        let space = match self.one_of(&["shared", "shared::cta", "shared::cluster"]) {
+            None => Space::Generic,
+            Some("shared::cluster") => Space::Cluster,
+            Some(_) => Space::Shared,
+        };
+        Ok((space, order == Some("relaxed")))
     }
 
     fn mbarrier(&mut self) -> Decoded {
@@ -240,8 +242,12 @@ impl Decoder<'_> {
             // The pending count says anyway that the phase does not end.
             self.accept("noComplete");
         }
-        let space = self.barrier_space()?;
+        let (space, relaxed) = self.barrier_space()?;
         self.b64_end()?;
+        let remote = matches!(op, "arrive" | "arrive_drop" | "expect_tx");
+        if space == Space::Cluster && !remote {
+            return Err(self.misfit("only arrivals are at barriers of other blocks"));
+        }
         match op {
             "init" => {
                 self.n_operands(&[2])?;
@@ -254,20 +260,31 @@ impl Decoder<'_> {
             "expect_tx" => {
                 self.n_operands(&[2])?;
                 let (addr, bytes) = (self.address(0, space)?, Some(self.src(1, Ty::U32)?));
-                Ok(Op::BarrierArrive { addr, dst: None, count: Src::Imm(0), bytes, arrives: false, drops: false })
+                Ok(Op::BarrierArrive {
+                    addr,
+                    dst: None,
+                    count: Src::Imm(0),
+                    bytes,
+                    arrives: false,
+                    drops: false,
+                    relaxed,
+                })
             }
             "test_wait" | "try_wait" => {
                 self.n_operands(if op == "try_wait" { &[3, 4] } else { &[3] })?;
                 let state = self.src(2, if parity { Ty::U32 } else { Ty::B64 })?;
                 let (dst, addr) = (self.dst(0, Ty::Pred)?, self.address(1, space)?);
-                Ok(Op::BarrierTest { addr, dst, state, parity, blocks: op == "try_wait" })
+                Ok(Op::BarrierTest { addr, dst, state, parity, blocks: op == "try_wait", relaxed })
             }
             _ => {
                 let n = self.n_operands(if expects { &[3] } else { &[2, 3] })?;
                 let (dst, addr, drops) = (self.dst(0, Ty::B64)?, self.address(1, space)?, op == "arrive_drop");
                 let last = if n == 3 { self.src(2, Ty::U32)? } else { Src::Imm(1) };
                 let (count, bytes) = if expects { (Src::Imm(1), Some(last)) } else { (last, None) };
-                Ok(Op::BarrierArrive { addr, dst, count, bytes, arrives: true, drops })
+                if space == Space::Cluster && dst.is_some() {
+                    return Err(self.misfit("an arrival at another block's barrier returns no state"));
+                }
+                Ok(Op::BarrierArrive { addr, dst, count, bytes, arrives: true, drops, relaxed })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Loads, stores and atomics of all spaces.
 
 use super::{Fail, Run, Step, Who, World, misplaced};
-use crate::emu::block::Block;
+use crate::emu::cluster::{Cluster, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::int;
 use crate::emu::memory::{code_of, from_generic};
@@ -16,7 +16,7 @@ use titan_sim::engine::{
 };
 
 /// The space of the events of global memory, in which nobody looks for races.
-const GLOBAL: usize = 1;
+pub(super) const GLOBAL: usize = 1 << 16;
 
 /// An address of one thread.
 #[derive(Clone, Copy)]
@@ -47,13 +47,13 @@ impl How {
         How { kind, strength, helper: None, of_barrier: true }
     }
 
-    /// By an asynchronous copy.
+    /// By an asynchronous copy that counts as an ordinary store.
     pub(super) const fn copy(helper: Helper) -> How {
         How { kind: AccessKind::Write, strength: Strength::Weak, helper: Some(helper), of_barrier: false }
     }
 }
 
-impl Block<'_> {
+impl Cluster<'_> {
     pub(super) fn access(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
         match op {
             Op::Load { dsts, addr, element, order } => {
@@ -85,9 +85,13 @@ impl Block<'_> {
         }))
     }
 
-    pub(super) fn at(&self, lane: usize, addr: &Addr, address: u64, bytes: u32) -> Run<At> {
+    pub(super) fn at(&self, who: Who, lane: usize, addr: &Addr, address: u64, bytes: u32) -> Run<At> {
         let (space, address) = match addr.space {
-            Space::Generic => from_generic(address),
+            Space::Generic => match from_generic(address) {
+                // A generic address may be of any block of the cluster.
+                (Space::Shared, address) => (Space::Cluster, address),
+                other => other,
+            },
             Space::Const => (Space::Global, address),
             space => (space, address),
         };
@@ -96,7 +100,13 @@ impl Block<'_> {
                 format!("{bytes} bytes at {address:#x} of {} memory: not a multiple of {bytes}", space.name());
             return Err(Fail::new(ErrorCode::Misaligned, message).lane(lane));
         }
-        Ok(At { lane, space, address })
+        match space {
+            Space::Shared | Space::Cluster => {
+                let address = self.ranked(who, address, space == Space::Cluster).map_err(|f| f.lane(lane))?;
+                Ok(At { lane, space: Space::Shared, address })
+            }
+            _ => Ok(At { lane, space, address }),
+        }
     }
 
     /// Tells the observer of an access to shared memory, which may be a race.
@@ -105,8 +115,8 @@ impl Block<'_> {
         let access = Access {
             agent: self.agent(who.warp, at.lane),
             place: Place::new(who.pc as usize),
-            space: self.shared,
-            address: at.address,
+            space: split(at.address).0,
+            address: split(at.address).1,
             len,
             kind,
             proxy: Proxy::Generic,
@@ -137,12 +147,12 @@ impl Block<'_> {
         }
         let mut old = [0; 32];
         let old = &mut old[..bytes.len()];
-        let there = self.engine.space(self.shared).is_some_and(|s| s.read_any(at.address, old) == Ok(true));
+        let there = self.shared(at.address).is_some_and(|(s, at)| s.read_any(at, old) == Ok(true));
         let access = Access {
             agent: self.agent(who.warp, at.lane),
             place: Place::new(who.pc as usize),
-            space: self.shared,
-            address: at.address,
+            space: split(at.address).0,
+            address: split(at.address).1,
             len: u32::try_from(bytes.len()).unwrap_or(0),
             kind: AccessKind::Write,
             proxy: Proxy::Generic,
@@ -158,6 +168,12 @@ impl Block<'_> {
         world.watch.event(&Event::Access(*access)).map_err(|_| self.stopped(world).lane(lane))
     }
 
+    /// Tells of an access by an asynchronous operation, which must leave barriers alone too.
+    pub(super) fn tell_async(&self, access: &Access, at: At, world: &mut World<'_>) -> Run<()> {
+        self.spare_barriers(at, access.len.into())?;
+        self.tell_access(access, at.lane, world)
+    }
+
     /// Why an access has stopped the run.
     fn stopped(&self, world: &World<'_>) -> Fail {
         match &world.watch.races {
@@ -168,7 +184,7 @@ impl Block<'_> {
 
     fn race(&self, races: &Races) -> Fail {
         let Some(race) = races.found() else { return Fail::new(ErrorCode::Race, "a race") };
-        let name = self.engine.space(self.shared).and_then(|s| {
+        let name = self.engine.space(race.space).and_then(|s| {
             let (name, base, _) = s.check(race.address, 1).ok().and_then(|id| s.describe(id))?;
             Some(format!("byte {} of `{name}`", race.address - base))
         });
@@ -206,14 +222,16 @@ impl Block<'_> {
         match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((address, _)) => {
-                let message =
-                    format!("an ordinary access to the mbarrier at shared address {address:#x}, which is in use");
+                let message = format!(
+                    "an ordinary access to {}, which is in use",
+                    self.barrier_name(*self.barriers.get(address).unwrap_or(&self.barrier))
+                );
                 Err(Fail::new(ErrorCode::Barrier, message).lane(at.lane))
             }
         }
     }
 
-    fn local(&mut self, thread: u32) -> &mut Bytes {
+    fn local(&mut self, thread: usize) -> &mut Bytes {
         let program = self.env.program;
         self.local.entry(thread).or_insert_with(|| {
             let mut space = Bytes::new("local");
@@ -227,15 +245,14 @@ impl Block<'_> {
     /// Reads bytes; whether all are defined.
     pub(super) fn read(&mut self, who: Who, at: At, out: &mut [u8], world: &mut World<'_>) -> Run<bool> {
         let strict = self.env.options.strict();
-        let from = |space: &Bytes, out: &mut [u8]| {
-            let done =
-                if strict { space.read(at.address, out).map(|()| true) } else { space.read_any(at.address, out) };
+        let from = |(space, address): (&Bytes, u64), out: &mut [u8]| {
+            let done = if strict { space.read(address, out).map(|()| true) } else { space.read_any(address, out) };
             done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
         };
         match at.space {
             Space::Shared => {
                 self.spare_barriers(at, out.len() as u64)?;
-                let done = self.engine.space(self.shared).map_or(Ok(false), |s| from(s, out));
+                let done = self.shared(at.address).map_or(Ok(false), |s| from(s, out));
                 done.map_err(|f| match f.code {
                     ErrorCode::Uninitialised => {
                         f.help("if another thread writes it, nothing makes this one wait for that")
@@ -244,8 +261,8 @@ impl Block<'_> {
                 })
             }
             Space::Local => {
-                let thread = self.warps[who.warp].first + u32::try_from(at.lane).unwrap_or(0);
-                from(self.local(thread), out)
+                let thread = self.agent(who.warp, at.lane).index();
+                from((self.local(thread), at.address), out)
             }
             Space::Param => {
                 let start = usize::try_from(at.address).unwrap_or(usize::MAX);
@@ -261,26 +278,33 @@ impl Block<'_> {
                 out.copy_from_slice(bytes);
                 Ok(true)
             }
-            Space::Global | Space::Const | Space::Generic => from(&world.memory.space, out),
+            Space::Global | Space::Const | Space::Generic | Space::Cluster => {
+                from((&world.memory.space, at.address), out)
+            }
         }
     }
 
     /// Writes bytes; undefined ones become undefined in memory.
     pub(super) fn write(&mut self, who: Who, at: At, bytes: &[u8], defined: bool, world: &mut World<'_>) -> Run<()> {
         self.progress += 1;
-        let thread = self.warps[who.warp].first + u32::try_from(at.lane).unwrap_or(0);
+        let thread = self.agent(who.warp, at.lane).index();
         self.spare_barriers(at, bytes.len() as u64)?;
-        let shared = self.shared;
+        if self.env.program.has_async_proxy {
+            self.note_store(thread, at, bytes.len(), world);
+        }
+        let (number, address) = split(at.address);
         let space = match at.space {
-            Space::Shared => self.engine.space_mut(shared),
-            Space::Local => Some(self.local(thread)),
+            Space::Shared => self.engine.space_mut(number).map(|s| (s, address)),
+            Space::Local => Some((self.local(thread), at.address)),
             Space::Param => None,
-            Space::Global | Space::Const | Space::Generic => Some(&mut world.memory.space),
+            Space::Global | Space::Const | Space::Generic | Space::Cluster => {
+                Some((&mut world.memory.space, at.address))
+            }
         };
-        let Some(space) = space else {
+        let Some((space, address)) = space else {
             return Err(Fail::new(ErrorCode::Permission, "parameters cannot be written").lane(at.lane));
         };
-        let done = if defined { space.write(at.address, bytes) } else { space.poison_range(at.address, bytes.len()) };
+        let done = if defined { space.write(address, bytes) } else { space.poison_range(address, bytes.len()) };
         done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
     }
 
@@ -299,7 +323,7 @@ impl Block<'_> {
         let mut out = [[0_u64; 32]; 8];
         let mut ok = 0;
         for lane in lanes_of(who.active) {
-            let at = self.at(lane, addr, addresses[lane], total)?;
+            let at = self.at(who, lane, addr, addresses[lane], total)?;
             let mut bytes = [0; 32];
             let bytes = &mut bytes[..total as usize];
             if at.space == Space::Shared {
@@ -340,7 +364,7 @@ impl Block<'_> {
         self.strict(who, ok, srcs)?;
         let strength = if order.strong { Strength::Strong } else { Strength::Weak };
         for lane in lanes_of(who.active) {
-            let at = self.at(lane, addr, addresses[lane], total)?;
+            let at = self.at(who, lane, addr, addresses[lane], total)?;
             let mut bytes = [0; 32];
             for (part, (value, _)) in bytes.chunks_exact_mut(size).zip(&values) {
                 part.copy_from_slice(&value[lane].to_le_bytes()[..size]);
@@ -373,7 +397,7 @@ impl Block<'_> {
         let n = size as usize;
         for lane in lanes_of(who.active) {
             let total = size * u32::try_from(srcs.len()).unwrap_or(1);
-            let at = self.at(lane, addr, addresses[lane], total)?;
+            let at = self.at(who, lane, addr, addresses[lane], total)?;
             if at.space == Space::Shared {
                 self.tell(who, at, total, How::own(AccessKind::Atomic, Strength::Strong), world)?;
             }

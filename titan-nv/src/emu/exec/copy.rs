@@ -8,46 +8,21 @@
 
 use super::access::How;
 use super::{Fail, Run, Step, Who, World, misplaced};
-use crate::emu::block::{Block, COPY};
+use crate::emu::cluster::{COPY, Cluster, split};
 use crate::emu::error::ErrorCode;
+use crate::emu::job::{Job, What};
 use crate::emu::lane::lo;
-use crate::emu::memory::{Memory, code_of};
+use crate::emu::memory::code_of;
 use crate::emu::op::{Addr, Op, PredSrc, Src};
+use crate::emu::proxy::View;
 use crate::emu::touched::Touch;
 use crate::emu::ty::Space as PtxSpace;
 use crate::emu::warp::{Hold, lanes_of};
 use titan_sim::engine::{
-    AccessKind, BarrierId, Completion, Helper, Op as AsyncOp, Place, Signal, Space, Storage, Strength,
+    AccessKind, Agent, BarrierId, Class, Completion, Helper, Op as AsyncOp, Place, Signal, Storage, Strength,
 };
 
-/// What an operation under way will do: bytes from global to shared memory, zeros for the rest.
-#[derive(Clone, Debug, Hash)]
-pub(crate) struct Copy {
-    pub(crate) place: u32,
-    to: u64,
-    from: u64,
-    bytes: u32,
-    src_bytes: u32,
-}
-
-impl Copy {
-    pub(crate) fn apply(&self, spaces: &mut [Space], memory: &Memory, strict: bool) -> Result<(), Fail> {
-        let (n, total) = (self.src_bytes as usize, self.bytes as usize);
-        let mut buffer = [0; 16];
-        let mut defined = true;
-        if n > 0 {
-            let out = &mut buffer[..n];
-            let space = &memory.space;
-            let done = if strict { space.read(self.from, out).map(|()| true) } else { space.read_any(self.from, out) };
-            defined = done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)))?;
-        }
-        let Some(shared) = spaces.first_mut().filter(|_| total > 0) else { return Ok(()) };
-        let done = if defined { shared.write(self.to, &buffer[..total]) } else { shared.poison_range(self.to, total) };
-        done.map_err(|f| Fail::new(code_of(&f), shared.explain(&f)))
-    }
-}
-
-impl Block<'_> {
+impl Cluster<'_> {
     pub(super) fn asynchronous(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
         match op {
             Op::CopyAsync { dst, src, bytes, src_bytes, ignore } => {
@@ -91,10 +66,10 @@ impl Block<'_> {
                 let message = format!("{n} bytes of a copy of {bytes}");
                 return Err(Fail::new(ErrorCode::Operand, message).lane(lane));
             }
-            let at = self.at(lane, dst, to[lane], bytes)?;
-            let source = self.at(lane, src, from[lane], bytes)?;
-            let shared = self.engine.space(self.shared);
-            let wrong = shared.and_then(|s| s.check(at.address, bytes as usize).err().map(|f| (s.explain(&f), f)));
+            let at = self.at(who, lane, dst, to[lane], bytes)?;
+            let source = self.at(who, lane, src, from[lane], bytes)?;
+            let shared = self.shared(at.address);
+            let wrong = shared.and_then(|(s, at)| s.check(at, bytes as usize).err().map(|f| (s.explain(&f), f)));
             let global = &world.memory.space;
             let wrong = wrong.or_else(|| {
                 let fault = (n > 0).then(|| global.check(source.address, n as usize).err()).flatten();
@@ -104,7 +79,8 @@ impl Block<'_> {
                 return Err(Fail::new(code_of(&fault), message).lane(lane));
             }
             world.memory.touch(Touch::Read, source.address, n);
-            let payload = Copy { place: who.pc, to: at.address, from: source.address, bytes, src_bytes: n };
+            let what = What::Copy { to: at.address, from: source.address, bytes, src_bytes: n };
+            let payload = Job { place: who.pc, what, view: View::default() };
             let agent = self.agent(who.warp, lane);
             let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };
             let id = self.engine.issue(op, false, Place::new(who.pc as usize), world.watch)?;
@@ -117,44 +93,67 @@ impl Block<'_> {
     }
 
     fn copy_wait(&mut self, who: Who, at_most: u32, uncommitted: bool, world: &mut World<'_>) -> Run<()> {
-        let strict = self.env.options.strict();
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
             if uncommitted {
                 self.engine.commit(agent, COPY, world.watch)?;
             }
-            let mut place = who.pc;
-            self.engine
-                .wait_groups(agent, COPY, at_most, world.watch, |spaces, op| {
-                    place = op.payload.place;
-                    op.payload.apply(spaces, world.memory, strict)
-                })
-                .map_err(|f: Fail| f.or_at(place, agent))?;
+            self.wait_groups(who, agent, COPY, at_most, world)?;
         }
         self.progress += 1;
         Ok(())
     }
 
+    /// Waits until at most so many of a thread's groups of a class are outstanding.
+    pub(super) fn wait_groups(
+        &mut self,
+        who: Who,
+        agent: Agent,
+        class: Class,
+        at_most: u32,
+        world: &mut World<'_>,
+    ) -> Run<()> {
+        let mut place = who.pc;
+        let (engine, mut ground) = self.ground(&mut *world.memory);
+        let done = engine.wait_groups(agent, class, at_most, world.watch, |spaces, op| {
+            place = op.payload.place;
+            ground.complete(spaces, op.agent, &op.payload)
+        });
+        done.map_err(|f: Fail| f.or_at(place, agent))
+    }
+
     /// The barrier at an address, and the address.
-    fn barrier_at(&mut self, lane: usize, addr: &Addr, address: u64) -> Run<(BarrierId, u64)> {
-        let at = self.at(lane, addr, address, 8)?;
+    pub(super) fn barrier_at(&mut self, who: Who, lane: usize, addr: &Addr, address: u64) -> Run<(BarrierId, u64)> {
+        let at = self.at(who, lane, addr, address, 8)?;
         if at.space != PtxSpace::Shared {
             return Err(Fail::new(ErrorCode::Barrier, "an mbarrier is in shared memory").lane(lane));
         }
-        let shared = self.engine.space(self.shared);
-        if let Some((space, fault)) = shared.and_then(|s| Some((s, s.check(at.address, 8).err()?))) {
-            return Err(Fail::new(code_of(&fault), space.explain(&fault)).lane(lane));
+        Ok((self.barrier_of(at.address).map_err(|f| f.lane(lane))?, at.address))
+    }
+
+    /// The barrier whose word is at an address with rank.
+    pub(super) fn barrier_of(&mut self, address: u64) -> Run<BarrierId> {
+        let shared = self.shared(address);
+        if let Some((space, fault)) = shared.and_then(|(s, at)| Some((s, s.check(at, 8).err()?))) {
+            return Err(Fail::new(code_of(&fault), space.explain(&fault)));
         }
-        if let Some(id) = self.barriers.get(&at.address) {
-            return Ok((*id, at.address));
+        if let Some(id) = self.barriers.get(&address) {
+            return Ok(*id);
         }
         let id = self.engine.add_barrier();
-        self.barriers.insert(at.address, id);
-        Ok((id, at.address))
+        self.barriers.insert(address, id);
+        Ok(id)
     }
 
     /// Tells that a barrier's bytes are used: by `init` and `inval` as memory is written, by others as by atomics.
-    fn tell_barrier(&mut self, who: Who, lane: usize, address: u64, writes: bool, world: &mut World<'_>) -> Run<()> {
+    pub(super) fn tell_barrier(
+        &mut self,
+        who: Who,
+        lane: usize,
+        address: u64,
+        writes: bool,
+        world: &mut World<'_>,
+    ) -> Run<()> {
         let at = super::access::At { lane, space: PtxSpace::Shared, address };
         let (kind, strength) =
             if writes { (AccessKind::Write, Strength::Weak) } else { (AccessKind::Atomic, Strength::Strong) };
@@ -164,11 +163,12 @@ impl Block<'_> {
     fn init(&mut self, who: Who, addr: &Addr, count: Src, world: &mut World<'_>) -> Run<()> {
         let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, count)?);
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             self.overlap(address, lane)?;
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
-            let storage = Some(Storage { space: self.shared, address, len: 8 });
+            let (space, word) = split(address);
+            let storage = Some(Storage { space, address: word, len: 8 });
             self.engine
                 .init(agent, id, lo(counts[lane]), storage, place, world.watch)
                 .map_err(|h| Fail::from(h).lane(lane))?;
@@ -185,7 +185,7 @@ impl Block<'_> {
         match live.max_by_key(|(a, _)| **a) {
             None => Ok(()),
             Some((other, _)) => {
-                let message = format!("the mbarrier overlaps the one at shared address {other:#x}");
+                let message = format!("the mbarrier overlaps the one at shared address {}", self.address_name(*other));
                 Err(Fail::new(ErrorCode::Barrier, message).lane(lane))
             }
         }
@@ -194,7 +194,7 @@ impl Block<'_> {
     fn invalidate(&mut self, who: Who, addr: &Addr, world: &mut World<'_>) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             let agent = self.agent(who.warp, lane);
             let place = Place::new(who.pc as usize);
             self.engine.invalidate(agent, id, place, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
@@ -204,20 +204,25 @@ impl Block<'_> {
     }
 
     fn arrive(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<()> {
-        let Op::BarrierArrive { addr, dst, count, bytes, arrives, drops } = op else { return Err(misplaced()) };
+        let Op::BarrierArrive { addr, dst, count, bytes, arrives, drops, relaxed } = op else {
+            return Err(misplaced());
+        };
         let (addresses, counts) = (self.addresses(who, addr)?, self.need(who, *count)?);
         let bytes = bytes.map_or(Ok([0; 32]), |b| self.need(who, b))?;
         let mut states = [0; 32];
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
             if let Some(b) = self.engine.barrier(id) {
                 states[lane] = u64::from(b.pending()) << 1 | b.phase() & 1;
             }
             let agent = self.agent(who.warp, lane);
             let (n, tx) = (lo(counts[lane]), lo(bytes[lane]));
+            let publishes = !relaxed || self.fenced.get(agent.index()).is_some_and(|f| f.releases);
             let done = if *drops {
                 self.engine.arrive_and_drop(agent, id, n, world.watch)
+            } else if *arrives && !publishes && tx == 0 {
+                self.engine.arrive_relaxed(agent, id, n, world.watch)
             } else {
                 self.engine.arrive(agent, id, if *arrives { n } else { 0 }, tx, world.watch)
             };
@@ -229,12 +234,16 @@ impl Block<'_> {
     }
 
     fn test(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
-        let Op::BarrierTest { addr, dst, state, parity, blocks } = op else { return Err(misplaced()) };
+        let Op::BarrierTest { addr, dst, state, parity, blocks, relaxed } = op else { return Err(misplaced()) };
         let (is_parity, blocks) = (*parity, *blocks);
         let (addresses, states) = (self.addresses(who, addr)?, self.need(who, *state)?);
         let mut passed = 0_u32;
+        // `try_wait` may give up before the phase is complete. Here it does so the first time; tried again by the same threads,
+        // it suspends them until the phase ends.
+        let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
+        let blocks = blocks && !relaxed && whole && self.warps[who.warp].tried == Some((who.pc, who.active));
         for lane in lanes_of(who.active) {
-            let (id, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
             if is_parity && states[lane] > 1 {
                 let message = format!("a parity is 0 or 1, not {}", states[lane]);
@@ -242,28 +251,29 @@ impl Block<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let parity = states[lane] & 1 == 1;
-            // A suspended thread is woken by the end of the phase, and tries again.
-            let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
-            let done = if blocks && whole {
+            let done = if *relaxed {
+                self.engine.peek(id, parity)
+            } else if blocks {
                 self.engine.wait_phase(agent, id, parity, world.watch)
             } else {
                 self.engine.test(agent, id, parity, world.watch)
             };
             passed |= u32::from(done.map_err(|h| Fail::from(h).lane(lane))?) << lane;
         }
-        let whole = self.warps[who.warp].fragments[who.fragment].mask == who.active;
-        if blocks && whole && passed != who.active {
+        let passes = passed == who.active;
+        self.warps[who.warp].tried = (!passes).then_some((who.pc, who.active));
+        if blocks && !passes {
             self.warps[who.warp].fragments[who.fragment].wait = Hold::Agents;
             return Ok(Step::Held);
         }
         self.warps[who.warp].set_pred(*dst, who.active, passed, u32::MAX);
-        Ok(if passed == who.active { Step::Next } else { Step::Poll })
+        Ok(if passes { Step::Next } else { Step::Poll })
     }
 
     fn copy_arrive(&mut self, who: Who, addr: &Addr, counted: bool, world: &mut World<'_>) -> Run<()> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
-            let (barrier, address) = self.barrier_at(lane, addr, addresses[lane])?;
+            let (barrier, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
             if counted {
                 self.engine.add_pending(barrier, 1, world.watch).map_err(|h| Fail::from(h).lane(lane))?;
@@ -273,7 +283,7 @@ impl Block<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let after = self.engine.pending().of(agent, COPY);
-            let payload = Copy { place: who.pc, to: 0, from: 0, bytes: 0, src_bytes: 0 };
+            let payload = Job { place: who.pc, what: What::Arrive, view: View::default() };
             let op = AsyncOp { agent, class: COPY, after, signals: vec![Signal::Arrive { barrier }], payload };
             let id = self.engine.issue(op, true, Place::new(who.pc as usize), world.watch)?;
             if self.env.options.completion == Completion::Early {

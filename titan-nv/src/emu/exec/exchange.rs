@@ -4,14 +4,14 @@
 //! hardware would wait for it. Reading from a thread that is not there gives what was never written.
 
 use super::{Fail, Run, Step, Who, misplaced};
-use crate::emu::block::Block;
+use crate::emu::cluster::Cluster;
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::{LaneFn, Mode, lo};
 use crate::emu::mma::Lanes;
 use crate::emu::op::{Dst, Op, PredSrc, Shuffle, Src, Vote};
 use crate::emu::warp::lanes_of;
 
-impl Block<'_> {
+impl Cluster<'_> {
     /// The member mask, all of whose threads that have not ended are here.
     fn members(&self, who: Who, mask: Src) -> Run<u32> {
         let mask = self.membership(who, mask)?;

@@ -4,7 +4,7 @@
 
 use super::access::How;
 use super::{Run, Step, Who, World, misplaced};
-use crate::emu::block::Block;
+use crate::emu::cluster::Cluster;
 use crate::emu::mma::{self, Lanes};
 use crate::emu::op::{Addr, Dst, MmaOp, Op, Src};
 use crate::emu::ty::Space;
@@ -13,7 +13,7 @@ use titan_sim::engine::{AccessKind, Strength};
 /// Bytes of a row of an 8×8 matrix of 16-bit elements.
 const ROW: u32 = 16;
 
-impl Block<'_> {
+impl Cluster<'_> {
     pub(super) fn matrix(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
         if who.active != u32::MAX {
             let whole = self.warps[who.warp].live == u32::MAX;
@@ -47,7 +47,7 @@ impl Block<'_> {
             let (mut matrix, mut fine) = ([[0_u16; 8]; 8], true);
             for (row, elements) in matrix.iter_mut().enumerate() {
                 let lane = i * 8 + row;
-                let at = self.at(lane, addr, addresses[lane], ROW)?;
+                let at = self.at(who, lane, addr, addresses[lane], ROW)?;
                 let mut bytes = [0; ROW as usize];
                 if at.space == Space::Shared {
                     self.tell(who, at, ROW, How::own(AccessKind::Read, Strength::Weak), world)?;
@@ -87,7 +87,7 @@ impl Block<'_> {
             });
             for (row, elements) in matrix.iter().enumerate() {
                 let lane = i * 8 + row;
-                let at = self.at(lane, addr, addresses[lane], ROW)?;
+                let at = self.at(who, lane, addr, addresses[lane], ROW)?;
                 let mut bytes = [0; ROW as usize];
                 bytes.chunks_exact_mut(2).zip(elements).for_each(|(b, e)| b.copy_from_slice(&e.to_le_bytes()));
                 if at.space == Space::Shared {

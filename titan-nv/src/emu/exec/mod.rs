@@ -7,23 +7,29 @@
 //! | [`sync`] | barriers and fences of a block |
 //! | [`exchange`] | shuffles, votes and the like within a warp |
 //! | [`copy`] | `cp.async`, `mbarrier` |
+//! | [`bulk`] | `cp.async.bulk`, `st.async` |
+//! | [`cluster`] | barriers of clusters, addresses of other blocks, fences between proxies |
+//! | [`warpgroup`] | `wgmma`, `setmaxnreg` |
 //! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
 
 mod access;
+mod bulk;
+mod cluster;
 mod copy;
 mod exchange;
 mod matrix;
 mod scalar;
 mod sync;
+mod warpgroup;
 
-use super::block::Block;
+use super::cluster::Cluster;
 use super::error::ErrorCode;
 use super::memory::Memory;
 use super::mma::Lanes;
 use super::op::{Op, PredSrc, Special, Src};
+use super::proxy::Stores;
 use super::warp::lanes_of;
 use super::watch::Watch;
-pub(crate) use copy::Copy;
 use titan_sim::engine::{Agent, Halt, Stop};
 
 /// An error while running, before it has names: code positions and agents.
@@ -36,7 +42,7 @@ pub(crate) struct Fail {
     pub(crate) other: Option<(u32, Agent, &'static str)>,
     pub(crate) help: Option<&'static str>,
     /// The thread of the warp to blame, if not the first of the fragment.
-    lane: Option<usize>,
+    pub(crate) lane: Option<usize>,
 }
 
 impl Fail {
@@ -49,17 +55,14 @@ impl Fail {
         self
     }
 
-    fn help(mut self, help: &'static str) -> Fail {
+    pub(crate) fn help(mut self, help: &'static str) -> Fail {
         self.help = Some(help);
         self
     }
 
-    /// Where it happened, if that is not known yet; `first` is the first thread of the fragment.
-    pub(crate) fn or_at(mut self, pc: u32, first: Agent) -> Fail {
-        if self.at.is_none() {
-            let agent = self.lane.map_or(first, |l| Agent::new(first.index() / 32 * 32 + l));
-            self.at = Some((pc, agent));
-        }
+    /// Where it happened, if that is not known yet, and whose thread it was.
+    pub(crate) fn or_at(mut self, pc: u32, agent: Agent) -> Fail {
+        self.at.get_or_insert((pc, agent));
         self
     }
 }
@@ -91,6 +94,8 @@ fn misplaced() -> Fail {
 pub(crate) struct World<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) watch: &'a mut Watch,
+    /// Stores to global memory, and who has fenced them.
+    pub(crate) stores: &'a mut Stores,
     /// Instructions so far, of all blocks.
     pub(crate) steps: &'a mut u64,
 }
@@ -120,7 +125,7 @@ pub(crate) struct Who {
 
 type Run<T> = Result<T, Fail>;
 
-impl<'a> Block<'a> {
+impl<'a> Cluster<'a> {
     /// The bits of a source in all threads of a warp, and in which they are defined.
     #[inline]
     fn lanes(&self, warp: usize, src: Src) -> (Lanes, u32) {
@@ -150,14 +155,18 @@ impl<'a> Block<'a> {
     #[inline]
     fn require(&self, who: Who, defined: u32, src: Src) -> Run<()> {
         let bad = who.active & !defined;
-        if bad == 0 { Ok(()) } else { Err(self.undefined(bad, src)) }
+        if bad == 0 { Ok(()) } else { Err(self.undefined(who, bad, src)) }
     }
 
     /// That sources are defined, unless they may be propagated.
     #[inline]
     fn strict(&self, who: Who, defined: u32, sources: &[Src]) -> Run<()> {
-        if who.active & !defined == 0 || !self.env.options.strict() {
+        if who.active & !defined == 0 || (!self.env.options.strict() && !self.multiplies(who.warp)) {
             return Ok(());
+        }
+        if !self.env.options.strict() {
+            let in_use = sources.iter().find(|s| matches!(s, Src::Reg(r) if self.is_accumulator(who.warp, *r)));
+            return in_use.map_or(Ok(()), |src| Err(self.undefined(who, u32::MAX, *src)));
         }
         for src in sources {
             let (_, defined) = self.lanes(who.warp, *src);
@@ -167,11 +176,17 @@ impl<'a> Block<'a> {
     }
 
     #[cold]
-    fn undefined(&self, bad: u32, src: Src) -> Fail {
+    fn undefined(&self, who: Who, bad: u32, src: Src) -> Fail {
         let name = match src {
             Src::Reg(r) => self.env.program.reg_names.get(r as usize).map_or("?", String::as_str),
             Src::Imm(_) | Src::Special(_) | Src::Symbol(..) => "?",
         };
+        if let Src::Reg(r) = src
+            && self.is_accumulator(who.warp, r)
+        {
+            let message = format!("register `{name}` is read, and a `wgmma` in flight accumulates into it");
+            return Fail::new(ErrorCode::InFlight, message).help("wait by `wgmma.wait_group` before");
+        }
         let message = format!("register `{name}` is read and was never written");
         Fail::new(ErrorCode::Uninitialised, message).lane(bad.trailing_zeros() as usize)
     }
@@ -211,13 +226,23 @@ impl<'a> Block<'a> {
                 pick([t % x, t / x % y, t / x / y], axis)
             }),
             Special::Ntid(axis) => [pick(env.launch.block, axis); 32],
-            Special::Ctaid(axis) => [pick(self.id, axis); 32],
+            Special::Ctaid(axis) => [pick(self.cta(warp).id, axis); 32],
+            Special::ClusterId(axis) => [pick(self.id, axis); 32],
+            Special::NClusterId(axis) => [pick(env.clusters(), axis); 32],
+            Special::ClusterCtaId(axis) => {
+                let (id, extents) = (self.cta(warp).id, env.cluster);
+                [pick(std::array::from_fn(|i| id[i] % extents[i].max(1)), axis); 32]
+            }
+            Special::ClusterNCtaId(axis) => [pick(env.cluster, axis); 32],
+            Special::ClusterCtaRank => [self.warps[warp].rank.into(); 32],
+            Special::ClusterNCtaRank => [self.ctas.len() as u64; 32],
+            Special::IsExplicitCluster => [u64::from(env.is_clustered); 32],
             Special::Nctaid(axis) => [pick(env.launch.grid, axis); 32],
             Special::LaneId => of(&u64::from),
-            Special::WarpId => [warp as u64; 32],
-            Special::NWarpId => [self.warps.len() as u64; 32],
-            Special::SmId | Special::GridId | Special::Zero => [0; 32],
-            Special::NSmId | Special::One => [1; 32],
+            Special::WarpId => [u64::from(first / 32); 32],
+            Special::NWarpId => [u64::from(env.threads.div_ceil(32)); 32],
+            Special::SmId | Special::GridId => [0; 32],
+            Special::NSmId => [1; 32],
             Special::LaneMask(kind) => of(&|lane| {
                 let eq = 1_u32 << lane;
                 u64::from(match kind {
@@ -276,6 +301,20 @@ impl<'a> Block<'a> {
             Op::Barrier { .. } | Op::WarpBarrier { .. } | Op::Fence { .. } => {
                 self.synchronise(who, &inst.op, world.watch)
             }
+            Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. }
+            | Op::ProxyFence { .. }
+            | Op::InitFence
+            | Op::MapAddress { .. }
+            | Op::RankOf { .. } => self.across_blocks(who, &inst.op, world),
+            Op::Multiply(_)
+            | Op::MultiplyFence
+            | Op::MultiplyCommit
+            | Op::MultiplyWait { .. }
+            | Op::SetMaxRegisters { .. } => self.warpgroup(who, &inst.op, world),
+            Op::Bulk(_) | Op::BulkCommit | Op::BulkWait { .. } | Op::StoreAsync { .. } => {
+                self.bulk(who, &inst.op, world)
+            }
             Op::Shuffle { .. }
             | Op::Vote { .. }
             | Op::Match { .. }
@@ -305,6 +344,8 @@ impl<'a> Block<'a> {
     fn exit(&mut self, who: Who, watch: &mut Watch) -> Run<Step> {
         let agents = self.agents(who.warp, who.active);
         watch.at(&agents, who.pc)?;
+        self.leave_group(who)?;
+        self.leave_cluster(&agents, watch)?;
         self.engine.exit(&agents, watch)?;
         self.progress += 1;
         let pc = who.pc;

@@ -1,7 +1,7 @@
 //! What each thread computes by itself, and branches.
 
 use super::{Run, Step, Who, misplaced};
-use crate::emu::block::Block;
+use crate::emu::cluster::Cluster;
 use crate::emu::lane::{LaneFn, Mode};
 use crate::emu::memory::{from_generic, to_generic};
 use crate::emu::mma::Lanes;
@@ -26,7 +26,7 @@ fn map(f: LaneFn, mode: Mode, active: u32, [a, b, c]: [&Lanes; 3]) -> Lanes {
     out
 }
 
-impl Block<'_> {
+impl Cluster<'_> {
     pub(super) fn scalar(&mut self, who: Who, op: &Op) -> Run<Step> {
         match op {
             Op::Lane { f, mode, dst, src } => {

@@ -1,14 +1,15 @@
 //! Barriers and fences of a block.
 
+use super::access::GLOBAL;
 use super::{Fail, Run, Step, Who, misplaced};
-use crate::emu::block::{Block, NOTHING};
+use crate::emu::cluster::{Cluster, NOTHING};
 use crate::emu::error::ErrorCode;
 use crate::emu::op::{Dst, Op, PredSrc, Reduce, Src};
 use crate::emu::warp::{Hold, lanes_of};
 use crate::emu::watch::Watch;
 use titan_sim::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
 
-impl Block<'_> {
+impl Cluster<'_> {
     pub(super) fn synchronise(&mut self, who: Who, op: &Op, watch: &mut Watch) -> Run<Step> {
         match op {
             Op::Barrier { id, count, waits, aligned, reduce } => {
@@ -22,7 +23,7 @@ impl Block<'_> {
                     f.releases |= *release;
                     let read = if *acquire { std::mem::take(&mut f.read) } else { Vec::new() };
                     for address in read {
-                        let event = Event::Acquire { agent, space: SpaceId::new(1), address };
+                        let event = Event::Acquire { agent, space: SpaceId::new(GLOBAL), address };
                         watch.event(&event)?;
                     }
                 }
@@ -74,7 +75,7 @@ impl Block<'_> {
             return Ok(Step::Changed);
         }
         let number = self.uniform(who, id, "the barrier")?;
-        let number = usize::try_from(number).ok().filter(|n| *n < self.named.len());
+        let number = usize::try_from(number).ok().filter(|n| *n < self.cta(who.warp).named.len());
         let Some(number) = number else {
             return Err(Fail::new(ErrorCode::Barrier, "a block has the barriers 0 to 15"));
         };
@@ -91,7 +92,8 @@ impl Block<'_> {
         };
         if let Some((_, _, p)) = reduce {
             let holds = self.need_pred(who, p)? & who.active;
-            let g = &mut self.gathering[number];
+            let rank = self.warps[who.warp].rank as usize;
+            let g = &mut self.ctas[rank].gathering[number];
             g.count += holds.count_ones();
             g.all &= holds == who.active;
             g.any |= holds != 0;
@@ -107,7 +109,7 @@ impl Block<'_> {
         reduce: Option<(Reduce, Dst, PredSrc)>,
         watch: &mut Watch,
     ) -> Run<Step> {
-        let place = self.named[number];
+        let place = self.cta(who.warp).named[number];
         let generation = self.generation(place);
         let agents = self.agents(who.warp, who.active);
         watch.at(&agents, who.pc)?;
@@ -131,7 +133,7 @@ impl Block<'_> {
     }
 
     /// If only some threads of a fragment execute a waiting instruction, separates them from the others, who go on.
-    fn part(&mut self, who: Who) -> bool {
+    pub(super) fn part(&mut self, who: Who) -> bool {
         let w = &mut self.warps[who.warp];
         let rest = w.fragments[who.fragment].mask & !who.active;
         if rest != 0 {
@@ -146,19 +148,21 @@ impl Block<'_> {
 
     /// Moves what was gathered for meetings that have taken place to their results.
     fn settle_reductions(&mut self) {
-        for number in 0..self.named.len() {
-            let Some(m) = self.engine.meeting(self.named[number]) else { continue };
-            let gathered = self.gathering[number];
-            let touched = gathered.count > 0 || gathered.any || !gathered.all;
-            if m.arrived() == 0 && m.generation() > 0 {
-                let key = (u32::try_from(number).unwrap_or(0), m.generation() - 1);
-                self.gathering[number] = NOTHING;
-                if touched || !self.gathered.contains_key(&key) {
-                    self.gathered.insert(key, gathered);
-                }
-                // Nobody asks for older ones any more.
-                if let Some(old) = key.1.checked_sub(2) {
-                    self.gathered.remove(&(key.0, old));
+        for cta in &mut self.ctas {
+            for number in 0..cta.named.len() {
+                let Some(m) = self.engine.meeting(cta.named[number]) else { continue };
+                let gathered = cta.gathering[number];
+                let touched = gathered.count > 0 || gathered.any || !gathered.all;
+                if m.arrived() == 0 && m.generation() > 0 {
+                    let key = (u32::try_from(number).unwrap_or(0), m.generation() - 1);
+                    cta.gathering[number] = NOTHING;
+                    if touched || !cta.gathered.contains_key(&key) {
+                        cta.gathered.insert(key, gathered);
+                    }
+                    // Nobody asks for older ones any more.
+                    if let Some(old) = key.1.checked_sub(2) {
+                        cta.gathered.remove(&(key.0, old));
+                    }
                 }
             }
         }
@@ -188,7 +192,7 @@ impl Block<'_> {
             .iter()
             .filter_map(|f| match f.wait {
                 Hold::Warp(mask) => Some(mask),
-                Hold::None | Hold::Agents | Hold::Reduction { .. } => None,
+                Hold::None | Hold::Agents | Hold::Reduction { .. } | Hold::Registers(_) => None,
             })
             .collect();
         for mask in masks {

@@ -100,6 +100,9 @@ impl Parser<'_> {
             params,
             required: None,
             max: None,
+            cluster: None,
+            explicit_cluster: false,
+            max_registers: None,
             regs: Vec::new(),
             vars: Vec::new(),
             code: Vec::new(),
@@ -128,7 +131,10 @@ impl Parser<'_> {
             match token.text {
                 ".reqntid" => entry.required = Some(self.extents()?),
                 ".maxntid" => entry.max = Some(self.extents()?),
-                ".minnctapersm" | ".maxnctapersm" | ".maxnreg" => {
+                ".reqnctapercluster" => entry.cluster = Some(self.extents()?),
+                ".explicitcluster" => entry.explicit_cluster = true,
+                ".maxnreg" => entry.max_registers = Some(self.small()?),
+                ".minnctapersm" | ".maxnctapersm" | ".maxclusterrank" => {
                     self.small()?;
                 }
                 ".noreturn" => {}

@@ -105,7 +105,7 @@ pub static COMPARE_INT: &[((Cmp, bool, Ty), Form)] = &[
     ((Cmp::Ge, false, B64), form("setp.ge.u64", CMP_D, COMPARE, 10, 10)),
 ];
 
-/// What an extension reads and gives: how many bits, of which register, with the sign or not, to which width.
+/// The source and the result of an extension: how many bits, of which register, with the sign or not, to which width.
 pub type Extension = (u8, Ty, bool, Ty);
 
 /// The low bits extended. A register wider than the source type gives its low bits ("Operand Size Exceeding

@@ -27,7 +27,7 @@ pub static BARRIER_WARP: Form = form("bar.warp.sync", &[Const], BAR_WARP, 60, 30
 pub static INIT: Form = form("mbarrier.init.shared.b64", &[Memory(Shared), Int(B32)], MBARRIER, 70, 80);
 /// Ends it.
 pub static INVALIDATE: Form = form("mbarrier.inval.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
-/// One arrival; gives the state.
+/// One arrival; returns the state.
 pub static ARRIVE: Form = form("mbarrier.arrive.shared.b64", &[Out(B64), Memory(Shared)], MBARRIER, 70, 80);
 /// Several arrivals. "Support for count argument without the modifier .noComplete".
 pub static ARRIVE_MANY: Form =

@@ -56,7 +56,7 @@ const R4421: &[Slot] = &[Outs(B32, 4), Ins(B32, 4), Ins(B32, 2), Ins(B32, 4)];
 const R4211: &[Slot] = &[Outs(B32, 4), Ins(B32, 2), Ins(B32, 1), Ins(B32, 4)];
 const F64X1: &[Slot] = &[Outs(B64, 2), Ins(B64, 1), Ins(B64, 1), Ins(B64, 2)];
 
-/// Matrix products of a warp. "Matrix multiply-accumulate operation using mma instruction": versions by shape and type.
+/// MMAs of a warp. "Matrix multiply-accumulate operation using mma instruction": versions by shape and type.
 pub static MMA: &[(MmaAtom, Form)] = &[
     (atom(16, 8, 8, F16, F16, F32), form("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", R4211, MATRIX, 65, 75)),
     (atom(16, 8, 16, F16, F16, F32), form("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", R4421, MATRIX, 70, 80)),

@@ -32,7 +32,7 @@ fn every_width_goes_through_memory_as_it_is() {
     }
 }
 
-/// Where the mask does not hold, a load gives the other values; here it is stored all the same.
+/// Where the mask is false, a load returns the other values; here they are stored too.
 #[test]
 fn masked_loads_give_the_other_values() {
     use titan_core::lane::Space;

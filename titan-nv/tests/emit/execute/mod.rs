@@ -35,7 +35,7 @@ pub(super) fn launch(func: &Func, machine: &Machine, grid: [u32; 3], params: &[P
     let ptx = emit(func, machine, Some(("kernel.rs", 1))).unwrap_or_else(|e| panic!("{e}"));
     let module = Module::parse(&ptx.text).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
     let kernel = module.entry(&ptx.entry).unwrap();
-    let launch = Launch { grid, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes, params };
+    let launch = Launch { grid, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes, cluster: None, params };
     // What does not end is given up.
     let options = Options { max_steps: 1 << 24, ..Options::default() };
     kernel.run(&launch, memory, &options).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
@@ -66,9 +66,10 @@ impl Ready {
         Ready { module, entry: ptx.entry, block: [func.threads, 1, 1], dynamic_shared: func.shared_bytes }
     }
 
-    /// Runs one program of it; what the emulator complains of is given back.
+    /// Runs one program of it, and returns the emulator's error.
     pub(super) fn run(&self, params: &[Param], memory: &mut Memory, options: &Options) -> Result<(), EmuError> {
-        let launch = Launch { grid: [1; 3], block: self.block, dynamic_shared: self.dynamic_shared, params };
+        let launch =
+            Launch { grid: [1; 3], block: self.block, dynamic_shared: self.dynamic_shared, cluster: None, params };
         self.module.entry(&self.entry)?.run(&launch, memory, options).map(|_| ())
     }
 }

@@ -1,4 +1,4 @@
-//! What each operation on registers gives, by its contract in `titan_core::lane::op`.
+//! The expected result of each operation on registers, by its contract in `titan_core::lane::op`.
 
 use super::numbers::{Number, binary, decode, encode, float, fma, num};
 use titan_core::ir::Pred;

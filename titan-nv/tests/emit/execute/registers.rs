@@ -10,7 +10,7 @@ use titan_nv::{EmitError, emit};
 /// One that lacks much, one with 8-bit floats, one with everything.
 const TARGETS: [&str; 3] = ["sm_80", "sm_89", "sm_90a"];
 
-/// What a thread of a case should give, for the operands of all threads.
+/// The expected results of a thread, for the operands of all threads.
 type Expect = fn(&Case, &[Vec<u64>], usize) -> Option<Vec<Want>>;
 
 /// Random tuples beside the corners.
@@ -103,7 +103,7 @@ fn scalar(case: &Case, inputs: &[Vec<u64>], thread: usize) -> Option<Vec<Want>> 
     reference::of(&case.kind, &case.args, operands)
 }
 
-/// The cases of operations that [`reference::of`] knows.
+/// The cases of operations that [`reference::of`] computes.
 fn scalars(wanted: fn(&OpKind) -> bool) -> Vec<Case> {
     let known = |case: &Case| {
         !case.args.is_empty() && reference::of(&case.kind, &case.args, &vec![1; case.args.len()]).is_some()
@@ -163,7 +163,7 @@ fn shuffles_and_votes() {
     });
 }
 
-/// What a thread knows by itself: three programs of 64 threads.
+/// Operations without operands, such as the index of the thread: three programs of 64 threads.
 #[test]
 fn places() {
     let mut cases = cases::registers();

@@ -82,7 +82,7 @@ fn a_deadlock_tells_who_waits_for_what() {
     let said = w.engine.deadlock().unwrap().to_string();
     assert_eq!(
         said,
-        "nobody can go on: agent0 waits for rendezvous0: 1 of 2 have arrived; agent1 waits for the phase of parity 0 of \
+        "deadlock: agent0 waits for rendezvous0: 1 of 2 have arrived; agent1 waits for the phase of parity 0 of \
          barrier0: 1 arrival is missing"
     );
 }

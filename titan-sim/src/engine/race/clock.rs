@@ -1,8 +1,8 @@
 //! Vector clocks of agents and their helpers.
 //!
-//! A component's clock numbers its stretches between publications. What an agent knows of the others is a vector that
-//! agents share as long as they know the same: after a meeting of a thousand agents there is one vector, not a thousand.
-//! What an agent knows of itself and of its own helpers is kept beside the vector, because it changes all the time.
+//! A component's clock numbers its stretches between releases. An agent's view of the others is a vector that
+//! agents share as long as their views are equal: after a barrier of a thousand agents there is one vector, not a thousand.
+//! An agent's view of itself and of its own helpers is kept beside the vector, because it changes all the time.
 
 use crate::engine::agent::Agent;
 use crate::engine::event::Helper;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 type Vector = Arc<Vec<u32>>;
 
-/// What a barrier publishes.
+/// What a barrier has released.
 #[derive(Clone, Debug, Default)]
 struct Publication {
     gathering: Vector,
-    /// The vector that was last gathered: most arrive knowing the same.
+    /// The vector that was merged last: most agents arrive with the same one.
     last: Vector,
     complete: Vector,
 }
@@ -41,11 +41,11 @@ pub(super) struct Clocks {
     words: BTreeMap<u64, Vector>,
     /// The clock at which operations that signal were issued.
     issued: BTreeMap<OpId, u32>,
-    /// What an agent knew, what it learned, and what it knew then: the last time.
+    /// The last merge: the vector of an agent, what it acquired, and the result.
     learned: (Vector, Vector, Vector),
 }
 
-/// What an agent knows: enough to tell whether an epoch is ordered before what it does now.
+/// An agent's view: enough to decide whether an epoch is ordered before its current event.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     agent: u32,
@@ -55,7 +55,7 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Whether what `component` did at `clock` is ordered before now.
+    /// Whether the events of `component` at `clock` are ordered before now.
     #[inline]
     pub(super) fn covers(&self, component: u32, clock: u32) -> bool {
         if component == self.agent || self.vector.get(component as usize).is_some_and(|known| *known >= clock) {
@@ -141,8 +141,7 @@ impl Clocks {
         Known { agent: component(agent.index()), agents: component(self.agents), vector, helpers: &self.helpers }
     }
 
-    /// Puts what an agent knows of itself into a vector that already has what it knows of others, and begins its next
-    /// stretch.
+    /// Adds an agent's view of itself to a vector with its view of the others, and starts its next stretch.
     fn publish_own(&mut self, agent: Agent, into: &mut Vec<u32>) {
         let a = agent.index();
         if a >= self.agents {
@@ -159,7 +158,7 @@ impl Clocks {
         self.known.get(agent.index()).map(Arc::clone).unwrap_or_default()
     }
 
-    /// An agent takes over what is published; whoever knew the same before shares the result.
+    /// An agent acquires a vector; agents with equal earlier views share the result.
     fn learn(&mut self, agent: Agent, what: &Vector) {
         let Some(known) = self.known.get_mut(agent.index()) else { return };
         let (before, published, after) = &self.learned;
@@ -188,7 +187,7 @@ impl Clocks {
         }
     }
 
-    /// What an agent did and knows, with which its next stretch begins.
+    /// The vector that an agent releases; starts its next stretch.
     fn published(&mut self, agent: Agent) -> Vector {
         let mut all = self.vector(agent);
         self.publish_own(agent, Arc::make_mut(&mut all));

@@ -1,16 +1,16 @@
-//! An observer that finds races: conflicting accesses that nothing orders.
+//! An observer that finds races: unordered conflicting accesses.
 //!
 //! The algorithm is FastTrack's (Flanagan, Freund, PLDI 2009): a vector clock for each agent, the last write and the
-//! last reads of each byte as epochs, so that an ordered access costs a comparison. Beside each agent stands a *helper*
-//! for each class of its asynchronous operations: what a copy reads and writes is ordered after what its agent did
-//! before the issue, and before what anybody does after having waited for it, but not otherwise, not even for the agent
-//! itself. A race is therefore found in every run in which the two accesses occur, whatever the order that happened.
+//! last reads of each byte as epochs, so that an ordered access costs a comparison. Each agent has a *helper* thread
+//! for each class of its asynchronous operations: the accesses of a copy are ordered after its agent's events before
+//! the issue, and before events after a wait for it, but not otherwise, not even for the agent
+//! itself. A race is therefore found in every run in which the two accesses occur, in whichever order.
 //!
-//! Two accesses conflict if they touch a common byte, one of them writes, and they are not both [`Strength::Strong`]. Two
+//! Two accesses conflict if they have a common byte, one of them writes, and they are not both [`Strength::Strong`]. Two
 //! writes of equal bytes do not: compilers store replicated results from every thread that has them. A read conflicts
 //! with the last of such writes.
 //!
-//! Limits: one memory is watched. A wait for one operation of a helper also counts for the helper's earlier operations,
+//! Limits: memories of equal size are watched, such as the shared memories of a cluster's blocks. A wait for one operation of a helper also counts for the helper's earlier operations,
 //! which is exact for prefix classes (`cp.async`), and finds less for copies that complete out of order.
 
 mod clock;
@@ -26,32 +26,35 @@ use shadow::{Epoch, Shadow, Touch};
 /// One side of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Who, or whose operation.
+    /// The agent, or the agent of the operation.
     pub agent: Agent,
     /// The class of the asynchronous operation whose access it is.
     pub helper: Option<Class>,
-    /// In which instruction.
+    /// The instruction.
     pub place: Place,
-    /// What it did.
+    /// The kind of access.
     pub kind: AccessKind,
 }
 
-/// Two accesses that nothing orders.
+/// Two unordered accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
+    /// The memory.
+    pub space: SpaceId,
     /// The byte.
     pub address: u64,
-    /// The access that was seen first.
+    /// The access that occurred first in the run.
     pub first: Side,
-    /// The one that was seen second.
+    /// The one that occurred second.
     pub second: Side,
 }
 
-/// Watches one region of a memory.
+/// Watches one region of a memory, or the same region of several.
 #[derive(Clone, Debug)]
 pub struct Races {
-    space: SpaceId,
+    spaces: Vec<SpaceId>,
     base: u64,
+    len: usize,
     clocks: Clocks,
     shadow: Shadow,
     found: Option<Race>,
@@ -61,7 +64,14 @@ impl Races {
     /// Watches `len` bytes from `base` on, accessed by so many agents.
     #[must_use]
     pub fn new(agents: usize, space: SpaceId, base: u64, len: usize) -> Races {
-        Races { space, base, clocks: Clocks::new(agents), shadow: Shadow::new(len), found: None }
+        Races::over(agents, vec![space], base, len)
+    }
+
+    /// Watches `len` bytes from `base` on of each of these memories.
+    #[must_use]
+    pub fn over(agents: usize, spaces: Vec<SpaceId>, base: u64, len: usize) -> Races {
+        let shadow = Shadow::new(len * spaces.len());
+        Races { spaces, base, len, clocks: Clocks::new(agents), shadow, found: None }
     }
 
     /// The race because of which [`Stop`] was returned.
@@ -70,16 +80,18 @@ impl Races {
         self.found.as_ref()
     }
 
-    /// Everything that was done is ordered before everything to come: another block begins on the same memory.
+    /// Orders all earlier events before all later ones: another block starts on the same memory.
     pub fn restart(&mut self) {
         self.clocks.join_all();
     }
 
     fn access(&mut self, a: &Access) -> Result<(), Stop> {
-        let offset = a.address.wrapping_sub(self.base);
-        if a.space != self.space || offset >= self.shadow.len() as u64 {
+        let Some(number) = self.spaces.iter().position(|s| *s == a.space) else { return Ok(()) };
+        let offset = usize::try_from(a.address.wrapping_sub(self.base)).unwrap_or(usize::MAX);
+        if offset >= self.len {
             return Ok(());
         }
+        let len = (a.len as usize).min(self.len - offset);
         let who = match a.helper {
             None => component(a.agent.index()),
             Some(h) => self.clocks.of_helper(a.agent, h.class),
@@ -91,16 +103,16 @@ impl Races {
             strong: a.strength == Strength::Strong,
         };
         let known = self.clocks.known(a.agent);
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let Some((at, other, other_writes)) = self.shadow.access(start, a.len as usize, epoch, kind_of(a), known)
-        else {
+        let start = number * self.len + offset;
+        let Some((at, other, other_writes)) = self.shadow.access(start, len, epoch, kind_of(a), known) else {
             return Ok(());
         };
         let kind = |writes| if writes { AccessKind::Write } else { AccessKind::Read };
         let (agent, helper) = self.clocks.owner(other.component);
         let first = Side { agent, helper, place: Place::new(other.place as usize), kind: kind(other_writes) };
         let second = Side { agent: a.agent, helper: a.helper.map(|h| h.class), place: a.place, kind: a.kind };
-        self.found = Some(Race { address: self.base + at as u64, first, second });
+        let address = self.base + (at - number * self.len) as u64;
+        self.found = Some(Race { space: a.space, address, first, second });
         Err(Stop)
     }
 }
@@ -121,8 +133,8 @@ impl Observer for Races {
             Event::Issue { agent, op, class, .. } => clocks.issue(agent, class, op),
             Event::Commit { agent, class, .. } => clocks.commit(agent, class),
             Event::GroupWait { agent, class, complete } => clocks.group_wait(agent, class, complete),
-            Event::Arrive { barrier, agent, helper: None, count, .. } => {
-                if count > 0 {
+            Event::Arrive { barrier, agent, helper: None, count, relaxed, .. } => {
+                if count > 0 && !relaxed {
                     clocks.arrive(agent, barrier);
                 }
             }
@@ -136,7 +148,7 @@ impl Observer for Races {
             Event::Release { agent, address, .. } => clocks.release(agent, address),
             Event::Acquire { agent, address, .. } => clocks.acquire(agent, address),
             Event::Complete { op, .. } => clocks.forget(op),
-            // A new life of a barrier publishes nothing yet.
+            // A reinitialised barrier has released nothing yet.
             Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),
             Event::Fork { agent, into } => clocks.fork(agent, into),
             Event::Join { agents, into } => clocks.join_into(agents, into),

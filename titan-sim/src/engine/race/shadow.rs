@@ -1,8 +1,8 @@
-//! What was last done to each byte.
+//! The last accesses to each byte.
 
 use super::clock::Known;
 
-/// Who did something, when, and where in the program.
+/// An access: its component, clock and place in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) component: u32,
@@ -11,12 +11,12 @@ pub(super) struct Epoch {
     pub(super) strong: bool,
 }
 
-/// What is done to bytes.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Touch {
     Read,
     Write,
-    /// The bytes stay what they are.
+    /// A write that does not change the bytes.
     WriteSame,
 }
 
@@ -27,18 +27,18 @@ impl Epoch {
         self.component != u32::MAX
     }
 
-    /// Whether `now`, done by one who knows `known`, races with this if one of the two writes.
+    /// Whether `now`, by an agent with the view `known`, races with this if one of the two writes.
     #[inline]
     fn clashes(&self, now: &Epoch, known: Known<'_>) -> bool {
         self.is_some() && !(self.strong && now.strong) && !covered(self, now, known)
     }
 }
 
-/// Whether an earlier access is ordered before one of `now`. The accesses of one component that are told later are
+/// Whether an earlier access is ordered before one of `now`. The accesses of one component that are reported later are
 /// ordered later only if it is an agent: the operations of a helper are not ordered among themselves.
 #[inline]
 fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
-    // Parts of the same operation are told at the same clock.
+    // Parts of the same operation are reported at the same clock.
     (earlier.component == now.component && earlier.clock == now.clock) || known.covers(earlier.component, earlier.clock)
 }
 
@@ -64,13 +64,13 @@ const WORD: usize = 4;
 pub(super) struct Shadow {
     len: usize,
     words: Vec<Cell>,
-    /// 1 + the index in `parts` of words that are taken apart.
+    /// 1 + the index in `parts` of words that are split into bytes.
     apart: Vec<u32>,
     parts: Vec<[Cell; WORD]>,
     readers: Readers,
 }
 
-/// Lists of readers. A read takes the place of one that is ordered before it, so they stay short.
+/// Lists of readers. A read replaces one that is ordered before it, so they stay short.
 #[derive(Clone, Debug, Default)]
 struct Readers {
     lists: Vec<Vec<Epoch>>,
@@ -91,11 +91,7 @@ impl Shadow {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Records an access; the first byte and the earlier access it races with, and whether that one wrote.
+    /// Records an access; returns the first byte and the earlier access it races with, and whether that one wrote.
     pub(super) fn access(
         &mut self,
         start: usize,
@@ -183,8 +179,8 @@ impl Readers {
             cell.strong = now;
             return None;
         }
-        // Whoever is ordered after this write is so after the reads before it. They stay, for a later write of equal
-        // bytes that is not.
+        // Accesses that are ordered after this write are ordered after the reads before it. The reads are kept for a later write
+        // of equal bytes that is not ordered.
         cell.write = now;
         cell.strong = Epoch::NONE;
         None

@@ -91,7 +91,7 @@ fn the_report_names_both_sides() {
     let mut w = of(2);
     w.write(0, 0);
     w.read(1, 3);
-    let Race { address, first, second } = *w.races.found().unwrap();
+    let Race { address, first, second, .. } = *w.races.found().unwrap();
     assert_eq!((address, first.agent, first.kind), (0x103, Agent::new(0), AccessKind::Write));
     assert_eq!((second.agent, second.kind), (Agent::new(1), AccessKind::Read));
 }

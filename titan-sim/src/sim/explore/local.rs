@@ -1,4 +1,4 @@
-//! Which operations touch nothing that others can touch, and which accesses an agent is about to make.
+//! Which operations are invisible to other agents, and which accesses an agent makes next.
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use crate::engine::{Agent, Class};
@@ -11,12 +11,12 @@ use titan_core::ir::{
     Access, AmdOp, CallProxy, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit,
 };
 
-/// What is private to one agent, whatever the state.
+/// The objects that are private to one agent, independent of the state.
 #[derive(Debug)]
 pub(super) struct Privacy {
-    /// The kernel is laid out: the sanitizer sees every access of its warps, so that none needs to be brought side by side.
+    /// The kernel is laid out: the sanitizer sees every access of its warps, so overlaps of accesses need not be explored.
     watched: bool,
-    /// Named barriers to which, in every phase, the same warps come, all of them: who comes first does not matter.
+    /// Named barriers at which the same warps arrive in every phase: the order of arrivals does not matter.
     gather: BTreeSet<u8>,
     /// Some barrier ends its life.
     invalidates: bool,
@@ -55,7 +55,7 @@ impl Privacy {
     }
 }
 
-/// The named barriers of a kernel that is laid out that count exactly the threads whose code has them, wherever that is.
+/// The named barriers of a laid-out kernel that count exactly the threads whose code contains them, at every place.
 fn gatherings(plan: &Plan<'_>) -> BTreeSet<u8> {
     let kernel = plan.kernel;
     let Some(laid) = kernel.laid_out.as_deref() else { return BTreeSet::new() };
@@ -63,7 +63,7 @@ fn gatherings(plan: &Plan<'_>) -> BTreeSet<u8> {
     for (role, block) in plan.roles_op.map_or(&[][..], |id| &kernel.op(id).regions).iter().enumerate() {
         kernel.walk_block(*block, &mut |id, _| role_of.extend([(id, role)]));
     }
-    // Of each number: the warps that come (those of a role, or all), and whether they are what it counts, at every place.
+    // For each number: the warps that arrive (those of a role, or all), and whether the barrier counts exactly them at every place.
     let mut whole: BTreeMap<u8, (Option<usize>, bool)> = BTreeMap::new();
     kernel.walk(&mut |at, op| {
         let (id, counted) = match op.kind {
@@ -80,10 +80,10 @@ fn gatherings(plan: &Plan<'_>) -> BTreeSet<u8> {
 }
 
 impl Machine<'_> {
-    /// Whether an agent's next step commutes with everything that others can ever do.
+    /// Whether an agent's next step commutes with every present and future step of the others.
     pub(super) fn is_local(&self, agent: usize, privacy: &Privacy) -> bool {
         let Some(id) = self.next_op(agent) else {
-            // The end of an agent: it is counted only where agents meet.
+            // The end of an agent is visible only to cluster and program barriers.
             return self.cluster.is_none() && self.ctas.iter().all(|c| c.block.is_none());
         };
         let op = self.kernel().op(id);
@@ -139,7 +139,7 @@ impl Machine<'_> {
             TtgOp::Acquire(pipe) => privacy.ring(pipe.index()),
             TtgOp::Write => staging(0),
             TtgOp::StoreIssue(_) => staging(op.args.len().saturating_sub(1)) && privacy.tensors(self.kernel(), op),
-            // Its stores read rings of its own, or there would be others.
+            // Its stores read only its own rings.
             TtgOp::StoreWait => privacy.rings.iter().zip(&self.plan.rings).all(|(own, ring)| *own || !ring.staging),
             TtgOp::ComputeWait | TtgOp::AccFinish => {
                 self.engine.pending().of(Agent::new(agent), WGMMA).is_empty() && self.holds_nothing(agent, op)
@@ -155,7 +155,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An accumulator, if it is one, has no stages to give back.
+    /// An accumulator, if it is one, has no stages to release.
     fn holds_nothing(&self, agent: usize, op: &Op) -> bool {
         match op.args.first().map(|v| self.val(agent, *v)) {
             Some(Val::Acc(id)) => {
@@ -180,9 +180,9 @@ impl Machine<'_> {
                 titan_core::ir::NvGroup::BulkStore => passes(BULK_STORE, n) && passes(BULK_WRITE, n),
             },
             NvOp::BarrierSync { id, .. } => privacy.gather.contains(&id),
-            // Nothing happens yet but that the copies have someone to tell.
+            // This only registers the barrier that the copies will signal.
             NvOp::CpAsyncArrive { noinc, .. } => privacy.watched && noinc && !privacy.invalidates,
-            // One thread does these for all.
+            // One thread performs these for all.
             NvOp::MbarrierInit { .. } | NvOp::SequenceInit | NvOp::SequenceStore => !self.is_first(agent),
             NvOp::MbarrierInval
             | NvOp::Arrive { .. }

@@ -1,39 +1,38 @@
-//! The model checker: every order in which agents can run, and every moment at which asynchronous work can complete.
+//! The model checker: every order of the agents' steps, and every moment at which asynchronous operations can complete.
 //!
 //! A depth-first search over the states of the machine. From each state every agent that can run takes a step, and every
-//! operation under way that signals a barrier completes. States are recognised by a hash of 128 bits; tiles are not computed,
-//! and control that depends on them is a finding. The answer is never silent: safe, with the number of states; a finding, with
-//! the schedule that leads there; or the bound that was reached.
+//! operation in flight that signals a barrier completes. States are identified by a hash of 128 bits; tiles are not computed,
+//! and control that depends on them is a finding. The answer is one of: safe, with the number of states; a finding, with
+//! the schedule that leads there; the bound that was reached.
 //!
-//! # What a finding is
+//! # Findings
 //!
-//! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, work under way at the end,
-//! rings that do not end empty), deadlock, states from which no end can be reached, and races as *overlap*: two agents stand at
-//! accesses that conflict, or one makes an access that conflicts with an operation under way. No vector clocks are needed: if
-//! nothing orders two accesses, some order of the run brings both agents in front of them at once, and all orders are tried.
-//! What no order shows, fences between proxies that are missing, the sanitizer finds, which watches every order if
-//! [`Limits::sanitize`] says so.
+//! Everything that a run finds without an observer (faults of barriers, stale and undefined stages, operations in flight at the end,
+//! rings that do not end empty), deadlock, states from which no end can be reached, and races as *overlap*: the next accesses of two
+//! agents conflict, or an access conflicts with an operation in flight. No vector clocks are needed: if nothing orders two accesses,
+//! in some order of the run they are the next operations of both agents at once, and all orders are tried. Missing fences between
+//! proxies, which no order reveals, are found by the sanitizer, which observes every order if [`Limits::sanitize`] is set.
 //!
-//! # What is left out, and why nothing is lost (`local`)
+//! # Partial-order reduction (`local`)
 //!
 //! * **Local steps.** An operation that touches nothing which another agent or a completion can touch commutes with all of
-//!   their steps, now and later, and cannot be disabled by them. So a step of an agent ends in front of the next operation
+//!   their steps, now and later, and cannot be disabled by them. So a step of an agent ends before the next operation
 //!   that is not local: the singleton of a local step is a persistent set (Godefroid, "Partial-Order Methods for the
 //!   Verification of Concurrent Systems", 1996, chapter 4), and a chain of local steps that does not end is a bound reached,
-//!   so that nothing is put off forever. A local step takes no part in a race, and leaves other agents where they stand, so
-//!   that pairs of accesses meet as before. What the sanitizer learns from it concerns the agent alone: its own accesses of
+//!   so that nothing is postponed forever. A local step takes no part in a race, and does not change the next operations of other
+//!   agents, so all pairs of accesses are still reached. Its effect on the sanitizer concerns the agent alone: its own accesses of
 //!   its own memory, and its fences.
-//! * **Completions that signal nothing.** Nobody can tell when they happen but by overlap, and the wait that asks for them
-//!   completes them. Completing earlier only shortens the overlap and enables nothing. So they complete as late as they can.
+//! * **Completions that signal nothing.** They are visible only through overlap, and the wait that requires them
+//!   completes them. Completing earlier only shortens the overlap and enables nothing. So they complete as late as possible.
 //! * **Waits that do not pass** change nothing and are not steps.
 //!
 //! # Kernels that are laid out
 //!
-//! Their warps are agents, and touch memory far more often than they signal each other. The sanitizer always watches them: it
-//! asks what *orders* two accesses, so a race shows in every order of the signals in which both occur, whichever access came
-//! first. Then accesses, and waits for an agent's own copies, are local steps, and what is left to interleave are mbarriers,
-//! counters and the moments at which copies tell. A named barrier that counts exactly the threads whose code has it is local
-//! too: all of them come in every phase, and nobody goes on before, so that their order is nobody's to notice.
+//! Their warps are agents, and touch memory far more often than they signal each other. The sanitizer always observes them: it
+//! checks what *orders* two accesses, so a race shows in every order of the signals in which both occur, whichever access came
+//! first. Then accesses, and waits for an agent's own copies, are local steps, and what remains to interleave are mbarriers,
+//! counters and the moments at which copies signal. A named barrier that counts exactly the threads whose code contains it is local
+//! too: all of them arrive in every phase, and none continues earlier, so that the order of arrivals is invisible.
 //!
 //! `titan-sim/tests/sim` compares verdicts with and without the first of these.
 
@@ -52,14 +51,14 @@ use titan_core::launch::BindError;
 /// When to give up, and how to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of states, of all clusters together.
+    /// The largest number of states, of all clusters together.
     pub max_states: u64,
-    /// The greatest number of steps from the start.
+    /// The largest number of steps from the start.
     pub max_depth: usize,
     /// How many programs a cluster has.
     pub cluster: u32,
-    /// Whether the sanitizer watches every order. It finds missing fences between proxies, which show in no order; its
-    /// knowledge is part of a state, so there are more of them.
+    /// Whether the sanitizer observes every order. It finds missing fences between proxies, which no order reveals; its
+    /// knowledge is part of a state, so there are more states.
     pub sanitize: bool,
     /// Whether local steps are taken without choice; `false` is for comparison.
     pub reduce: bool,
@@ -82,7 +81,7 @@ pub struct Explored {
     pub depth: usize,
     /// States in which all have ended.
     pub ends: u64,
-    /// The most times of a ring that were acquired and not given back by the slowest reader, in any state.
+    /// The most times of a ring that were acquired and not released by the slowest reader, in any state.
     pub occupied: u64,
     /// The most times of a ring that were acquired.
     pub times: u64,
@@ -91,9 +90,9 @@ pub struct Explored {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing is wrong in any order.
+    /// No order has an error.
     Safe(Explored),
-    /// Something is.
+    /// Some order has an error.
     Finding(Box<Finding>, Explored),
     /// Nothing was found before this bound was reached.
     Bound(String, Explored),
@@ -108,7 +107,7 @@ impl Verdict {
         }
     }
 
-    /// What is wrong.
+    /// The finding, if any.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match self {
@@ -118,7 +117,7 @@ impl Verdict {
     }
 }
 
-/// Explores every cluster of a grid, each by itself; what one may touch in some order, another one may touch at the same time.
+/// Explores every cluster of a grid, each by itself; accesses that are possible in different clusters are assumed to be concurrent.
 ///
 /// # Errors
 /// Arguments that do not fit the signature.

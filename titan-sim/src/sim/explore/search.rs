@@ -1,4 +1,4 @@
-//! The search: states, the steps from each, and the way to where something is wrong.
+//! The search: states, the steps from each, and the path to a finding.
 
 use super::local::Privacy;
 use super::{Explored, Limits};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// So many local steps in a row are endless.
+/// The number of consecutive local steps that counts as endless.
 const CHAIN: u32 = 1_000_000;
 
 /// A step from a state.
@@ -27,7 +27,7 @@ enum Step {
     Complete(Pending),
 }
 
-/// A state: the machine, and what its observer knows.
+/// A state: the machine, and the knowledge of its observer.
 #[derive(Clone)]
 struct Point<'k> {
     machine: Machine<'k>,
@@ -36,23 +36,23 @@ struct Point<'k> {
     threads: Vec<u128>,
 }
 
-/// A state on the way that is being tried.
+/// A state on the current path.
 struct Node<'k> {
-    /// The state, until its last step takes it on.
+    /// The state, until its last step consumes it.
     at: Option<Point<'k>>,
     id: u32,
     steps: Vec<Step>,
     next: usize,
 }
 
-/// What is remembered of all states: by number, in the order in which they were found.
+/// The facts kept about all states: by number, in the order in which they were found.
 #[derive(Default)]
 struct Graph {
     ids: BTreeMap<u128, u32>,
-    /// From where a state was found first, and by what.
+    /// The state and the choice from which each state was first found.
     came: Vec<Option<(u32, Choice)>>,
     edges: Vec<(u32, u32)>,
-    /// How many agents can go on.
+    /// The number of agents that can proceed.
     ready: Vec<usize>,
     ends: Vec<u32>,
 }
@@ -78,7 +78,7 @@ impl Graph {
         way
     }
 
-    /// A state from which no end can be reached: one in which as few agents as possible can go on.
+    /// A state from which no end can be reached: one in which as few agents as possible can proceed.
     fn lost(&self) -> Option<u32> {
         let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.came.len()];
         for (from, to) in &self.edges {
@@ -96,7 +96,7 @@ impl Graph {
     }
 }
 
-/// What is wrong, and how it came about.
+/// A finding, and the choices that lead to it.
 pub(super) type Wrong = (Found, Vec<Choice>);
 
 pub(super) struct Search<'k, 'l> {
@@ -123,7 +123,7 @@ impl<'k, 'l> Search<'k, 'l> {
     /// The bound that was reached, if one was.
     ///
     /// # Errors
-    /// What is wrong, with the choices that lead there.
+    /// The finding, with the choices that lead there.
     pub(super) fn run(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<Option<String>, Wrong> {
         let start = self.start(setup, programs).map_err(|e| (*e, Vec::new()))?;
         let hash = state_hash(&start);
@@ -154,7 +154,7 @@ impl<'k, 'l> Search<'k, 'l> {
         }
     }
 
-    /// From a state on, agents ask again and again and never come to an end.
+    /// The finding that agents poll forever from a state on.
     fn endless(&self, setup: &Rc<Setup>, programs: &[[u32; 3]], id: u32) -> Wrong {
         let way = self.graph.way(id);
         let again = self.start(setup, programs).and_then(|mut at| {
@@ -167,10 +167,8 @@ impl<'k, 'l> Search<'k, 'l> {
         };
         let ready: Vec<usize> = ready(&machine).collect();
         let who: Vec<String> = ready.iter().map(|a| machine.role(*a)).collect();
-        let mut found = Found::new(
-            Kind::Deadlock,
-            format!("{} can never come to an end, whatever happens from here on", who.join(" and ")),
-        );
+        let mut found =
+            Found::new(Kind::Deadlock, format!("{} can no longer terminate in any continuation", who.join(" and ")));
         for (agent, op) in ready.into_iter().filter_map(|a| Some((a, machine.next_op(a)?))) {
             found = found.side(machine.side(agent, op, None, None));
         }
@@ -200,7 +198,7 @@ impl<'k, 'l> Search<'k, 'l> {
         Ok(Point { machine, watch, threads })
     }
 
-    /// Takes a step from a state, and goes on from there if nobody has been there.
+    /// Takes a step from a state, and continues from there if the new state was not visited.
     fn take(&mut self, mut at: Point<'k>, step: Step, from: u32) -> Result<Option<String>, Wrong> {
         self.explored.transitions += 1;
         let before = at.machine.threads.clone();
@@ -214,7 +212,7 @@ impl<'k, 'l> Search<'k, 'l> {
         };
         match done {
             Err(found) => return Err(self.wrong(*at.watch.told(&at.machine, found), Some((from, choice)))),
-            Ok(false) => return Ok(Some(format!("{CHAIN} operations that nobody else can notice"))),
+            Ok(false) => return Ok(Some(format!("{CHAIN} consecutive operations without a visible effect"))),
             Ok(true) => {}
         }
         at.machine.settle();
@@ -276,7 +274,7 @@ impl<'k, 'l> Search<'k, 'l> {
         Ok(())
     }
 
-    /// What can happen next: one local step, or everything.
+    /// The possible next steps: one local step, or all.
     fn steps(&self, machine: &Machine<'k>) -> Vec<Step> {
         let ready: Vec<usize> = ready(machine).collect();
         if self.limits.reduce
@@ -288,14 +286,14 @@ impl<'k, 'l> Search<'k, 'l> {
         ready.into_iter().map(Step::Agent).chain(told.map(|(id, _)| Step::Complete(id))).collect()
     }
 
-    /// What is wrong after a choice, with all choices before it.
+    /// A finding after a choice, with all choices before it.
     fn wrong(&self, found: Found, last: Option<(u32, Choice)>) -> Wrong {
         let before = last.map(|(from, _)| self.graph.way(from)).unwrap_or_default();
         (found, joined(before.into_iter().chain(last.map(|(_, choice)| choice))))
     }
 }
 
-/// Choices, with steps of one agent in a row as one.
+/// Choices, with consecutive steps of one agent merged.
 fn joined(choices: impl IntoIterator<Item = Choice>) -> Vec<Choice> {
     let mut joined: Vec<Choice> = Vec::new();
     for choice in choices {
@@ -307,7 +305,7 @@ fn joined(choices: impl IntoIterator<Item = Choice>) -> Vec<Choice> {
     joined
 }
 
-/// A choice once more.
+/// Replays a choice.
 fn follow(at: &mut Point<'_>, choice: Choice) -> Res<()> {
     match choice {
         Choice::Complete(op) => at.machine.complete(op, &mut at.watch)?,
@@ -321,12 +319,12 @@ fn follow(at: &mut Point<'_>, choice: Choice) -> Res<()> {
     Ok(())
 }
 
-/// The agents that can go on.
+/// The agents that can proceed.
 fn ready(machine: &Machine<'_>) -> impl Iterator<Item = usize> {
     (0..machine.threads.len()).filter(|a| machine.is_ready(*a))
 }
 
-/// Two agents that stand at accesses which conflict.
+/// Two agents whose next accesses conflict.
 fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
     let about: Vec<_> = ready(machine).flat_map(|a| machine.about_to(a)).collect();
     for (i, a) in about.iter().enumerate() {
@@ -339,7 +337,7 @@ fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
     None
 }
 
-/// Who waits, if somebody does and nothing can happen.
+/// The deadlock, if an agent waits and no step is possible.
 fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
     let waits: Vec<_> = machine
         .engine
@@ -353,14 +351,14 @@ fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
     (!waits.is_empty()).then(|| machine.deadlocked(&Deadlock { waits }))
 }
 
-/// The most times of a ring that are acquired and not given back.
+/// The most times of a ring that are acquired and not released.
 fn occupied(machine: &Machine<'_>) -> u64 {
     let per = machine.plan.agents();
     let mut most = 0;
     for main in (0..machine.threads.len()).step_by(per.max(1)) {
         for (i, ring) in machine.plan.rings.iter().enumerate() {
             if ring.fillers == ring.readers {
-                // The same agents do both, each of them one after the other.
+                // The same agents do both, one after the other.
                 let of = |a: &usize| {
                     let t = machine.threads.get(main + a)?;
                     Some(t.fill.get(i)?.saturating_sub(t.read.get(i)?.below))

@@ -344,7 +344,7 @@ pub(super) const fn accvgpr_write(op: u16, name: &'static str) -> Row {
         .fixed(HALVES)
 }
 
-/// A dense matrix product; it ignores `exec` and `MODE` (ISA §7.1.2).
+/// A dense MMA; it ignores `exec` and `MODE` (ISA §7.1.2).
 pub(super) const fn mfma(op: u16, name: &'static str, d: Ty, a: Ty, b: Ty, passes: u8) -> Row {
     let mut row = Row::new(Format::Mai, op, name, Unit::Xdl)
         .arg(Write, Field::Vdst, Class::MatrixD, d)
@@ -355,7 +355,7 @@ pub(super) const fn mfma(op: u16, name: &'static str, d: Ty, a: Ty, b: Ty, passe
     row
 }
 
-/// A product with a sparse matrix, whose indices are the last operand; it adds to its destination.
+/// An MMA with a sparse matrix, whose indices are the last operand; it adds to its destination.
 pub(super) const fn smfmac(op: u16, name: &'static str, d: Ty, a: Ty, b: Ty, passes: u8) -> Row {
     let mut row = Row::new(Format::Mai, op, name, Unit::Xdl)
         .arg(ReadWrite, Field::Vdst, Class::MatrixD, d)

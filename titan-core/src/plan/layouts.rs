@@ -1,0 +1,170 @@
+//! The layouts of classes.
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations do not determine a layout")]
+
+use super::Target;
+use super::classes::{Classes, is_elementwise};
+use super::mma::MmaPlan;
+use crate::analysis::uses::Tree;
+use crate::ir::{Kernel, OpId, OpKind, Value};
+use crate::layout::Layout;
+use std::collections::BTreeMap;
+
+pub(super) fn choose(
+    kernel: &Kernel,
+    target: &Target,
+    warps: u32,
+    classes: &Classes,
+    mmas: &BTreeMap<OpId, MmaPlan>,
+) -> Vec<Option<Layout>> {
+    let tree = Tree::new(kernel);
+    let mut run = Run { kernel, target, warps, classes, tree, by_class: BTreeMap::new() };
+    for (id, mma) in mmas {
+        run.by_class.entry(classes.class(kernel.op(*id).results[0])).or_insert_with(|| mma.acc.clone());
+    }
+    let mut members: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
+    for i in 0..kernel.values.len() {
+        let value = Value::new(i);
+        if classes.has_layout(kernel, value) {
+            members.entry(classes.class(value)).or_default().push(value);
+        }
+    }
+    let mut order: Vec<(usize, Vec<Value>)> = members.into_iter().collect();
+    let size = |v: &[Value]| v.first().and_then(|v| kernel.ty(*v).tile_shape()).map_or(0, |s| s.len());
+    order.sort_by_key(|(class, values)| (std::cmp::Reverse(size(values)), *class));
+    for (class, values) in &order {
+        if !run.by_class.contains_key(class) {
+            let layout = values.iter().find_map(|v| run.beside(*v)).unwrap_or_else(|| run.wide(values));
+            run.by_class.insert(*class, layout);
+        }
+    }
+    let mut layouts = vec![None; kernel.values.len()];
+    for (class, values) in order {
+        for value in values {
+            layouts[value.index()] = run.by_class.get(&class).cloned();
+        }
+    }
+    layouts
+}
+
+struct Run<'a> {
+    kernel: &'a Kernel,
+    target: &'a Target,
+    warps: u32,
+    classes: &'a Classes,
+    tree: Tree,
+    by_class: BTreeMap<usize, Layout>,
+}
+
+impl Run<'_> {
+    /// The layout of a tile, if its class has one already.
+    fn known(&self, value: Value) -> Option<Layout> {
+        if !self.classes.has_layout(self.kernel, value) {
+            return None;
+        }
+        self.by_class.get(&self.classes.class(value)).cloned()
+    }
+
+    /// The layout that an adjacent shape-changing operation suggests.
+    fn beside(&self, value: Value) -> Option<Layout> {
+        self.made(value).or_else(|| self.asked(value))
+    }
+
+    /// The layout that the defining operation produces without data movement.
+    fn made(&self, value: Value) -> Option<Layout> {
+        let op = self.kernel.def_op(value)?;
+        match &op.kind {
+            OpKind::Reduce(_, axis) | OpKind::ArgReduce(_, axis) | OpKind::ReduceWith(axis) => {
+                Some(self.known(op.args[0])?.without(usize::from(*axis)))
+            }
+            OpKind::Permute(perm) => {
+                let rank = self.kernel.ty(value).tile_shape()?.rank();
+                Some(self.known(op.args[0])?.permuted(&perm[..rank]))
+            }
+            _ => None,
+        }
+    }
+
+    /// The layout that a user of the tile requests.
+    fn asked(&self, value: Value) -> Option<Layout> {
+        self.tree.users(value).iter().find_map(|id| {
+            let op = self.kernel.op(*id);
+            match &op.kind {
+                OpKind::Broadcast { axis, .. } => Some(self.wanted(op.results[0])?.without(usize::from(*axis))),
+                OpKind::GatherRows { .. } | OpKind::ScatterRows => {
+                    let rows = if matches!(op.kind, OpKind::ScatterRows) { *op.args.last()? } else { op.results[0] };
+                    Some(self.known(rows)?.without(1))
+                }
+                OpKind::Permute(perm) => {
+                    let rank = self.kernel.ty(value).tile_shape()?.rank();
+                    let mut back = [0u8; 4];
+                    for (i, p) in (0u8..).zip(&perm[..rank]) {
+                        back[usize::from(*p)] = i;
+                    }
+                    Some(self.known(op.results[0])?.permuted(&back[..rank]))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// The first requested layout of a flexible tile.
+    fn wanted(&self, value: Value) -> Option<Layout> {
+        if !self.classes.is_flexible(value) {
+            return self.known(value);
+        }
+        self.tree.users(value).iter().find_map(|id| {
+            let op = self.kernel.op(*id);
+            match &op.kind {
+                kind if is_elementwise(kind) => self.wanted(op.results[0]),
+                OpKind::Broadcast { axis, .. } => Some(self.wanted(op.results[0])?.without(usize::from(*axis))),
+                OpKind::Mma => self.known(op.results[0]).filter(|_| op.args[2] == value),
+                OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::For(_) | OpKind::Loop => None,
+                _ => None,
+            }
+        })
+    }
+
+    /// A layout whose accesses are wide: up to 16 bytes of the widest element a thread.
+    fn wide(&self, values: &[Value]) -> Layout {
+        let shape = values.first().and_then(|v| self.kernel.ty(*v).tile_shape());
+        let bits = values.iter().map(|v| self.kernel.ty(*v).elem().bits()).min().unwrap_or(32);
+        let extents: Vec<u32> = shape.map(Into::into).unwrap_or_else(|| vec![1]);
+        wide(&extents, bits, self.target.lanes, self.warps)
+    }
+}
+
+/// The layout for reads and writes of whole lines: neighbours along the last axis in a thread, then lanes along it, then
+/// lanes and warps along the other axes.
+#[must_use]
+pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
+    let rank = extents.len();
+    let last = rank - 1;
+    let total: u32 = extents.iter().product();
+    let pow2 = |x: u32| 1u32 << x.trailing_zeros();
+    let fair = (total / (lanes * warps)).max(1);
+    // Elements that share a byte stay in one thread.
+    let whole = if bits < 8 { 8 / bits } else { 1 };
+    let vector = pow2(extents[last]).min(128 / bits.clamp(8, 128)).min(whole.max(1 << fair.ilog2()));
+    let mut per_thread = vec![1; rank];
+    per_thread[last] = vector;
+    let mut left = lanes;
+    let deal = |axis: usize, taken: u32, left: &mut u32| {
+        let n = extents[axis].div_ceil(taken).next_power_of_two().min(*left);
+        *left /= n;
+        n
+    };
+    let mut lane = vec![1; rank];
+    for axis in (0..rank).rev() {
+        lane[axis] = deal(axis, per_thread[axis], &mut left);
+    }
+    // Remaining lanes are beyond the tile: they hold copies.
+    lane[last] *= left;
+    let mut warp = vec![1; rank];
+    let mut left = warps;
+    for axis in 0..rank {
+        warp[axis] = deal(axis, per_thread[axis] * lane[axis], &mut left);
+    }
+    warp[last] *= left;
+    let order: Vec<usize> = (0..rank).rev().collect();
+    Layout::blocked(extents, &per_thread, &lane, &warp, &order)
+}

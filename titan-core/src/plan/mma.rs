@@ -1,0 +1,344 @@
+//! The plan of MMAs: the instruction, the split over the warps, and the source of the operands.
+#![expect(clippy::wildcard_enum_match_arm, reason = "only MMAs and their operands are named")]
+
+use super::classes::Classes;
+use super::{Plan, Target};
+use crate::analysis::uses::Tree;
+use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use crate::lane::MmaAtom;
+use crate::layout::atoms::{self, WarpGrid};
+use crate::layout::convert::{Way, way};
+use crate::layout::{Encoding, Layout};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The method of an MMA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Matrix instructions.
+    Atom(MmaAtom),
+    /// Multiply-adds of each thread: no matrix instruction takes these elements.
+    MulAdd,
+}
+
+/// The source of an operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Shared memory, with this encoding.
+    Shared(Encoding),
+    /// Registers: each thread already holds its fragments, up to a permutation of registers.
+    Registers,
+}
+
+/// The plan of an MMA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MmaPlan {
+    /// The method.
+    pub method: Method,
+    /// The elements that the operands are converted to first.
+    pub staged: (Elem, Elem),
+    /// M, N and K.
+    pub extents: [u32; 3],
+    /// The batch size: 1 without a batch axis.
+    pub batch: u32,
+    /// Layout of the accumulator: `[M, N]`, or `[batch, M, N]`.
+    pub acc: Layout,
+    /// Layout of A's fragments, `[M, K]`, without the batch axis.
+    pub a: Layout,
+    /// Layout of B's fragments, `[N, K]`.
+    pub b: Layout,
+    /// The source of A, with the extents `[M, K]` in its encoding.
+    pub a_source: Source,
+    /// The source of B, with the extents `[K, N]` in its encoding.
+    pub b_source: Source,
+}
+
+/// Chooses methods and layouts; sources are settled when the layouts of the operands are known.
+pub(super) fn choose(
+    kernel: &Kernel,
+    target: &Target,
+    warps: u32,
+    classes: &Classes,
+    notes: &mut Vec<String>,
+) -> BTreeMap<OpId, MmaPlan> {
+    let mut mmas = BTreeMap::new();
+    let whole_rows = whole_rows(kernel, classes);
+    kernel.walk(&mut |id, op| {
+        if let Some(args) = operands(op)
+            && let Some(mma) = one(kernel, target, warps, (args, whole_rows.contains(&id)))
+        {
+            let name = match mma.method {
+                Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
+                Method::MulAdd => "multiply-adds: no matrix instruction takes these elements".to_owned(),
+            };
+            let [m, n, k] = mma.extents;
+            notes.push(format!("mma {m}x{n}x{k} by {name}"));
+            mmas.insert(id, mma);
+        }
+    });
+    mmas
+}
+
+/// A, B and the accumulator of an MMA; `None` for other operations.
+#[must_use]
+pub fn operands(op: &Op) -> Option<[Value; 3]> {
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Mma | OpKind::Ttg(TtgOp::ComputeIssue), [a, b, acc])
+        | (OpKind::Ttg(TtgOp::AccMma), [acc, _, a, b]) => Some([*a, *b, *acc]),
+        (_, _) => None,
+    }
+}
+
+/// The MMAs of which each warp should hold whole rows: those whose rows are reduced, or are operand A of another MMA, and the
+/// latter. Then reductions stay within a warp, and accumulators become operands in registers.
+fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
+    let (mut made, mut reduced, mut multiplied) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    kernel.walk(&mut |id, op| {
+        if let Some([a, ..]) = operands(op) {
+            made.insert(classes.class(op.results[0]));
+            multiplied.insert(id, classes.has_layout(kernel, a).then(|| classes.class(a)));
+        }
+        let (OpKind::Reduce(_, axis)
+        | OpKind::ArgReduce(_, axis)
+        | OpKind::ReduceWith(axis)
+        | OpKind::Scan(_, axis)
+        | OpKind::ScanWith(axis)) = op.kind
+        else {
+            return;
+        };
+        let rank = kernel.ty(op.args[0]).tile_shape().map_or(0, |s| s.rank());
+        if usize::from(axis) + 1 == rank {
+            reduced.extend(op.args.iter().filter(|v| classes.has_layout(kernel, **v)).map(|v| classes.class(*v)));
+        }
+    });
+    reduced.extend(multiplied.values().flatten().copied());
+    let is_chained = |(id, a): &(&OpId, &Option<usize>)| {
+        let own = kernel.op(**id).results.first().map(|v| classes.class(*v));
+        own.is_some_and(|own| reduced.contains(&own)) || a.is_some_and(|a| made.contains(&a))
+    };
+    multiplied.iter().filter(is_chained).map(|(id, _)| *id).collect()
+}
+
+fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value; 3], bool)) -> Option<MmaPlan> {
+    let [(a, a_shape), (b, b_shape), (acc, _)] = args.map(|v| (kernel.ty(v).elem(), kernel.ty(v).tile_shape()));
+    let (a_shape, b_shape) = (a_shape?, b_shape?);
+    let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());
+    let rank = a_shape.len();
+    let batch = if rank == 3 { a_shape[0] } else { 1 };
+    let extents = [a_shape[rank - 2], b_shape[rank - 1], a_shape[rank - 1]];
+    let [m, n, k] = extents;
+    let (method, staged) = method(target, a, b, acc);
+    let (acc, a, b) = match method {
+        Method::Atom(atom) => {
+            let rows = WarpGrid { m: warps, n: 1, all: warps };
+            let fits = whole_rows && m.is_multiple_of(atom.m * warps);
+            let grid = if fits { rows } else { split(m, n, &atom, warps) };
+            let whole = (atoms::accumulator(&atom, &[m, n], grid), atoms::operand_a(&atom, &[m, k], grid));
+            (whole.0, whole.1, atoms::operand_b(&atom, &[n, k], grid))
+        }
+        Method::MulAdd => simple(target, warps, [m, n, k]),
+    };
+    let acc = if rank == 3 { acc.batched(batch) } else { acc };
+    let source = Source::Registers;
+    Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
+}
+
+fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)) {
+    let find = |a: Elem, b: Elem| target.atoms.iter().find(|t| (t.a, t.b, t.acc) == (a, b, acc)).copied();
+    if let Some(atom) = find(a, b) {
+        return (Method::Atom(atom), (a, b));
+    }
+    // Every e4m3 and e5m2 is an f16, and products of f16 are exact: the sums are the same.
+    let fp8 = |e| matches!(e, Elem::E4m3 | Elem::E5m2);
+    if fp8(a) && fp8(b) {
+        if let Some(atom) = find(Elem::F16, Elem::F16) {
+            return (Method::Atom(atom), (Elem::F16, Elem::F16));
+        }
+        return (Method::MulAdd, (Elem::F32, Elem::F32));
+    }
+    let staged = match acc {
+        Elem::F32 => (Elem::F32, Elem::F32),
+        Elem::I32 => (Elem::I32, Elem::I32),
+        _ => (a, b),
+    };
+    (Method::MulAdd, staged)
+}
+
+/// Warps along M and N: the least work of a warp first, then the fewest operands to read, then more warps along M.
+fn split(m: u32, n: u32, atom: &MmaAtom, warps: u32) -> WarpGrid {
+    let grids = (0..=warps.trailing_zeros())
+        .flat_map(|i| (0..=warps.trailing_zeros() - i).map(move |j| WarpGrid { m: 1 << i, n: 1 << j, all: warps }));
+    let cost = |g: &WarpGrid| {
+        let rows = m.div_ceil(atom.m * g.m) * atom.m;
+        let columns = n.div_ceil(atom.n * g.n) * atom.n;
+        (rows * columns, rows + columns, std::cmp::Reverse(g.m))
+    };
+    grids.min_by_key(cost).unwrap_or(WarpGrid { m: 1, n: 1, all: warps })
+}
+
+/// Layouts of an MMA by multiply-adds: up to 4×4 neighbours per thread, with operands to match, whole rows of K in registers.
+fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, Layout) {
+    let pow2 = |x: u32, most: u32| x.next_power_of_two().min(most);
+    let (tm, tn) = (pow2(m / 4, 4).max(1), pow2(n / 4, 4).max(1));
+    let lanes_n = pow2(n.div_ceil(tn), 8);
+    let lanes_m = target.lanes / lanes_n;
+    let warps_m = pow2(m.div_ceil(tm * lanes_m), warps);
+    let acc = Layout::blocked(&[m, n], &[tm, tn], &[lanes_m, lanes_n], &[warps_m, warps / warps_m], &[1, 0]);
+    let along = |axis: usize, extent: u32| {
+        // The part of the accumulator's layout along one axis, with K beside it in registers.
+        acc.without(1 - axis).with_axis_in_registers(&[extent, k])
+    };
+    let (a, b) = (along(0, m), along(1, n));
+    (acc, a, b)
+}
+
+/// Chooses the sources of operands, and the loaded tiles that never need registers.
+pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
+    let ids: Vec<OpId> = plan.mmas.keys().copied().collect();
+    for id in ids {
+        let (Some(args), Some(mma)) = (operands(kernel.op(id)), plan.mmas.get(&id)) else { continue };
+        let a = source(kernel, plan, mma, args[0], true);
+        let b = source(kernel, plan, mma, args[1], false);
+        if let Some(mma) = plan.mmas.get_mut(&id) {
+            (mma.a_source, mma.b_source) = (a, b);
+        }
+    }
+    let tree = Tree::new(kernel);
+    plan.stages = stages(kernel, plan, &tree);
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Load(..) = op.kind
+            && let Some(encoding) = smem_resident(kernel, plan, &tree, op.results[0])
+        {
+            plan.layouts[op.results[0].index()] = None;
+            plan.smem_resident[op.results[0].index()] = Some(encoding);
+        }
+    });
+}
+
+fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -> Source {
+    let [m, n, k] = mma.extents;
+    let want = if is_a { mma.a.clone() } else { mma.b.permuted(&[1, 0]) };
+    let loaded = root(kernel, arg).is_some();
+    // Registers hold unspecified values beyond the tile, which must be zero along K.
+    let padded = want.is_padded(usize::from(is_a));
+    if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)
+        && let Way::Registers(_) = way(layout, &want, 32)
+    {
+        return Source::Registers;
+    }
+    // In the order of the load, or of the neighbours in a thread.
+    let order = match (root(kernel, arg), plan.layout(arg)) {
+        (Some((_, transposed)), _) => {
+            if transposed {
+                [1, 0]
+            } else {
+                [0, 1]
+            }
+        }
+        (None, Some(layout)) if mma.batch == 1 => {
+            if layout.vector(0) > layout.vector(1) {
+                [1, 0]
+            } else {
+                [0, 1]
+            }
+        }
+        (None, _) => {
+            if is_a {
+                [0, 1]
+            } else {
+                [1, 0]
+            }
+        }
+    };
+    let (elem, rows, columns) = if is_a { (mma.staged.0, m, k) } else { (mma.staged.1, k, n) };
+    let cover = |layout: &Layout, axis: usize| layout.repetitions()[axis] * layout.atom()[axis];
+    let extents = if is_a {
+        [cover(&mma.a, 0).max(rows), cover(&mma.a, 1).max(columns)]
+    } else {
+        [cover(&mma.b, 1).max(rows), cover(&mma.b, 0).max(columns)]
+    };
+    Source::Shared(Encoding::swizzled(&extents, elem.bits(), &order))
+}
+
+/// The load behind an operand, through transposes, and whether it is transposed an odd number of times.
+fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
+    let op = kernel.def_op(value)?;
+    match op.kind {
+        OpKind::Load(..) | OpKind::Ttg(TtgOp::View { .. }) => Some((value, false)),
+        OpKind::Permute(_) if kernel.ty(value).tile_shape().is_some_and(|s| s.rank() == 2) => {
+            let (load, transposed) = root(kernel, op.args[0])?;
+            let swaps = matches!(op.kind, OpKind::Permute([1, 0, ..]));
+            Some((load, transposed != swaps))
+        }
+        _ => None,
+    }
+}
+
+/// The encodings of the tiles of stages, by ring and field: in the order of their sources, large enough for what instructions read.
+fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
+    let mut extents: Vec<Vec<Vec<u32>>> =
+        kernel.pipes.iter().map(|p| p.fields.iter().map(|f| Vec::from(f.shape)).collect()).collect();
+    kernel.walk(&mut |_, op| {
+        let (OpKind::Ttg(TtgOp::View { field, .. }), Some(Ty::Token(Token::Rperm | Token::Part, pipe))) =
+            (&op.kind, op.args.first().map(|v| kernel.ty(*v)))
+        else {
+            return;
+        };
+        let mut found = Vec::new();
+        let _ = readers(kernel, plan, tree, (op.results[0], false), &mut found);
+        let Some(own) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else { return };
+        for encoding in found {
+            for (own, read) in own.iter_mut().zip(&encoding.extents) {
+                *own = (*own).max(*read);
+            }
+        }
+    });
+    let pipe = |(at, extents): (usize, Vec<Vec<u32>>)| -> Vec<Encoding> {
+        let fields = kernel.pipe(Pipe::new(at)).map_or(&[][..], |p| &p.fields);
+        let order: Vec<usize> = (0..4).collect();
+        let bits = |i: usize| fields.get(i).map_or(8, |f| f.elem.bits().max(8));
+        extents.iter().enumerate().map(|(i, e)| Encoding::swizzled(e, bits(i), &order[..e.len()])).collect()
+    };
+    extents.into_iter().enumerate().map(pipe).collect()
+}
+
+/// The encoding of a loaded tile that is read by MMAs only, from shared memory, with one common encoding.
+fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
+    kernel.ty(load).tile_shape().filter(|s| s.rank() == 2)?;
+    let mut found = Vec::new();
+    readers(kernel, plan, tree, (load, false), &mut found)?;
+    let first = found.first()?.clone();
+    found.iter().all(|e| *e == first).then_some(first)
+}
+
+/// Collects the encodings that the readers of a tile request, in terms of the load; `None` if one of them is not an MMA.
+fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found: &mut Vec<Encoding>) -> Option<()> {
+    let (value, transposed) = tile;
+    for id in tree.users(value) {
+        let op = kernel.op(*id);
+        match op.kind {
+            OpKind::Permute([1, 0, ..]) => readers(kernel, plan, tree, (op.results[0], !transposed), found)?,
+            OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found)?,
+            _ if operands(op).is_some() => {
+                let args = operands(op)?;
+                let mma = plan.mmas.get(id).filter(|p| p.batch == 1)?;
+                let elem = kernel.ty(value).elem();
+                let sides = [(0, mma.staged.0, &mma.a_source), (1, mma.staged.1, &mma.b_source)];
+                for (arg, staged, source) in sides {
+                    if args[arg] != value {
+                        continue;
+                    }
+                    let Source::Shared(encoding) = source else { return None };
+                    if staged != elem {
+                        return None;
+                    }
+                    found.push(if transposed { encoding.permuted(&[1, 0]) } else { encoding.clone() });
+                }
+                if args[2] == value {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,393 @@
+//! Co-execution of barrier programs by their claims about rings.
+//!
+//! A program that was expanded from rings states, next to its waits and arrivals, what these do to a ring ([`Claim`]): for which
+//! slot, and after how many rounds of the ring. This module co-executes the roles by these claims alone, with the rules of rings: an
+//! acquisition waits until the readers have released the slot, and so on. That the operations implement the claims is checked one by
+//! one, in [`crate::verify::program`].
+//!
+//! A slot and a number of rounds are two values, a *pair*. Which pair stands for which time is tracked through loops and branches:
+//!
+//! * The *clock* of a side of a ring, the pair that it takes next, starts at (0, 0), and advances by one slot whenever the
+//!   side takes one. The pair that a loop carries for it is the clock inside the loop.
+//! * A *stage* is a pair from its acquisition or wait until its release. It stands for the same time wherever the values are passed.
+//!
+//! ```text
+//! for .. carry(%s = 0, %r = 0)              the clock of the filling side of `ring`: (%s, %r)
+//!     ttg.claim.acquired<0> %ring, %s, %r   the stage (%s, %r) stands for the current time t of the side
+//!     .. copies to slot %s ..               allowed: that stage is acquired, and not filled yet
+//!     ttg.claim.filled<0> %ring, %s, %r     time t is filled, and the stage ends
+//!     %n = add %s, 1   %w = eq %n, 3        the clock is the successor of (%s, %r): the loop must carry such a pair
+//!     continue select(%w, 0, %n), select(%w, %r + 1, %r)
+//! ```
+
+use super::fault::{Fault, On, Wait};
+use super::run::Run;
+use super::state::State;
+use crate::ir::{BinOp, Claim, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
+use crate::verify::program::{Access, Claims, FilledBy};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The values that stand for a time: a slot, and the number of earlier rounds if the ring is between roles.
+pub(super) type Pair = (Value, Option<Value>);
+
+/// A side of a ring: the one that fills, or a reader.
+pub(in crate::verify) type Side = (Pipe, bool);
+
+/// A known relation to a clock: a pair (or (0, 0)), and by how many steps the clock is ahead of it.
+pub(super) type Shown = (Option<Pair>, u32);
+
+pub(super) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
+
+/// A stage that a role has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stage {
+    time: i64,
+    /// For the filling side: it is filled. For a reader: it was waited for.
+    usable: bool,
+    /// Asynchronous copies were started to it; registers were stored to it.
+    copied: bool,
+    stored: bool,
+}
+
+/// The pairs of a role.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::verify) struct Pairs {
+    stages: BTreeMap<(Side, Pair), Stage>,
+    /// The known relation to each clock.
+    pub(super) clocks: Clocks,
+    /// The number of commit groups of asynchronous copies so far, and the group of each time whose copies may be in flight: `None` for
+    /// the open group.
+    issued: i64,
+    copying: BTreeMap<(Pipe, i64), Option<i64>>,
+}
+
+impl Pairs {
+    /// The same, with times relative to the clock of each ring.
+    pub(super) fn shifted(&self, base: impl Fn(Pipe) -> i64) -> Pairs {
+        let mut all = self.clone();
+        for (((pipe, _), _), stage) in &mut all.stages {
+            stage.time -= base(*pipe);
+        }
+        let age = |group: Option<i64>| group.map(|g| g - self.issued);
+        all.copying = self.copying.iter().map(|((p, t), g)| ((*p, t - base(*p)), age(*g))).collect();
+        all.issued = 0;
+        all
+    }
+
+    /// Commits the open group.
+    fn commit(&mut self) {
+        self.issued += 1;
+        self.copying.values_mut().for_each(|group| *group = group.or(Some(self.issued)));
+    }
+
+    /// Waits for all commit groups but the newest ones.
+    fn wait(&mut self, but: u32) {
+        let done = self.issued - i64::from(but);
+        self.copying.retain(|_, group| group.is_none_or(|group| group > done));
+    }
+
+    /// How many stages of a ring are held.
+    pub(super) fn holds(&self, pipe: Pipe) -> usize {
+        let times: BTreeSet<i64> =
+            self.stages.iter().filter(|(((p, _), _), _)| *p == pipe).map(|(_, stage)| stage.time).collect();
+        times.len()
+    }
+
+    fn clock(&mut self, side: Side) -> &mut BTreeSet<Shown> {
+        self.clocks.entry(side).or_insert_with(|| BTreeSet::from([(None, 0)]))
+    }
+
+    /// The stage of a pair.
+    fn stage(&self, side: Side, pair: Pair) -> Option<Stage> {
+        self.stages.get(&(side, pair)).copied()
+    }
+
+    /// Updates a stage, under all pairs that stand for it.
+    fn change(&mut self, side: Side, time: i64, change: impl Fn(&mut Stage)) {
+        self.stages.iter_mut().filter(|((s, _), stage)| *s == side && stage.time == time).for_each(|(_, s)| change(s));
+    }
+
+    /// A stage is released.
+    fn end(&mut self, side: Side, time: i64) {
+        self.stages.retain(|(s, _), stage| *s != side || stage.time != time);
+    }
+
+    /// Values are passed along an edge. `moved`: the clocks that advance in the region that is entered or left; `gone`: the values
+    /// whose meaning ends there.
+    fn hand_on(
+        &mut self,
+        kernel: &Kernel,
+        (from, to): (&[Value], &[Value]),
+        moved: &BTreeSet<Side>,
+        gone: &BTreeSet<Value>,
+    ) {
+        let is_gone = |pair: &Pair| gone.contains(&pair.0) || pair.1.is_some_and(|turn| gone.contains(&turn));
+        let targets = |value: Value| from.iter().zip(to).filter(move |(f, _)| **f == value).map(|(_, t)| *t);
+        let mut stages: BTreeMap<(Side, Pair), Stage> =
+            self.stages.iter().filter(|((_, pair), _)| !is_gone(pair)).map(|(key, stage)| (*key, *stage)).collect();
+        for ((side, (slot, turn)), stage) in &self.stages {
+            for slot in targets(*slot) {
+                match turn {
+                    None => drop(stages.insert((*side, (slot, None)), *stage)),
+                    Some(turn) => stages.extend(targets(*turn).map(|turn| ((*side, (slot, Some(turn))), *stage))),
+                }
+            }
+        }
+        self.stages = stages;
+        // A clock starts with the role.
+        for side in moved {
+            self.clock(*side);
+        }
+        for (side, clock) in &mut self.clocks {
+            let mut next = BTreeSet::new();
+            if moved.contains(side) {
+                let slots = kernel.pipe(side.0).map_or(1, |p| p.slots);
+                let rounds = |(_, r): &Pair| r.is_some();
+                let with_rounds = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(rounds));
+                let without = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(|p| !rounds(p)));
+                for (slot, new) in from.iter().zip(to) {
+                    let shows =
+                        |pair: Pair| clock.iter().any(|(base, steps)| is_after(kernel, pair, *base, (*steps, slots)));
+                    if without && shows((*slot, None)) {
+                        next.insert((Some((*new, None)), 0));
+                    }
+                    for (turn, other) in from.iter().zip(to).filter(|_| with_rounds) {
+                        if shows((*slot, Some(*turn))) {
+                            next.insert((Some((*new, Some(*other))), 0));
+                        }
+                    }
+                }
+            }
+            if next.is_empty() {
+                next = clock.iter().filter(|(pair, _)| !pair.as_ref().is_some_and(is_gone)).copied().collect();
+            }
+            *clock = next;
+        }
+    }
+}
+
+/// Whether a pair is the given number of steps after another one.
+fn is_after(kernel: &Kernel, (slot, turn): Pair, base: Option<Pair>, (steps, slots): (u32, u32)) -> bool {
+    if base == Some((slot, turn)) && steps == 0 {
+        return true;
+    }
+    let number = |v: Value| kernel.int_constant(v);
+    if let (None, Some(s)) = (base, number(slot)) {
+        let turns = turn.is_none_or(|t| number(t) == Some(i64::from(steps / slots.max(1))));
+        return s == i64::from(steps % slots.max(1)) && turns;
+    }
+    let Some(before) = steps.checked_sub(1).and_then(|_| previous(kernel, (slot, turn), slots)) else { return false };
+    is_after(kernel, before, base, (steps - 1, slots))
+}
+
+/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps.
+fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32) -> Option<Pair> {
+    let choice = |value: Value| {
+        let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Select)?;
+        if let [condition, a, b] = op.args[..] { Some((condition, a, b)) } else { None }
+    };
+    let one_less = |value: Value| {
+        let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(BinOp::Add))?;
+        op.args.first().copied().filter(|_| kernel.int_constant(op.args[1]) == Some(1))
+    };
+    let (wraps, zero, next) = choice(slot)?;
+    let end = kernel.def_op(wraps).filter(|op| op.kind == OpKind::Cmp(Pred::Eq) && op.args.first() == Some(&next))?;
+    if kernel.int_constant(zero) != Some(0) || kernel.int_constant(*end.args.get(1)?) != Some(i64::from(slots)) {
+        return None;
+    }
+    let before = one_less(next)?;
+    let Some(turn) = turn else { return Some((before, None)) };
+    let (when, further, same) = choice(turn)?;
+    (when == wraps && one_less(further) == Some(same)).then_some((before, Some(same)))
+}
+
+impl Run<'_> {
+    /// A run of a barrier program by its claims.
+    pub(in crate::verify) fn of_claims<'k>(kernel: &'k Kernel, claims: Claims) -> Run<'k> {
+        let mut run = Run::without_barriers(kernel, claims.events.clone());
+        run.staging = claims.staging.clone();
+        run.claims = claims;
+        run
+    }
+
+    fn breaks<T>(op: OpId, what: impl Into<String>) -> Result<T, Fault> {
+        Err(Fault::Claim { op, what: what.into() })
+    }
+
+    /// The effect of a claim; or the wait that blocks it.
+    pub(super) fn claimed(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        (claim, pipe): (Claim, Pipe),
+    ) -> Result<Option<Wait>, Fault> {
+        let Some(slot) = op.args.get(1) else { return Self::breaks(id, "a claim without a slot") };
+        let pair = (*slot, op.args.get(2).copied());
+        let staging = self.staging.contains(&pipe);
+        let side = (pipe, matches!(claim, Claim::Acquired | Claim::Filled) || staging);
+        let taken = state.roles[role].pairs.stage(side, pair);
+        let time = match (claim, taken) {
+            (Claim::Acquired | Claim::Next, _) => return self.take(state, role, (id, claim), (side, pair)),
+            (Claim::Filled | Claim::Ready | Claim::Released, None) => {
+                return Self::breaks(id, "the role holds no stage of the ring with this slot and round");
+            }
+            (Claim::Filled | Claim::Ready, Some(stage)) if stage.usable => {
+                return Self::breaks(id, "this stage has been filled or waited for before");
+            }
+            (Claim::Released, Some(stage)) if !stage.usable => {
+                return Self::breaks(id, "this stage is released before it was waited for");
+            }
+            (Claim::Filled, Some(stage)) => {
+                let covered = match self.claims.filled_by.get(&id) {
+                    Some(FilledBy::Copies) => !stage.stored,
+                    Some(FilledBy::Threads) => !stage.copied,
+                    // Copies that were waited for are complete; waits for groups within a role are checked elsewhere.
+                    Some(FilledBy::All) | None => true,
+                };
+                if !covered {
+                    return Self::breaks(id, "the arrival does not cover everything that fills the stage");
+                }
+                if self.claims.filled_by.contains_key(&id) {
+                    // A wait at the barrier includes the copies.
+                    state.roles[role].pairs.copying.remove(&(pipe, stage.time));
+                }
+                stage.time
+            }
+            (Claim::Ready | Claim::Released, Some(stage)) => stage.time,
+        };
+        let ring = &mut state.rings[pipe.index()];
+        match claim {
+            Claim::Filled => {
+                ring.filled.add(time);
+                let pairs = &mut state.roles[role].pairs;
+                if staging { pairs.change(side, time, |s| s.usable = true) } else { pairs.end(side, time) }
+            }
+            Claim::Ready => {
+                if !ring.filled.has(time) {
+                    return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
+                }
+                if state.roles[role].pairs.copying.contains_key(&(pipe, time)) {
+                    return Self::breaks(
+                        id,
+                        "copies to this stage may still be in flight: their group was not waited for",
+                    );
+                }
+                state.roles[role].pairs.change(side, time, |s| s.usable = true);
+            }
+            Claim::Released => {
+                if let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) {
+                    reader.released.add(time);
+                }
+                state.roles[role].pairs.end(side, time);
+            }
+            Claim::Acquired | Claim::Next => {}
+        }
+        Ok(None)
+    }
+
+    /// A side takes the stage at its clock.
+    fn take(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, claim): (OpId, Claim),
+        (side, pair): (Side, Pair),
+    ) -> Result<Option<Wait>, Fault> {
+        let pipe = side.0;
+        let slots = self.kernel.pipe(pipe).map_or(1, |p| p.slots);
+        let ring = &mut state.rings[pipe.index()];
+        let time = if claim == Claim::Acquired {
+            let time = ring.acquired;
+            if !ring.readers.iter().all(|r| r.released.has(time - i64::from(slots))) {
+                if self.staging.contains(&pipe) {
+                    return Err(Fault::Staging { op: id, pipe });
+                }
+                return Ok(Some(Wait { role, op: id, on: On::Free(pipe) }));
+            }
+            ring.acquired += 1;
+            if self.staging.contains(&pipe) {
+                ring.readers.iter_mut().for_each(|r| r.claimed += 1);
+            }
+            time
+        } else {
+            let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) else {
+                return Self::breaks(id, "this role does not read the ring");
+            };
+            reader.claimed += 1;
+            reader.claimed - 1
+        };
+        let pairs = &mut state.roles[role].pairs;
+        let clock = pairs.clock(side);
+        if !clock.iter().any(|(base, steps)| is_after(self.kernel, pair, *base, (*steps, slots))) {
+            return Self::breaks(id, "the slot and the round are not the next ones of the ring");
+        }
+        *clock = clock.iter().map(|(base, steps)| (*base, steps + 1)).collect();
+        pairs.stages.insert((side, pair), Stage { time, usable: false, copied: false, stored: false });
+        Ok(None)
+    }
+
+    /// An access of an operation to rings: its role must hold the stage.
+    pub(super) fn touched(&mut self, state: &mut State, role: usize, id: OpId) -> Result<(), Fault> {
+        for ring in self.claims.under.get(&id).into_iter().flatten() {
+            let own = &state.rings[ring.index()];
+            let idle = own.filled.low == own.acquired
+                && own.readers.iter().all(|r| r.claimed == own.acquired && r.released.low == own.acquired);
+            if !idle || state.roles.iter().any(|r| r.pairs.copying.keys().any(|(p, _)| p == ring)) {
+                return Self::breaks(id, "this accesses the memory of a ring that is in use");
+            }
+        }
+        let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
+        for access in accesses {
+            let Access { region, slot, writes, asynchronous } = access;
+            let own = self.claims.ring_of.get(&region).copied();
+            let pairs = &mut state.roles[role].pairs;
+            let found = pairs.stages.iter().find(|(((pipe, fills), pair), stage)| {
+                let held = if writes { *fills && !stage.usable } else { stage.usable };
+                pair.0 == slot && held && own.is_none_or(|own| own == *pipe)
+            });
+            let Some(((side, _), stage)) = found.map(|(key, stage)| (*key, *stage)) else {
+                return Self::breaks(id, "this accesses a stage that its role does not hold");
+            };
+            if own.is_none() && *self.claims.companions.entry(region).or_insert(side.0) != side.0 {
+                return Self::breaks(id, "this memory belongs to two rings");
+            }
+            if writes && asynchronous {
+                pairs.copying.insert((side.0, stage.time), None);
+            }
+            pairs.change(side, stage.time, |s| {
+                s.copied |= writes && asynchronous;
+                s.stored |= writes && !asynchronous;
+            });
+        }
+        Ok(())
+    }
+
+    /// Commits a group, or waits for groups.
+    pub(super) fn grouped(state: &mut State, role: usize, nv: NvOp) {
+        let pairs = &mut state.roles[role].pairs;
+        if let NvOp::Commit { group: NvGroup::CpAsync, .. } = nv {
+            pairs.commit();
+        } else if let NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } = nv {
+            pairs.wait(n);
+        }
+    }
+
+    /// Passes pairs along where an operation with regions is entered, repeated or left.
+    pub(super) fn hand_pairs_on(
+        &self,
+        state: &mut State,
+        role: usize,
+        around: OpId,
+        (from, to): (&[Value], &[Value]),
+        enters: bool,
+    ) {
+        if self.claims.events.is_empty() {
+            return;
+        }
+        let (none, nobody) = (BTreeSet::new(), BTreeSet::new());
+        let gone = self.claims.inside.get(&around).filter(|_| !enters).unwrap_or(&none);
+        let moved = self.claims.moved.get(&around).unwrap_or(&nobody);
+        state.roles[role].pairs.hand_on(self.kernel, (from, to), moved, gone);
+    }
+}

@@ -1,0 +1,476 @@
+//! Symbolic integers, and inequalities between them.
+//!
+//! A [`Linear`] is `c + Σ kᵢ·aᵢ` over *atoms*: extents, loop counters, quotients, anything else. Equal expressions are equal
+//! atoms in all roles, so two roles that count the same way have equal counts. [`Facts`] are inequalities; whether
+//! another one follows is decided by adding up a few of them, which suffices for loop bounds and guards. Both outcomes of an
+//! undecided condition are tried.
+//!
+//! A [`Linear`] is an integer, not an integer modulo 2³². That a sum of 32-bit arithmetic does not overflow is proved where the sum
+//! is created (`values`, `bounds`).
+
+use crate::ir::Pred;
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+thread_local! {
+    /// The number of sums computed: a measure of the cost of verification.
+    pub(in crate::verify) static SUMS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// An unknown, constrained by the facts only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
+
+/// `constant + Σ coefficient · atom`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) struct Linear {
+    constant: i64,
+    /// Sorted by atom; no coefficient is zero.
+    terms: Vec<(Atom, i64)>,
+}
+
+impl Linear {
+    pub(in crate::verify) fn constant(constant: i64) -> Linear {
+        Linear { constant, terms: Vec::new() }
+    }
+
+    pub(in crate::verify) fn atom(atom: Atom) -> Linear {
+        Linear { constant: 0, terms: vec![(atom, 1)] }
+    }
+
+    pub(in crate::verify) fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// `self + times · other`
+    pub(in crate::verify) fn plus(&self, times: i64, other: &Linear) -> Linear {
+        #[cfg(test)]
+        SUMS.with(|sums| sums.set(sums.get() + 1));
+        let constant = self.constant.wrapping_add(times.wrapping_mul(other.constant));
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut own, mut others) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let next = own.peek().map(|t| t.0).into_iter().chain(others.peek().map(|t| t.0)).min();
+            let Some(atom) = next else { return Linear { constant, terms } };
+            let mine = own.next_if(|t| t.0 == atom).map_or(0, |t| t.1);
+            let k = mine.wrapping_add(times.wrapping_mul(others.next_if(|t| t.0 == atom).map_or(0, |t| t.1)));
+            if k != 0 {
+                terms.push((atom, k));
+            }
+        }
+    }
+
+    pub(in crate::verify) fn minus(&self, other: &Linear) -> Linear {
+        self.plus(-1, other)
+    }
+
+    pub(in crate::verify) fn plus_const(&self, c: i64) -> Linear {
+        self.plus(1, &Linear::constant(c))
+    }
+
+    pub(in crate::verify) fn times(&self, k: i64) -> Linear {
+        Linear::default().plus(k, self)
+    }
+
+    /// As [`Linear::plus`], if every number of the result fits.
+    fn checked_plus(&self, times: i64, other: &Linear) -> Option<Linear> {
+        let fits = |own: i64, other: i64| times.checked_mul(other)?.checked_add(own);
+        fits(self.constant, other.constant)?;
+        for (atom, k) in &other.terms {
+            fits(self.coefficient(*atom), *k)?;
+        }
+        Some(self.plus(times, other))
+    }
+
+    /// The constant in it.
+    pub(in crate::verify) fn base(&self) -> i64 {
+        self.constant
+    }
+
+    /// Whether both are equal up to their constants.
+    fn same_terms(&self, other: &Linear) -> bool {
+        self.terms == other.terms
+    }
+
+    /// The strongest equivalent `l ≥ 0` over the integers: divided by the common divisor of all coefficients, and rounded down.
+    fn tight(&self) -> Linear {
+        let by =
+            self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
+        if by <= 1 {
+            return self.clone();
+        }
+        let terms = self.terms.iter().map(|(atom, k)| (*atom, k / by)).collect();
+        Linear { constant: self.constant.div_euclid(by), terms }
+    }
+
+    /// The coefficient of an atom.
+    pub(in crate::verify) fn coefficient(&self, atom: Atom) -> i64 {
+        self.terms.iter().find(|(a, _)| *a == atom).map_or(0, |(_, k)| *k)
+    }
+
+    /// Its atoms, with their coefficients.
+    pub(in crate::verify) fn terms(&self) -> impl Iterator<Item = (Atom, i64)> + '_ {
+        self.terms.iter().copied()
+    }
+
+    /// The remainder of a division by a constant, if all other terms are divisible.
+    pub(in crate::verify) fn residue(&self, by: i64) -> Option<i64> {
+        self.terms.iter().all(|(_, k)| k % by == 0).then(|| self.constant.rem_euclid(by))
+    }
+
+    /// `(whole, rest)` with `self = by · whole + rest` and the least constant in `rest`.
+    pub(in crate::verify) fn divided(&self, by: i64) -> (Linear, Linear) {
+        let terms = self.terms.iter().filter(|(_, k)| k % by == 0).map(|(atom, k)| (*atom, k / by)).collect();
+        let whole = Linear { constant: self.constant.div_euclid(by), terms };
+        let rest = self.plus(-by, &whole);
+        (whole, rest)
+    }
+
+    /// One atom and a constant.
+    fn as_shifted_atom(&self) -> Option<(Atom, i64)> {
+        if let [(atom, 1)] = self.terms[..] { Some((atom, self.constant)) } else { None }
+    }
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Condition {
+    Known(bool),
+    /// The integer is not negative, or the negation.
+    NotNegative(Linear, bool),
+    /// The integer is zero, or the negation.
+    Zero(Linear, bool),
+    /// An unknown condition, or its negation.
+    Opaque(Atom, bool),
+}
+
+impl Condition {
+    pub(in crate::verify) fn compare(pred: Pred, a: &Linear, b: &Linear) -> Condition {
+        match pred {
+            Pred::Eq => Condition::Zero(a.minus(b), true),
+            Pred::Ne => Condition::Zero(a.minus(b), false),
+            Pred::Lt => Condition::NotNegative(b.minus(a).plus_const(-1), true),
+            Pred::Le => Condition::NotNegative(b.minus(a), true),
+            Pred::Gt => Condition::NotNegative(a.minus(b).plus_const(-1), true),
+            Pred::Ge => Condition::NotNegative(a.minus(b), true),
+        }
+    }
+
+    pub(in crate::verify) fn not(self) -> Condition {
+        match self {
+            Condition::Known(v) => Condition::Known(!v),
+            Condition::NotNegative(l, v) => Condition::NotNegative(l, !v),
+            Condition::Zero(l, v) => Condition::Zero(l, !v),
+            Condition::Opaque(a, v) => Condition::Opaque(a, !v),
+        }
+    }
+
+    /// The count of a counter from which the condition has its other truth value.
+    pub(in crate::verify) fn turning_point(&self, counter: Atom) -> Option<Linear> {
+        let Condition::NotNegative(l, _) = self else { return None };
+        let rest = |k: i64| l.plus(-k, &Linear::atom(counter));
+        match l.coefficient(counter) {
+            // counter + rest ≥ 0 from −rest on.
+            1 => Some(rest(1).times(-1)),
+            // rest − counter ≥ 0 up to rest.
+            -1 => Some(rest(-1).plus_const(1)),
+            _ => None,
+        }
+    }
+}
+
+/// The assumptions.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Facts {
+    /// Integers that are not negative.
+    not_negative: Vec<Linear>,
+    opaque: Vec<(Condition, bool)>,
+    /// Quotients: the atom, the dividend, the divisor. Neither is negative.
+    quotients: BTreeMap<Atom, (Linear, i64)>,
+}
+
+/// How many facts are added up.
+const DEPTH: usize = 5;
+
+/// The least and the greatest value of an atom, where they are known.
+pub(in crate::verify) type Bounds<'a> = &'a dyn Fn(Atom) -> (Option<i64>, Option<i64>);
+
+impl Facts {
+    pub(in crate::verify) fn assume(&mut self, condition: &Condition, holds: bool) {
+        match condition {
+            Condition::Known(_) => {}
+            Condition::NotNegative(l, v) if *v == holds => self.add(l.clone()),
+            Condition::NotNegative(l, _) => self.add(l.times(-1).plus_const(-1)),
+            Condition::Zero(l, v) if *v == holds => {
+                self.add(l.clone());
+                self.add(l.times(-1));
+            }
+            Condition::Zero(..) | Condition::Opaque(..) => self.opaque.push((condition.clone(), holds)),
+        }
+    }
+
+    /// Adds `l ≥ 0`. Of facts that differ only in their constants the strongest one is kept: a loop whose iterations are peeled
+    /// one by one leaves one fact, not one for each iteration.
+    fn add(&mut self, l: Linear) {
+        let l = l.tight();
+        match self.not_negative.iter_mut().find(|fact| fact.same_terms(&l)) {
+            Some(known) => known.constant = known.constant.min(l.constant),
+            None => self.not_negative.push(l),
+        }
+    }
+
+    /// Whether one of the facts alone is a contradiction.
+    pub(in crate::verify) fn impossible(&self) -> bool {
+        self.not_negative.iter().any(|fact| {
+            fact.as_constant().is_some_and(|c| c < 0)
+                || self
+                    .not_negative
+                    .iter()
+                    .filter_map(|other| fact.checked_plus(1, other)?.as_constant())
+                    .any(|c| c < 0)
+        })
+    }
+
+    /// The same integer, with the atoms that the facts determine replaced by their values.
+    pub(in crate::verify) fn resolved(&self, l: &Linear) -> Linear {
+        let value = |atom: Atom| {
+            let bound = |k: i64| {
+                let all = self.not_negative.iter().filter(|f| f.terms[..] == [(atom, k)]).map(|f| -k * f.constant);
+                if k > 0 { all.max() } else { all.min() }
+            };
+            bound(1).filter(|least| bound(-1) == Some(*least))
+        };
+        l.terms().fold(l.clone(), |sum, (atom, k)| match value(atom) {
+            Some(c) => sum.minus(&Linear::atom(atom).times(k)).plus_const(k.wrapping_mul(c)),
+            None => sum,
+        })
+    }
+
+    /// `atom` is `of / by`, neither negative.
+    pub(in crate::verify) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
+        if self.quotients.insert(atom, (of.clone(), by)).is_none() {
+            let whole = Linear::atom(atom).times(by);
+            self.add(Linear::atom(atom));
+            self.add(of.minus(&whole));
+            self.add(whole.plus_const(by - 1).minus(of));
+        }
+    }
+
+    pub(in crate::verify) fn decide(&self, condition: &Condition) -> Option<bool> {
+        match condition {
+            Condition::Known(v) => Some(*v),
+            Condition::NotNegative(l, v) => {
+                if self.is_not_negative(l) {
+                    Some(*v)
+                } else if self.is_not_negative(&l.times(-1).plus_const(-1)) {
+                    Some(!*v)
+                } else {
+                    None
+                }
+            }
+            Condition::Zero(l, v) => {
+                let (less, up) = (l.times(-1), self.is_not_negative(l));
+                if up && self.is_not_negative(&less) {
+                    return Some(*v);
+                }
+                let beyond = if up { l.plus_const(-1) } else { less.plus_const(-1) };
+                if self.is_not_negative(&beyond) { Some(!*v) } else { self.told(condition) }
+            }
+            Condition::Opaque(..) => self.told(condition),
+        }
+    }
+
+    /// The value of this, if two facts determine it.
+    pub(in crate::verify) fn number(&self, l: &Linear) -> Option<i64> {
+        if let Some(c) = l.as_constant() {
+            return Some(c);
+        }
+        // l − at_least ≥ 0 and at_most − l ≥ 0
+        let of = |wanted: &Linear| self.not_negative.iter().find(|fact| fact.same_terms(wanted));
+        let (above, below) = (of(l)?, of(&l.times(-1))?);
+        let (at_least, at_most) = (l.constant.checked_sub(above.constant)?, l.constant.checked_add(below.constant)?);
+        (at_least == at_most).then_some(at_least)
+    }
+
+    /// Whether a fact is about an atom.
+    pub(in crate::verify) fn mentions(&self, atom: Atom) -> bool {
+        self.not_negative.iter().any(|fact| fact.coefficient(atom) != 0)
+    }
+
+    /// The facts `u − atom ≥ 0`.
+    pub(in crate::verify) fn upper(&self, atom: Atom) -> Vec<Linear> {
+        self.not_negative.iter().filter(|fact| fact.coefficient(atom) == -1).cloned().collect()
+    }
+
+    fn told(&self, condition: &Condition) -> Option<bool> {
+        let other = condition.clone().not();
+        self.opaque.iter().find_map(|(c, holds)| {
+            if c == condition {
+                Some(*holds)
+            } else if *c == other {
+                Some(!*holds)
+            } else {
+                None
+            }
+        })
+    }
+
+    pub(in crate::verify) fn is_not_negative(&self, l: &Linear) -> bool {
+        self.follows(l, DEPTH, &|_| (None, None))
+    }
+
+    /// The same, where atoms have bounds besides the facts.
+    pub(in crate::verify) fn is_not_negative_within(&self, l: &Linear, bounds: Bounds<'_>) -> bool {
+        self.follows(l, DEPTH, bounds)
+    }
+
+    /// Whether `l ≥ 0`: by the bounds of its atoms, or by a fact that bounds one of its atoms and recursion on the remainder.
+    fn follows(&self, l: &Linear, depth: usize, bounds: Bounds<'_>) -> bool {
+        if l.least(bounds).is_some_and(|least| least >= 0) {
+            return true;
+        }
+        if depth == 0 {
+            return false;
+        }
+        if let Some((quotient, c)) = l.as_shifted_atom()
+            && let Some((of, by)) = self.quotients.get(&quotient)
+            && let Some(needed) = c.checked_mul(*by).filter(|c| *c <= 0)
+            && self.follows(&of.plus_const(needed), depth - 1, bounds)
+        {
+            // q + c ≥ 0 if of ≥ −c · by.
+            return true;
+        }
+        // Later atoms (quotients, counters) are bounded by earlier ones. The reverse seldom helps, and is tried for the original
+        // question only, not for the remainders.
+        let (Some((first, _)), Some((last, _))) = (l.terms.first(), l.terms.last()) else { return false };
+        let other = Some(*first).filter(|f| f != last && depth == DEPTH);
+        std::iter::once(*last)
+            .chain(other)
+            .any(|atom| self.without(l, atom).any(|rest| self.follows(&rest, depth - 1, bounds)))
+    }
+
+    /// The remaining goals of `l ≥ 0` after eliminating an atom with a fact that bounds it, for each such fact.
+    ///
+    /// With `k` the coefficient of the atom in `l`, `m` that in the fact and `g` their greatest common divisor, the remaining goal
+    /// is `|m|/g · l + |m|/g − 1 − |k|/g · fact`. For integers `s · l + s − 1 ≥ 0` implies `l ≥ 0`.
+    pub(in crate::verify) fn without<'a>(&'a self, l: &'a Linear, atom: Atom) -> impl Iterator<Item = Linear> + 'a {
+        let k = l.coefficient(atom);
+        self.not_negative.iter().filter_map(move |fact| {
+            let m = fact.coefficient(atom);
+            if m == 0 || m.signum() != k.signum() {
+                return None;
+            }
+            let g = greatest_divisor(k, m);
+            let scale = (m / g).checked_abs()?;
+            let scaled = Linear::constant(scale - 1).checked_plus(scale, l)?;
+            Some(scaled.checked_plus(-(k / g).checked_abs()?, fact)?.tight())
+        })
+    }
+}
+
+impl Linear {
+    /// The least value, if the bounds of its atoms give one.
+    fn least(&self, bounds: Bounds<'_>) -> Option<i64> {
+        self.terms.iter().try_fold(self.constant, |sum, (atom, k)| {
+            let (low, high) = bounds(*atom);
+            sum.checked_add(k.checked_mul(if *k > 0 { low? } else { high? })?)
+        })
+    }
+}
+
+/// The (positive) greatest common divisor of two numbers that are not zero.
+fn greatest_divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn x(n: usize) -> Linear {
+        Linear::atom(Atom(n))
+    }
+
+    #[test]
+    fn guards_of_loops_follow_from_their_bounds() {
+        let (i, n) = (x(0), x(1));
+        let mut facts = Facts::default();
+        // 0 ≤ i and i ≤ n − 2
+        facts.assume(&Condition::compare(Pred::Ge, &i, &Linear::default()), true);
+        facts.assume(&Condition::compare(Pred::Le, &i, &n.plus_const(-2)), true);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Lt, &i.plus_const(1), &n)), Some(true));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Lt, &i.plus_const(2), &n)), None);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &i, &n)), Some(false));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Eq, &i, &n)), Some(false));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Gt, &n, &Linear::constant(1))), Some(true));
+    }
+
+    #[test]
+    fn a_quotient_rounded_up_of_something_is_something() {
+        let (s, q) = (x(0), x(1));
+        let mut facts = Facts::default();
+        facts.assume(&Condition::compare(Pred::Gt, &s, &Linear::default()), true);
+        facts.quotient(Atom(1), &s.plus_const(127), 128);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &Linear::constant(1))), Some(true));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &Linear::constant(2))), None);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Le, &q, &s)), Some(true));
+    }
+
+    #[test]
+    fn halves_add_up() {
+        // n / 2 + (n + 1) / 2 = n
+        let (n, q, p) = (x(0), x(1), x(2));
+        let mut facts = Facts::default();
+        facts.assume(&Condition::compare(Pred::Ge, &n, &Linear::default()), true);
+        facts.quotient(Atom(1), &n, 2);
+        facts.quotient(Atom(2), &n.plus_const(1), 2);
+        let sum = q.plus(1, &p);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Eq, &sum, &n)), Some(true));
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &q, &p)), None);
+    }
+
+    #[test]
+    fn of_facts_alike_the_strongest_is_kept() {
+        let n = x(0);
+        let mut facts = Facts::default();
+        for k in 0..100 {
+            facts.assume(&Condition::compare(Pred::Gt, &n, &Linear::constant(k)), true);
+        }
+        assert_eq!(facts.not_negative.len(), 1);
+        assert_eq!(facts.decide(&Condition::compare(Pred::Ge, &n, &Linear::constant(100))), Some(true));
+        facts.assume(&Condition::compare(Pred::Lt, &n, &Linear::constant(7)), true);
+        assert!(facts.impossible());
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_show_nothing() {
+        let (n, m) = (x(0), x(1));
+        let mut facts = Facts::default();
+        facts.assume(&Condition::NotNegative(n.times(i64::MAX).plus(-3, &m), true), true);
+        assert_eq!(facts.decide(&Condition::NotNegative(n.times(i64::MAX - 1), true)), None);
+    }
+
+    #[test]
+    fn what_was_tried_is_remembered_in_both_spellings() {
+        let mut facts = Facts::default();
+        let c = Condition::Opaque(Atom(7), true);
+        assert_eq!(facts.decide(&c), None);
+        facts.assume(&c, false);
+        assert_eq!(facts.decide(&c), Some(false));
+        assert_eq!(facts.decide(&c.not()), Some(true));
+    }
+
+    #[test]
+    fn a_guard_turns_where_its_counter_reaches_it() {
+        let (t, n) = (Atom(0), x(1));
+        let below = Condition::compare(Pred::Lt, &Linear::atom(t), &n);
+        assert_eq!(below.turning_point(t), Some(n.clone()));
+        let from = Condition::compare(Pred::Ge, &Linear::atom(t), &Linear::constant(3));
+        assert_eq!(from.turning_point(t), Some(Linear::constant(3)));
+        assert_eq!(Condition::Zero(n, true).turning_point(t), None);
+    }
+}

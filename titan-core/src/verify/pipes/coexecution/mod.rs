@@ -1,0 +1,178 @@
+//! Rules 41 to 45: the symbolic co-execution of all roles, for any number of iterations.
+//!
+//! * 41. A ring is filled exactly as often as each of its readers reads it, and is empty at the end. T0609
+//! * 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
+//! * 43. Loops and branches of the roles correspond, with equal iteration counts. T0612
+//! * 44. A stated time is that of the ring's clock. T0614
+//! * 45. A staging slot is filled again only after its store has been waited for. T0618
+//!
+//! `docs/protocol.md` proves deadlock freedom from these rules.
+//!
+//! # One order of steps is enough
+//!
+//! Roles wait for each other only through rings, and a ring is a bounded queue, so the order in which roles step does not change how
+//! far they get: if all roles terminate under one order of steps, they do under every order. So one order is searched for.
+//!
+//! # The procedure
+//!
+//! [`run`] steps each role as far as it goes. A role is then in one of these states:
+//!
+//! | a role | because | what ends that |
+//! |---|---|---|
+//! | has reached its goal | it has ended, or has completed its iteration of a loop | |
+//! | waits | a stage is not filled, or a slot is not free | another role |
+//! | is at a branch | its condition is undecided on this path | both outcomes are tried, the same for all roles (`try_both`) |
+//! | is at a loop | its iteration count is not a small number | [`induct`] |
+//!
+//! and if no role can take a step, [`induct`] takes the first of these that applies:
+//!
+//! | situation | what is done |
+//! |---|---|
+//! | a role waits for one that is at a loop | the latter executes one iteration, if there is one |
+//! | a loop does not use rings | it is treated alone, as below |
+//! | loops share rings | as many rounds of all of them as the shortest has; a *round* is one iteration of each, or several of a role that fills or reads fewer stages per iteration |
+//!
+//! For rounds, one arbitrary round is executed: of its number `i` only `0 ≤ i < rounds` is assumed. The outcomes:
+//!
+//! | the round | what is done |
+//! |---|---|
+//! | returns to the same state, all times of a ring shifted by one amount | so does every round: all of them are covered |
+//! | leaves the loops on some path | that path is followed too, for an arbitrary `i` |
+//! | changes the state | one iteration is peeled off the front, with the case that there is none; then the rest is tried again |
+//! | has a branch that switches at some `i` | the rounds before and from there on are treated separately (`Stop::SplitAt`) |
+//! | gets stuck | the role that is waited for executes one iteration first; otherwise this is the fault |
+//!
+//! Iterations are peeled at most a few times more often than there are slots.
+//!
+//! # An example
+//!
+//! A ring of two slots; one role fills it `n` times, the other reads it `n` times and releases each stage one iteration late:
+//!
+//! ```text
+//! fill:  for t in 0..n { acquire; fill }
+//! read:  for t in 0..n { if t ≥ 1 { release what is held }; wait; hold }   release what is held
+//! ```
+//!
+//! | | filled | held by `read` | left of `fill`, `read` | |
+//! |---|---|---|---|---|
+//! | start | 0 | none | n, n | both are at loops, which share the ring: `n` rounds |
+//! | round `i` of `0 ≤ i < n` | 1 | time 0 | | `t ≥ 1` switches at `i = 1`: the rounds are split there. If `n < 1` both loops are done |
+//! | round `0`, alone | 1 | time 0 | | the state has changed: it is peeled |
+//! | after it | 1 | time 0 | n − 1, n − 1 | two loops at a new state: `n − 1` rounds |
+//! | round `i` of these | 2 | time 1 | | as before, with all times one later: all rounds are covered |
+//! | after the loops | | the last | 0, 0 | it is released; the ring is empty |
+
+mod bounds;
+pub(in crate::verify) mod claims;
+mod clock;
+pub(in crate::verify) mod cyclic;
+pub(in crate::verify) mod events;
+mod example;
+mod fault;
+mod induct;
+pub(in crate::verify) mod linear;
+mod ranges;
+mod report;
+pub(in crate::verify) mod run;
+pub(in crate::verify) mod state;
+mod step;
+pub(in crate::verify) mod values;
+mod waits;
+
+use self::example::Example;
+use self::fault::Fault;
+use self::linear::Facts;
+use self::report::Report;
+use self::run::Run;
+use crate::ir::{HostExpr, Kernel, OpId, Pipe};
+use crate::verify::Error;
+use crate::verify::barriers::messages::unproven;
+use crate::verify::program::Claims;
+use std::collections::BTreeSet;
+
+/// The maximum number of examples that are run.
+const EXAMPLES: usize = 40;
+
+/// The facts proved about a kernel that obeys rules 41 to 45.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Shown {
+    /// The conditions on the launch under which they hold.
+    pub(in crate::verify) conditions: Vec<HostExpr>,
+    /// The rings that may be non-empty at the start of an iteration of a loop, if all roles are there together.
+    pub(in crate::verify) occupied: BTreeSet<(OpId, Pipe)>,
+}
+
+/// Checks rules 41 to 45.
+///
+/// # Errors
+/// The first break of these rules that is found.
+pub(super) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
+    if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
+        return Ok(Shown::default());
+    }
+    let mut run = Run::new(kernel);
+    let mut done = run.all();
+    if done.is_err() && run.undecided && run.objects.is_empty() {
+        // A minimum is an unknown like any other as long as both sides use the same one: its cases are tried only otherwise.
+        run = Run::new(kernel);
+        run.choices = true;
+        done = run.all();
+    }
+    match done {
+        Ok(()) => Ok(Shown { conditions: run.symbols.conditions(), occupied: run.occupied }),
+        Err(fault) => {
+            let shown = if matches!(fault, Fault::Endless { .. }) { None } else { shown(kernel) };
+            let (fault, example) = match (shown, fault) {
+                // For barriers the error found for all arguments is reported, unless it is a deadlock.
+                (found, Fault::Barrier(error)) => {
+                    let same = found.filter(
+                        |(shown, _)| matches!(shown, Fault::Barrier(e) if e.code == error.code && e.site == error.site),
+                    );
+                    (if same.is_some() { Fault::Barrier(error) } else { unproven(*error) }, None)
+                }
+                (Some((fault, example)), _) => (fault, Some(example)),
+                (None, fault) => (fault, None),
+            };
+            let error = Report::new(&run, example).fault(fault);
+            Err(vec![run.explain(error)])
+        }
+    }
+}
+
+/// Rules 41 to 43 for the claims of a barrier program.
+///
+/// # Errors
+/// The first break.
+pub(in crate::verify) fn check_claims(kernel: &Kernel, claims: Claims) -> Result<(), Vec<Error>> {
+    let mut run = Run::of_claims(kernel, claims.clone());
+    let mut done = run.all();
+    if done.is_err() && run.undecided {
+        run = Run::of_claims(kernel, claims);
+        run.choices = true;
+        done = run.all();
+    }
+    done.map_err(|fault| vec![Report::new(&run, None).fault(fault)])
+}
+
+/// A fault that occurs for concrete arguments, with these.
+fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
+    let fails = |example: Example| {
+        let mut run = Run::new(kernel);
+        run.symbols.example = Some(example);
+        let result = run.all();
+        let fault = result.err().filter(|f| !matches!(f, Fault::Lost) && !run.symbols.is_idle(&mut Facts::default()));
+        (fault, run.symbols.example.take())
+    };
+    let mut arguments = 0;
+    for example in Example::equal() {
+        let (fault, example) = fails(example);
+        arguments = arguments.max(example.as_ref().map_or(0, Example::arguments));
+        if let Some(found) = fault.zip(example) {
+            return Some(found);
+        }
+    }
+    Example::mixed(arguments).take(EXAMPLES).find_map(|example| {
+        let (fault, example) = fails(example);
+        fault.zip(example)
+    })
+}

@@ -1,0 +1,30 @@
+//! The ranges of loops: iteration counts and indices.
+
+use super::linear::{Facts, Linear};
+use super::values::{Arg, Key, Symbols};
+use crate::ir::{ForKind, OpKind};
+
+impl Symbols<'_> {
+    /// The number of iterations of a range of this span.
+    pub(in crate::verify) fn trips(&mut self, span: &Linear, step: i64, facts: &mut Facts) -> Linear {
+        if step == 1 {
+            return span.clone();
+        }
+        match self.quotient(&span.plus_const(step - 1), step, facts) {
+            Some(trips) => trips,
+            None => self.dealt(ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts),
+        }
+    }
+
+    /// The index of an iteration of such a range.
+    pub(in crate::verify) fn dealt_index(&mut self, kind: ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
+        let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
+        Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
+    }
+
+    /// The number of iterations of a range as an unknown: equal ranges have equal numbers of iterations.
+    pub(in crate::verify) fn dealt(&mut self, kind: ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
+        let args = range.map(|l| Arg::Int(l.clone())).to_vec();
+        self.extent(Key::Op(OpKind::For(kind), args), facts)
+    }
+}

@@ -1,0 +1,274 @@
+//! The driver: steps all roles, and decides how to proceed at branches and loops. [`super`] has the idea and an example.
+
+use super::claims::Pairs;
+use super::cyclic::Turns;
+use super::events::{Events, deciding};
+use super::linear::{Atom, Condition, Facts, Linear};
+use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
+use super::values::{Env, Symbols};
+use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::verify::barriers::machine::Machine;
+use crate::verify::barriers::objects::Objects;
+use crate::verify::pipes::threads;
+use crate::verify::program::Claims;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait};
+
+/// The outcome of a step.
+pub(in crate::verify) enum Step {
+    Moved,
+    Blocked(Wait),
+    /// At the head of a loop with an unknown iteration count, or one too large to execute iteration by iteration.
+    AtLoop,
+    /// At a branch or loop whose condition is undecided on this path.
+    AtBranch(Condition),
+    Ended,
+}
+
+/// The number of steps before giving up: no realistic kernel comes near. An example is small, or is not run to its end.
+const STEPS: usize = 200_000;
+const STEPS_OF_AN_EXAMPLE: usize = 10_000;
+
+pub(in crate::verify) struct Run<'k> {
+    pub(in crate::verify) kernel: &'k Kernel,
+    pub(in crate::verify) symbols: Symbols<'k>,
+    /// The relevant operations.
+    pub(in crate::verify) events: BTreeSet<OpId>,
+    pub(in crate::verify) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) objects: Objects,
+    pub(in crate::verify) turns: Turns,
+    /// Integers that control which barriers are used, and how often.
+    pub(super) deciding: BTreeSet<Value>,
+    /// Whether stated times are checked.
+    pub(in crate::verify) timed: bool,
+    /// Whether the cases of minima, maxima and selects in bounds and conditions are tried, and whether there are any.
+    pub(super) choices: bool,
+    pub(super) undecided: bool,
+    pub(super) serial: u32,
+    steps: usize,
+    /// The claims of a barrier program about rings.
+    pub(super) claims: Claims,
+    /// Rings that are not empty at the start of an iteration of a loop.
+    pub(super) occupied: BTreeSet<(OpId, Pipe)>,
+    /// The number of enclosing loops of which a representative iteration is executed.
+    pub(super) inside: usize,
+    /// Counters of arbitrary iterations, with the serial number of the iteration before.
+    pub(super) counters: Vec<(Atom, u32)>,
+}
+
+impl<'k> Run<'k> {
+    pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
+        let objects = Objects::new(kernel);
+        let events = Events::of(kernel, &objects);
+        let mut run = Run::without_barriers(kernel, events.ops);
+        run.symbols.by_form = !objects.is_empty();
+        if !objects.is_empty() {
+            run.deciding = deciding(kernel, &run.events);
+        }
+        run.staging = events.staging;
+        run.objects = objects;
+        run
+    }
+
+    /// A run that ignores barriers, groups and memory.
+    pub(super) fn without_barriers(kernel: &'k Kernel, events: BTreeSet<OpId>) -> Self {
+        Run {
+            kernel,
+            symbols: Symbols::new(kernel),
+            events,
+            deciding: BTreeSet::new(),
+            staging: BTreeSet::new(),
+            objects: Objects::default(),
+            claims: Claims::default(),
+            turns: Turns::new(kernel),
+            timed: true,
+            choices: false,
+            undecided: false,
+            serial: 0,
+            steps: 0,
+            occupied: BTreeSet::new(),
+            inside: 0,
+            counters: Vec::new(),
+        }
+    }
+
+    pub(in crate::verify) fn next_serial(&mut self) -> u32 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// The initial state.
+    pub(in crate::verify) fn start(&mut self) -> State {
+        let kernel = self.kernel;
+        let threads = threads(kernel);
+        let mut facts = Facts::default();
+        self.symbols.requirements(&mut facts);
+        let mut rings: Vec<Ring> = kernel
+            .pipes
+            .iter()
+            .map(|_| Ring { filler: None, acquired: 0, filled: Times::default(), readers: Vec::new() })
+            .collect();
+        for (role, (_, block)) in threads.iter().enumerate() {
+            kernel.walk_block(*block, &mut |_, op| {
+                let reader = |pipe: Pipe, rings: &mut Vec<Ring>| {
+                    let readers = &mut rings[pipe.index()].readers;
+                    if !readers.iter().any(|r| r.role == role) {
+                        readers.push(Reader { role, claimed: 0, released: Times::default() });
+                    }
+                };
+                match (&op.kind, op.args.first().map(|v| kernel.ty(*v))) {
+                    (OpKind::Ttg(TtgOp::Claim(Claim::Acquired, pipe)), _) => {
+                        rings[pipe.index()].filler = Some(role);
+                        if self.staging.contains(pipe) {
+                            reader(*pipe, &mut rings);
+                        }
+                    }
+                    (OpKind::Ttg(TtgOp::Claim(Claim::Next, pipe)), _) => reader(*pipe, &mut rings),
+                    (OpKind::Ttg(TtgOp::Acquire(pipe)), _) => rings[pipe.index()].filler = Some(role),
+                    (OpKind::Ttg(TtgOp::Ready(pipe)), _) => reader(*pipe, &mut rings),
+                    (OpKind::Ttg(TtgOp::Write), Some(Ty::Token(_, pipe))) => reader(pipe, &mut rings),
+                    (_, _) => {}
+                }
+            });
+        }
+        let role = |block| Role {
+            frames: vec![Frame::Block(block, 0)],
+            env: Env::default(),
+            tokens: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            pairs: Pairs::default(),
+        };
+        let machine = Machine::new(&self.objects, threads.len());
+        let clocks = vec![[Linear::default(), Linear::default()]; kernel.pipes.len()];
+        State { rings, clocks, roles: threads.iter().map(|(_, block)| role(*block)).collect(), facts, machine }
+    }
+
+    /// Runs all roles to their ends.
+    pub(in crate::verify) fn all(&mut self) -> Result<(), Fault> {
+        let start = self.start();
+        if start.facts.impossible() {
+            return Ok(());
+        }
+        let goal = vec![0; start.roles.len()];
+        let ends = self.run(start, &goal).map_err(|stop| match stop {
+            Stop::Fault(fault) => fault,
+            // There is no loop around the whole kernel.
+            Stop::SplitAt { .. } | Stop::Open(_) => Fault::Lost,
+        })?;
+        for end in ends {
+            for (i, ring) in end.rings.iter().enumerate() {
+                let read = ring.readers.iter().map(|r| r.released.low).min().unwrap_or(0);
+                if ring.readers.iter().any(|r| r.released.low != ring.filled.low || r.claimed != ring.acquired) {
+                    return Err(Fault::Left { pipe: Pipe::new(i), filled: ring.filled.low, read });
+                }
+            }
+            self.ended(&end)?;
+        }
+        Ok(())
+    }
+
+    /// Runs until every role has at most as many open frames as its goal; a role whose goal is `usize::MAX` does not run.
+    /// Returns a state for each case.
+    pub(in crate::verify) fn run(&mut self, mut state: State, goal: &[usize]) -> Result<Vec<State>, Stop> {
+        let limit = if self.symbols.example.is_some() { STEPS_OF_AN_EXAMPLE } else { STEPS };
+        loop {
+            let mut moved = false;
+            let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
+            for (role, goal) in goal.iter().enumerate() {
+                while !reached(&state, role, *goal) {
+                    self.steps += 1;
+                    if self.steps > limit {
+                        return Err(Fault::Lost.into());
+                    }
+                    match self.step(&mut state, role)? {
+                        Step::Moved => moved = true,
+                        Step::Blocked(wait) => {
+                            waits.push(wait);
+                            break;
+                        }
+                        Step::AtLoop => {
+                            loops.push(role);
+                            break;
+                        }
+                        Step::AtBranch(condition) => {
+                            branch = Some(condition);
+                            break;
+                        }
+                        Step::Ended => break,
+                    }
+                }
+            }
+            if goal.iter().enumerate().all(|(role, goal)| reached(&state, role, *goal)) {
+                return Ok(vec![state]);
+            }
+            if moved {
+                continue;
+            }
+            if let Some(condition) = branch {
+                return self.try_both(&state, &condition, goal);
+            }
+            if loops.is_empty() {
+                return Err(self.stuck(&state, waits).into());
+            }
+            let before = (!self.objects.is_empty()).then(|| state.clone());
+            return match (self.loops(state, goal, &loops, &waits), before) {
+                (Err(Stop::Open(condition)), Some(before)) if self.inside == 0 => {
+                    self.try_both(&before, &condition, goal)
+                }
+                (done, _) => done,
+            };
+        }
+    }
+
+    /// Handles a branch whose condition is undecided: if a counter determines it, the loops are split; otherwise both outcomes
+    /// are tried.
+    pub(super) fn try_both(
+        &mut self,
+        state: &State,
+        condition: &Condition,
+        goal: &[usize],
+    ) -> Result<Vec<State>, Stop> {
+        let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(c.0)?)));
+        // Periodic or iteration-dependent conditions have no single switching iteration.
+        if let Some((counter, at)) = turn.filter(|(c, at)| !self.symbols.depends(at, *c)) {
+            return Err(Stop::SplitAt { counter: counter.0, at });
+        }
+        // Barriers advance equally in all iterations only if all of them take the same path.
+        if let Condition::NotNegative(l, _) = condition
+            && self.inside > 0
+            && !self.objects.is_empty()
+            && l.terms().all(|(atom, _)| self.symbols.is_of_launch(atom))
+        {
+            return Err(Stop::Open(condition.clone()));
+        }
+        // Not both outcomes may be possible: an example that gets here proves nothing.
+        if self.symbols.example.is_some() {
+            return Err(Fault::Lost.into());
+        }
+        let mut ends = Vec::new();
+        for holds in [true, false] {
+            let mut case = state.clone();
+            case.facts.assume(condition, holds);
+            if !case.facts.impossible() {
+                ends.extend(self.run(case, goal)?);
+            }
+        }
+        Ok(ends)
+    }
+}
+
+/// Whether a role has reached its goal: at or above a frame, with no remaining iterations there.
+fn reached(state: &State, role: usize, goal: usize) -> bool {
+    let frames = &state.roles[role].frames;
+    let busy = matches!(frames.last(), Some(Frame::Loop(l)) if l.quota > 0);
+    frames.len() < goal || frames.len() == goal && !busy
+}
+
+/// The loop at whose head a role is.
+pub(super) fn loop_of(state: &State, role: usize) -> Option<&Loop> {
+    match state.roles[role].frames.last() {
+        Some(Frame::Loop(l)) => Some(l),
+        Some(Frame::Block(..)) | None => None,
+    }
+}

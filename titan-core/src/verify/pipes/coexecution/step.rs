@@ -1,0 +1,489 @@
+//! The effect of one operation, executed by one role.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+
+use super::linear::{Condition, Linear};
+use super::run::{Fault, On, Run, Step, Wait};
+use super::state::{Frame, Index, Loop, State, TokenState};
+use super::values::Known;
+use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+
+/// An operation and its number.
+type Named<'k> = (OpId, &'k Op);
+
+/// Loops of at most so many iterations are executed iteration by iteration.
+const UNROLL: i64 = 64;
+
+impl<'k> Run<'k> {
+    /// Executes the next step of a role, if possible.
+    pub(in crate::verify) fn step(&mut self, state: &mut State, role: usize) -> Result<Step, Fault> {
+        match state.roles[role].frames.last() {
+            None => Ok(Step::Ended),
+            Some(Frame::Loop(l)) => {
+                let left = l.left();
+                if l.quota > 0 {
+                    self.enter(state, role);
+                    return Ok(Step::Moved);
+                }
+                let number = if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
+                if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
+                    self.exit(state, role);
+                    return Ok(Step::Moved);
+                }
+                // An example proves a fault only if everything is executed.
+                if number.is_some_and(|n| n <= UNROLL || self.symbols.example.is_some()) {
+                    self.enter(state, role);
+                    return Ok(Step::Moved);
+                }
+                Ok(Step::AtLoop)
+            }
+            Some(Frame::Block(block, at)) => match self.kernel.block(*block).ops.get(*at) {
+                Some(id) => self.op(state, role, *id),
+                None => Ok(Step::Ended),
+            },
+        }
+    }
+
+    /// Moves past the next operation.
+    fn advance(state: &mut State, role: usize) -> Step {
+        if let Some(Frame::Block(_, at)) = state.roles[role].frames.last_mut() {
+            *at += 1;
+        }
+        Step::Moved
+    }
+
+    fn op(&mut self, state: &mut State, role: usize, id: OpId) -> Result<Step, Fault> {
+        let kernel = self.kernel;
+        let op = kernel.op(id);
+        if op.kind.is_terminator() {
+            return self.leave(state, role, id, op);
+        }
+        if !self.events.contains(&id) {
+            return Ok(Self::advance(state, role));
+        }
+        match &op.kind {
+            OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
+            OpKind::Loop => match self.polled(op) {
+                // A loop that polls one barrier until its phase is complete is a wait.
+                Some((picks, poll)) => {
+                    for pick in picks {
+                        self.barrier_event(state, role, pick)?;
+                    }
+                    Ok(Self::waits(self.barrier_wait(state, role, poll)?, state, role))
+                }
+                None => Err(Fault::Endless { role, op: id }),
+            },
+            OpKind::If => {
+                if let Some(wait) = self.peeked(state, role, op) {
+                    return Ok(Self::waits(self.barrier_wait(state, role, wait)?, state, role));
+                }
+                self.symbols.open = None;
+                let condition = self.symbols.condition(op.args[0], &state.roles[role].env, &mut state.facts);
+                if let Some(open) = self.choice() {
+                    return Ok(Step::AtBranch(open));
+                }
+                Ok(match state.facts.decide(&condition) {
+                    Some(first) => {
+                        let arm = op.regions[usize::from(!first)];
+                        state.roles[role].frames.push(Frame::Block(arm, 0));
+                        Step::Moved
+                    }
+                    None => Step::AtBranch(condition),
+                })
+            }
+            OpKind::Ttg(TtgOp::Claim(claim, pipe)) => {
+                Ok(Self::waits(self.claimed(state, role, (id, op), (*claim, *pipe))?, state, role))
+            }
+            OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
+            OpKind::Nv(nv) if !self.claims.events.is_empty() => {
+                Self::grouped(state, role, *nv);
+                Ok(Self::advance(state, role))
+            }
+            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+                Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
+            }
+            _ => {
+                self.output_access(state, role, (id, op))?;
+                self.touched(state, role, id)?;
+                Ok(Self::advance(state, role))
+            }
+        }
+    }
+
+    /// The undecided condition of a select, minimum or maximum in a bound or condition, if such cases are distinguished.
+    fn choice(&mut self) -> Option<Condition> {
+        let open = self.symbols.open.take()?;
+        self.undecided = true;
+        Some(open).filter(|_| self.choices)
+    }
+
+    /// Moves past the next operation, unless it waits.
+    fn waits(wait: Option<Wait>, state: &mut State, role: usize) -> Step {
+        wait.map_or_else(|| Self::advance(state, role), Step::Blocked)
+    }
+
+    /// The poll of a loop that does nothing else and exits when the phase is complete.
+    fn polled(&self, op: &Op) -> Option<(Vec<Named<'k>>, Named<'k>)> {
+        let kernel = self.kernel;
+        let [body] = op.regions[..] else { return None };
+        let own = kernel.block(body);
+        let (picks, matters): (Vec<Named<'k>>, Vec<Named<'k>>) = own
+            .ops
+            .iter()
+            .filter(|o| self.events.contains(*o))
+            .map(|o| (*o, kernel.op(*o)))
+            .partition(|(_, op)| matches!(op.kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At)));
+        let [(id, poll), (_, branch)] = matters[..] else { return None };
+        let arms: Vec<Vec<&OpKind>> =
+            branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
+        let [first, second] = &arms[..] else { return None };
+        let ends = own.args.is_empty() && own.ops.last().is_some_and(|o| kernel.op(*o).kind == OpKind::Continue(0));
+        let asks = matches!(poll.kind, OpKind::Nv(NvOp::TryWait | NvOp::TestWait));
+        let told = branch.kind == OpKind::If && branch.args == poll.results;
+        let leaves = first[..] == [&OpKind::Break(0)] && matches!(second[..], [OpKind::Yield | OpKind::Continue(0)]);
+        (ends && asks && told && leaves).then_some((picks, (id, poll)))
+    }
+
+    /// Enters a loop with an iteration count.
+    fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
+        self.symbols.open = None;
+        let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &state.roles[role].env, &mut state.facts));
+        if let Some(open) = self.choice() {
+            return Ok(Step::AtBranch(open));
+        }
+        let span = hi.minus(&lo);
+        let (total, index) = match (kind, step.as_constant()) {
+            (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
+                let some = Condition::NotNegative(span.clone(), true);
+                let total = match state.facts.decide(&some) {
+                    None => return Ok(Step::AtBranch(some)),
+                    Some(false) => Linear::default(),
+                    Some(true) => self.symbols.trips(&span, step, &mut state.facts),
+                };
+                (total, Index::Steps { lo, step })
+            }
+            (_, _) => {
+                (self.symbols.dealt(kind, [&lo, &hi, &step], &mut state.facts), Index::Dealt(kind, [lo, hi, step]))
+            }
+        };
+        let args = self.carried(op);
+        let known: Vec<Option<Known>> = op.args[3..].iter().map(|v| self.value(*v, state, role)).collect();
+        self.hand_pairs_on(state, role, id, (&op.args[3..], &args), true);
+        let here = &mut state.roles[role];
+        for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
+            bind(here, *from, *to, known);
+        }
+        here.frames.push(Frame::Loop(Loop { op: id, index, done: Linear::default(), total, quota: 0, peeled: 0 }));
+        Ok(Step::Moved)
+    }
+
+    /// The carried arguments of a loop.
+    pub(in crate::verify) fn carried(&self, op: &Op) -> Vec<Value> {
+        let body = op.regions.first().map_or(&[][..], |b| &self.kernel.block(*b).args);
+        body.get(1..).unwrap_or_default().to_vec()
+    }
+
+    /// The symbolic value of an operand that is passed on. Unless it is relevant, no conditions are imposed on the launch for it.
+    fn value(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
+        let speculative = !self.deciding.contains(&value);
+        let before = std::mem::replace(&mut self.symbols.speculative, speculative);
+        let known = self.handed_on(value, state, role);
+        self.symbols.speculative = before;
+        known
+    }
+
+    fn handed_on(&mut self, value: Value, state: &mut State, role: usize) -> Option<Known> {
+        match self.kernel.ty(value) {
+            Ty::I32 => Some(Known::Int(self.symbols.int(value, &state.roles[role].env, &mut state.facts))),
+            Ty::BOOL => Some(Known::Condition(self.symbols.condition(value, &state.roles[role].env, &mut state.facts))),
+            Ty::Scalar(_)
+            | Ty::Tile(..)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Compute(..)
+            | Ty::Acc(..)
+            | Ty::Token(..)
+            | Ty::Barrier(_) => None,
+        }
+    }
+
+    /// Starts the next iteration.
+    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) {
+        let here = &mut state.roles[role];
+        let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
+        let occupied = state.rings.iter().enumerate().filter(|(_, ring)| !ring.is_empty());
+        self.occupied.extend(occupied.map(|(i, _)| (l.op, Pipe::new(i))));
+        let op = self.kernel.op(l.op);
+        let index = match &l.index {
+            Index::Steps { lo, step } => lo.plus(*step, &l.done),
+            Index::Dealt(kind, range) => self.symbols.dealt_index(*kind, range, &l.done),
+        };
+        l.done = l.done.plus_const(1);
+        l.quota = (l.quota - 1).max(0);
+        let Some(body) = op.regions.first().copied() else { return };
+        if let Some(arg) = self.kernel.block(body).args.first() {
+            here.env.known.insert(*arg, Known::Int(index));
+        }
+        here.env.serial = self.next_serial();
+        here.frames.push(Frame::Block(body, 0));
+    }
+
+    /// Leaves a loop at its end: its results are the carried values.
+    fn exit(&mut self, state: &mut State, role: usize) {
+        let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return };
+        let op = self.kernel.op(l.op);
+        let args = self.carried(op);
+        self.hand_pairs_on(state, role, l.op, (&args, &op.results), false);
+        let known: Vec<Option<Known>> = args.iter().map(|v| state.roles[role].env.known.get(v).cloned()).collect();
+        for ((from, to), known) in args.iter().zip(&op.results).zip(known) {
+            bind(&mut state.roles[role], *from, *to, known);
+        }
+        Self::advance(state, role);
+    }
+
+    /// Leaves all frames nested in a loop: the innermost one, or one that contains `inner` open loops.
+    fn to_loop(state: &mut State, role: usize, inner: u32) {
+        let frames = &mut state.roles[role].frames;
+        let mut more = inner;
+        while let Some(frame) = frames.last() {
+            match frame {
+                Frame::Loop(_) if more == 0 => return,
+                Frame::Loop(_) => more -= 1,
+                Frame::Block(..) => {}
+            }
+            frames.pop();
+        }
+    }
+
+    fn leave(&mut self, state: &mut State, role: usize, id: OpId, op: &Op) -> Result<Step, Fault> {
+        match op.kind {
+            OpKind::Yield => {
+                state.roles[role].frames.pop();
+                let Some(Frame::Block(block, at)) = state.roles[role].frames.last().cloned() else {
+                    return Ok(Step::Moved);
+                };
+                let Some(branch) = self.kernel.block(block).ops.get(at) else { return Ok(Step::Moved) };
+                let results = self.kernel.op(*branch).results.clone();
+                self.hand_pairs_on(state, role, *branch, (&op.args, &results), false);
+                self.hand_on(state, role, &op.args, &results);
+                Ok(Self::advance(state, role))
+            }
+            // The rules of barriers relate phases to iterations only in loops that run to their end.
+            OpKind::Break(_) | OpKind::Continue(1..) if !self.objects.is_empty() => Err(Fault::Early { role, op: id }),
+            OpKind::Continue(n) => {
+                Self::to_loop(state, role, n);
+                let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Ok(Step::Ended) };
+                let (around, args) = (l.op, self.carried(self.kernel.op(l.op)));
+                self.hand_pairs_on(state, role, around, (&op.args, &args), false);
+                self.hand_on(state, role, &op.args, &args);
+                Ok(Step::Moved)
+            }
+            OpKind::Break(n) => {
+                Self::to_loop(state, role, n);
+                let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Ok(Step::Ended) };
+                let results = self.kernel.op(l.op).results.clone();
+                self.hand_pairs_on(state, role, l.op, (&op.args, &results), false);
+                self.hand_on(state, role, &op.args, &results);
+                Ok(Self::advance(state, role))
+            }
+            OpKind::Return => {
+                state.roles[role].frames.clear();
+                Ok(Step::Moved)
+            }
+            _ => Err(Fault::Early { role, op: id }),
+        }
+    }
+
+    fn hand_on(&mut self, state: &mut State, role: usize, from: &[Value], to: &[Value]) {
+        let known: Vec<Option<Known>> = from.iter().map(|v| self.value(*v, state, role)).collect();
+        let held: Vec<Option<TokenState>> = from.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+        let here = &mut state.roles[role];
+        for ((to, known), held) in to.iter().zip(known).zip(held) {
+            match known {
+                Some(known) => drop(here.env.known.insert(*to, known)),
+                None => drop(here.env.known.remove(to)),
+            }
+            if let Some(held) = held {
+                here.tokens.insert(*to, held);
+            }
+        }
+    }
+
+    /// The effect of an operation on rings; or the wait that blocks it.
+    fn event(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        ttg: &TtgOp,
+    ) -> Result<Option<Wait>, Fault> {
+        let taken = |state: &mut State| op.args.first().and_then(|v| state.roles[role].tokens.remove(v));
+        match ttg {
+            TtgOp::Acquire(pipe) => return self.acquire(state, role, (id, op), *pipe),
+            TtgOp::Ready(pipe) => {
+                let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else {
+                    return Ok(None);
+                };
+                let t = reader.claimed;
+                reader.claimed += 1;
+                self.check_time(state, role, (id, op), (*pipe, t, false))?;
+                give(state, role, &op.results, &TokenState::Time(*pipe, t));
+            }
+            TtgOp::WaitReady => {
+                let Some(TokenState::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned()
+                else {
+                    return Ok(None);
+                };
+                if !state.rings[pipe.index()].filled.has(t) {
+                    return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
+                }
+                drop(taken(state));
+                give(state, role, &op.results, &TokenState::Time(pipe, t));
+            }
+            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
+                if let Some(TokenState::Time(pipe, t)) = taken(state) {
+                    state.rings[pipe.index()].filled.add(t);
+                    give(state, role, &op.results, &TokenState::Time(pipe, t));
+                }
+            }
+            TtgOp::Release | TtgOp::StoreWait => {
+                if let Some(TokenState::Time(pipe, t)) = taken(state) {
+                    release(state, role, pipe, t);
+                }
+            }
+            TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Split(_) => {
+                if let Some(held) = taken(state) {
+                    give(state, role, &op.results, &held);
+                }
+            }
+            TtgOp::Join => {
+                let parts: Vec<Option<TokenState>> = op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+                if let Some(Some(held)) = parts.first() {
+                    give(state, role, &op.results, held);
+                }
+            }
+            TtgOp::StoreIssue(_) => {
+                if let Some(held) = op.args.last().and_then(|v| state.roles[role].tokens.remove(v)) {
+                    give(state, role, &op.results, &held);
+                }
+            }
+            TtgOp::ComputeIssue => give(state, role, &op.results, &TokenState::Mma),
+            TtgOp::ComputeWait => drop(taken(state)),
+            TtgOp::AccStart(_) => give(state, role, &op.results, &TokenState::Acc(Vec::new())),
+            TtgOp::AccMma => self.accumulate(state, role, op),
+            TtgOp::AccFinish => {
+                if let Some(TokenState::Acc(list)) = taken(state) {
+                    list.into_iter().for_each(|(pipe, t)| release(state, role, pipe, t));
+                }
+            }
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Poisoned
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            // Barrier programs are executed by their claims alone.
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. } => {}
+        }
+        Ok(None)
+    }
+
+    fn acquire(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        pipe: Pipe,
+    ) -> Result<Option<Wait>, Fault> {
+        let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
+        let ring = &state.rings[pipe.index()];
+        let t = ring.acquired;
+        if !ring.readers.iter().all(|r| r.released.has(t - slots)) {
+            if self.staging.contains(&pipe) {
+                return Err(Fault::Staging { op: id, pipe });
+            }
+            return Ok(Some(Wait { role, op: id, on: On::Free(pipe) }));
+        }
+        self.check_time(state, role, (id, op), (pipe, t, true))?;
+        let ring = &mut state.rings[pipe.index()];
+        ring.acquired += 1;
+        if self.staging.contains(&pipe) {
+            ring.readers.iter_mut().for_each(|r| r.claimed += 1);
+        }
+        give(state, role, &op.results, &TokenState::Time(pipe, t));
+        Ok(None)
+    }
+
+    /// A stated time must equal the clock.
+    fn check_time(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        (id, op): (OpId, &Op),
+        (pipe, t, fills): (Pipe, i64, bool),
+    ) -> Result<(), Fault> {
+        let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
+        let written = self.symbols.int(*written, &state.roles[role].env, &mut state.facts);
+        let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
+        match state.facts.decide(&Condition::Zero(written.minus(&clock), true)) {
+            Some(true) => Ok(()),
+            other => Err(Fault::Time { op: id, pipe, wrong: other == Some(false) }),
+        }
+    }
+
+    /// An MMA takes its stage; the oldest stages beyond those of MMAs that may be in flight have been read, and are released.
+    fn accumulate(&mut self, state: &mut State, role: usize, op: &Op) {
+        let [acc, stage, ..] = op.args[..] else { return };
+        let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return };
+        let tokens = &mut state.roles[role].tokens;
+        let (Some(TokenState::Acc(mut list)), Some(TokenState::Time(pipe, t))) =
+            (tokens.remove(&acc), tokens.remove(&stage))
+        else {
+            return;
+        };
+        list.push((pipe, t));
+        while list.len() > usize::from(keep) {
+            let (pipe, t) = list.remove(0);
+            release(state, role, pipe, t);
+        }
+        give(state, role, &op.results, &TokenState::Acc(list));
+    }
+
+    /// Whether a block uses a ring.
+    pub(in crate::verify) fn touches(&self, block: Block, pipe: Pipe) -> bool {
+        let mut found = false;
+        self.kernel.walk_block(block, &mut |_, op| {
+            let names = |v: &Value| matches!(self.kernel.ty(*v), Ty::Token(_, p) if p == pipe);
+            found |= matches!(op.kind, OpKind::Ttg(TtgOp::Claim(_, p)) if p == pipe);
+            found |= op.args.iter().chain(&op.results).any(names);
+        });
+        found
+    }
+}
+
+/// Passes a value, with its token state, to another.
+fn bind(role: &mut super::state::Role, from: Value, to: Value, known: Option<Known>) {
+    match known {
+        Some(known) => drop(role.env.known.insert(to, known)),
+        None => drop(role.env.known.remove(&to)),
+    }
+    if let Some(held) = role.tokens.remove(&from) {
+        role.tokens.insert(to, held);
+    }
+}
+
+fn give(state: &mut State, role: usize, results: &[Value], held: &TokenState) {
+    for result in results {
+        state.roles[role].tokens.insert(*result, held.clone());
+    }
+}
+
+fn release(state: &mut State, role: usize, pipe: Pipe, t: i64) {
+    if let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) {
+        reader.released.add(t);
+    }
+}

@@ -1,0 +1,472 @@
+//! The symbolic values of scalars, computed on demand from their definitions.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations give unknowns")]
+
+use super::example::Example;
+use super::linear::{Atom, Condition, Facts, Linear};
+use crate::analysis::forms::is_input;
+use crate::analysis::number::root;
+use crate::ir::fold::of_constants;
+use crate::ir::{
+    BinOp, Const, Def, DimSpec, Elem, GridSpec, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol,
+    TtgOp, Ty, UnOp, Value,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The meaning of an atom; equal keys are one atom.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Key {
+    /// A shape name.
+    Symbol(Symbol),
+    /// The extent of a parameter's axis.
+    Dim(usize, usize),
+    /// An unknown value, in one iteration of the loops around it.
+    Value(Value, u32),
+    /// The counter of a loop.
+    Counter(u32),
+    /// A quotient of two integers.
+    Quotient(Linear, i64),
+    /// A product of atoms that are not products themselves, sorted.
+    Product(Vec<Atom>),
+    /// An operation on scalars, with its operands.
+    Op(OpKind, Vec<Arg>),
+}
+
+/// An operand as part of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Arg {
+    Int(Linear),
+    Condition(Condition),
+    /// A parameter.
+    Param(usize),
+    Value(Value, u32),
+}
+
+/// A symbolic value.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::verify) enum Known {
+    Int(Linear),
+    Condition(Condition),
+}
+
+/// The symbolic values of loop arguments and results, in one role.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::verify) struct Env {
+    pub(in crate::verify) known: BTreeMap<Value, Known>,
+    /// The serial number of the iteration, over all loops: values that are loaded in two iterations differ.
+    pub(in crate::verify) serial: u32,
+}
+
+/// Atoms and their meaning.
+pub(in crate::verify) struct Symbols<'k> {
+    kernel: &'k Kernel,
+    keys: Vec<Key>,
+    /// Index of the atoms of quotients and of values, of which there are many.
+    quotients: BTreeMap<(Linear, i64), Atom>,
+    values: BTreeMap<(Value, u32), Atom>,
+    counters: u32,
+    /// Operations of the kernel's own block.
+    once: BTreeSet<OpId>,
+    /// Numbers that a launch must check to be non-negative, so that no sum overflows `i32`.
+    pub(super) required: Vec<Linear>,
+    /// Sums that may overflow `i32`.
+    pub(super) may_wrap: BTreeSet<Atom>,
+    /// Whether integers keep their cyclic form even where their value is known.
+    pub(super) by_form: bool,
+    /// Whether sums are assumed not to overflow: only used to explain errors of a kernel that is rejected already.
+    pub(in crate::verify) as_written: bool,
+    /// Whether no conditions on the launch may be imposed, because the value is only passed on.
+    pub(super) speculative: bool,
+    /// Concrete launch arguments.
+    pub(super) example: Option<Example>,
+    /// The undecided condition of a minimum, maximum or select that was needed.
+    pub(super) open: Option<Condition>,
+}
+
+impl<'k> Symbols<'k> {
+    pub(in crate::verify) fn new(kernel: &'k Kernel) -> Self {
+        let once = kernel.block(kernel.body).ops.iter().copied().collect();
+        Symbols {
+            kernel,
+            keys: Vec::new(),
+            quotients: BTreeMap::new(),
+            values: BTreeMap::new(),
+            counters: 0,
+            once,
+            required: Vec::new(),
+            may_wrap: BTreeSet::new(),
+            by_form: false,
+            as_written: false,
+            speculative: false,
+            example: None,
+            open: None,
+        }
+    }
+
+    /// Decides a condition on which a value depends, or records it as undecided.
+    pub(super) fn open_choice(&mut self, condition: &Condition, facts: &Facts) -> Option<bool> {
+        let decided = facts.decide(condition);
+        if decided.is_none() && !self.speculative {
+            self.open.get_or_insert(condition.clone());
+        }
+        decided
+    }
+
+    pub(super) fn key(&self, atom: Atom) -> Option<&Key> {
+        self.keys.get(atom.0)
+    }
+
+    /// The parameter that binds a shape name.
+    pub(super) fn binder(&self, symbol: Symbol) -> Option<usize> {
+        self.kernel.sig.params.iter().position(|p| match &p.kind {
+            ParamKind::Tensor { shape, .. } => shape.contains(&DimSpec::Bind(symbol)),
+            ParamKind::Scalar(_) => false,
+        })
+    }
+
+    pub(super) fn intern(&mut self, key: Key) -> Atom {
+        let new = Atom(self.keys.len());
+        let atom = match &key {
+            Key::Counter(_) => new,
+            Key::Quotient(of, by) => *self.quotients.entry((of.clone(), *by)).or_insert(new),
+            Key::Value(value, age) => *self.values.entry((*value, *age)).or_insert(new),
+            Key::Symbol(_) | Key::Dim(..) | Key::Product(_) | Key::Op(..) => {
+                self.keys.iter().position(|k| *k == key).map_or(new, Atom)
+            }
+        };
+        if atom == new {
+            self.keys.push(key);
+        }
+        atom
+    }
+
+    /// A new counter, for a loop that is entered.
+    pub(in crate::verify) fn counter(&mut self) -> Atom {
+        self.counters += 1;
+        self.intern(Key::Counter(self.counters))
+    }
+
+    /// Adds the requirements that a launch has checked.
+    pub(in crate::verify) fn requirements(&mut self, facts: &mut Facts) {
+        for require in &self.kernel.sig.requires {
+            if let Some(condition) = self.host_condition(require, facts) {
+                facts.assume(&condition, true);
+            }
+        }
+    }
+
+    /// Whether the grid is empty for the numbers of an example.
+    pub(super) fn is_idle(&mut self, facts: &mut Facts) -> bool {
+        if let Some(example) = &mut self.example {
+            example.complete();
+        }
+        let GridSpec::Extents(extents) = &self.kernel.sig.grid else { return false };
+        extents.iter().any(|e| self.host(e, facts).and_then(|l| l.as_constant()).is_some_and(|n| n < 1))
+    }
+
+    fn host_condition(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Condition> {
+        let HostExpr::Binary(op, a, b) = expr else { return None };
+        let pred = match op {
+            HostOp::Eq => Pred::Eq,
+            HostOp::Ne => Pred::Ne,
+            HostOp::Lt => Pred::Lt,
+            HostOp::Le => Pred::Le,
+            HostOp::Gt => Pred::Gt,
+            HostOp::Ge => Pred::Ge,
+            HostOp::And => {
+                for side in [a, b] {
+                    if let Some(condition) = self.host_condition(side, facts) {
+                        facts.assume(&condition, true);
+                    }
+                }
+                return None;
+            }
+            HostOp::Add
+            | HostOp::Sub
+            | HostOp::Mul
+            | HostOp::Div
+            | HostOp::Rem
+            | HostOp::Cdiv
+            | HostOp::Min
+            | HostOp::Max
+            | HostOp::Or => return None,
+        };
+        Some(Condition::compare(pred, &self.host(a, facts)?, &self.host(b, facts)?))
+    }
+
+    fn host(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Linear> {
+        match expr {
+            HostExpr::Const(c) => Some(Linear::constant(*c)),
+            HostExpr::Symbol(s) => Some(self.extent(Key::Symbol(*s), facts)),
+            HostExpr::Scalar(p) => Some(self.given(Key::Value(self.kernel.param(*p), 0))),
+            HostExpr::Dim(p, axis) => Some(self.dim(*p, *axis, facts)),
+            HostExpr::Not(_) => None,
+            HostExpr::Binary(op, a, b) => {
+                let (a, b) = (self.host(a, facts)?, self.host(b, facts)?);
+                match (op, a.as_constant(), b.as_constant()) {
+                    (HostOp::Add, ..) => Some(a.plus(1, &b)),
+                    (HostOp::Sub, ..) => Some(a.minus(&b)),
+                    (HostOp::Mul, ..) => self.product(&a, &b, facts),
+                    (HostOp::Div, _, Some(k)) => self.quotient(&a, k, facts),
+                    (HostOp::Cdiv, _, Some(k)) => self.quotient(&a.plus_const(k - 1), k, facts),
+                    (_, _, _) => None,
+                }
+            }
+        }
+    }
+
+    /// A launch argument: an atom, or its number in an example.
+    fn given(&mut self, key: Key) -> Linear {
+        let data = matches!(key, Key::Value(value, _) if !matches!(self.kernel.value(value).def, Def::Param(_)));
+        match self.example.as_mut().filter(|_| !data).and_then(|e| e.number(&key)) {
+            Some(number) => Linear::constant(number),
+            None => Linear::atom(self.intern(key)),
+        }
+    }
+
+    /// An extent, which is not negative.
+    pub(super) fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
+        let atom = self.given(key);
+        if !facts.is_not_negative(&atom) {
+            facts.assume(&Condition::NotNegative(atom.clone(), true), true);
+        }
+        atom
+    }
+
+    fn dim(&mut self, param: usize, axis: usize, facts: &mut Facts) -> Linear {
+        let declared = self.kernel.sig.params.get(param).and_then(|p| match &p.kind {
+            ParamKind::Tensor { shape, .. } => shape.get(axis),
+            ParamKind::Scalar(_) => None,
+        });
+        match declared {
+            Some(DimSpec::Bind(s)) => self.extent(Key::Symbol(*s), facts),
+            Some(DimSpec::Equals(e)) => match self.host(e, facts) {
+                Some(l) => l,
+                None => self.extent(Key::Dim(param, axis), facts),
+            },
+            Some(DimSpec::Any) | None => self.extent(Key::Dim(param, axis), facts),
+        }
+    }
+
+    /// `of / by` for what is not negative and a positive constant.
+    pub(in crate::verify) fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
+        if by <= 0 || !facts.is_not_negative(of) {
+            return None;
+        }
+        // Divisible terms are taken out, so that equal quotients have equal atoms.
+        let (mut whole, mut rest) = of.divided(by);
+        if whole != Linear::default() && !facts.is_not_negative(&rest) {
+            (whole, rest) = (Linear::default(), of.clone());
+        }
+        if let Some(c) = rest.as_constant() {
+            return Some(whole.plus_const(c / by));
+        }
+        let atom = self.intern(Key::Quotient(rest.clone(), by));
+        facts.quotient(atom, &rest, by);
+        Some(whole.plus(1, &Linear::atom(atom)))
+    }
+
+    /// Whether it may differ between iterations of a loop: it contains the loop's counter or a later unknown, also within the
+    /// meaning of its atoms.
+    pub(in crate::verify) fn depends(&self, l: &Linear, counter: (Atom, u32)) -> bool {
+        l.terms().any(|(atom, _)| self.varies(atom, counter))
+    }
+
+    fn varies(&self, atom: Atom, (counter, since): (Atom, u32)) -> bool {
+        let inside = |l: &Linear| self.depends(l, (counter, since));
+        match self.keys.get(atom.0) {
+            Some(Key::Counter(n)) => matches!(self.keys.get(counter.0), Some(Key::Counter(own)) if n >= own),
+            Some(Key::Value(_, age)) => *age > since,
+            Some(Key::Quotient(of, _)) => inside(of),
+            Some(Key::Product(atoms)) => atoms.iter().any(|atom| self.varies(*atom, (counter, since))),
+            Some(Key::Op(_, args)) => args.iter().any(|arg| match arg {
+                Arg::Int(l) | Arg::Condition(Condition::NotNegative(l, _) | Condition::Zero(l, _)) => inside(l),
+                Arg::Condition(Condition::Opaque(a, _)) => self.varies(*a, (counter, since)),
+                Arg::Value(_, age) => *age > since,
+                Arg::Condition(Condition::Known(_)) | Arg::Param(_) => false,
+            }),
+            Some(Key::Symbol(_) | Key::Dim(..)) | None => false,
+        }
+    }
+
+    /// The dividend and divisor of the quotient that an atom is.
+    pub(in crate::verify) fn quotient_of(&self, atom: Atom) -> Option<(&Linear, i64)> {
+        match self.keys.get(atom.0) {
+            Some(Key::Quotient(of, by)) => Some((of, *by)),
+            Some(_) | None => None,
+        }
+    }
+
+    pub(in crate::verify) fn kernel(&self) -> &'k Kernel {
+        self.kernel
+    }
+
+    /// The symbolic integer of a value; an atom if nothing is known.
+    pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
+        let l = match self.known(value, env, facts) {
+            Some(Known::Int(l)) => l,
+            Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
+        };
+        // Use the known number, unless the cyclic form is wanted.
+        let number = if self.by_form { None } else { facts.number(&l) };
+        number.map_or(l, Linear::constant)
+    }
+
+    /// A condition.
+    pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
+        match self.known(value, env, facts) {
+            Some(Known::Condition(c)) => c,
+            Some(Known::Int(_)) | None => Condition::Opaque(self.intern(Key::Value(value, self.age(value, env))), true),
+        }
+    }
+
+    /// The serial number of the iteration of a value: 0 for parameters and values computed once in the kernel.
+    fn age(&self, value: Value, env: &Env) -> u32 {
+        let once = match self.kernel.value(value).def {
+            Def::Param(_) => true,
+            Def::Result(op, _) => self.once.contains(&op),
+            Def::BlockArg(..) => false,
+        };
+        if once { 0 } else { env.serial }
+    }
+
+    fn known(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Option<Known> {
+        if let Some(known) = env.known.get(&value) {
+            return Some(known.clone());
+        }
+        let kernel = self.kernel;
+        let op = kernel.def_op(value)?;
+        match (&op.kind, kernel.ty(value)) {
+            (OpKind::Const(Const::Int(Elem::Bool, v)), _) => Some(Known::Condition(Condition::Known(*v != 0))),
+            (OpKind::Const(Const::Int(_, v)), _) => Some(Known::Int(Linear::constant(*v))),
+            (OpKind::Dim(axis), _) => {
+                let param = root(kernel, op.args[0])?;
+                let whole = kernel.param(param) == op.args[0];
+                whole.then(|| Known::Int(self.dim(param, usize::from(*axis), facts)))
+            }
+            (OpKind::Ttg(TtgOp::Rematerialize), Ty::Scalar(_)) => self.known(op.args[0], env, facts),
+            (OpKind::Select | OpKind::Binary(BinOp::Xor | BinOp::Sub | BinOp::And), Ty::I32)
+                if let Some(turned) = self.turning(op, env, facts) =>
+            {
+                Some(Known::Int(turned))
+            }
+            (OpKind::Binary(bin), Ty::Scalar(Elem::I32)) => self.binary(*bin, op, env, facts).map(Known::Int),
+            (OpKind::Cmp(pred), Ty::Scalar(_)) if kernel.ty(op.args[0]) == Ty::I32 => {
+                let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
+                Some(Known::Condition(Condition::compare(*pred, &a, &b)))
+            }
+            (OpKind::Unary(UnOp::Not), Ty::Scalar(Elem::Bool)) => {
+                Some(Known::Condition(self.condition(op.args[0], env, facts).not()))
+            }
+            (_, Ty::Scalar(elem)) => self.structural(op, elem, env, facts),
+            (_, _) => None,
+        }
+    }
+
+    fn binary(&mut self, bin: BinOp, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {
+        if let Some(rounded) = self.rounded_up(op, env, facts) {
+            return Some(rounded);
+        }
+        let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
+        let result = match (bin, a.as_constant(), b.as_constant()) {
+            // Constants wrap.
+            (_, Some(a), Some(b)) => return of_constants(bin, Elem::I32, a, b).map(Linear::constant),
+            (BinOp::Add, ..) => Some(a.plus(1, &b)),
+            (BinOp::Sub, ..) => Some(a.minus(&b)),
+            (BinOp::Mul, ..) => self.product(&a, &b, facts),
+            (BinOp::Min | BinOp::Max, ..) => {
+                let less = Condition::NotNegative(b.minus(&a), true);
+                self.open_choice(&less, facts)
+                    .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
+            }
+            (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
+            (BinOp::Rem, _, Some(1 | -1)) => Some(Linear::default()),
+            (BinOp::Shr, _, Some(k @ 0..31)) => self.quotient(&a, 1 << k, facts),
+            (BinOp::Shl, _, Some(k @ 0..31)) => self.product(&a, &Linear::constant(1 << k), facts),
+            (BinOp::Rem, _, Some(k)) => self.quotient(&a, k, facts).map(|q| a.plus(-k, &q)),
+            (_, _, _) => None,
+        };
+        let result = match bin {
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
+            // Quotients, remainders and selects are no greater than their operands.
+            _ => return result.or_else(|| self.opaque(bin, &a, &b)),
+        };
+        result.or_else(|| {
+            let sum = self.opaque(bin, &a, &b)?;
+            self.may_wrap.extend(sum.terms().map(|(atom, _)| atom));
+            Some(sum)
+        })
+    }
+
+    fn opaque(&mut self, bin: BinOp, a: &Linear, b: &Linear) -> Option<Linear> {
+        let args = vec![Arg::Int(a.clone()), Arg::Int(b.clone())];
+        Some(Linear::atom(self.intern(Key::Op(OpKind::Binary(bin), args))))
+    }
+
+    /// `a / b + (a % b > 0)`: the expansion of `cdiv`.
+    fn rounded_up(&mut self, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {
+        let kernel = self.kernel;
+        let def = |v: Value, kind: OpKind| kernel.def_op(v).filter(|o| o.kind == kind);
+        if op.kind != OpKind::Binary(BinOp::Add) {
+            return None;
+        }
+        let quotient = def(op.args[0], OpKind::Binary(BinOp::Div))?;
+        let up = def(op.args[1], OpKind::Cast(Elem::I32))?;
+        let more = def(up.args[0], OpKind::Cmp(Pred::Gt))?;
+        let rest = def(more.args[0], OpKind::Binary(BinOp::Rem))?;
+        if rest.args != quotient.args || kernel.int_constant(more.args[1]) != Some(0) {
+            return None;
+        }
+        let by = kernel.int_constant(quotient.args[1])?;
+        let of = self.int(quotient.args[0], env, facts);
+        self.quotient(&of.plus_const(by - 1), by, facts)
+    }
+
+    /// An operation as an atom: the same operation on the same scalars gives the same value, in every role. Inputs do not change.
+    fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
+        let kernel = self.kernel;
+        let stable = match &op.kind {
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::MulAdd
+            | OpKind::Cast(_)
+            | OpKind::Bitcast(_)
+            | OpKind::Const(_)
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Present => true,
+            OpKind::Unflatten => op.results.len() == 1,
+            OpKind::Get => {
+                root(kernel, op.args[0]).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == op.args[0])
+            }
+            _ => false,
+        };
+        if !stable {
+            return None;
+        }
+        let mut args = Vec::new();
+        for arg in &op.args {
+            args.push(match kernel.ty(*arg) {
+                Ty::Scalar(Elem::I32) => Arg::Int(self.int(*arg, env, facts)),
+                Ty::Scalar(Elem::Bool) => Arg::Condition(self.condition(*arg, env, facts)),
+                Ty::Tensor(..) => Arg::Param(root(kernel, *arg)?),
+                Ty::Scalar(_)
+                | Ty::Tile(..)
+                | Ty::Source(..)
+                | Ty::Smem(..)
+                | Ty::Compute(..)
+                | Ty::Acc(..)
+                | Ty::Token(..)
+                | Ty::Barrier(_) => Arg::Value(*arg, self.age(*arg, env)),
+            });
+        }
+        let key = Key::Op(op.kind.clone(), args);
+        match elem {
+            Elem::I32 => Some(Known::Int(self.given(key))),
+            Elem::Bool => Some(Known::Condition(Condition::Opaque(self.intern(key), true))),
+            _ => None,
+        }
+    }
+}

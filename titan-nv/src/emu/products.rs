@@ -1,0 +1,178 @@
+//! The registers of a warp that `wgmma` uses while it is in flight.
+//!
+//! | register | between issue and wait | before the issue |
+//! |---|---|---|
+//! | accumulator | may be used by a `wgmma` with the same accumulator, and by nothing else | its writes are followed by `wgmma.fence` |
+//! | A operand | may be read, not written | its writes are followed by `wgmma.fence` |
+//!
+//! Source: PTX ISA, "wgmma.mma_async", "wgmma.fence", "wgmma.wait_group".
+
+use titan_sim::engine::OpId;
+
+/// A product in flight.
+#[derive(Clone, Debug)]
+struct InFlight {
+    /// The group that it was committed in.
+    group: Option<u32>,
+    accumulator: Vec<u32>,
+    operand: Vec<u32>,
+}
+
+/// What a warp's products in flight use.
+#[derive(Clone, Debug)]
+pub(crate) struct Products {
+    /// How many products in flight accumulate into each register, and how many read it.
+    accumulates: Vec<u16>,
+    reads: Vec<u16>,
+    /// Registers that were written since the last `wgmma.fence`.
+    unfenced: Vec<bool>,
+    in_flight: Vec<InFlight>,
+    committed: u32,
+    /// Whether there was a `wgmma.fence` at all.
+    pub(crate) fenced: bool,
+    /// The last product: those of a warp take effect in order.
+    pub(crate) last: Option<OpId>,
+    /// A register that was written while a product used it.
+    pub(crate) clobbered: Option<u32>,
+}
+
+/// Why a product may not be issued with a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// A product in flight accumulates into it, in another position or shape.
+    OtherAccumulator,
+    /// Written since the last fence.
+    Unfenced,
+}
+
+impl Products {
+    pub(crate) fn new(n_regs: usize) -> Products {
+        Products {
+            accumulates: vec![0; n_regs],
+            reads: vec![0; n_regs],
+            unfenced: vec![false; n_regs],
+            in_flight: Vec::new(),
+            committed: 0,
+            fenced: false,
+            last: None,
+            clobbered: None,
+        }
+    }
+
+    /// A register is written by an ordinary instruction.
+    pub(crate) fn write(&mut self, r: usize) {
+        self.unfenced[r] = true;
+        if self.accumulates[r] + self.reads[r] > 0 {
+            self.clobbered = u32::try_from(r).ok();
+        }
+    }
+
+    /// Whether a product in flight accumulates into a register.
+    pub(crate) fn is_accumulator(&self, r: u32) -> bool {
+        self.accumulates.get(r as usize).is_some_and(|n| *n > 0)
+    }
+
+    pub(crate) fn fence(&mut self) {
+        self.fenced = true;
+        self.unfenced.fill(false);
+    }
+
+    /// Whether a product may use these registers; which not, and why.
+    pub(crate) fn conflict(&self, accumulator: &[u32], operand: &[u32]) -> Option<(u32, Conflict)> {
+        let same = |p: &InFlight| p.accumulator == accumulator;
+        let meets = |p: &InFlight, r: &u32| p.accumulator.contains(r);
+        let others = self.in_flight.iter().filter(|p| !same(p));
+        for p in others {
+            if let Some(r) = accumulator.iter().chain(operand).find(|r| meets(p, r)) {
+                return Some((*r, Conflict::OtherAccumulator));
+            }
+            if let Some(r) = accumulator.iter().find(|r| p.operand.contains(r)) {
+                return Some((*r, Conflict::OtherAccumulator));
+            }
+        }
+        if let Some(r) = operand.iter().find(|r| accumulator.contains(r) || self.is_accumulator(**r)) {
+            return Some((*r, Conflict::OtherAccumulator));
+        }
+        let unfenced = accumulator.iter().chain(operand).find(|r| self.unfenced[**r as usize]);
+        unfenced.map(|r| (*r, Conflict::Unfenced))
+    }
+
+    /// A product begins.
+    pub(crate) fn issue(&mut self, accumulator: &[u32], operand: &[u32], op: OpId) {
+        accumulator.iter().for_each(|r| self.accumulates[*r as usize] += 1);
+        operand.iter().for_each(|r| self.reads[*r as usize] += 1);
+        let (accumulator, operand) = (accumulator.to_vec(), operand.to_vec());
+        self.in_flight.push(InFlight { group: None, accumulator, operand });
+        self.last = Some(op);
+    }
+
+    /// Products since the last commit become a group.
+    pub(crate) fn commit(&mut self) {
+        for p in &mut self.in_flight {
+            p.group.get_or_insert(self.committed);
+        }
+        self.committed += 1;
+    }
+
+    /// All but the last groups are waited for: the accumulators that are free again.
+    pub(crate) fn wait(&mut self, at_most: u32) -> Vec<u32> {
+        let done = self.committed.saturating_sub(at_most);
+        let mut free = Vec::new();
+        let (accumulates, reads) = (&mut self.accumulates, &mut self.reads);
+        self.in_flight.retain(|p| {
+            let over = p.group.is_some_and(|g| g < done);
+            if over {
+                p.operand.iter().for_each(|r| reads[*r as usize] -= 1);
+                for r in &p.accumulator {
+                    accumulates[*r as usize] -= 1;
+                    if accumulates[*r as usize] == 0 {
+                        free.push(*r);
+                    }
+                }
+            }
+            !over
+        });
+        free
+    }
+
+    pub(crate) fn any_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_free_after_the_wait_for_their_group() {
+        let mut p = Products::new(8);
+        p.write(0);
+        assert_eq!(p.conflict(&[0, 1], &[2]), Some((0, Conflict::Unfenced)));
+        p.fence();
+        assert_eq!(p.conflict(&[0, 1], &[2]), None);
+        p.issue(&[0, 1], &[2], OpId::new(0));
+        p.commit();
+        assert_eq!(p.conflict(&[0, 1], &[2]), None, "the same accumulator");
+        p.issue(&[0, 1], &[3], OpId::new(1));
+        assert_eq!(p.conflict(&[1, 0], &[]), Some((1, Conflict::OtherAccumulator)));
+        assert_eq!(p.conflict(&[4, 5], &[0]), Some((0, Conflict::OtherAccumulator)));
+        assert_eq!(p.conflict(&[3, 4], &[]), Some((3, Conflict::OtherAccumulator)));
+        p.commit();
+        assert_eq!(p.wait(1), [0_u32; 0], "the second still accumulates");
+        p.write(2);
+        assert_eq!(p.clobbered, None);
+        p.write(3);
+        assert_eq!(p.clobbered, Some(3));
+        assert_eq!(p.wait(0), [0, 1]);
+        assert!(!p.any_in_flight());
+    }
+
+    #[test]
+    fn what_is_not_committed_is_not_waited_for() {
+        let mut p = Products::new(4);
+        p.issue(&[0], &[], OpId::new(0));
+        assert_eq!(p.wait(0), [0_u32; 0]);
+        assert!(p.is_accumulator(0));
+    }
+}

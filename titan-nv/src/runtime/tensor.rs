@@ -1,0 +1,155 @@
+//! Tensor maps as the driver encodes them.
+
+use super::context::Context;
+use super::error::DriverError;
+use super::sys::CU_TENSOR_MAP_INTERLEAVE_NONE;
+use crate::tma::{TensorMap, TensorMapError};
+use std::ffi::c_void;
+
+/// The encoder's function.
+const ENCODE: &str = "cuTensorMapEncodeTiled";
+
+/// A tensor map in the driver's form, which kernels take as a parameter of 128 bytes.
+///
+/// It holds the address of the tensor and keeps nothing alive. The manual asks for an alignment of 64 bytes, headers since CUDA 13
+/// for 128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(128))]
+pub struct EncodedMap([u8; 128]);
+
+impl EncodedMap {
+    /// The bytes, to be passed as they are.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 128] {
+        &self.0
+    }
+}
+
+/// Why there is no encoded map.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The driver is older than tensor maps.
+    #[error("NVIDIA's driver library has no function `cuTensorMapEncodeTiled`: it is older than CUDA 12")]
+    Missing,
+    /// No driver takes the map.
+    #[error("{0}")]
+    Map(#[from] TensorMapError),
+    /// This driver or device does not take it.
+    #[error("{0}")]
+    Driver(#[from] DriverError),
+}
+
+impl Context {
+    /// Whether the driver has tensor maps. Devices have them from compute capability 9.0 on.
+    #[must_use]
+    pub fn has_tensor_maps(&self) -> bool {
+        self.calls.cuTensorMapEncodeTiled.is_some() && self.device().properties.capability >= 90
+    }
+
+    /// The map in the driver's form.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: the driver lacks the function, the map breaks a limit, or the driver refuses it.
+    pub fn encode(&self, map: &TensorMap) -> Result<EncodedMap, EncodeError> {
+        let encode = self.calls.cuTensorMapEncodeTiled.ok_or(EncodeError::Missing)?;
+        map.check()?;
+        let _entered = self.enter()?;
+        let mut encoded = EncodedMap([0; 128]);
+        let place: *mut c_void = (&raw mut encoded.0).cast();
+        // An address of the device, which nobody follows here.
+        let address = std::ptr::without_provenance_mut(usize::try_from(map.address).unwrap_or(0));
+        // SAFETY: the place has 128 bytes, aligned to 64, and the arrays have at least as many elements as the map has dimensions,
+        // one less for the strides: the map has been checked, so that these are at most 5. CUDA driver API, `cuTensorMapEncodeTiled`.
+        let code = unsafe {
+            encode(
+                place,
+                map.element as u32,
+                map.rank.into(),
+                address,
+                map.extents.as_ptr(),
+                map.strides.as_ptr(),
+                map.box_extents.as_ptr(),
+                map.element_strides.as_ptr(),
+                CU_TENSOR_MAP_INTERLEAVE_NONE,
+                map.swizzle as u32,
+                map.l2 as u32,
+                map.fill as u32,
+            )
+        };
+        self.calls.check(ENCODE, code)?;
+        Ok(encoded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::Table;
+    use super::*;
+    use crate::tma::{Element, Fill, L2Promotion, Swizzle};
+    use cudarc::driver::sys;
+
+    /// The sizes of the arguments and of the result of a function of twelve: of the table, and of the bindings.
+    macro_rules! sizes {
+        ($($letter:ident)*) => {
+            type Field<$($letter,)* R> = fn(&Table) -> Option<unsafe extern "C" fn($($letter),*) -> R>;
+            fn of_field<$($letter,)* R>(_: Field<$($letter,)* R>) -> Vec<usize> {
+                vec![$(size_of::<$letter>(),)* size_of::<R>()]
+            }
+            fn of_binding<$($letter,)* R>(_: unsafe fn($($letter),*) -> R) -> Vec<usize> {
+                vec![$(size_of::<$letter>(),)* size_of::<R>()]
+            }
+        };
+    }
+    sizes!(A B C D E F G H I J K L);
+
+    /// Against the bindings, which are made from the header.
+    #[test]
+    fn the_prototype_is_that_of_the_header() {
+        assert_eq!(of_field(|table| table.cuTensorMapEncodeTiled), of_binding(sys::cuTensorMapEncodeTiled));
+        assert_eq!(size_of::<EncodedMap>(), size_of::<sys::CUtensorMap>());
+        assert!(align_of::<EncodedMap>() >= align_of::<sys::CUtensorMap>());
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_header() {
+        use sys::CUtensorMapDataType_enum as T;
+        let types = [
+            (Element::U8, T::CU_TENSOR_MAP_DATA_TYPE_UINT8),
+            (Element::U16, T::CU_TENSOR_MAP_DATA_TYPE_UINT16),
+            (Element::U32, T::CU_TENSOR_MAP_DATA_TYPE_UINT32),
+            (Element::I32, T::CU_TENSOR_MAP_DATA_TYPE_INT32),
+            (Element::U64, T::CU_TENSOR_MAP_DATA_TYPE_UINT64),
+            (Element::I64, T::CU_TENSOR_MAP_DATA_TYPE_INT64),
+            (Element::F16, T::CU_TENSOR_MAP_DATA_TYPE_FLOAT16),
+            (Element::F32, T::CU_TENSOR_MAP_DATA_TYPE_FLOAT32),
+            (Element::F64, T::CU_TENSOR_MAP_DATA_TYPE_FLOAT64),
+            (Element::Bf16, T::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16),
+        ];
+        for (own, theirs) in types {
+            assert_eq!(own as u32, theirs as u32, "{own:?}");
+        }
+        use sys::CUtensorMapSwizzle_enum as S;
+        let swizzles = [
+            (Swizzle::None, S::CU_TENSOR_MAP_SWIZZLE_NONE),
+            (Swizzle::B32, S::CU_TENSOR_MAP_SWIZZLE_32B),
+            (Swizzle::B64, S::CU_TENSOR_MAP_SWIZZLE_64B),
+            (Swizzle::B128, S::CU_TENSOR_MAP_SWIZZLE_128B),
+        ];
+        for (own, theirs) in swizzles {
+            assert_eq!(own as u32, theirs as u32, "{own:?}");
+        }
+        use sys::CUtensorMapL2promotion_enum as P;
+        let promotions = [
+            (L2Promotion::None, P::CU_TENSOR_MAP_L2_PROMOTION_NONE),
+            (L2Promotion::B64, P::CU_TENSOR_MAP_L2_PROMOTION_L2_64B),
+            (L2Promotion::B128, P::CU_TENSOR_MAP_L2_PROMOTION_L2_128B),
+            (L2Promotion::B256, P::CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
+        ];
+        for (own, theirs) in promotions {
+            assert_eq!(own as u32, theirs as u32, "{own:?}");
+        }
+        use sys::CUtensorMapFloatOOBfill_enum as F;
+        assert_eq!(Fill::Zero as u32, F::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE as u32);
+        assert_eq!(Fill::Nan as u32, F::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA as u32);
+    }
+}

@@ -1,0 +1,80 @@
+//! When strong correctness is impossible: the fundamental theorem of TMA correctness (FTTC).
+//!
+//! Along a dimension of `S` elements in boxes of `B`, of which every `e`-th is copied, no coordinates give every copy what it
+//! should have exactly if `e < B < S` and `e` does not divide `B`.
+//!
+//! Why: if `e` does not divide `B`, the tile has `ceil(B / e)` positions, and the last one may lie beyond the box. It should be
+//! zero then, but the engine knows the end of the tensor and not that of the box. It fills with zero if that element is outside
+//! of the tensor, which it always is if `B >= S`. If `e >= B`, the tile has one position, which is wholly in the box or wholly
+//! beyond, and the program can send the copy elsewhere.
+//!
+//! Worked example: `S = 8`, `B = 4`, `e = 3`. The copies that start at 1 take the elements 1 and 4. Element 4 is the first of
+//! the *next* box: 0 is wanted in its place. No other start gives 1 and 0. That is the counterexample that is reported:
+//! with `t = ceil(B / e) - 1`, the copy that starts at `B - t * e` has the element `B` at position `t`.
+//!
+//! Source: "TMA Modeling In Depth", theorem 6 (docs/tma.md); the closed form equals brute force (tests/tma).
+
+use std::fmt;
+
+/// A copy that no coordinates make right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Counterexample {
+    /// The dimension, from the innermost.
+    pub dim: usize,
+    /// The elements of the dimension, or as many as would break it if they are known only at a launch.
+    pub size: i64,
+    /// The box.
+    pub boxed: i64,
+    /// The element stride.
+    pub stride: i64,
+    /// The coordinate at which the copy starts.
+    pub x: i64,
+    /// The position in the tile whose value is wrong.
+    pub position: i64,
+    /// The element of the tensor that lies there, where zero is wanted.
+    pub element: i64,
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counterexample { dim, size, boxed, stride, x, position, element } = self;
+        write!(
+            f,
+            "along dimension {dim}, of {size} elements in boxes of {boxed}, one in every {stride} is copied: the copy that starts at \
+             {x} has element {element} at position {position} of its tile, where the box has ended and zero is wanted"
+        )
+    }
+}
+
+/// Whether every copy along a dimension can be given what it should have.
+///
+/// # Errors
+/// A copy that cannot. The size of a dimension that is known only at a launch may be any.
+pub fn fttc(dim: usize, size: Option<i64>, boxed: i64, stride: i64) -> Result<(), Counterexample> {
+    let size = size.unwrap_or(boxed + 1);
+    if stride >= boxed || boxed >= size || boxed % stride == 0 {
+        return Ok(());
+    }
+    let position = boxed / stride;
+    Err(Counterexample { dim, size, boxed, stride, x: boxed - position * stride, position, element: boxed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documents_figures() {
+        // Figure 5: 8 elements in boxes of 4, every third.
+        let e = fttc(1, Some(8), 4, 3).unwrap_err();
+        assert_eq!((e.dim, e.x, e.position, e.element), (1, 1, 1, 4));
+        assert_eq!(
+            e.to_string(),
+            "along dimension 1, of 8 elements in boxes of 4, one in every 3 is copied: the copy that starts at 1 has element \
+             4 at position 1 of its tile, where the box has ended and zero is wanted"
+        );
+        // What is said of it: a tensor no larger than the box, an element stride of 5, one that divides.
+        assert_eq!([fttc(1, Some(4), 4, 3), fttc(1, Some(8), 4, 5), fttc(1, Some(8), 4, 2)], [Ok(()); 3]);
+        assert_eq!(fttc(0, None, 4, 3).unwrap_err().size, 5);
+    }
+}

@@ -1,0 +1,187 @@
+//! The choices of a tensor map, with the driver's numbers: type of the elements, swizzle, promotion, fill.
+//!
+//! Source: CUDA driver API, "Data types used by CUDA driver", `CUtensorMapDataType`, `CUtensorMapSwizzle`,
+//! `CUtensorMapL2promotion`, `CUtensorMapFloatOOBfill`; PTX ISA, "Swizzling Modes".
+//!
+//! Deliberately absent: types that flush or round when they are copied, sub-byte types, and swizzles of units of 32 and 64 bytes.
+
+/// The type of a tensor's elements, with the driver's number (`CUtensorMapDataType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the types")]
+pub enum Element {
+    U8 = 0,
+    U16 = 1,
+    U32 = 2,
+    I32 = 3,
+    U64 = 4,
+    I64 = 5,
+    F16 = 6,
+    F32 = 7,
+    F64 = 8,
+    Bf16 = 9,
+}
+
+impl Element {
+    pub(super) const ALL: [Element; 10] = [
+        Element::U8,
+        Element::U16,
+        Element::U32,
+        Element::I32,
+        Element::U64,
+        Element::I64,
+        Element::F16,
+        Element::F32,
+        Element::F64,
+        Element::Bf16,
+    ];
+
+    /// The type with a number of the driver's; `None` for those that TITAN has no maps of.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Element> {
+        Element::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// The size of an element, in bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Element::U8 => 1,
+            Element::U16 | Element::F16 | Element::Bf16 => 2,
+            Element::U32 | Element::I32 | Element::F32 => 4,
+            Element::U64 | Element::I64 | Element::F64 => 8,
+        }
+    }
+
+    /// Whether elements may be filled with NaN.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Element::F16 | Element::F32 | Element::F64 | Element::Bf16)
+    }
+}
+
+/// How 16-byte units are permuted in shared memory (`CUtensorMapSwizzle`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Swizzle {
+    /// Not at all.
+    #[default]
+    None = 0,
+    /// Bit 4 of the address is combined with bit 7.
+    B32 = 1,
+    /// Bits 4 and 5 with bits 7 and 8.
+    B64 = 2,
+    /// Bits 4 to 6 with bits 7 to 9.
+    B128 = 3,
+}
+
+impl Swizzle {
+    pub(super) const ALL: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
+
+    /// The swizzle with a number of the driver's; `None` for those that TITAN has no maps of.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Swizzle> {
+        Swizzle::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// The most bytes that the inner dimension of a box has; `None` if there is no such limit.
+    #[must_use]
+    pub const fn span(self) -> Option<u32> {
+        match self {
+            Swizzle::None => None,
+            Swizzle::B32 => Some(32),
+            Swizzle::B64 => Some(64),
+            Swizzle::B128 => Some(128),
+        }
+    }
+
+    /// Where the byte at `address` of the plain layout lies: the exclusive or of the bits above.
+    ///
+    /// ```
+    /// use titan_nv::tma::Swizzle;
+    /// // Row 1 of a tile with rows of 128 bytes begins with what would be its second unit of 16 bytes.
+    /// assert_eq!(Swizzle::B128.apply(128), 128 + 16);
+    /// assert_eq!(Swizzle::B128.apply(128 + 16), 128);
+    /// assert_eq!(Swizzle::B32.apply(256), 256);
+    /// ```
+    #[must_use]
+    pub const fn apply(self, address: u64) -> u64 {
+        let mask = match self {
+            Swizzle::None => 0,
+            Swizzle::B32 => 1,
+            Swizzle::B64 => 3,
+            Swizzle::B128 => 7,
+        };
+        address ^ ((address >> 7 & mask) << 4)
+    }
+
+    /// The alignment in shared memory at which the pattern begins anew, in bytes.
+    #[must_use]
+    pub const fn alignment(self) -> u32 {
+        match self {
+            Swizzle::None => 128,
+            Swizzle::B32 => 256,
+            Swizzle::B64 => 512,
+            Swizzle::B128 => 1024,
+        }
+    }
+}
+
+/// How much the copy engine brings into the L2 cache at a time (`CUtensorMapL2promotion`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum L2Promotion {
+    /// What is asked for.
+    #[default]
+    None = 0,
+    /// 64 bytes.
+    B64 = 1,
+    /// 128 bytes.
+    B128 = 2,
+    /// 256 bytes.
+    B256 = 3,
+}
+
+impl L2Promotion {
+    pub(super) const ALL: [L2Promotion; 4] =
+        [L2Promotion::None, L2Promotion::B64, L2Promotion::B128, L2Promotion::B256];
+
+    /// The promotion with a number of the driver's.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<L2Promotion> {
+        L2Promotion::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+/// What a load puts where the box reaches out of the tensor (`CUtensorMapFloatOOBfill`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fill {
+    /// Zeros.
+    #[default]
+    Zero = 0,
+    /// A NaN; only of floating-point elements.
+    Nan = 1,
+}
+
+impl Fill {
+    pub(super) const ALL: [Fill; 2] = [Fill::Zero, Fill::Nan];
+
+    /// The fill with a number of the driver's.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Fill> {
+        Fill::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_back() {
+        for number in 0..20 {
+            assert!(Element::from_number(number).is_none_or(|e| e as u32 == number));
+            assert!(Swizzle::from_number(number).is_none_or(|s| s as u32 == number));
+        }
+        assert_eq!((Element::from_number(10), Swizzle::from_number(4)), (None, None));
+        assert_eq!((L2Promotion::from_number(3), L2Promotion::from_number(4)), (Some(L2Promotion::B256), None));
+        assert_eq!((Fill::from_number(1), Fill::from_number(2)), (Some(Fill::Nan), None));
+    }
+}

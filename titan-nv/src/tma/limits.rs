@@ -1,0 +1,158 @@
+//! What the encoder of tensor maps refuses, and the reason it has.
+//!
+//! Source: CUDA driver API, `cuTensorMapEncodeTiled`; PTX ISA, "Traversal-Stride".
+
+use super::{Fill, MAX_RANK, TensorMap};
+
+/// Why a map is not legal: `cuTensorMapEncodeTiled` refuses it, or the PTX ISA manual forbids it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TensorMapError {
+    /// The rank is not 1 to 5.
+    #[error("a tensor map has 1 to 5 dimensions, not {0}")]
+    Rank(u8),
+    /// The address is not a multiple of 16.
+    #[error("the tensor begins at {0:#x}, which is not a multiple of 16 bytes")]
+    Address(u64),
+    /// An extent is 0 or more than 2³².
+    #[error("dimension {dim} has {extent} elements: 1 to 2^32 are possible")]
+    Extent {
+        /// Which dimension, from the innermost.
+        dim: usize,
+        /// Its elements.
+        extent: u64,
+    },
+    /// A stride is not a multiple of 16 bytes, or is 2⁴⁰ or more.
+    #[error("the stride of dimension {dim} is {stride} bytes: multiples of 16 below 2^40 are possible")]
+    Stride {
+        /// Which dimension, from the innermost.
+        dim: usize,
+        /// Its stride.
+        stride: u64,
+    },
+    /// A box extent is 0 or more than 256.
+    #[error("the box has {extent} elements along dimension {dim}: 1 to 256 are possible")]
+    Box {
+        /// Which dimension, from the innermost.
+        dim: usize,
+        /// The box there.
+        extent: u32,
+    },
+    /// An element stride is 0 or more than 8.
+    #[error("the element stride of dimension {dim} is {stride}: 1 to 8 are possible")]
+    ElementStride {
+        /// Which dimension, from the innermost.
+        dim: usize,
+        /// The stride.
+        stride: u32,
+    },
+    /// The innermost dimension has an element stride, which the encoder ignores. PTX ISA, "Traversal-Stride".
+    #[error("the element stride of the innermost dimension is {0}: only 1 is possible there")]
+    InnermostStride(u32),
+    /// The inner dimension of the box is not a multiple of 16 bytes.
+    #[error("the innermost dimension of the box has {bytes} bytes, which is not a multiple of 16")]
+    InnerBytes {
+        /// Its size.
+        bytes: u32,
+    },
+    /// The inner dimension of the box is wider than the swizzle.
+    #[error("the innermost dimension of the box has {bytes} bytes, and the swizzle allows {span}")]
+    Swizzle {
+        /// Its size.
+        bytes: u32,
+        /// The most.
+        span: u32,
+    },
+    /// NaN for elements that have none.
+    #[error("only floating-point elements can be filled with NaN")]
+    Fill,
+}
+
+impl TensorMap {
+    /// Whether `cuTensorMapEncodeTiled` takes the map, and the copies that use it are defined.
+    ///
+    /// # Errors
+    /// [`TensorMapError`]: the first limit that is broken.
+    pub fn check(&self) -> Result<(), TensorMapError> {
+        let rank = self.dims();
+        if self.rank == 0 || usize::from(self.rank) > MAX_RANK {
+            return Err(TensorMapError::Rank(self.rank));
+        }
+        if !self.address.is_multiple_of(16) {
+            return Err(TensorMapError::Address(self.address));
+        }
+        for dim in 0..rank {
+            let extent = self.extents[dim];
+            if extent == 0 || extent > 1 << 32 {
+                return Err(TensorMapError::Extent { dim, extent });
+            }
+        }
+        for (dim, stride) in (1..rank).zip(self.strides) {
+            if !stride.is_multiple_of(16) || stride >= 1 << 40 {
+                return Err(TensorMapError::Stride { dim, stride });
+            }
+        }
+        for dim in 0..rank {
+            let extent = self.box_extents[dim];
+            if extent == 0 || extent > 256 {
+                return Err(TensorMapError::Box { dim, extent });
+            }
+        }
+        for dim in 0..rank {
+            let stride = self.element_strides[dim];
+            if stride == 0 || stride > 8 {
+                return Err(TensorMapError::ElementStride { dim, stride });
+            }
+        }
+        if self.element_strides[0] != 1 {
+            return Err(TensorMapError::InnermostStride(self.element_strides[0]));
+        }
+        let bytes = self.box_extents[0] * self.element.bytes();
+        if !bytes.is_multiple_of(16) {
+            return Err(TensorMapError::InnerBytes { bytes });
+        }
+        if let Some(span) = self.swizzle.span().filter(|span| bytes > *span) {
+            return Err(TensorMapError::Swizzle { bytes, span });
+        }
+        if self.fill == Fill::Nan && !self.element.is_float() {
+            return Err(TensorMapError::Fill);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TensorMapError as E;
+    use crate::tma::{Element, Fill, L2Promotion, Swizzle, TensorMap};
+
+    fn map() -> TensorMap {
+        let map = TensorMap::tiled(Element::Bf16, 0x1000, &[100, 70], &[208], &[64, 128]);
+        TensorMap { swizzle: Swizzle::B128, l2: L2Promotion::B256, fill: Fill::Nan, ..map }
+    }
+
+    #[test]
+    fn limits_are_the_encoders() {
+        assert_eq!(map().check(), Ok(()));
+        let broken: [(TensorMap, E); 12] = [
+            (TensorMap { rank: 0, ..map() }, E::Rank(0)),
+            (TensorMap { rank: 6, ..map() }, E::Rank(6)),
+            (TensorMap { address: 8, ..map() }, E::Address(8)),
+            (TensorMap { extents: [100, 0, 1, 1, 1], ..map() }, E::Extent { dim: 1, extent: 0 }),
+            (TensorMap { extents: [(1 << 32) + 1, 1, 1, 1, 1], ..map() }, E::Extent { dim: 0, extent: (1 << 32) + 1 }),
+            (TensorMap { strides: [200, 0, 0, 0], ..map() }, E::Stride { dim: 1, stride: 200 }),
+            (TensorMap { strides: [1 << 40, 0, 0, 0], ..map() }, E::Stride { dim: 1, stride: 1 << 40 }),
+            (TensorMap { box_extents: [64, 257, 1, 1, 1], ..map() }, E::Box { dim: 1, extent: 257 }),
+            (TensorMap { element_strides: [1, 9, 1, 1, 1], ..map() }, E::ElementStride { dim: 1, stride: 9 }),
+            (TensorMap { element_strides: [2, 1, 1, 1, 1], ..map() }, E::InnermostStride(2)),
+            (TensorMap { box_extents: [60, 1, 1, 1, 1], ..map() }, E::InnerBytes { bytes: 120 }),
+            (TensorMap { box_extents: [72, 1, 1, 1, 1], ..map() }, E::Swizzle { bytes: 144, span: 128 }),
+        ];
+        for (map, error) in broken {
+            assert_eq!(map.check(), Err(error));
+        }
+        assert_eq!(TensorMap { element: Element::U16, ..map() }.check(), Err(E::Fill));
+        // Smaller strides after larger ones, and boxes larger than the tensor, are legal.
+        let any = TensorMap { rank: 3, strides: [208, 16, 0, 0], box_extents: [64, 128, 256, 1, 1], ..map() };
+        assert_eq!(any.check(), Ok(()));
+    }
+}

@@ -1,0 +1,193 @@
+//! The description of a tensor map, and its 128 bytes.
+//!
+//! Source: CUDA driver API, "Tensor Map Object Managment", `cuTensorMapEncodeTiled`; PTX ISA, "Tensors", "Swizzling modes".
+//!
+//! Dimensions are ordered as in the driver: dimension 0 is the innermost, whose elements are adjacent in memory.
+//!
+//! The strides need no order among each other. The manual computes each from the one before, but states no more than that they are
+//! multiples of 16 below 2⁴⁰, and kernels in wide use give smaller ones after larger ones (heads within rows of attention).
+
+use super::{Element, Fill, L2Promotion, Swizzle};
+use std::fmt;
+
+/// The most dimensions that a tensor map has.
+pub const MAX_RANK: usize = 5;
+/// Begins the bytes of a map: eight characters that no map of the driver begins with.
+const MAGIC: [u8; 8] = *b"TITANmap";
+/// The size of a tensor map, in bytes.
+const BYTES: usize = 128;
+
+/// A tensor map of tiled mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorMap {
+    /// The type of the elements.
+    pub element: Element,
+    /// How many dimensions there are, 1 to 5.
+    pub rank: u8,
+    /// The global address of the first element.
+    pub address: u64,
+    /// The elements of each dimension; 1 beyond the rank.
+    pub extents: [u64; MAX_RANK],
+    /// The distance of neighbours along dimensions 1 to 4, in bytes; 0 beyond the rank.
+    pub strides: [u64; MAX_RANK - 1],
+    /// The box along each dimension, in elements of the tensor; 1 beyond the rank.
+    pub box_extents: [u32; MAX_RANK],
+    /// Every how many elements of a dimension one is copied; 1 along dimension 0 and beyond the rank.
+    pub element_strides: [u32; MAX_RANK],
+    /// The layout in shared memory.
+    pub swizzle: Swizzle,
+    /// The unit of loads from memory into the L2 cache.
+    pub l2: L2Promotion,
+    /// The value of elements outside of the tensor.
+    pub fill: Fill,
+}
+
+impl TensorMap {
+    /// A map of `rank` dimensions without swizzle, of elements that are next to each other: extents and box as given, innermost
+    /// first; strides in bytes of the dimensions 1 and up.
+    #[must_use]
+    pub fn tiled(element: Element, address: u64, extents: &[u64], strides: &[u64], box_extents: &[u32]) -> TensorMap {
+        let mut map = TensorMap {
+            element,
+            rank: u8::try_from(extents.len()).unwrap_or(u8::MAX),
+            address,
+            extents: [1; MAX_RANK],
+            strides: [0; MAX_RANK - 1],
+            box_extents: [1; MAX_RANK],
+            element_strides: [1; MAX_RANK],
+            swizzle: Swizzle::None,
+            l2: L2Promotion::None,
+            fill: Fill::Zero,
+        };
+        map.extents.iter_mut().zip(extents).for_each(|(to, from)| *to = *from);
+        map.strides.iter_mut().zip(strides).for_each(|(to, from)| *to = *from);
+        map.box_extents.iter_mut().zip(box_extents).for_each(|(to, from)| *to = *from);
+        map
+    }
+
+    /// How many dimensions there are, never more than there is room for.
+    #[must_use]
+    pub fn dims(&self) -> usize {
+        usize::from(self.rank).min(MAX_RANK)
+    }
+
+    /// What a box has in shared memory along a dimension: every `element_strides`-th element of the box's extent; all of them along
+    /// the innermost dimension, which has no element stride.
+    #[must_use]
+    pub fn tile(&self, dim: usize) -> u32 {
+        let stride = if dim == 0 { 1 } else { self.element_strides[dim].max(1) };
+        self.box_extents[dim].div_ceil(stride)
+    }
+
+    /// The bytes of a box in shared memory: what a load adds to the barrier's count, whatever lies out of bounds. Boxes of more
+    /// than 2³² - 1 bytes, which no shared memory holds, count as so many.
+    #[must_use]
+    pub fn box_bytes(&self) -> u32 {
+        (0..self.dims()).map(|dim| self.tile(dim)).fold(self.element.bytes(), u32::saturating_mul)
+    }
+
+    /// The 128 bytes that the emulated driver makes of the map. Hardware has its own, which only the driver knows.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        };
+        put(&MAGIC);
+        put(&[self.element as u8, self.rank, self.swizzle as u8, self.l2 as u8, self.fill as u8, 0, 0, 0]);
+        put(&self.address.to_le_bytes());
+        self.extents.iter().for_each(|e| put(&e.to_le_bytes()));
+        self.strides.iter().for_each(|s| put(&s.to_le_bytes()));
+        // At most 256 and 8; what is more than fits stays illegal.
+        self.box_extents.iter().for_each(|b| put(&u16::try_from(*b).unwrap_or(u16::MAX).to_le_bytes()));
+        self.element_strides.iter().for_each(|s| put(&[u8::try_from(*s).unwrap_or(u8::MAX)]));
+        bytes
+    }
+
+    /// The map of these bytes; `None` if they are not what [`to_bytes`](Self::to_bytes) makes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<TensorMap> {
+        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        if bytes.len() != BYTES || !bytes.starts_with(&MAGIC) {
+            return None;
+        }
+        let [element, rank, swizzle, l2, fill] = *bytes.get(8..13)?.first_chunk()?;
+        let mut map = TensorMap {
+            element: *Element::ALL.get(usize::from(element))?,
+            rank,
+            address: word(16)?,
+            extents: [0; MAX_RANK],
+            strides: [0; MAX_RANK - 1],
+            box_extents: [0; MAX_RANK],
+            element_strides: [0; MAX_RANK],
+            swizzle: *Swizzle::ALL.get(usize::from(swizzle))?,
+            l2: *L2Promotion::ALL.get(usize::from(l2))?,
+            fill: *Fill::ALL.get(usize::from(fill))?,
+        };
+        for (i, extent) in map.extents.iter_mut().enumerate() {
+            *extent = word(24 + 8 * i)?;
+        }
+        for (i, stride) in map.strides.iter_mut().enumerate() {
+            *stride = word(64 + 8 * i)?;
+        }
+        for (i, extent) in map.box_extents.iter_mut().enumerate() {
+            *extent = u16::from_le_bytes(*bytes.get(96 + 2 * i..)?.first_chunk()?).into();
+        }
+        for (i, stride) in map.element_strides.iter_mut().enumerate() {
+            *stride = u32::from(*bytes.get(106 + i)?);
+        }
+        // What is not a field is zero.
+        (map.to_bytes() == bytes).then_some(map)
+    }
+}
+
+impl fmt::Display for TensorMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rank = self.dims();
+        write!(f, "{:?} {:?}", self.element, &self.extents[..rank])?;
+        write!(f, " in boxes of {:?}, swizzle {:?}", &self.box_extents[..rank], self.swizzle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> TensorMap {
+        let map = TensorMap::tiled(Element::Bf16, 0x1000, &[100, 70], &[208], &[64, 128]);
+        TensorMap { swizzle: Swizzle::B128, l2: L2Promotion::B256, fill: Fill::Nan, ..map }
+    }
+
+    #[test]
+    fn bytes_say_everything() {
+        let mut all = map();
+        (all.extents, all.strides) = ([1, 2, 3, 4, 1 << 32], [16, 32, 48, (1 << 40) - 16]);
+        (all.box_extents, all.element_strides) = ([256, 1, 2, 3, 4], [1, 8, 2, 3, 4]);
+        for map in [map(), TensorMap { rank: 5, ..all }] {
+            assert_eq!(TensorMap::from_bytes(&map.to_bytes()), Some(map));
+        }
+        assert_eq!(TensorMap::from_bytes(&[0; BYTES]), None);
+        assert_eq!(TensorMap::from_bytes(&map().to_bytes()[..100]), None);
+        let mut bytes = map().to_bytes();
+        bytes[BYTES - 1] = 1;
+        assert_eq!(TensorMap::from_bytes(&bytes), None);
+    }
+
+    #[test]
+    fn what_is_illegal_stays_so_in_bytes_and_overflows_nothing() {
+        let (boxes, strides) = ([1 << 16 | 64; MAX_RANK], [257; MAX_RANK]);
+        for map in [TensorMap { box_extents: boxes, ..map() }, TensorMap { element_strides: strides, ..map() }] {
+            assert!(TensorMap::from_bytes(&map.to_bytes()).unwrap().check().is_err());
+        }
+        let huge = TensorMap { rank: 5, box_extents: [256; MAX_RANK], ..map() };
+        assert_eq!(huge.box_bytes(), u32::MAX);
+    }
+
+    #[test]
+    fn a_box_has_every_so_manieth_element() {
+        let map = TensorMap { element_strides: [1, 3, 1, 1, 1], ..map() };
+        assert_eq!((map.tile(0), map.tile(1), map.box_bytes()), (64, 43, 64 * 43 * 2));
+    }
+}

@@ -1,0 +1,41 @@
+//! Tensor maps, and what copies by them mean: how Hopper's copy engine (TMA) sees a tensor in global memory.
+//!
+//! [`TensorMap`] is the one description of a tensor map. The driver's `cuTensorMapEncodeTiled` is called with its fields,
+//! the emulated driver stores it as it is, and the emulator of PTX copies by it. [`TensorMap::check`] knows what the
+//! encoder refuses, and [`fit`] whether a tensor of a launch has a map, so that a launch can take another variant instead of failing.
+//!
+//! | question | answer |
+//! |---|---|
+//! | What does a copy do? | [`tma`], element by element |
+//! | Which element does which iteration bring? | [`Domains`], [`indices`] |
+//! | What do places hold that stand for no element? | [`level`], [`fttc`] |
+//! | Which instruction, with which coordinates and predicate? | [`lower`] |
+//! | May this tensor be copied so? | [`fit`] |
+//!
+//! The theory is told in docs/tma.md.
+//!
+//! Deliberately absent: `im2col` maps, interleaved layouts, and sub-byte element types.
+
+mod correctness;
+mod domain;
+mod fit;
+mod fttc;
+mod index;
+mod kinds;
+mod limits;
+mod lower;
+mod map;
+mod protect;
+mod reference;
+
+pub use correctness::{Correctness, Level, Padding, level, unprotected};
+pub use domain::{Axis, Dim, DomainError, Domains, Id, Step};
+pub use fit::{Request, Tensor, Unfit, fit};
+pub use fttc::{Counterexample, fttc};
+pub use index::{Op, Range, Value, Values, indices};
+pub use kinds::{Element, Fill, L2Promotion, Swizzle};
+pub use limits::TensorMapError;
+pub use lower::{Check, Guard, LowerError, Lowering, Transfer, lower};
+pub use map::{MAX_RANK, TensorMap};
+pub use protect::{overrun, protected};
+pub use reference::{Direction, Memory, Undefined, tma};

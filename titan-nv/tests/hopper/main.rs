@@ -1,0 +1,8 @@
+//! The emulator on sm_90a: clusters, bulk tensor copies, products of warpgroups, register pools, and what misuses them.
+
+mod boxes;
+mod clusters;
+mod harness;
+mod misuse;
+mod products;
+mod reference;
