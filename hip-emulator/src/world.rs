@@ -377,8 +377,8 @@ impl World {
         };
         done.map_err(|error| {
             say(&error.to_string());
-            let astray = matches!(error.code(), ErrorCode::OutOfBounds | ErrorCode::Permission);
-            let code = if astray { Code::ILLEGAL_ADDRESS } else { Code::LAUNCH_FAILURE };
+            let bad_access = matches!(error.code(), ErrorCode::OutOfBounds | ErrorCode::Permission);
+            let code = if bad_access { Code::ILLEGAL_ADDRESS } else { Code::LAUNCH_FAILURE };
             self.sticky = Some(code);
             code
         })

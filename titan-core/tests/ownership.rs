@@ -139,7 +139,7 @@ const BARRIERS: &[(&str, &str)] = &[
     ("two copies into one slot", "two_copies_into_one_slot"),
     ("a producer that runs one tile more", "one_tile_more_is_copied"),
     ("a consumer that runs one tile more", "one_tile_more_is_read"),
-    ("memory that is taken over while copies are under way", "aliases_while_copies_are_in_flight"),
+    ("memory that is reused while copies are in flight", "aliases_while_copies_are_in_flight"),
     ("a barrier word inside a payload", "word_in_a_payload"),
     ("a barrier that is never initialised", "never_initialised"),
     ("a barrier that is initialised twice", "initialised_twice"),

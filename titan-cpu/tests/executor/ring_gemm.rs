@@ -1,5 +1,5 @@
 //! Matrix products whose factors come through rings: roles, persistent programs, several readers, accumulators with products
-//! under way. The results are those of plain loops.
+//! in flight. The results are those of plain loops.
 #![expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "test data are small")]
 
 use crate::common::{Tensor, all_options, assert_close, compile_text, data, run};

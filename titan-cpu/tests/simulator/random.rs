@@ -335,7 +335,7 @@ impl Rings {
         w.nest(nest, "", &zero, &mut |w, _, acc| {
             let ([mut a, mut b], rights) = self.take(w);
             if early {
-                // Read to registers and given back before anything is computed.
+                // Read to registers and released before anything is computed.
                 w.tile_of(&mut a);
                 w.tile_of(&mut b);
                 (a.view, b.view) = (None, None);

@@ -1,7 +1,7 @@
 //! A cluster: its blocks, their warps, shared memory and barriers, and who runs next. A launch without clusters has
 //! clusters of one block.
 //!
-//! Shared addresses inside of the emulator have the block's rank above [`CTA_BITS`]; what a thread sees has the same bits
+//! Shared addresses inside of the emulator have the block's rank above, see [`in_block`]; what a thread sees has the same bits
 //! below, and above them 0 of the own block, or one more than the rank.
 
 use super::exec::{Fail, Step, World};
@@ -28,7 +28,7 @@ pub(crate) const MULTIPLY: Class = Class(4);
 /// `st.async`.
 pub(crate) const STORE: Class = Class(5);
 /// Bits of an address in shared memory, below the block's rank.
-pub(crate) const CTA_BITS: u32 = 24;
+const CTA_BITS: u32 = 24;
 /// Named barriers of a block.
 const BARRIERS: u32 = 16;
 /// Instructions that a fragment runs before another is looked at.
@@ -224,7 +224,7 @@ impl<'a> Cluster<'a> {
                 }
                 continue;
             }
-            // Nobody goes on by itself: what is under way completes, as late as it could.
+            // No thread can continue: an operation in flight completes, as late as it could.
             if let Some(op) = self.engine.pending().oldest() {
                 self.complete(op, world)?;
                 continue;
@@ -243,7 +243,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// At the end of the cluster, what is still under way completes.
+    /// At the end of the cluster, operations that are still in flight complete.
     fn finish(&mut self, world: &mut World<'_>) -> Result<(), Box<Fail>> {
         while let Some(op) = self.engine.pending().oldest() {
             self.complete(op, world)?;
@@ -435,8 +435,18 @@ impl<'a> Cluster<'a> {
 
 /// The memory of an address with a rank, and the address there.
 pub(crate) fn split(address: u64) -> (SpaceId, u64) {
-    let rank = usize::try_from(address >> CTA_BITS).unwrap_or(usize::MAX >> 1);
-    (SpaceId::new(rank), address & ((1 << CTA_BITS) - 1))
+    let rank = usize::try_from(rank_of(address)).unwrap_or(usize::MAX >> 1);
+    (SpaceId::new(rank), in_block(0, address))
+}
+
+/// The rank of an address.
+pub(crate) const fn rank_of(address: u64) -> u64 {
+    address >> CTA_BITS
+}
+
+/// The address of the same byte in the block of a rank.
+pub(crate) const fn in_block(rank: u64, address: u64) -> u64 {
+    rank << CTA_BITS | address & ((1 << CTA_BITS) - 1)
 }
 
 /// The shared memory of a block.

@@ -9,18 +9,18 @@
 //! | `wgmma` | multiplies a warp's rows, see [`super::product`] |
 //! | arrivals | nothing but their signals |
 //!
-//! Addresses of shared memory have the block's rank above [`super::cluster::CTA_BITS`].
+//! Addresses of shared memory have the block's rank above, see [`super::cluster::in_block`].
 
 use super::cluster::split;
 use super::error::ErrorCode;
 use super::exec::Fail;
-use super::memory::{Memory, code_of};
+use super::memory::Memory;
 use super::op::{AtomFn, Program};
 use super::product::Product;
 use super::proxy::{GLOBAL, Stores, View};
 use super::warp::Warp;
 use std::collections::BTreeMap;
-use titan_sim::engine::{Agent, Fault, Space, SpaceId};
+use titan_sim::engine::{Agent, Space, SpaceId};
 
 /// An asynchronous operation.
 #[derive(Clone, Debug, Hash)]
@@ -101,10 +101,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) strict: bool,
 }
 
-fn wrong(space: &Space, fault: &Fault) -> Fail {
-    Fail::new(code_of(fault), space.explain(fault))
-}
-
 fn undefined(side: &str) -> Fail {
     Fail::new(ErrorCode::Uninitialised, format!("the copy reads bytes of {side} memory that were never written"))
 }
@@ -134,7 +130,7 @@ impl Ground<'_> {
                 let (space, at) = split(*to);
                 let Some(space) = spaces.get_mut(space.index()) else { return Ok(()) };
                 let done = if *written { space.write(at, bytes) } else { space.poison_range(at, bytes.len()) };
-                done.map_err(|f| wrong(space, &f))
+                done.map_err(|f| Fail::of(space, &f))
             }
             What::Multiply(product) => product.complete(self, spaces, &job.view),
         }
@@ -155,17 +151,17 @@ impl Ground<'_> {
             let out = &mut buffer[..n];
             let space = &self.memory.space;
             let done = if self.strict { space.read(from, out).map(|()| true) } else { space.read_any(from, out) };
-            defined = done.map_err(|f| wrong(space, &f))?;
+            defined = done.map_err(|f| Fail::of(space, &f))?;
         }
         let (number, at) = split(to);
         let Some(shared) = spaces.get_mut(number.index()) else { return Ok(()) };
         if self.program.has_async_proxy {
-            let (value, written) = shared.extract(at, total).map_err(|f| wrong(shared, &f))?;
+            let (value, written) = shared.extract(at, total).map_err(|f| Fail::of(shared, &f))?;
             let writer = self.cluster << 32 | agent.index() as u64;
             self.stores.store(writer, numbered(number), at, (&value, &written));
         }
         let done = if defined { shared.write(at, &buffer[..total]) } else { shared.poison_range(at, total) };
-        done.map_err(|f| wrong(shared, &f))
+        done.map_err(|f| Fail::of(shared, &f))
     }
 
     /// Bytes of shared memory as the asynchronous proxy sees them.
@@ -177,7 +173,7 @@ impl Ground<'_> {
     ) -> Result<(Vec<u8>, Vec<bool>), Fail> {
         let (number, at) = split(address);
         let Some(space) = spaces.get(number.index()) else { return Ok((vec![0; len], vec![false; len])) };
-        let (mut bytes, mut written) = space.extract(at, len).map_err(|f| wrong(space, &f))?;
+        let (mut bytes, mut written) = space.extract(at, len).map_err(|f| Fail::of(space, &f))?;
         view.correct(numbered(number), at, &mut bytes, &mut written);
         Ok((bytes, written))
     }
@@ -189,7 +185,7 @@ impl Ground<'_> {
             Other::Shared(from) => Ground::shared(spaces, from, len, view)?,
             Other::Global(from) => {
                 let space = &self.memory.space;
-                let (mut bytes, mut written) = space.extract(from, len).map_err(|f| wrong(space, &f))?;
+                let (mut bytes, mut written) = space.extract(from, len).map_err(|f| Fail::of(space, &f))?;
                 view.correct(GLOBAL, from, &mut bytes, &mut written);
                 (bytes, written)
             }
@@ -201,7 +197,7 @@ impl Ground<'_> {
         let Some(space) = spaces.get_mut(number.index()) else { return Ok(()) };
         let mut seen = bytes;
         if !self.stores.is_empty() {
-            let (current, _) = space.extract(at, len).map_err(|f| wrong(space, &f))?;
+            let (current, _) = space.extract(at, len).map_err(|f| Fail::of(space, &f))?;
             for (i, (byte, current)) in (0..).zip(seen.iter_mut().zip(current)) {
                 let key = (numbered(number), at + i);
                 let hidden = view.hidden.contains(&key);
@@ -209,7 +205,7 @@ impl Ground<'_> {
                 *byte = if hidden { current } else { *byte };
             }
         }
-        space.insert(at, &seen, &written).map_err(|f| wrong(space, &f))
+        space.insert(at, &seen, &written).map_err(|f| Fail::of(space, &f))
     }
 
     fn take(&self, spaces: &[Space], piece: &Piece, view: &View) -> Result<(Vec<u8>, Vec<bool>), Fail> {
@@ -228,7 +224,7 @@ impl Ground<'_> {
         let space = &mut self.memory.space;
         let mut out = bytes.to_vec();
         if let Some(Reduction { f, bytes: size }) = reduce {
-            let (old, there) = space.extract(to, bytes.len()).map_err(|f| wrong(space, &f))?;
+            let (old, there) = space.extract(to, bytes.len()).map_err(|f| Fail::of(space, &f))?;
             if there.contains(&false) {
                 return Err(undefined("global"));
             }
@@ -242,6 +238,6 @@ impl Ground<'_> {
                 out.copy_from_slice(&f(word(old), word(new), 0).to_le_bytes()[..n]);
             }
         }
-        space.insert(to, &out, written).map_err(|f| wrong(space, &f))
+        space.insert(to, &out, written).map_err(|f| Fail::of(space, &f))
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Product {
     /// The instruction.
     pub(crate) pc: u32,
     pub(crate) warp: usize,
-    /// The rank of the warp's block, above [`super::cluster::CTA_BITS`].
+    /// The rank of the warp's block, above, see [`super::cluster::in_block`].
     pub(crate) base: u64,
     pub(crate) a: Option<Descriptor>,
     pub(crate) b: Descriptor,

@@ -16,11 +16,7 @@ impl Decoder<'_> {
     /// After `cp.async.bulk`.
     pub(super) fn bulk(&mut self) -> Decoded {
         match self.one_of(&["commit_group", "wait_group", "prefetch", "tensor"]) {
-            Some("commit_group") => {
-                self.end()?;
-                self.n_operands(&[0])?;
-                Ok(Op::BulkCommit)
-            }
+            Some("commit_group") => self.plain(Op::BulkCommit),
             Some("wait_group") => {
                 let reads = self.accept("read");
                 self.end()?;
@@ -46,10 +42,7 @@ impl Decoder<'_> {
     fn bulk_prefetch(&mut self) -> Decoded {
         if self.accept("tensor") {
             let dims = self.dims()?;
-            if !self.accept("L2") {
-                return Err(self.wrong_part("`.L2`"));
-            }
-            self.need(&["global"])?;
+            self.words(&["L2", "global"])?;
             self.accept("tile");
             let policy = usize::from(self.accept("L2::cache_hint"));
             self.end()?;

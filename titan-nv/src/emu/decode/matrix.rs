@@ -11,11 +11,7 @@ impl Decoder<'_> {
         match self.opcode() {
             "mma" => self.mma(),
             "movmatrix" => {
-                for part in ["sync", "aligned", "m8n8", "trans", "b16"] {
-                    if !self.accept(part) {
-                        return Err(self.wrong_part(&format!("`.{part}`")));
-                    }
-                }
+                self.words(&["sync", "aligned", "m8n8", "trans", "b16"])?;
                 self.end()?;
                 self.n_operands(&[2])?;
                 Ok(Op::Movmatrix { dst: self.dst(0, Ty::B32)?, src: self.src(1, Ty::B32)? })
@@ -26,11 +22,7 @@ impl Decoder<'_> {
 
     fn move_matrix(&mut self) -> Decoded {
         let loads = self.opcode() == "ldmatrix";
-        for part in ["sync", "aligned", "m8n8"] {
-            if !self.accept(part) {
-                return Err(self.wrong_part(&format!("`.{part}`")));
-            }
-        }
+        self.words(&["sync", "aligned", "m8n8"])?;
         let n = match self.need(&["x1", "x2", "x4"])? {
             "x1" => 1,
             "x2" => 2,
@@ -57,17 +49,9 @@ impl Decoder<'_> {
     }
 
     fn mma(&mut self) -> Decoded {
-        for part in ["sync", "aligned"] {
-            if !self.accept(part) {
-                return Err(self.wrong_part(&format!("`.{part}`")));
-            }
-        }
+        self.words(&["sync", "aligned"])?;
         let shape = self.shape()?;
-        for part in ["row", "col"] {
-            if !self.accept(part) {
-                return Err(self.wrong_part(&format!("`.{part}`")));
-            }
-        }
+        self.words(&["row", "col"])?;
         let saturate = self.accept("satfinite");
         let (out, a, b, acc) = (self.ty()?, self.ty()?, self.ty()?, self.ty()?);
         self.end()?;

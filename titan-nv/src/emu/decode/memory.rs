@@ -201,11 +201,7 @@ impl Decoder<'_> {
 
     fn copy(&mut self) -> Decoded {
         if self.accept("reduce") {
-            for part in ["async", "bulk"] {
-                if !self.accept(part) {
-                    return Err(self.wrong_part(&format!("`.{part}`")));
-                }
-            }
+            self.words(&["async", "bulk"])?;
             return self.bulk_reduction();
         }
         if !self.accept("async") {

@@ -140,6 +140,22 @@ impl<'a> Decoder<'a> {
         self.one_of(parts).ok_or_else(|| self.wrong_part(&format!("one of `.{}`", parts.join("`, `."))))
     }
 
+    /// Takes parts that must follow in this order.
+    fn words(&mut self, parts: &[&'static str]) -> Result<(), EmuError> {
+        parts.iter().try_for_each(
+            |part| {
+                if self.accept(part) { Ok(()) } else { Err(self.wrong_part(&format!("`.{part}`"))) }
+            },
+        )
+    }
+
+    /// An operation without further parts and without operands.
+    fn plain(&self, op: Op) -> Decoded {
+        self.end()?;
+        self.n_operands(&[0])?;
+        Ok(op)
+    }
+
     fn wrong_part(&self, wanted: &str) -> EmuError {
         let found = self.peek().map_or("nothing".to_owned(), |p| format!("`.{p}`"));
         self.error(ErrorCode::Unknown, format!("`{}`: expected {wanted}, found {found}", self.full()))

@@ -61,12 +61,6 @@ impl Decoder<'_> {
         }
     }
 
-    fn plain(&self, op: Op) -> Decoded {
-        self.end()?;
-        self.n_operands(&[0])?;
-        Ok(op)
-    }
-
     fn label(&self, i: usize) -> Result<u32, EmuError> {
         match self.operand(i)? {
             Operand::Label(at) => u32::try_from(*at).map_err(|_| self.misfit("the label is not declared")),

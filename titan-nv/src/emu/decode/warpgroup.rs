@@ -5,7 +5,7 @@ use crate::emu::ast::Operand;
 use crate::emu::async_op::{GroupA, GroupMma};
 use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::mma::MmaShape;
-use crate::emu::op::{Op, PredSrc};
+use crate::emu::op::Op;
 use crate::emu::ty::{Kind, Ty};
 
 impl Decoder<'_> {
@@ -19,14 +19,10 @@ impl Decoder<'_> {
 
     fn wgmma(&mut self) -> Decoded {
         let kind = self.need(&["mma_async", "fence", "commit_group", "wait_group"])?;
-        for part in ["sync", "aligned"] {
-            if !self.accept(part) {
-                return Err(self.wrong_part(&format!("`.{part}`")));
-            }
-        }
+        self.words(&["sync", "aligned"])?;
         match kind {
-            "fence" => self.no_operands(Op::MultiplyFence),
-            "commit_group" => self.no_operands(Op::MultiplyCommit),
+            "fence" => self.plain(Op::MultiplyFence),
+            "commit_group" => self.plain(Op::MultiplyCommit),
             "wait_group" => {
                 self.end()?;
                 self.n_operands(&[1])?;
@@ -36,12 +32,6 @@ impl Decoder<'_> {
             }
             _ => self.group_mma(),
         }
-    }
-
-    fn no_operands(&self, op: Op) -> Decoded {
-        self.end()?;
-        self.n_operands(&[0])?;
-        Ok(op)
     }
 
     /// PTX ISA, "wgmma.mma_async": the operands after the matrices depend on the type.
@@ -90,16 +80,11 @@ impl Decoder<'_> {
             d_regs: self.registers(0, n_acc, acc_ty)?,
             a_from,
             b_from: self.src(2, Ty::B64)?,
-            adds: self.scale(3)?,
+            adds: self.pred(3)?,
             negate,
             mn_major,
             saturate,
         })))
-    }
-
-    /// A predicate, or a constant.
-    fn scale(&self, i: usize) -> Result<PredSrc, EmuError> {
-        self.pred(i)
     }
 
     fn flag(&self, i: usize) -> Result<bool, EmuError> {
@@ -129,12 +114,8 @@ impl Decoder<'_> {
             return Err(self.misfit("an arrival releases or is relaxed, a wait acquires"));
         }
         let aligned = self.accept("aligned");
-        self.end()?;
-        self.n_operands(&[0])?;
-        if arrives {
-            return Ok(Op::ClusterArrive { relaxed: order == Some("relaxed"), aligned });
-        }
-        Ok(Op::ClusterWait { aligned })
+        let relaxed = order == Some("relaxed");
+        self.plain(if arrives { Op::ClusterArrive { relaxed, aligned } } else { Op::ClusterWait { aligned } })
     }
 
     /// `mapa{.shared::cluster}.u32 d, a, rank`
@@ -169,11 +150,7 @@ impl Decoder<'_> {
 
     pub(super) fn set_max_registers(&mut self) -> Decoded {
         let increase = self.need(&["inc", "dec"])? == "inc";
-        for part in ["sync", "aligned", "u32"] {
-            if !self.accept(part) {
-                return Err(self.wrong_part(&format!("`.{part}`")));
-            }
-        }
+        self.words(&["sync", "aligned", "u32"])?;
         self.end()?;
         self.n_operands(&[1])?;
         let count = u32::try_from(self.constant(0)?).ok().filter(|n| (24..=256).contains(n) && n % 8 == 0);

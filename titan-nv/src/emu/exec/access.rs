@@ -4,7 +4,7 @@ use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::cluster::{Cluster, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::int;
-use crate::emu::memory::{code_of, from_generic};
+use crate::emu::memory::from_generic;
 use crate::emu::mma::Lanes;
 use crate::emu::op::{Addr, AtomFn, Dst, Element, Op, Order, Src};
 use crate::emu::touched::Touch;
@@ -168,10 +168,38 @@ impl Cluster<'_> {
         world.watch.event(&Event::Access(*access)).map_err(|_| self.stopped(world).lane(lane))
     }
 
-    /// Tells of an access by an asynchronous operation, which must leave barriers alone too.
-    pub(super) fn tell_async(&self, access: &Access, at: At, world: &mut World<'_>) -> Run<()> {
-        self.spare_barriers(at, access.len.into())?;
-        self.tell_access(access, at.lane, world)
+    /// That a range of shared memory belongs to one variable.
+    pub(super) fn inside(&self, address: u64, bytes: u32) -> Run<()> {
+        let Some((space, at)) = self.shared(address) else { return Ok(()) };
+        space.check(at, bytes as usize).map(drop).map_err(|f| Fail::of(space, &f))
+    }
+
+    /// Tells that an operation of a thread accesses a range of shared memory by the asynchronous proxy. It must leave barriers
+    /// alone too.
+    pub(super) fn tell_async(
+        &self,
+        who: Who,
+        (lane, helper): (usize, Helper),
+        (address, len): (u64, u32),
+        kind: AccessKind,
+        world: &mut World<'_>,
+    ) -> Run<()> {
+        self.spare_barriers(At { lane, space: Space::Shared, address }, len.into())?;
+        let (space, address) = split(address);
+        let access = Access {
+            agent: self.agent(who.warp, lane),
+            place: Place::new(who.pc as usize),
+            space,
+            address,
+            len,
+            kind,
+            proxy: Proxy::Async,
+            strength: Strength::Weak,
+            unchanged: false,
+            helper: Some(helper),
+            tag: 0,
+        };
+        self.tell_access(&access, lane, world)
     }
 
     /// Why an access has stopped the run.
@@ -247,7 +275,7 @@ impl Cluster<'_> {
         let strict = self.env.options.strict();
         let from = |(space, address): (&Bytes, u64), out: &mut [u8]| {
             let done = if strict { space.read(address, out).map(|()| true) } else { space.read_any(address, out) };
-            done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
+            done.map_err(|f| Fail::of(space, &f).lane(at.lane))
         };
         match at.space {
             Space::Shared => {
@@ -305,7 +333,7 @@ impl Cluster<'_> {
             return Err(Fail::new(ErrorCode::Permission, "parameters cannot be written").lane(at.lane));
         };
         let done = if defined { space.write(address, bytes) } else { space.poison_range(address, bytes.len()) };
-        done.map_err(|f| Fail::new(code_of(&f), space.explain(&f)).lane(at.lane))
+        done.map_err(|f| Fail::of(space, &f).lane(at.lane))
     }
 
     fn load(

@@ -8,21 +8,18 @@ use super::access::At;
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::async_op::{BulkEnd, BulkOp, BulkPlace, BulkReduce};
 use crate::emu::boxes;
-use crate::emu::cluster::{CTA_BITS, Cluster, LOAD, PUT, STORE, TAKE, split};
+use crate::emu::cluster::{Cluster, LOAD, PUT, STORE, TAKE, in_block, rank_of, split};
 use crate::emu::decode::atom_fn;
 use crate::emu::error::ErrorCode;
 use crate::emu::job::{Job, Other, Piece, Reduction, What, numbered};
 use crate::emu::lane::lo;
-use crate::emu::memory::code_of;
 use crate::emu::op::{Addr, Op, Src};
 use crate::emu::proxy::{GLOBAL, View};
 use crate::emu::touched::Touch;
 use crate::emu::ty::{Space, Ty};
 use crate::emu::warp::lanes_of;
 use crate::tma::{Element, TensorMap};
-use titan_sim::engine::{
-    Access, AccessKind, Class, Completion, Helper, Op as AsyncOp, OpId, Place, Proxy, Signal, Strength,
-};
+use titan_sim::engine::{AccessKind, Class, Completion, Helper, Op as AsyncOp, OpId, Place, Signal};
 
 /// Copies in units of this many bytes.
 const UNIT: u32 = 16;
@@ -89,14 +86,14 @@ impl Cluster<'_> {
         for piece in &request.pieces {
             let Other::Global(address) = piece.other else { continue };
             let space = &world.memory.space;
-            space.check(address, piece.bytes as usize).map_err(|f| Fail::new(code_of(&f), space.explain(&f)))?;
+            space.check(address, piece.bytes as usize).map_err(|f| Fail::of(space, &f))?;
             world.memory.touch(touch, address, piece.bytes);
         }
         match &op.end {
             BulkEnd::Barrier(barrier) => {
                 let barrier = self.one(who, lane, barrier, 8)?;
                 let targets = match op.mask {
-                    None => vec![request.shared >> CTA_BITS],
+                    None => vec![rank_of(request.shared)],
                     Some(mask) => self.targets(who, lane, mask)?,
                 };
                 for rank in targets {
@@ -140,19 +137,12 @@ impl Cluster<'_> {
             let message = format!("a box at shared address {}: not a multiple of 128", self.address_name(at.address));
             return Err(Fail::new(ErrorCode::Misaligned, message));
         }
-        let (space, local) = split(at.address);
-        let base = (space.index() as u64) << CTA_BITS;
-        let pieces = boxes::pieces(&map, &coords, local, is_load)?;
-        let pieces = pieces.into_iter().map(|p| Piece { shared: base | p.shared, ..p }).collect();
+        let pieces = boxes::pieces(&map, &coords, split(at.address).1, is_load)?;
+        let ranked = |p: Piece| Piece { shared: in_block(rank_of(at.address), p.shared), ..p };
+        let pieces = pieces.into_iter().map(ranked).collect();
         let request = Request { pieces, shared: at.address, bytes: map.box_bytes(), element: Some(map.element) };
         self.inside(at.address, request.bytes)?;
         Ok(request)
-    }
-
-    /// That a range of shared memory belongs to one variable.
-    fn inside(&self, address: u64, bytes: u32) -> Run<()> {
-        let Some((space, at)) = self.shared(address) else { return Ok(()) };
-        space.check(at, bytes as usize).map(drop).map_err(|f| Fail::new(code_of(&f), space.explain(&f)))
     }
 
     fn range(&self, who: Who, lane: usize, op: &BulkOp, (to, from): (&Addr, &Addr)) -> Run<Request> {
@@ -187,7 +177,7 @@ impl Cluster<'_> {
             }
             Space::Global | Space::Const | Space::Generic => {
                 let space = &world.memory.space;
-                space.read(at.address, &mut bytes).map_err(|f| Fail::new(code_of(&f), space.explain(&f)))?;
+                space.read(at.address, &mut bytes).map_err(|f| Fail::of(space, &f))?;
             }
             Space::Shared | Space::Local | Space::Cluster => {
                 return Err(Fail::new(ErrorCode::Operand, "a tensor map is in global, constant or parameter memory"));
@@ -207,14 +197,13 @@ impl Cluster<'_> {
         (rank, barrier, multicast): (u64, At, bool),
         world: &mut World<'_>,
     ) -> Run<()> {
-        let low = (1 << CTA_BITS) - 1;
-        let there = |address: u64| rank << CTA_BITS | address & low;
-        if barrier.address >> CTA_BITS != request.shared >> CTA_BITS {
+        let there = |address: u64| in_block(rank, address);
+        if rank_of(barrier.address) != rank_of(request.shared) {
             return Err(Fail::new(ErrorCode::Operand, "the barrier is not in the block that gets the data"));
         }
         if multicast {
             // Every block that gets data must be there.
-            self.ranked(who, (rank + 1) << CTA_BITS, true)?;
+            self.ranked(who, in_block(rank + 1, 0), true)?;
         }
         let word = there(barrier.address);
         let id = self.barrier_of(word)?;
@@ -222,10 +211,11 @@ impl Cluster<'_> {
         let signals = vec![Signal::Bytes { barrier: id, bytes: request.bytes }];
         let view = self.view_of(who, lane, &pieces, (there(request.shared), request.bytes), world);
         let op = self.begin(who, lane, (LOAD, vec![], signals), (What::Load(pieces), view), world)?;
+        let helper = Helper { class: LOAD, op };
         if let Some(Piece { other: Other::Shared(from), .. }) = request.pieces.first() {
-            self.tell_bulk(who, (lane, LOAD, op), (*from, request.bytes), AccessKind::Read, world)?;
+            self.tell_async(who, (lane, helper), (*from, request.bytes), AccessKind::Read, world)?;
         }
-        self.tell_bulk(who, (lane, LOAD, op), (there(request.shared), request.bytes), AccessKind::Write, world)?;
+        self.tell_async(who, (lane, helper), (there(request.shared), request.bytes), AccessKind::Write, world)?;
         self.early(op, world)
     }
 
@@ -240,10 +230,7 @@ impl Cluster<'_> {
             match piece.other {
                 Other::Outside(_) => {}
                 Other::Global(from) => world.stores.read(me, GLOBAL, from, piece.bytes.into(), &mut view),
-                Other::Shared(from) => {
-                    let (space, address) = split(from);
-                    self.stores.read(me, numbered(space), address, piece.bytes.into(), &mut view);
-                }
+                Other::Shared(from) => self.read_view(me, from, piece.bytes.into(), &mut view),
             }
         }
         let (space, address) = split(to);
@@ -265,10 +252,9 @@ impl Cluster<'_> {
         let Request { pieces, shared, bytes, .. } = request;
         let take = What::Take { ticket, pieces: pieces.clone() };
         let mut view = View::default();
-        let (space, address) = split(shared);
-        self.stores.read(self.writer_of(who, lane), numbered(space), address, bytes.into(), &mut view);
+        self.read_view(self.writer_of(who, lane), shared, bytes.into(), &mut view);
         let take = self.begin(who, lane, (TAKE, vec![], vec![]), (take, view), world)?;
-        self.tell_bulk(who, (lane, TAKE, take), (shared, bytes), AccessKind::Read, world)?;
+        self.tell_async(who, (lane, Helper { class: TAKE, op: take }), (shared, bytes), AccessKind::Read, world)?;
         let put = (What::Put { ticket, pieces, reduce }, View::default());
         let put = self.begin(who, lane, (PUT, vec![take], vec![]), put, world)?;
         self.early(take, world)?;
@@ -297,31 +283,6 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Tells that an operation accesses a range of shared memory by the asynchronous proxy.
-    fn tell_bulk(
-        &self,
-        who: Who,
-        (lane, class, op): (usize, Class, OpId),
-        (address, len): (u64, u32),
-        kind: AccessKind,
-        world: &mut World<'_>,
-    ) -> Run<()> {
-        let access = Access {
-            agent: self.agent(who.warp, lane),
-            place: Place::new(who.pc as usize),
-            space: split(address).0,
-            address: split(address).1,
-            len,
-            kind,
-            proxy: Proxy::Async,
-            strength: Strength::Weak,
-            unchanged: false,
-            helper: Some(Helper { class, op }),
-            tag: 0,
-        };
-        self.tell_async(&access, At { lane, space: Space::Shared, address }, world)
-    }
-
     fn store_async(
         &mut self,
         who: Who,
@@ -333,7 +294,7 @@ impl Cluster<'_> {
         let total = size * u32::try_from(srcs.len()).unwrap_or(1);
         for lane in lanes_of(who.active) {
             let (to, word) = (self.one(who, lane, addr, total)?, self.one(who, lane, barrier, 8)?);
-            if to.address >> CTA_BITS != word.address >> CTA_BITS {
+            if rank_of(to.address) != rank_of(word.address) {
                 let message = "the barrier is not in the block that gets the data";
                 return Err(Fail::new(ErrorCode::Operand, message).lane(lane));
             }

@@ -5,12 +5,12 @@
 
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::async_op::Reach;
-use crate::emu::cluster::{CTA_BITS, Cluster};
+use crate::emu::cluster::{Cluster, in_block, rank_of, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::job::numbered;
 use crate::emu::memory::{from_generic, to_generic};
 use crate::emu::op::Op;
-use crate::emu::proxy::GLOBAL;
+use crate::emu::proxy::{GLOBAL, View};
 use crate::emu::ty::Space;
 use crate::emu::warp::{Hold, lanes_of};
 use crate::emu::watch::Watch;
@@ -39,7 +39,7 @@ impl Cluster<'_> {
                         let message = format!("block {} of a cluster of {}", ranks[lane], self.ctas.len());
                         return Err(Fail::new(ErrorCode::Operand, message).lane(lane));
                     }
-                    let mapped = own & ((1 << CTA_BITS) - 1) | (ranks[lane] + 1) << CTA_BITS;
+                    let mapped = in_block(ranks[lane] + 1, own);
                     out[lane] = if *generic { to_generic(Space::Cluster, mapped) } else { mapped };
                 }
                 self.warps[who.warp].set_reg(*dst, who.active, &out, u32::MAX);
@@ -50,7 +50,7 @@ impl Cluster<'_> {
                 let mut out = [0; 32];
                 for lane in lanes_of(who.active) {
                     let address = if *generic { from_generic(values[lane]).1 } else { values[lane] };
-                    out[lane] = self.ranked(who, address, true).map_err(|f| f.lane(lane))? >> CTA_BITS;
+                    out[lane] = rank_of(self.ranked(who, address, true).map_err(|f| f.lane(lane))?);
                 }
                 self.warps[who.warp].set_reg(*dst, who.active, &out, u32::MAX);
                 Ok(Step::Next)
@@ -62,12 +62,12 @@ impl Cluster<'_> {
     /// An address as a thread sees it, with the rank of the block that it is in.
     pub(super) fn ranked(&self, who: Who, address: u64, any: bool) -> Run<u64> {
         let own = u64::from(self.warps[who.warp].rank);
-        let rank = match address >> CTA_BITS {
+        let rank = match rank_of(address) {
             0 => own,
             n => n - 1,
         };
         if rank == own {
-            return Ok(own << CTA_BITS | address & ((1 << CTA_BITS) - 1));
+            return Ok(in_block(own, address));
         }
         if rank >= self.ctas.len() as u64 {
             return Err(Fail::new(ErrorCode::OutOfBounds, format!("{address:#x} is in no block's shared memory")));
@@ -85,7 +85,7 @@ impl Cluster<'_> {
             let message = format!("an access to block {rank} of the cluster, which has ended");
             return Err(Fail::new(ErrorCode::Permission, message).help("no block may end while others may reach it"));
         }
-        Ok(rank << CTA_BITS | address & ((1 << CTA_BITS) - 1))
+        Ok(in_block(rank, address))
     }
 
     fn cluster_arrive(&mut self, who: Who, relaxed: bool, aligned: bool, watch: &mut Watch) -> Run<Step> {
@@ -161,10 +161,10 @@ impl Cluster<'_> {
     /// Those who ended after they had arrived are not expected in the phases after that.
     fn drop_those_who_left(&mut self, watch: &mut Watch) -> Run<()> {
         let phase = self.cluster_phase();
-        let arrived = |a: &Agent, f: &[crate::emu::cluster::Fenced]| f[a.index()].arrived == Some(phase);
-        let (stay, gone) = self.left.drain(..).partition(|a| arrived(a, &self.fenced));
+        let left = std::mem::take(&mut self.left);
+        let (stay, gone): (Vec<Agent>, _) =
+            left.into_iter().partition(|a| self.fenced[a.index()].arrived == Some(phase));
         self.left = stay;
-        let gone: Vec<Agent> = gone;
         gone.iter().try_for_each(|a| Ok(self.engine.arrive_and_drop(*a, self.barrier, 1, watch)?))
     }
 
@@ -197,12 +197,18 @@ impl Cluster<'_> {
         self.number << 32 | thread as u64
     }
 
+    /// What an operation of `reader` sees differently in a range of shared memory.
+    pub(super) fn read_view(&self, reader: u64, address: u64, len: u64, view: &mut View) {
+        let (space, address) = split(address);
+        self.stores.read(reader, numbered(space), address, len, view);
+    }
+
     /// A thread is about to store to memory that asynchronous operations may read.
     pub(super) fn note_store(&mut self, thread: usize, at: super::access::At, len: usize, world: &mut World<'_>) {
         let writer = self.writer(thread);
         match at.space {
             Space::Shared => {
-                let (space, address) = crate::emu::cluster::split(at.address);
+                let (space, address) = split(at.address);
                 let before = self.engine.space(space).and_then(|s| s.extract(address, len).ok());
                 if let Some((value, written)) = before {
                     self.stores.store(writer, numbered(space), address, (&value, &written));

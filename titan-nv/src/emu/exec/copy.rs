@@ -133,10 +133,7 @@ impl Cluster<'_> {
 
     /// The barrier whose word is at an address with rank.
     pub(super) fn barrier_of(&mut self, address: u64) -> Run<BarrierId> {
-        let shared = self.shared(address);
-        if let Some((space, fault)) = shared.and_then(|(s, at)| Some((s, s.check(at, 8).err()?))) {
-            return Err(Fail::new(code_of(&fault), space.explain(&fault)));
-        }
+        self.inside(address, 8)?;
         if let Some(id) = self.barriers.get(&address) {
             return Ok(*id);
         }

@@ -24,13 +24,13 @@ mod warpgroup;
 
 use super::cluster::Cluster;
 use super::error::ErrorCode;
-use super::memory::Memory;
+use super::memory::{Memory, code_of};
 use super::mma::Lanes;
 use super::op::{Op, PredSrc, Special, Src};
 use super::proxy::Stores;
 use super::warp::lanes_of;
 use super::watch::Watch;
-use titan_sim::engine::{Agent, Halt, Stop};
+use titan_sim::engine::{Agent, Fault, Halt, Space as Bytes, Stop};
 
 /// An error while running, before it has names: code positions and agents.
 #[derive(Clone, Debug)]
@@ -48,6 +48,11 @@ pub(crate) struct Fail {
 impl Fail {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fail {
         Fail { code, message: message.into(), at: None, other: None, help: None, lane: None }
+    }
+
+    /// A fault of a memory.
+    pub(crate) fn of(space: &Bytes, fault: &Fault) -> Fail {
+        Fail::new(code_of(fault), space.explain(fault))
     }
 
     pub(crate) fn lane(mut self, lane: usize) -> Fail {

@@ -3,23 +3,18 @@
 //! Each warp issues its own part of a product, 16 of the 64 rows, as an operation of its first thread; the others know
 //! what that one knows after `wgmma.wait_group`. What the warps execute is compared, see [`crate::emu::group`].
 
-use super::access::At;
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::async_op::{GroupA, GroupMma};
-use crate::emu::cluster::{CTA_BITS, Cluster, MULTIPLY, split};
+use crate::emu::cluster::{Cluster, MULTIPLY, in_block};
 use crate::emu::error::ErrorCode;
 use crate::emu::group;
-use crate::emu::job::{Job, What, numbered};
+use crate::emu::job::{Job, What};
 use crate::emu::op::Op;
 use crate::emu::product::{Descriptor, Product, ROWS};
 use crate::emu::products::Conflict;
 use crate::emu::proxy::View;
-use crate::emu::ty::Space;
 use crate::emu::warp::Hold;
-use std::ops::Range;
-use titan_sim::engine::{
-    Access, AccessKind, Agent, Completion, Event, Helper, Observer as _, Op as AsyncOp, OpId, Place, Proxy, Strength,
-};
+use titan_sim::engine::{AccessKind, Agent, Completion, Event, Helper, Observer as _, Op as AsyncOp, Place};
 
 impl Cluster<'_> {
     pub(super) fn warpgroup(&mut self, who: Who, op: &Op, world: &mut World<'_>) -> Run<Step> {
@@ -120,7 +115,7 @@ impl Cluster<'_> {
         self.check_registers(who, op, operand, adds != 0)?;
         let (a, b) = (a_bits.map(Descriptor::new).transpose()?, Descriptor::new(b_bits)?);
         let w = &self.warps[who.warp];
-        let base = u64::from(w.rank) << CTA_BITS;
+        let base = in_block(w.rank.into(), 0);
         let first = w.first as usize / 32 % 4 * ROWS;
         let product = Product { pc: who.pc, warp: who.warp, base, a, b, adds: adds != 0 };
         let after = w.products.as_ref().and_then(|p| p.last).into_iter().collect();
@@ -129,19 +124,19 @@ impl Cluster<'_> {
         let k = op.shape.k;
         let a_units = a.map_or_else(Vec::new, |a| a.units(op.mn_major[0], first..first + ROWS, k, op.a));
         let b_units = b.units(op.mn_major[1], 0..op.shape.n, k, op.b);
+        let reads = merged(base, [a_units, b_units]);
         let mut view = View::default();
-        if !self.stores.is_empty() {
-            let me = self.writer(agent.index());
-            for unit in a_units.iter().chain(&b_units) {
-                let (space, address) = split(base | unit);
-                self.stores.read(me, numbered(space), address, 16, &mut view);
-            }
+        for (address, len) in &reads {
+            self.inside(*address, *len)
+                .map_err(|f| Fail { message: format!("a matrix operand: {}", f.message), ..f })?;
+            self.read_view(self.writer(agent.index()), *address, u64::from(*len), &mut view);
         }
         let job =
             AsyncOp { agent, class: MULTIPLY, after, signals: vec![], payload: Job { place: who.pc, what, view } };
         let id = self.engine.issue(job, false, Place::new(who.pc as usize), world.watch)?;
-        self.tell_units(who, (agent, id), a_units, world)?;
-        self.tell_units(who, (agent, id), b_units, world)?;
+        for range in reads {
+            self.tell_async(who, (0, Helper { class: MULTIPLY, op: id }), range, AccessKind::Read, world)?;
+        }
         let w = &mut self.warps[who.warp];
         if let Some(products) = &mut w.products {
             products.issue(&op.d_regs, operand, id);
@@ -186,38 +181,6 @@ impl Cluster<'_> {
         }
     }
 
-    /// Tells that a product reads units of 16 bytes of the own block's shared memory.
-    fn tell_units(&self, who: Who, (agent, op): (Agent, OpId), units: Vec<u64>, world: &mut World<'_>) -> Run<()> {
-        let base = u64::from(self.warps[who.warp].rank) << CTA_BITS;
-        for range in merged(units) {
-            let (space, address) = split(base | range.start);
-            let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-            let inside = self.engine.space(space).map(|s| s.check(address, len));
-            if let Some(Err(fault)) = inside {
-                let text = self.engine.space(space).map_or_else(String::new, |s| s.explain(&fault));
-                return Err(Fail::new(crate::emu::memory::code_of(&fault), format!("a matrix operand: {text}")));
-            }
-            if world.watch.is_off() {
-                continue;
-            }
-            let access = Access {
-                agent,
-                place: Place::new(who.pc as usize),
-                space,
-                address,
-                len: u32::try_from(range.end - range.start).unwrap_or(0),
-                kind: AccessKind::Read,
-                proxy: Proxy::Async,
-                strength: Strength::Weak,
-                unchanged: false,
-                helper: Some(Helper { class: MULTIPLY, op }),
-                tag: 0,
-            };
-            self.tell_async(&access, At { lane: 0, space: Space::Shared, address: base | range.start }, world)?;
-        }
-        Ok(())
-    }
-
     fn multiply_wait(&mut self, who: Who, at_most: u32, world: &mut World<'_>) -> Run<()> {
         self.step_group(who, [at_most.into(), 0])?;
         let agent = self.agent(who.warp, 0);
@@ -258,16 +221,14 @@ impl Cluster<'_> {
     }
 }
 
-/// Units of 16 bytes as ranges.
-fn merged(mut units: Vec<u64>) -> Vec<Range<u64>> {
-    units.sort_unstable();
-    units.dedup();
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for unit in units {
-        match ranges.last_mut() {
-            Some(last) if last.end == unit => last.end = unit + 16,
-            _ => ranges.push(unit..unit + 16),
-        }
+/// The ranges of units of 16 bytes of each operand: address with the block's rank, and bytes.
+fn merged(base: u64, operands: [Vec<u64>; 2]) -> Vec<(u64, u32)> {
+    let mut ranges = Vec::new();
+    for mut units in operands {
+        units.sort_unstable();
+        units.dedup();
+        let runs = units.chunk_by(|a, b| a + 16 == *b);
+        ranges.extend(runs.map(|run| (base | run[0], u32::try_from(run.len() * 16).unwrap_or(u32::MAX))));
     }
     ranges
 }
