@@ -307,7 +307,7 @@ impl Cluster<'_> {
             let signals = vec![Signal::Bytes { barrier, bytes: total }];
             let what = What::Store { to: to.address, bytes, written: true };
             let op = self.begin(who, lane, (STORE, vec![], signals), (what, View::default()), world)?;
-            self.tell(who, to, total, super::access::How::copy(Helper { class: STORE, op }), world)?;
+            self.tell(who, to, total, super::events::How::copy(Helper { class: STORE, op }), world)?;
             self.early(op, world)?;
         }
         self.progress += 1;

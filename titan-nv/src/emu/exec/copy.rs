@@ -6,7 +6,7 @@
 //! The state that an arrival returns is opaque in PTX; here it is the parity of the phase and, above, the arrivals that
 //! were pending before.
 
-use super::access::How;
+use super::events::How;
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::cluster::{COPY, Cluster, split};
 use crate::emu::error::ErrorCode;

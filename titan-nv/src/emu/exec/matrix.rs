@@ -2,7 +2,7 @@
 //!
 //! A row of a matrix counts as accessed by the thread that gives its address.
 
-use super::access::How;
+use super::events::How;
 use super::{Run, Step, Who, World, misplaced};
 use crate::emu::cluster::Cluster;
 use crate::emu::mma::{self, Lanes};

@@ -16,6 +16,7 @@ mod access;
 mod bulk;
 mod cluster;
 mod copy;
+mod events;
 mod exchange;
 mod matrix;
 mod scalar;
