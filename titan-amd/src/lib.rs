@@ -39,6 +39,9 @@ impl Backend for Machine {
             warps_per_sm: self.waves_per_simd * self.simds_per_cu,
             // Fragments of `v_mfma` come with the code generator.
             atoms: Vec::new(),
+            group_atoms: Vec::new(),
+            bulk_tensor: false,
+            role_warps: 1,
             copy_async: false,
             load_matrix: false,
             fp8_convert: true,

@@ -1,9 +1,10 @@
 //! The description of a machine for the middle of the compiler.
 
 use crate::machine::{Feature, Machine, MmaShape};
+use crate::ptx::isa::group::{self, accumulators};
 use std::collections::BTreeSet;
 use titan_core::ir::{Elem, MMA_TRIPLES};
-use titan_core::lane::MmaAtom;
+use titan_core::lane::{GroupMma, MmaAtom};
 use titan_core::plan::Target;
 
 /// The machine as plans see it.
@@ -21,6 +22,9 @@ pub fn target(machine: &Machine) -> Target {
         registers_per_sm: machine.registers_per_sm,
         warps_per_sm: machine.warps_per_sm,
         atoms: atoms(machine),
+        group_atoms: group_atoms(machine),
+        bulk_tensor: machine.has(Feature::Tma),
+        role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
         copy_async: machine.has(Feature::CpAsync),
         load_matrix: machine.has(Feature::LdMatrix),
         fp8_convert: machine.has(Feature::Fp8Convert),
@@ -55,4 +59,21 @@ fn atoms(machine: &Machine) -> Vec<MmaAtom> {
         }
     }
     atoms
+}
+
+/// The instructions of a warpgroup for each triple of elements, with the greatest N.
+fn group_atoms(machine: &Machine) -> Vec<MmaAtom> {
+    let of = |(a, b, acc): &(Elem, Elem, Elem)| {
+        let shape = machine.mma.iter().find(|s| s.family == Feature::Wgmma && s.bits == a.bits())?;
+        let n = shape.n.1;
+        (accumulators(*a) == *acc && group::has(*a, *b, n)).then_some(MmaAtom {
+            m: shape.m,
+            n,
+            k: shape.k,
+            a: *a,
+            b: *b,
+            acc: *acc,
+        })
+    };
+    MMA_TRIPLES.iter().filter_map(of).collect()
 }

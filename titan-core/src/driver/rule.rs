@@ -133,6 +133,13 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
         ..written.clone()
     };
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
+    if target.bulk_tensor {
+        // One thread starts bulk copies: no warp that computes would gain from doing that too.
+        let kept = fitting.iter().find_map(|schedule| tried(kernel, target, schedule)).map(|(filled, _)| filled);
+        if let Some(filled) = kept.filter(|filled| filled.plan.uses_warpgroups()) {
+            return Ok(filled);
+        }
+    }
     let fused = |schedule: &Schedule, distance: u32| {
         let fused = |carried: bool| {
             let roles = Roles::Fused { distance, carried };

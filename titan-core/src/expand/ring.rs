@@ -5,7 +5,7 @@
 use super::{Expand, Made, Stage};
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
-    TileShape, TtgOp, Ty, Value,
+    TileShape, Token, TtgOp, Ty, Value,
 };
 use std::collections::BTreeSet;
 
@@ -36,6 +36,8 @@ pub(super) struct Ring {
     pub(super) mode: Mode,
     /// The clocks of the filling and the reading side: the next slot, and its parity or round.
     pub(super) clocks: [[Value; 2]; 2],
+    /// Whether bulk copies fill it, which one thread starts.
+    pub(super) bulk: bool,
     /// For rings whose stages may be poison: a word per slot, not 0 if the stage is.
     pub(super) poison: Option<Value>,
 }
@@ -94,15 +96,50 @@ impl Expand<'_> {
             }
             let stride = bytes.next_multiple_of(align);
             let clocks = [[self.b.i32(0); 2]; 2];
-            self.rings.push(Ring { region: None, stride, fields, slots, mode: Mode::Counted, clocks, poison: None });
+            self.rings.push(Ring {
+                region: None,
+                stride,
+                fields,
+                slots,
+                mode: Mode::Counted,
+                clocks,
+                bulk: false,
+                poison: None,
+            });
             if self.loops_around_memory(index) == 0 {
                 self.make_memory(index)?;
             }
             if joins_roles(self.k, pipe) {
+                self.rings[index].bulk = self.target.bulk_tensor && self.is_bulk(pipe);
                 self.rings[index].mode = self.join(pipe, slots)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether every stage of a ring is filled by bulk copies alone.
+    fn is_bulk(&self, pipe: Pipe) -> bool {
+        let (mut all, mut any) = (true, false);
+        let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
+        self.k.walk(&mut |_, op| {
+            let of_ring = op.args.first().is_some_and(|v| self.k.ty(*v) == Ty::Token(Token::Slot, pipe));
+            if !of_ring {
+                return;
+            }
+            let OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. }) = op.kind else {
+                all = false;
+                return;
+            };
+            any = true;
+            let fields = op.args[1..].iter().zip(encodings).map(|(source, id)| {
+                self.laid
+                    .encodings
+                    .get(id.index())
+                    .is_some_and(|e| crate::lay_out::by_map(self.k, *source, e).is_some())
+            });
+            all &= fields.fold(true, |all, one| all && one);
+        });
+        all && any
     }
 
     /// The loop depth at which the memory of a ring is created.
@@ -151,10 +188,12 @@ impl Expand<'_> {
         let barriers = if self.laid.free == FreeBy::Mbarrier { 2 * slots } else { slots };
         let words = self.region(8 * barriers, 1, &format!("{name}, barriers"))?;
         let full = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 0, n: slots }), &[words])?;
+        let filling = if self.rings[pipe.index()].bulk { 1 } else { filling };
         self.op(OpKind::Nv(NvOp::MbarrierInit { count: filling }), &[full])?;
         if self.laid.free == FreeBy::Mbarrier {
             let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
             self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading }), &[empty])?;
+            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
             return Ok(Mode::Mbarriers { full, empty });
         }
         let mut counters = Vec::new();
@@ -224,7 +263,7 @@ impl Expand<'_> {
         self.one(OpKind::Binary(BinOp::Rem), &[turn, two])
     }
 
-    fn barrier_of(&mut self, barriers: Value, stage: Stage) -> Made<Value> {
+    pub(super) fn barrier_of(&mut self, barriers: Value, stage: Stage) -> Made<Value> {
         self.one(OpKind::Nv(NvOp::MbarrierAt), &[barriers, stage.slot])
     }
 

@@ -1,5 +1,6 @@
 //! Stages: how they are filled and read.
 
+use super::ring::Mode;
 use super::{Expand, Made, Stage};
 use crate::ir::{
     Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty,
@@ -82,9 +83,29 @@ impl Expand<'_> {
         self.k.pipes[stage.pipe].fields.iter().map(|f| (f.elem, f.shape)).collect()
     }
 
+    /// Bulk copies to a slot: its barrier expects their bytes.
+    fn produce_bulk(&mut self, op: &Op, stage: Stage, full: Value) -> Made<()> {
+        let barrier = self.barrier_of(full, stage)?;
+        let fields = self.fields(stage);
+        let bytes = fields.iter().map(|(elem, shape)| tile_bytes(*elem, *shape)).fold(0, u32::saturating_add);
+        self.op(OpKind::Nv(NvOp::ArriveExpectTx { bytes }), &[barrier])?;
+        for (field, (old, (elem, shape))) in op.args[1..].iter().zip(fields).enumerate() {
+            let source = self.same(*old)?;
+            let tile = self.field(stage, field, elem, shape)?;
+            let bytes = tile_bytes(elem, shape);
+            self.op(OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast: 0 }), &[source, tile, barrier])?;
+        }
+        self.claim(Claim::Filled, stage)
+    }
+
     /// Copies to a slot.
     fn produce(&mut self, id: OpId, op: &Op, skipped: Option<Fill>) -> Made<()> {
         let stage = self.stage_of(op)?;
+        if let (true, Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. }) =
+            (self.rings[stage.pipe].bulk, self.rings[stage.pipe].mode.clone())
+        {
+            return self.produce_bulk(op, stage, full);
+        }
         let asked = match (skipped, op.args.last()) {
             (Some(_), Some(asked)) => Some(self.same(*asked)?),
             (_, _) => None,
@@ -242,7 +263,8 @@ impl Expand<'_> {
 
     /// Waits for all copies of these threads.
     fn drain(&mut self) -> Made<()> {
-        if !self.target.copy_async || self.rings.is_empty() {
+        // Nobody has to wait for bulk copies but their readers.
+        if !self.target.copy_async || self.rings.iter().all(|ring| ring.bulk) {
             return Ok(());
         }
         if self.role.is_some() {
@@ -251,4 +273,9 @@ impl Expand<'_> {
         }
         self.wait_groups(0)
     }
+}
+
+/// The bytes of a tile.
+fn tile_bytes(elem: Elem, shape: TileShape) -> u32 {
+    u32::try_from(shape.len() as u64 * u64::from(elem.bits()) / 8).unwrap_or(u32::MAX)
 }

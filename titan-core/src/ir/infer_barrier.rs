@@ -4,7 +4,7 @@ use super::amd::AmdOp;
 use super::infer::{TypeError, all_i32, infer, operands};
 use super::nv::NvOp;
 use super::region::{BarrierTy, Class, RegionOp};
-use super::{OpKind, Ty};
+use super::{NvGroup, OpKind, Ty};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
@@ -72,19 +72,32 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         }
         NvOp::WaitParity => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![]),
         NvOp::TryWait | NvOp::TestWait => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![Ty::BOOL]),
-        NvOp::BulkLoad { .. } => copy(args, &[REGION, MBARRIER], "a tensor, its coordinates, a region and a barrier"),
+        NvOp::BulkLoad { tensor, .. } => match args {
+            [Ty::Source(e, s), Ty::Smem(f, t), MBARRIER] if *tensor && e == f && s == t => Ok(vec![]),
+            _ => copy(args, &[REGION, MBARRIER], "a tensor, its coordinates, a region and a barrier"),
+        },
         NvOp::BulkStore { .. } => copy(args, &[REGION], "a tensor, its coordinates and a region"),
         NvOp::CpAsync { .. } => copy(args, &[REGION], "a tensor, its coordinates and a region"),
         NvOp::Wgmma => match args {
             [REGION] | [REGION, REGION] => Ok(vec![]),
-            _ => Err(operands("one or two regions", args)),
+            [Ty::Tile(..) | Ty::Smem(..), Ty::Smem(..), Ty::Tile(e, s) | Ty::Compute(e, s)] => {
+                infer(&OpKind::Mma, &in_registers(args)).map(|_| vec![Ty::Compute(*e, *s)])
+            }
+            _ => Err(operands(
+                "one or two regions; or two operands, the second in shared memory, and an accumulator",
+                args,
+            )),
         },
         NvOp::Commit { group, n } => {
             exactly(args, &[], "nothing", vec![Ty::Barrier(BarrierTy::Vtok(group.class(), *n))])
         }
+        NvOp::WaitGroup { group: NvGroup::Wgmma, .. } if args.iter().all(|ty| matches!(ty, Ty::Compute(..))) => {
+            Ok(in_registers(args))
+        }
+        NvOp::WaitGroup { group: NvGroup::Wgmma, .. } => Err(operands("nothing, or MMAs in flight", args)),
         NvOp::FenceMbarrierInit
         | NvOp::WgmmaFence
-        | NvOp::WaitGroup { .. }
+        | NvOp::WaitGroup { group: NvGroup::CpAsync | NvGroup::BulkStore, .. }
         | NvOp::BarrierSync { .. }
         | NvOp::BarrierArrive { .. }
         | NvOp::ClusterArrive
@@ -109,6 +122,11 @@ pub(super) fn amd(op: &AmdOp, args: &[Ty]) -> Types {
         AmdOp::Mfma => infer(&OpKind::Mma, args),
         AmdOp::Waitcnt { .. } | AmdOp::Barrier | AmdOp::SetPrio { .. } => exactly(args, &[], "nothing", vec![]),
     }
+}
+
+/// The same tiles, as if all of them were in registers and complete.
+fn in_registers(args: &[Ty]) -> Vec<Ty> {
+    args.iter().map(|ty| ty.tile_shape().map_or(*ty, |shape| Ty::Tile(ty.elem(), shape))).collect()
 }
 
 /// A tensor, an index for each of its axes, and these.

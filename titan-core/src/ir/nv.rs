@@ -7,8 +7,8 @@
 //! bytes. The phase completes when both are zero; then the arrival count is reset. A phase is waited for by the state that an
 //! arrival returned, or by its parity: phase 0 has parity 0, and the one before the first, which counts as complete, has parity 1.
 //!
-//! Deliberately absent: tensor maps, swizzles and descriptors, which determine what is copied, not when; and other programs of a
-//! cluster, except for the cluster barrier.
+//! Deliberately absent: tensor maps and descriptors, which follow from the encodings of tiles; and other programs of a cluster,
+//! except for the cluster barrier.
 
 use super::region::{Class, Completion};
 use super::{Effect, Proxy};
@@ -83,7 +83,8 @@ pub enum NvOp {
     /// Makes initialised barriers visible to the async proxy and to the cluster.
     FenceMbarrierInit,
 
-    /// A bulk copy into shared memory, which completes its bytes at a barrier.
+    /// A bulk copy into shared memory, which completes its bytes at a barrier: to a region, or of a tile of a tensor to a tile in
+    /// shared memory, by as many instructions as its encoding has panels.
     BulkLoad {
         /// Whether a tensor map says where.
         tensor: bool,
@@ -113,7 +114,8 @@ pub enum NvOp {
     },
     /// Orders register accesses before MMAs that use them.
     WgmmaFence,
-    /// Starts an MMA on shared memory, in the open group.
+    /// Starts an MMA on shared memory, in the open group: of regions, to be checked only, or of tiles. Of tiles, A may be in
+    /// registers, and the accumulator that of an MMA in flight; the result is in flight.
     Wgmma,
     /// Commits the open group of a class.
     Commit {
@@ -122,7 +124,8 @@ pub enum NvOp {
         /// The number of its token.
         n: u32,
     },
-    /// Waits until at most `n` groups of a class are in flight.
+    /// Waits until at most `n` groups of a class are in flight. Results of MMAs that are complete then are its operands, and its
+    /// results are their tiles.
     WaitGroup {
         /// Which.
         group: NvGroup,

@@ -690,8 +690,8 @@ table! {
         "", "" => "", NONE, "makes initialised barriers visible to bulk copies and to the cluster", [BarrierLife];
 
     BulkTensorLoad "ttg.nv.cp_async_bulk_tensor.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: true, .. })]
-        "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY,
-        "starts a copy of a box of a tensor; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
+        "", "t: tensor, an i32 per axis, region, mbarrier; or source, smem, mbarrier" => "", ANY,
+        "starts a copy of a box of a tensor, or of a tile; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
     BulkTensorStore "ttg.nv.cp_async_bulk_tensor.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: true, .. })]
         "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight InFlightAtEnd];
     BulkLoad "ttg.nv.cp_async_bulk.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: false, .. })]
@@ -714,11 +714,13 @@ table! {
     WgmmaFence "ttg.nv.wgmma.fence" Warpgroups [OpKind::Nv(NvOp::WgmmaFence)]
         "", "" => "", NONE, "orders register accesses before MMAs that use them", [];
     WgmmaMma "ttg.nv.wgmma.mma_async" Warpgroups [OpKind::Nv(NvOp::Wgmma)]
-        "", "one or two regions" => "", NONE, "starts an MMA on shared memory, in the open group", [InFlight GroupOpen InFlightAtEnd];
+        "", "one or two regions; or a: tile or smem, b: smem, acc: tile or compute" => "compute", NONE,
+        "starts an MMA on shared memory, in the open group; of tiles, the result of a · b + acc is in flight", [InFlight GroupOpen InFlightAtEnd];
     WgmmaCommit "ttg.nv.wgmma.commit_group" Warpgroups [OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, .. })]
         "", "" => "vtok", NONE, "commits the open group", [GroupOrder];
     WgmmaWait "ttg.nv.wgmma.wait_group" Warpgroups [OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. })]
-        "", "" => "", NONE, "waits until at most n groups are in flight", [];
+        "", "any number of: compute" => "as many tiles", NONE,
+        "waits until at most n groups are in flight; gives the results of MMAs that are complete then", [];
     WarpSync "ttg.nv.warp.sync" Warpgroups [OpKind::Nv(NvOp::WarpSync)]
         "", "" => "", NONE, "a barrier of the lanes of each warp of the role", [];
     SequenceInit "ttg.nv.sequence.init" Warpgroups [OpKind::Nv(NvOp::SequenceInit)]

@@ -75,12 +75,12 @@ pub enum Order {
     Ends,
 }
 
-/// A row: at most two accesses, and the ordering effect. An access on [`On::Regions`] of an opaque call is refined by its
+/// A row: at most three accesses, and the ordering effect. An access on [`On::Regions`] of an opaque call is refined by its
 /// declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// The accesses.
-    pub accesses: [Option<Access>; 2],
+    pub accesses: [Option<Access>; 3],
     /// The ordering effect.
     pub order: Order,
 }
@@ -98,18 +98,22 @@ pub enum Side {
 }
 
 impl Traffic {
-    const NONE: Traffic = Traffic { accesses: [None, None], order: Order::None };
+    const NONE: Traffic = Traffic { accesses: [None; 3], order: Order::None };
 
     const fn order(order: Order) -> Traffic {
-        Traffic { accesses: [None, None], order }
+        Traffic { accesses: [None; 3], order }
     }
 
     const fn one(access: Access) -> Traffic {
-        Traffic { accesses: [Some(access), None], order: Order::None }
+        Traffic { accesses: [Some(access), None, None], order: Order::None }
     }
 
     const fn two(a: Access, b: Access) -> Traffic {
-        Traffic { accesses: [Some(a), Some(b)], order: Order::None }
+        Traffic { accesses: [Some(a), Some(b), None], order: Order::None }
+    }
+
+    const fn three(a: Access, b: Access, c: Access) -> Traffic {
+        Traffic { accesses: [Some(a), Some(b), Some(c)], order: Order::None }
     }
 
     /// The side of the operation.
@@ -268,11 +272,16 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::SequenceStore => Traffic::order(Order::Releases),
         NvOp::SequenceWait => Traffic::order(Order::Acquires),
         NvOp::FenceMbarrierInit => Traffic::order(Order::FencesWords),
-        NvOp::BulkLoad { .. } => Traffic::two(writes(On::Regions, Proxy::Async), reads(On::Tensor, Proxy::Async)),
+        // A copy is of bytes of a region, or of a tile in it; the operands of MMAs likewise.
+        NvOp::BulkLoad { .. } => Traffic::three(
+            writes(On::Regions, Proxy::Async),
+            writes(On::Local, Proxy::Async),
+            reads(On::Tensor, Proxy::Async),
+        ),
         NvOp::BulkStore { .. } => Traffic::two(reads(On::Regions, Proxy::Async), writes(On::Tensor, Proxy::Async)),
         NvOp::CpAsync { .. } => Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
         NvOp::CpAsyncArrive { .. } => Traffic::order(Order::ReleasesCopies),
-        NvOp::Wgmma => Traffic::one(reads(On::Regions, Proxy::Async)),
+        NvOp::Wgmma => Traffic::two(reads(On::Regions, Proxy::Async), reads(On::Local, Proxy::Async)),
         NvOp::Commit { group, .. } => Traffic::order(Order::Commits(group.class())),
         NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
         // `expect_tx` does not release the role's own accesses.

@@ -10,7 +10,7 @@ use super::op::{FloatBin, FloatTy, IntBin, OpKind, Role, Ty};
 use super::range::{self, Range};
 use super::types::{TypeError, infer};
 use crate::ir::{Loc, Pred};
-use crate::launch::abi::Slot;
+use crate::launch::abi::{MapParam, Slot};
 use std::collections::BTreeMap;
 
 /// Builds one function.
@@ -69,6 +69,7 @@ impl Builder {
             lanes,
             shared_bytes: 0,
             buffers: Vec::new(),
+            maps: Vec::new(),
             body,
             values: Vec::new(),
             ops: Vec::new(),
@@ -108,6 +109,16 @@ impl Builder {
         let number = u32::try_from(self.func.buffers.len()).unwrap_or(u32::MAX);
         self.func.buffers.push(Buffer { name: name.to_owned(), bytes, offset, loc: self.loc });
         number
+    }
+
+    /// The address of a tensor map, which becomes one of the function's.
+    pub fn tensor_map(&mut self, map: MapParam) -> Value {
+        let maps = &mut self.func.maps;
+        let number = maps.iter().position(|m| *m == map).unwrap_or_else(|| {
+            maps.push(map);
+            maps.len() - 1
+        });
+        self.one(OpKind::TensorMap(u32::try_from(number).unwrap_or(u32::MAX)), &[])
     }
 
     /// Where the operations that follow come from.

@@ -2,7 +2,7 @@
 
 use super::op::{OpKind, Ty};
 use crate::ir::Loc;
-use crate::launch::abi::Slot;
+use crate::launch::abi::{MapParam, Slot};
 
 crate::entity!(
     /// An SSA value of one thread.
@@ -87,6 +87,8 @@ pub struct Func {
     pub shared_bytes: u32,
     /// The parts of the shared memory.
     pub buffers: Vec<Buffer>,
+    /// The tensor maps that a launch passes besides the parameter block.
+    pub maps: Vec<MapParam>,
     /// The outermost block.
     pub body: Block,
     /// Arena of values.

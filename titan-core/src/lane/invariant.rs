@@ -67,6 +67,7 @@ impl Builder {
             | OpKind::NumPrograms(_)
             | OpKind::SharedBase
             | OpKind::Buffer(_)
+            | OpKind::TensorMap(_)
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
             | OpKind::Extend { .. }
@@ -94,6 +95,16 @@ impl Builder {
             | OpKind::MbarrierInvalidate { .. }
             | OpKind::MbarrierArrive { .. }
             | OpKind::MbarrierWait
+            | OpKind::MbarrierExpect { .. }
+            | OpKind::MbarrierFence
+            | OpKind::BulkLoad { .. }
+            | OpKind::ProxyFence
+            | OpKind::Elect
+            | OpKind::GroupFence
+            | OpKind::GroupMma(_)
+            | OpKind::GroupCommit
+            | OpKind::GroupWait(_)
+            | OpKind::SetMaxRegisters { .. }
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait

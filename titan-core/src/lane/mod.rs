@@ -33,6 +33,7 @@ mod build;
 mod dce;
 #[cfg(any(test, feature = "filetest"))]
 pub mod eval;
+mod flight;
 mod fold;
 mod func;
 pub mod hazard;
@@ -47,9 +48,11 @@ mod verify;
 
 pub use build::Builder;
 pub use dce::eliminate_dead;
+pub use flight::in_flight;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 pub use op::{
-    AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote,
+    AtomicFn, FloatBin, FloatTy, FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle,
+    Space, Ty, Vote,
 };
 pub use print::mnemonic;
 pub use types::TypeError;

@@ -294,6 +294,49 @@ impl MmaAtom {
     }
 }
 
+/// The side of a warpgroup's MMA that an operand is on, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GroupOperand {
+    /// In registers: those of A of the warp's own 16 rows, as for [`OpKind::Mma`]. Only A.
+    Registers,
+    /// In shared memory, given by a matrix descriptor; rows (columns of B) are neighbours in memory if it is transposed, elements
+    /// along K otherwise.
+    Shared {
+        /// Whether it is transposed; only for elements of 16 bits.
+        transposed: bool,
+    },
+}
+
+/// A matrix instruction of a warpgroup: four neighbouring warps, from a multiple of four on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupMma {
+    /// M is 64, N a multiple of 8 up to 256; K and the elements.
+    pub atom: MmaAtom,
+    /// Where A is.
+    pub a: GroupOperand,
+    /// Whether B is transposed; it is in shared memory.
+    pub b_transposed: bool,
+    /// Whether it starts from zero instead of from C.
+    pub fresh: bool,
+}
+
+impl GroupMma {
+    /// The warps of a warpgroup.
+    pub const WARPS: u32 = 4;
+    /// Rows of D.
+    pub const M: u32 = 64;
+
+    /// The registers of A and of D for each lane of 32: those of A are words, those of D elements.
+    #[must_use]
+    pub const fn registers(&self) -> (usize, usize) {
+        let a = match self.a {
+            GroupOperand::Registers => 4,
+            GroupOperand::Shared { .. } => 0,
+        };
+        (a, self.atom.n as usize / 2)
+    }
+}
+
 /// How many registers a matrix instruction takes of each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MmaRegisters {
@@ -506,6 +549,49 @@ pub enum OpKind {
     /// Waits until the phase of parity `b` (`b32`, 0 or 1) of the mbarrier at `a` is complete, with acquire. Lanes wait each
     /// for itself and come out together.
     MbarrierWait,
+    /// Arrives once at the mbarrier at `a`, after adding to the bytes that its phase expects. Release as of
+    /// [`OpKind::MbarrierArrive`].
+    MbarrierExpect {
+        /// How many bytes.
+        bytes: u32,
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Makes the mbarriers that this thread has initialised visible to bulk copies.
+    MbarrierFence,
+    /// The address of a tensor map of the function, `b64`.
+    TensorMap(u32),
+    /// Starts a bulk copy of a box of a tensor: operands are the address of its tensor map (`b64`), the shared address of the box, a
+    /// multiple of 128, the mbarrier that its bytes complete at, and a `b32` coordinate per axis, the fastest axis first. Elements
+    /// outside of the tensor are zeros. The box is written through the async proxy.
+    BulkLoad {
+        /// Axes of the tensor: 1 to 5.
+        rank: u8,
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Orders this thread's accesses to shared memory through the generic proxy before those through the async proxy that follow.
+    ProxyFence,
+    /// Whether this is the one lane of its warp that was elected, always the same. Convergent.
+    Elect,
+    /// Orders accesses to registers before the MMAs of the warpgroup that use them. Convergent for a warpgroup.
+    GroupFence,
+    /// Starts an MMA of a warpgroup: operands are the descriptor of A (`b64`) or its registers, the descriptor of B (`b64`), and,
+    /// unless it is fresh, the registers of C. The results are in flight: they may only be operands C of other MMAs, be carried by
+    /// loops and branches, and be waited for. Convergent for a warpgroup.
+    GroupMma(GroupMma),
+    /// Closes the warpgroup's group of MMAs. Convergent for a warpgroup.
+    GroupCommit,
+    /// Waits until at most `n` of the warpgroup's latest groups are in flight. Takes registers of MMAs that are complete then, and gives
+    /// them as ordinary values. Convergent for a warpgroup.
+    GroupWait(u32),
+    /// Changes the registers of each thread of the warpgroup, and waits until there are so many. Convergent for a warpgroup.
+    SetMaxRegisters {
+        /// How many: a multiple of 8 from 24 to 256.
+        registers: u32,
+        /// Whether they become more.
+        more: bool,
+    },
     /// Stores the `b32` `b` at the shared address `a`, with release: who loads it so sees what this thread has done and seen
     /// before.
     StoreRelease {
@@ -585,6 +671,12 @@ impl OpKind {
                 | OpKind::WarpBarrier
                 | OpKind::LoadMatrix { .. }
                 | OpKind::Mma(_)
+                | OpKind::Elect
+                | OpKind::GroupFence
+                | OpKind::GroupMma(_)
+                | OpKind::GroupCommit
+                | OpKind::GroupWait(_)
+                | OpKind::SetMaxRegisters { .. }
                 | OpKind::Roles(_)
         )
     }
@@ -606,6 +698,15 @@ impl OpKind {
                 | OpKind::MbarrierInvalidate { .. }
                 | OpKind::MbarrierArrive { .. }
                 | OpKind::MbarrierWait
+                | OpKind::MbarrierExpect { .. }
+                | OpKind::MbarrierFence
+                | OpKind::BulkLoad { .. }
+                | OpKind::ProxyFence
+                | OpKind::GroupFence
+                | OpKind::GroupMma(_)
+                | OpKind::GroupCommit
+                | OpKind::GroupWait(_)
+                | OpKind::SetMaxRegisters { .. }
                 | OpKind::StoreRelease { .. }
                 | OpKind::LoadAcquire
                 | OpKind::SequenceWait

@@ -3,7 +3,8 @@
 //! Deliberately absent: a parser. Lane IR is made by the lowering alone; what people write is `.tir`.
 
 use super::func::{Block, Func, Op, Value};
-use super::op::{OpKind, Shuffle};
+use super::op::{GroupMma, GroupOperand, MmaAtom, OpKind, Shuffle};
+use crate::launch::abi::MapParam;
 use std::fmt::{self, Write};
 
 impl fmt::Display for Func {
@@ -15,6 +16,9 @@ impl fmt::Display for Func {
         )?;
         for (i, slot) in self.slots.iter().enumerate() {
             writeln!(f, "  slot {i}: {slot:?}")?;
+        }
+        for (i, MapParam { param, elem, extents, swizzle }) in self.maps.iter().enumerate() {
+            writeln!(f, "  tensor map {i}: parameter {param}, boxes of {extents:?} {elem}, {swizzle:?}")?;
         }
         self.print_block(f, self.body, 1)?;
         f.write_str("}\n")
@@ -103,6 +107,19 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::MbarrierInvalidate { masked } => format!("mbarrier_invalidate{}", mask(masked)),
         OpKind::MbarrierArrive { count, masked } => format!("mbarrier_arrive{} {count}", mask(masked)),
         OpKind::MbarrierWait => "mbarrier_wait".into(),
+        OpKind::MbarrierExpect { bytes, masked } => format!("mbarrier_expect{} {bytes}", mask(masked)),
+        OpKind::MbarrierFence => "mbarrier_fence".into(),
+        OpKind::TensorMap(map) => format!("tensor_map {map}"),
+        OpKind::BulkLoad { rank, masked } => format!("bulk_load.{rank}d{}", mask(masked)),
+        OpKind::ProxyFence => "proxy_fence".into(),
+        OpKind::Elect => "elect".into(),
+        OpKind::GroupFence => "group_fence".into(),
+        OpKind::GroupMma(mma) => group_mma(mma),
+        OpKind::GroupCommit => "group_commit".into(),
+        OpKind::GroupWait(n) => format!("group_wait {n}"),
+        OpKind::SetMaxRegisters { registers, more } => {
+            format!("set_max_registers.{} {registers}", if *more { "inc" } else { "dec" })
+        }
         OpKind::StoreRelease { masked } => format!("store_release{}", mask(masked)),
         OpKind::LoadAcquire => "load_acquire".into(),
         OpKind::SequenceWait => "sequence_wait".into(),
@@ -132,6 +149,17 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::Continue(n) => format!("continue<{n}>"),
         OpKind::Return => "return".into(),
     }
+}
+
+fn group_mma(mma: &GroupMma) -> String {
+    let MmaAtom { m, n, k, a, b, acc } = mma.atom;
+    let turned = |transposed: bool| if transposed { ".t" } else { "" };
+    let from = match mma.a {
+        GroupOperand::Registers => ".registers",
+        GroupOperand::Shared { transposed } => turned(transposed),
+    };
+    let fresh = if mma.fresh { ".fresh" } else { "" };
+    format!("group_mma.m{m}n{n}k{k}.{a}{from}.{b}{}.{acc}{fresh}", turned(mma.b_transposed))
 }
 
 const fn sign(signed: bool) -> &'static str {

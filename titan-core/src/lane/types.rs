@@ -3,7 +3,7 @@
 //! Structured operations (`for`, `loop`, `if`, roles and the terminators) are [`super::verify`]'s, which sees regions.
 
 use super::func::Func;
-use super::op::{FloatUn, IntBin, OpKind, Shuffle, Ty};
+use super::op::{FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Shuffle, Ty};
 use std::fmt;
 
 /// Operands that an operation does not take.
@@ -81,6 +81,21 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::NumPrograms(_)
         | OpKind::SharedBase
         | OpKind::Buffer(_) => (vec![], vec![B32]),
+        OpKind::TensorMap(map) => {
+            check((*map as usize) < func.maps.len(), || format!("there is no tensor map {map}"))?;
+            (vec![], vec![B64])
+        }
+        OpKind::Elect => (vec![], vec![Pred]),
+        OpKind::GroupMma(mma) => return group_mma(kind, mma, args),
+        // In flight before, ordinary behind.
+        OpKind::GroupWait(_) => return Ok(args.to_vec()),
+        OpKind::SetMaxRegisters { registers, .. } => {
+            check(registers.is_multiple_of(8) && (24..=256).contains(registers), || {
+                format!("{kind:?}: a multiple of 8 from 24 to 256")
+            })?;
+            (vec![], vec![])
+        }
+        OpKind::MbarrierFence | OpKind::ProxyFence | OpKind::GroupFence | OpKind::GroupCommit => (vec![], vec![]),
         OpKind::Int(op) => return int(kind, *op, args),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
         OpKind::IntCmp { .. } => match args {
@@ -121,6 +136,8 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::MbarrierInvalidate { .. }
         | OpKind::MbarrierArrive { .. }
         | OpKind::MbarrierWait
+        | OpKind::MbarrierExpect { .. }
+        | OpKind::BulkLoad { .. }
         | OpKind::StoreRelease { .. }
         | OpKind::LoadAcquire
         | OpKind::SequenceWait => protocol(kind, args)?,
@@ -160,7 +177,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
 /// What operations on mbarriers and sequence counters take and give. Addresses are shared ones.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
 fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
-    use Ty::{B32, Pred};
+    use Ty::{B32, B64, Pred};
     if let OpKind::MbarrierInit { count, .. } | OpKind::MbarrierArrive { count, .. } = kind {
         check((1..=MAX_ARRIVALS).contains(count), || {
             format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals")
@@ -171,7 +188,15 @@ fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError>
         OpKind::CopyArrive { masked }
         | OpKind::MbarrierInit { masked, .. }
         | OpKind::MbarrierInvalidate { masked }
-        | OpKind::MbarrierArrive { masked, .. } => (address(*masked), vec![]),
+        | OpKind::MbarrierArrive { masked, .. }
+        | OpKind::MbarrierExpect { masked, .. } => (address(*masked), vec![]),
+        OpKind::BulkLoad { rank, masked } => {
+            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
+            let mut want = vec![B64, B32, B32];
+            want.extend(std::iter::repeat_n(B32, usize::from(*rank)));
+            want.extend(masked.then_some(Pred));
+            (want, vec![])
+        }
         OpKind::StoreRelease { masked: true } => (vec![B32, B32, Pred], vec![]),
         OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => {
             (vec![B32, B32], vec![])
@@ -179,6 +204,25 @@ fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError>
         OpKind::LoadAcquire => (vec![B32], vec![B32]),
         _ => return Err(wrong(kind, args)),
     })
+}
+
+/// What an MMA of a warpgroup takes and gives.
+fn group_mma(kind: &OpKind, mma: &GroupMma, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
+    let MmaAtom { m, n, k, a, b, acc } = mma.atom;
+    let transposed = mma.b_transposed || mma.a == GroupOperand::Shared { transposed: true };
+    check(m == GroupMma::M && n.is_multiple_of(8) && (8..=256).contains(&n), || {
+        format!("{kind:?}: M is 64, N a multiple of 8 up to 256")
+    })?;
+    check(k * a.bits() == 256 && a.bits() == b.bits() && acc.bits() == 32, || {
+        format!("{kind:?}: K is 32 bytes, accumulators have 32 bits")
+    })?;
+    check(!transposed || a.bits() == 16, || format!("{kind:?}: only elements of 16 bits are transposed"))?;
+    let (from, to) = mma.registers();
+    let mut want = if from > 0 { vec![Ty::B32; from] } else { vec![Ty::B64] };
+    want.push(Ty::B64);
+    want.extend(std::iter::repeat_n(Ty::B32, if mma.fresh { 0 } else { to }));
+    expect(kind, args, &want)?;
+    Ok(vec![Ty::B32; to])
 }
 
 fn int(kind: &OpKind, op: IntBin, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {

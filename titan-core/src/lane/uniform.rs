@@ -151,6 +151,11 @@ impl<'a> Run<'a> {
     fn needs(&self, kind: &OpKind) -> Level {
         match kind {
             OpKind::Barrier | OpKind::Roles(_) => Level::Program,
+            OpKind::GroupFence
+            | OpKind::GroupMma(_)
+            | OpKind::GroupCommit
+            | OpKind::GroupWait(_)
+            | OpKind::SetMaxRegisters { .. } => Level::Role,
             OpKind::NamedBarrier { id, .. } if self.role.is_some_and(|role| role.barrier == *id) => Level::Role,
             _ => Level::Warp,
         }
@@ -302,6 +307,8 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::CompareSwap(_)
         | OpKind::LoadMatrix { .. }
         | OpKind::Mma(_)
+        | OpKind::Elect
+        | OpKind::GroupMma(_)
         | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_))
         | OpKind::LoadAcquire => Some(Level::Lane),
         OpKind::WarpId | OpKind::Vote(_) | OpKind::Shuffle(Shuffle::Lane(_)) => Some(Level::Warp),
@@ -337,6 +344,15 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::MbarrierInvalidate { .. }
         | OpKind::MbarrierArrive { .. }
         | OpKind::MbarrierWait
+        | OpKind::MbarrierExpect { .. }
+        | OpKind::MbarrierFence
+        | OpKind::TensorMap(_)
+        | OpKind::BulkLoad { .. }
+        | OpKind::ProxyFence
+        | OpKind::GroupFence
+        | OpKind::GroupCommit
+        | OpKind::GroupWait(_)
+        | OpKind::SetMaxRegisters { .. }
         | OpKind::StoreRelease { .. }
         | OpKind::SequenceWait
         | OpKind::Shuffle(Shuffle::Index)

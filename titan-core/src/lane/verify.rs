@@ -4,7 +4,7 @@
 use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{OpKind, Role, Ty};
 use super::types::infer;
-use super::{hazard, print, uniform};
+use super::{flight, hazard, print, uniform};
 use crate::ir::Loc;
 use std::collections::BTreeSet;
 
@@ -36,6 +36,9 @@ pub fn verify(func: &Func) -> Result<(), LaneError> {
     let together = uniform::analyze(func);
     if let Some((op, _)) = together.diverged().first() {
         return Err(run.error(func.op(*op), "lanes may have diverged where all of them are needed"));
+    }
+    if let Some((op, message)) = flight::check(func) {
+        return Err(run.error(func.op(op), &message));
     }
     match hazard::unordered(func) {
         Some((op, message)) => Err(run.error(func.op(op), &message)),

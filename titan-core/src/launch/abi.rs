@@ -13,7 +13,10 @@
 //! | scalar of 64 bits | 64 bits |
 //!
 //! Words lie one after the other, each on a multiple of its size.
+//!
+//! Code that copies tiles by tensor maps takes these besides, behind the block: see [`MapParam`].
 
+use crate::ir::place::Swizzle;
 use crate::ir::{Const, Elem, ParamKind, Signature};
 use crate::num;
 
@@ -46,6 +49,20 @@ impl Slot {
             Slot::Extent(..) | Slot::Scalar { wide: false, .. } => 4,
         }
     }
+}
+
+/// A tensor map that a launch makes of a tensor argument: which boxes are copied, and how they lie in shared memory. Elements of
+/// a box outside of the tensor are zeros.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MapParam {
+    /// The tensor parameter.
+    pub param: u32,
+    /// Its elements.
+    pub elem: Elem,
+    /// The extents of a box, one for each axis of the tensor, in their order.
+    pub extents: Vec<u32>,
+    /// The swizzle of a box in shared memory.
+    pub swizzle: Swizzle,
 }
 
 /// The words of a signature's parameter block, in order.

@@ -53,7 +53,7 @@ impl LayOut<'_> {
             OpKind::ReduceWith(axis) => self.reduce_with(op, *axis),
             OpKind::Scan(_, axis) | OpKind::ScanWith(axis) => self.scan(op, *axis),
             OpKind::Mma => {
-                let value = self.mma(id, op)?;
+                let value = self.complete_mma(id, op)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
@@ -83,28 +83,42 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// Values in the layouts of the values they are passed to: loop arguments, or results of branches.
-    fn given(&mut self, values: &[Value], slots: &[Value]) -> Laid<Vec<Value>> {
+    /// Values in the layouts of the values they are passed to: loop arguments, or results of branches. Where paths may differ in what
+    /// is in flight, everything is waited for.
+    fn given(&mut self, values: &[Value], slots: &[Value], joins: bool) -> Laid<Vec<Value>> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
-            out.push(if self.k.ty(*value).is_in_registers() {
-                let layout = self.layout(*slot);
-                self.tile(*value, &layout)?
-            } else {
-                self.same(*value)?
-            });
+            if !self.k.ty(*value).is_in_registers() {
+                out.push(self.same(*value)?);
+                continue;
+            }
+            if joins {
+                let own = self.in_flight.remove(value).unwrap_or_default();
+                let tile = if self.made[value.index()].is_some() { Some(self.finished(*value, own)?) } else { None };
+                self.made[value.index()] = tile;
+            }
+            let layout = self.layout(*slot);
+            let new = self.tile(*value, &layout)?;
+            out.extend(self.with_stages(*value, new));
         }
         Ok(out)
     }
 
-    /// Binds old values to new ones; tiles have the layouts of the old values.
-    fn receive(&mut self, old: &[Value], new: &[Value]) {
-        for (old, new) in old.iter().zip(new) {
+    /// Binds old values to new ones; tiles have the layouts of the old values, and accumulators as many stages as those that were
+    /// given.
+    fn receive(&mut self, given: &[Value], old: &[Value], new: &[Value]) {
+        let mut rest = new;
+        for (i, old) in old.iter().enumerate() {
+            let [own, more @ ..] = rest else { return };
+            rest = more;
             if self.k.ty(*old).is_in_registers() {
                 let layout = self.layout(*old);
-                self.b.put(*new, &layout);
+                self.b.put(*own, &layout);
+                if let Some(given) = given.get(i) {
+                    rest = self.take_stages(*given, *old, rest);
+                }
             }
-            self.make(*old, *new);
+            self.make(*old, *own);
         }
     }
 
@@ -114,7 +128,7 @@ impl LayOut<'_> {
         let (open, carried) = if let OpKind::For(kind) = &op.kind {
             let (bounds, init) = op.args.split_at(3);
             let bounds = self.all_same(bounds)?;
-            let init = self.given(init, &args[1..])?;
+            let init = self.given(init, &args[1..], false)?;
             let open = self.b.begin_for(*kind, [bounds[0], bounds[1], bounds[2]], &init);
             let open = open.map_err(|e| self.internal(e.to_string()))?;
             if let Some(index) = open.index {
@@ -122,15 +136,18 @@ impl LayOut<'_> {
             }
             (open, &args[1..])
         } else {
-            let init = self.given(&op.args, args)?;
+            let init = self.given(&op.args, args, true)?;
             (self.b.begin_loop(&init), &args[..])
         };
         let inside = open.carried.clone();
-        self.receive(carried, &inside);
+        let given = op.args.get(if matches!(op.kind, OpKind::For(_)) { 3 } else { 0 }..).unwrap_or_default();
+        self.receive(given, carried, &inside);
+        self.forget_groups();
         self.block(body)?;
+        self.forget_groups();
         let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
         let out = self.b.end_loop(open, &tys);
-        self.receive(&op.results, &out);
+        self.receive(given, &op.results, &out);
         Ok(())
     }
 
@@ -146,22 +163,29 @@ impl LayOut<'_> {
     fn branch(&mut self, op: &Op) -> Laid<()> {
         let cond = self.same(op.args[0])?;
         let mut open = self.b.begin_if(cond);
+        let outside = self.in_flight.clone();
+        self.forget_groups();
         self.block(op.regions[0])?;
         self.b.begin_else(&mut open);
+        self.in_flight = outside;
+        self.forget_groups();
         match op.regions.get(1) {
             Some(other) => self.block(*other)?,
             None => self.b.terminate(OpKind::Yield, &[]),
         }
+        self.forget_groups();
         let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
         let out = self.b.end_if(open, &tys);
-        self.receive(&op.results, &out);
+        self.receive(&[], &op.results, &out);
         Ok(())
     }
 
     /// A terminator: its operands are converted to the layouts of the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Laid<()> {
         let slots = self.receivers(id, op);
-        let args = if slots.len() == op.args.len() { self.given(&op.args, &slots)? } else { self.all_same(&op.args)? };
+        let joins = !matches!(op.kind, OpKind::Continue(_));
+        let args =
+            if slots.len() == op.args.len() { self.given(&op.args, &slots, joins)? } else { self.all_same(&op.args)? };
         self.b.terminate(op.kind.clone(), &args);
         Ok(())
     }

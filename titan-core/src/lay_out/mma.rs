@@ -16,7 +16,7 @@ use crate::ir::{Elem, Encoding, ForKind, Layout, LocalOp, Op, OpId, OpKind, Ty, 
 use crate::plan::{Method, MmaPlan, Source};
 
 /// An operand of an MMA: A as `[M, K]`, B as `[K, N]`.
-enum Operand {
+pub(super) enum Operand {
     /// Elements in registers, in the layout of fragments.
     Fragments(Value),
     /// In shared memory.
@@ -24,8 +24,15 @@ enum Operand {
 }
 
 impl LayOut<'_> {
-    /// Lays out an MMA; returns its result, in its layout.
-    pub(super) fn mma(&mut self, id: OpId, op: &Op) -> Laid<Value> {
+    /// Lays out an MMA that is complete when the next operation begins; returns its result, in its layout.
+    pub(super) fn complete_mma(&mut self, id: OpId, op: &Op) -> Laid<Value> {
+        let value = self.started(id, op)?;
+        let tile = if matches!(self.b.ty(value), Ty::Compute(..)) { self.retire(value)? } else { value };
+        self.convert(tile, &self.layout(op.results[0]))
+    }
+
+    /// Lays out an MMA; returns its result, in its layout. By warpgroups, it may be in flight.
+    pub(super) fn started(&mut self, id: OpId, op: &Op) -> Laid<Value> {
         let (Some(mma), Some([a, b, acc])) = (self.plan.mmas.get(&id).cloned(), crate::plan::operands(op)) else {
             return Err(self.internal("an MMA without a plan"));
         };
@@ -52,7 +59,7 @@ impl LayOut<'_> {
         self.tile_op(OpKind::Reshape(shape), &[part], flat)
     }
 
-    fn index(&mut self, n: u32) -> Value {
+    pub(super) fn index(&mut self, n: u32) -> Value {
         self.b.i32(i32::try_from(n).unwrap_or(i32::MAX))
     }
 
@@ -61,6 +68,7 @@ impl LayOut<'_> {
         let b = self.operand(b, mma, false, batch)?;
         match mma.method {
             Method::Atom(atom) => self.by_atoms(mma, atom.k, [&a, &b], acc),
+            Method::Group(atom) => self.by_groups(mma, atom.k, [&a, &b], acc),
             Method::MulAdd => self.by_mul_add(mma, [&a, &b], acc),
         }
     }
@@ -127,7 +135,7 @@ impl LayOut<'_> {
         self.part_at(of, axis, n, at)
     }
 
-    fn part_at(&mut self, of: Value, axis: u8, n: u32, at: Value) -> Laid<Value> {
+    pub(super) fn part_at(&mut self, of: Value, axis: u8, n: u32, at: Value) -> Laid<Value> {
         let kind = LocalOp::Slice { axis, n: i32::try_from(n).unwrap_or(i32::MAX) };
         let (layout, encoding) = (self.b.kernel().layout(of).cloned(), self.b.kernel().encoding(of).cloned());
         let part = self.one(OpKind::Local(kind), &[of, at])?;

@@ -12,12 +12,14 @@
 //! | `shape` | reshape, transpose, interleave, split |
 //! | `reduce` | reductions and scans |
 //! | `mma` | MMAs |
+//! | `group` | MMAs of warpgroups, which are asynchronous |
 //! | `control` | loops, branches and roles |
 //! | `rings` | stages, whose tiles are in shared memory |
 //!
 //! Deliberately absent: the choice of layouts (`crate::plan`), barriers between threads, and addresses.
 
 mod control;
+mod group;
 mod memory;
 mod mma;
 mod reduce;
@@ -25,11 +27,12 @@ mod rings;
 mod shape;
 mod tile;
 
-pub(crate) use memory::copies_itself;
+pub(crate) use memory::{by_map, copies_itself};
 
 use crate::analysis::uses::Tree;
 use crate::ir::{
-    Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, TileShape, Ty, Value,
+    Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, RoleDecl, TileShape,
+    Ty, Value,
 };
 use crate::plan::{LowerError, Plan};
 use crate::verify::Verified;
@@ -57,6 +60,12 @@ struct LayOut<'a> {
     memo: Vec<BTreeMap<(Value, LayoutId), Value>>,
     /// The number of warps that run the current code: those of the program, or of a role.
     warps: u32,
+    /// Old accumulators with MMAs in flight.
+    in_flight: BTreeMap<Value, group::InFlight>,
+    /// MMAs of warpgroups, by the last step of each, in the order of their groups, since control flow joined last.
+    committed: Vec<Value>,
+    /// The number of groups so far.
+    groups: u32,
     /// The operation that is being laid out.
     at: Option<OpId>,
 }
@@ -78,6 +87,8 @@ impl<'a> LayOut<'a> {
         };
         laid.stages = plan.stages.iter().map(|fields| fields.iter().map(|e| laid.encoding(e)).collect()).collect();
         b.lay_out(laid);
+        let warps = |(role, warps): (&RoleDecl, &u32)| RoleDecl { warps: *warps, ..role.clone() };
+        b.set_roles(kernel.roles.iter().zip(&plan.roles).map(warps).collect());
         let mut made = vec![None; kernel.values.len()];
         (0..kernel.sig.params.len()).for_each(|i| made[i] = Some(Value::new(i)));
         LayOut {
@@ -88,6 +99,9 @@ impl<'a> LayOut<'a> {
             made,
             memo: vec![BTreeMap::new()],
             warps: plan.warps,
+            in_flight: BTreeMap::new(),
+            committed: Vec::new(),
+            groups: 0,
             at: None,
         }
     }

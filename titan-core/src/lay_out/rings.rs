@@ -1,7 +1,7 @@
 //! Stages of rings: the encodings of their tiles in shared memory, and the layouts by which threads copy to them.
 //!
-//! On the supported machines an MMA has read its operands when the next instruction begins. So the result of an MMA in flight is a
-//! tile, and an accumulator that takes a stage releases it after its last step.
+//! An MMA of a warp has read its operands when the next instruction begins. So its result is a tile, and an accumulator that takes a
+//! stage releases it after its last step. MMAs of warpgroups are asynchronous (`super::group`).
 
 use super::{Laid, LayOut};
 use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
@@ -50,20 +50,19 @@ impl LayOut<'_> {
                 Ok(())
             }
             TtgOp::ComputeIssue => {
-                let value = self.mma(id, op)?;
+                let value = self.started(id, op)?;
                 self.make(op.results[0], value);
                 Ok(())
             }
-            TtgOp::AccMma => {
-                let value = self.mma(id, op)?;
-                self.make(op.results[0], value);
-                let right = self.same(op.args[1])?;
-                let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[right])?;
-                self.op(OpKind::Ttg(TtgOp::Release), &[consumed]).map(drop)
-            }
+            TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish => self.accumulator(id, op, ttg),
             TtgOp::Claim(..) => Err(self.unsupported("a claim of a barrier program")),
-            TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccFinish | TtgOp::Rematerialize => {
+            TtgOp::ComputeWait | TtgOp::Rematerialize => {
                 let result = op.results[0];
+                if self.is_in_flight(op.args[0]) {
+                    let value = self.same(op.args[0])?;
+                    let value = self.retire(value)?;
+                    return self.settle(result, value);
+                }
                 if self.k.ty(result).is_in_registers() {
                     let layout = self.layout(result);
                     let value = self.tile(op.args[0], &layout)?;

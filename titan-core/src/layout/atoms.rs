@@ -60,6 +60,25 @@ pub fn accumulator(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     Layout::new(extents, regs, lanes, at)
 }
 
+/// The layout of C and D of MMAs of warpgroups, `[M, N]`: the registers of one instruction are neighbours, and those of C and D of
+/// `m16n8` by each warp. The columns of a warpgroup are neighbours: if there are several along N, they have a power of two of them.
+/// Source: PTX ISA, "Register fragments for `wgmma.mma_async.m64nNk16`".
+#[must_use]
+pub fn group_accumulator(extents: &[u32], warps: WarpGrid) -> Layout {
+    let own = extents.get(1).copied().unwrap_or(8) / warps.n;
+    let mut regs = steps(1, 1, 2);
+    regs.extend(steps(0, 8, 16));
+    if warps.n > 1 {
+        regs.extend(steps(1, 8, own));
+    }
+    let mut lanes = steps(1, 2, 8);
+    lanes.extend(steps(0, 1, 8));
+    let mut at = steps(0, 16, 16 * warps.m);
+    at.extend(steps(1, own, own * warps.n));
+    at.extend(warps.spare());
+    Layout::new(extents, regs, lanes, at)
+}
+
 /// The layout of A, `[M, K]`: warps along N hold copies.
 #[must_use]
 pub fn operand_a(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {

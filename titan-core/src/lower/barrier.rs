@@ -100,7 +100,7 @@ impl Lower<'_> {
         }
     }
 
-    fn barriers_of(&self, value: Value) -> Result<Barriers, LowerError> {
+    pub(super) fn barriers_of(&self, value: Value) -> Result<Barriers, LowerError> {
         match &self.lowered[value.index()] {
             Some(LoweredValue::Barriers(barriers)) => Ok(*barriers),
             _ => Err(self.defect("an operand that is not a barrier")),
@@ -108,7 +108,7 @@ impl Lower<'_> {
     }
 
     /// The address of a barrier, or of the `i`-th of several.
-    fn barrier_word(&mut self, barriers: Barriers, i: u32) -> Reg {
+    pub(super) fn barrier_word(&mut self, barriers: Barriers, i: u32) -> Reg {
         let base = self.b.one(lane::OpKind::Buffer(barriers.buffer), &[]);
         let at = match barriers.skip {
             Some(skip) => self.b.add(base, skip),
@@ -170,6 +170,9 @@ impl Lower<'_> {
                     self.b.op(store, &[at, zero, first]);
                 }
             }
+            NvOp::BulkLoad { .. } => self.bulk_load(op)?,
+            NvOp::Wgmma => self.group_mma(op)?,
+            NvOp::WaitGroup { group: NvGroup::Wgmma, n, .. } => self.group_wait(op, n),
             NvOp::WaitParity
             | NvOp::SequenceWait
             | NvOp::SequenceStore
@@ -187,11 +190,9 @@ impl Lower<'_> {
             | NvOp::TryWait
             | NvOp::TestWait
             | NvOp::FenceMbarrierInit
-            | NvOp::BulkLoad { .. }
             | NvOp::BulkStore { .. }
             | NvOp::CpAsync { .. }
             | NvOp::WgmmaFence
-            | NvOp::Wgmma
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
             | NvOp::SetMaxNReg { .. } => self.order(op, nv)?,
@@ -215,6 +216,19 @@ impl Lower<'_> {
                 self.b.op(lane::OpKind::StoreRelease { masked: true }, &[at, n, first]);
             }
             NvOp::Arrive { arrivals } => self.arrive(op, arrivals)?,
+            NvOp::ArriveExpectTx { bytes } => {
+                let at = self.barrier(op)?;
+                let (mut args, first) = (vec![at], self.of_one_thread());
+                args.extend(first);
+                self.b.op(lane::OpKind::MbarrierExpect { bytes, masked: first.is_some() }, &args);
+            }
+            NvOp::FenceMbarrierInit => drop(self.b.op(lane::OpKind::MbarrierFence, &[])),
+            NvOp::WgmmaFence => drop(self.b.op(lane::OpKind::GroupFence, &[])),
+            NvOp::Commit { group: NvGroup::Wgmma, .. } => drop(self.b.op(lane::OpKind::GroupCommit, &[])),
+            NvOp::SetMaxNReg { registers } => {
+                let more = registers > self.entry_registers();
+                self.b.op(lane::OpKind::SetMaxRegisters { registers, more }, &[]);
+            }
             NvOp::CpAsyncArrive { noinc: true, .. } => {
                 let at = self.barrier(op)?;
                 self.b.op(lane::OpKind::CopyArrive { masked: false }, &[at]);
@@ -242,23 +256,19 @@ impl Lower<'_> {
             | NvOp::MbarrierInit { .. }
             | NvOp::SequenceInit
             | NvOp::MbarrierInval
-            | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
             | NvOp::MbarrierWait
             | NvOp::TryWait
             | NvOp::TestWait
-            | NvOp::FenceMbarrierInit
             | NvOp::BulkLoad { .. }
             | NvOp::BulkStore { .. }
             | NvOp::CpAsync { .. }
             | NvOp::CpAsyncArrive { noinc: false, .. }
-            | NvOp::WgmmaFence
             | NvOp::Wgmma
-            | NvOp::Commit { group: NvGroup::Wgmma | NvGroup::BulkStore, .. }
+            | NvOp::Commit { group: NvGroup::BulkStore, .. }
             | NvOp::WaitGroup { group: NvGroup::Wgmma | NvGroup::BulkStore, .. }
             | NvOp::ClusterArrive
-            | NvOp::ClusterWait
-            | NvOp::SetMaxNReg { .. } => {
+            | NvOp::ClusterWait => {
                 let name = crate::ir::op_table::mnemonic(&op.kind);
                 return Err(self.unsupported(format!("`{name}`")));
             }
@@ -315,7 +325,7 @@ impl Lower<'_> {
                 self.b.begin_else(&mut open);
             }
             self.warp_set = warp_set;
-            self.block(*region)?;
+            self.role_code(*region)?;
         }
         self.warp_set = all;
         self.b.end(open);

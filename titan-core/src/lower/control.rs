@@ -11,8 +11,13 @@ use crate::lane::{self, IntBin};
 impl Lower<'_> {
     /// Lowers a block, including its terminator.
     pub(super) fn block(&mut self, block: Block) -> Result<(), LowerError> {
-        for id in self.k.block(block).ops.clone() {
-            self.op(id)?;
+        self.operations(&self.k.block(block).ops)
+    }
+
+    /// Lowers operations one after the other.
+    pub(super) fn operations(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
+        for id in ops {
+            self.op(*id)?;
             if self.b.is_terminated() {
                 break;
             }

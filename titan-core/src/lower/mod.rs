@@ -19,6 +19,7 @@
 //! | `shape` | reshape, transpose, interleave, split |
 //! | `reduce`, `scan` | reductions and scans across registers and lanes |
 //! | `mma`, `fragment` | MMAs |
+//! | `group` | bulk copies, MMAs of warpgroups |
 //! | `local` | operations that laying out inserts |
 //! | `control` | loops and branches |
 //! | `distribute` | linear indices and ragged outputs |
@@ -36,6 +37,7 @@ mod coords;
 mod distribute;
 mod fragment;
 mod global;
+mod group;
 mod indexed;
 mod local;
 mod mma;
@@ -140,6 +142,8 @@ struct Lower<'a> {
     joined: BTreeSet<Value>,
     /// The warp set that runs the current code.
     warp_set: WarpSet,
+    /// Whether only one elected thread of it does.
+    elected: bool,
 }
 
 impl<'a> Lower<'a> {
@@ -157,6 +161,7 @@ impl<'a> Lower<'a> {
             at: None,
             joined: barrier::joined(kernel),
             warp_set: WarpSet { first: 0, warps: laid.warps, role: None },
+            elected: false,
         }
     }
 

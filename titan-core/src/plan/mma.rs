@@ -5,7 +5,7 @@ use super::classes::Classes;
 use super::{Plan, Target};
 use crate::analysis::uses::Tree;
 use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
-use crate::lane::MmaAtom;
+use crate::lane::{GroupMma, MmaAtom};
 use crate::layout::atoms::{self, WarpGrid};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Encoding, Layout};
@@ -14,8 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The method of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Matrix instructions.
+    /// Matrix instructions of a warp.
     Atom(MmaAtom),
+    /// Matrix instructions of a warpgroup, asynchronous; B, and A unless it is in registers, are read from shared memory.
+    Group(MmaAtom),
     /// Multiply-adds of each thread: no matrix instruction takes these elements.
     MulAdd,
 }
@@ -68,6 +70,7 @@ pub(super) fn choose(
         {
             let name = match mma.method {
                 Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
+                Method::Group(a) => format!("m{}n{}k{} of {}, by warpgroups", a.m, a.n, a.k, a.a),
                 Method::MulAdd => "multiply-adds: no matrix instruction takes these elements".to_owned(),
             };
             let [m, n, k] = mma.extents;
@@ -126,8 +129,19 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     let batch = if rank == 3 { a_shape[0] } else { 1 };
     let extents = [a_shape[rank - 2], b_shape[rank - 1], a_shape[rank - 1]];
     let [m, n, k] = extents;
-    let (method, staged) = method(target, a, b, acc);
+    let grouped = group(kernel, target, warps, args).filter(|_| batch == 1 && rank == 2);
+    let (method, staged) = match grouped {
+        Some((atom, _)) => (Method::Group(atom), (a, b)),
+        None => method(target, a, b, acc),
+    };
     let (acc, a, b) = match method {
+        Method::Group(atom) => {
+            // The fragments of a warp are those of its own instructions.
+            let warp = MmaAtom { m: 16, n: 8, ..atom };
+            let grid = grouped.map_or(WarpGrid { m: warps, n: 1, all: warps }, |(_, grid)| grid);
+            let acc = atoms::group_accumulator(&[m, n], grid);
+            (acc, atoms::operand_a(&warp, &[m, k], grid), atoms::operand_b(&warp, &[n, k], grid))
+        }
         Method::Atom(atom) => {
             let rows = WarpGrid { m: warps, n: 1, all: warps };
             let fits = whole_rows && m.is_multiple_of(atom.m * warps);
@@ -140,6 +154,32 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     let acc = if rank == 3 { acc.batched(batch) } else { acc };
     let source = Source::Registers;
     Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
+}
+
+/// The instruction of warpgroups for an MMA, and how they share it: first along M, in whole instructions, then along N. `None` if there
+/// is none for these elements, extents or orders in memory.
+fn group(kernel: &Kernel, target: &Target, warps: u32, [a, b, acc]: [Value; 3]) -> Option<(MmaAtom, WarpGrid)> {
+    let [a_elem, b_elem, acc_elem] = [a, b, acc].map(|v| kernel.ty(v).elem());
+    let atom = target.group_atoms.iter().find(|t| (t.a, t.b, t.acc) == (a_elem, b_elem, acc_elem))?;
+    let (rows, columns): (Vec<u32>, Vec<u32>) = (kernel.ty(a).tile_shape()?.into(), kernel.ty(b).tile_shape()?.into());
+    let ([m, k], [_, n]) = (&rows[..], &columns[..]) else { return None };
+    // Only elements of 16 bits are transposed on the way.
+    let turned = |v: Value, straight: bool| root(kernel, v).is_some_and(|(_, transposed)| transposed == straight);
+    if a_elem.bits() != 16 && (turned(a, true) || turned(b, false)) {
+        return None;
+    }
+    let groups = warps.checked_div(GroupMma::WARPS).filter(|n| n * GroupMma::WARPS == warps && n.is_power_of_two())?;
+    let along_m = (0..=groups.trailing_zeros()).rev().map(|i| 1 << i).find(|g| m.is_multiple_of(atom.m * g))?;
+    let along_n = groups / along_m;
+    let own = n / along_n;
+    // The columns of a warpgroup are neighbours: with several along N, powers of two.
+    let fits = n.is_multiple_of(8 * along_n) && (along_n == 1 || own.is_power_of_two()) && k.is_multiple_of(atom.k);
+    let parts = own.div_ceil(atom.n);
+    let width = own / parts;
+    // Of integers not every N exists (PTX ISA, "Matrix shapes" of `wgmma`).
+    let exists = acc_elem != Elem::I32 || width.is_multiple_of(16) || matches!(width, 8 | 24);
+    (fits && exists && width * parts == own && width.is_multiple_of(8))
+        .then_some((MmaAtom { n: width, ..*atom }, WarpGrid { m: along_m * GroupMma::WARPS, n: along_n, all: warps }))
 }
 
 fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)) {
@@ -218,9 +258,11 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     let [m, n, k] = mma.extents;
     let want = if is_a { mma.a.clone() } else { mma.b.permuted(&[1, 0]) };
     let loaded = root(kernel, arg).is_some();
+    let grouped = matches!(mma.method, Method::Group(_));
     // Registers hold unspecified values beyond the tile, which must be zero along K.
     let padded = want.is_padded(usize::from(is_a));
     if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)
+        && (is_a || !grouped)
         && let Way::Registers(_) = way(layout, &want, 32)
     {
         return Source::Registers;
@@ -234,12 +276,8 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
                 [0, 1]
             }
         }
-        (None, Some(layout)) if mma.batch == 1 => {
-            if layout.vector(0) > layout.vector(1) {
-                [1, 0]
-            } else {
-                [0, 1]
-            }
+        (None, Some(layout)) if mma.batch == 1 && !(grouped && mma.staged.0.bits() != 16) => {
+            if layout.vector(0) > layout.vector(1) { [1, 0] } else { [0, 1] }
         }
         (None, _) => {
             if is_a {

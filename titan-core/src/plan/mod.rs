@@ -62,6 +62,12 @@ impl Plan {
         self.layouts.get(value.index()).and_then(Option::as_ref)
     }
 
+    /// Whether warpgroups compute some of its MMAs.
+    #[must_use]
+    pub fn uses_warpgroups(&self) -> bool {
+        self.mmas.values().any(|mma| matches!(mma.method, Method::Group(_)))
+    }
+
     /// Threads of a program.
     #[must_use]
     pub fn threads(&self) -> u32 {
@@ -92,7 +98,7 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
     let mut plan = Plan {
         target: target.clone(),
         warps,
-        roles: kernel.roles.iter().map(|r| r.warps).collect(),
+        roles: kernel.roles.iter().map(|r| role_warps(target, r.warps)).collect(),
         free: FreeBy::Mbarrier,
         smem_resident: vec![None; kernel.values.len()],
         stages: Vec::new(),
@@ -125,7 +131,7 @@ fn by_role(
     let regions = specialized.map(|id| kernel.op(id).regions.clone()).unwrap_or_default();
     for (role, region) in kernel.roles.iter().zip(regions) {
         // The lowering rejects other numbers.
-        let warps = 1 << role.warps.max(1).ilog2();
+        let warps = 1 << role_warps(target, role.warps).max(1).ilog2();
         let mut own = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
         kernel.walk_block(region, &mut |id, op| {
             own.0.insert(id);
@@ -142,9 +148,14 @@ fn by_role(
         for value in own.1 {
             layouts[value.index()] = laid_out[value.index()].clone();
         }
-        notes.push(format!("role {}: {} warps", role.name, role.warps));
+        notes.push(format!("role {}: {} warps", role.name, role_warps(target, role.warps)));
     }
-    (kernel.roles.iter().map(|r| r.warps).sum(), mmas, layouts)
+    (kernel.roles.iter().map(|r| role_warps(target, r.warps)).sum(), mmas, layouts)
+}
+
+/// The warps of a role on a machine, for the number that the kernel states.
+const fn role_warps(target: &Target, stated: u32) -> u32 {
+    stated.next_multiple_of(if target.role_warps == 0 { 1 } else { target.role_warps })
 }
 
 /// Whether code for aligned arguments would differ from code for arbitrary ones: whether rows of tensors are accessed.

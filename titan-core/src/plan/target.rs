@@ -25,6 +25,12 @@ pub struct Target {
     pub warps_per_sm: u32,
     /// Matrix instructions of a warp, the best of each element triple first.
     pub atoms: Vec<MmaAtom>,
+    /// Matrix instructions of a warpgroup; N is the greatest one. Empty: there are none.
+    pub group_atoms: Vec<MmaAtom>,
+    /// Whether there are bulk copies of tiles to shared memory, by tensor maps.
+    pub bulk_tensor: bool,
+    /// The warps of a role are a multiple of this.
+    pub role_warps: u32,
     /// Whether there are asynchronous copies to shared memory by threads.
     pub copy_async: bool,
     /// Whether there is an instruction that loads matrix fragments from shared memory.

@@ -33,7 +33,7 @@ mod slots;
 mod state;
 
 use crate::analysis::uses::Tree;
-use crate::ir::{Block, BlockData, Claim, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp};
+use crate::ir::{Block, BlockData, Claim, Class, Completion, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp};
 use regions::Regions;
 use slots::Slots;
 use state::{State, Touch, join};
@@ -290,12 +290,12 @@ impl<'k> Run<'k> {
                 }
                 Some(state)
             }
-            OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }) => {
-                state.commit();
+            OpKind::Nv(NvOp::Commit { group, .. }) => {
+                state.commit(*group);
                 Some(state)
             }
-            OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. }) => {
-                self.arrive(state.wait(*n as usize), &mut state);
+            OpKind::Nv(NvOp::WaitGroup { group, n, .. }) => {
+                self.arrive(state.wait(*group, *n as usize), &mut state);
                 Some(state)
             }
             OpKind::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
@@ -344,8 +344,15 @@ impl<'k> Run<'k> {
             // Printing contains a barrier of its threads.
             state.barrier();
         }
-        if op.kind.completion() != crate::ir::Completion::Immediate {
-            touches.iter().for_each(|touch| state.copy(*touch));
+        match op.kind.completion() {
+            Completion::Immediate => {}
+            Completion::Prefix(Class::Wgmma) => touches.iter().for_each(|touch| state.copy(NvGroup::Wgmma, *touch)),
+            Completion::Prefix(Class::BulkStore) => {
+                touches.iter().for_each(|touch| state.copy(NvGroup::BulkStore, *touch));
+            }
+            Completion::Prefix(Class::CpAsync | Class::Vmcnt | Class::Lgkmcnt) | Completion::Phase => {
+                touches.iter().for_each(|touch| state.copy(NvGroup::CpAsync, *touch));
+            }
         }
         // Later accesses must not touch bytes that a copy may write at any time.
         ours.into_iter().for_each(|touch| state.touch(touch));

@@ -105,15 +105,20 @@ impl Regions {
     )]
     pub(super) fn touches(&self, kernel: &Kernel, slots: &Slots<'_>, op: &Op) -> Vec<Touch> {
         let shared = |value: &Value, writes: bool| self.bytes(kernel, slots, *value).map(|bytes| (bytes, writes));
+        let of = |wanted: &dyn Fn(Ty) -> bool, writes: bool| -> Vec<Touch> {
+            op.args.iter().filter(|v| wanted(kernel.ty(**v))).filter_map(|v| shared(v, writes)).collect()
+        };
         let mut found = Vec::new();
         for access in traffic(&op.kind).accesses.iter().flatten() {
             match access.on {
                 On::Tensor => {
                     found.extend(op.args.first().and_then(|v| output(kernel, *v)).map(|p| (p, access.writes)))
                 }
-                On::Regions | On::Words | On::Stage | On::Local => {
-                    found.extend(op.args.iter().filter_map(|v| shared(v, access.writes)));
-                }
+                On::Regions => found.extend(of(&|ty| ty == Ty::Barrier(BarrierTy::Region), access.writes)),
+                On::Words => found.extend(of(&|ty| ty == Ty::Barrier(BarrierTy::Mbarrier), access.writes)),
+                On::Local => found.extend(of(&|ty| matches!(ty, Ty::Smem(..)), access.writes)),
+                // Rings have been expanded.
+                On::Stage => {}
             }
         }
         match &op.kind {

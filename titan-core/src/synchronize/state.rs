@@ -1,7 +1,7 @@
 //! The accesses that threads may have made since their last barrier.
 
 use super::slots::Slot;
-use crate::ir::Value;
+use crate::ir::{NvGroup, Value};
 use std::collections::BTreeSet;
 
 /// Memory that an operation accesses.
@@ -88,9 +88,16 @@ pub(super) struct State {
     touched: BTreeSet<Mark>,
     /// Stages that were waited for and not yet released, by ring and slot.
     ready: BTreeSet<(usize, Value)>,
-    /// The accesses of the copies of the open commit group.
+    /// What is in flight, by class: asynchronous copies, MMAs of warpgroups, bulk stores.
+    in_flight: [InFlight; 3],
+}
+
+/// Asynchronous accesses of a class in flight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct InFlight {
+    /// Those of the open commit group.
     open: BTreeSet<Touch>,
-    /// The accesses of the copies of committed groups, newest group first.
+    /// Those of committed groups, newest group first.
     groups: Vec<BTreeSet<Touch>>,
 }
 
@@ -139,7 +146,7 @@ impl State {
 
     /// The accesses of copies in flight, except those to some regions.
     fn in_flight_except<'s>(&'s self, regions: &'s BTreeSet<usize>) -> impl Iterator<Item = &'s Touch> {
-        let all = self.open.iter().chain(self.groups.iter().flatten());
+        let all = self.in_flight.iter().flat_map(|own| own.open.iter().chain(own.groups.iter().flatten()));
         all.filter(|(bytes, _)| !matches!(bytes, Bytes::Shared { region, .. } if regions.contains(region)))
     }
 
@@ -169,25 +176,36 @@ impl State {
     }
 
     /// A copy is started: its accesses stay in flight until it is waited for.
-    pub(super) fn copy(&mut self, touch: Touch) {
-        self.open.insert(touch);
+    pub(super) fn copy(&mut self, class: NvGroup, touch: Touch) {
+        self.of(class).open.insert(touch);
     }
 
-    pub(super) fn commit(&mut self) {
-        self.groups.insert(0, std::mem::take(&mut self.open));
-        if let Some(oldest) = self.groups.get(GROUPS).cloned() {
-            self.groups.truncate(GROUPS);
-            self.groups.last_mut().into_iter().for_each(|g| g.extend(oldest.iter().copied()));
+    const fn of(&mut self, class: NvGroup) -> &mut InFlight {
+        let [copies, mmas, stores] = &mut self.in_flight;
+        match class {
+            NvGroup::CpAsync => copies,
+            NvGroup::Wgmma => mmas,
+            NvGroup::BulkStore => stores,
+        }
+    }
+
+    pub(super) fn commit(&mut self, class: NvGroup) {
+        let InFlight { open, groups } = self.of(class);
+        groups.insert(0, std::mem::take(open));
+        if let Some(oldest) = groups.get(GROUPS).cloned() {
+            groups.truncate(GROUPS);
+            groups.last_mut().into_iter().for_each(|g| g.extend(oldest.iter().copied()));
         }
     }
 
     /// The thread's own copies are complete, except those of the `n` newest groups. Returns the accesses they may have made until now.
-    pub(super) fn wait(&mut self, n: usize) -> BTreeSet<Touch> {
+    pub(super) fn wait(&mut self, class: NvGroup, n: usize) -> BTreeSet<Touch> {
+        let groups = &mut self.of(class).groups;
         let done = if n < GROUPS {
-            self.groups.split_off(n.min(self.groups.len()))
+            groups.split_off(n.min(groups.len()))
         } else {
             // Which of the oldest groups are complete is not known.
-            self.groups.get(GROUPS - 1).cloned().into_iter().collect()
+            groups.get(GROUPS - 1).cloned().into_iter().collect()
         };
         done.into_iter().flatten().collect()
     }
@@ -199,18 +217,20 @@ impl State {
 
     /// Replaces the copies in flight by those of another state.
     pub(super) fn replace_in_flight(&mut self, other: State) {
-        (self.open, self.groups) = (other.open, other.groups);
+        self.in_flight = other.in_flight;
     }
 
     /// The join of two control-flow paths.
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.ready.retain(|stage| other.ready.contains(stage));
-        self.open.extend(other.open);
-        for (age, group) in other.groups.into_iter().enumerate() {
-            match self.groups.get_mut(age) {
-                Some(own) => own.extend(group),
-                None => self.groups.push(group),
+        for (own, other) in self.in_flight.iter_mut().zip(other.in_flight) {
+            own.open.extend(other.open);
+            for (age, group) in other.groups.into_iter().enumerate() {
+                match own.groups.get_mut(age) {
+                    Some(own) => own.extend(group),
+                    None => own.groups.push(group),
+                }
             }
         }
     }
@@ -230,7 +250,10 @@ impl State {
         let touched = self.touched.iter().map(mark).collect();
         let mut ready = self.ready.clone();
         ready.extend(self.ready.iter().flat_map(|(ring, value)| named(*value).map(|new| (*ring, new))));
-        State { touched, ready, open: all(&self.open), groups: self.groups.iter().map(all).collect() }
+        let in_flight = self.in_flight.each_ref();
+        let in_flight =
+            in_flight.map(|own| InFlight { open: all(&own.open), groups: own.groups.iter().map(all).collect() });
+        State { touched, ready, in_flight }
     }
 }
 

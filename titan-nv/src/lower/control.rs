@@ -80,6 +80,17 @@ impl Lower<'_> {
                 | OpKind::MbarrierInvalidate { .. }
                 | OpKind::MbarrierArrive { .. }
                 | OpKind::MbarrierWait
+                | OpKind::MbarrierExpect { .. }
+                | OpKind::MbarrierFence
+                | OpKind::TensorMap(_)
+                | OpKind::BulkLoad { .. }
+                | OpKind::ProxyFence
+                | OpKind::Elect
+                | OpKind::GroupFence
+                | OpKind::GroupMma(_)
+                | OpKind::GroupCommit
+                | OpKind::GroupWait(_)
+                | OpKind::SetMaxRegisters { .. }
                 | OpKind::StoreRelease { .. }
                 | OpKind::LoadAcquire
                 | OpKind::SequenceWait

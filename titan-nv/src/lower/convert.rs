@@ -93,9 +93,14 @@ impl Lower<'_> {
             Arg::Reg(reg) => Ok(reg),
             Arg::Value(value) => self.reg(value),
             Arg::Bits(bits) => self.constant(ty, bits),
-            Arg::Values(_) | Arg::Regs(_) | Arg::Address(_) | Arg::Special(_) | Arg::SharedBase | Arg::Label(_) => {
-                Err(Fault::Defect("no number".to_owned()))
-            }
+            Arg::Values(_)
+            | Arg::Regs(_)
+            | Arg::Address(_)
+            | Arg::Special(_)
+            | Arg::SharedBase
+            | Arg::Param(_)
+            | Arg::Box(..)
+            | Arg::Label(_) => Err(Fault::Defect("no number".to_owned())),
         }
     }
 

@@ -36,7 +36,14 @@ impl Lower<'_> {
             return Err(Fault::Defect("a loop has a body".to_owned()));
         };
         let skip = usize::from(op.kind == OpKind::For);
-        let carried: Vec<Reg> = func.block(body).args.iter().skip(skip).map(|v| self.out(*v)).collect();
+        let mut carried = Vec::new();
+        for (value, first) in func.block(body).args.iter().skip(skip).zip(init) {
+            if self.in_flight.contains(value) && func.constant(*first).is_none() {
+                // Nothing may copy it.
+                self.values[value.index()] = Some(self.reg(*first)?);
+            }
+            carried.push(self.out(*value));
+        }
         if op.kind == OpKind::For {
             for (result, reg) in op.results.iter().zip(&carried) {
                 self.values[result.index()] = Some(*reg);

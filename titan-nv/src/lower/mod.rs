@@ -2,7 +2,7 @@
 //! sequence where the machine has none.
 //!
 //! ```text
-//! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, sync, warp) ─▶ check ─▶ text
+//! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, sync, warp, group) ─▶ check ─▶ text
 //! ```
 //!
 //! * A value is a virtual register; ptxas allocates the real ones. Constants are immediates, or moved where a form takes none.
@@ -10,14 +10,14 @@
 //! * `a + c` in an address is the offset of the access; nothing computes it if nothing else wants it.
 //! * Branches that a warp takes alike are said to be so (`.uni`); others reconverge where the structure joins.
 //!
-//! Deliberately absent: scheduling and allocation (ptxas), optimization of the lane IR itself (shared by all targets), forms
-//! that only `sm_90a` has.
+//! Deliberately absent: scheduling and allocation (ptxas), optimization of the lane IR itself (shared by all targets).
 
 mod control;
 mod convert;
 mod copies;
 mod error;
 mod float;
+mod group;
 mod int;
 mod loops;
 mod memory;
@@ -34,10 +34,10 @@ use crate::ptx::isa::{Slot, find};
 use crate::ptx::{Address, Base, Entry, Form, Guard, Inst, Label, Line, Module, Operand, Param, Reg, Special, check};
 use control::Frame;
 use error::Fault;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{self, Func, IntBin, Op, Ty, Value, uniform};
-use titan_core::launch::abi::Slot as Word;
+use titan_core::launch::abi::{MapParam, Slot as Word};
 use uses::Uses;
 
 /// A kernel as PTX.
@@ -82,6 +82,7 @@ pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Res
         values: vec![None; func.values.len()],
         pairs: BTreeMap::new(),
         warp_id: None,
+        in_flight: lane::in_flight(func),
         registers: [0; 4],
         labels: Vec::new(),
         body: Vec::new(),
@@ -98,14 +99,13 @@ pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Res
         shared: lower.shared,
         entry: Entry {
             name: symbol(&func.name),
-            params: func.slots.iter().map(param).collect(),
+            params: func.slots.iter().map(param).chain(func.maps.iter().map(map)).collect(),
             threads: func.threads,
             registers: lower.registers,
             body: lower.body,
         },
     };
-    check::check(&module, machine.capability)
-        .map_err(|message| EmitError::Defect { kernel: func.name.clone(), message })?;
+    check::check(&module, machine).map_err(|message| EmitError::Defect { kernel: func.name.clone(), message })?;
     Ok(module)
 }
 
@@ -134,6 +134,12 @@ fn param(slot: &Word) -> Param {
     Param { bytes: slot.bytes(), comment }
 }
 
+/// A tensor map, which is passed behind the words.
+fn map(map: &MapParam) -> Param {
+    let extents: Vec<String> = map.extents.iter().map(ToString::to_string).collect();
+    Param { bytes: 128, comment: format!("tensor map of parameter {}, boxes of {}", map.param, extents.join("x")) }
+}
+
 /// What an instruction is given: its form's slots say how it is written.
 #[derive(Clone, Debug)]
 enum Arg {
@@ -145,6 +151,8 @@ enum Arg {
     Address(Address),
     Special(Special),
     SharedBase,
+    Param(u32),
+    Box(Reg, Vec<Value>),
     Label(Label),
 }
 
@@ -161,6 +169,8 @@ struct Lower<'a> {
     /// Registers of two 8-bit floats, by the register that the first was taken out to.
     pairs: BTreeMap<Reg, Reg>,
     warp_id: Option<Reg>,
+    /// Values that MMAs of warpgroups in flight compute: each stays in one register.
+    in_flight: BTreeSet<Value>,
     registers: [u32; 4],
     /// How many branches go to each label.
     labels: Vec<u32>,
@@ -193,7 +203,7 @@ impl Lower<'_> {
 
     /// Whether the machine has an instruction.
     fn has(&self, form: &Form) -> bool {
-        self.machine.capability >= form.sm
+        form.is_of(self.machine)
     }
 
     fn operand(&mut self, arg: &Arg, slot: Option<Slot>) -> Result<Operand, Fault> {
@@ -212,6 +222,10 @@ impl Lower<'_> {
             Arg::Address(address) => Operand::Address(*address),
             Arg::Special(special) => Operand::Special(*special),
             Arg::SharedBase => Operand::SharedBase,
+            Arg::Param(n) => Operand::Param(*n),
+            Arg::Box(map, coords) => {
+                Operand::Box(*map, coords.iter().map(|v| self.reg(*v)).collect::<Result<Vec<_>, _>>()?)
+            }
             Arg::Label(label) => Operand::Label(*label),
         })
     }
@@ -341,6 +355,17 @@ impl Lower<'_> {
             | OpKind::Barrier
             | OpKind::NamedBarrier { .. }
             | OpKind::WarpBarrier => self.sync_op(op),
+            OpKind::MbarrierExpect { .. }
+            | OpKind::MbarrierFence
+            | OpKind::TensorMap(_)
+            | OpKind::BulkLoad { .. }
+            | OpKind::ProxyFence
+            | OpKind::Elect
+            | OpKind::GroupFence
+            | OpKind::GroupMma(_)
+            | OpKind::GroupCommit
+            | OpKind::GroupWait(_)
+            | OpKind::SetMaxRegisters { .. } => self.group_op(op),
             OpKind::Buffer(_) | OpKind::Access { .. } => {
                 Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
             }

@@ -5,14 +5,15 @@
 
 use super::isa::Slot;
 use super::module::{Address, Base, Inst, Line, Module, Operand, Reg};
+use crate::machine::Machine;
 use std::collections::BTreeMap;
 use titan_core::lane::Ty;
 
-/// Checks a module for a machine of this compute capability, times ten.
+/// Checks a module for a machine.
 ///
 /// # Errors
 /// The first instruction that is wrong, and why.
-pub fn check(module: &Module, capability: u32) -> Result<(), String> {
+pub fn check(module: &Module, machine: &Machine) -> Result<(), String> {
     let mut labels: BTreeMap<u32, u32> = BTreeMap::new();
     for line in &module.entry.body {
         if let Line::Label(label) = line {
@@ -21,7 +22,7 @@ pub fn check(module: &Module, capability: u32) -> Result<(), String> {
     }
     for inst in module.instructions() {
         let fail = |why: &str| Err(format!("`{inst}`: {why}"));
-        if inst.form.ptx > module.version || inst.form.sm > capability {
+        if inst.form.ptx > module.version || !inst.form.is_of(machine) {
             return fail("the target or the version does not have it");
         }
         if inst.operands.len() != inst.form.slots.len() {
@@ -64,8 +65,13 @@ fn registers(inst: &Inst) -> impl Iterator<Item = Reg> {
     let bases = addresses(inst).filter_map(|a| if let Base::Reg(reg) = a.base { Some(reg) } else { None });
     let direct = inst.operands.iter().flat_map(|o| match o {
         Operand::Reg(reg) => std::slice::from_ref(reg),
-        Operand::Regs(regs) => regs.as_slice(),
-        Operand::Const(_) | Operand::Address(_) | Operand::Special(_) | Operand::SharedBase | Operand::Label(_) => &[],
+        Operand::Regs(regs) | Operand::Box(_, regs) => regs.as_slice(),
+        Operand::Const(_)
+        | Operand::Param(_)
+        | Operand::Address(_)
+        | Operand::Special(_)
+        | Operand::SharedBase
+        | Operand::Label(_) => &[],
     });
     guard.into_iter().chain(bases).chain(direct.copied())
 }
@@ -79,6 +85,10 @@ fn fits(operand: &Operand, slot: Slot) -> bool {
         }
         (Slot::Memory(space), Operand::Address(address)) => address.base.space() == Some(space),
         (Slot::Param, Operand::Address(address)) => matches!(address.base, Base::Param(_)),
+        (Slot::Box(n), Operand::Box(map, coords)) => {
+            map.class == Ty::B64 && coords.len() == usize::from(n) && coords.iter().all(|r| r.class == Ty::B32)
+        }
+        (Slot::ParamName, Operand::Param(_)) => true,
         (Slot::Special, Operand::Special(_)) | (Slot::SharedBase, Operand::SharedBase) => true,
         (Slot::Target, Operand::Label(_)) => true,
         (
@@ -91,6 +101,8 @@ fn fits(operand: &Operand, slot: Slot) -> bool {
             | Slot::Const
             | Slot::Memory(_)
             | Slot::Param
+            | Slot::ParamName
+            | Slot::Box(_)
             | Slot::Special
             | Slot::SharedBase
             | Slot::Target,

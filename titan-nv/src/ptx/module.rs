@@ -62,6 +62,10 @@ pub enum Operand {
     Special(Special),
     /// The address of the dynamic shared memory.
     SharedBase,
+    /// A parameter's name.
+    Param(u32),
+    /// A box of a tensor: the address of its tensor map, and coordinates, the fastest axis first.
+    Box(Reg, Vec<Reg>),
     /// Where to branch.
     Label(Label),
 }
@@ -102,10 +106,10 @@ pub enum Line {
     },
 }
 
-/// A parameter of a kernel: one word.
+/// A parameter of a kernel: one word, or a tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// Bytes: 4 or 8.
+    /// Bytes: 4 or 8, or the 128 of a tensor map, on a multiple of 64.
     pub bytes: usize,
     /// What it is, for readers.
     pub comment: String,

@@ -32,7 +32,11 @@ impl Display for Entry {
         writeln!(f, ".visible .entry {}(", self.name)?;
         for (i, param) in self.params.iter().enumerate() {
             let comma = if i + 1 < self.params.len() { "," } else { "" };
-            writeln!(f, "  .param .b{} p{i}{comma} // {}", param.bytes * 8, param.comment)?;
+            if param.bytes > 8 {
+                writeln!(f, "  .param .align 64 .b8 p{i}[{}]{comma} // {}", param.bytes, param.comment)?;
+            } else {
+                writeln!(f, "  .param .b{} p{i}{comma} // {}", param.bytes * 8, param.comment)?;
+            }
         }
         writeln!(f, ")")?;
         writeln!(f, ".maxntid {}, 1, 1", self.threads)?;
@@ -129,6 +133,12 @@ impl Display for Inst {
                 Operand::Address(address) => address.fmt(f)?,
                 Operand::Special(special) => special.fmt(f)?,
                 Operand::SharedBase => f.write_str(SHARED)?,
+                Operand::Param(n) => write!(f, "p{n}")?,
+                Operand::Box(map, coords) => {
+                    write!(f, "[{map}, ")?;
+                    braces(f, coords)?;
+                    f.write_str("]")?;
+                }
                 Operand::Label(label) => label.fmt(f)?,
             }
         }

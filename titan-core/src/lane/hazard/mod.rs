@@ -145,6 +145,19 @@ impl Run<'_> {
                 self.named(id, state.copy());
                 Some(state)
             }
+            // Its barrier orders the bytes.
+            OpKind::BulkLoad { .. } => {
+                self.named(id, state.copy());
+                Some(state)
+            }
+            OpKind::GroupMma(_) => {
+                self.named(id, state.multiply());
+                Some(state)
+            }
+            OpKind::GroupWait(n) => {
+                state.group_wait(*n);
+                Some(state)
+            }
             OpKind::CopyWait(n) => {
                 state.wait(*n);
                 state.close();
@@ -164,6 +177,7 @@ impl Run<'_> {
             | OpKind::MbarrierInvalidate { .. }
             | OpKind::MbarrierArrive { .. }
             | OpKind::MbarrierWait
+            | OpKind::MbarrierExpect { .. }
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait => {

@@ -36,6 +36,8 @@ pub(super) struct State {
     open: BTreeSet<(Touch, bool)>,
     /// What copies in flight access: the buffers they write, the tensors they read.
     pub(super) in_flight: BTreeSet<Touch>,
+    /// What the MMAs of warpgroups in flight read.
+    multiplied: BTreeSet<Touch>,
 }
 
 impl State {
@@ -43,6 +45,7 @@ impl State {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
         self.in_flight.extend(other.in_flight);
+        self.multiplied.extend(other.multiplied);
     }
 
     pub(super) fn mark(&mut self, touch: Touch) {
@@ -74,6 +77,22 @@ impl State {
             self.in_flight.extend(row)
         }
         marked
+    }
+
+    /// An MMA of a warpgroup is started: it reads until it is waited for. Returns whether a mark covers what it reads.
+    pub(super) fn multiply(&mut self) -> bool {
+        let row = self.row();
+        self.touched.extend(&row);
+        self.multiplied.extend(&row);
+        !row.is_empty()
+    }
+
+    /// MMAs are complete, except perhaps the latest `n` groups.
+    pub(super) fn group_wait(&mut self, n: u32) {
+        self.touched.extend(&self.multiplied);
+        if n == 0 {
+            self.multiplied.clear();
+        }
     }
 
     /// The regions of an access here.

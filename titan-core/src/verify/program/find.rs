@@ -2,7 +2,7 @@
 
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
-    BarrierTy, Block, Claim, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
+    BarrierTy, Block, Claim, Class, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
 };
 use crate::verify::pipes::coexecution::claims::Side;
 use crate::verify::pipes::coexecution::events::Events;
@@ -17,6 +17,19 @@ pub(in crate::verify) enum FilledBy {
     Threads,
     /// The same, after a wait for all copies.
     All,
+    /// Bulk copies of one thread, whose bytes its barrier expects.
+    Bulk,
+}
+
+/// How an access happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum When {
+    /// With its operation.
+    Now,
+    /// By the time that a group of this class is waited for.
+    Group(Class),
+    /// By the time that a phase of a barrier is complete.
+    Phase,
 }
 
 /// An access to a slot.
@@ -26,7 +39,7 @@ pub(in crate::verify) struct Access {
     /// The index of the slot.
     pub(in crate::verify) slot: Value,
     pub(in crate::verify) writes: bool,
-    pub(in crate::verify) asynchronous: bool,
+    pub(in crate::verify) when: When,
 }
 
 /// The claims and accesses of a program.
@@ -178,7 +191,7 @@ pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
 }
 
 /// The region and the index that select a tile in shared memory.
-fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
+pub(super) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
     let mut at = tile;
     loop {
         let op = kernel.def_op(at)?;
@@ -194,10 +207,14 @@ fn accesses(kernel: &Kernel, op: &Op) -> Vec<Access> {
     let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {
         return Vec::new();
     };
-    let asynchronous = op.kind.completion() != Completion::Immediate;
+    let when = match op.kind.completion() {
+        Completion::Immediate => When::Now,
+        Completion::Prefix(class) => When::Group(class),
+        Completion::Phase => When::Phase,
+    };
     let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
     tiles
         .filter_map(|tile| picked(kernel, *tile))
-        .map(|(region, slot)| Access { region, slot, writes: own.writes, asynchronous })
+        .map(|(region, slot)| Access { region, slot, writes: own.writes, when })
         .collect()
 }

@@ -9,7 +9,8 @@
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
 //!     access have been waited for ([`crate::synchronize`]);
 //! 67. no tile is laid out over more warps than execute the operations that use or define it;
-//! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61.
+//! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61;
+//! 69. results of MMAs in flight are used once, behind a wait that completes them (`products`).
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
@@ -17,6 +18,7 @@
 
 mod apart;
 mod find;
+mod products;
 mod realize;
 
 use super::Error;
@@ -27,9 +29,9 @@ use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
 use std::collections::BTreeMap;
 
-pub(in crate::verify) use find::{Access, Claims, FilledBy};
+pub(in crate::verify) use find::{Access, Claims, FilledBy, When};
 
-/// Rules 64 to 68.
+/// Rules 64 to 69.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
@@ -48,6 +50,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     let mut errors = realize::check(kernel, &mut claims);
     shape::ends(kernel, &mut errors);
     errors.extend(warps(kernel));
+    errors.extend(products::check(kernel));
     super::reject_if_any(errors)?;
     coexecution::check_claims(kernel, claims)?;
     let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);

@@ -5,18 +5,18 @@
 //! | claim | with mbarriers | with counters |
 //! |---|---|---|
 //! | acquired | waits at `empty[s]` for the parity `1 - r % 2` | waits until the counter of each reader at `s` is at least `r` |
-//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete | the same |
+//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete; or one thread, with the bytes of its bulk copies to the slot | the same |
 //! | ready | waits at `full[s]` for the parity `r % 2` | the same |
 //! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
-//! `full` counts the threads of the role that fills, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
+//! `full` counts the threads of the role that fills, or one that starts bulk copies, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
 //! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
 //! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
 //!
 //! No other operation uses these barriers and counters. A ring that one role fills and reads has no mbarriers: program order,
 //! waits for commit groups and barriers between warps order its slots.
 
-use super::find::{Claims, FilledBy};
+use super::find::{Claims, FilledBy, picked};
 use super::wrong;
 use crate::ir::{BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value};
 use crate::verify::Error;
@@ -31,6 +31,8 @@ pub(super) struct Ring {
     fill: BTreeSet<usize>,
     read: BTreeSet<usize>,
     full: BTreeSet<Value>,
+    /// Whether bulk copies fill its slots, and whether something else does.
+    bulk: [bool; 2],
     empty: BTreeSet<Value>,
     /// The counter of each reader, and the counters that each acquisition waits for.
     counters: BTreeMap<usize, BTreeSet<Value>>,
@@ -180,6 +182,10 @@ impl<'k> Check<'k> {
     fn filled(&mut self, at: &At<'_>) -> Option<()> {
         let first = *at.before.first()?;
         let op = self.kernel.op(first);
+        if matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })) {
+            return self.filled_in_bulk(at);
+        }
+        self.ring(at).bulk[1] = true;
         let (arrivals, by) = if let OpKind::Nv(NvOp::CpAsyncArrive { noinc: true, arrivals }) = op.kind {
             (arrivals, FilledBy::Copies)
         } else if let OpKind::Nv(NvOp::Arrive { arrivals }) = op.kind {
@@ -204,6 +210,36 @@ impl<'k> Check<'k> {
         self.filled_by.insert(at.id, by);
         self.ring(at).full.insert(full);
         Some(())
+    }
+
+    /// Bulk copies to the slot, behind the arrival that expects their bytes.
+    fn filled_in_bulk(&mut self, at: &At<'_>) -> Option<()> {
+        let kernel = self.kernel;
+        let mut copied = 0u32;
+        for id in &at.before {
+            let op = kernel.op(*id);
+            let full = self.picked(*op.args.last()?, at)?;
+            self.ring(at).full.insert(full);
+            self.explain(*id);
+            match op.kind {
+                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast: 0 }) => {
+                    let [_, tile, _] = op.args[..] else { return None };
+                    let (_, slot) = picked(kernel, tile)?;
+                    let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);
+                    if Some(&slot) != at.op.args.get(1) || !whole {
+                        return None;
+                    }
+                    copied = copied.checked_add(bytes)?;
+                }
+                OpKind::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => {
+                    self.filled_by.insert(at.id, FilledBy::Bulk);
+                    self.ring(at).bulk[0] = true;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn ready(&mut self, at: &At<'_>) -> Option<()> {
@@ -265,10 +301,14 @@ impl<'k> Check<'k> {
         let of = |roles: &BTreeSet<usize>| -> u32 {
             roles.iter().filter_map(|r| kernel.roles.get(*r)).map(|r| r.warps).sum()
         };
+        let arrivals = if ring.bulk[0] { 1 } else { of(&ring.fill) * lanes };
+        if ring.bulk == [true, true] {
+            say(format!("some slots of `{name}` are filled by bulk copies, and others are not"));
+        }
         if ring.fill.len() != 1 || ring.full.len() != 1 {
             say(format!("`{name}` is not filled by one role with one array of barriers"));
         }
-        let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, of(&ring.fill) * lanes)).collect();
+        let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, arrivals)).collect();
         expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read))));
         for (alloc, count) in expected {
             if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
@@ -314,7 +354,6 @@ impl<'k> Check<'k> {
                 // Split arrivals and waits of a role are not supported.
                 | NvOp::BarrierArrive { .. }
                 | NvOp::CpAsync { .. }
-                | NvOp::Wgmma
                 | NvOp::ClusterArrive
                 | NvOp::ClusterWait => true,
                 NvOp::MbarrierAlloc { .. }
@@ -323,6 +362,7 @@ impl<'k> Check<'k> {
                 | NvOp::SequenceInit
                 | NvOp::FenceMbarrierInit
                 | NvOp::WgmmaFence
+                | NvOp::Wgmma
                 | NvOp::WarpSync
                 | NvOp::SetMaxNReg { .. }
                 | NvOp::Commit { .. }

@@ -13,17 +13,20 @@
 //! | [`memory`] | `ld`, `st`, `atom`, `cp.async` |
 //! | [`sync`] | `bar`, `mbarrier`, accesses that order others |
 //! | [`warp`] | `shfl`, `vote`, `ldmatrix`, `mma` |
+//! | [`group`] | `wgmma`, `setmaxnreg`, bulk copies and what they need |
 //!
 //! Deliberately absent: forms that nothing emits yet.
 
 pub mod control;
 pub mod convert;
 pub mod float;
+pub mod group;
 pub mod int;
 pub mod memory;
 pub mod sync;
 pub mod warp;
 
+use crate::machine::{Feature, Machine};
 use titan_core::lane::{Space, Ty};
 
 /// What an operand may be.
@@ -47,6 +50,10 @@ pub enum Slot {
     Memory(Space),
     /// A parameter's address.
     Param,
+    /// The address of a parameter, by its name.
+    ParamName,
+    /// A box of a tensor: the address of a tensor map, and so many coordinates.
+    Box(u8),
     /// A register of the machine.
     Special,
     /// The address of the dynamic shared memory.
@@ -68,11 +75,26 @@ pub struct Form {
     pub ptx: u32,
     /// The lowest compute capability that has it, times ten.
     pub sm: u32,
+    /// What a target must have besides, where newer ones do not always have it.
+    pub needs: Option<Feature>,
+}
+
+impl Form {
+    /// Whether a machine has the instruction.
+    #[must_use]
+    pub fn is_of(&self, machine: &Machine) -> bool {
+        machine.capability >= self.sm && self.needs.is_none_or(|feature| machine.has(feature))
+    }
 }
 
 /// A row. Versions below 7.0 and targets below `sm_80` are given as the manual has them, though every target here is above.
 const fn form(text: &'static str, slots: &'static [Slot], cites: &'static str, ptx: u32, sm: u32) -> Form {
-    Form { text, slots, cites, ptx, sm }
+    Form { text, slots, cites, ptx, sm, needs: None }
+}
+
+/// A row of an instruction that only some targets have.
+const fn special(text: &'static str, slots: &'static [Slot], cites: &'static str, ptx: u32, needs: Feature) -> Form {
+    Form { text, slots, cites, ptx, sm: 90, needs: Some(needs) }
 }
 
 /// The row of a key.
@@ -90,5 +112,6 @@ pub fn all() -> Vec<&'static Form> {
     rows.extend(memory::all());
     rows.extend(sync::all());
     rows.extend(warp::all());
+    rows.extend(group::all());
     rows
 }

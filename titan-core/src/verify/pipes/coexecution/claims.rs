@@ -23,8 +23,8 @@
 use super::fault::{Fault, On, Wait};
 use super::run::Run;
 use super::state::State;
-use crate::ir::{BinOp, Claim, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
-use crate::verify::program::{Access, Claims, FilledBy};
+use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
+use crate::verify::program::{Access, Claims, FilledBy, When};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The values that stand for a time: a slot, and the number of earlier rounds if the ring is between roles.
@@ -44,8 +44,9 @@ struct Stage {
     time: i64,
     /// For the filling side: it is filled. For a reader: it was waited for.
     usable: bool,
-    /// Asynchronous copies were started to it; registers were stored to it.
+    /// Asynchronous copies were started to it; bulk copies were; registers were stored to it.
     copied: bool,
+    bulk: bool,
     stored: bool,
 }
 
@@ -59,6 +60,9 @@ pub(in crate::verify) struct Pairs {
     /// the open group.
     issued: i64,
     copying: BTreeMap<(Pipe, i64), Option<i64>>,
+    /// The same for the commit groups of MMAs, and each time whose stage MMAs in flight may read.
+    multiplied: i64,
+    reading: BTreeMap<(Pipe, i64), Option<i64>>,
 }
 
 impl Pairs {
@@ -68,22 +72,36 @@ impl Pairs {
         for (((pipe, _), _), stage) in &mut all.stages {
             stage.time -= base(*pipe);
         }
-        let age = |group: Option<i64>| group.map(|g| g - self.issued);
-        all.copying = self.copying.iter().map(|((p, t), g)| ((*p, t - base(*p)), age(*g))).collect();
-        all.issued = 0;
+        let aged = |of: &BTreeMap<(Pipe, i64), Option<i64>>, issued: i64| {
+            of.iter().map(|((p, t), group)| ((*p, t - base(*p)), group.map(|g| g - issued))).collect()
+        };
+        all.copying = aged(&self.copying, self.issued);
+        all.reading = aged(&self.reading, self.multiplied);
+        (all.issued, all.multiplied) = (0, 0);
         all
     }
 
+    /// The groups of a class: how many there are so far, and what may be in flight in which.
+    fn groups(&mut self, group: NvGroup) -> Option<(&mut i64, &mut BTreeMap<(Pipe, i64), Option<i64>>)> {
+        match group {
+            NvGroup::CpAsync => Some((&mut self.issued, &mut self.copying)),
+            NvGroup::Wgmma => Some((&mut self.multiplied, &mut self.reading)),
+            NvGroup::BulkStore => None,
+        }
+    }
+
     /// Commits the open group.
-    fn commit(&mut self) {
-        self.issued += 1;
-        self.copying.values_mut().for_each(|group| *group = group.or(Some(self.issued)));
+    fn commit(&mut self, group: NvGroup) {
+        let Some((issued, in_flight)) = self.groups(group) else { return };
+        *issued += 1;
+        in_flight.values_mut().for_each(|group| *group = group.or(Some(*issued)));
     }
 
     /// Waits for all commit groups but the newest ones.
-    fn wait(&mut self, but: u32) {
-        let done = self.issued - i64::from(but);
-        self.copying.retain(|_, group| group.is_none_or(|group| group > done));
+    fn wait(&mut self, group: NvGroup, but: u32) {
+        let Some((issued, in_flight)) = self.groups(group) else { return };
+        let done = *issued - i64::from(but);
+        in_flight.retain(|_, group| group.is_none_or(|group| group > done));
     }
 
     /// How many stages of a ring are held.
@@ -240,10 +258,11 @@ impl Run<'_> {
             }
             (Claim::Filled, Some(stage)) => {
                 let covered = match self.claims.filled_by.get(&id) {
-                    Some(FilledBy::Copies) => !stage.stored,
-                    Some(FilledBy::Threads) => !stage.copied,
+                    Some(FilledBy::Copies) => !stage.stored && !stage.bulk,
+                    Some(FilledBy::Threads) => !stage.copied && !stage.bulk,
+                    Some(FilledBy::Bulk) => !stage.stored && !stage.copied,
                     // Copies that were waited for are complete; waits for groups within a role are checked elsewhere.
-                    Some(FilledBy::All) | None => true,
+                    Some(FilledBy::All) | None => !stage.bulk,
                 };
                 if !covered {
                     return Self::breaks(id, "the arrival does not cover everything that fills the stage");
@@ -276,6 +295,9 @@ impl Run<'_> {
                 state.roles[role].pairs.change(side, time, |s| s.usable = true);
             }
             Claim::Released => {
+                if state.roles[role].pairs.reading.contains_key(&(pipe, time)) {
+                    return Self::breaks(id, "MMAs may still read this stage: their group was not waited for");
+                }
                 if let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) {
                     reader.released.add(time);
                 }
@@ -323,7 +345,7 @@ impl Run<'_> {
             return Self::breaks(id, "the slot and the round are not the next ones of the ring");
         }
         *clock = clock.iter().map(|(base, steps)| (*base, steps + 1)).collect();
-        pairs.stages.insert((side, pair), Stage { time, usable: false, copied: false, stored: false });
+        pairs.stages.insert((side, pair), Stage { time, usable: false, copied: false, bulk: false, stored: false });
         Ok(None)
     }
 
@@ -339,7 +361,7 @@ impl Run<'_> {
         }
         let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
         for access in accesses {
-            let Access { region, slot, writes, asynchronous } = access;
+            let Access { region, slot, writes, when } = access;
             let own = self.claims.ring_of.get(&region).copied();
             let pairs = &mut state.roles[role].pairs;
             let found = pairs.stages.iter().find(|(((pipe, fills), pair), stage)| {
@@ -352,13 +374,20 @@ impl Run<'_> {
             if own.is_none() && *self.claims.companions.entry(region).or_insert(side.0) != side.0 {
                 return Self::breaks(id, "this memory belongs to two rings");
             }
-            if writes && asynchronous {
-                pairs.copying.insert((side.0, stage.time), None);
+            let at = (side.0, stage.time);
+            match (writes, when) {
+                (true, When::Group(Class::CpAsync)) => {
+                    pairs.copying.insert(at, None);
+                    pairs.change(side, stage.time, |s| s.copied = true);
+                }
+                (true, When::Phase) => pairs.change(side, stage.time, |s| s.bulk = true),
+                (true, When::Now) => pairs.change(side, stage.time, |s| s.stored = true),
+                (false, When::Group(Class::Wgmma)) => drop(pairs.reading.insert(at, None)),
+                (false, When::Now) => {}
+                (_, When::Group(_)) | (false, When::Phase) => {
+                    return Self::breaks(id, "this accesses a stage in a way that no claim covers");
+                }
             }
-            pairs.change(side, stage.time, |s| {
-                s.copied |= writes && asynchronous;
-                s.stored |= writes && !asynchronous;
-            });
         }
         Ok(())
     }
@@ -366,10 +395,10 @@ impl Run<'_> {
     /// Commits a group, or waits for groups.
     pub(super) fn grouped(state: &mut State, role: usize, nv: NvOp) {
         let pairs = &mut state.roles[role].pairs;
-        if let NvOp::Commit { group: NvGroup::CpAsync, .. } = nv {
-            pairs.commit();
-        } else if let NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } = nv {
-            pairs.wait(n);
+        if let NvOp::Commit { group, .. } = nv {
+            pairs.commit(group);
+        } else if let NvOp::WaitGroup { group, n, .. } = nv {
+            pairs.wait(group, n);
         }
     }
 

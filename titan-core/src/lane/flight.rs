@@ -1,0 +1,132 @@
+//! Registers of MMAs in flight: between the start of a warpgroup's MMA and the wait for its group, nothing else may read or write its
+//! results. They are handed from MMA to MMA, through loops and branches, to the wait that gives them as ordinary values.
+//!
+//! ```text
+//! %d = group_mma.. %a, %b, %c       in flight
+//! for .. carry(%x = %d)             %x and what the loop gives are in flight too
+//!     %y = group_mma.. %p, %q, %x
+//!     continue %y
+//! %z = group_wait 0 %r              ordinary: the result of the loop, complete
+//! ```
+//!
+//! So a back end may keep each of them in one register from the first MMA on, and no instruction in between names it.
+//!
+//! Deliberately absent: which groups a wait completes, which the verifier of barrier programs checks (`crate::verify::program`).
+
+use super::func::{Func, Op, OpId, Value};
+use super::op::OpKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The values that MMAs in flight compute: their results, and what loops and branches make of them.
+#[must_use]
+pub fn in_flight(func: &Func) -> BTreeSet<Value> {
+    let starts = |op: &Op| matches!(op.kind, OpKind::GroupMma(_));
+    let mut found: BTreeSet<Value> =
+        func.ops.iter().filter(|op| starts(op)).flat_map(|op| &op.results).copied().collect();
+    if found.is_empty() {
+        return found;
+    }
+    let handed = handed(func);
+    loop {
+        let next = |(from, to): &&(Value, Value)| found.contains(from) && !found.contains(to);
+        let more: Vec<Value> = handed.iter().filter(next).map(|(_, to)| *to).collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// The first operation that uses a register in flight otherwise than as said above, and why.
+pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
+    let in_flight = in_flight(func);
+    if in_flight.is_empty() {
+        return None;
+    }
+    let handed = handed(func);
+    let mut uses: BTreeMap<Value, u32> = BTreeMap::new();
+    let mut wrong = None;
+    func.walk(&mut |id, op| {
+        for (place, value) in op.args.iter().enumerate().filter(|(_, v)| in_flight.contains(v)) {
+            let number = uses.entry(*value).or_default();
+            *number += 1;
+            if !takes(op, place) {
+                wrong.get_or_insert((id, format!("{value} is used while the MMA that computes it is in flight")));
+            } else if *number > 1 {
+                wrong.get_or_insert((id, format!("{value} of an MMA in flight is used a second time")));
+            }
+        }
+        // What is in flight on one path is so on all.
+        let mixed = handed.iter().find(|(from, to)| {
+            op.results.contains(to) && in_flight.contains(to) && !in_flight.contains(from) && op.kind == OpKind::If
+        });
+        if let Some((_, to)) = mixed {
+            wrong.get_or_insert((id, format!("{to} is in flight on one path only")));
+        }
+    });
+    wrong
+}
+
+/// Whether an operation may have a register in flight as this operand.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other operation reads its operands")]
+fn takes(op: &Op, place: usize) -> bool {
+    match &op.kind {
+        // C is behind A and the descriptor of B.
+        OpKind::GroupMma(mma) => place > mma.registers().0.max(1),
+        OpKind::For => place >= 3,
+        OpKind::GroupWait(_) | OpKind::Loop | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => true,
+        _ => false,
+    }
+}
+
+/// Which values become which others through loops and branches.
+fn handed(func: &Func) -> Vec<(Value, Value)> {
+    let mut found = Vec::new();
+    walk(func, func.body, &mut Vec::new(), None, &mut found);
+    found
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only control flow hands values on")]
+fn walk<'f>(
+    func: &'f Func,
+    block: super::func::Block,
+    loops: &mut Vec<&'f Op>,
+    arm_of: Option<&'f Op>,
+    found: &mut Vec<(Value, Value)>,
+) {
+    let carried = |op: &Op| -> Vec<Value> {
+        let args = op.regions.first().map_or(&[][..], |body| &func.block(*body).args);
+        args.get(usize::from(op.kind == OpKind::For)..).unwrap_or_default().to_vec()
+    };
+    for id in &func.block(block).ops {
+        let op = func.op(*id);
+        let mut hand = |from: &[Value], to: &[Value]| found.extend(from.iter().copied().zip(to.iter().copied()));
+        match &op.kind {
+            OpKind::For | OpKind::Loop => {
+                let init = op.args.get(if op.kind == OpKind::For { 3 } else { 0 }..).unwrap_or_default();
+                hand(init, &carried(op));
+                if op.kind == OpKind::For {
+                    hand(&carried(op), &op.results);
+                }
+                loops.push(op);
+                op.regions.iter().for_each(|body| walk(func, *body, loops, None, found));
+                loops.pop();
+            }
+            OpKind::If | OpKind::Roles(_) => {
+                op.regions.iter().for_each(|arm| walk(func, *arm, loops, Some(op), found));
+            }
+            OpKind::Yield => hand(&op.args, arm_of.map_or(&[][..], |op| &op.results)),
+            OpKind::Break(n) | OpKind::Continue(n) => {
+                let Some(around) = loops.len().checked_sub(1 + *n as usize).and_then(|at| loops.get(at)) else {
+                    continue;
+                };
+                if matches!(op.kind, OpKind::Break(_)) {
+                    hand(&op.args, &around.results);
+                } else {
+                    hand(&op.args, &carried(around));
+                }
+            }
+            _ => {}
+        }
+    }
+}

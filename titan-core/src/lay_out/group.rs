@@ -1,0 +1,161 @@
+//! MMAs of warpgroups, which are asynchronous: their start, the waits for them, and the release of the stages that they read.
+//!
+//! ```text
+//! ttg.nv.wgmma.fence
+//! %a0 = ttg.local.slice<1, 16> %a, %zero : smem<128x16xf16, 0>
+//! %b0 = ttg.local.slice<0, 16> %b, %zero : smem<16x256xf16, 1>
+//! %d0 = ttg.nv.wgmma.mma_async %a0, %b0, %acc : compute<128x256xf32, 2>
+//! .. the other steps of K
+//! %g = ttg.nv.wgmma.commit_group : vtok<wgmma, 0>
+//! ttg.nv.wgmma.wait_group {n = 1}                 at most the last MMA is in flight:
+//! ttg.stage.release %before                       the stage of the one before was read
+//! ```
+//!
+//! An accumulator (`ttg.acc.*`) holds the stages of its MMAs in flight. How many those are at the head of a loop is fixed: what it
+//! has in flight when the loop is entered. So a loop whose first iteration was peeled ([`crate::pipeline::peel`]) releases each
+//! stage one iteration late, and one that was not releases it at once.
+//!
+//! Deliberately absent: the steps of other MMAs (`super::mma`).
+
+use super::mma::Operand;
+use super::{Laid, LayOut};
+use crate::ir::{NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::plan::MmaPlan;
+
+/// The MMAs in flight of an accumulator.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InFlight {
+    /// The permissions to read the stages of its MMAs in flight, the oldest first.
+    pub(super) stages: Vec<Value>,
+    /// How many of them stay in flight.
+    keep: usize,
+}
+
+impl LayOut<'_> {
+    /// Whether an old value is the result of MMAs of warpgroups, which may be in flight.
+    pub(super) fn is_in_flight(&self, old: Value) -> bool {
+        self.made[old.index()].is_some_and(|made| matches!(self.b.ty(made), Ty::Compute(..)))
+    }
+
+    /// Starts the steps of an MMA, and commits their group. The result is in flight.
+    pub(super) fn by_groups(&mut self, mma: &MmaPlan, k: u32, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
+        let [m, _, depth] = mma.extents;
+        let fragment = mma.a.with_extents(&[m, k]);
+        self.op(OpKind::Nv(NvOp::WgmmaFence), &[])?;
+        let mut acc = acc;
+        for step in 0..depth / k {
+            let at = self.index(step * k);
+            let a = match a {
+                Operand::Fragments(all) => self.part_at(*all, 1, k, at)?,
+                Operand::Shared(all) => self.part_at(*all, 1, k, at)?,
+            };
+            if matches!(self.b.ty(a), Ty::Tile(..)) {
+                self.b.put(a, &fragment);
+            }
+            let Operand::Shared(b) = b else { return Err(self.internal("an operand B of warpgroups in registers")) };
+            let b = self.part_at(*b, 0, k, at)?;
+            acc = self.one(OpKind::Nv(NvOp::Wgmma), &[a, b, acc])?;
+            self.b.put(acc, &mma.acc);
+        }
+        let n = self.groups;
+        self.groups += 1;
+        self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, n }), &[])?;
+        self.committed.push(acc);
+        Ok(acc)
+    }
+
+    /// Waits for an MMA, and gives its tile.
+    pub(super) fn retire(&mut self, in_flight: Value) -> Laid<Value> {
+        let Some(layout) = self.b.kernel().layout(in_flight).cloned() else {
+            return Err(self.internal("an MMA in flight without a layout"));
+        };
+        let n = self.younger(in_flight);
+        let tile = self.one(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, read: false }), &[in_flight])?;
+        self.b.put(tile, &layout);
+        Ok(tile)
+    }
+
+    /// How many groups were certainly committed after that of an MMA; forgets it and the older ones, which a wait completes.
+    fn younger(&mut self, in_flight: Value) -> u32 {
+        let at = self.committed.iter().rposition(|v| *v == in_flight);
+        let younger = at.map_or(Vec::new(), |at| self.committed.split_off(at + 1));
+        self.committed = younger;
+        u32::try_from(self.committed.len()).unwrap_or(0)
+    }
+
+    /// An operation of an accumulator.
+    pub(super) fn accumulator(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Laid<()> {
+        let (old, result) = (op.args[0], op.results[0]);
+        let own = self.in_flight.remove(&old).unwrap_or_default();
+        if let TtgOp::AccStart(keep) = ttg {
+            let layout = self.layout(result);
+            let value = self.tile(old, &layout)?;
+            self.made[result.index()] = Some(value);
+            self.in_flight.insert(result, InFlight { stages: Vec::new(), keep: usize::from(*keep) });
+            return Ok(());
+        }
+        if *ttg == TtgOp::AccFinish {
+            let tile = self.finished(old, own)?;
+            self.made[result.index()] = Some(tile);
+            return Ok(());
+        }
+        let value = self.started(id, op)?;
+        self.make(result, value);
+        let InFlight { mut stages, keep } = own;
+        stages.push(self.same(op.args[1])?);
+        if keep == 0 || !self.is_in_flight(result) {
+            let tile = self.finished(result, InFlight { stages, keep })?;
+            self.made[result.index()] = Some(tile);
+            self.in_flight.insert(result, InFlight::default());
+            return Ok(());
+        }
+        let over = stages.len().saturating_sub(keep);
+        if over > 0 {
+            // If groups of other MMAs were committed since, this waits for more than it must.
+            let n = u32::try_from(keep).unwrap_or(0);
+            self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, read: false }), &[])?;
+            let rest = stages.split_off(over);
+            self.release(stages)?;
+            stages = rest;
+        }
+        self.in_flight.insert(result, InFlight { stages, keep });
+        Ok(())
+    }
+
+    /// Waits for all MMAs of an accumulator, and releases their stages.
+    pub(super) fn finished(&mut self, old: Value, own: InFlight) -> Laid<Value> {
+        let value = self.same(old)?;
+        let tile = if self.is_in_flight(old) { self.retire(value)? } else { value };
+        self.release(own.stages)?;
+        Ok(tile)
+    }
+
+    fn release(&mut self, stages: Vec<Value>) -> Laid<()> {
+        for stage in stages {
+            let consumed = self.one(OpKind::Ttg(TtgOp::Consumed), &[stage])?;
+            self.op(OpKind::Ttg(TtgOp::Release), &[consumed])?;
+        }
+        Ok(())
+    }
+
+    /// What a loop carries for an accumulator, or another value: the value, and the stages of MMAs in flight.
+    pub(super) fn with_stages(&self, old: Value, new: Value) -> Vec<Value> {
+        let stages = self.in_flight.get(&old).map_or(&[][..], |f| &f.stages);
+        std::iter::once(new).chain(stages.iter().copied()).collect()
+    }
+
+    /// The same for the argument of a loop's body, or its result, which has as many in flight as what the loop was given.
+    pub(super) fn take_stages<'v>(&mut self, given: Value, old: Value, new: &'v [Value]) -> &'v [Value] {
+        let Some(InFlight { stages, keep }) = self.in_flight.get(&given) else { return new };
+        let n = stages.len();
+        let (own, rest) = new.split_at(n.min(new.len()));
+        let keep = n.min(*keep);
+        self.in_flight.insert(old, InFlight { stages: own.to_vec(), keep });
+        rest
+    }
+
+    /// The place of a commit: which groups are in flight where control flow joins is not known.
+    pub(super) fn forget_groups(&mut self) {
+        self.committed.clear();
+    }
+}

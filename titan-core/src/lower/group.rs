@@ -1,0 +1,325 @@
+//! Bulk copies of tiles, and MMAs of warpgroups with their matrix descriptors.
+//!
+//! A descriptor (PTX ISA, "Matrix descriptor format" of `wgmma`) has the address of the first element in its low bits, and what follows
+//! from the encoding of the tile in the others. So it is one 64-bit number per tile, computed in front of loops where the tile does not
+//! move, and a step of K or to the next 64 rows adds a constant.
+//!
+//! ```text
+//! | bits    | content, addresses and distances in units of 16 bytes                                   |
+//! |  0 - 13 | address                                                                                |
+//! | 16 - 29 | K-major: unused. MN-major: the distance between panels                                  |
+//! | 32 - 45 | the distance between groups of 8 rows of a panel                                        |
+//! | 62 - 63 | 1, 2, 3: rows of 128, 64, 32 bytes                                                      |
+//! ```
+//!
+//! Deliberately absent: encodings without a swizzle, which plans never give to operands of warpgroups.
+
+use super::fragment::canonical;
+use super::tile::{LoweredValue, Staged};
+use super::{Lower, LowerError, Reg};
+use crate::ir::{Block, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Unit, Value};
+use crate::lane::{self, GroupMma, GroupOperand, IntBin};
+use crate::layout::{Coords, Swizzle};
+
+/// Coordinates beyond this one are outside of every tensor that has a tensor map.
+const MOST: i32 = 1 << 30;
+
+/// An operand in shared memory: the descriptor of its first element, and how it is read.
+struct Described {
+    descriptor: Reg,
+    staged: Staged,
+    transposed: bool,
+}
+
+impl Lower<'_> {
+    /// A bulk copy of a tile, by one instruction for each panel of its encoding.
+    pub(super) fn bulk_load(&mut self, op: &Op) -> Result<(), LowerError> {
+        let [source, tile, barrier] = op.args[..] else {
+            return Err(self.unsupported("a bulk copy of bytes"));
+        };
+        let staged = self.staged(tile)?;
+        let Some(map) = crate::lay_out::by_map(self.k, source, &staged.encoding) else {
+            return Err(self.defect("a bulk copy that no tensor map describes"));
+        };
+        let word = self.barriers_of(barrier)?;
+        let barrier = self.barrier_word(word, 0);
+        let coords = self.box_coords(source)?;
+        let (row, panels) =
+            (staged.encoding.row, staged.encoding.extents[staged.encoding.fast_axis()] / staged.encoding.row);
+        let bytes = staged.encoding.rows() * staged.encoding.pitch;
+        let map = self.b.tensor_map(map);
+        self.touch(staged.region(), true);
+        let first = self.of_one_thread();
+        let to = self.first_byte(&staged, 0);
+        for panel in 0..panels {
+            let mut args = vec![map, self.b.add_const(to, i64::from(panel * bytes)), barrier];
+            let mut fastest_first = coords.iter().rev().copied();
+            args.extend(fastest_first.next().map(|x| self.b.add_const(x, i64::from(panel * row))));
+            args.extend(fastest_first);
+            args.extend(first);
+            let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
+            self.b.op(lane::OpKind::BulkLoad { rank, masked: first.is_some() }, &args);
+        }
+        Ok(())
+    }
+
+    /// The coordinates of the first element of a source in its parameter, one for each axis. A tile that does not exist begins outside of
+    /// the tensor.
+    fn box_coords(&mut self, source: Value) -> Result<Vec<Reg>, LowerError> {
+        let Some(Op { kind: OpKind::Ttg(TtgOp::Source(unit, shape)), args, .. }) = self.k.def_op(source) else {
+            return Err(self.defect("a bulk copy of no tile"));
+        };
+        let (unit, extents, args) = (*unit, Vec::<u32>::from(*shape), args.clone());
+        let most = self.b.i32(MOST);
+        let mut coords = Vec::new();
+        for start in self.starts(unit, &args[1..=extents.len()], &extents) {
+            coords.push(match (unit, start.exists) {
+                (Unit::Tile, Some(exists)) => self.b.select(exists, start.at, most),
+                (Unit::Tile, None) | (Unit::Elem, _) => self.b.int(IntBin::MinS, start.at, most),
+            });
+        }
+        let mut tensor = args[0];
+        while let Some(Op { kind: OpKind::Index(axis), args, .. }) = self.k.def_op(tensor) {
+            coords.insert(usize::from(*axis), self.scalar(args[1]));
+            tensor = args[0];
+        }
+        Ok(coords)
+    }
+
+    /// The address of the first element of a tile that is moved by no computed offset, some bytes further.
+    fn first_byte(&mut self, staged: &Staged, more: u32) -> Reg {
+        let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
+        let (moved, skip) = staged.base.map_or((None, 0), |(offset, skip)| (Some(offset), skip));
+        let at = moved.map_or(base, |offset| self.b.add(base, offset));
+        self.b.add_const(at, i64::from(skip + more))
+    }
+
+    /// A step of an MMA of warpgroups.
+    pub(super) fn group_mma(&mut self, op: &Op) -> Result<(), LowerError> {
+        let [a, b, acc] = op.args[..] else { return Err(self.unsupported("an MMA on regions")) };
+        let elems = [a, b, acc].map(|v| self.k.ty(v).elem());
+        let Some(atom) = self.target.group_atoms.iter().find(|t| [t.a, t.b, t.acc] == elems).copied() else {
+            return Err(self.defect("an MMA that no instruction of warpgroups computes"));
+        };
+        let layout = self.layout(acc);
+        let shape: Vec<u32> = layout.extents().to_vec();
+        let along_n = 1u32 << layout.warps_along(1).len();
+        let own = shape[1] / along_n;
+        let n = own / own.div_ceil(atom.n);
+        let columns = self.described(b, 1, along_n)?;
+        let rows = match self.k.ty(a) {
+            crate::ir::Ty::Smem(..) => Some(self.described(a, 0, self.warp_set.warps / GroupMma::WARPS / along_n)?),
+            _ => None,
+        };
+        let (words, fresh) = (if rows.is_none() { self.words(a)? } else { Vec::new() }, self.is_zero(acc));
+        let from = if fresh { Vec::new() } else { self.regs(acc) };
+        self.touch(columns.staged.region(), false);
+        if let Some(rows) = &rows {
+            self.touch(rows.staged.region(), false);
+        }
+        let slabs = shape[0] / (16 * (1 << layout.warps_along(0).len()));
+        let each = (n / 2) as usize;
+        let mut out = Vec::new();
+        for slab in 0..slabs {
+            // Slabs of all warpgroups along M are neighbours.
+            let at = slab * (16 << layout.warps_along(0).len());
+            for part in 0..own / n {
+                let mut args = match &rows {
+                    Some(rows) => vec![self.further(rows, 0, at)],
+                    None => words[slab as usize * 4..slab as usize * 4 + 4].to_vec(),
+                };
+                args.push(self.further(&columns, 1, part * n));
+                let c = from.get(out.len()..out.len() + each).unwrap_or_default();
+                args.extend(c);
+                let a = rows
+                    .as_ref()
+                    .map_or(GroupOperand::Registers, |r| GroupOperand::Shared { transposed: r.transposed });
+                let mma = GroupMma { atom: lane::MmaAtom { n, ..atom }, a, b_transposed: columns.transposed, fresh };
+                out.extend(self.b.op(lane::OpKind::GroupMma(mma), &args));
+            }
+        }
+        self.define(op.results[0], LoweredValue::Tile(out));
+        Ok(())
+    }
+
+    /// Whether a tile is zeros.
+    fn is_zero(&self, tile: Value) -> bool {
+        let splat = self.k.def_op(tile).filter(|op| matches!(op.kind, OpKind::Splat(_)));
+        let value = splat.and_then(|op| self.k.constant(op.args[0]));
+        value.is_some_and(|c| match c {
+            crate::ir::Const::Int(_, v) => v == 0,
+            crate::ir::Const::Float(_, v) => v.to_bits() == 0,
+        })
+    }
+
+    /// The words of A in registers, four for each 64 rows of a warpgroup.
+    fn words(&mut self, tile: Value) -> Result<Vec<Reg>, LowerError> {
+        let (layout, elem) = (self.layout(tile), self.k.ty(tile).elem());
+        if canonical(&layout, elem) != Some((layout.clone(), false)) {
+            return Err(self.defect("an operand of warpgroups that is no fragment"));
+        }
+        let regs = match self.lowered[tile.index()].clone() {
+            Some(LoweredValue::Packed(words)) => return Ok(words),
+            _ => self.regs(tile),
+        };
+        let each = (32 / elem.bits()) as usize;
+        Ok(regs.chunks(each).map(|word| self.word_of(word, elem)).collect())
+    }
+
+    /// The descriptor of an operand for this warpgroup: the warpgroups along `axis`, of which there are `groups`, have parts of it.
+    fn described(&mut self, tile: Value, axis: usize, groups: u32) -> Result<Described, LowerError> {
+        let staged = self.staged(tile)?;
+        let e = &staged.encoding;
+        let mode = match e.swizzle {
+            Swizzle::B128 => 1u32,
+            Swizzle::B64 => 2,
+            Swizzle::B32 => 3,
+            Swizzle::None => return Err(self.defect("an operand of warpgroups without a swizzle")),
+        };
+        // Rows of A, columns of B are neighbours in memory.
+        let transposed = e.fast_axis() == axis;
+        let panel = if transposed { e.rows() * e.pitch / 16 } else { 1 };
+        let high = (8 * e.pitch / 16) | mode << 30;
+        let own = if axis == 0 { GroupMma::M } else { e.extents[1] / groups };
+        let part = self.bytes_to(&staged, axis, own);
+        let first = self.first_byte(&staged, e.linear(staged.origin.at));
+        let mut at = first;
+        if groups > 1 {
+            let number = self.group_number(axis, groups);
+            let step = self.b.i32(part.cast_signed());
+            let skip = self.b.mul(number, step);
+            at = self.b.add(at, skip);
+        }
+        let four = self.b.i32(4);
+        let low = self.b.int(IntBin::ShrU, at, four);
+        let low = self.b.add_const(low, i64::from(panel << 16));
+        let high = self.b.i32(high.cast_signed());
+        let descriptor = self.b.one(lane::OpKind::Pack, &[low, high]);
+        Ok(Described { descriptor, staged, transposed })
+    }
+
+    /// The distance of `n` elements along an axis, in bytes: whole panels, or whole rows.
+    fn bytes_to(&self, staged: &Staged, axis: usize, n: u32) -> u32 {
+        let mut at = Coords::default();
+        at[axis] = n;
+        staged.encoding.linear(at)
+    }
+
+    /// A descriptor `n` elements further along an axis.
+    fn further(&mut self, operand: &Described, axis: usize, n: u32) -> Reg {
+        let bytes = self.bytes_to(&operand.staged, axis, n);
+        if bytes == 0 {
+            return operand.descriptor;
+        }
+        let more = self.b.i64(i64::from(bytes / 16));
+        self.b.add(operand.descriptor, more)
+    }
+
+    /// The number of this warpgroup along an axis of the accumulator, M first.
+    fn group_number(&mut self, axis: usize, groups: u32) -> Reg {
+        let warp = self.warp_number();
+        let all = self.warp_set.warps / GroupMma::WARPS;
+        let shift = GroupMma::WARPS.trailing_zeros() + if axis == 0 { 0 } else { (all / groups).trailing_zeros() };
+        let shift = self.b.i32(shift.cast_signed());
+        let number = self.b.int(IntBin::ShrU, warp, shift);
+        let mask = self.b.i32((groups - 1).cast_signed());
+        self.b.and(number, mask)
+    }
+
+    /// Waits for groups of MMAs, and gives the tiles that are complete then.
+    pub(super) fn group_wait(&mut self, op: &Op, n: u32) {
+        let each: Vec<Vec<Reg>> = op.args.iter().map(|v| self.regs(*v)).collect();
+        let mut out = self.b.op(lane::OpKind::GroupWait(n), &each.concat()).into_iter();
+        for (result, regs) in op.results.iter().zip(each) {
+            let own = out.by_ref().take(regs.len()).collect();
+            self.define(*result, LoweredValue::Tile(own));
+        }
+    }
+
+    /// The registers of a thread when the program begins, where the machine can change them: what all threads find room for.
+    pub(super) fn entry_registers(&self) -> u32 {
+        let threads = (self.laid.warps * self.laid.lanes).max(1);
+        (self.target.registers_per_sm / threads / 8 * 8).min(self.target.registers)
+    }
+
+    /// The code of a role. If one thread is enough for it, one elected thread runs it.
+    pub(super) fn role_code(&mut self, region: Block) -> Result<(), LowerError> {
+        if !self.is_for_one_thread(region) {
+            return self.block(region);
+        }
+        let (of_group, rest) = self.of_warpgroups(region);
+        self.operations(&of_group)?;
+        let (warp, zero) = (self.warp_number(), self.b.i32(0));
+        let first = self.b.cmp_u(Pred::Eq, warp, zero);
+        let mut only = self.b.begin_if(first, &[]);
+        let elected = self.b.one(lane::OpKind::Elect, &[]);
+        let mut one = self.b.begin_if(elected, &[]);
+        self.elected = true;
+        self.operations(&rest)?;
+        self.elected = false;
+        self.b.begin_else(&mut one);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.end(one);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.begin_else(&mut only);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        self.b.end(only);
+        self.b.terminate(lane::OpKind::Yield, &[]);
+        Ok(())
+    }
+
+    /// The first operations of a role that its warpgroups do as a whole, and the others.
+    fn of_warpgroups(&self, region: Block) -> (Vec<OpId>, Vec<OpId>) {
+        let ops = &self.k.block(region).ops;
+        let whole = |id: &&OpId| matches!(self.k.op(**id).kind, OpKind::Nv(NvOp::SetMaxNReg { .. }) | OpKind::Const(_));
+        let n = ops.iter().take_while(whole).count();
+        (ops[..n].to_vec(), ops[n..].to_vec())
+    }
+
+    /// The condition under which this thread does what one thread of its role does; `None` if no other runs this code.
+    pub(super) fn of_one_thread(&mut self) -> Option<Reg> {
+        (!self.elected).then(|| self.is_first_thread())
+    }
+
+    /// Whether a role consists of bulk copies, waits for mbarriers, and numbers.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation is one of all threads")]
+    fn is_for_one_thread(&self, region: Block) -> bool {
+        let (mut only, mut copies) = (true, false);
+        let (of_group, _) = self.of_warpgroups(region);
+        self.k.walk_block(region, &mut |id, op| {
+            if of_group.contains(&id) {
+                return;
+            }
+            copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }));
+            only &= match &op.kind {
+                OpKind::Nv(nv) => matches!(
+                    nv,
+                    NvOp::BulkLoad { .. } | NvOp::ArriveExpectTx { .. } | NvOp::WaitParity | NvOp::MbarrierAt
+                ),
+                OpKind::Region(region) => matches!(region, RegionOp::At | RegionOp::Tile { .. }),
+                OpKind::Ttg(ttg) => matches!(ttg, TtgOp::Source(..) | TtgOp::Claim(..) | TtgOp::Finalize),
+                OpKind::Const(_)
+                | OpKind::ProgramId(_)
+                | OpKind::NumPrograms(_)
+                | OpKind::Dim(_)
+                | OpKind::Unary(_)
+                | OpKind::Binary(_)
+                | OpKind::Cmp(_)
+                | OpKind::Select
+                | OpKind::Cast(_)
+                | OpKind::Index(_)
+                | OpKind::Get
+                | OpKind::Unflatten
+                | OpKind::UnflattenGrouped(_)
+                | OpKind::For(_)
+                | OpKind::Loop
+                | OpKind::If
+                | OpKind::Yield
+                | OpKind::Break(_)
+                | OpKind::Continue(_) => true,
+                _ => false,
+            };
+        });
+        only && copies
+    }
+}

@@ -1,0 +1,111 @@
+//! Bulk copies, and MMAs of warpgroups.
+//!
+//! The registers of an MMA in flight are the same from the MMA that starts from other values to the wait that gives its results: what
+//! hands them on names them again. So nothing copies them while they are in flight, for which ptxas would wait.
+
+use super::error::{Fault, first};
+use super::{Arg, Done, Lower, form_of};
+use crate::ptx::Reg;
+use crate::ptx::isa::group::{
+    BULK_LOAD, ELECT, EXPECT, FEWER_REGISTERS, GROUP_COMMIT, GROUP_FENCE, GROUP_WAIT, INIT_FENCE, MORE_REGISTERS,
+    PARAM_ADDRESS, PARAM_TO_GENERIC, PROXY_FENCE, mma,
+};
+use titan_core::lane::op::OpKind;
+use titan_core::lane::{GroupMma, GroupOperand, Op, Ty};
+
+impl Lower<'_> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
+    pub(super) fn group_op(&mut self, op: &Op) -> Done {
+        match op.kind {
+            OpKind::TensorMap(map) => {
+                let (out, own) = (self.out(first(&op.results)?), self.fresh(Ty::B64));
+                let number = u32::try_from(self.func.slots.len()).unwrap_or(u32::MAX).saturating_add(map);
+                self.inst(&PARAM_ADDRESS, &[Arg::Reg(own), Arg::Param(number)])?;
+                self.inst(&PARAM_TO_GENERIC, &[Arg::Reg(out), Arg::Reg(own)])
+            }
+            OpKind::MbarrierExpect { bytes, masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let at = self.address(first(args)?, 0)?;
+                let state = Arg::Reg(self.fresh(Ty::B64));
+                self.guarded(guard, &EXPECT, &[state, Arg::Address(at), Arg::Bits(u64::from(bytes))])
+            }
+            OpKind::MbarrierFence => self.inst(&INIT_FENCE, &[]),
+            OpKind::ProxyFence => self.inst(&PROXY_FENCE, &[]),
+            OpKind::BulkLoad { rank, masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let [map, to, barrier, coords @ ..] = args else {
+                    return Err(Fault::Defect("a bulk copy without operands".to_owned()));
+                };
+                let map = self.reg(*map)?;
+                let (to, barrier) = (self.address(*to, 0)?, self.address(*barrier, 0)?);
+                let form = form_of(BULK_LOAD, &rank)?;
+                self.guarded(guard, form, &[Arg::Address(to), Arg::Box(map, coords.to_vec()), Arg::Address(barrier)])
+            }
+            OpKind::Elect => {
+                let out = self.out(first(&op.results)?);
+                self.inst(&ELECT, &[Arg::Reg(out), Arg::Bits(super::warp::MEMBERS)])
+            }
+            OpKind::GroupFence => self.inst(&GROUP_FENCE, &[]),
+            OpKind::GroupCommit => self.inst(&GROUP_COMMIT, &[]),
+            OpKind::GroupWait(n) => {
+                for (result, arg) in op.results.iter().zip(&op.args) {
+                    self.values[result.index()] = Some(self.reg(*arg)?);
+                }
+                self.inst(&GROUP_WAIT, &[Arg::Bits(u64::from(n))])
+            }
+            OpKind::SetMaxRegisters { registers, more } => {
+                self.inst(if more { &MORE_REGISTERS } else { &FEWER_REGISTERS }, &[Arg::Bits(u64::from(registers))])
+            }
+            OpKind::GroupMma(group) => self.group_mma(&group, op),
+            _ => Err(Fault::Defect("no operation of a warpgroup".to_owned())),
+        }
+    }
+
+    fn group_mma(&mut self, group: &GroupMma, op: &Op) -> Done {
+        let in_registers = group.a == GroupOperand::Registers;
+        let key = (group.atom.n, group.atom.a, group.atom.b, in_registers);
+        let Some(form) = mma(key) else {
+            return Err(Fault::Refused(format!("PTX has no `wgmma` for {key:?}")));
+        };
+        let (a, rest) = op.args.split_at(if in_registers { 4 } else { 1 });
+        let [b, c @ ..] = rest else { return Err(Fault::Defect("an MMA without operand B".to_owned())) };
+        let d = self.accumulators(op, c)?;
+        let mut args = vec![Arg::Regs(d)];
+        args.push(if in_registers { Arg::Values(a.to_vec()) } else { Arg::Value(first(a)?) });
+        args.extend([Arg::Value(*b), Arg::Bits(u64::from(!group.fresh))]);
+        // Signs, then the order in memory of the operands that are there.
+        let turned = |operand: bool| Arg::Bits(u64::from(operand));
+        args.extend(match (form.slots.len() - 4, group.a) {
+            (0, _) => vec![],
+            (2, _) => vec![Arg::Bits(1), Arg::Bits(1)],
+            (_, GroupOperand::Registers) => vec![Arg::Bits(1), Arg::Bits(1), turned(group.b_transposed)],
+            (_, GroupOperand::Shared { transposed }) => {
+                vec![Arg::Bits(1), Arg::Bits(1), turned(transposed), turned(group.b_transposed)]
+            }
+        });
+        self.inst(form, &args)
+    }
+
+    /// The registers of D: those of C if it is in flight, otherwise new ones, with C in them if it is given.
+    fn accumulators(&mut self, op: &Op, c: &[titan_core::lane::Value]) -> Result<Vec<Reg>, Fault> {
+        let mut copied = false;
+        for (i, result) in op.results.iter().enumerate() {
+            match c.get(i) {
+                Some(value) if self.in_flight.contains(value) => {
+                    self.values[result.index()] = Some(self.reg(*value)?);
+                }
+                Some(value) => {
+                    let out = self.out(*result);
+                    self.copy(out, &Arg::Value(*value))?;
+                    copied = true;
+                }
+                None => drop(self.out(*result)),
+            }
+        }
+        if copied {
+            // What was written since the last fence.
+            self.inst(&GROUP_FENCE, &[])?;
+        }
+        Ok(self.outs(op))
+    }
+}
