@@ -65,6 +65,12 @@ pub struct MapParam {
     pub swizzle: Swizzle,
 }
 
+impl MapParam {
+    /// The greatest extent of a tensor with a tensor map. Code takes the coordinates of tiles that do not exist to be this one, which is
+    /// outside of every such tensor.
+    pub const MOST_EXTENT: i32 = 1 << 30;
+}
+
 /// The words of a signature's parameter block, in order.
 #[must_use]
 pub fn slots(sig: &Signature) -> Vec<Slot> {

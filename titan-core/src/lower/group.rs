@@ -19,10 +19,8 @@ use super::tile::{LoweredValue, Staged};
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Block, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
+use crate::launch::abi::MapParam;
 use crate::layout::{Coords, Swizzle};
-
-/// Coordinates beyond this one are outside of every tensor that has a tensor map.
-const MOST: i32 = 1 << 30;
 
 /// An operand in shared memory: the descriptor of its first element, and how it is read.
 struct Described {
@@ -70,7 +68,7 @@ impl Lower<'_> {
             return Err(self.defect("a bulk copy of no tile"));
         };
         let (unit, extents, args) = (*unit, Vec::<u32>::from(*shape), args.clone());
-        let most = self.b.i32(MOST);
+        let most = self.b.i32(MapParam::MOST_EXTENT);
         let mut coords = Vec::new();
         for start in self.starts(unit, &args[1..=extents.len()], &extents) {
             coords.push(match (unit, start.exists) {

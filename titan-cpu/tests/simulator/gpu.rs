@@ -1,10 +1,11 @@
 //! The code of a kernel for sm_80, in the emulator.
 
 use titan_core::lane::Func;
-use titan_core::launch::abi::{self, GpuArg};
+use titan_core::launch::abi::{self, GpuArg, MapParam};
 use titan_core::launch::report;
 use titan_core::verify::Verified;
 use titan_nv::emu::{Launch, Memory, Module, Options, Param};
+use titan_nv::tma::TensorMap;
 use titan_nv::{Machine, emit};
 use titan_sim::engine::{Completion, Schedule};
 use titan_sim::sim;
@@ -14,20 +15,35 @@ pub(super) fn machine() -> &'static Machine {
     Machine::from_name("sm_80").unwrap()
 }
 
+/// The machine with bulk copies and MMAs of warpgroups.
+pub(super) fn hopper() -> &'static Machine {
+    Machine::from_name("sm_90a").unwrap()
+}
+
+/// How the reason begins why another variant would run these arguments.
+pub(super) const NO_MAP: &str = "no tensor map";
+
 /// What is loaded and launched.
 pub(super) struct Code {
     module: Module,
     entry: String,
     threads: u32,
     shared: u32,
+    maps: Vec<MapParam>,
 }
 
 impl Code {
     /// The code of lanes.
-    pub(super) fn of(lanes: &Func) -> Result<Code, String> {
-        let ptx = emit(lanes, machine(), None).map_err(|e| format!("{e}\n{lanes}"))?;
+    pub(super) fn of(lanes: &Func, machine: &Machine) -> Result<Code, String> {
+        let ptx = emit(lanes, machine, None).map_err(|e| format!("{e}\n{lanes}"))?;
         let module = Module::parse(&ptx.text).map_err(|e| format!("{e}\n{}", ptx.text))?;
-        Ok(Code { module, entry: ptx.entry, threads: lanes.threads, shared: lanes.shared_bytes })
+        Ok(Code {
+            module,
+            entry: ptx.entry,
+            threads: lanes.threads,
+            shared: lanes.shared_bytes,
+            maps: lanes.maps.clone(),
+        })
     }
 
     /// What a launch makes of its arguments.
@@ -61,8 +77,13 @@ impl Code {
         let slots = abi::slots(&kernel.sig);
         let block = abi::pack(&slots, &packed, told.address());
         let (at, _) = abi::offsets(&slots);
-        let params: Vec<Param> =
+        let mut params: Vec<Param> =
             slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
+        for map in &self.maps {
+            let of = packed.get(map.param as usize).ok_or("a tensor map of no argument")?;
+            let map = TensorMap::of_argument(map, of).map_err(|e| format!("{NO_MAP}: {e}"))?;
+            params.push(Param::Bytes(map.to_bytes().to_vec()));
+        }
         let launch =
             Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, cluster: None, params: &params };
         let schedule = if completion == Completion::Late { Schedule::InTurn } else { Schedule::Seeded(3) };

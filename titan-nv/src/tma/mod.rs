@@ -25,6 +25,7 @@ mod kinds;
 mod limits;
 mod lower;
 mod map;
+mod param;
 mod protect;
 mod reference;
 

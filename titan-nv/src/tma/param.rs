@@ -1,0 +1,54 @@
+//! The tensor map that a kernel takes as a hidden parameter, of the tensor that a launch gives it.
+//!
+//! Deliberately absent: how a launch passes it (the runtime), and the driver's own encoding of it.
+
+use super::fit::{Request, Tensor, Unfit, fit};
+use super::{Element, L2Promotion, Swizzle, TensorMap};
+use titan_core::ir::{self, Elem};
+use titan_core::launch::abi::{GpuArg, MapParam};
+
+impl TensorMap {
+    /// The tensor map of a tensor argument for a kernel.
+    ///
+    /// # Errors
+    /// [`Unfit`]: the reason why a variant without tensor maps must be taken.
+    pub fn of_argument(map: &MapParam, argument: &GpuArg) -> Result<TensorMap, Unfit> {
+        let GpuArg::Tensor { address, extents, strides } = argument else { return Err(Unfit::Absent) };
+        // Dimensions are the reverse of axes.
+        let sizes: Vec<u64> = extents.iter().rev().map(|n| u64::try_from(*n).unwrap_or(0)).collect();
+        let strides: Vec<i64> = strides.iter().rev().copied().collect();
+        let boxes: Vec<u32> = map.extents.iter().rev().copied().collect();
+        let most = i64::from(MapParam::MOST_EXTENT);
+        if let Some(dim) = sizes.iter().position(|n| *n > most.unsigned_abs()) {
+            return Err(Unfit::Coordinates { dim, low: 0, high: i64::try_from(sizes[dim]).unwrap_or(i64::MAX) });
+        }
+        // Boxes begin anywhere up to where all tensors have ended, and their panels next to each other.
+        let starts = vec![i64::from(i32::MIN)..=most + i64::from(u16::MAX); sizes.len()];
+        let element = element(map.elem);
+        let tensor = Tensor { element, address: Some(*address), extents: &sizes, strides: &strides };
+        let swizzle = match map.swizzle {
+            ir::Swizzle::None => Swizzle::None,
+            ir::Swizzle::B32 => Swizzle::B32,
+            ir::Swizzle::B64 => Swizzle::B64,
+            ir::Swizzle::B128 => Swizzle::B128,
+        };
+        fit(&tensor, &Request { boxes: &boxes, element_strides: &[], starts: &starts, swizzle, l2: L2Promotion::B256 })
+    }
+}
+
+/// The type of elements in a tensor map: copies change no bits.
+const fn element(elem: Elem) -> Element {
+    match elem {
+        Elem::F64 => Element::F64,
+        Elem::F32 | Elem::Tf32 => Element::F32,
+        Elem::F16 => Element::F16,
+        Elem::Bf16 => Element::Bf16,
+        Elem::I64 => Element::I64,
+        Elem::U64 => Element::U64,
+        Elem::I32 => Element::I32,
+        Elem::U32 => Element::U32,
+        Elem::I16 | Elem::U16 => Element::U16,
+        // Two elements of 4 bits share a byte: no kernel copies them so.
+        Elem::I8 | Elem::U8 | Elem::E4m3 | Elem::E5m2 | Elem::Bool | Elem::I4 | Elem::U4 => Element::U8,
+    }
+}
