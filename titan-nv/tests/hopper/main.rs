@@ -3,6 +3,7 @@
 mod boxes;
 mod clusters;
 mod harness;
+mod lowered;
 mod misuse;
 mod products;
 mod reference;
