@@ -2,6 +2,7 @@
 //! tensors. Numbers are small and whole, so that every result is exact.
 
 use super::harness::orders;
+use super::ptxas;
 use std::fmt::Write as _;
 use titan_core::driver::{Stages, stages};
 use titan_core::ir::Elem;
@@ -178,6 +179,15 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
     Ok(())
 }
 
+/// The assembler takes the code without remarks, and spills nothing.
+fn assembles(made: &Stages) {
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    let text = String::from_utf8_lossy(&made.code.payload);
+    let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert!(usages.iter().all(|usage| usage.spilled == 0), "{usages:?}");
+    usages.iter().for_each(|usage| ptxas::say(&format!("{}: {} registers", usage.kernel, usage.registers)));
+}
+
 #[test]
 fn products_of_all_elements_and_orders_are_exact() {
     let halves = [Elem::F16, Elem::Bf16];
@@ -187,17 +197,15 @@ fn products_of_all_elements_and_orders_are_exact() {
             cases.push(Gemm { elems: (elem, elem, Elem::F32), transposed, tile: [128, 64, 64], size: [150, 72, 200] });
         }
     }
-    let bytes = [
-        (Elem::I8, Elem::I8, Elem::I32),
-        (Elem::E4m3, Elem::E4m3, Elem::F32),
-        (Elem::E5m2, Elem::E4m3, Elem::F32),
-    ];
+    let bytes =
+        [(Elem::I8, Elem::I8, Elem::I32), (Elem::E4m3, Elem::E4m3, Elem::F32), (Elem::E5m2, Elem::E4m3, Elem::F32)];
     cases.extend(bytes.map(|elems| Gemm { elems, transposed: [false; 2], tile: [64, 96, 128], size: [64, 100, 300] }));
     let tf32 = (Elem::Tf32, Elem::Tf32, Elem::F32);
     cases.push(Gemm { elems: tf32, transposed: [false; 2], tile: [64, 48, 32], size: [70, 48, 65] });
     for (number, gemm) in cases.iter().enumerate() {
         let made = compiled(&kernel(gemm));
         assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
+        assembles(&made);
         for options in orders() {
             run(gemm, &made, &options, number as u64)
                 .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));

@@ -6,4 +6,6 @@ mod harness;
 mod lowered;
 mod misuse;
 mod products;
+#[path = "../emit/ptxas.rs"]
+mod ptxas;
 mod reference;
