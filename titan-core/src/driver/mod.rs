@@ -59,6 +59,9 @@ pub struct Stages {
 /// Compiles a kernel for a machine: the variants for aligned arguments first, then those for any; of each, the ones for devices
 /// that grant more shared memory first. The last one assumes nothing.
 ///
+/// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups; perhaps none at all
+/// ([`NOTHING_NEW`]), and perhaps none that assumes nothing. Such a machine runs the code for older ones too.
+///
 /// `source` is the user's file and the line of it on which the kernel begins, for line information.
 ///
 /// # Errors
@@ -71,12 +74,21 @@ pub fn compile(
     let target = known(kernel, backend)?;
     let mut variants = Vec::new();
     for aligned in [true, false] {
+        if target.bulk_tensor && !may_use_groups(kernel, &target) {
+            break;
+        }
         if aligned && !plan::has_wide_accesses(kernel) {
             // Both variants would be one.
             continue;
         }
         // Where every device grants enough, first; a variant more for each device that grants more, if it is another one.
-        let mut of_access = vec![(0, made(kernel, &target, aligned)?)];
+        let least = match made(kernel, &target, aligned) {
+            Ok(made) => made,
+            // Code for older machines runs the other arguments.
+            Err(_) if target.bulk_tensor && !variants.is_empty() => break,
+            Err(error) => return Err(error),
+        };
+        let mut of_access = vec![(0, least)];
         for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
             let (_, least) = &of_access[of_access.len() - 1];
             let target = Target { shared_bytes: bytes, ..target.clone() };
@@ -88,12 +100,21 @@ pub fn compile(
                 of_access.push((bytes, more));
             }
         }
-        for (bytes, done) in of_access.into_iter().rev() {
+        for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
             let code = backend.emit(&done.lowered.func, source)?;
             variants.push(variant::of(kernel, done, code, bytes));
         }
     }
     Ok(variants)
+}
+
+/// Why there is no variant for a machine with bulk copies.
+pub const NOTHING_NEW: &str =
+    "its code would be that for older GPUs: no tile is copied in bulk, and no MMA is one of warpgroups";
+
+/// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
+fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
+    !kernel.roles.is_empty() || plan::plan(kernel, target, true).uses_warpgroups()
 }
 
 /// The stages of a kernel on the way to one variant: for aligned arguments, or for any; for devices that grant a program at least so
@@ -146,6 +167,11 @@ struct Made {
 }
 
 impl Made {
+    /// Whether the code for older machines does not do the same.
+    fn is_new(&self) -> bool {
+        !self.plan.target.bulk_tensor || self.plan.uses_warpgroups() || !self.lowered.func.maps.is_empty()
+    }
+
     fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
         let Made { schedule, rings, laid_out, barriers, lowered, .. } = self;
         let code = backend.emit(&lowered.func, None)?;

@@ -3,7 +3,7 @@
 //! Deliberately absent: how a launch passes it (the runtime), and the driver's own encoding of it.
 
 use super::fit::{Request, Tensor, Unfit, fit};
-use super::{Element, L2Promotion, Swizzle, TensorMap};
+use super::{Element, L2Promotion, Swizzle, TensorMap, TensorMapError as Limit};
 use titan_core::ir::{self, Elem};
 use titan_core::launch::abi::{GpuArg, MapParam};
 
@@ -33,6 +33,52 @@ impl TensorMap {
             ir::Swizzle::B128 => Swizzle::B128,
         };
         fit(&tensor, &Request { boxes: &boxes, element_strides: &[], starts: &starts, swizzle, l2: L2Promotion::B256 })
+    }
+}
+
+impl Unfit {
+    /// The reason for the author of a kernel: axes of a tensor of so many are counted as in its shape, from the outermost.
+    #[must_use]
+    pub fn of_axes(&self, rank: usize) -> String {
+        let axis = |dim: usize| rank.saturating_sub(dim + 1);
+        let apart =
+            |dim: usize, distance: i64| format!("neighbours along axis {} are {distance} elements apart", axis(dim));
+        match *self {
+            Unfit::Absent => "the launch leaves it out".to_owned(),
+            Unfit::Ranks { extents, boxes, .. } => format!("it has {extents} axes, and its boxes have {boxes}"),
+            Unfit::Empty { dim } => format!("it has no elements along axis {}", axis(dim)),
+            Unfit::InnermostStride { stride } => format!("{}, and must be adjacent", apart(0, stride)),
+            Unfit::StrideSign { dim, stride } => format!("{}: the distance must be positive", apart(dim, stride)),
+            Unfit::StrideSize { dim, stride } => format!("{}, which is 2^40 bytes or more", apart(dim, stride)),
+            Unfit::Overlap { dim } => format!("elements along axis {} overlap those along other axes", axis(dim)),
+            Unfit::End => "it ends beyond the last address".to_owned(),
+            Unfit::Coordinates { dim, low, high } => {
+                let most = MapParam::MOST_EXTENT;
+                format!("coordinates along axis {} are {low} to {high}: its extent can be at most {most}", axis(dim))
+            }
+            Unfit::Map(Limit::Address(address)) => {
+                format!("it begins at address {address:#x}, which is not a multiple of 16")
+            }
+            Unfit::Map(Limit::Extent { dim, extent }) => {
+                format!("it has {extent} elements along axis {}: 1 to 2^32 are possible", axis(dim))
+            }
+            Unfit::Map(Limit::Stride { dim, stride }) => format!(
+                "neighbours along axis {} are {stride} bytes apart: multiples of 16 below 2^40 are possible",
+                axis(dim)
+            ),
+            // The box is the compiler's choice.
+            Unfit::Rows { .. }
+            | Unfit::Shared { .. }
+            | Unfit::Map(
+                Limit::Rank(_)
+                | Limit::Box { .. }
+                | Limit::ElementStride { .. }
+                | Limit::InnermostStride(_)
+                | Limit::InnerBytes { .. }
+                | Limit::Swizzle { .. }
+                | Limit::Fill,
+            ) => self.to_string(),
+        }
     }
 }
 
