@@ -19,7 +19,7 @@ use emulator_settings::Emulator;
 use launch_graphs::Graph;
 use runtime_kernels::{accumulate, add, fill, scale, slow_fill, trap_at};
 use titan::{Device, Error};
-use titan_nv::runtime::SYMBOLS;
+use titan_nv::runtime::{OPTIONAL_SYMBOLS, SYMBOLS};
 
 /// `CUDA_ERROR_UNKNOWN` and its like end the context; these are what a driver may answer once and not again:
 /// `CUDA_ERROR_OUT_OF_MEMORY`, `CUDA_ERROR_OPERATING_SYSTEM`.
@@ -59,8 +59,9 @@ const AFTER: [(&str, &str); 8] = [
 ];
 
 /// Calls that graphs of launches do not lead to: kernels with much shared memory and such without a grid of their own,
-/// devices without pools, memory of others; and the last resort, beside which nothing else may fail.
-const ELSEWHERE: [&str; 5] = [
+/// devices without pools, memory of others, tensor maps (tensor_launches.rs); and the last resort, beside which nothing else may fail.
+const ELSEWHERE: [&str; 6] = [
+    "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuPointerGetAttribute",
     "cuFuncSetAttribute",
@@ -157,7 +158,8 @@ fn every_call_may_fail_and_the_next_pass_recovers() {
             assert_eq!(free_bytes(&device), room, "memory is lost when `{before},{call}` fails");
         };
         let apart = [&START[..], &POOLED, &ELSEWHERE, &["cuMemFree_v2", "cuModuleUnload"]].concat();
-        SYMBOLS.iter().filter(|call| !apart.contains(call)).for_each(|call| sweep(call, ""));
+        let calls = SYMBOLS.iter().chain(OPTIONAL_SYMBOLS);
+        calls.filter(|call| !apart.contains(call)).for_each(|call| sweep(call, ""));
         AFTER.iter().for_each(|(before, call)| sweep(call, before));
     });
 }

@@ -260,6 +260,24 @@ mod tests {
         drop(other);
     }
 
+    /// Kernels in text form are compiled for the best target that has code for them.
+    #[test]
+    fn a_device_runs_code_for_older_ones() {
+        fn launch(y: &mut Tensor<f32, 1>) -> Launch<'_> {
+            Launch::new(&FILL, vec![y.into(), 1.0f32.into()])
+        }
+        let choice = |target: &str| {
+            let mut y = Device::emulator(target).unwrap().zeros::<f32, 1>([3]).unwrap();
+            let choice = launch(&mut y).choice().unwrap().unwrap();
+            launch(&mut y).sync().unwrap();
+            assert_eq!(y.to_vec().unwrap(), [1.0; 3]);
+            choice.to_string()
+        };
+        assert_eq!(choice("sm_80"), "the code for sm_80");
+        assert_eq!(choice("sm_89"), "the code for sm_89");
+        assert_eq!(choice("sm_90a"), "the code for sm_89");
+    }
+
     #[test]
     fn an_emulator_that_goes_by_name_is_one_device() {
         let named = || Device::named("emulator:sm_80").unwrap();

@@ -122,15 +122,20 @@ fn variant(v: Variant, names: &dyn HostNames) -> VariantInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use titan_core::artifact::Assumption;
 
     #[test]
     fn what_is_shown_of_a_variant_is_for_people() {
         let code = b"kernel @k() { return }".to_vec();
-        let shown = variant(Variant { target: "cpu".to_owned(), payload: code, ..Variant::default() });
+        let names = titan_core::text::parse_one("kernel @k() grid(1) { return }").unwrap().sig;
+        let shown = variant(Variant { target: "cpu".to_owned(), payload: code, ..Variant::default() }, &names);
         assert_eq!(shown.text(), Some("kernel @k() { return }"));
         let text = format!("{shown:#?}");
         assert!(text.contains("code: 22 bytes,\n") && text.lines().count() == 8, "{text}");
-        let binary = variant(Variant { payload: vec![0xFF, 0xFE], ..Variant::default() });
+        let binary =
+            Variant { payload: vec![0xFF, 0xFE], assumptions: vec![Assumption::Index32], ..Variant::default() };
+        let binary = variant(binary, &names);
         assert_eq!(binary.text(), None);
+        assert_eq!(binary.assumptions, ["every tensor has offsets of less than 2^31 elements"]);
     }
 }

@@ -114,7 +114,7 @@ pub const NOTHING_NEW: &str =
 
 /// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
 fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
-    !kernel.roles.is_empty() || plan::plan(kernel, target, true).uses_warpgroups()
+    !kernel.roles.is_empty() || !plan::plan(kernel, target, true).mmas.is_empty()
 }
 
 /// The stages of a kernel on the way to one variant: for aligned arguments, or for any; for devices that grant a program at least so
