@@ -30,6 +30,8 @@ pub struct Schedule {
     pub slots: Vec<u32>,
     /// The loops over `pipelined(..)` that become rings.
     pub loops: Vec<Ahead>,
+    /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
+    pub peeled: bool,
     /// The bodies of loops, of the kernel as it is laid out, whose operations change their order.
     pub bodies: Vec<Body>,
 }
@@ -40,6 +42,11 @@ pub enum Roles {
     /// They stay as declared; also for a kernel without roles.
     #[default]
     Kept,
+    /// A kernel without roles is split: one role copies the stages of the pipelined loops, another one computes.
+    Split {
+        /// The warps of the role that computes.
+        warps: u32,
+    },
     /// A role that copies and a role that computes are fused: all warps do both.
     Fused {
         /// P: how many iterations the copies run ahead.
@@ -82,10 +89,12 @@ impl Schedule {
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
         let less = Schedule {
+            // A kernel with rings of its own has roles.
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
             bodies: Vec::new(),
+            peeled: false,
             warps: self.warps.filter(|_| self.slots.is_empty()),
             ..self.clone()
         };
@@ -111,6 +120,12 @@ impl fmt::Display for Schedule {
             write!(f, ", {warps} warps")?;
         }
         writeln!(f)?;
+        if self.peeled {
+            writeln!(f, "the first MMA of accumulators apart, stages released one iteration late")?;
+        }
+        if let Roles::Split { warps } = self.roles {
+            writeln!(f, "split into a role that copies, and one of {warps} warps that computes")?;
+        }
         let early = |carried: bool| if carried { ", waited for one iteration early" } else { "" };
         if let Roles::Fused { distance, carried } = self.roles {
             writeln!(f, "roles fused, copied {distance} iterations ahead{}", early(carried))?;
