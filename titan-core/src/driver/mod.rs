@@ -31,10 +31,10 @@ pub use schedule::{Ahead, Body, Roles, Schedule};
 
 use crate::artifact::Variant;
 use crate::ir::Kernel;
-use crate::lane::Func;
+use crate::lane::{Func, MmaAtom};
 use crate::lay_out::lay_out;
 use crate::lower::{self, Lowered};
-use crate::plan::{self, LowerError, Plan, Target};
+use crate::plan::{self, LowerError, MmaPlan, Plan, Target};
 use crate::verify::Verified;
 use road::Stop;
 use rule::Filled;
@@ -114,7 +114,13 @@ pub const NOTHING_NEW: &str =
 
 /// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
 fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
-    !kernel.roles.is_empty() || !plan::plan(kernel, target, true).mmas.is_empty()
+    let of_groups = |mma: &MmaPlan| {
+        let ([m, n, k], (a, b)) = (mma.extents, mma.staged);
+        let fits =
+            |t: &MmaAtom| (t.a, t.b) == (a, b) && m.is_multiple_of(t.m) && n.is_multiple_of(8) && k.is_multiple_of(t.k);
+        target.group_atoms.iter().any(fits)
+    };
+    !kernel.roles.is_empty() || plan::plan(kernel, target, true).mmas.values().any(of_groups)
 }
 
 /// The stages of a kernel on the way to one variant: for aligned arguments, or for any; for devices that grant a program at least so
