@@ -214,7 +214,9 @@ impl Expand<'_> {
         if self.laid.free == FreeBy::Mbarrier {
             let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
             self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading }), &[empty])?;
-            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
+            if self.rings[pipe.index()].bulk {
+                self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
+            }
             return Ok(Mode::Mbarriers { full, empty });
         }
         let mut counters = Vec::new();
