@@ -59,8 +59,8 @@ pub struct Stages {
 /// Compiles a kernel for a machine: the variants for aligned arguments first, then those for any; of each, the ones for devices
 /// that grant more shared memory first. The last one assumes nothing.
 ///
-/// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups; perhaps none at all
-/// ([`NOTHING_NEW`]), and perhaps none that assumes nothing. Such a machine runs the code for older ones too.
+/// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups, for aligned arguments; perhaps none at
+/// all ([`NOTHING_NEW`]). Such a machine runs the code for older ones too.
 ///
 /// `source` is the user's file and the line of it on which the kernel begins, for line information.
 ///
@@ -74,7 +74,8 @@ pub fn compile(
     let target = known(kernel, backend)?;
     let mut variants = Vec::new();
     for aligned in [true, false] {
-        if target.bulk_tensor && !may_use_groups(kernel, &target) {
+        // Code for older machines runs the arguments that are not aligned: none of their tiles is copied in bulk.
+        if target.bulk_tensor && (!aligned || !may_use_groups(kernel, &target)) {
             break;
         }
         if aligned && !plan::has_wide_accesses(kernel) {
@@ -82,13 +83,7 @@ pub fn compile(
             continue;
         }
         // Where every device grants enough, first; a variant more for each device that grants more, if it is another one.
-        let least = match made(kernel, &target, aligned) {
-            Ok(made) => made,
-            // Code for older machines runs the other arguments.
-            Err(_) if target.bulk_tensor && !variants.is_empty() => break,
-            Err(error) => return Err(error),
-        };
-        let mut of_access = vec![(0, least)];
+        let mut of_access = vec![(0, made(kernel, &target, aligned)?)];
         for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
             let (_, least) = &of_access[of_access.len() - 1];
             let target = Target { shared_bytes: bytes, ..target.clone() };
