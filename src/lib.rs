@@ -127,8 +127,8 @@ pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor,
-    VariantInfo, View, ViewMut, kernels,
+    AsTensor, AsTensorMut, Choice, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream,
+    Tensor, VariantInfo, View, ViewMut, kernels,
 };
 
 /// The options of a simulated device: when copies complete, and how roles interleave. See [`Device::simulator`].

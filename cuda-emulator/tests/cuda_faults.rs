@@ -8,17 +8,18 @@
 #![expect(unsafe_code, reason = "settings of the emulated driver")]
 
 mod cuda_process;
+mod emulator_settings;
 #[path = "../../tests/launch_graphs/mod.rs"]
 mod launch_graphs;
 #[path = "../../tests/runtime_kernels/mod.rs"]
 mod runtime_kernels;
 
 use cuda_process::{device, in_every_order, with};
+use emulator_settings::Emulator;
 use launch_graphs::Graph;
 use runtime_kernels::{accumulate, add, fill, scale, slow_fill, trap_at};
-use std::ffi::{CString, c_char};
 use titan::{Device, Error};
-use titan_nv::runtime::SYMBOLS;
+use titan_nv::runtime::{OPTIONAL_SYMBOLS, SYMBOLS};
 
 /// `CUDA_ERROR_UNKNOWN` and its like end the context; these are what a driver may answer once and not again:
 /// `CUDA_ERROR_OUT_OF_MEMORY`, `CUDA_ERROR_OPERATING_SYSTEM`.
@@ -58,42 +59,15 @@ const AFTER: [(&str, &str); 8] = [
 ];
 
 /// Calls that graphs of launches do not lead to: kernels with much shared memory and such without a grid of their own,
-/// devices without pools, memory of others; and the last resort, beside which nothing else may fail.
-const ELSEWHERE: [&str; 5] = [
+/// devices without pools, memory of others, tensor maps (tensor_launches.rs); and the last resort, beside which nothing else may fail.
+const ELSEWHERE: [&str; 6] = [
+    "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuPointerGetAttribute",
     "cuFuncSetAttribute",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuStreamQuery",
 ];
-
-/// The settings of the emulated driver that this process has loaded.
-struct Emulator(libloading::Library);
-
-impl Emulator {
-    fn loaded() -> Emulator {
-        // SAFETY: the library does nothing when it is loaded.
-        Emulator(unsafe { libloading::Library::new("libcuda.so.1") }.unwrap())
-    }
-
-    fn fail(&self, fault: &str) {
-        type Set = unsafe extern "C" fn(*const c_char, *const c_char) -> u32;
-        let (key, value) = (c"FAULT", CString::new(fault).unwrap());
-        // SAFETY: the emulated driver has this export, and takes two texts.
-        let code = unsafe { self.0.get::<Set>(b"cuEmulatorSet").unwrap()(key.as_ptr(), value.as_ptr()) };
-        assert_eq!(code, 0, "{fault}");
-    }
-
-    /// How many calls of a function have failed by request.
-    fn struck(&self, call: &str) -> u64 {
-        type Get = unsafe extern "C" fn(*const c_char, *mut u64) -> u32;
-        let (call, mut count) = (CString::new(call).unwrap(), 0);
-        // SAFETY: the emulated driver has this export, which takes a text and a place for a number.
-        let code = unsafe { self.0.get::<Get>(b"cuEmulatorFaults").unwrap()(call.as_ptr(), &raw mut count) };
-        assert_eq!(code, 0);
-        count
-    }
-}
 
 /// Bytes of the device that are free when all that was dropped is freed.
 fn free_bytes(device: &Device) -> usize {
@@ -184,7 +158,8 @@ fn every_call_may_fail_and_the_next_pass_recovers() {
             assert_eq!(free_bytes(&device), room, "memory is lost when `{before},{call}` fails");
         };
         let apart = [&START[..], &POOLED, &ELSEWHERE, &["cuMemFree_v2", "cuModuleUnload"]].concat();
-        SYMBOLS.iter().filter(|call| !apart.contains(call)).for_each(|call| sweep(call, ""));
+        let calls = SYMBOLS.iter().chain(OPTIONAL_SYMBOLS);
+        calls.filter(|call| !apart.contains(call)).for_each(|call| sweep(call, ""));
         AFTER.iter().for_each(|(before, call)| sweep(call, before));
     });
 }

@@ -1,6 +1,7 @@
 //! Devices that run the embedded PTX in an emulator: slowly, but reporting every error that it detects.
 
 use super::backend::{Call, DeviceArg, Storage};
+use super::choice::Choice;
 use super::device::Device;
 use super::gpu::{self, Facts};
 use super::kernel::Loaded;
@@ -11,8 +12,8 @@ use titan_core::artifact::Variant;
 use titan_core::ir::Loc;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
-use titan_nv::Machine;
 use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule, Source};
+use titan_nv::{Feature, Machine};
 
 /// Programs of a persistent grid: enough that each has few iterations, and some have none.
 const PERSISTENT: u32 = 6;
@@ -79,11 +80,14 @@ impl std::fmt::Debug for Block {
 /// A kernel's PTX, decoded.
 pub(crate) struct Code {
     device: String,
-    /// The most shared memory that a program may have, in bytes.
-    shared_memory: u32,
+    machine: &'static Machine,
     slots: Vec<Slot>,
+    /// In the order in which launches try them.
     variants: Vec<(Variant, Module)>,
 }
+
+/// A variant that can be launched, and the bytes of its tensor maps.
+type Chosen<'a> = (&'a (Variant, Module), Vec<Vec<u8>>);
 
 impl std::fmt::Debug for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -92,32 +96,45 @@ impl std::fmt::Debug for Code {
 }
 
 impl Code {
-    /// The variants for a target: those that are embedded, or, for kernels in text form, made now.
-    pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &Machine) -> Result<Code> {
-        let refuse =
-            |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
-        // `targets(..)` without this target also excludes the emulator of it.
-        let runs = |target: &str| Machine::from_name(target).is_ok_and(|m| m.capability <= machine.capability);
-        if let Some((_, reason)) = loaded.refused.iter().find(|(target, _)| runs(target)) {
-            return Err(refuse(reason.clone()));
-        }
-        let mut variants: Vec<Variant> = loaded.variants.iter().filter(|v| v.target == machine.name).cloned().collect();
-        if variants.is_empty() {
-            variants = titan_core::driver::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)))
-                .map_err(|e| refuse(e.to_string()))?;
-        }
+    /// The variants that a device with such a machine runs.
+    pub(crate) fn load(device: &Device, loaded: &Loaded, machine: &'static Machine) -> Result<Code> {
+        let variants = gpu::variants(device, machine.capability, loaded)?;
         let parse = |v: Variant| {
             let text = String::from_utf8_lossy(&v.payload).into_owned();
             let module = Module::parse(&text).map_err(|e| broken("reading PTX", &e))?;
             Ok((v, module))
         };
         let variants = variants.into_iter().map(parse).collect::<Result<Vec<_>>>()?;
-        Ok(Code {
-            device: device.to_string(),
-            shared_memory: machine.shared_per_block,
-            slots: abi::slots(&loaded.kernel.sig),
-            variants,
+        Ok(Code { device: device.to_string(), machine, slots: abi::slots(&loaded.kernel.sig), variants })
+    }
+
+    /// The code of a launch, and why not what is tried before it.
+    pub(crate) fn choice(&self, call: &Call<'_>) -> Result<Choice> {
+        let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
+        Facts::choice(call.loaded, self.machine.capability, |passed_over| {
+            let ((variant, _), _) = self.choose(call, &args, Some(passed_over))?;
+            Ok(variant.target.clone())
         })
+    }
+
+    /// The first variant that can be launched with these arguments.
+    fn choose(
+        &self,
+        call: &Call<'_>,
+        args: &[GpuArg],
+        passed_over: Option<&mut Vec<(String, String)>>,
+    ) -> Result<Chosen<'_>> {
+        let Machine { shared_per_block, .. } = *self.machine;
+        let no_maps = (!self.machine.has(Feature::Tma)).then_some("the device has no tensor maps");
+        let facts = Facts::new(&call.loaded.kernel.sig, args, call.symbols, shared_per_block, no_maps);
+        let bytes = |map| facts.map(map).map(|map| map.to_bytes().to_vec());
+        let chosen = facts.choose(
+            &self.variants,
+            |(variant, _)| variant,
+            |ready| Ok(ready.0.maps().map(bytes).collect::<std::result::Result<_, _>>().map(|maps| (ready, maps))),
+            passed_over,
+        )?;
+        chosen.ok_or_else(|| internal("no variant of the kernel fits its arguments".to_owned()))
     }
 
     pub(crate) const fn persistent_grid() -> [u32; 3] {
@@ -129,17 +146,13 @@ impl Code {
         let (kernel, loaded) = (call.kernel, call.loaded);
         gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
-        let facts = Facts::new(&loaded.kernel.sig, &args, call.symbols, self.shared_memory);
-        let chosen = facts.choose(self.variants.iter().map(|(v, _)| v));
-        let found = chosen.and_then(|v| self.variants.iter().find(|(other, _)| std::ptr::eq(other, v)));
-        let Some((variant, module)) = found else {
-            return Err(internal("no variant of the kernel fits its arguments".to_owned()));
-        };
+        let ((variant, module), maps) = self.choose(call, &args, None)?;
         let mut memory = lock(&space.0);
         let words = gpu::new_report(variant);
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let at = memory.upload("the report", &bytes);
-        let params: Vec<Param> = gpu::words(&self.slots, &args, at.address()).into_iter().map(Param::Bytes).collect();
+        let words = gpu::words(&self.slots, &args, at.address());
+        let params: Vec<Param> = words.into_iter().chain(maps).map(Param::Bytes).collect();
         let launch = Launch {
             grid,
             block: [variant.threads, 1, 1],
@@ -245,6 +258,24 @@ mod tests {
         });
         assert!(waited, "something keeps the memory of the device");
         drop(other);
+    }
+
+    /// Kernels in text form are compiled for the best target that has code for them.
+    #[test]
+    fn a_device_runs_code_for_older_ones() {
+        fn launch(y: &mut Tensor<f32, 1>) -> Launch<'_> {
+            Launch::new(&FILL, vec![y.into(), 1.0f32.into()])
+        }
+        let choice = |target: &str| {
+            let mut y = Device::emulator(target).unwrap().zeros::<f32, 1>([3]).unwrap();
+            let choice = launch(&mut y).choice().unwrap().unwrap();
+            launch(&mut y).sync().unwrap();
+            assert_eq!(y.to_vec().unwrap(), [1.0; 3]);
+            choice.to_string()
+        };
+        assert_eq!(choice("sm_80"), "the code for sm_80");
+        assert_eq!(choice("sm_89"), "the code for sm_89");
+        assert_eq!(choice("sm_90a"), "the code for sm_89");
     }
 
     #[test]

@@ -1,17 +1,62 @@
 //! Code for all GPUs on the host: the choice of a variant, the parameter block, the report.
 
-use super::kernel::KernelRef;
+use super::choice::Choice;
+use super::device::Device;
+use super::kernel::{KernelRef, Loaded};
 use super::print::print_line;
 use crate::error::{Error, Result};
 use titan_core::artifact::{TensorFact, TensorFacts, Variant};
-use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
-use titan_core::launch::abi::GpuArg;
+use titan_core::ir::{Const, HostEnv, HostNames, ParamKind, Signature, Symbol};
 #[cfg(feature = "emulator")]
 use titan_core::launch::abi::{self, Slot};
+use titan_core::launch::abi::{GpuArg, MapParam};
 use titan_core::launch::report::{self, Site, SiteKind};
+use titan_nv::Machine;
+use titan_nv::tma::{TensorMap, Unfit};
 
 /// Words of records that a launch may print.
 const PRINT_ROOM: u32 = 1 << 20;
+
+/// The variants of a kernel that a device of a compute capability, times ten, runs, in the order in which launches try them: those for
+/// the best target first. The last one assumes nothing. Kernels in text form are compiled now.
+pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Result<Vec<Variant>> {
+    let refuse =
+        |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
+    let targets = Machine::of_capability(capability);
+    let embedded = |target: &&'static Machine| loaded.variants.iter().filter(|v| v.target == target.name).cloned();
+    let fitting: Vec<Variant> = targets.iter().flat_map(embedded).collect();
+    if !fitting.is_empty() {
+        return Ok(fitting);
+    }
+    if let Some((_, reason)) = targets.iter().find_map(|m| loaded.refused.iter().find(|(t, _)| t == m.name)) {
+        return Err(refuse(reason.clone()));
+    }
+    let others = loaded.variants.iter().filter_map(|v| Machine::from_name(&v.target).ok());
+    let mut others: Vec<&str> = others.map(|m| m.name).collect();
+    if targets.is_empty() || !others.is_empty() {
+        if others.is_empty() {
+            others = Machine::all().iter().filter(|m| m.supported).map(|m| m.name).collect();
+        }
+        others.dedup();
+        return Err(Error::TooOld {
+            kernel: loaded.name.clone(),
+            device: device.to_string(),
+            capability: format!("{}.{}", capability / 10, capability % 10),
+            targets: others.join(", "),
+        });
+    }
+    let (mut made, mut refused) = (Vec::new(), "there is no code for it".to_owned());
+    for machine in targets {
+        match titan_core::driver::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1))) {
+            Ok(variants) => made.extend(variants),
+            Err(error) => refused = error.to_string(),
+        }
+        if made.last().is_some_and(|v: &Variant| v.assumptions.is_empty()) {
+            return Ok(made);
+        }
+    }
+    Err(refuse(refused))
+}
 
 /// The properties of a launch on which assumptions of variants depend.
 pub(super) struct Facts<'a> {
@@ -22,20 +67,77 @@ pub(super) struct Facts<'a> {
     extents: Vec<Vec<i64>>,
     /// The most shared memory that a program may have on the device, in bytes.
     shared_memory: u32,
+    /// Why there are no tensor maps, if there are none.
+    no_maps: Option<&'static str>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn new(sig: &'a Signature, args: &'a [GpuArg], symbols: &'a [Option<i64>], shared_memory: u32) -> Self {
+    pub(super) fn new(
+        sig: &'a Signature,
+        args: &'a [GpuArg],
+        symbols: &'a [Option<i64>],
+        shared_memory: u32,
+        no_maps: Option<&'static str>,
+    ) -> Self {
         let wide = |arg: &GpuArg| match arg {
             GpuArg::Tensor { extents, .. } => extents.iter().map(|n| i64::from(*n)).collect(),
             GpuArg::Absent | GpuArg::Scalar(_) => Vec::new(),
         };
-        Facts { sig, args, symbols, extents: args.iter().map(wide).collect(), shared_memory }
+        Facts { sig, args, symbols, extents: args.iter().map(wide).collect(), shared_memory, no_maps }
     }
 
-    /// The first variant whose assumptions hold.
-    pub(super) fn choose<'v>(&self, mut variants: impl Iterator<Item = &'v Variant>) -> Option<&'v Variant> {
-        variants.find(|v| v.assumptions.iter().all(|a| a.holds(self)))
+    /// What `ready` makes of the first variant whose assumptions hold and for which it has no reason against. The reasons against
+    /// the ones before it are added to `passed_over`.
+    pub(super) fn choose<'v, V, T>(
+        &self,
+        variants: &'v [V],
+        variant: impl Fn(&V) -> &Variant,
+        ready: impl Fn(&'v V) -> Result<std::result::Result<T, String>>,
+        mut passed_over: Option<&mut Vec<(String, String)>>,
+    ) -> Result<Option<T>> {
+        for candidate in variants {
+            let found = variant(candidate);
+            let broken = found.assumptions.iter().find(|a| !a.holds(self));
+            let reason = match broken {
+                None => match ready(candidate)? {
+                    Ok(made) => return Ok(Some(made)),
+                    Err(reason) => Some(reason),
+                },
+                // Nobody reads the reasons of a launch.
+                Some(broken) => passed_over.as_ref().and_then(|_| broken.violation(self, self.sig)),
+            };
+            if let (Some(passed_over), Some(reason)) = (&mut passed_over, reason) {
+                passed_over.push((found.target.clone(), reason));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The choice of a launch, by what [`choose`](Self::choose) adds to the targets without code and returns.
+    pub(super) fn choice(
+        loaded: &Loaded,
+        capability: u32,
+        choose: impl FnOnce(&mut Vec<(String, String)>) -> Result<String>,
+    ) -> Result<Choice> {
+        let runs = |target: &str| Machine::from_name(target).is_ok_and(|m| m.runs_on(capability));
+        let mut passed_over: Vec<_> = loaded.refused.iter().filter(|(target, _)| runs(target)).cloned().collect();
+        let target = choose(&mut passed_over)?;
+        Ok(Choice { target, passed_over })
+    }
+
+    /// The user's name of a parameter.
+    #[cfg(feature = "cuda")]
+    pub(super) fn name(&self, param: u32) -> String {
+        self.sig.param(param as usize)
+    }
+
+    /// The map of a tensor argument.
+    pub(super) fn map(&self, map: &MapParam) -> std::result::Result<TensorMap, String> {
+        if let Some(reason) = self.no_maps {
+            return Err(reason.to_owned());
+        }
+        let argument = self.args.get(map.param as usize).unwrap_or(&GpuArg::Absent);
+        TensorMap::of_argument(map, argument).map_err(|why: Unfit| why.of_axes(map.extents.len()))
     }
 }
 
@@ -70,6 +172,10 @@ impl TensorFacts for Facts<'_> {
         let GpuArg::Tensor { address, strides, .. } = self.args.get(index)? else { return None };
         let ParamKind::Tensor { elem, .. } = self.sig.params.get(index)?.kind else { return None };
         Some(TensorFact { address: *address, elem_bits: elem.bits(), extents: &self.extents[index], strides })
+    }
+
+    fn tensor_map(&self, map: &MapParam) -> std::result::Result<(), String> {
+        self.map(map).map(drop)
     }
 }
 

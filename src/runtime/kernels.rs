@@ -7,6 +7,7 @@ use super::kernel::KernelRef;
 use crate::error::{Location, Result};
 use std::fmt;
 use titan_core::artifact::Variant;
+use titan_core::ir::HostNames;
 
 /// An instance, as the macro enters it.
 #[doc(hidden)]
@@ -27,7 +28,8 @@ pub struct KernelInfo {
     pub bytes: usize,
     /// The embedded variants, in the order in which a launch tries them.
     pub variants: Vec<VariantInfo>,
-    /// The targets that `targets(..)` excludes, with the reason that a launch there reports.
+    /// The targets without code, with the reason: those that `targets(..)` excludes, where launches report it; and those whose devices
+    /// run the code for an older target, as this kernel has none that only they can run.
     pub refused: Vec<(String, String)>,
 }
 
@@ -35,7 +37,7 @@ pub struct KernelInfo {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VariantInfo {
-    /// The target: `cpu`, `sm_80`.
+    /// The target: `cpu`, `sm_80`, `sm_90a`.
     pub target: String,
     /// The code: text form for `cpu`, PTX for NVIDIA.
     pub code: Vec<u8>,
@@ -43,8 +45,9 @@ pub struct VariantInfo {
     pub threads: u32,
     /// Shared memory of a program in bytes.
     pub shared_bytes: u32,
-    /// The number of its assumptions, which a launch checks. The last variant of a target has none.
-    pub assumptions: usize,
+    /// Its assumptions, which a launch checks: sentences about the kernel's parameters, without stops. The last variant that a device
+    /// runs has none.
+    pub assumptions: Vec<String>,
     /// Notes of the compiler about its choices.
     pub notes: Vec<String>,
 }
@@ -99,18 +102,19 @@ pub fn kernels() -> Result<Vec<KernelInfo>> {
 
 fn info(kernel: &KernelRef) -> Result<KernelInfo> {
     let (name, location, artifact) = kernel.embedded()?;
-    let variants = artifact.variants.into_iter().map(variant).collect();
+    let sig = &kernel.loaded()?.kernel.sig;
+    let variants = artifact.variants.into_iter().map(|v| variant(v, sig)).collect();
     let bytes = kernel.bytes();
     Ok(KernelInfo { name, location, bytes, variants, refused: artifact.refused })
 }
 
-fn variant(v: Variant) -> VariantInfo {
+fn variant(v: Variant, names: &dyn HostNames) -> VariantInfo {
     VariantInfo {
         target: v.target,
         code: v.payload,
         threads: v.threads,
         shared_bytes: v.shared_bytes,
-        assumptions: v.assumptions.len(),
+        assumptions: v.assumptions.iter().map(|a| a.sentence(names)).collect(),
         notes: v.notes,
     }
 }
@@ -118,15 +122,20 @@ fn variant(v: Variant) -> VariantInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use titan_core::artifact::Assumption;
 
     #[test]
     fn what_is_shown_of_a_variant_is_for_people() {
         let code = b"kernel @k() { return }".to_vec();
-        let shown = variant(Variant { target: "cpu".to_owned(), payload: code, ..Variant::default() });
+        let names = titan_core::text::parse_one("kernel @k() grid(1) { return }").unwrap().sig;
+        let shown = variant(Variant { target: "cpu".to_owned(), payload: code, ..Variant::default() }, &names);
         assert_eq!(shown.text(), Some("kernel @k() { return }"));
         let text = format!("{shown:#?}");
         assert!(text.contains("code: 22 bytes,\n") && text.lines().count() == 8, "{text}");
-        let binary = variant(Variant { payload: vec![0xFF, 0xFE], ..Variant::default() });
+        let binary =
+            Variant { payload: vec![0xFF, 0xFE], assumptions: vec![Assumption::Index32], ..Variant::default() };
+        let binary = variant(binary, &names);
         assert_eq!(binary.text(), None);
+        assert_eq!(binary.assumptions, ["every tensor has offsets of less than 2^31 elements"]);
     }
 }

@@ -5,6 +5,7 @@ use super::backend::{Call, Code, DeviceArg};
 #[cfg(feature = "_remote")]
 use super::backend::{Given, Lane, Mark};
 use super::buffer::{Access, run_here};
+use super::choice::Choice;
 use super::device::Device;
 use super::event::Event;
 use super::future::LaunchFuture;
@@ -108,6 +109,28 @@ impl<'a> Launch<'a> {
         }
     }
 
+    /// Says which code the launch would run, and why not code that is tried before it, instead of running it; `None` for a grid without
+    /// programs, which needs no code. A launch with the same arguments chooses the same code.
+    ///
+    /// # Errors
+    /// If the arguments do not match the kernel, or the device cannot run it.
+    ///
+    /// ```
+    /// # use titan::prelude::*;
+    /// # #[titan::kernel]
+    /// # fn double(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    /// #     y.store_tile([program_id(0)], x.load_tile::<64>([program_id(0)]) * 2.0);
+    /// # }
+    /// let dev = Device::cpu();
+    /// let (x, mut y) = (dev.zeros([100])?, dev.zeros([100])?);
+    /// let choice = double(&x, &mut y).choice()?.expect("there are programs");
+    /// assert_eq!(choice.to_string(), "the code for cpu");
+    /// # Ok::<(), titan::Error>(())
+    /// ```
+    pub fn choice(self) -> Result<Option<Choice>> {
+        self.prepare(None)?.map(|prepared| prepared.work.choice()).transpose()
+    }
+
     /// Checks the arguments; `None` for a grid without programs.
     pub(crate) fn prepare(self, stream_device: Option<&Device>) -> Result<Option<Prepared>> {
         let loaded = self.kernel.loaded()?;
@@ -147,6 +170,15 @@ impl Work {
             Work::Kernel(work) => work.code.run(&work.device, &work.call()),
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.run(),
+        }
+    }
+
+    /// Which code it would run.
+    fn choice(&self) -> Result<Choice> {
+        match self {
+            Work::Kernel(work) => work.code.choice(&work.device, &work.call()),
+            #[cfg(feature = "hip")]
+            Work::Hip(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "foreign code".to_owned() }),
         }
     }
 

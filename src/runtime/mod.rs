@@ -18,6 +18,7 @@ mod arg;
 mod as_tensor;
 mod backend;
 mod buffer;
+mod choice;
 #[cfg(feature = "cpu")]
 pub mod cpu;
 #[cfg(feature = "cuda")]
@@ -52,6 +53,7 @@ mod view;
 
 pub use arg::LaunchArg;
 pub use as_tensor::{AsTensor, AsTensorMut, Exclusive};
+pub use choice::Choice;
 pub use device::{Device, DeviceKind};
 pub use future::LaunchFuture;
 pub use kernel::KernelRef;

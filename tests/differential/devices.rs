@@ -4,7 +4,7 @@ use crate::random::PROGRAMS;
 use crate::tensor::Tensor;
 use titan_core::artifact::{TensorFact, TensorFacts, Variant};
 use titan_core::ir::{Const, Elem, HostEnv, Symbol};
-use titan_core::launch::abi::{self, GpuArg};
+use titan_core::launch::abi::{self, GpuArg, MapParam};
 use titan_core::launch::report;
 use titan_core::verify::Verified;
 use titan_nv::Machine;
@@ -74,6 +74,10 @@ impl TensorFacts for Facts {
 
     fn shared_memory(&self) -> u32 {
         163 << 10
+    }
+
+    fn tensor_map(&self, _map: &MapParam) -> Result<(), String> {
+        Err("devices with sm_80 have none".to_owned())
     }
 }
 

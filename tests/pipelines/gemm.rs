@@ -287,3 +287,40 @@ fn stores_by_themselves_and_stages_of_zeros() {
     agrees_masked(&Device::cpu(), |(a, b), keep, c| gemm_staged::reference::<16, 24, 8, 3>(a, b, keep, c));
     agrees_masked(&device(), |(a, b), keep, c| gemm_staged::<16, 24, 8, 3>(a, b, keep, c).sync());
 }
+
+#[cfg(feature = "emulator")]
+type Kernel = fn(&Tensor<f16, 2>, &Tensor<f16, 2>, &mut Tensor<f16, 2>, bool) -> Option<titan::Choice>;
+
+/// Devices of compute capability 9.0 run code with bulk copies and MMAs of warpgroups; the others do not, and have the same results.
+#[cfg(feature = "emulator")]
+#[test]
+fn hopper_has_code_of_its_own() {
+    let mut random = Random(9);
+    for (target, code) in [("emulator:sm_80", "sm_80"), ("emulator:sm_89", "sm_80"), ("emulator:sm_90a", "sm_90a")] {
+        let dev = Device::named(target).unwrap();
+        for [m, n, k] in [[128, 256, 64], [70, 40, 144], [5, 8, 0]] {
+            let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
+            let want = product(&a, &b, [m, n, k]);
+            let (a, b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
+            let mut c = dev.full([m, n], f16::NAN).unwrap();
+            // Tensors without elements have no maps.
+            let code = if k == 0 { "sm_80" } else { code };
+            let kernels: [Kernel; 3] = [
+                |a, b, c, told| told_or_run(gemm_ws::<128, 256, 64, 4>(a, b, c), told),
+                |a, b, c, told| told_or_run(gemm_ws_persistent::<128, 256, 64, 4>(a, b, c), told),
+                |a, b, c, told| told_or_run(gemm_ws_sync::<128, 256, 64, 4>(a, b, c), told),
+            ];
+            for kernel in kernels {
+                let choice = kernel(&a, &b, &mut c, true).unwrap();
+                assert_eq!(choice.target, code, "{choice}");
+                kernel(&a, &b, &mut c, false);
+                close(&c.to_vec().unwrap(), &want, 2e-3);
+            }
+        }
+    }
+}
+
+#[cfg(feature = "emulator")]
+fn told_or_run(launch: titan::Launch<'_>, told: bool) -> Option<titan::Choice> {
+    if told { launch.choice().unwrap() } else { launch.sync().map(|()| None).unwrap() }
+}

@@ -1,40 +1,52 @@
-//! The kernels of this program, assembled for every machine that runs code for sm_80; one line of registers for each.
+//! The kernels of this program, assembled for every machine that runs their code; one line of registers for each.
 
 use crate::ptxas::{self, Usage};
+use std::path::Path;
+use titan::KernelInfo;
 
-/// Machines of which each runs what is embedded for sm_80.
-const MACHINES: [&str; 5] = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100"];
+/// Targets, and machines of which each runs what is embedded for them.
+const MACHINES: [(&str, &[&str]); 2] =
+    [("sm_80", &["sm_80", "sm_86", "sm_89", "sm_90", "sm_100"]), ("sm_90a", &["sm_90a"])];
 
-/// Assembles every variant for sm_80. There are `least` instances at least.
+/// Assembles every variant. There are `least` instances at least, and some have code for Hopper alone.
 pub(crate) fn every_kernel_is_assembled(least: usize) {
     let kernels = titan::kernels().expect("what is embedded can be read");
     assert!(kernels.len() >= least, "only {} instances", kernels.len());
-    let Some(ptxas) = ptxas::unless_absent() else { return };
-    let (mut names, mut entries, mut version) = (Vec::new(), String::new(), (7, 0));
     for kernel in &kernels {
-        assert!(kernel.refused.is_empty(), "{}: {:?}", kernel.name, kernel.refused);
-        for variant in kernel.variants.iter().filter(|v| v.target == "sm_80") {
+        let of_hopper = kernel.variants.iter().any(|v| v.target == "sm_90a");
+        let without: Vec<&str> = kernel.refused.iter().map(|(target, _)| target.as_str()).collect();
+        assert_eq!(without, if of_hopper { &[][..] } else { &["sm_90a"] }, "{}: {:?}", kernel.name, kernel.refused);
+    }
+    assert!(kernels.iter().any(|k| k.refused.is_empty()), "some kernels have code for Hopper");
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    MACHINES.iter().for_each(|(target, machines)| every_variant_is_assembled(&ptxas, &kernels, target, machines));
+}
+
+fn every_variant_is_assembled(ptxas: &Path, kernels: &[KernelInfo], target: &str, machines: &[&str]) {
+    let (mut names, mut entries, mut version) = (Vec::new(), String::new(), (7, 0));
+    for kernel in kernels {
+        for variant in kernel.variants.iter().filter(|v| v.target == target) {
             let text = std::str::from_utf8(&variant.code).expect("PTX is text");
             let (header, entry) = text.split_once(".visible .entry ").expect("PTX has a kernel");
             let needs = header.lines().find_map(|l| l.strip_prefix(".version ")).expect("PTX has a version");
             let (major, minor) = needs.split_once('.').expect("a version has two numbers");
             version = version.max((major.parse().expect("a number"), minor.parse::<u32>().expect("a number")));
             entries += &format!(".visible .entry k{}_{entry}", names.len());
-            let kind = if variant.assumptions == 0 { "general" } else { "assumes" };
+            let kind = if variant.assumptions.is_empty() { "general" } else { "assumes" };
             let shared = format!("{} threads, {} B shared", variant.threads, variant.shared_bytes);
             names.push(format!("{:44} {kind} {shared:>26}", kernel.name));
         }
     }
     let (major, minor) = version;
-    let header = format!(".version {major}.{minor}\n.target sm_80\n.address_size 64\n");
+    let header = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n");
     let text = format!("{header}.extern .shared .align 1024 .b8 smem[];\n{entries}");
     let mut table: Vec<Vec<Usage>> = Vec::new();
-    for machine in MACHINES {
-        let usages = ptxas::assemble(&ptxas, machine, &text).unwrap_or_else(|said| panic!("{machine}: {said}"));
+    for machine in machines {
+        let usages = ptxas::assemble(ptxas, machine, &text).unwrap_or_else(|said| panic!("{machine}: {said}"));
         assert_eq!(usages.len(), names.len(), "{machine}");
         table.push(usages);
     }
-    ptxas::say(&format!("registers of {} variants on {}", names.len(), MACHINES.join(", ")));
+    ptxas::say(&format!("registers of {} variants on {}", names.len(), machines.join(", ")));
     for (i, name) in names.iter().enumerate() {
         let of = |usages: &Vec<Usage>| {
             let mut mine = usages.iter().filter(|u| u.kernel.starts_with(&format!("k{i}_")));

@@ -2,11 +2,16 @@
 
 use proptest::prelude::*;
 use titan_core::artifact::{Artifact, ArtifactError, Assumption, TensorFact, TensorFacts, VERSION, Variant};
-use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Symbol, TileShape, Ty};
+use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
+use titan_core::launch::abi::MapParam;
 use titan_core::launch::report::{Site, SiteKind};
 
 fn rem(a: HostExpr, b: i64) -> HostExpr {
     HostExpr::binary(HostOp::Rem, a, HostExpr::Const(b))
+}
+
+fn map() -> MapParam {
+    MapParam { param: 0, elem: Elem::F16, extents: vec![128, 64], swizzle: Swizzle::B128 }
 }
 
 fn sample() -> Artifact {
@@ -25,6 +30,8 @@ fn sample() -> Artifact {
             Assumption::Holds(HostExpr::Scalar(3)),
             Assumption::Index32,
             Assumption::SharedMemory { bytes: 163 << 10 },
+            Assumption::TensorMap(map()),
+            Assumption::TensorMap(MapParam { param: 2, elem: Elem::F32, extents: vec![], swizzle: Swizzle::None }),
         ],
         shared_bytes: 227 * 1024,
         threads: 384,
@@ -56,15 +63,37 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 3 stay what they are: programs embed them.
+/// The bytes of version 4 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
     let body = b"\x01\0\0\0k\x01\0\0\0\x2c\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x03\0\0\0");
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x04\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
+}
+
+/// The same of a tensor map, which is an assumption.
+#[test]
+fn the_bytes_of_a_tensor_map_are_those_of_the_format_table() {
+    let target = |assumptions| Variant { target: "t".to_owned(), assumptions, ..Variant::default() };
+    let bytes = |v| Artifact { kernel: String::new(), variants: vec![v], refused: Vec::new() }.encode();
+    let with = bytes(target(vec![Assumption::TensorMap(map())]));
+    let f16 = Elem::ALL.iter().position(|e| *e == Elem::F16).expect("there is one");
+    let map = [7, 0, 0, 0, 0, u8::try_from(f16).expect("few"), 3, 2, 0, 0, 0, 128, 0, 0, 0, 64, 0, 0, 0];
+    // Behind kernel, variants, length, target, configuration, and the number of assumptions.
+    assert_eq!(with[24 + 4 + 4 + 4 + 5 + 4..][..4], 1u32.to_le_bytes());
+    assert_eq!(with[24 + 4 + 4 + 4 + 5 + 4 + 4..][..map.len()], map);
+    for (at, byte) in [(5, 18), (6, 4)] {
+        let mut body = with[24..].to_vec();
+        body[4 + 4 + 4 + 5 + 4 + 4 + at] = byte;
+        let refused = Artifact::decode(&sealed(&body)).expect_err("there is none");
+        assert!(refused.to_string().contains("a tensor map of an element or a swizzle that there is not"), "{refused}");
+    }
+    let sample = sample();
+    let maps: Vec<u32> = sample.variants[0].maps().map(|m| m.param).collect();
+    assert_eq!(maps, [0, 2], "in the order of the assumptions");
 }
 
 #[test]
@@ -78,19 +107,19 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 4), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 5), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
     let (n, cut) = (bytes.len(), bytes.len() - 1);
     assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
-    let text = with(8, 4).expect_err("a newer one").to_string();
+    let text = with(8, 5).expect_err("a newer one").to_string();
     assert!(text.starts_with("made by a newer TITAN"), "{text}");
 }
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x03\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x04\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());
@@ -145,6 +174,10 @@ impl TensorFacts for Args {
     fn shared_memory(&self) -> u32 {
         99 << 10
     }
+    fn tensor_map(&self, map: &MapParam) -> Result<(), String> {
+        let fits = map.param == 0 && self.address.is_multiple_of(16);
+        if fits { Ok(()) } else { Err("it begins anywhere".to_owned()) }
+    }
 }
 
 struct Words;
@@ -178,6 +211,15 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     check(Assumption::Divisible { expr: k.clone(), by: 8 }, "divisible(K, 8)", "`K` is a multiple of 8");
     let few = HostExpr::binary(HostOp::Le, k.clone(), HostExpr::Const(64));
     check(Assumption::Holds(few), "holds(K <= 64)", "`K <= 64`");
+    check(Assumption::TensorMap(map()), "tensor_map(a, 128 × 64)", "`a` has a tensor map with boxes of 128 × 64");
+    let told = |a: Assumption, args: &Args| a.violation(args, &Words);
+    assert_eq!(told(Assumption::TensorMap(map()), &good), None);
+    let why = "it needs that `a` has a tensor map with boxes of 128 × 64: it begins anywhere";
+    assert_eq!(told(Assumption::TensorMap(map()), &bad).as_deref(), Some(why));
+    let why = "it needs that `a` starts at a multiple of 16 bytes";
+    assert_eq!(told(Assumption::Aligned { param: 0, bytes: 16 }, &bad).as_deref(), Some(why));
+    // An optional tensor that is not given has no map.
+    assert!(!Assumption::TensorMap(MapParam { param: 1, ..map() }).holds(&good));
     let granted = Assumption::SharedMemory { bytes: 99 << 10 };
     assert!(granted.holds(&good));
     assert_eq!(granted.text(&Words), "shared_memory(101376)");
@@ -253,6 +295,13 @@ pub(crate) fn code() -> impl Strategy<Value = String> {
     lines.prop_map(|(lines, times)| vec![lines.join("\n"); times].join("\n"))
 }
 
+fn tensor_map() -> impl Strategy<Value = MapParam> {
+    let extents = proptest::collection::vec(any::<u32>(), 0..6);
+    (any::<u32>(), 0..Elem::ALL.len(), extents, 0..Swizzle::ALL.len()).prop_map(|(param, elem, extents, swizzle)| {
+        MapParam { param, elem: Elem::ALL[elem], extents, swizzle: Swizzle::ALL[swizzle] }
+    })
+}
+
 fn variant() -> impl Strategy<Value = Variant> {
     let assumption = prop_oneof![
         (any::<u32>(), any::<u32>()).prop_map(|(param, axis)| Assumption::UnitStride { param, axis }),
@@ -260,6 +309,9 @@ fn variant() -> impl Strategy<Value = Variant> {
         any::<[u32; 3]>().prop_map(|[param, axis, bytes]| Assumption::StrideMultiple { param, axis, bytes }),
         (expr(), any::<i64>()).prop_map(|(expr, by)| Assumption::Divisible { expr, by }),
         Just(Assumption::Index32),
+        expr().prop_map(Assumption::Holds),
+        any::<u32>().prop_map(|bytes| Assumption::SharedMemory { bytes }),
+        tensor_map().prop_map(Assumption::TensorMap),
     ];
     let texts = proptest::collection::vec(".{0,9}", 0..3);
     let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];

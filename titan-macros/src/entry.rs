@@ -17,7 +17,9 @@ use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
+use titan_core::driver::{self, NOTHING_NEW};
 use titan_core::ir::Loc;
+use titan_core::verify::Verified;
 
 /// `#[titan::kernel(attr)] item`
 pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -356,8 +358,12 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     // Errors are rare, and the cache does not store their places.
     let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
     let places = Places::of(name, tokens.map(|t| t.span()));
-    let refused = chosen.iter().filter_map(|target| variants(&text, target).err());
-    let errors: TokenStream = refused.map(|e| compile_error(&e.map_site(|loc| places.span(loc, name)))).collect();
+    let refused = verified(&text).map_or_else(
+        |broken| vec![broken],
+        |kernel| chosen.iter().filter_map(|target| variants(&kernel, target).err()).collect(),
+    );
+    let errors: TokenStream =
+        refused.into_iter().map(|e| compile_error(&e.map_site(|loc| places.span(loc, name)))).collect();
     quote!({ #errors &[] })
 }
 
@@ -394,8 +400,20 @@ const REFUSED: &u8 = &1;
 fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
     let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
     let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: targets::left_out(chosen) };
+    let Ok(kernel) = verified(text) else { return vec![*REFUSED] };
     for target in chosen {
-        match variants(text, target) {
+        for faster in targets::faster(target) {
+            let reason = match variants(&kernel, faster) {
+                Ok(variants) if variants.is_empty() => NOTHING_NEW.to_owned(),
+                Ok(variants) => {
+                    artifact.variants.extend(variants);
+                    continue;
+                }
+                Err(refused) => refused.title,
+            };
+            artifact.refused.push(((*faster).to_owned(), reason));
+        }
+        match variants(&kernel, target) {
             Ok(variants) => artifact.variants.extend(variants),
             Err(_) => return vec![*REFUSED],
         }
@@ -403,19 +421,23 @@ fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
     [vec![COMPILED], artifact.encode()].concat()
 }
 
+/// The kernel of a text that was made of a verified one.
+fn verified(text: &str) -> Result<Verified, Diagnostic<Loc>> {
+    let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
+    titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))
+}
+
+fn broken(errors: Vec<String>) -> Diagnostic<Loc> {
+    let title = format!("a kernel that was verified is rejected afterwards: {}; please report it", errors.join("; "));
+    Diagnostic::new(Code::Internal, Loc::default(), title)
+}
+
 /// The variants of a kernel for a GPU, or why there are none. Line numbers are relative to the kernel's first line, so that the
 /// bytes do not depend on its place in the file.
-fn variants(text: &str, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
-    let broken = |errors: Vec<String>| {
-        let title =
-            format!("a kernel that was verified is rejected afterwards: {}; please report it", errors.join("; "));
-        Diagnostic::new(Code::Internal, Loc::default(), title)
-    };
-    let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
-    let kernel = titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
+fn variants(kernel: &Verified, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
-    let name = kernel.sig.name.clone();
-    titan_core::driver::compile(&kernel, machine, Some((&name, 1))).map_err(|e| targets::refusal(&kernel, target, &e))
+    let source = Some((kernel.sig.name.as_str(), 1));
+    driver::compile(kernel, machine, source).map_err(|e| targets::refusal(kernel, target, &e))
 }
 
 /// The name after `kernel @`, for messages.

@@ -1,5 +1,8 @@
 //! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled for
 //! one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
+//!
+//! With the code for a target comes code for those of [`FASTER`]: it runs on some of the target's devices only, and for some arguments. A
+//! kernel that has none is no error, as the target's code runs there too; why there is none is embedded.
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
@@ -13,6 +16,14 @@ pub(crate) const CPU: &str = "cpu";
 
 /// All GPU targets.
 const GPUS: &[&str] = &["sm_80"];
+
+/// By target, see [`faster`].
+const FASTER: &[(&str, &[&str])] = &[("sm_80", &["sm_90a"])];
+
+/// The machines whose code comes with that for a GPU target, the best one first.
+pub(crate) fn faster(target: &str) -> &'static [&'static str] {
+    FASTER.iter().find(|(of, _)| *of == target).map_or(&[], |(_, faster)| faster)
+}
 
 /// A GPU target by its name.
 pub(crate) fn gpu(name: &str) -> Option<&'static str> {

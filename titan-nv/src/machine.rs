@@ -241,6 +241,20 @@ impl Machine {
         MACHINES.iter().find(|m| m.name == name).ok_or_else(|| UnknownMachine { asked: name.to_owned() })
     }
 
+    /// The targets whose code a device of a compute capability, times ten, runs, the best one first.
+    #[must_use]
+    pub fn of_capability(capability: u32) -> Vec<&'static Machine> {
+        // Those of the same compute capability with a suffix are behind the one without.
+        MACHINES.iter().rev().filter(|m| m.supported && m.runs_on(capability)).collect()
+    }
+
+    /// Whether devices of a compute capability, times ten, run its code: PTX of `sm_XY` runs on every later device, of `sm_XYa` on its
+    /// own only. PTX ISA, directive `.target`.
+    #[must_use]
+    pub fn runs_on(&self, capability: u32) -> bool {
+        if self.name.ends_with('a') { self.capability == capability } else { self.capability <= capability }
+    }
+
     /// Whether it has a feature.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {

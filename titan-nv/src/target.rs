@@ -36,10 +36,7 @@ pub fn target(machine: &Machine) -> Target {
 /// What the machines that run code for this one grant a program: 99, 163 and 227 KiB for sm_80. Code for `sm_90a` runs there only
 /// (PTX ISA, `.target`: "architecture-specific").
 pub(crate) fn shared_classes(machine: &Machine) -> Vec<u32> {
-    let runs = |other: &&Machine| {
-        let specific = machine.name.ends_with('a');
-        other.name == machine.name || (!specific && other.capability >= machine.capability)
-    };
+    let runs = |other: &&Machine| machine.runs_on(other.capability);
     let classes: BTreeSet<u32> = Machine::all().iter().filter(runs).map(|m| m.shared_per_block).collect();
     classes.into_iter().collect()
 }

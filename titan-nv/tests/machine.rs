@@ -76,6 +76,18 @@ fn the_portable_code_runs_where_shared_memory_is_least() {
 }
 
 #[test]
+fn devices_run_code_of_their_own_first_and_of_no_later_machine() {
+    let names = |capability| Machine::of_capability(capability).iter().map(|m| m.name).collect::<Vec<_>>();
+    assert_eq!(names(75), [""; 0]);
+    assert_eq!(names(80), ["sm_80"]);
+    assert_eq!(names(87), ["sm_86", "sm_80"]);
+    assert_eq!(names(90), ["sm_90a", "sm_89", "sm_86", "sm_80"]);
+    // PTX for sm_90a runs on devices of 9.0 alone.
+    assert_eq!(names(100), ["sm_89", "sm_86", "sm_80"]);
+    assert_eq!(names(121), ["sm_89", "sm_86", "sm_80"]);
+}
+
+#[test]
 fn a_kernel_becomes_ptx_where_the_target_is_supported() {
     let text = "kernel @one(%y: mut tensor<f32>[N]) grid(N) {\n    %p = program_id<0> : i32\n    %x = const 1.0 : f32\n    \
                 set %y[%p], %x\n    return\n}\n";
@@ -83,6 +95,8 @@ fn a_kernel_becomes_ptx_where_the_target_is_supported() {
     let kernel = verify(kernel).expect("the kernel is right");
     for machine in Machine::all() {
         match compile(&kernel, machine, None) {
+            // It needs nothing that older machines have not.
+            Ok(variants) if machine.name == "sm_90a" => assert!(variants.is_empty()),
             Ok(variants) => {
                 assert!(machine.supported, "{}", machine.name);
                 let last = variants.last().expect("there is a variant");

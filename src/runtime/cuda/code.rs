@@ -1,6 +1,7 @@
 //! Kernels on a GPU: which variant, its module, its launch.
 
 use super::super::backend::{self, Call, DeviceArg, Given, Storage};
+use super::super::choice::Choice;
 use super::super::device::Device;
 use super::super::event::Finish;
 use super::super::gpu::{self, Facts};
@@ -11,8 +12,7 @@ use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
-use titan_nv::Machine;
-use titan_nv::runtime::{Context, Follower, Function, Once, Pinned, Stream};
+use titan_nv::runtime::{Context, DriverError, EncodedMap, Follower, Function, Once, Pinned, Stream};
 
 /// The variants of a kernel that a device can run.
 #[derive(Debug)]
@@ -22,9 +22,12 @@ pub(crate) struct Code {
     slots: Vec<Slot>,
     /// Where each word of the parameter block lies.
     offsets: Vec<usize>,
-    /// The most specific target first, and in the order of the artifact.
+    /// In the order in which launches try them.
     variants: Vec<Ready>,
 }
+
+/// A variant that can be launched: with its function, and with the tensor maps of its arguments.
+type Chosen<'a> = (&'a Ready, &'a Function, Vec<EncodedMap>);
 
 /// A variant, and its module once it has been launched.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ impl Code {
         let context = context(device)?;
         let slots = abi::slots(&loaded.kernel.sig);
         let (offsets, _) = abi::offsets(&slots);
-        let variants = variants(device, context.device().properties.capability, loaded)?;
+        let variants = gpu::variants(device, context.device().properties.capability, loaded)?;
         let variants = variants.into_iter().map(|variant| Ready { variant, function: Once::new() }).collect();
         Ok(Code { context, kernel: loaded.name.clone(), slots, offsets, variants })
     }
@@ -53,12 +56,7 @@ impl Code {
         sleeps: bool,
     ) -> Result<Given> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
-        let facts =
-            Facts::new(&call.loaded.kernel.sig, &args, call.symbols, self.context.device().properties.shared_per_block);
-        let chosen = facts.choose(self.variants.iter().map(|r| &r.variant));
-        let found = chosen.and_then(|v| self.variants.iter().find(|r| std::ptr::eq(&raw const r.variant, v)));
-        let ready = found.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))?;
-        let function = self.function(ready)?;
+        let (ready, function, maps) = self.choose(call, &args, None)?;
         let grid = self.grid(function, call.grid)?;
         for mark in after {
             #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
@@ -71,7 +69,7 @@ impl Code {
         }
         let report = self.report(&ready.variant)?;
         let block = abi::pack(&self.slots, &args, report.as_ref().map_or(0, Pinned::address));
-        if let Err(error) = launch(function, &lane.0, grid, &block, &self.offsets) {
+        if let Err(error) = launch(function, &lane.0, grid, (&block, &self.offsets), &maps) {
             report.into_iter().for_each(Pinned::recycle);
             return Err(self.failed(&error));
         }
@@ -85,13 +83,51 @@ impl Code {
         Ok(Given { mark: backend::Mark::Cuda(mark), finish })
     }
 
-    /// The module's function, loaded at the first call.
-    fn function<'a>(&self, ready: &'a Ready) -> Result<&'a Function> {
-        ready.function.get_or_try(|| {
-            let v = &ready.variant;
-            Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes))
-                .map_err(|e| error::load(&name(self.context), &self.kernel, e))
+    /// The code of a launch, and why not what is tried before it.
+    pub(in super::super) fn choice(&self, call: &Call<'_>) -> Result<Choice> {
+        let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
+        Facts::choice(call.loaded, self.context.device().properties.capability, |passed_over| {
+            Ok(self.choose(call, &args, Some(passed_over))?.0.variant.target.clone())
         })
+    }
+
+    /// The first variant that can be launched with these arguments.
+    fn choose(
+        &self,
+        call: &Call<'_>,
+        args: &[GpuArg],
+        passed_over: Option<&mut Vec<(String, String)>>,
+    ) -> Result<Chosen<'_>> {
+        let no_maps = (!self.context.has_tensor_maps()).then_some("the driver is older than tensor maps");
+        let shared = self.context.device().properties.shared_per_block;
+        let facts = Facts::new(&call.loaded.kernel.sig, args, call.symbols, shared, no_maps);
+        let ready = |ready| self.ready(ready, &facts);
+        let chosen = facts.choose(&self.variants, |r: &Ready| &r.variant, ready, passed_over)?;
+        chosen.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))
+    }
+
+    /// A variant with its function, loaded at the first call, and with its maps; or the reason why another one is to be tried.
+    fn ready<'a>(&self, ready: &'a Ready, facts: &Facts<'_>) -> Result<std::result::Result<Chosen<'a>, String>> {
+        let v = &ready.variant;
+        let mut maps = Vec::new();
+        for map in v.maps() {
+            let encoded = facts.map(map).and_then(|map| self.context.encode(&map).map_err(|e| e.to_string()));
+            match encoded {
+                Ok(map) => maps.push(map),
+                Err(why) => return Ok(Err(format!("`{}` has no tensor map: {why}", facts.name(map.param)))),
+            }
+        }
+        let load = || Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes));
+        match ready.function.get_or_try(load) {
+            Ok(function) => Ok(Ok((ready, function, maps))),
+            // The error of the last variant is that of the launch.
+            Err(error) if error.is_misfit() && !self.is_last(ready) => Ok(Err(error.to_string())),
+            Err(error) => Err(error::load(&name(self.context), &self.kernel, error)),
+        }
+    }
+
+    fn is_last(&self, ready: &Ready) -> bool {
+        self.variants.last().is_some_and(|last| std::ptr::eq(last, ready))
     }
 
     /// The grid, sized to the device if the kernel asks for that.
@@ -125,7 +161,7 @@ impl Code {
         })
     }
 
-    fn failed(&self, error: &titan_nv::runtime::DriverError) -> Error {
+    fn failed(&self, error: &DriverError) -> Error {
         error::work(&name(self.context), &format!("kernel `{}`", self.kernel), error)
     }
 }
@@ -135,13 +171,14 @@ fn launch(
     function: &Function,
     stream: &Stream,
     grid: [u32; 3],
-    block: &[u8],
-    offsets: &[usize],
-) -> std::result::Result<(), titan_nv::runtime::DriverError> {
-    // SAFETY: `Code` makes block and offsets of the signature's slots, from which the compiler makes the kernel's parameters.
+    block: (&[u8], &[usize]),
+    maps: &[EncodedMap],
+) -> std::result::Result<(), DriverError> {
+    // SAFETY: `Code` makes block and offsets of the signature's slots, and maps of the variant's, from which the compiler makes the
+    // kernel's parameters. The address in a map is that of the argument whose map it is.
     // Addresses are in memory of the device, in whose buffers this launch is entered until it has ended (`uses.rs`), so that
     // no conflicting access runs; extents and strides are those of tensors inside of that memory.
-    unsafe { function.launch(stream, grid, block, offsets) }
+    unsafe { function.launch(stream, grid, block, maps) }
 }
 
 /// The stream of the owner of foreign memory, which waits for the launch.
@@ -162,57 +199,5 @@ fn gpu_arg(arg: &DeviceArg) -> GpuArg {
         DeviceArg::Tensor { .. } => GpuArg::Absent,
         DeviceArg::Absent => GpuArg::Absent,
         DeviceArg::Scalar(value) => GpuArg::Scalar(*value),
-    }
-}
-
-/// Whether code for a target runs on a device. PTX of `sm_XY` runs on every later device, of `sm_XYa` on its own only. PTX
-/// ISA, directive `.target`.
-fn runs_on(machine: &Machine, capability: u32) -> bool {
-    if machine.name.ends_with('a') { machine.capability == capability } else { machine.capability <= capability }
-}
-
-/// The variants that a device runs, the most specific target first; made now for kernels in text form.
-fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Result<Vec<Variant>> {
-    let refuse =
-        |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
-    let machine = |name: &str| Machine::from_name(name).ok();
-    let embedded: Vec<(&Machine, &Variant)> =
-        loaded.variants.iter().filter_map(|v| Some((machine(&v.target)?, v))).collect();
-    let mut fitting: Vec<_> = embedded.iter().filter(|(m, _)| runs_on(m, capability)).collect();
-    if !fitting.is_empty() {
-        fitting.sort_by_key(|(m, _)| std::cmp::Reverse(m.capability));
-        return Ok(fitting.into_iter().map(|(_, v)| (*v).clone()).collect());
-    }
-    let refused = loaded.refused.iter().find(|(target, _)| machine(target).is_some_and(|m| runs_on(m, capability)));
-    if let Some((_, reason)) = refused {
-        return Err(refuse(reason.clone()));
-    }
-    let mut possible: Vec<&Machine> = Machine::all().iter().filter(|m| m.supported && runs_on(m, capability)).collect();
-    if !embedded.is_empty() || possible.is_empty() {
-        return Err(too_old(device, capability, loaded, embedded.iter().map(|(m, _)| m.name)));
-    }
-    possible.sort_by_key(|m| std::cmp::Reverse(m.capability));
-    let mut outcome = Err(refuse("there is no code for it".to_owned()));
-    for machine in possible {
-        let made = titan_core::driver::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1)));
-        outcome = made.map_err(|e| refuse(e.to_string()));
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome
-}
-
-fn too_old(device: &Device, capability: u32, loaded: &Loaded, embedded: impl Iterator<Item = &'static str>) -> Error {
-    let mut targets: Vec<&str> = embedded.collect();
-    if targets.is_empty() {
-        targets = Machine::all().iter().filter(|m| m.supported).map(|m| m.name).collect();
-    }
-    targets.dedup();
-    Error::TooOld {
-        kernel: loaded.name.clone(),
-        device: device.to_string(),
-        capability: format!("{}.{}", capability / 10, capability % 10),
-        targets: targets.join(", "),
     }
 }

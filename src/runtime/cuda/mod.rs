@@ -54,8 +54,7 @@ pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'sta
 
 /// Whether the device can run code for a target of TITAN.
 pub(super) fn is_usable(device: &nv::Device) -> bool {
-    let oldest = Machine::all().iter().filter(|m| m.supported).map(|m| m.capability).min();
-    oldest.is_some_and(|oldest| device.properties.capability >= oldest)
+    !Machine::of_capability(device.properties.capability).is_empty()
 }
 
 /// The context of a device.

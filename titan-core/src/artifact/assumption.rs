@@ -1,8 +1,9 @@
 //! What a variant's code takes for granted of the arguments and of the device, checked before it is launched.
 
 use crate::ir::{HostEnv, HostExpr, HostNames};
+use crate::launch::abi::MapParam;
 
-/// Something that must hold of a launch. Of an optional tensor that is not given everything holds.
+/// Something that must hold of a launch. Of an optional tensor that is not given everything holds but that it has a tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assumption {
     /// Tag 0, `u32` parameter, `u32` axis: elements along the axis are contiguous.
@@ -46,6 +47,9 @@ pub enum Assumption {
         /// How much, at least.
         bytes: u32,
     },
+    /// Tag 7, `u32` parameter, `u8` index in `Elem::ALL`, `u8` index in `Swizzle::ALL`, list of `u32` extents: the launch can make
+    /// this tensor map. The code takes the maps of its assumptions as parameters, in their order.
+    TensorMap(MapParam),
 }
 
 /// How a tensor argument lies in memory.
@@ -90,6 +94,11 @@ pub trait TensorFacts: HostEnv {
     fn tensor(&self, param: u32) -> Option<TensorFact<'_>>;
     /// The most shared memory that a program may have on the device, in bytes.
     fn shared_memory(&self) -> u32;
+    /// Whether the device has tensor maps, and the tensor has this one.
+    ///
+    /// # Errors
+    /// If not: the reason, with axes counted as in the signature.
+    fn tensor_map(&self, map: &MapParam) -> Result<(), String>;
 }
 
 impl Assumption {
@@ -111,7 +120,28 @@ impl Assumption {
             Assumption::Index32 => (0..facts.params()).filter_map(|p| facts.tensor(p)).all(|t| t.fits_index32()),
             Assumption::Holds(expr) => expr.eval(facts).is_ok_and(|v| v != 0),
             Assumption::SharedMemory { bytes } => *bytes <= facts.shared_memory(),
+            Assumption::TensorMap(map) => facts.tensor_map(map).is_ok(),
         }
+    }
+
+    /// Why it does not hold, as a sentence without a stop; `None` if it holds.
+    #[must_use]
+    pub fn violation(&self, facts: &dyn TensorFacts, names: &dyn HostNames) -> Option<String> {
+        if self.holds(facts) {
+            return None;
+        }
+        let why = match self {
+            Assumption::TensorMap(map) => facts.tensor_map(map).err(),
+            Assumption::UnitStride { .. }
+            | Assumption::Aligned { .. }
+            | Assumption::StrideMultiple { .. }
+            | Assumption::Divisible { .. }
+            | Assumption::Index32
+            | Assumption::Holds(_)
+            | Assumption::SharedMemory { .. } => None,
+        };
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        Some(format!("it needs that {}{why}", self.sentence(names)))
     }
 
     /// A sentence about the kernel's parameters by name, without a stop: `` `a` starts at a multiple of 16 bytes ``.
@@ -130,6 +160,9 @@ impl Assumption {
             Assumption::SharedMemory { bytes } => {
                 format!("the device grants a program {} KiB of shared memory", bytes / 1024)
             }
+            Assumption::TensorMap(map) => {
+                format!("`{}` has a tensor map with boxes of {}", param(&map.param), map.boxes())
+            }
         }
     }
 
@@ -147,6 +180,7 @@ impl Assumption {
             Assumption::Index32 => "index32".to_owned(),
             Assumption::Holds(expr) => format!("holds({})", expr_text(expr, names)),
             Assumption::SharedMemory { bytes } => format!("shared_memory({bytes})"),
+            Assumption::TensorMap(map) => format!("tensor_map({}, {})", param(&map.param), map.boxes()),
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::encode::{AS_IT_IS, HEADER, MAGIC, PACKED, checksum};
 use super::pack::{self, Forms};
 use super::{Artifact, ArtifactError, Assumption, VERSION, Variant};
-use crate::ir::{Elem, HostExpr, HostOp, Loc, Symbol, TileShape, Ty};
+use crate::ir::{Elem, HostExpr, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
+use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
 
 /// What is wrong with a number that has another encoding.
@@ -232,8 +233,23 @@ impl<'a> Reader<'a> {
             4 => Assumption::Index32,
             5 => Assumption::Holds(self.expr(0)?),
             6 => Assumption::SharedMemory { bytes: self.u32(what)? },
+            7 => Assumption::TensorMap(self.tensor_map()?),
             _ => return Err(malformed("an assumption of an unknown kind", at)),
         })
+    }
+
+    fn tensor_map(&mut self) -> Read<MapParam> {
+        let what = "a tensor map";
+        let param = self.u32(what)?;
+        let at = self.at;
+        let (elem, swizzle) = (self.tag(what)?, self.tag(what)?);
+        let elem = Elem::ALL.get(usize::from(elem)).copied();
+        let swizzle = Swizzle::ALL.get(usize::from(swizzle)).copied();
+        let (Some(elem), Some(swizzle)) = (elem, swizzle) else {
+            return Err(malformed("a tensor map of an element or a swizzle that there is not", at));
+        };
+        let extents = self.list("the extents of a box", |r| r.u32("an extent"))?;
+        Ok(MapParam { param, elem, extents, swizzle })
     }
 
     fn expr(&mut self, depth: usize) -> Read<HostExpr> {

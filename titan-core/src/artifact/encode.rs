@@ -2,7 +2,8 @@
 
 use super::pack::{self, Forms};
 use super::{Artifact, Assumption, VERSION, Variant};
-use crate::ir::{Elem, HostExpr, HostOp, Ty};
+use crate::ir::{Elem, HostExpr, HostOp, Swizzle, Ty};
+use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89TITAN\r\n";
@@ -141,9 +142,22 @@ impl Writer {
                 self.expr(expr);
                 return;
             }
+            Assumption::TensorMap(map) => {
+                self.0.push(7);
+                self.tensor_map(map);
+                return;
+            }
         };
         self.0.push(tag);
         fields.iter().for_each(|f| self.u32(*f));
+    }
+
+    fn tensor_map(&mut self, MapParam { param, elem, extents, swizzle }: &MapParam) {
+        self.u32(*param);
+        let elem = Elem::ALL.iter().position(|e| e == elem).unwrap_or(0);
+        let swizzle = Swizzle::ALL.iter().position(|s| s == swizzle).unwrap_or(0);
+        self.0.extend([elem, swizzle].map(|index| u8::try_from(index).unwrap_or(0)));
+        self.list(extents, |w, n| w.u32(*n));
     }
 
     fn expr(&mut self, e: &HostExpr) {

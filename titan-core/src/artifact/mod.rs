@@ -2,8 +2,9 @@
 //!
 //! An [`Artifact`] is a list of [`Variant`]s of one kernel, best first: for each target the code, what it assumes of the
 //! arguments, and what the launch must know. The first variant of the device's target whose [`Assumption`]s hold is
-//! launched; the last one of a target assumes nothing. The payload is the target's affair: the text form of the kernel for
-//! `cpu`, PTX for `sm_80`, an ELF file for `gfx942`.
+//! launched; the last one that a device runs assumes nothing. The payload is the target's affair: the text form of the kernel for
+//! `cpu`, PTX for `sm_80`, an ELF file for `gfx942`. A device may run code for several targets: `sm_90a` for some arguments, and
+//! `sm_80` for the others.
 //!
 //! # Format
 //!
@@ -50,10 +51,11 @@ pub use assumption::{Assumption, TensorFact, TensorFacts};
 pub use place::cache_dir;
 
 use crate::diag::Code;
+use crate::launch::abi::MapParam;
 use crate::launch::report::Site;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// What is embedded for one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +94,20 @@ impl Variant {
     #[must_use]
     pub fn entry(&self) -> &str {
         self.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value)
+    }
+
+    /// The tensor maps that the code takes, in the order in which it takes them: those that it assumes.
+    pub fn maps(&self) -> impl Iterator<Item = &MapParam> {
+        self.assumptions.iter().filter_map(|assumption| match assumption {
+            Assumption::TensorMap(map) => Some(map),
+            Assumption::UnitStride { .. }
+            | Assumption::Aligned { .. }
+            | Assumption::StrideMultiple { .. }
+            | Assumption::Divisible { .. }
+            | Assumption::Index32
+            | Assumption::Holds(_)
+            | Assumption::SharedMemory { .. } => None,
+        })
     }
 }
 

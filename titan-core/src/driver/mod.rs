@@ -31,10 +31,10 @@ pub use schedule::{Ahead, Body, Roles, Schedule};
 
 use crate::artifact::Variant;
 use crate::ir::Kernel;
-use crate::lane::Func;
+use crate::lane::{Func, MmaAtom};
 use crate::lay_out::lay_out;
 use crate::lower::{self, Lowered};
-use crate::plan::{self, LowerError, Plan, Target};
+use crate::plan::{self, LowerError, MmaPlan, Plan, Target};
 use crate::verify::Verified;
 use road::Stop;
 use rule::Filled;
@@ -59,6 +59,9 @@ pub struct Stages {
 /// Compiles a kernel for a machine: the variants for aligned arguments first, then those for any; of each, the ones for devices
 /// that grant more shared memory first. The last one assumes nothing.
 ///
+/// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups, for aligned arguments; perhaps none at
+/// all ([`NOTHING_NEW`]). Such a machine runs the code for older ones too.
+///
 /// `source` is the user's file and the line of it on which the kernel begins, for line information.
 ///
 /// # Errors
@@ -71,6 +74,10 @@ pub fn compile(
     let target = known(kernel, backend)?;
     let mut variants = Vec::new();
     for aligned in [true, false] {
+        // Code for older machines runs the arguments that are not aligned: none of their tiles is copied in bulk.
+        if target.bulk_tensor && (!aligned || !may_use_groups(kernel, &target)) {
+            break;
+        }
         if aligned && !plan::has_wide_accesses(kernel) {
             // Both variants would be one.
             continue;
@@ -88,12 +95,27 @@ pub fn compile(
                 of_access.push((bytes, more));
             }
         }
-        for (bytes, done) in of_access.into_iter().rev() {
+        for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
             let code = backend.emit(&done.lowered.func, source)?;
             variants.push(variant::of(kernel, done, code, bytes));
         }
     }
     Ok(variants)
+}
+
+/// Why there is no variant for a machine with bulk copies.
+pub const NOTHING_NEW: &str =
+    "its code would be that for older GPUs: no tile is copied in bulk, and no MMA is one of warpgroups";
+
+/// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
+fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
+    let of_groups = |mma: &MmaPlan| {
+        let ([m, n, k], (a, b)) = (mma.extents, mma.staged);
+        let fits =
+            |t: &MmaAtom| (t.a, t.b) == (a, b) && m.is_multiple_of(t.m) && n.is_multiple_of(8) && k.is_multiple_of(t.k);
+        target.group_atoms.iter().any(fits)
+    };
+    !kernel.roles.is_empty() || plan::plan(kernel, target, true).mmas.values().any(of_groups)
 }
 
 /// The stages of a kernel on the way to one variant: for aligned arguments, or for any; for devices that grant a program at least so
@@ -146,6 +168,11 @@ struct Made {
 }
 
 impl Made {
+    /// Whether the code for older machines does not do the same.
+    fn is_new(&self) -> bool {
+        !self.plan.target.bulk_tensor || self.plan.uses_warpgroups() || !self.lowered.func.maps.is_empty()
+    }
+
     fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
         let Made { schedule, rings, laid_out, barriers, lowered, .. } = self;
         let code = backend.emit(&lowered.func, None)?;

@@ -20,10 +20,11 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     let asked = kernel.sig.requires.len();
     let of_arguments = if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() };
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
+    let maps = lowered.func.maps.iter().cloned().map(Assumption::TensorMap);
     Variant {
         target: plan.target.name.to_owned(),
         config,
-        assumptions: on_device.into_iter().chain(of_arguments).collect(),
+        assumptions: on_device.into_iter().chain(of_arguments).chain(maps).collect(),
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
         notes: [plan.notes, notes, lowered.notes].concat(),

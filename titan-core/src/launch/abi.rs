@@ -69,6 +69,12 @@ impl MapParam {
     /// The greatest extent of a tensor with a tensor map. Code takes the coordinates of tiles that do not exist to be this one, which is
     /// outside of every such tensor.
     pub const MOST_EXTENT: i32 = 1 << 30;
+
+    /// The extents of a box as people write them: `128 × 64`.
+    #[must_use]
+    pub fn boxes(&self) -> String {
+        self.extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ")
+    }
 }
 
 /// The words of a signature's parameter block, in order.

@@ -5,6 +5,7 @@ use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::stream::Stream;
 use super::sys::{self, CUfunction, CUmodule, Func};
+use super::tensor::EncodedMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -82,6 +83,19 @@ impl fmt::Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+impl LoadError {
+    /// Whether the code does not fit the device or the driver, so that other code of the same kernel may.
+    #[must_use]
+    pub fn is_misfit(&self) -> bool {
+        const UNSUPPORTED_PTX_VERSION: u32 = 222;
+        match self {
+            LoadError::Shared { .. } | LoadError::Threads { .. } => true,
+            LoadError::Refused { error, .. } => error.code == UNSUPPORTED_PTX_VERSION,
+            LoadError::Driver(_) => false,
+        }
+    }
+}
 
 impl Function {
     /// Compiles `ptx` for the device of the context, and finds `entry` in it: a kernel of `threads` threads and `shared`
@@ -172,7 +186,7 @@ impl Function {
         Ok(blocks.saturating_mul(self.context.device().properties.multiprocessors))
     }
 
-    /// Puts a grid at the end of a stream. `block` holds the parameters, each at its place in `offsets`.
+    /// Puts a grid at the end of a stream. `block` holds the parameters, each at its place in `offsets`; behind them are `maps`.
     ///
     /// # Errors
     /// If the driver refuses it.
@@ -184,15 +198,16 @@ impl Function {
         &self,
         stream: &Stream,
         [x, y, z]: [u32; 3],
-        block: &[u8],
-        offsets: &[usize],
+        (block, offsets): (&[u8], &[usize]),
+        maps: &[EncodedMap],
     ) -> Result<(), DriverError> {
         let _entered = self.context.enter()?;
-        let mut params: Vec<*mut c_void> = Vec::with_capacity(offsets.len());
+        let mut params: Vec<*mut c_void> = Vec::with_capacity(offsets.len() + maps.len());
         for at in offsets {
             let from = block.get(*at..).unwrap_or_default();
             params.push(from.as_ptr().cast_mut().cast());
         }
+        params.extend(maps.iter().map(|map| map.place().cast_mut()));
         let (threads, shared) = (self.threads, self.shared);
         // SAFETY: the caller answers for the parameters, which the driver copies before it returns; function and stream are
         // of the current context.

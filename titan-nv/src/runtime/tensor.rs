@@ -18,6 +18,11 @@ const ENCODE: &str = "cuTensorMapEncodeTiled";
 pub struct EncodedMap([u8; 128]);
 
 impl EncodedMap {
+    /// The place of the parameter, for the time of a launch.
+    pub(super) fn place(&self) -> *const c_void {
+        (&raw const self.0).cast()
+    }
+
     /// The bytes, to be passed as they are.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 128] {

@@ -17,6 +17,9 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
+    /// Every mode, in declaration order.
+    pub const ALL: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
+
     /// The bytes of a row, which is what repeats; 16 without exchange.
     #[must_use]
     pub const fn row_bytes(self) -> u32 {
