@@ -145,11 +145,17 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
+        let of_one = matches!(op.kind, ir::OpKind::Nv(NvOp::ArriveExpectTx { .. } | NvOp::ExpectTx { .. }));
+        if of_one && !self.is_first(agent) {
+            // One thread of the role does it, and no other has the state of its arrival.
+            return Ok(());
+        }
         if op.kind == ir::OpKind::Nv(NvOp::Arrive { arrivals: 0 }) {
             return Err(Found::new(Kind::Barrier, "an arrival with count 0"));
         }
         // The arrivals of a role are divided equally among its warps.
         let count = match self.warp_set(agent) {
+            Some(_) if of_one => count,
             Some(warp_set) if count.is_multiple_of(warp_set.warps) => count / warp_set.warps,
             Some(warp_set) => {
                 let message = format!("{count} arrivals cannot be divided equally among {} warps", warp_set.warps);

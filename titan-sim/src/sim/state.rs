@@ -99,7 +99,7 @@ pub(super) struct Thread {
     pub(super) written: BTreeSet<(usize, u64)>,
     /// Staging slots that are acquired and not yet written: ring, time.
     pub(super) taken: BTreeSet<(usize, u64)>,
-    /// The number of the next MMA or accumulator.
+    /// The number of the latest MMA or accumulator.
     pub(super) next: u32,
     /// The barrier (of all warps, or named) at which it has arrived and waits, and the parity.
     pub(super) joined: Option<(u32, bool)>,
