@@ -5,6 +5,7 @@ use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe};
 use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
 use crate::pipeline::implicit::{Candidate, pipeline};
+use crate::pipeline::peel::peel;
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
@@ -17,6 +18,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         return None;
     }
     let changes = schedule.roles != Roles::Kept
+        || schedule.peeled
         || !schedule.loops.is_empty()
         || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
     if !changes {
@@ -37,6 +39,9 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         if ahead.carried {
             made = carry(&made, Pipe::new(made.pipes.len() - 1))?;
         }
+    }
+    if schedule.peeled {
+        made = peel(&made).unwrap_or(made);
     }
     let made = verify(made.canonical()).ok()?;
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)

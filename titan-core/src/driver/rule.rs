@@ -135,7 +135,8 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     if target.bulk_tensor {
         // One thread starts bulk copies: no warp that computes would gain from doing that too.
-        let kept = fitting.iter().find_map(|schedule| tried(kernel, target, schedule)).map(|(filled, _)| filled);
+        let late = |schedule: &Schedule| tried(kernel, target, &Schedule { peeled: true, ..schedule.clone() });
+        let kept = fitting.iter().find_map(|s| late(s).or_else(|| tried(kernel, target, s))).map(|(filled, _)| filled);
         if let Some(filled) = kept.filter(|filled| filled.plan.uses_warpgroups()) {
             return Ok(filled);
         }

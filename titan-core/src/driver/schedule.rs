@@ -30,6 +30,8 @@ pub struct Schedule {
     pub slots: Vec<u32>,
     /// The loops over `pipelined(..)` that become rings.
     pub loops: Vec<Ahead>,
+    /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
+    pub peeled: bool,
     /// The bodies of loops, of the kernel as it is laid out, whose operations change their order.
     pub bodies: Vec<Body>,
 }
@@ -86,6 +88,7 @@ impl Schedule {
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
             bodies: Vec::new(),
+            peeled: false,
             warps: self.warps.filter(|_| self.slots.is_empty()),
             ..self.clone()
         };
@@ -111,6 +114,9 @@ impl fmt::Display for Schedule {
             write!(f, ", {warps} warps")?;
         }
         writeln!(f)?;
+        if self.peeled {
+            writeln!(f, "the first MMA of accumulators apart, stages released one iteration late")?;
+        }
         let early = |carried: bool| if carried { ", waited for one iteration early" } else { "" };
         if let Roles::Fused { distance, carried } = self.roles {
             writeln!(f, "roles fused, copied {distance} iterations ahead{}", early(carried))?;

@@ -142,6 +142,27 @@ impl Expand<'_> {
         all && any
     }
 
+    /// Whether threads load from the stages of a ring themselves; MMAs of warpgroups do not count.
+    fn is_loaded(&self, pipe: usize) -> bool {
+        let mut tiles: BTreeSet<Value> = BTreeSet::new();
+        let mut loaded = false;
+        self.k.walk(&mut |_, op| {
+            let of_ring = |v: &Value| {
+                tiles.contains(v)
+                    || matches!(self.k.ty(*v), Ty::Token(Token::Rperm | Token::Part, p) if p.index() == pipe)
+            };
+            if !op.args.iter().any(of_ring) {
+                return;
+            }
+            let views = op.results.iter().filter(|v| matches!(self.k.ty(**v), Ty::Smem(..)));
+            let views: Vec<Value> = views.copied().collect();
+            let token = matches!(op.kind, OpKind::Ttg(_)) || op.kind.is_loop() || op.kind.is_terminator();
+            loaded |= views.is_empty() && !token && op.kind != OpKind::Nv(NvOp::Wgmma);
+            tiles.extend(views);
+        });
+        loaded
+    }
+
     /// The loop depth at which the memory of a ring is created.
     fn loops_around_memory(&self, ring: usize) -> usize {
         self.anew.get(ring).copied().unwrap_or(0)
@@ -248,7 +269,11 @@ impl Expand<'_> {
         let next = self.one(OpKind::Select, &[wraps, zero, next])?;
         let further = match self.rings[pipe].mode {
             Mode::Counted => turn,
-            Mode::Mbarriers { .. } | Mode::Sequence { .. } => {
+            Mode::Mbarriers { .. } => {
+                let other = self.one(OpKind::Binary(BinOp::Sub), &[one, turn])?;
+                self.one(OpKind::Select, &[wraps, other, turn])?
+            }
+            Mode::Sequence { .. } => {
                 let further = self.one(OpKind::Binary(BinOp::Add), &[turn, one])?;
                 self.one(OpKind::Select, &[wraps, further, turn])?
             }
@@ -258,9 +283,15 @@ impl Expand<'_> {
     }
 
     /// The parity of the phase of a round.
-    fn parity(&mut self, turn: Value) -> Made<Value> {
-        let two = self.b.i32(2);
-        self.one(OpKind::Binary(BinOp::Rem), &[turn, two])
+    fn parity(&mut self, stage: Stage) -> Made<Value> {
+        match self.rings[stage.pipe].mode {
+            Mode::Counted | Mode::Mbarriers { .. } => Ok(stage.turn),
+            Mode::Sequence { .. } => {
+                // The number of a round is not negative.
+                let one = self.b.i32(1);
+                self.one(OpKind::Binary(BinOp::And), &[stage.turn, one])
+            }
+        }
     }
 
     pub(super) fn barrier_of(&mut self, barriers: Value, stage: Stage) -> Made<Value> {
@@ -278,7 +309,7 @@ impl Expand<'_> {
             Mode::Counted => Ok(()),
             Mode::Mbarriers { empty, .. } => {
                 let barrier = self.barrier_of(empty, stage)?;
-                let parity = self.parity(stage.turn)?;
+                let parity = self.parity(stage)?;
                 let one = self.b.i32(1);
                 let before = self.one(OpKind::Binary(BinOp::Sub), &[one, parity])?;
                 self.op(OpKind::Nv(NvOp::WaitParity), &[barrier, before]).map(drop)
@@ -332,7 +363,7 @@ impl Expand<'_> {
             Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. } => *full,
         };
         let barrier = self.barrier_of(full, stage)?;
-        let parity = self.parity(stage.turn)?;
+        let parity = self.parity(stage)?;
         self.op(OpKind::Nv(NvOp::WaitParity), &[barrier, parity]).map(drop)
     }
 
@@ -347,7 +378,9 @@ impl Expand<'_> {
             Mode::Counted => Ok(()),
             Mode::Mbarriers { empty, .. } => {
                 let barrier = self.barrier_of(empty, stage)?;
-                self.op(OpKind::Nv(NvOp::WarpSync), &[])?;
+                if self.is_loaded(stage.pipe) {
+                    self.op(OpKind::Nv(NvOp::WarpSync), &[])?;
+                }
                 self.op(OpKind::Nv(NvOp::Arrive { arrivals: self.warps }), &[barrier]).map(drop)
             }
             Mode::Sequence { words, readers, .. } => {

@@ -15,8 +15,9 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes {
     pub(super) buffer: u32,
-    /// The offset of the part.
+    /// The offset of the part; and its number.
     offset: Option<Reg>,
+    number: Option<Reg>,
     /// Bytes of a part.
     stride: u32,
     parts: u32,
@@ -66,14 +67,20 @@ impl Lower<'_> {
                     self.tree.users(result).iter().any(|id| self.k.op(*id).kind == OpKind::Region(RegionOp::At));
                 let ordered = *parts > 1 || tiles > 1 || by_slots || self.joined.contains(&result);
                 let (stride, parts) = (bytes / (*parts).max(1), *parts);
-                self.define(result, LoweredValue::Region(Bytes { buffer, offset: None, stride, parts, ordered }));
+                self.define(
+                    result,
+                    LoweredValue::Region(Bytes { buffer, offset: None, number: None, stride, parts, ordered }),
+                );
             }
             RegionOp::At => {
                 let bytes = self.bytes_of(op.args[0])?;
                 let slot = self.scalar(op.args[1]);
                 let stride = self.b.i32(bytes.stride.cast_signed());
                 let offset = self.b.mul(slot, stride);
-                self.define(op.results[0], LoweredValue::Region(Bytes { offset: Some(offset), parts: 1, ..bytes }));
+                self.define(
+                    op.results[0],
+                    LoweredValue::Region(Bytes { offset: Some(offset), number: Some(slot), parts: 1, ..bytes }),
+                );
             }
             RegionOp::Tile { offset, .. } => {
                 let bytes = self.bytes_of(op.args[0])?;
@@ -83,7 +90,8 @@ impl Lower<'_> {
                 let start = bytes.offset.unwrap_or_else(|| self.b.i32(0));
                 let base = Some((start, *offset));
                 let origin = Origin::default();
-                let staged = Staged { buffer: bytes.buffer, encoding, base, origin, ordered: bytes.ordered };
+                let slot = bytes.number.map(|number| (number, bytes.stride));
+                let staged = Staged { buffer: bytes.buffer, encoding, base, slot, origin, ordered: bytes.ordered };
                 self.define(op.results[0], LoweredValue::Buffer(staged));
             }
             RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {

@@ -13,7 +13,7 @@ impl Lower<'_> {
     /// A new buffer.
     pub(super) fn stage(&mut self, name: &str, encoding: Encoding) -> Staged {
         let buffer = self.b.buffer(name, encoding.bytes(), encoding.align());
-        Staged { buffer, encoding, base: None, origin: Origin::default(), ordered: false }
+        Staged { buffer, encoding, base: None, slot: None, origin: Origin::default(), ordered: false }
     }
 
     /// Marks a read or write of a buffer.

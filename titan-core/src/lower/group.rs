@@ -1,8 +1,8 @@
 //! Bulk copies of tiles, and MMAs of warpgroups with their matrix descriptors.
 //!
-//! A descriptor (PTX ISA, "Matrix descriptor format" of `wgmma`) has the address of the first element in its low bits, and what follows
-//! from the encoding of the tile in the others. So it is one 64-bit number per tile, computed in front of loops where the tile does not
-//! move, and a step of K or to the next 64 rows adds a constant.
+//! A descriptor (PTX ISA, "Matrix descriptor format" of `wgmma`) has the address of the first element in its low bits, and what
+//! follows from the encoding of the tile in the others. So it is one 64-bit number for each tile: that of slot 0, computed in front
+//! of loops, plus the number of the slot times its size, plus a constant for each step of K, and to the next 64 rows.
 //!
 //! ```text
 //! | bits    | content, addresses and distances in units of 16 bytes                                   |
@@ -166,7 +166,7 @@ impl Lower<'_> {
 
     /// The descriptor of an operand for this warpgroup: the warpgroups along `axis`, of which there are `groups`, have parts of it.
     fn described(&mut self, tile: Value, axis: usize, groups: u32) -> Result<Described, LowerError> {
-        let staged = self.staged(tile)?;
+        let (staged, zero) = (self.staged(tile)?, self.b.i32(0));
         let e = &staged.encoding;
         let mode = match e.swizzle {
             Swizzle::B128 => 1u32,
@@ -176,12 +176,18 @@ impl Lower<'_> {
         };
         // Rows of A, columns of B are neighbours in memory.
         let transposed = e.fast_axis() == axis;
-        let panel = if transposed { e.rows() * e.pitch / 16 } else { 1 };
+        let panel = if transposed { e.rows() * e.pitch / 16 } else { 0 };
         let high = (8 * e.pitch / 16) | mode << 30;
         let own = if axis == 0 { GroupMma::M } else { e.extents[1] / groups };
         let part = self.bytes_to(&staged, axis, own);
-        let first = self.first_byte(&staged, e.linear(staged.origin.at));
-        let mut at = first;
+        let (slot, start) = match staged.slot {
+            Some(slot) => {
+                let base = staged.base.map(|(_, skip)| (zero, skip));
+                (Some(slot), Staged { base, ..staged.clone() })
+            }
+            None => (None, staged.clone()),
+        };
+        let mut at = self.first_byte(&start, 0);
         if groups > 1 {
             let number = self.group_number(axis, groups);
             let step = self.b.i32(part.cast_signed());
@@ -190,9 +196,19 @@ impl Lower<'_> {
         }
         let four = self.b.i32(4);
         let low = self.b.int(IntBin::ShrU, at, four);
-        let low = self.b.add_const(low, i64::from(panel << 16));
+        let mut low = if panel > 0 { self.b.add_const(low, i64::from(panel << 16)) } else { low };
+        if let Some((number, bytes)) = slot {
+            let bytes = self.b.i32((bytes / 16).cast_signed());
+            let skip = self.b.mul(number, bytes);
+            low = self.b.add(low, skip);
+        }
         let high = self.b.i32(high.cast_signed());
-        let descriptor = self.b.one(lane::OpKind::Pack, &[low, high]);
+        let mut descriptor = self.b.one(lane::OpKind::Pack, &[low, high]);
+        let further = e.linear(staged.origin.at);
+        if further > 0 {
+            let more = self.b.i64(i64::from(further / 16));
+            descriptor = self.b.add(descriptor, more);
+        }
         Ok(Described { descriptor, staged, transposed })
     }
 

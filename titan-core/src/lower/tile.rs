@@ -43,6 +43,8 @@ pub(super) struct Staged {
     pub(super) encoding: Encoding,
     /// Its offset in the buffer: a computed and a constant part; `None` for 0.
     pub(super) base: Option<(Reg, u32)>,
+    /// The number of the slot that the computed part is the offset of, and the bytes of a slot; `None`: there are no slots.
+    pub(super) slot: Option<(Reg, u32)>,
     /// The first element of the tile within the encoding.
     pub(super) origin: Origin,
     /// Whether the protocol of a ring orders the accesses to it.

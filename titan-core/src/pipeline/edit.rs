@@ -2,6 +2,7 @@
 
 use crate::ir::infer::infer;
 use crate::ir::{Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Ty, Value, ValueData};
+use std::collections::BTreeMap;
 
 /// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
 pub(super) struct Edit {
@@ -127,6 +128,55 @@ impl Edit {
     /// Takes an operation out of its block.
     pub(super) fn take_out(&mut self, block: Block, op: OpId) {
         self.kernel.blocks[block.index()].ops.retain(|o| *o != op);
+    }
+
+    /// Adds copies of operations with everything inside them. `names` renames their operands; the copies' results are added to it.
+    pub(super) fn copies(&mut self, ops: &[OpId], names: &mut BTreeMap<Value, Value>) {
+        for id in ops {
+            let Op { kind, args, results, regions, loc } = self.kernel.op(*id).clone();
+            let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
+            let regions: Vec<Block> = regions.iter().map(|block| self.copied_block(*block, names)).collect();
+            self.loc = loc;
+            let types: Vec<Ty> = results.iter().map(|v| self.kernel.ty(*v)).collect();
+            let made = self.raw(kind, &args, &types, regions);
+            for (old, new) in results.iter().zip(made) {
+                self.name_like(new, *old);
+                names.insert(*old, new);
+            }
+        }
+    }
+
+    fn copied_block(&mut self, block: Block, names: &mut BTreeMap<Value, Value>) -> Block {
+        let BlockData { args, ops } = self.kernel.block(block).clone();
+        let types: Vec<Ty> = args.iter().map(|v| self.kernel.ty(*v)).collect();
+        let new = Block::new(self.kernel.blocks.len());
+        self.kernel.blocks.push(BlockData::default());
+        for (place, (old, ty)) in args.iter().zip(types).enumerate() {
+            let arg = self.value(ty, Def::BlockArg(new, place));
+            self.name_like(arg, *old);
+            names.insert(*old, arg);
+            self.kernel.blocks[new.index()].args.push(arg);
+        }
+        let outer = std::mem::take(&mut self.pending);
+        self.copies(&ops, names);
+        self.kernel.blocks[new.index()].ops = std::mem::replace(&mut self.pending, outer);
+        new
+    }
+
+    /// Gives a value the user's name of another one.
+    fn name_like(&mut self, new: Value, old: Value) {
+        let name = self.kernel.value(old).name.clone();
+        self.kernel.values[new.index()].name = name;
+    }
+
+    /// Replaces the uses of a value by another one, but those directly in some blocks.
+    pub(super) fn replace_outside(&mut self, from: Value, to: Value, but: &[Block]) {
+        let kept: Vec<OpId> = but.iter().flat_map(|block| self.kernel.block(*block).ops.clone()).collect();
+        for (at, op) in self.kernel.ops.iter_mut().enumerate() {
+            if !kept.contains(&OpId::new(at)) {
+                op.args.iter_mut().filter(|v| **v == from).for_each(|v| *v = to);
+            }
+        }
     }
 
     /// Replaces all uses of a value by another one.

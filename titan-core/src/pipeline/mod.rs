@@ -3,6 +3,7 @@
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
 //! * [`depth`] chooses how far ahead;
 //! * [`carry`] waits for the next stage one iteration early;
+//! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
@@ -16,4 +17,5 @@ mod edit;
 pub mod fence;
 pub mod fuse;
 pub mod implicit;
+pub mod peel;
 pub mod vtok;

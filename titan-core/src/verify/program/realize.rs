@@ -4,10 +4,10 @@
 //!
 //! | claim | with mbarriers | with counters |
 //! |---|---|---|
-//! | acquired | waits at `empty[s]` for the parity `1 - r % 2` | waits until the counter of each reader at `s` is at least `r` |
+//! | acquired | waits at `empty[s]` for the parity `1 - (r & 1)` | waits until the counter of each reader at `s` is at least `r` |
 //! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete; or one thread, with the bytes of its bulk copies to the slot | the same |
-//! | ready | waits at `full[s]` for the parity `r % 2` | the same |
-//! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
+//! | ready | waits at `full[s]` for the parity `r & 1` | the same |
+//! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
 //! `full` counts the threads of the role that fills, or one that starts bulk copies, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
 //! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
@@ -58,6 +58,8 @@ pub(super) struct Check<'k> {
     /// Operations on barriers and counters that belong to a claim.
     explained: BTreeSet<OpId>,
     filled_by: BTreeMap<OpId, FilledBy>,
+    /// Releases by each warp without a barrier of its lanes.
+    unmet: BTreeSet<OpId>,
     pub(super) errors: Vec<Error>,
 }
 
@@ -78,6 +80,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
         rings: BTreeMap::new(),
         explained: BTreeSet::new(),
         filled_by: BTreeMap::new(),
+        unmet: BTreeSet::new(),
         errors: Vec::new(),
     };
     let roles = threads(kernel);
@@ -105,6 +108,9 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
         check.error(*id, "this accesses the memory of a ring without naming a slot");
     }
     claims.filled_by = check.filled_by;
+    claims.unmet = check.unmet;
+    let counted = check.rings.iter().filter(|(_, ring)| !ring.counters.is_empty() || !ring.awaited.is_empty());
+    claims.counted = counted.map(|(pipe, _)| *pipe).collect();
     let mut errors = check.errors;
     barriers::words(kernel, &mut errors);
     errors
@@ -254,9 +260,9 @@ impl<'k> Check<'k> {
     }
 
     fn released(&mut self, at: &At<'_>) -> Option<()> {
-        let [first, met, ..] = at.before[..] else { return None };
+        let first = *at.before.first()?;
         let op = self.kernel.op(first);
-        let met = &self.kernel.op(met).kind;
+        let met = at.before.get(1).map_or(&OpKind::Yield, |id| &self.kernel.op(*id).kind);
         let warps = self.warps(at.role)?;
         let of_a_warp = *met == OpKind::Nv(NvOp::WarpSync);
         let threads = warps.checked_mul(self.lanes()?)?;
@@ -264,8 +270,12 @@ impl<'k> Check<'k> {
             || matches!(met, OpKind::Nv(NvOp::BarrierSync { threads: all, .. }) if *all == threads);
         match (&op.kind, &op.args[..]) {
             (OpKind::Nv(NvOp::Arrive { arrivals }), [barrier]) => {
-                if *arrivals != warps || !(whole || of_a_warp) {
+                if *arrivals != warps {
                     return None;
+                }
+                if !(whole || of_a_warp) {
+                    // Nothing orders what the other lanes of a warp have read: that must be nothing.
+                    self.unmet.insert(at.id);
                 }
                 let empty = self.picked(*barrier, at)?;
                 self.ring(at).empty.insert(empty);
@@ -397,14 +407,27 @@ impl<'k> Check<'k> {
         if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
             return (parity == (turn + i64::from(other)).rem_euclid(2)).then_some(());
         }
+        // A parity may stand for the number of the round.
+        if !other && value == turn {
+            return Some(());
+        }
         let value = if other {
             let (one, parity) = self.binary(value, BinOp::Sub)?;
-            (number(one) == Some(1)).then_some(parity)?
+            let parity = (number(one) == Some(1)).then_some(parity)?;
+            if parity == turn {
+                return Some(());
+            }
+            parity
         } else {
             value
         };
-        let (of, two) = self.binary(value, BinOp::Rem)?;
-        (of == turn && self.kernel.int_constant(two) == Some(2)).then_some(())
+        let of = match (self.binary(value, BinOp::Rem), self.binary(value, BinOp::And)) {
+            (Some((of, two)), _) if number(two) == Some(2) => of,
+            // The number of a round is not negative.
+            (_, Some((of, one))) if number(one) == Some(1) => of,
+            (_, _) => return None,
+        };
+        (of == turn).then_some(())
     }
 
     fn is_one_more(&self, value: Value, than: Value) -> bool {

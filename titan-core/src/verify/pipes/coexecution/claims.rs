@@ -27,7 +27,7 @@ use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pi
 use crate::verify::program::{Access, Claims, FilledBy, When};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The values that stand for a time: a slot, and the number of earlier rounds if the ring is between roles.
+/// The values that stand for a time: a slot, and, if the ring is between roles, the number of earlier rounds, or its parity.
 pub(super) type Pair = (Value, Option<Value>);
 
 /// A side of a ring: the one that fills, or a reader.
@@ -48,6 +48,8 @@ struct Stage {
     copied: bool,
     bulk: bool,
     stored: bool,
+    /// Threads have loaded from it.
+    loaded: bool,
 }
 
 /// The pairs of a role.
@@ -138,6 +140,7 @@ impl Pairs {
         (from, to): (&[Value], &[Value]),
         moved: &BTreeSet<Side>,
         gone: &BTreeSet<Value>,
+        counted: &BTreeSet<Pipe>,
     ) {
         let is_gone = |pair: &Pair| gone.contains(&pair.0) || pair.1.is_some_and(|turn| gone.contains(&turn));
         let targets = |value: Value| from.iter().zip(to).filter(move |(f, _)| **f == value).map(|(_, t)| *t);
@@ -159,13 +162,15 @@ impl Pairs {
         for (side, clock) in &mut self.clocks {
             let mut next = BTreeSet::new();
             if moved.contains(side) {
+                let exact = counted.contains(&side.0);
                 let slots = kernel.pipe(side.0).map_or(1, |p| p.slots);
                 let rounds = |(_, r): &Pair| r.is_some();
                 let with_rounds = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(rounds));
                 let without = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(|p| !rounds(p)));
                 for (slot, new) in from.iter().zip(to) {
-                    let shows =
-                        |pair: Pair| clock.iter().any(|(base, steps)| is_after(kernel, pair, *base, (*steps, slots)));
+                    let shows = |pair: Pair| {
+                        clock.iter().any(|(base, steps)| is_after(kernel, pair, *base, (*steps, slots), exact))
+                    };
                     if without && shows((*slot, None)) {
                         next.insert((Some((*new, None)), 0));
                     }
@@ -184,22 +189,27 @@ impl Pairs {
     }
 }
 
-/// Whether a pair is the given number of steps after another one.
-fn is_after(kernel: &Kernel, (slot, turn): Pair, base: Option<Pair>, (steps, slots): (u32, u32)) -> bool {
+/// Whether a pair is the given number of steps after another one; unless `exact`, with the parity of the round instead of its number.
+fn is_after(kernel: &Kernel, (slot, turn): Pair, base: Option<Pair>, (steps, slots): (u32, u32), exact: bool) -> bool {
     if base == Some((slot, turn)) && steps == 0 {
         return true;
     }
     let number = |v: Value| kernel.int_constant(v);
     if let (None, Some(s)) = (base, number(slot)) {
-        let turns = turn.is_none_or(|t| number(t) == Some(i64::from(steps / slots.max(1))));
+        let rounds = i64::from(steps / slots.max(1));
+        let is_round = |t| number(t).is_some_and(|n| n == rounds || !exact && n == rounds % 2);
+        let turns = turn.is_none_or(is_round);
         return s == i64::from(steps % slots.max(1)) && turns;
     }
-    let Some(before) = steps.checked_sub(1).and_then(|_| previous(kernel, (slot, turn), slots)) else { return false };
-    is_after(kernel, before, base, (steps - 1, slots))
+    let Some(before) = steps.checked_sub(1).and_then(|_| previous(kernel, (slot, turn), slots, exact)) else {
+        return false;
+    };
+    is_after(kernel, before, base, (steps - 1, slots), exact)
 }
 
-/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps.
-fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32) -> Option<Pair> {
+/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps; unless `exact`, with the
+/// other parity, `1 - p`.
+fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, exact: bool) -> Option<Pair> {
     let choice = |value: Value| {
         let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Select)?;
         if let [condition, a, b] = op.args[..] { Some((condition, a, b)) } else { None }
@@ -216,7 +226,9 @@ fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32) -> Option<Pair> {
     let before = one_less(next)?;
     let Some(turn) = turn else { return Some((before, None)) };
     let (when, further, same) = choice(turn)?;
-    (when == wraps && one_less(further) == Some(same)).then_some((before, Some(same)))
+    let other = kernel.def_op(further).filter(|op| op.kind == OpKind::Binary(BinOp::Sub) && !exact);
+    let flips = other.is_some_and(|op| kernel.int_constant(op.args[0]) == Some(1) && op.args.get(1) == Some(&same));
+    (when == wraps && (flips || one_less(further) == Some(same))).then_some((before, Some(same)))
 }
 
 impl Run<'_> {
@@ -295,6 +307,12 @@ impl Run<'_> {
                 state.roles[role].pairs.change(side, time, |s| s.usable = true);
             }
             Claim::Released => {
+                if self.claims.unmet.contains(&id) && taken.is_some_and(|stage| stage.loaded) {
+                    return Self::breaks(
+                        id,
+                        "lanes have loaded from this stage, and no barrier of their warp precedes its release",
+                    );
+                }
                 if state.roles[role].pairs.reading.contains_key(&(pipe, time)) {
                     return Self::breaks(id, "MMAs may still read this stage: their group was not waited for");
                 }
@@ -341,11 +359,15 @@ impl Run<'_> {
         };
         let pairs = &mut state.roles[role].pairs;
         let clock = pairs.clock(side);
-        if !clock.iter().any(|(base, steps)| is_after(self.kernel, pair, *base, (*steps, slots))) {
+        let exact = self.claims.counted.contains(&pipe);
+        if !clock.iter().any(|(base, steps)| is_after(self.kernel, pair, *base, (*steps, slots), exact)) {
             return Self::breaks(id, "the slot and the round are not the next ones of the ring");
         }
         *clock = clock.iter().map(|(base, steps)| (*base, steps + 1)).collect();
-        pairs.stages.insert((side, pair), Stage { time, usable: false, copied: false, bulk: false, stored: false });
+        pairs.stages.insert(
+            (side, pair),
+            Stage { time, usable: false, copied: false, bulk: false, stored: false, loaded: false },
+        );
         Ok(None)
     }
 
@@ -383,7 +405,7 @@ impl Run<'_> {
                 (true, When::Phase) => pairs.change(side, stage.time, |s| s.bulk = true),
                 (true, When::Now) => pairs.change(side, stage.time, |s| s.stored = true),
                 (false, When::Group(Class::Wgmma)) => drop(pairs.reading.insert(at, None)),
-                (false, When::Now) => {}
+                (false, When::Now) => pairs.change(side, stage.time, |s| s.loaded = true),
                 (_, When::Group(_)) | (false, When::Phase) => {
                     return Self::breaks(id, "this accesses a stage in a way that no claim covers");
                 }
@@ -417,6 +439,6 @@ impl Run<'_> {
         let (none, nobody) = (BTreeSet::new(), BTreeSet::new());
         let gone = self.claims.inside.get(&around).filter(|_| !enters).unwrap_or(&none);
         let moved = self.claims.moved.get(&around).unwrap_or(&nobody);
-        state.roles[role].pairs.hand_on(self.kernel, (from, to), moved, gone);
+        state.roles[role].pairs.hand_on(self.kernel, (from, to), moved, gone, &self.claims.counted);
     }
 }
