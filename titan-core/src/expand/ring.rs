@@ -209,12 +209,15 @@ impl Expand<'_> {
         let barriers = if self.laid.free == FreeBy::Mbarrier { 2 * slots } else { slots };
         let words = self.region(8 * barriers, 1, &format!("{name}, barriers"))?;
         let full = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 0, n: slots }), &[words])?;
-        let filling = if self.rings[pipe.index()].bulk { 1 } else { filling };
-        self.op(OpKind::Nv(NvOp::MbarrierInit { count: filling }), &[full])?;
+        let bulk = self.rings[pipe.index()].bulk;
+        self.op(OpKind::Nv(NvOp::MbarrierInit { count: if bulk { 1 } else { filling } }), &[full])?;
+        if bulk {
+            // Bulk copies complete their bytes there.
+            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
+        }
         if self.laid.free == FreeBy::Mbarrier {
             let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
             self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading }), &[empty])?;
-            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
             return Ok(Mode::Mbarriers { full, empty });
         }
         let mut counters = Vec::new();

@@ -118,7 +118,7 @@ impl Machine<'_> {
             NvOp::ExpectTx { bytes } => self.arrive(agent, id, op, (0, bytes), obs)?,
             NvOp::MbarrierWait | NvOp::WaitParity => return self.wait(agent, id, op, obs),
             NvOp::TryWait | NvOp::TestWait => {
-                let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.int(agent, op, 1)? & 1 == 1);
+                let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.parity(agent, op)?);
                 let passed = self
                     .engine
                     .test(Agent::new(agent), barrier, parity, &mut &mut *obs)

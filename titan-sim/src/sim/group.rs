@@ -14,7 +14,7 @@ use super::access::{shared, tensor};
 use super::arith::bytes;
 use super::barrier_ops::unknown;
 use super::finding::{Found, Kind};
-use super::laid::{addresses, ranges};
+use super::laid::{addresses, extents, ranges};
 use super::machine::{Machine, Obs, index};
 use super::plan::{BULK_LOAD, WGMMA};
 use super::value::{Local, Named, Num, Source, Tile, Val};
@@ -63,12 +63,16 @@ impl Machine<'_> {
     /// The rows and columns of an accumulator that some of the warps of a role hold.
     fn lines_held(&self, acc: Value, warps: impl Iterator<Item = usize>) -> Res<Part> {
         let (mut rows, mut columns) = (BTreeSet::new(), BTreeSet::new());
+        let extents = self.kernel().ty(acc).tile_shape().map_or_else(Vec::new, extents);
         for warp in warps {
             let Some(held) = self.plan.parts(self.kernel(), acc, warp) else {
                 return Err(Found::not_modelled("an MMA of warpgroups without a layout"));
             };
-            rows.extend(held.iter().map(|part| part.at[0]));
-            columns.extend(held.iter().map(|part| part.at[1]));
+            let inside = held.iter().filter(|part| extents.iter().zip(part.at).all(|(n, i)| i < *n));
+            for part in inside {
+                rows.insert(part.at[0]);
+                columns.insert(part.at[1]);
+            }
         }
         Ok(Part { rows: rows.into_iter().collect(), columns: columns.into_iter().collect() })
     }

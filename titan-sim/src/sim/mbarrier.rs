@@ -170,11 +170,20 @@ impl Machine<'_> {
         self.set(agent, &op.results, [Val::Phase(phase & 1)])
     }
 
+    /// A parity, which is 0 or 1 (PTX ISA, `mbarrier.test_wait`).
+    pub(super) fn parity(&self, agent: usize, op: &Op) -> Res<bool> {
+        match self.int(agent, op, 1)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            n => Err(Found::new(Kind::Barrier, format!("{n} is waited for as the parity of a phase, which is 0 or 1"))),
+        }
+    }
+
     pub(super) fn wait(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         let barrier = self.one_barrier(agent, op, 0)?;
         let parity = match self.arg(agent, op, 1) {
             Val::Phase(parity) => parity == 1,
-            _ => self.int(agent, op, 1)? & 1 == 1,
+            _ => self.parity(agent, op)?,
         };
         let passed = self
             .engine

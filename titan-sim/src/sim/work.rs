@@ -42,9 +42,19 @@ pub(super) struct Touch {
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Operand {
     Tile(Rc<Tile>),
-    Shared { cta: usize, address: u64, smem: Rc<Smem> },
+    Shared {
+        cta: usize,
+        address: u64,
+        smem: Rc<Smem>,
+    },
     /// Elements of a tile in shared memory, each at its place; their bytes are those of `ranges`.
-    Placed { cta: usize, elem: Elem, shape: TileShape, places: Rc<Vec<u64>>, ranges: Rc<Vec<(u64, u64)>> },
+    Placed {
+        cta: usize,
+        elem: Elem,
+        shape: TileShape,
+        places: Rc<Vec<u64>>,
+        ranges: Rc<Vec<(u64, u64)>>,
+    },
     Unknown,
 }
 

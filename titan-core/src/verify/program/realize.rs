@@ -9,7 +9,8 @@
 //! | ready | waits at `full[s]` for the parity `r & 1` | the same |
 //! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
-//! `full` counts the threads of the role that fills, or one that starts bulk copies, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
+//! `full` counts the threads of the role that fills, or one that starts bulk copies, behind a fence of its initialisation; `empty` counts
+//! the warps of all roles that read. So phase `r` of `full[s]` is
 //! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
 //! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
 //!
@@ -34,6 +35,8 @@ pub(super) struct Ring {
     /// Whether bulk copies fill its slots, and whether something else does.
     bulk: [bool; 2],
     empty: BTreeSet<Value>,
+    /// Whether a wait takes the round itself for a parity, and whether one computes the parity of its number.
+    parities: [bool; 2],
     /// The counter of each reader, and the counters that each acquisition waits for.
     counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
@@ -43,6 +46,11 @@ impl Ring {
     /// Its barriers, by their arrays, and its counters.
     fn objects(&self) -> impl Iterator<Item = Value> + '_ {
         self.full.iter().chain(&self.empty).chain(self.counters.values().flatten()).copied()
+    }
+
+    /// Whether its claims name the numbers of rounds, and not only their parities.
+    fn is_counted(&self) -> bool {
+        self.parities[1] || !self.counters.is_empty() || !self.awaited.is_empty()
     }
 
     /// The memory of its barriers and counters, by regions.
@@ -109,7 +117,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     claims.filled_by = check.filled_by;
     claims.unmet = check.unmet;
-    let counted = check.rings.iter().filter(|(_, ring)| !ring.counters.is_empty() || !ring.awaited.is_empty());
+    let counted = check.rings.iter().filter(|(_, ring)| ring.is_counted());
     claims.counted = counted.map(|(pipe, _)| *pipe).collect();
     let mut errors = check.errors;
     barriers::words(kernel, &mut errors);
@@ -162,7 +170,7 @@ impl<'k> Check<'k> {
         let first = *at.before.first()?;
         if let OpKind::Nv(NvOp::WaitParity) = self.kernel.op(first).kind {
             let [barrier, parity] = self.kernel.op(first).args[..] else { return None };
-            self.is_parity(parity, turn, true)?;
+            self.is_parity(parity, turn, true, at)?;
             let empty = self.picked(barrier, at)?;
             self.explain(first);
             self.ring(at).empty.insert(empty);
@@ -252,7 +260,7 @@ impl<'k> Check<'k> {
         let first = *at.before.first()?;
         let op = self.kernel.op(first);
         let (OpKind::Nv(NvOp::WaitParity), [barrier, parity]) = (&op.kind, &op.args[..]) else { return None };
-        self.is_parity(*parity, at.turn()?, false)?;
+        self.is_parity(*parity, at.turn()?, false, at)?;
         let full = self.picked(*barrier, at)?;
         self.explain(first);
         self.ring(at).full.insert(full);
@@ -315,6 +323,9 @@ impl<'k> Check<'k> {
         if ring.bulk == [true, true] {
             say(format!("some slots of `{name}` are filled by bulk copies, and others are not"));
         }
+        if ring.parities[0] && ring.is_counted() {
+            say(format!("the number of a round of `{name}` is waited for as a parity"));
+        }
         if ring.fill.len() != 1 || ring.full.len() != 1 {
             say(format!("`{name}` is not filled by one role with one array of barriers"));
         }
@@ -326,6 +337,11 @@ impl<'k> Check<'k> {
                     "a barrier of `{name}` must count {count} arrivals, and be initialised once, before the roles"
                 ));
             }
+        }
+        if ring.bulk[0] && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
+            say(format!(
+                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before bulk copies arrive there"
+            ));
         }
         let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
         let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
@@ -401,26 +417,23 @@ impl<'k> Check<'k> {
         if let [a, b] = op.args[..] { Some((a, b)) } else { None }
     }
 
-    /// Whether a value is `turn % 2`, or its inverse.
-    fn is_parity(&self, value: Value, turn: Value, other: bool) -> Option<()> {
-        let number = |v: Value| self.kernel.int_constant(v);
+    /// Whether a value is `turn % 2`, or its inverse; or `turn` itself, if that is the parity of the round.
+    fn is_parity(&mut self, value: Value, turn: Value, other: bool, at: &At<'_>) -> Option<()> {
+        let kernel = self.kernel;
+        let number = |v: Value| kernel.int_constant(v);
         if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
             return (parity == (turn + i64::from(other)).rem_euclid(2)).then_some(());
         }
-        // A parity may stand for the number of the round.
-        if !other && value == turn {
-            return Some(());
-        }
         let value = if other {
             let (one, parity) = self.binary(value, BinOp::Sub)?;
-            let parity = (number(one) == Some(1)).then_some(parity)?;
-            if parity == turn {
-                return Some(());
-            }
-            parity
+            (number(one) == Some(1)).then_some(parity)?
         } else {
             value
         };
+        self.ring(at).parities[usize::from(value != turn)] = true;
+        if value == turn {
+            return Some(());
+        }
         let of = match (self.binary(value, BinOp::Rem), self.binary(value, BinOp::And)) {
             (Some((of, two)), _) if number(two) == Some(2) => of,
             // The number of a round is not negative.
@@ -457,6 +470,15 @@ impl<'k> Check<'k> {
         let right = matches!(made.kind, OpKind::Region(RegionOp::Place { parts, .. }) if Some(parts) == slots);
         (right && Some(&slot) == at.op.args.get(1)).then_some(region)
     }
+}
+
+/// Whether the initialisation of a barrier is fenced before the roles.
+fn is_fenced(kernel: &Kernel, word: Value) -> bool {
+    let begin = barriers::beginning(kernel);
+    let inits = |op: &Op| op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. }));
+    let init = begin.iter().rposition(|id| inits(kernel.op(*id)));
+    let fence = begin.iter().rposition(|id| kernel.op(*id).kind == OpKind::Nv(NvOp::FenceMbarrierInit));
+    init < fence
 }
 
 /// The operations that initialise a barrier or counter; empty if that does not happen before the roles.
