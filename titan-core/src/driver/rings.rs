@@ -2,10 +2,12 @@
 
 use super::schedule::{Ahead, Roles, Schedule};
 use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe};
+use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::peel::peel;
+use crate::pipeline::split::split;
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
@@ -39,6 +41,10 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         if ahead.carried {
             made = carry(&made, Pipe::new(made.pipes.len() - 1))?;
         }
+    }
+    if let Roles::Split { warps } = schedule.roles {
+        made = split(&made, warps)?;
+        made = accumulate(&made).unwrap_or(made);
     }
     if schedule.peeled {
         made = peel(&made).unwrap_or(made);

@@ -50,8 +50,41 @@ pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<
         slots: kernel.pipes.iter().map(|p| p.slots).collect(),
         ..Schedule::default()
     };
-    if kernel.roles.is_empty() { pipelined(kernel, target, written) } else { with_roles(kernel, target, written) }
+    if !kernel.roles.is_empty() {
+        return with_roles(kernel, target, written);
+    }
+    match specialized(kernel, target, &written) {
+        Some(filled) => Ok(filled),
+        None => pipelined(kernel, target, written),
+    }
 }
+
+/// A kernel without roles for a machine with bulk copies and MMAs of warpgroups: split into a role that copies and one that computes.
+fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option<Filled> {
+    if !target.bulk_tensor || !written.aligned {
+        return None;
+    }
+    let plan = plan::plan(kernel, target, true);
+    let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
+    let numbers = pipelined_loops(kernel);
+    let mut loops = Vec::new();
+    for candidate in implicit::candidates(kernel, &staged) {
+        let ops = &kernel.block(*kernel.op(candidate.op).regions.first()?).ops;
+        let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<_>>()?;
+        let number = numbers.iter().position(|op| *op == candidate.op)?;
+        loops.push(Ahead { number, loads, slots: 1, distance: 0, carried: false });
+    }
+    let with = |slots: u32, peeled: bool| {
+        let loops = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
+        let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
+        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
+        filled.plan.uses_warpgroups().then_some(filled)
+    };
+    (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
+}
+
+/// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.
+const MOST_SLOTS: u32 = 8;
 
 /// The kernel under a schedule, if that is feasible and fits.
 fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Filled, Estimate)> {

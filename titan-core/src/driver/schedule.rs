@@ -42,6 +42,11 @@ pub enum Roles {
     /// They stay as declared; also for a kernel without roles.
     #[default]
     Kept,
+    /// A kernel without roles is split: one role copies the stages of the pipelined loops, another one computes.
+    Split {
+        /// The warps of the role that computes.
+        warps: u32,
+    },
     /// A role that copies and a role that computes are fused: all warps do both.
     Fused {
         /// P: how many iterations the copies run ahead.
@@ -84,6 +89,7 @@ impl Schedule {
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
         let less = Schedule {
+            // A kernel with rings of its own has roles.
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
@@ -116,6 +122,9 @@ impl fmt::Display for Schedule {
         writeln!(f)?;
         if self.peeled {
             writeln!(f, "the first MMA of accumulators apart, stages released one iteration late")?;
+        }
+        if let Roles::Split { warps } = self.roles {
+            writeln!(f, "split into a role that copies, and one of {warps} warps that computes")?;
         }
         let early = |carried: bool| if carried { ", waited for one iteration early" } else { "" };
         if let Roles::Fused { distance, carried } = self.roles {

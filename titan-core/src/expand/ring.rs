@@ -49,7 +49,7 @@ pub(super) fn joins_roles(kernel: &Kernel, pipe: Pipe) -> bool {
 }
 
 /// The roles that fill a ring, and those that read it.
-fn sides(kernel: &Kernel, pipe: Pipe) -> [BTreeSet<usize>; 2] {
+pub(super) fn sides(kernel: &Kernel, pipe: Pipe) -> [BTreeSet<usize>; 2] {
     let mut found = [BTreeSet::new(), BTreeSet::new()];
     kernel.walk(&mut |_, op| {
         if op.kind != OpKind::Ttg(TtgOp::Roles) {

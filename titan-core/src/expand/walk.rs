@@ -1,7 +1,14 @@
 //! Blocks, loops, branches and roles: operations not on rings are copied, and loops and branches carry the clocks that advance in them.
 
+use super::ring::sides;
 use super::{Expand, Made, Moving, Stage};
-use crate::ir::{Block, Effect, LocalOp, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Effect, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
+
+/// The registers of a thread of a role that only starts bulk copies.
+const FEW: u32 = 40;
+
+/// The most that a thread may have by `setmaxnreg` and still be assembled: it names at most 255.
+const MOST: u32 = 248;
 
 impl Expand<'_> {
     pub(super) fn block(&mut self, block: Block) -> Made<()> {
@@ -180,16 +187,53 @@ impl Expand<'_> {
         Ok(())
     }
 
+    /// The registers of a thread of each role, if roles that only start bulk copies can give some to the others: what they keep is enough
+    /// for addresses and counters, and together the roles have no more than all threads begin with. Empty if nothing is to be gained.
+    fn registers(&self, op: &Op) -> Vec<u32> {
+        let (roles, each) = (&self.k.roles, self.target.role_warps * self.laid.lanes);
+        let threads: u32 = roles.iter().map(|r| r.warps * self.laid.lanes).sum();
+        let entry = |threads: u32| self.target.registers_per_sm / threads.max(1) / 8 * 8;
+        let giving: Vec<usize> = (0..roles.len()).filter(|role| self.only_copies(op, *role)).collect();
+        let taking = (0..roles.len()).filter(|role| !giving.contains(role));
+        let taking: u32 = taking.map(|role| roles[role].warps * self.laid.lanes).sum();
+        if each <= self.laid.lanes || giving.is_empty() || taking == 0 || entry(threads) >= self.target.registers {
+            return Vec::new();
+        }
+        let pool = entry(threads) * threads - FEW * (threads - taking);
+        let more = (pool / taking / 8 * 8).min(MOST);
+        (0..roles.len()).map(|role| if giving.contains(&role) { FEW } else { more }).collect()
+    }
+
+    /// Whether a role starts bulk copies, reads no ring, and holds no tiles.
+    fn only_copies(&self, op: &Op, role: usize) -> bool {
+        let sides = (0..self.rings.len()).map(|ring| (ring, sides(self.k, Pipe::new(ring))));
+        let (mut fills, mut reads) = (false, false);
+        for (ring, [fill, read]) in sides {
+            fills |= fill.contains(&role) && self.rings[ring].bulk;
+            reads |= read.contains(&role) || fill.contains(&role) && !self.rings[ring].bulk;
+        }
+        let mut holds = false;
+        if let Some(region) = op.regions.get(role) {
+            self.k
+                .walk_block(*region, &mut |_, op| holds |= op.results.iter().any(|v| self.k.ty(*v).is_in_registers()));
+        }
+        fills && !reads && !holds
+    }
+
     /// The roles, each with its own clocks and commit groups.
     pub(super) fn roles(&mut self, op: &Op) -> Made<()> {
         let (warps, start) = (self.warps, self.rings.iter().map(|r| r.clocks).collect::<Vec<_>>());
         let mut regions = Vec::new();
+        let pool = self.registers(op);
         for (role, region) in op.regions.iter().enumerate() {
             self.rings.iter_mut().zip(&start).for_each(|(ring, start)| ring.clocks = *start);
             self.warps = self.k.roles.get(role).map_or(1, |r| r.warps);
             self.role = Some(role);
             self.copying = false;
             regions.push(self.b.begin_role());
+            if let Some(registers) = pool.get(role) {
+                self.op(OpKind::Nv(NvOp::SetMaxNReg { registers: *registers }), &[])?;
+            }
             self.moving.push(Moving { is_loop: false, clocks: Vec::new() });
             self.block(*region)?;
             self.moving.pop();

@@ -139,7 +139,9 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
         edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
         Some(())
     })?;
-    edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
+    if distance > 0 {
+        edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
+    }
     let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
     edit.put_before(parent, candidate.op);
     // No copy is in flight after the loop, so its shared memory may be reused.
@@ -149,12 +151,17 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     let first = *candidate.loads.first()?;
     edit.loc = kernel.op(first).loc;
     let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len() - 1);
+    if distance == 0 {
+        made.copy(&mut edit, counter)?;
+    }
     let ready = edit.one(OpKind::Ttg(TtgOp::Ready(pipe)), &[])?;
     let stage = edit.one(OpKind::Ttg(TtgOp::WaitReady), &[ready])?;
     let perm = edit.one(OpKind::Ttg(TtgOp::ReadPerm), &[stage])?;
-    let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
-    let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
-    made.copy_if(&mut edit, some, at)?;
+    if distance > 0 {
+        let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
+        let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
+        made.copy_if(&mut edit, some, at)?;
+    }
     for (field, load) in (0u8..).zip(&candidate.loads) {
         let (elem, shape) = tile_of(kernel, *load)?;
         let view = edit.one(OpKind::Ttg(TtgOp::View { field, elem, shape }), &[perm])?;
@@ -232,24 +239,26 @@ struct Made<'a> {
 impl Made<'_> {
     /// `if some { acquire; copy iteration at }`
     fn copy_if(&self, edit: &mut Edit, some: Value, at: Value) -> Option<()> {
+        edit.only_if(some, |edit| self.copy(edit, at))
+    }
+
+    /// `acquire; copy iteration at`
+    fn copy(&self, edit: &mut Edit, at: Value) -> Option<()> {
         let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
-        edit.only_if(some, |edit| {
-            let mut known = BTreeMap::from([(self.counter, at)]);
-            let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
-            let mut args = vec![slot];
-            for load in &self.candidate.loads {
-                let op: Op = edit.kernel.op(*load).clone();
-                let OpKind::Load(unit, shape) = op.kind else { return None };
-                let mut of = Vec::new();
-                for arg in &op.args {
-                    of.push(self.ahead(edit, *arg, &mut known)?);
-                }
-                args.push(edit.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &of)?);
+        let mut known = BTreeMap::from([(self.counter, at)]);
+        let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
+        let mut args = vec![slot];
+        for load in &self.candidate.loads {
+            let op: Op = edit.kernel.op(*load).clone();
+            let OpKind::Load(unit, shape) = op.kind else { return None };
+            let mut of = Vec::new();
+            for arg in &op.args {
+                of.push(self.ahead(edit, *arg, &mut known)?);
             }
-            let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
-            edit.op(OpKind::Ttg(kind), &args)?;
-            Some(())
-        })
+            args.push(edit.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &of)?);
+        }
+        let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
+        edit.op(OpKind::Ttg(kind), &args).map(drop)
     }
 
     /// A value of the body, computed for another iteration.

@@ -3,14 +3,16 @@
 //! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
 //! * [`depth`] chooses how far ahead;
 //! * [`carry`] waits for the next stage one iteration early;
+//! * [`split`] splits loops over rings into a role that copies and one that computes;
+//! * [`accumulate`] makes accumulators of their MMAs;
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
 //!
-//! Deliberately absent: a search for slots and distances, which belongs to the scheduler; the specialization of warps into roles,
-//! which belongs to the lowering.
+//! Deliberately absent: a search for slots and distances, which belongs to the scheduler.
 
+pub mod accumulate;
 pub mod carry;
 pub mod depth;
 mod edit;
@@ -18,4 +20,5 @@ pub mod fence;
 pub mod fuse;
 pub mod implicit;
 pub mod peel;
+pub mod split;
 pub mod vtok;

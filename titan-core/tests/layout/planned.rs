@@ -22,6 +22,9 @@ fn target(lanes: u32) -> Target {
         warps_per_sm: 48,
         // Their fragments are those of warps of 32.
         atoms: if lanes == 32 { atoms } else { Vec::new() },
+        group_atoms: Vec::new(),
+        bulk_tensor: false,
+        role_warps: 1,
         copy_async: true,
         load_matrix: true,
         fp8_convert: true,

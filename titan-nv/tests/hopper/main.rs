@@ -3,6 +3,9 @@
 mod boxes;
 mod clusters;
 mod harness;
+mod lowered;
 mod misuse;
 mod products;
+#[path = "../emit/ptxas.rs"]
+mod ptxas;
 mod reference;

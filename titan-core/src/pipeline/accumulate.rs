@@ -1,0 +1,135 @@
+//! Makes accumulators of the MMAs of loops that read a stage and release it, so that their stages can be released late.
+//!
+//! ```text
+//! %y = for .. carry(%x = %init) {              %a = acc.start %init
+//!     .. %n = mma %p, %q, %x                   %b = for .. carry(%x = %a) {
+//!     release %stage                   ─▶          .. %n = acc.mma %x, %stage, %p, %q
+//!     continue %n                                  continue %n
+//! }                                            }
+//!                                              %y = acc.finish %b
+//! ```
+//!
+//! The caller verifies the result.
+//!
+//! Deliberately absent: stages that several MMAs read, and accumulators that the loop uses otherwise.
+
+use super::edit::Edit;
+use crate::ir::{Block, ForKind, Kernel, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
+
+/// How many MMAs stay in flight.
+const KEEP: u8 = 1;
+
+/// The kernel with all such loops changed; `None` if there is none.
+#[must_use]
+pub fn accumulate(kernel: &Kernel) -> Option<Kernel> {
+    let mut edit = Edit::new(kernel.clone());
+    let mut any = false;
+    for around in (0..kernel.blocks.len()).map(Block::new) {
+        for looped in kernel.block(around).ops.clone() {
+            if let Some(found) = find(kernel, looped) {
+                one(&mut edit, around, looped, &found)?;
+                any = true;
+            }
+        }
+    }
+    any.then(|| edit.kernel.canonical())
+}
+
+/// An MMA of a loop that alone reads a stage.
+struct Found {
+    body: Block,
+    mma: OpId,
+    /// The permission to read the stage, and the operations that end it.
+    perm: Value,
+    ends: [OpId; 2],
+    /// The place of the accumulator among the carried values.
+    place: usize,
+}
+
+fn users(kernel: &Kernel, block: Block, value: Value) -> Vec<OpId> {
+    let mut found = Vec::new();
+    kernel.walk_block(block, &mut |id, op| found.extend(op.args.contains(&value).then_some(id)));
+    found
+}
+
+fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
+    let op = kernel.op(looped);
+    if !matches!(op.kind, OpKind::For(kind) if kind != ForKind::Distributed) {
+        return None;
+    }
+    let body = *op.regions.first()?;
+    let last = *kernel.block(body).ops.last()?;
+    let mut mmas = kernel.block(body).ops.iter().copied().filter(|id| kernel.op(*id).kind == OpKind::Mma);
+    let (Some(mma), None) = (mmas.next(), mmas.next()) else { return None };
+    let [a, b, acc] = kernel.op(mma).args[..] else { return None };
+    let result = *kernel.op(mma).results.first()?;
+    let place = kernel.block(body).args.iter().skip(1).position(|v| *v == acc)?;
+    let hands_on = kernel.op(last).kind == OpKind::Continue(0) && kernel.op(last).args.get(place) == Some(&result);
+    if !hands_on || users(kernel, body, acc) != [mma] || users(kernel, body, result) != [last] {
+        return None;
+    }
+    let perm = stage(kernel, b)?;
+    // Nothing else reads the stage.
+    let mut ends = None;
+    for user in users(kernel, body, perm) {
+        let op = kernel.op(user);
+        match &op.kind {
+            OpKind::Ttg(TtgOp::View { .. }) if is_read_by(kernel, body, *op.results.first()?, mma) => {}
+            OpKind::Ttg(TtgOp::Consumed) => {
+                let [release] = users(kernel, body, *op.results.first()?)[..] else { return None };
+                ends = Some([user, release]);
+            }
+            _ => return None,
+        }
+    }
+    let of_stage = stage(kernel, a).is_none_or(|other| other == perm);
+    of_stage.then_some(Found { body, mma, perm, ends: ends?, place })
+}
+
+/// The stage that a tile in shared memory is in.
+fn stage(kernel: &Kernel, tile: Value) -> Option<Value> {
+    let op = kernel.def_op(tile)?;
+    match op.kind {
+        OpKind::Ttg(TtgOp::View { .. }) => {
+            let perm = *op.args.first()?;
+            matches!(kernel.ty(perm), Ty::Token(Token::Rperm, _)).then_some(perm)
+        }
+        OpKind::Permute(_) => stage(kernel, *op.args.first()?),
+        _ => None,
+    }
+}
+
+/// Whether only this MMA reads a tile, or a transpose of it.
+fn is_read_by(kernel: &Kernel, body: Block, tile: Value, mma: OpId) -> bool {
+    users(kernel, body, tile).into_iter().all(|user| {
+        let op = kernel.op(user);
+        user == mma
+            || matches!(op.kind, OpKind::Permute(_))
+                && op.results.first().is_some_and(|v| is_read_by(kernel, body, *v, mma))
+    })
+}
+
+fn one(edit: &mut Edit, around: Block, looped: OpId, found: &Found) -> Option<()> {
+    let Found { body, mma, perm, ends, place } = *found;
+    let Op { args, results, loc, .. } = edit.kernel.op(looped).clone();
+    edit.loc = loc;
+    let started = edit.one(OpKind::Ttg(TtgOp::AccStart(KEEP)), &[args[3 + place]])?;
+    edit.put_before(around, looped);
+    let ty = edit.kernel.ty(started);
+    edit.kernel.ops[looped.index()].args[3 + place] = started;
+    let finished = edit.one(OpKind::Ttg(TtgOp::AccFinish), &[started])?;
+    edit.put_after(around, looped);
+    // The result of the loop is the accumulator, and its users get the tile.
+    edit.replace_outside(results[place], finished, &[]);
+    let finish = edit.kernel.block(around).ops.iter().position(|id| *id == looped).map(|at| at + 1)?;
+    let finish = edit.kernel.block(around).ops[finish];
+    edit.kernel.ops[finish.index()].args = vec![results[place]];
+    for value in [results[place], edit.kernel.block(body).args[1 + place], edit.kernel.op(mma).results[0]] {
+        edit.kernel.values[value.index()].ty = ty;
+    }
+    let op = &mut edit.kernel.ops[mma.index()];
+    let [a, b, acc] = op.args[..] else { return None };
+    (op.kind, op.args) = (OpKind::Ttg(TtgOp::AccMma), vec![acc, perm, a, b]);
+    ends.iter().for_each(|end| edit.take_out(body, *end));
+    Some(())
+}

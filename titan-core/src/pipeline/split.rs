@@ -1,0 +1,293 @@
+//! Splits a kernel whose loops fill and read their own rings into two roles: one that copies, and one that computes.
+//!
+//! ```text
+//! for t in 0..n {                            producer: for t in 0..n { acquire; copy t }
+//!     acquire; copy t                 ─▶
+//!     wait; compute; release                 consumer: for t in 0..n { wait; compute; release }
+//! }
+//! ```
+//!
+//! The role that computes keeps everything but the copies. The role that copies gets the copies, the loops and branches around them,
+//! and the numbers that these depend on: the *slice* of the kernel. It is found from the copies backwards, through the values that
+//! loops carry and branches yield, to the fixed point. What belongs to it must be a number, a view, or read from an input, because
+//! it is executed twice.
+//!
+//! The caller verifies the result.
+//!
+//! Deliberately absent: kernels with roles, early exits around copies, and copies whose places are computed from what the kernel
+//! writes.
+
+use super::edit::Edit;
+use crate::analysis::forms::is_input;
+use crate::analysis::number::root;
+use crate::ir::{Block, BlockData, Def, Kernel, Op, OpId, OpKind, RoleDecl, TtgOp, Ty, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The names of the roles.
+const NAMES: [&str; 2] = ["producer", "consumer"];
+
+/// The kernel with two roles, of which `warps` warps compute; `None` if it has roles, no copies to rings, or cannot be split.
+#[must_use]
+pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
+    let ops = kernel.block(kernel.body).ops.clone();
+    let (last, ops) = ops.split_last()?;
+    if !kernel.roles.is_empty() || kernel.op(*last).kind != OpKind::Return {
+        return None;
+    }
+    let mut slice = Slice { kernel, ops: BTreeSet::new(), values: BTreeSet::new() };
+    slice.find()?;
+    let mut edit = Edit::new(kernel.clone());
+    edit.loc = kernel.op(*last).loc;
+    let producer = edit.block(&[], |edit, _| {
+        let mut names = BTreeMap::new();
+        slice.copy(edit, ops, &mut names)?;
+        end(edit);
+        Some(())
+    })?;
+    let consumer = edit.block(&[], |edit, _| {
+        edit.pending.extend(ops);
+        end(edit);
+        Some(())
+    })?;
+    edit.raw(OpKind::Ttg(TtgOp::Roles), &[], &[], vec![producer, consumer]);
+    let roles = std::mem::take(&mut edit.pending);
+    let body = &mut edit.kernel.blocks[kernel.body.index()].ops;
+    body.splice(.., roles.into_iter().chain([*last]));
+    without_copies(&mut edit.kernel, consumer);
+    edit.kernel.roles =
+        NAMES.iter().zip([1, warps]).map(|(name, warps)| RoleDecl { name: (*name).to_owned(), warps }).collect();
+    Some(edit.kernel.canonical())
+}
+
+fn end(edit: &mut Edit) {
+    edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
+    edit.raw(OpKind::Yield, &[], &[], Vec::new());
+}
+
+/// Whether an operation fills a stage.
+const fn copies(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::AsyncProduce { .. }))
+}
+
+/// Takes the copies out of a role, and the ends of pipelines in it but for its own.
+fn without_copies(kernel: &mut Kernel, role: Block) {
+    let mut blocks = vec![role];
+    kernel.walk_block(role, &mut |_, op| blocks.extend(&op.regions));
+    for block in blocks {
+        let ops = kernel.block(block).ops.clone();
+        let stays = |id: &OpId| {
+            let kind = &kernel.op(*id).kind;
+            let own = block == role && ops.iter().rev().nth(1) == Some(id);
+            !copies(kind) && (own || *kind != OpKind::Ttg(TtgOp::Finalize))
+        };
+        let ops = ops.iter().copied().filter(stays).collect();
+        kernel.blocks[block.index()].ops = ops;
+    }
+}
+
+/// What the role that copies executes.
+struct Slice<'k> {
+    kernel: &'k Kernel,
+    ops: BTreeSet<OpId>,
+    /// Values that are needed: of loops and branches not all are.
+    values: BTreeSet<Value>,
+}
+
+impl Slice<'_> {
+    /// Finds the slice; `None` if it contains what cannot be executed twice, or control flow that is not structured.
+    fn find(&mut self) -> Option<()> {
+        let kernel = self.kernel;
+        let mut around: Vec<OpId> = Vec::new();
+        self.roots(kernel.body, &mut around)?;
+        if self.ops.is_empty() {
+            return None;
+        }
+        let mut known = 0;
+        while known != self.values.len() + self.ops.len() {
+            known = self.values.len() + self.ops.len();
+            for value in self.values.clone() {
+                self.need(value)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Adds copies, and the loops and branches around them.
+    fn roots(&mut self, block: Block, around: &mut Vec<OpId>) -> Option<()> {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            if copies(&op.kind) {
+                self.ops.insert(*id);
+                self.values.extend(&op.args);
+                for outer in around.iter() {
+                    self.enter(*outer)?;
+                }
+            }
+            around.push(*id);
+            for region in &op.regions {
+                self.roots(*region, around)?;
+            }
+            around.pop();
+        }
+        Some(())
+    }
+
+    /// A loop or branch belongs to the slice: what controls it is needed.
+    fn enter(&mut self, id: OpId) -> Option<()> {
+        let op = self.kernel.op(id);
+        match op.kind {
+            OpKind::For(_) => self.values.extend(&op.args[..3]),
+            OpKind::If => self.values.extend(&op.args),
+            _ => return None,
+        }
+        let ends = |block: &Block| {
+            let last = self.kernel.block(*block).ops.last().map(|id| &self.kernel.op(*id).kind);
+            matches!(last, Some(OpKind::Yield | OpKind::Continue(0)))
+        };
+        let mut leaves = !op.regions.iter().all(ends);
+        for region in &op.regions {
+            self.kernel.walk_block(*region, &mut |_, op| {
+                leaves |= matches!(op.kind, OpKind::Break(_) | OpKind::Continue(1..) | OpKind::Return);
+            });
+        }
+        self.ops.insert(id);
+        (!leaves).then_some(())
+    }
+
+    /// Adds what a value is computed from.
+    fn need(&mut self, value: Value) -> Option<()> {
+        let kernel = self.kernel;
+        match kernel.value(value).def {
+            Def::Param(_) => Some(()),
+            Def::BlockArg(block, place) => {
+                let looped = (0..kernel.ops.len()).map(OpId::new).find(|id| kernel.op(*id).regions.contains(&block))?;
+                self.enter(looped)?;
+                match place.checked_sub(1) {
+                    Some(carried) => self.carried(looped, carried),
+                    None => Some(()),
+                }
+            }
+            Def::Result(id, place) => {
+                let op = kernel.op(id);
+                match op.kind {
+                    OpKind::For(_) => {
+                        self.enter(id)?;
+                        self.carried(id, place)
+                    }
+                    OpKind::If => {
+                        self.enter(id)?;
+                        for region in &op.regions {
+                            let last = kernel.op(*kernel.block(*region).ops.last()?);
+                            self.values.insert(*last.args.get(place)?);
+                        }
+                        Some(())
+                    }
+                    _ => {
+                        if !self.is_repeatable(op) {
+                            return None;
+                        }
+                        self.ops.insert(id);
+                        self.values.extend(&op.args);
+                        Some(())
+                    }
+                }
+            }
+        }
+    }
+
+    /// A value that a loop carries: its first value, the next one, and what it is behind the loop.
+    fn carried(&mut self, looped: OpId, place: usize) -> Option<()> {
+        let op = self.kernel.op(looped);
+        let body = *op.regions.first()?;
+        let last = self.kernel.op(*self.kernel.block(body).ops.last()?);
+        let values = [op.args.get(3 + place)?, last.args.get(place)?, self.kernel.block(body).args.get(1 + place)?];
+        self.values.extend(values);
+        self.values.insert(*op.results.get(place)?);
+        Some(())
+    }
+
+    /// Whether an operation gives the same when both roles execute it.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation computes tiles, writes, or waits")]
+    fn is_repeatable(&self, op: &Op) -> bool {
+        let number = op
+            .results
+            .iter()
+            .all(|v| matches!(self.kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Token(..)));
+        number
+            && match op.kind {
+                OpKind::Const(_)
+                | OpKind::Unary(_)
+                | OpKind::Binary(_)
+                | OpKind::Cmp(_)
+                | OpKind::Select
+                | OpKind::Cast(_)
+                | OpKind::Bitcast(_)
+                | OpKind::Dim(_)
+                | OpKind::Present
+                | OpKind::Unflatten
+                | OpKind::UnflattenGrouped(_)
+                | OpKind::Index(_)
+                | OpKind::Slice(_)
+                | OpKind::ProgramId(_)
+                | OpKind::NumPrograms(_)
+                | OpKind::Ttg(TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..)) => true,
+                OpKind::Get => {
+                    let tensor = op.args.first().and_then(|v| root(self.kernel, *v));
+                    tensor.is_some_and(|param| is_input(self.kernel, param))
+                }
+                _ => false,
+            }
+    }
+
+    /// Copies the slice of these operations.
+    fn copy(&self, edit: &mut Edit, ops: &[OpId], names: &mut BTreeMap<Value, Value>) -> Option<()> {
+        for id in ops.iter().filter(|id| self.ops.contains(id)) {
+            let op = self.kernel.op(*id).clone();
+            if op.regions.is_empty() {
+                edit.copies(&[*id], names);
+                continue;
+            }
+            // Of what a loop carries, and a branch yields, the needed part.
+            let wanted: Vec<usize> = (0..op.results.len()).filter(|i| self.values.contains(&op.results[*i])).collect();
+            let controls = if op.kind == OpKind::If { op.args.len() } else { 3 };
+            let own = op.args[..controls].iter().chain(wanted.iter().filter_map(|i| op.args.get(controls + i)));
+            let args: Vec<Value> = own.map(|v| names.get(v).copied().unwrap_or(*v)).collect();
+            let mut regions = Vec::new();
+            for region in &op.regions {
+                regions.push(self.copy_block(edit, *region, &wanted, names)?);
+            }
+            let types: Vec<Ty> = wanted.iter().map(|i| self.kernel.ty(op.results[*i])).collect();
+            edit.loc = op.loc;
+            let made = edit.raw(op.kind.clone(), &args, &types, regions);
+            names.extend(wanted.iter().map(|i| op.results[*i]).zip(made));
+        }
+        Some(())
+    }
+
+    fn copy_block(
+        &self,
+        edit: &mut Edit,
+        block: Block,
+        wanted: &[usize],
+        names: &mut BTreeMap<Value, Value>,
+    ) -> Option<Block> {
+        let BlockData { args, ops } = self.kernel.block(block).clone();
+        // The counter of a loop, then what it carries.
+        let kept: Vec<Value> =
+            args.first().copied().into_iter().chain(wanted.iter().filter_map(|i| args.get(1 + i).copied())).collect();
+        let kept = if args.is_empty() { Vec::new() } else { kept };
+        let types: Vec<Ty> = kept.iter().map(|v| self.kernel.ty(*v)).collect();
+        let (last, inner) = ops.split_last()?;
+        edit.block(&types, |edit, new| {
+            names.extend(kept.iter().copied().zip(new.iter().copied()));
+            self.copy(edit, inner, names)?;
+            let end = self.kernel.op(*last).clone();
+            let given: Vec<Value> =
+                wanted.iter().filter_map(|i| end.args.get(*i)).map(|v| names.get(v).copied().unwrap_or(*v)).collect();
+            edit.loc = end.loc;
+            edit.raw(end.kind, &given, &[], Vec::new());
+            Some(())
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! Kernels that TITAN compiles for sm_90a, in the emulator: matrix products of all elements and orders in memory, with ragged
+//! tensors. Numbers are small and whole, so that every result is exact.
+
+use super::harness::orders;
+use super::ptxas;
+use std::fmt::Write as _;
+use titan_core::driver::{Stages, stages};
+use titan_core::ir::Elem;
+use titan_core::launch::abi::{self, GpuArg};
+use titan_core::launch::report;
+use titan_core::num;
+use titan_core::text;
+use titan_core::verify::verify;
+use titan_nv::Machine;
+use titan_nv::emu::{Completion, DevicePtr, Launch, Memory, Module, Options, Param};
+use titan_nv::tma::TensorMap;
+use titan_sim::engine::Rng;
+
+/// A product `C = A · B`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gemm {
+    /// Elements of A, B and C.
+    pub(super) elems: (Elem, Elem, Elem),
+    /// Whether A is given as `[K, M]`, and B as `[K, N]`: rows of the product are neighbours in memory.
+    pub(super) transposed: [bool; 2],
+    /// M, N, K of a tile.
+    pub(super) tile: [u32; 3],
+    /// M, N, K of the tensors.
+    pub(super) size: [usize; 3],
+}
+
+pub(super) fn kernel(gemm: &Gemm) -> String {
+    let [bm, bn, bk] = gemm.tile;
+    let (a, b, c) = gemm.elems;
+    let zero = |elem: Elem| if elem.is_float() { "0.0" } else { "0" };
+    let [ta, tb] = gemm.transposed;
+    let (sa, sb) = (if ta { "K, M" } else { "M, K" }, if tb { "K, N" } else { "N, K" });
+    let mut s = format!(
+        "kernel @gemm(%a: in tensor<{a}>[{sa}], %b: in tensor<{b}>[{sb}], %c: mut tensor<{c}>[M, N]) \
+         grid(cdiv(M, {bm}), cdiv(N, {bn})) {{\n"
+    );
+    let of_k = usize::from(!ta);
+    let _ = write!(
+        s,
+        "%K = dim<{of_k}> %a : i32\n%m = program_id<0> : i32\n%n = program_id<1> : i32\n%z = const {} : {c}\n\
+         %acc = splat %z : tile<{bm}x{bn}x{c}>\n%zero = const 0 : i32\n%bk = const {bk} : i32\n%q = div %K, %bk : i32\n\
+         %r = rem %K, %bk : i32\n%more = gt %r, %zero : bool\n%rest = cast %more : i32\n%steps = add %q, %rest : i32\n\
+         %one = const 1 : i32\n%pa = const {} : {a}\n%pb = const {} : {b}\n\
+         %out = for %k = %zero to %steps step %one pipelined carry(%x = %acc) : tile<{bm}x{bn}x{c}> {{\n",
+        zero(c),
+        zero(a),
+        zero(b),
+    );
+    if ta {
+        let _ = write!(
+            s,
+            "%at = load_tile %a[%k, %m] or %pa : tile<{bk}x{bm}x{a}>\n%ap = permute<1, 0> %at : tile<{bm}x{bk}x{a}>\n"
+        );
+    } else {
+        let _ = writeln!(s, "%ap = load_tile %a[%m, %k] or %pa : tile<{bm}x{bk}x{a}>");
+    }
+    if tb {
+        let _ = writeln!(s, "%bp = load_tile %b[%k, %n] or %pb : tile<{bk}x{bn}x{b}>");
+    } else {
+        let _ = write!(
+            s,
+            "%bt = load_tile %b[%n, %k] or %pb : tile<{bn}x{bk}x{b}>\n%bp = permute<1, 0> %bt : tile<{bk}x{bn}x{b}>\n"
+        );
+    }
+    let _ = write!(
+        s,
+        "%next = mma %ap, %bp, %x : tile<{bm}x{bn}x{c}>\ncontinue %next\n}}\nstore_tile %c[%m, %n], %out\nreturn\n}}\n"
+    );
+    s
+}
+
+pub(super) fn compiled(text: &str) -> Stages {
+    let kernel = text::parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+    let verified = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    stages(&verified, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
+}
+
+/// The bytes of small whole numbers.
+fn encode(elem: Elem, x: i32) -> Vec<u8> {
+    let f = x as f32;
+    match elem {
+        Elem::F16 => num::f16_from_f32(f).to_le_bytes().to_vec(),
+        Elem::Bf16 => num::bf16_from_f64(f.into()).to_le_bytes().to_vec(),
+        Elem::E4m3 => vec![num::e4m3_from_f32(f)],
+        Elem::E5m2 => vec![num::e5m2_from_f32(f)],
+        Elem::F32 | Elem::Tf32 => f.to_le_bytes().to_vec(),
+        Elem::I32 => x.to_le_bytes().to_vec(),
+        _ => vec![x as u8],
+    }
+}
+
+struct Tensor {
+    at: DevicePtr,
+    values: Vec<i32>,
+    arg: GpuArg,
+}
+
+/// A tensor of rows of so many elements, each row padded to a multiple of 16 bytes.
+fn upload(memory: &mut Memory, name: &str, elem: Elem, [rows, columns]: [usize; 2], rng: &mut Rng) -> Tensor {
+    let unsigned = matches!(elem, Elem::U8);
+    let bytes = elem.bits() as usize / 8;
+    let pitch = (columns * bytes).next_multiple_of(16) / bytes;
+    let mut values = Vec::new();
+    let mut data = Vec::new();
+    for _ in 0..rows {
+        for column in 0..pitch {
+            // What lies between rows is no zero.
+            let x = (rng.next_u64() >> 61) as i32 - if unsigned { 0 } else { 3 };
+            data.extend(encode(elem, x));
+            if column < columns {
+                values.push(x);
+            }
+        }
+    }
+    data.resize(data.len().max(16), 0);
+    let at = memory.upload(name, &data);
+    let extents = vec![rows as i32, columns as i32];
+    let arg = GpuArg::Tensor { address: at.address(), extents, strides: vec![pitch as i64, 1] };
+    Tensor { at, values, arg }
+}
+
+/// Runs a product; `Err` says where it differs, or why it did not run.
+pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) -> Result<(), String> {
+    let [m, n, k] = gemm.size;
+    let (ea, eb, ec) = gemm.elems;
+    let mut rng = Rng::new(seed);
+    let mut memory = Memory::new();
+    let [ta, tb] = gemm.transposed;
+    let a = upload(&mut memory, "a", ea, if ta { [k, m] } else { [m, k] }, &mut rng);
+    let b = upload(&mut memory, "b", eb, if tb { [k, n] } else { [n, k] }, &mut rng);
+    let c = upload(&mut memory, "c", ec, [m, n], &mut rng);
+    let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
+    let args = [a.arg.clone(), b.arg.clone(), c.arg.clone()];
+    let lanes = &stages.lanes;
+    let block = abi::pack(&lanes.slots, &args, told.address());
+    let (at, _) = abi::offsets(&lanes.slots);
+    let words = lanes.slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec()));
+    let mut params: Vec<Param> = words.collect();
+    for map in &lanes.maps {
+        let made = TensorMap::of_argument(map, &args[map.param as usize]).map_err(|e| e.to_string())?;
+        params.push(Param::Bytes(made.to_bytes().to_vec()));
+    }
+    let [bm, bn, _] = gemm.tile.map(|n| n as usize);
+    let grid = [m.div_ceil(bm) as u32, n.div_ceil(bn) as u32, 1];
+    let launch = Launch {
+        grid,
+        block: [lanes.threads, 1, 1],
+        dynamic_shared: lanes.shared_bytes,
+        cluster: None,
+        params: &params,
+    };
+    let ptx = String::from_utf8(stages.code.payload.clone()).map_err(|e| e.to_string())?;
+    let entry = stages.code.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, entry)| entry);
+    let module = Module::parse(&ptx).map_err(|e| format!("{e}\n{ptx}"))?;
+    let kernel = module.entry(entry).map_err(|e| e.to_string())?;
+    kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
+    let GpuArg::Tensor { strides, .. } = &c.arg else { return Err("no tensor".to_owned()) };
+    let bytes = memory.read(c.at, m * strides[0] as usize * 4).map_err(|e| e.to_string())?;
+    let at = |t: &Tensor, turned: bool, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
+        if turned { t.values[column * rows + row] } else { t.values[row * columns + column] }
+    };
+    for row in 0..m {
+        for column in 0..n {
+            let dot: i32 = (0..k).map(|i| at(&a, ta, [row, i], [m, k]) * at(&b, tb, [column, i], [n, k])).sum();
+            let place = (row * strides[0] as usize + column) * 4;
+            let found: [u8; 4] = bytes[place..place + 4].try_into().expect("four bytes");
+            let found = if ec == Elem::I32 { i32::from_le_bytes(found) } else { f32::from_le_bytes(found) as i32 };
+            if found != dot {
+                return Err(format!("row {row}, column {column}: {found} instead of {dot}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The assembler takes the code without remarks, and spills nothing.
+fn assembles(made: &Stages) {
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    let text = String::from_utf8_lossy(&made.code.payload);
+    let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert!(usages.iter().all(|usage| usage.spilled == 0), "{usages:?}");
+    usages.iter().for_each(|usage| ptxas::say(&format!("{}: {} registers", usage.kernel, usage.registers)));
+}
+
+#[test]
+fn products_of_all_elements_and_orders_are_exact() {
+    let halves = [Elem::F16, Elem::Bf16];
+    let mut cases = Vec::new();
+    for elem in halves {
+        for transposed in [[false, false], [true, false], [false, true], [true, true]] {
+            cases.push(Gemm { elems: (elem, elem, Elem::F32), transposed, tile: [128, 64, 64], size: [150, 72, 200] });
+        }
+    }
+    let bytes =
+        [(Elem::I8, Elem::I8, Elem::I32), (Elem::E4m3, Elem::E4m3, Elem::F32), (Elem::E5m2, Elem::E4m3, Elem::F32)];
+    cases.extend(bytes.map(|elems| Gemm { elems, transposed: [false; 2], tile: [64, 96, 128], size: [64, 100, 300] }));
+    let tf32 = (Elem::Tf32, Elem::Tf32, Elem::F32);
+    cases.push(Gemm { elems: tf32, transposed: [false; 2], tile: [64, 48, 32], size: [70, 48, 65] });
+    for (number, gemm) in cases.iter().enumerate() {
+        let made = compiled(&kernel(gemm));
+        assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
+        assembles(&made);
+        for options in orders() {
+            run(gemm, &made, &options, number as u64)
+                .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
+        }
+    }
+}
+
+#[test]
+fn steps_fewer_and_more_than_slots() {
+    let base = Gemm {
+        elems: (Elem::F16, Elem::F16, Elem::F32),
+        transposed: [false; 2],
+        tile: [128, 128, 32],
+        size: [128, 128, 0],
+    };
+    let made = compiled(&kernel(&base));
+    for k in [8, 32, 40, 64, 96, 1000] {
+        let gemm = Gemm { size: [100, 130, k], ..base };
+        for completion in [Completion::Late, Completion::Early] {
+            let options = Options { completion, sanitize: true, ..Options::default() };
+            run(&gemm, &made, &options, k as u64).unwrap_or_else(|e| panic!("{gemm:?}: {e}"));
+        }
+    }
+}
