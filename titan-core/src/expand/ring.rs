@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what advances clocks or joins roles is named")]
 
 use super::{Expand, Made, Stage};
+use crate::analysis::one_thread;
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
     TileShape, Token, TtgOp, Ty, Value,
@@ -110,11 +111,33 @@ impl Expand<'_> {
                 self.make_memory(index)?;
             }
             if joins_roles(self.k, pipe) {
-                self.rings[index].bulk = self.target.bulk_tensor && self.is_bulk(pipe);
+                self.rings[index].bulk = self.target.bulk_tensor && self.is_filled_by_one_thread(pipe);
                 self.rings[index].mode = self.join(pipe, slots)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether bulk copies fill the stages of a ring, and all others that its role fills: then one thread executes the role.
+    fn is_filled_by_one_thread(&self, pipe: Pipe) -> bool {
+        let mut roles = Vec::new();
+        self.k.walk(&mut |_, op| {
+            if op.kind == OpKind::Ttg(TtgOp::Roles) {
+                roles.extend(op.regions.iter().copied());
+            }
+        });
+        let filled = |block: Block| {
+            let mut pipes = BTreeSet::new();
+            self.k.walk_block(block, &mut |_, op| {
+                if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
+                    pipes.insert(pipe);
+                }
+            });
+            pipes
+        };
+        roles.into_iter().map(|block| (block, filled(block))).filter(|(_, pipes)| pipes.contains(&pipe)).all(
+            |(block, pipes)| one_thread::executes(self.k, block, true) && pipes.iter().all(|pipe| self.is_bulk(*pipe)),
+        )
     }
 
     /// Whether every stage of a ring is filled by bulk copies alone.

@@ -189,8 +189,9 @@ impl Machine<'_> {
                 return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
             }
             NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
+            NvOp::WgmmaFence => self.thread(agent)?.written_to.clear(),
             // The lanes of a warp are modelled as one thread of control.
-            NvOp::WgmmaFence | NvOp::WarpSync => {}
+            NvOp::WarpSync => {}
             NvOp::SequenceInit => self.init_counters(agent, id, op, obs)?,
             NvOp::SequenceStore => self.store_counter(agent, op, obs)?,
             NvOp::SequenceWait => return self.wait_counter(agent, op, obs),

@@ -87,6 +87,14 @@ impl Machine<'_> {
             let message = format!("an MMA of warpgroups in code of {} warps", set.warps);
             return Err(Found::new(Kind::Participants, message));
         }
+        let written = &self.look(agent)?.written_to;
+        if let Some(value) = op.args.iter().find(|v| written.contains(&v.index())) {
+            let name = self.kernel().display_name(*value);
+            let message = format!(
+                "an MMA reads the registers of `{name}`, and no `ttg.nv.wgmma.fence` followed the write to them"
+            );
+            return Err(Found::new(Kind::Fence, message));
+        }
         let first = set.index / WARPS * WARPS;
         let own = self.lines_held(result, set.index..=set.index)?;
         let group = self.lines_held(result, first..first + WARPS)?;

@@ -156,7 +156,15 @@ impl Machine<'_> {
             LocalOp::Convert => self.arg(agent, op, 0),
             LocalOp::Fold { f, axis, .. } => return self.fold(agent, op, f, usize::from(axis)),
         };
-        self.set(agent, &op.results, [result])
+        self.set(agent, &op.results, [result])?;
+        if let (LocalOp::Slice { .. }, [part], [whole, ..]) = (local, &op.results[..], &op.args[..]) {
+            // A part of a tile is in its registers.
+            let written = &mut self.thread(agent)?.written_to;
+            if !written.contains(&whole.index()) {
+                written.remove(&part.index());
+            }
+        }
+        Ok(())
     }
 
     fn touch_places(&self, agent: usize, id: OpId, ranges: &[(u64, u64)], write: bool, obs: Obs<'_, '_>) -> Res<()> {

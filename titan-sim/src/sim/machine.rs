@@ -183,9 +183,12 @@ impl<'k> Machine<'k> {
     }
 
     pub(super) fn set(&mut self, agent: usize, values: &[Value], new: impl IntoIterator<Item = Val>) -> Res<()> {
-        let data = self.store.data;
+        let (data, kernel, warpgroups) = (self.store.data, self.kernel(), self.plan.warpgroups);
         let thread = self.thread(agent)?;
         for (value, new) in values.iter().zip(new) {
+            if warpgroups && matches!(kernel.ty(*value), ir::Ty::Tile(..)) {
+                thread.written_to.insert(value.index());
+            }
             if data && matches!(new, Val::Unknown) {
                 return Err(Found::not_modelled("a value that is not computed"));
             }
@@ -211,6 +214,9 @@ impl<'k> Machine<'k> {
     }
 
     fn dispatch(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        if self.leaves_to_one(agent, op) {
+            return self.leave_role(agent);
+        }
         match &op.kind {
             OpKind::For(kind) => self.enter_for(agent, id, op, *kind).map(|()| Moved::On),
             OpKind::Loop => self.enter_loop(agent, id, op).map(|()| Moved::On),

@@ -106,6 +106,9 @@ pub(super) struct Thread {
     /// The parity of the cluster barrier at which it has arrived.
     pub(super) cluster: Option<bool>,
     pub(super) registers: Option<u32>,
+    /// Tiles whose registers were written since the last fence before MMAs of warpgroups, by the numbers of their values; kept where
+    /// there are such MMAs.
+    pub(super) written_to: BTreeSet<usize>,
     /// Whether it has executed `ttg.pipeline.finalize`.
     pub(super) finalized: bool,
 }

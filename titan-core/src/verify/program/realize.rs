@@ -19,6 +19,7 @@
 
 use super::find::{Claims, FilledBy, picked};
 use super::wrong;
+use crate::analysis::one_thread;
 use crate::ir::{BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
@@ -322,6 +323,13 @@ impl<'k> Check<'k> {
         let arrivals = if ring.bulk[0] { 1 } else { of(&ring.fill) * lanes };
         if ring.bulk == [true, true] {
             say(format!("some slots of `{name}` are filled by bulk copies, and others are not"));
+        }
+        let by_one =
+            |role: &usize| threads(kernel).get(*role).is_some_and(|(_, b)| one_thread::executes(kernel, *b, false));
+        if ring.bulk[0] && !ring.fill.iter().all(by_one) {
+            say(format!(
+                "the role that fills `{name}` by bulk copies must do nothing else: only one of its threads would wait for the slots in time"
+            ));
         }
         if ring.parities[0] && ring.is_counted() {
             say(format!("the number of a round of `{name}` is waited for as a parity"));
