@@ -249,7 +249,9 @@ fn kernel(rng: &mut Rng, (elem, sum, _): (Elem, Elem, i32), [bm, bn, depth]: [i3
     let inner = |turned: bool| if turned { unit } else { 1 };
     let tiles = 1 + u32::from(bm == 64 && bn < 64 && rng.below(4) == 0);
     let m = extent(rng, bm, tiles, inner(turned[0]), ragged);
-    let n = extent(rng, bn, 1, inner(turned[1]), ragged).max(inner(turned[1]));
+    // The rows of the outputs too.
+    let across = inner(turned[1]).max(4);
+    let n = extent(rng, bn, 1, across, ragged);
     let deep = extent(rng, depth, steps, unit, ragged);
     let matrix = (rng.below(5) == 0).then(|| i64::from(rng.below(3)));
     let factor = |i: usize, tile, all| Factor { name: "", tile, all, turned: turned[i] };
