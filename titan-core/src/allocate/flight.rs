@@ -1,14 +1,15 @@
-//! The live ranges of regions that are copied to asynchronously: a region is live wherever such a copy may be in flight.
+//! The live ranges of regions that asynchronous operations access: a region is live wherever one of them may be in flight. These are
+//! copies to it (`cp.async`), bulk stores from it, and MMAs of warpgroups that read it.
 //!
-//! A wait for all copies completes those of the waiting threads only. A role waits for its own threads' copies, so a copy that is
+//! A wait for all operations of a class completes those of the waiting threads only. A role waits for its own threads' copies, so a copy that is
 //! in flight when the roles begin keeps its region live until they end.
 
 use super::{Region, Span};
 use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Regions with copies in flight.
-type InFlight = BTreeSet<usize>;
+/// Regions that operations in flight access, by the class of these.
+type InFlight = BTreeSet<(NvGroup, usize)>;
 
 /// Extends the spans of regions over all operations at which copies to them may be in flight. Positions are those of the
 /// operations in program order, as in spans.
@@ -55,7 +56,7 @@ impl Flight<'_> {
     }
 
     fn need(&mut self, in_flight: &InFlight, at: u32) {
-        for region in in_flight {
+        for (_, region) in in_flight {
             if let Some(Region { span: Some(span), .. }) = self.regions.get_mut(*region) {
                 *span = Span { first: span.first.min(at), last: span.last.max(at) };
             }
@@ -68,11 +69,19 @@ impl Flight<'_> {
     )]
     fn op(&mut self, id: OpId, op: &Op, mut in_flight: InFlight) -> Option<InFlight> {
         match &op.kind {
-            OpKind::Local(LocalOp::Copy { asynchronous: true }) => {
-                in_flight.extend(op.args.iter().filter_map(|v| self.by_value.get(v)).copied());
+            OpKind::Local(LocalOp::Copy { asynchronous: true }) | OpKind::Nv(NvOp::BulkStore { .. } | NvOp::Wgmma) => {
+                let group = match op.kind {
+                    OpKind::Nv(NvOp::BulkStore { .. }) => NvGroup::BulkStore,
+                    OpKind::Nv(_) => NvGroup::Wgmma,
+                    _ => NvGroup::CpAsync,
+                };
+                in_flight.extend(op.args.iter().filter_map(|v| self.by_value.get(v)).map(|region| (group, *region)));
                 Some(in_flight)
             }
-            OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }) => Some(InFlight::new()),
+            OpKind::Nv(NvOp::WaitGroup { group, n: 0, .. }) => {
+                in_flight.retain(|(other, _)| other != group);
+                Some(in_flight)
+            }
             OpKind::If | OpKind::Ttg(TtgOp::Roles) => {
                 if op.kind != OpKind::If {
                     self.need(&in_flight, self.last(id, op));

@@ -51,8 +51,9 @@ impl Expand<'_> {
             TtgOp::Write => self.write_stage(op),
             TtgOp::StoreIssue(unit) => self.store_stage(op, *unit),
             TtgOp::StoreWait => Ok(()),
-            // Copies by `cp.async` and threads are generic: no proxy fence is needed.
-            TtgOp::Fence { .. } => Ok(()),
+            // Copies by `cp.async` and threads are generic: without bulk copies no proxy fence is needed.
+            TtgOp::Fence { .. } if !self.target.bulk_tensor => Ok(()),
+            TtgOp::Fence { .. } => self.copy(op),
             TtgOp::Finalize => {
                 self.drain()?;
                 self.op(OpKind::Ttg(TtgOp::Finalize), &[]).map(drop)

@@ -79,7 +79,10 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
             }
             _ => copy(args, &[REGION, MBARRIER], "a tensor, its coordinates, a region and a barrier"),
         },
-        NvOp::BulkStore { .. } => copy(args, &[REGION], "a tensor, its coordinates and a region"),
+        NvOp::BulkStore { tensor, .. } => match args {
+            [Ty::Source(e, s), Ty::Smem(f, t)] if *tensor && e == f && s == t => Ok(vec![]),
+            _ => copy(args, &[REGION], "a tensor, its coordinates and a region"),
+        },
         NvOp::CpAsync { .. } => copy(args, &[REGION], "a tensor, its coordinates and a region"),
         NvOp::Wgmma => match args {
             [REGION] | [REGION, REGION] => Ok(vec![]),

@@ -93,7 +93,7 @@ pub enum NvOp {
         /// To which programs of the cluster; 0 is this one alone.
         multicast: u16,
     },
-    /// A bulk copy out of shared memory, in the open group.
+    /// A bulk copy out of shared memory, in the open group: of a region, or of a tile in shared memory to a tile of a tensor.
     BulkStore {
         /// Whether a tensor map says where.
         tensor: bool,

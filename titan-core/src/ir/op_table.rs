@@ -693,7 +693,8 @@ table! {
         "", "t: tensor, an i32 per axis, region, mbarrier; or source, smem, mbarrier" => "", ANY,
         "starts a copy of a box of a tensor, or of a tile; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
     BulkTensorStore "ttg.nv.cp_async_bulk_tensor.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: true, .. })]
-        "", "t: tensor, an i32 per axis, region" => "", ANY, "starts a copy to a box of a tensor, in the open group of bulk stores", [InFlight InFlightAtEnd];
+        "", "t: tensor, an i32 per axis, region; or source, smem" => "", ANY,
+        "starts a copy to a box of a tensor, or to a tile of one, in the open group of bulk stores", [InFlight InFlightAtEnd];
     BulkLoad "ttg.nv.cp_async_bulk.load" Copies [OpKind::Nv(NvOp::BulkLoad { tensor: false, .. })]
         "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY, "the same of contiguous bytes", [TxBytes InFlight PhaseMixed NotShown];
     BulkStore "ttg.nv.cp_async_bulk.store" Copies [OpKind::Nv(NvOp::BulkStore { tensor: false, .. })]

@@ -278,7 +278,11 @@ const fn nv(op: &NvOp) -> Traffic {
             writes(On::Local, Proxy::Async),
             reads(On::Tensor, Proxy::Async),
         ),
-        NvOp::BulkStore { .. } => Traffic::two(reads(On::Regions, Proxy::Async), writes(On::Tensor, Proxy::Async)),
+        NvOp::BulkStore { .. } => Traffic::three(
+            reads(On::Regions, Proxy::Async),
+            reads(On::Local, Proxy::Async),
+            writes(On::Tensor, Proxy::Async),
+        ),
         NvOp::CpAsync { .. } => Traffic::two(writes(On::Regions, Proxy::Generic), reads(On::Tensor, Proxy::Generic)),
         NvOp::CpAsyncArrive { .. } => Traffic::order(Order::ReleasesCopies),
         NvOp::Wgmma => Traffic::two(reads(On::Regions, Proxy::Async), reads(On::Local, Proxy::Async)),

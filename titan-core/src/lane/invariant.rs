@@ -98,6 +98,10 @@ impl Builder {
             | OpKind::MbarrierExpect { .. }
             | OpKind::MbarrierFence
             | OpKind::BulkLoad { .. }
+            | OpKind::BulkStore { .. }
+            | OpKind::BulkCommit
+            | OpKind::BulkWait { .. }
+            | OpKind::StoreMatrix { .. }
             | OpKind::ProxyFence
             | OpKind::Elect
             | OpKind::GroupFence

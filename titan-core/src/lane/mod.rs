@@ -46,7 +46,7 @@ mod types;
 pub mod uniform;
 mod verify;
 
-pub use build::Builder;
+pub use build::{Builder, Open};
 pub use dce::eliminate_dead;
 pub use flight::in_flight;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};

@@ -570,6 +570,22 @@ pub enum OpKind {
         /// Whether it depends on a condition.
         masked: bool,
     },
+    /// Starts a bulk copy to a box of a tensor, in the thread's open group of bulk stores: operands are the address of its tensor map
+    /// (`b64`), the shared address of the box, a multiple of 128, and a `b32` coordinate per axis, the fastest axis first. Elements
+    /// outside of the tensor are left out. The box is read through the async proxy.
+    BulkStore {
+        /// Axes of the tensor: 1 to 5.
+        rank: u8,
+    },
+    /// Closes this thread's group of bulk stores.
+    BulkCommit,
+    /// Waits until at most `n` of this thread's latest groups of bulk stores are in flight.
+    BulkWait {
+        /// How many.
+        n: u32,
+        /// Whether only until the others have read shared memory, not until they have written.
+        read: bool,
+    },
     /// Orders this thread's accesses to shared memory through the generic proxy before those through the async proxy that follow.
     ProxyFence,
     /// Whether this is the one lane of its warp that was elected, always the same. Convergent.
@@ -634,6 +650,15 @@ pub enum OpKind {
         /// Bytes beyond the address.
         offset: i32,
     },
+    /// The reverse of [`OpKind::LoadMatrix`]: operands are the address, and the words of `n` matrices. Convergent.
+    StoreMatrix {
+        /// How many.
+        n: u8,
+        /// Whether each is transposed.
+        transposed: bool,
+        /// Bytes beyond the address.
+        offset: i32,
+    },
     /// A matrix instruction on fragments: registers of A, of B, of C. Convergent.
     Mma(MmaAtom),
 
@@ -670,6 +695,7 @@ impl OpKind {
                 | OpKind::NamedBarrier { .. }
                 | OpKind::WarpBarrier
                 | OpKind::LoadMatrix { .. }
+                | OpKind::StoreMatrix { .. }
                 | OpKind::Mma(_)
                 | OpKind::Elect
                 | OpKind::GroupFence
@@ -701,6 +727,10 @@ impl OpKind {
                 | OpKind::MbarrierExpect { .. }
                 | OpKind::MbarrierFence
                 | OpKind::BulkLoad { .. }
+                | OpKind::BulkStore { .. }
+                | OpKind::BulkCommit
+                | OpKind::BulkWait { .. }
+                | OpKind::StoreMatrix { .. }
                 | OpKind::ProxyFence
                 | OpKind::GroupFence
                 | OpKind::GroupMma(_)

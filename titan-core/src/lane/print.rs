@@ -111,6 +111,9 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::MbarrierFence => "mbarrier_fence".into(),
         OpKind::TensorMap(map) => format!("tensor_map {map}"),
         OpKind::BulkLoad { rank, masked } => format!("bulk_load.{rank}d{}", mask(masked)),
+        OpKind::BulkStore { rank } => format!("bulk_store.{rank}d"),
+        OpKind::BulkCommit => "bulk_commit".into(),
+        OpKind::BulkWait { n, read } => format!("bulk_wait{} {n}", if *read { ".read" } else { "" }),
         OpKind::ProxyFence => "proxy_fence".into(),
         OpKind::Elect => "elect".into(),
         OpKind::GroupFence => "group_fence".into(),
@@ -135,6 +138,9 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::WarpBarrier => "warp_barrier".into(),
         OpKind::LoadMatrix { n, transposed, offset } => {
             format!("load_matrix.x{n}{}{offset:+}", if *transposed { ".t" } else { "" })
+        }
+        OpKind::StoreMatrix { n, transposed, offset } => {
+            format!("store_matrix.x{n}{}{offset:+}", if *transposed { ".t" } else { "" })
         }
         OpKind::Mma(a) => format!("mma.m{}n{}k{}.{}.{}.{}", a.m, a.n, a.k, a.a, a.b, a.acc),
         OpKind::For => "for".into(),

@@ -95,6 +95,11 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             })?;
             (vec![], vec![])
         }
+        OpKind::BulkCommit | OpKind::BulkWait { .. } => (vec![], vec![]),
+        OpKind::StoreMatrix { n, .. } => {
+            check(matches!(n, 1 | 2 | 4), || format!("{kind:?}: 1, 2 or 4 matrices"))?;
+            (vec![B32; 1 + usize::from(*n)], vec![])
+        }
         OpKind::MbarrierFence | OpKind::ProxyFence | OpKind::GroupFence | OpKind::GroupCommit => (vec![], vec![]),
         OpKind::Int(op) => return int(kind, *op, args),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
@@ -138,6 +143,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::MbarrierWait
         | OpKind::MbarrierExpect { .. }
         | OpKind::BulkLoad { .. }
+        | OpKind::BulkStore { .. }
         | OpKind::StoreRelease { .. }
         | OpKind::LoadAcquire
         | OpKind::SequenceWait => protocol(kind, args)?,
@@ -196,6 +202,10 @@ fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError>
             want.extend(std::iter::repeat_n(B32, usize::from(*rank)));
             want.extend(masked.then_some(Pred));
             (want, vec![])
+        }
+        OpKind::BulkStore { rank } => {
+            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
+            (vec![vec![B64, B32], vec![B32; usize::from(*rank)]].concat(), vec![])
         }
         OpKind::StoreRelease { masked: true } => (vec![B32, B32, Pred], vec![]),
         OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => {

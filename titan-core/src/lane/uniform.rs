@@ -348,6 +348,10 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::MbarrierFence
         | OpKind::TensorMap(_)
         | OpKind::BulkLoad { .. }
+        | OpKind::BulkStore { .. }
+        | OpKind::BulkCommit
+        | OpKind::BulkWait { .. }
+        | OpKind::StoreMatrix { .. }
         | OpKind::ProxyFence
         | OpKind::GroupFence
         | OpKind::GroupCommit

@@ -35,6 +35,9 @@ impl LayOut<'_> {
 
     pub(super) fn store(&mut self, op: &Op) -> Laid<()> {
         let Some((value, args)) = op.args.split_last() else { return Err(self.internal("a store of nothing")) };
+        if self.store_in_slices(op)? {
+            return Ok(());
+        }
         let layout = self.store_layout(*value, self.k.ty(op.args[0]).elem().bits());
         let mut args = self.all_same(args)?;
         args.push(self.tile(*value, &layout)?);

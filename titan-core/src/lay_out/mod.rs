@@ -8,6 +8,7 @@
 //! | module | lays out |
 //! |---|---|
 //! | `tile` | tiles in requested layouts, elementwise operations |
+//! | `slices` | stores of accumulators by bulk copies |
 //! | `memory` | loads, stores, gathers, scatters, atomics |
 //! | `shape` | reshape, transpose, interleave, split |
 //! | `reduce` | reductions and scans |
@@ -25,6 +26,7 @@ mod mma;
 mod reduce;
 mod rings;
 mod shape;
+mod slices;
 mod tile;
 
 pub(crate) use memory::{by_map, copies_itself};
@@ -64,8 +66,9 @@ struct LayOut<'a> {
     in_flight: BTreeMap<Value, group::InFlight>,
     /// MMAs of warpgroups, by the last step of each, in the order of their groups, since control flow joined last.
     committed: Vec<Value>,
-    /// The number of groups so far.
+    /// The number of groups so far, of MMAs and of bulk stores.
     groups: u32,
+    stores: u32,
     /// The operation that is being laid out.
     at: Option<OpId>,
 }
@@ -102,6 +105,7 @@ impl<'a> LayOut<'a> {
             in_flight: BTreeMap::new(),
             committed: Vec::new(),
             groups: 0,
+            stores: 0,
             at: None,
         }
     }

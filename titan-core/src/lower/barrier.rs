@@ -179,6 +179,7 @@ impl Lower<'_> {
                 }
             }
             NvOp::BulkLoad { .. } => self.bulk_load(op)?,
+            NvOp::BulkStore { .. } => self.bulk_store(op)?,
             NvOp::Wgmma => self.group_mma(op)?,
             NvOp::WaitGroup { group: NvGroup::Wgmma, n, .. } => self.group_wait(op, n),
             NvOp::WaitParity
@@ -198,7 +199,6 @@ impl Lower<'_> {
             | NvOp::TryWait
             | NvOp::TestWait
             | NvOp::FenceMbarrierInit
-            | NvOp::BulkStore { .. }
             | NvOp::CpAsync { .. }
             | NvOp::WgmmaFence
             | NvOp::ClusterArrive
@@ -233,6 +233,10 @@ impl Lower<'_> {
             NvOp::FenceMbarrierInit => drop(self.b.op(lane::OpKind::MbarrierFence, &[])),
             NvOp::WgmmaFence => drop(self.b.op(lane::OpKind::GroupFence, &[])),
             NvOp::Commit { group: NvGroup::Wgmma, .. } => drop(self.b.op(lane::OpKind::GroupCommit, &[])),
+            NvOp::Commit { group: NvGroup::BulkStore, .. } => drop(self.b.op(lane::OpKind::BulkCommit, &[])),
+            NvOp::WaitGroup { group: NvGroup::BulkStore, n, read } => {
+                self.b.op(lane::OpKind::BulkWait { n, read }, &[]);
+            }
             NvOp::SetMaxNReg { registers } => {
                 let more = registers > self.entry_registers();
                 self.b.op(lane::OpKind::SetMaxRegisters { registers, more }, &[]);
@@ -273,8 +277,7 @@ impl Lower<'_> {
             | NvOp::CpAsync { .. }
             | NvOp::CpAsyncArrive { noinc: false, .. }
             | NvOp::Wgmma
-            | NvOp::Commit { group: NvGroup::BulkStore, .. }
-            | NvOp::WaitGroup { group: NvGroup::Wgmma | NvGroup::BulkStore, .. }
+            | NvOp::WaitGroup { group: NvGroup::Wgmma, .. }
             | NvOp::ClusterArrive
             | NvOp::ClusterWait => {
                 let name = crate::ir::op_table::mnemonic(&op.kind);

@@ -5,7 +5,7 @@
 use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Block, ForKind, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
+use crate::ir::{Block, FenceSpace, ForKind, Op, OpId, OpKind, Pred, Proxy, TtgOp, Ty, Value};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
@@ -92,6 +92,10 @@ impl Lower<'_> {
             OpKind::Ttg(TtgOp::Roles) => self.roles(op)?,
             // The waits at the end of a role are explicit operations.
             OpKind::Ttg(TtgOp::Finalize | TtgOp::Claim(..)) => {}
+            OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, space: FenceSpace::Shared, .. }) => {
+                self.b.op(lane::OpKind::ProxyFence, &[]);
+            }
+            OpKind::Ttg(TtgOp::Fence { .. }) => return Err(self.unsupported("a fence between other proxies")),
             OpKind::Ttg(_) => return Err(self.defect("a ring operation in a barrier program")),
             OpKind::Local(local) => self.local_op(op, *local)?,
             OpKind::Region(region) => self.region_op(op, region)?,

@@ -23,6 +23,12 @@ use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::MapParam;
 use crate::layout::{Coords, Swizzle};
 
+/// A panel of a tile in shared memory: where it begins, and its first column.
+struct Panel {
+    bytes: u32,
+    column: u32,
+}
+
 /// An operand in shared memory: the descriptor of its first element, and how it is read.
 struct Described {
     descriptor: Reg,
@@ -43,23 +49,77 @@ impl Lower<'_> {
         let word = self.barriers_of(barrier)?;
         let barrier = self.barrier_word(word, 0);
         let coords = self.box_coords(source)?;
-        let (row, panels) =
-            (staged.encoding.row, staged.encoding.extents[staged.encoding.fast_axis()] / staged.encoding.row);
-        let bytes = staged.encoding.rows() * staged.encoding.pitch;
         let map = self.b.tensor_map(map);
         self.touch(staged.region(), true);
         let first = self.of_one_thread();
         let to = self.first_byte(&staged, 0);
-        for panel in 0..panels {
-            let mut args = vec![map, self.b.add_const(to, i64::from(panel * bytes)), barrier];
+        for Panel { bytes, column } in self.panels(&staged) {
+            let mut args = vec![map, self.b.add_const(to, i64::from(bytes)), barrier];
             let mut fastest_first = coords.iter().rev().copied();
-            args.extend(fastest_first.next().map(|x| self.b.add_const(x, i64::from(panel * row))));
+            args.extend(fastest_first.next().map(|x| self.b.add_const(x, i64::from(column))));
             args.extend(fastest_first);
             args.extend(first);
             let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
             self.b.op(lane::OpKind::BulkLoad { rank, masked: first.is_some() }, &args);
         }
         Ok(())
+    }
+
+    /// A bulk copy of a tile in shared memory to a tile of a tensor, by one thread of the first warp.
+    pub(super) fn bulk_store(&mut self, op: &Op) -> Result<(), LowerError> {
+        let [to, tile] = op.args[..] else { return Err(self.unsupported("a bulk copy of bytes")) };
+        let staged = self.staged(tile)?;
+        let Some(map) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
+            return Err(self.defect("a bulk copy that no tensor map describes"));
+        };
+        let Some(LoweredValue::Source(place)) = self.lowered[to.index()].clone() else {
+            return Err(self.defect("a bulk copy to no tile"));
+        };
+        let coords = self.box_coords(to)?;
+        let map = self.b.tensor_map(map);
+        let panels = self.panels(&staged);
+        let from = self.first_byte(&staged, 0);
+        self.touch_view(&place.view, true);
+        self.touch(staged.region(), false);
+        let mut open = self.begin_one_thread();
+        for Panel { bytes, column } in panels {
+            let mut args = vec![map, self.b.add_const(from, i64::from(bytes))];
+            let mut fastest_first = coords.iter().rev().copied();
+            args.extend(fastest_first.next().map(|x| self.b.add_const(x, i64::from(column))));
+            args.extend(fastest_first);
+            let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
+            self.b.op(lane::OpKind::BulkStore { rank }, &args);
+        }
+        self.end_one_thread(&mut open);
+        Ok(())
+    }
+
+    /// The panels of a tile in shared memory.
+    fn panels(&self, staged: &Staged) -> Vec<Panel> {
+        let e = &staged.encoding;
+        let bytes = e.rows() * e.pitch;
+        (0..e.extents[e.fast_axis()] / e.row).map(|n| Panel { bytes: n * bytes, column: n * e.row }).collect()
+    }
+
+    /// Opens code of the elected thread of the first warp of a role.
+    fn begin_one_thread(&mut self) -> Vec<lane::Open> {
+        if self.elected {
+            return Vec::new();
+        }
+        let (warp, zero) = (self.warp_number(), self.b.i32(0));
+        let first = self.b.cmp_u(Pred::Eq, warp, zero);
+        let only = self.b.begin_if(first, &[]);
+        let elected = self.b.one(lane::OpKind::Elect, &[]);
+        vec![only, self.b.begin_if(elected, &[])]
+    }
+
+    fn end_one_thread(&mut self, open: &mut Vec<lane::Open>) {
+        while let Some(mut inner) = open.pop() {
+            self.b.terminate(lane::OpKind::Yield, &[]);
+            self.b.begin_else(&mut inner);
+            self.b.terminate(lane::OpKind::Yield, &[]);
+            self.b.end(inner);
+        }
     }
 
     /// The coordinates of the first element of a source in its parameter, one for each axis. A tile that does not exist begins outside of
@@ -266,21 +326,12 @@ impl Lower<'_> {
         let (of_group, rest) = self.k.block(region).ops.split_at(first.len());
         let (of_group, rest) = (of_group.to_vec(), rest.to_vec());
         self.operations(&of_group)?;
-        let (warp, zero) = (self.warp_number(), self.b.i32(0));
-        let first = self.b.cmp_u(Pred::Eq, warp, zero);
-        let mut only = self.b.begin_if(first, &[]);
-        let elected = self.b.one(lane::OpKind::Elect, &[]);
-        let mut one = self.b.begin_if(elected, &[]);
+        let mut open = self.begin_one_thread();
         self.elected = true;
-        self.operations(&rest)?;
+        // Its `yield` is that of the role.
+        self.operations(rest.split_last().map_or(&[], |(_, rest)| rest))?;
         self.elected = false;
-        self.b.begin_else(&mut one);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.end(one);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.begin_else(&mut only);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.end(only);
+        self.end_one_thread(&mut open);
         self.b.terminate(lane::OpKind::Yield, &[]);
         Ok(())
     }

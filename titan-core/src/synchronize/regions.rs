@@ -1,9 +1,9 @@
 //! The memory that values name, and the accesses of operations to it.
 
 use super::slots::Slots;
-use super::state::{Bytes, Touch};
+use super::state::{Bytes, Column, Touch};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Access, BarrierTy, Kernel, NvOp, Op, OpKind, ParamKind, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Access, BarrierTy, BinOp, Kernel, NvOp, Op, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A region of shared memory.
@@ -139,6 +139,16 @@ impl Regions {
     }
 }
 
+/// The column of tiles of a two-dimensional output that a tile of a tensor is in.
+fn column(kernel: &Kernel, tile: Value) -> Option<Column> {
+    let op = kernel.def_op(tile)?;
+    let (OpKind::Ttg(TtgOp::Source(Unit::Tile, _)), [_, row, column, _]) = (&op.kind, &op.args[..]) else {
+        return None;
+    };
+    let sum = kernel.def_op(*column).filter(|op| op.kind == OpKind::Binary(BinOp::Add))?;
+    Some(Column { row: *row, base: *sum.args.first()?, number: kernel.int_constant(*sum.args.get(1)?)? })
+}
+
 /// The output that a value is or views.
 fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
     let mut at = value;
@@ -148,7 +158,7 @@ fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
             None => {
                 let param = kernel.sig.params.get(at.index())?;
                 let written = matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
-                return written.then_some(Bytes::Tensor(at.index()));
+                return written.then_some(Bytes::Tensor(at.index(), column(kernel, value)));
             }
         }
     }

@@ -20,16 +20,28 @@ pub(super) enum Bytes {
         /// The index value that selects the part, in its own iteration.
         index: Option<Value>,
     },
-    /// An output.
-    Tensor(usize),
+    /// An output, and the tile of it, if that is known.
+    Tensor(usize, Option<Column>),
+}
+
+/// A column of tiles of an output: the value that its number is counted from, and the distance from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Column {
+    /// The operation that names the tiles of one row: those of another one are not comparable.
+    pub(super) row: Value,
+    pub(super) base: Value,
+    pub(super) number: i64,
 }
 
 impl Bytes {
     /// Whether both may overlap.
     fn overlaps(self, other: Bytes) -> bool {
         match (self, other) {
-            (Bytes::Tensor(a), Bytes::Tensor(b)) => a == b,
-            (Bytes::Tensor(_), Bytes::Shared { .. }) | (Bytes::Shared { .. }, Bytes::Tensor(_)) => false,
+            (Bytes::Tensor(a, of), Bytes::Tensor(b, other)) => {
+                let apart = |(x, y): (Column, Column)| x.row == y.row && x.base == y.base && x.number != y.number;
+                a == b && !of.zip(other).is_some_and(apart)
+            }
+            (Bytes::Tensor(..), Bytes::Shared { .. }) | (Bytes::Shared { .. }, Bytes::Tensor(..)) => false,
             (
                 Bytes::Shared { region, whole, part, slot, .. },
                 Bytes::Shared { region: of, whole: all, part: bytes, slot: at, .. },
@@ -47,7 +59,8 @@ impl Bytes {
             Bytes::Shared { region, whole, part, slot, .. } => {
                 Bytes::Shared { region, whole, part, slot: slot.and_then(rename), index: None }
             }
-            Bytes::Tensor(_) => self,
+            // In another iteration the same values may be other numbers.
+            Bytes::Tensor(param, _) => Bytes::Tensor(param, None),
         }
     }
 }

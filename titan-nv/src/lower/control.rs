@@ -84,6 +84,10 @@ impl Lower<'_> {
                 | OpKind::MbarrierFence
                 | OpKind::TensorMap(_)
                 | OpKind::BulkLoad { .. }
+                | OpKind::BulkStore { .. }
+                | OpKind::BulkCommit
+                | OpKind::BulkWait { .. }
+                | OpKind::StoreMatrix { .. }
                 | OpKind::ProxyFence
                 | OpKind::Elect
                 | OpKind::GroupFence

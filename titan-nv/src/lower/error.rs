@@ -86,7 +86,7 @@ impl Fault {
     pub(super) fn at(self, func: &Func, machine: &Machine, op: &Op) -> Fault {
         let why = match self {
             Fault::Placed(_) | Fault::Defect(_) => return self,
-            Fault::Missing(form) => format!("`{}` needs sm_{} (PTX ISA manual, {})", form.text, form.sm, form.cites),
+            Fault::Missing(form) => format!("`{}` needs {} (PTX ISA manual, {})", form.text, targets(form), form.cites),
             Fault::Refused(why) => why,
         };
         Fault::Placed(Box::new(EmitError::Operation {
@@ -107,6 +107,15 @@ impl Fault {
             Fault::Missing(form) => EmitError::Defect { kernel, message: format!("`{}`", form.text) },
         }
     }
+}
+
+/// The targets that have an instruction: all from one on, or some.
+fn targets(form: &Form) -> String {
+    if form.needs.is_none() {
+        return format!("sm_{}", form.sm);
+    }
+    let having: Vec<&str> = Machine::all().iter().filter(|m| form.is_of(m)).map(|m| m.name).collect();
+    having.join(" or ")
 }
 
 /// What must hold before anything is read.

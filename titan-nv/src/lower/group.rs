@@ -7,8 +7,8 @@ use super::error::{Fault, first};
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::Reg;
 use crate::ptx::isa::group::{
-    BULK_LOAD, ELECT, EXPECT, FEWER_REGISTERS, GROUP_COMMIT, GROUP_FENCE, GROUP_WAIT, INIT_FENCE, MORE_REGISTERS,
-    PARAM_ADDRESS, PARAM_TO_GENERIC, PROXY_FENCE, mma,
+    BULK_COMMIT, BULK_LOAD, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, ELECT, EXPECT, FEWER_REGISTERS, GROUP_COMMIT,
+    GROUP_FENCE, GROUP_WAIT, INIT_FENCE, MORE_REGISTERS, PARAM_ADDRESS, PARAM_TO_GENERIC, PROXY_FENCE, mma,
 };
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{GroupMma, GroupOperand, Op, Ty};
@@ -40,6 +40,17 @@ impl Lower<'_> {
                 let (to, barrier) = (self.address(*to, 0)?, self.address(*barrier, 0)?);
                 let form = form_of(BULK_LOAD, &rank)?;
                 self.guarded(guard, form, &[Arg::Address(to), Arg::Box(map, coords.to_vec()), Arg::Address(barrier)])
+            }
+            OpKind::BulkStore { rank } => {
+                let [map, from, coords @ ..] = &op.args[..] else {
+                    return Err(Fault::Defect("a bulk copy without operands".to_owned()));
+                };
+                let (map, from) = (self.reg(*map)?, self.address(*from, 0)?);
+                self.inst(form_of(BULK_STORE, &rank)?, &[Arg::Box(map, coords.to_vec()), Arg::Address(from)])
+            }
+            OpKind::BulkCommit => self.inst(&BULK_COMMIT, &[]),
+            OpKind::BulkWait { n, read } => {
+                self.inst(if read { &BULK_WAIT_READ } else { &BULK_WAIT }, &[Arg::Bits(u64::from(n))])
             }
             OpKind::Elect => {
                 let out = self.out(first(&op.results)?);

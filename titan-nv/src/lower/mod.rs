@@ -343,7 +343,11 @@ impl Lower<'_> {
             | OpKind::CopyAsync { .. }
             | OpKind::CopyCommit
             | OpKind::CopyWait(_) => self.memory_op(op),
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => self.warp_op(op),
+            OpKind::Shuffle(_)
+            | OpKind::Vote(_)
+            | OpKind::LoadMatrix { .. }
+            | OpKind::StoreMatrix { .. }
+            | OpKind::Mma(_) => self.warp_op(op),
             OpKind::CopyArrive { .. }
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }
@@ -359,6 +363,9 @@ impl Lower<'_> {
             | OpKind::MbarrierFence
             | OpKind::TensorMap(_)
             | OpKind::BulkLoad { .. }
+            | OpKind::BulkStore { .. }
+            | OpKind::BulkCommit
+            | OpKind::BulkWait { .. }
             | OpKind::ProxyFence
             | OpKind::Elect
             | OpKind::GroupFence

@@ -78,16 +78,20 @@ const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
             OpKind::Load { offset, .. }
             | OpKind::Store { offset, .. }
             | OpKind::CopyAsync { offset, .. }
-            | OpKind::LoadMatrix { offset, .. },
+            | OpKind::LoadMatrix { offset, .. }
+            | OpKind::StoreMatrix { offset, .. },
             0,
         ) => Some(*offset),
-        (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0) | (OpKind::CopyAsync { .. }, 1) => Some(0),
+        (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0)
+        | (OpKind::CopyAsync { .. } | OpKind::BulkStore { .. }, 1)
+        | (OpKind::BulkLoad { .. }, 1 | 2) => Some(0),
         (
             OpKind::CopyArrive { .. }
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }
             | OpKind::MbarrierArrive { .. }
             | OpKind::MbarrierWait
+            | OpKind::MbarrierExpect { .. }
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait,
@@ -106,6 +110,8 @@ fn guard_operand(op: &Op) -> Option<usize> {
         | OpKind::Store { masked: true, .. }
         | OpKind::Atomic { masked: true, .. }
         | OpKind::CopyAsync { masked: true, .. }
+        | OpKind::BulkLoad { masked: true, .. }
+        | OpKind::MbarrierExpect { masked: true, .. }
         | OpKind::CopyArrive { masked: true }
         | OpKind::MbarrierInit { masked: true, .. }
         | OpKind::MbarrierInvalidate { masked: true }

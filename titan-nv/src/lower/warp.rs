@@ -3,7 +3,7 @@
 use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::Reg;
-use crate::ptx::isa::warp::{LOAD_MATRIX, MMA, SHUFFLE_LANE, SHUFFLE_UP, SHUFFLE_XOR, VOTE};
+use crate::ptx::isa::warp::{LOAD_MATRIX, MMA, SHUFFLE_LANE, SHUFFLE_UP, SHUFFLE_XOR, STORE_MATRIX, VOTE};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{MmaAtom, Op, Shuffle};
 
@@ -34,6 +34,13 @@ impl Lower<'_> {
             OpKind::LoadMatrix { n, transposed, offset } => {
                 let address = self.address(first(&op.args)?, *offset)?;
                 self.inst(form_of(LOAD_MATRIX, &(*n, *transposed))?, &[Arg::Regs(outs), Arg::Address(address)])
+            }
+            OpKind::StoreMatrix { n, transposed, offset } => {
+                let (at, words) =
+                    op.args.split_first().ok_or(Fault::Defect("a store without an address".to_owned()))?;
+                let address = self.address(*at, *offset)?;
+                let words = Arg::Values(words.to_vec());
+                self.inst(form_of(STORE_MATRIX, &(*n, *transposed))?, &[Arg::Address(address), words])
             }
             OpKind::Mma(atom) => self.mma(atom, outs, op),
             _ => Err(Fault::Defect("no operation of a warp".to_owned())),

@@ -359,5 +359,5 @@ pub(crate) fn signs() -> Vec<Case> {
 /// Every case.
 pub(crate) fn all() -> Vec<Case> {
     let waits = crate::waits::all().into_iter().map(|wait| wait.case).collect();
-    [registers(), signs(), atomics(), accesses(), copies(), matrices(), waits].concat()
+    [registers(), signs(), atomics(), accesses(), copies(), matrices(), waits, crate::groups::all()].concat()
 }

@@ -56,6 +56,17 @@ variants! {
     OpKind::MbarrierInvalidate { .. } => "mbarrier_invalidate",
     OpKind::MbarrierArrive { .. } => "mbarrier_arrive",
     OpKind::MbarrierWait => "mbarrier_wait",
+    OpKind::MbarrierExpect { .. } => "mbarrier_expect",
+    OpKind::MbarrierFence => "mbarrier_fence",
+    OpKind::TensorMap(_) => "tensor_map",
+    OpKind::BulkLoad { .. } => "bulk_load",
+    OpKind::ProxyFence => "proxy_fence",
+    OpKind::Elect => "elect",
+    OpKind::GroupFence => "group_fence",
+    OpKind::GroupMma(_) => "group_mma",
+    OpKind::GroupCommit => "group_commit",
+    OpKind::GroupWait(_) => "group_wait",
+    OpKind::SetMaxRegisters { .. } => "set_max_registers",
     OpKind::StoreRelease { .. } => "store_release",
     OpKind::LoadAcquire => "load_acquire",
     OpKind::SequenceWait => "sequence_wait",
@@ -107,7 +118,7 @@ fn may_refuse(case: &cases::Case, machine: &Machine) -> bool {
         OpKind::MbarrierArrive { count, .. } => *count > 1 && machine.capability < 90,
         OpKind::Convert { from, to } => from != to && (fp8(from) || fp8(to)) && machine.capability < 89,
         OpKind::Mma(atom) => atom.a.bits() == 8 && atom.a.is_float() && machine.capability < 89,
-        _ => false,
+        kind => crate::groups::refuses(kind, machine),
     }
 }
 
@@ -120,7 +131,7 @@ fn what_is_refused_is_known_and_named() {
                 Err(error @ EmitError::Operation { .. }) => {
                     assert!(may_refuse(&case, machine), "{error}");
                     let text = error.to_string();
-                    let op = titan_core::lane::mnemonic(&case.kind);
+                    let op = titan_core::lane::mnemonic(&crate::groups::first(&case.kind));
                     assert!(text.contains(&format!("{} has no `{op}`: ", machine.name)), "{text}");
                 }
                 Err(error) => panic!("{error}"),

@@ -5,6 +5,7 @@ mod cases;
 mod coverage;
 mod driver;
 mod execute;
+mod groups;
 mod kernels;
 mod loops;
 mod ptxas;

@@ -56,7 +56,9 @@ fn a_lower_target_does_not_have_the_instruction() {
     let Some(ptxas) = ptxas::unless_absent() else { return };
     let examples = examples();
     let mut checked = 0;
-    for form in isa::all().iter().filter(|form| form.sm > 80) {
+    // Of the MMAs of warpgroups, one for each pair of elements.
+    let first = |form: &&&Form| !form.text.contains("wgmma.mma_async") || form.text.contains("m64n8k");
+    for form in isa::all().iter().filter(|form| form.sm > 80).filter(first) {
         let (module, _) = &examples[form.text];
         let before = Machine::all().iter().rev().find(|m| m.capability < form.sm).unwrap();
         let older = Module { target: before.name, ..module.clone() };

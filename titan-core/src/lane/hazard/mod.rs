@@ -37,7 +37,7 @@ mod state;
 
 use super::func::{Block, Func, Op, OpId};
 use super::op::{OpKind, Role, Space};
-use state::{State, conflict, join};
+use state::{Later, State, conflict, join};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks the barriers of a function with allocated shared memory, and removes the marks. Returns the first error: a mark that
@@ -151,11 +151,19 @@ impl Run<'_> {
                 Some(state)
             }
             OpKind::GroupMma(_) => {
-                self.named(id, state.multiply());
+                self.named(id, state.read_later(Later::Mma));
                 Some(state)
             }
             OpKind::GroupWait(n) => {
-                state.group_wait(*n);
+                state.await_readers(Later::Mma, *n);
+                Some(state)
+            }
+            OpKind::BulkStore { .. } => {
+                self.named(id, state.read_later(Later::Store));
+                Some(state)
+            }
+            OpKind::BulkWait { n, .. } => {
+                state.await_readers(Later::Store, *n);
                 Some(state)
             }
             OpKind::CopyWait(n) => {
@@ -172,6 +180,7 @@ impl Run<'_> {
                 Some(state)
             }
             OpKind::LoadMatrix { .. }
+            | OpKind::StoreMatrix { .. }
             | OpKind::CopyArrive { .. }
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }

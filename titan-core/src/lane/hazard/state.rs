@@ -36,8 +36,17 @@ pub(super) struct State {
     open: BTreeSet<(Touch, bool)>,
     /// What copies in flight access: the buffers they write, the tensors they read.
     pub(super) in_flight: BTreeSet<Touch>,
-    /// What the MMAs of warpgroups in flight read.
-    multiplied: BTreeSet<Touch>,
+    /// What MMAs of warpgroups, and bulk stores, in flight read.
+    read_later: [BTreeSet<Touch>; 2],
+}
+
+/// Operations that read shared memory until they are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Later {
+    /// MMAs of warpgroups.
+    Mma,
+    /// Bulk stores.
+    Store,
 }
 
 impl State {
@@ -45,7 +54,9 @@ impl State {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
         self.in_flight.extend(other.in_flight);
-        self.multiplied.extend(other.multiplied);
+        for (own, other) in self.read_later.iter_mut().zip(other.read_later) {
+            own.extend(other);
+        }
     }
 
     pub(super) fn mark(&mut self, touch: Touch) {
@@ -79,19 +90,28 @@ impl State {
         marked
     }
 
-    /// An MMA of a warpgroup is started: it reads until it is waited for. Returns whether a mark covers what it reads.
-    pub(super) fn multiply(&mut self) -> bool {
+    /// An operation is started that reads until it is waited for. Returns whether a mark covers what it reads.
+    pub(super) fn read_later(&mut self, what: Later) -> bool {
         let row = self.row();
         self.touched.extend(&row);
-        self.multiplied.extend(&row);
+        self.of(what).extend(&row);
         !row.is_empty()
     }
 
-    /// MMAs are complete, except perhaps the latest `n` groups.
-    pub(super) fn group_wait(&mut self, n: u32) {
-        self.touched.extend(&self.multiplied);
+    /// Such operations are complete, except perhaps the latest `n` groups.
+    pub(super) fn await_readers(&mut self, what: Later, n: u32) {
+        let reads = self.of(what).clone();
+        self.touched.extend(reads);
         if n == 0 {
-            self.multiplied.clear();
+            self.of(what).clear();
+        }
+    }
+
+    const fn of(&mut self, what: Later) -> &mut BTreeSet<Touch> {
+        let [mmas, stores] = &mut self.read_later;
+        match what {
+            Later::Mma => mmas,
+            Later::Store => stores,
         }
     }
 

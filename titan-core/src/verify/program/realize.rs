@@ -20,7 +20,9 @@
 use super::find::{Claims, FilledBy, picked};
 use super::wrong;
 use crate::analysis::one_thread;
-use crate::ir::{BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Value};
+use crate::ir::{
+    BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
+};
 use crate::verify::Error;
 use crate::verify::barriers;
 use crate::verify::pipes::threads;
@@ -371,6 +373,7 @@ impl<'k> Check<'k> {
         kernel.walk(&mut |id, op| {
             // Only these operations have mbarriers and counters as operands.
             let OpKind::Nv(nv) = op.kind else { return };
+            let of_tiles = op.args.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)));
             let comes = match nv {
                 NvOp::Arrive { .. }
                 | NvOp::ArriveExpectTx { .. }
@@ -382,7 +385,6 @@ impl<'k> Check<'k> {
                 | NvOp::CpAsyncArrive { .. }
                 | NvOp::MbarrierInval
                 | NvOp::BulkLoad { .. }
-                | NvOp::BulkStore { .. }
                 | NvOp::SequenceStore
                 | NvOp::SequenceWait
                 // Split arrivals and waits of a role are not supported.
@@ -390,6 +392,8 @@ impl<'k> Check<'k> {
                 | NvOp::CpAsync { .. }
                 | NvOp::ClusterArrive
                 | NvOp::ClusterWait => true,
+                // Barriers between warps and waits for groups order those of tiles.
+                NvOp::BulkStore { .. } => !of_tiles,
                 NvOp::MbarrierAlloc { .. }
                 | NvOp::MbarrierAt
                 | NvOp::MbarrierInit { .. }

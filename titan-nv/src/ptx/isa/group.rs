@@ -77,6 +77,25 @@ pub static BULK_LOAD: &[(u8, Form)] = &[
     ),
 ];
 
+const fn store(text: &'static str, slots: &'static [Slot]) -> Form {
+    form(text, slots, BULK, 80, 90)
+}
+
+/// Bulk copies of a box from shared memory, by the axes of the tensor.
+pub static BULK_STORE: &[(u8, Form)] = &[
+    (1, store("cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group", &[Box(1), Memory(Shared)])),
+    (2, store("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", &[Box(2), Memory(Shared)])),
+    (3, store("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group", &[Box(3), Memory(Shared)])),
+    (4, store("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group", &[Box(4), Memory(Shared)])),
+    (5, store("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group", &[Box(5), Memory(Shared)])),
+];
+/// Closes a group of bulk stores.
+pub static BULK_COMMIT: Form = form("cp.async.bulk.commit_group", &[], BULK, 80, 90);
+/// Waits for all groups but some.
+pub static BULK_WAIT: Form = form("cp.async.bulk.wait_group", &[Const], BULK, 80, 90);
+/// The same, until they have read shared memory.
+pub static BULK_WAIT_READ: Form = form("cp.async.bulk.wait_group.read", &[Const], BULK, 80, 90);
+
 /// Registers of a thread, fewer and more.
 pub static FEWER_REGISTERS: Form =
     special("setmaxnreg.dec.sync.aligned.u32", &[Const], REGISTERS, 80, Feature::SetMaxNReg);
@@ -180,13 +199,16 @@ pub fn all() -> Vec<&'static Form> {
         &INIT_FENCE,
         &PROXY_FENCE,
         &ELECT,
+        &BULK_COMMIT,
+        &BULK_WAIT,
+        &BULK_WAIT_READ,
         &FEWER_REGISTERS,
         &MORE_REGISTERS,
         &GROUP_FENCE,
         &GROUP_COMMIT,
         &GROUP_WAIT,
     ];
-    rows.extend(BULK_LOAD.iter().map(|(_, form)| form));
+    rows.extend(BULK_LOAD.iter().chain(BULK_STORE).map(|(_, form)| form));
     rows.extend(MMA.iter().flat_map(|rows| rows.iter()).map(|(_, form)| form));
     rows
 }

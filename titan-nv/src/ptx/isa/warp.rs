@@ -47,6 +47,16 @@ pub static LOAD_MATRIX: &[((u8, bool), Form)] = &[
     ),
 ];
 
+/// The reverse: matrices to shared memory.
+pub static STORE_MATRIX: &[((u8, bool), Form)] = &[
+    ((1, false), form("stmatrix.sync.aligned.m8n8.x1.shared.b16", &[Memory(Shared), Ins(B32, 1)], MATRIX, 78, 90)),
+    ((1, true), form("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16", &[Memory(Shared), Ins(B32, 1)], MATRIX, 78, 90)),
+    ((2, false), form("stmatrix.sync.aligned.m8n8.x2.shared.b16", &[Memory(Shared), Ins(B32, 2)], MATRIX, 78, 90)),
+    ((2, true), form("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16", &[Memory(Shared), Ins(B32, 2)], MATRIX, 78, 90)),
+    ((4, false), form("stmatrix.sync.aligned.m8n8.x4.shared.b16", &[Memory(Shared), Ins(B32, 4)], MATRIX, 78, 90)),
+    ((4, true), form("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16", &[Memory(Shared), Ins(B32, 4)], MATRIX, 78, 90)),
+];
+
 const fn atom(m: u32, n: u32, k: u32, a: Elem, b: Elem, acc: Elem) -> MmaAtom {
     MmaAtom { m, n, k, a, b, acc }
 }
@@ -109,6 +119,7 @@ pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![&SHUFFLE_XOR, &SHUFFLE_UP, &SHUFFLE_LANE];
     rows.extend(VOTE.iter().map(|(_, form)| form));
     rows.extend(LOAD_MATRIX.iter().map(|(_, form)| form));
+    rows.extend(STORE_MATRIX.iter().map(|(_, form)| form));
     rows.extend(MMA.iter().map(|(_, form)| form));
     rows
 }

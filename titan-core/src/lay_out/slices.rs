@@ -1,0 +1,99 @@
+//! Stores of accumulators of warpgroups by bulk copies: in slices of columns, through shared memory.
+//!
+//! ```text
+//! %x0 = ttg.local.slice<1, 64> %x, %0          a slice of 128 bytes a row
+//! ttg.local.store %x0, %buffer                  (between the slices: the buffer has been read, for all threads)
+//! ttg.fence.proxy ..                            generic stores before the bulk copy
+//! %to = ttg.source_tile %c[%m, %n0]
+//! ttg.nv.cp_async_bulk_tensor.store %to, %buffer
+//! ttg.nv.bulk_group.commit
+//! ```
+//!
+//! Two buffers alternate, so that a slice is written while the one before is copied. At the end all copies are waited for: a later
+//! store may write the same tile.
+//!
+//! Deliberately absent: tiles at any coordinates; tensors that the kernel also accesses otherwise, which would need fences for device memory; barriers between
+//! the threads, which are placed later.
+
+use super::{Laid, LayOut};
+use crate::ir::{BinOp, FenceSpace, NvGroup, NvOp, Op, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit};
+use crate::layout::Encoding;
+use crate::plan::Method;
+
+/// Bytes of a row of a slice: what one swizzle spans.
+const ROW: u32 = 128;
+
+/// The greatest extent of a box.
+const MOST: u32 = 256;
+
+impl LayOut<'_> {
+    /// Stores the accumulator of warpgroups in slices; returns whether that is possible.
+    pub(super) fn store_in_slices(&mut self, op: &Op) -> Laid<bool> {
+        let Some(columns) = self.slices(op) else { return Ok(false) };
+        let [tensor, row, column, old] = op.args[..] else { return Ok(false) };
+        let OpKind::Store(unit @ Unit::Tile) = op.kind else { return Ok(false) };
+        let (layout, value) = self.own(old)?;
+        let (extents, elem) = (layout.extents().to_vec(), self.elem(old));
+        let (tensor, row, column) = (self.same(tensor)?, self.same(row)?, self.same(column)?);
+        let number = extents[1] / columns;
+        let slice = [extents[0], columns];
+        let encoding = Encoding::swizzled(&slice, elem.bits(), &[0, 1]);
+        let mut buffers = Vec::new();
+        for _ in 0..number.min(2) {
+            buffers.push(self.buffer(elem, &slice, &encoding, "slice")?);
+        }
+        // The number of the first slice.
+        let by = self.index(number);
+        let first = self.one(OpKind::Binary(BinOp::Mul), &[column, by])?;
+        let (shape, pad) = (self.shape(&slice)?, self.zero(elem));
+        for i in 0..number {
+            let buffer = buffers[(i % 2) as usize];
+            if i >= 2 {
+                self.wait_stores(1, true)?;
+            }
+            let at = self.index(i * columns);
+            let part = self.part_at(value, 1, columns, at)?;
+            self.write(part, buffer)?;
+            let fence =
+                TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope: Scope::Cta, space: FenceSpace::Shared };
+            self.op(OpKind::Ttg(fence), &[])?;
+            let step = self.index(i);
+            let place = self.one(OpKind::Binary(BinOp::Add), &[first, step])?;
+            let to = self.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &[tensor, row, place, pad])?;
+            let by = self.copied_by(&encoding);
+            self.b.put(to, &by);
+            self.op(OpKind::Nv(NvOp::BulkStore { tensor: true, bytes: encoding.bytes() }), &[to, buffer])?;
+            let n = self.stores;
+            self.stores += 1;
+            self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n }), &[])?;
+        }
+        self.wait_stores(0, false)?;
+        Ok(true)
+    }
+
+    fn wait_stores(&mut self, n: u32, read: bool) -> Laid<()> {
+        self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n, read }), &[]).map(drop)
+    }
+
+    /// The columns of a slice, if a store qualifies: of a tile that has the layout of an accumulator of warpgroups, all of them along M,
+    /// to a tensor that nothing else accesses.
+    fn slices(&self, op: &Op) -> Option<u32> {
+        let [tensor, _, _, old] = op.args[..] else { return None };
+        let layout = self.plan.layout(old)?;
+        let of_group = |mma: &crate::plan::MmaPlan| matches!(mma.method, Method::Group(_)) && mma.acc == *layout;
+        if !self.plan.target.bulk_tensor || !self.plan.mmas.values().any(of_group) || !layout.warps_along(1).is_empty()
+        {
+            return None;
+        }
+        let param = tensor.index();
+        let ParamKind::Tensor { elem, optional: false, .. } = self.k.sig.params.get(param)?.kind else { return None };
+        let aligned = self.plan.aligned && *self.plan.vectored.get(param)?;
+        let uses = self.tree.users(tensor);
+        let alone = uses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_) | OpKind::Dim(_)))
+            && uses.iter().filter(|id| matches!(self.k.op(**id).kind, OpKind::Store(_))).count() == 1;
+        let [rows, all] = layout.extents() else { return None };
+        let columns = ROW * 8 / elem.bits();
+        let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16 && elem == self.elem(old);
+        (aligned && alone && whole && *rows <= MOST && all.is_multiple_of(columns)).then_some(columns)
+    }
+}

@@ -1,0 +1,137 @@
+//! Cases of bulk copies, of the MMAs of warpgroups, and of what these need.
+
+use crate::cases::{Case, begin, load, store};
+use titan_core::ir::{Elem, Swizzle};
+use titan_core::lane::{Builder, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Ty, Value};
+use titan_core::launch::abi::MapParam;
+use titan_nv::Machine;
+use titan_nv::machine::Feature;
+
+/// The elements of A and B.
+const PAIRS: [(Elem, Elem); 11] = [
+    (Elem::F16, Elem::F16),
+    (Elem::Bf16, Elem::Bf16),
+    (Elem::Tf32, Elem::Tf32),
+    (Elem::E4m3, Elem::E4m3),
+    (Elem::E4m3, Elem::E5m2),
+    (Elem::E5m2, Elem::E4m3),
+    (Elem::E5m2, Elem::E5m2),
+    (Elem::I8, Elem::I8),
+    (Elem::I8, Elem::U8),
+    (Elem::U8, Elem::I8),
+    (Elem::U8, Elem::U8),
+];
+
+/// What a target must have for a case.
+pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
+    match kind {
+        OpKind::MbarrierExpect { .. } => Some(Feature::TransactionBarrier),
+        OpKind::MbarrierFence | OpKind::BulkLoad { .. } | OpKind::ProxyFence | OpKind::Elect => Some(Feature::Tma),
+        OpKind::SetMaxRegisters { .. } => Some(Feature::SetMaxNReg),
+        OpKind::GroupFence | OpKind::GroupMma(_) | OpKind::GroupCommit | OpKind::GroupWait(_) => Some(Feature::Wgmma),
+        _ => None,
+    }
+}
+
+/// The first operation of a case that a machine without them refuses: MMAs stand behind a fence.
+pub(crate) fn first(kind: &OpKind) -> OpKind {
+    match kind {
+        OpKind::GroupMma(_) | OpKind::GroupCommit | OpKind::GroupWait(_) => OpKind::GroupFence,
+        kind => kind.clone(),
+    }
+}
+
+/// Whether a machine refuses a case.
+pub(crate) fn refuses(kind: &OpKind, machine: &Machine) -> bool {
+    needs(kind).is_some_and(|feature| !machine.has(feature))
+}
+
+fn case(name: &str, kind: OpKind, args: &[Ty], fill: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) -> Case {
+    let (mut b, from, to) = begin(name, args.len().max(1), 1);
+    let operands: Vec<Value> = (0..args.len()).map(|i| load(&mut b, args[i], from, i)).collect();
+    let given = fill(&mut b, &operands);
+    let mut sum = b.i32(0);
+    for value in given {
+        sum = b.int(IntBin::Xor, sum, value);
+    }
+    store(&mut b, sum, to, 0);
+    b.terminate(OpKind::Return, &[]);
+    Case { kind, args: args.to_vec(), func: b.finish().expect("the operands fit") }
+}
+
+/// One operation without results.
+fn plain(kind: OpKind, args: &[Ty]) -> Case {
+    let name = titan_core::lane::mnemonic(&kind);
+    case(&name, kind.clone(), args, |b, operands| {
+        b.op(kind, operands);
+        Vec::new()
+    })
+}
+
+fn bulk_load(rank: u8, masked: bool) -> Case {
+    let kind = OpKind::BulkLoad { rank, masked };
+    let mut args = vec![Ty::B32; 2 + usize::from(rank)];
+    args.extend(masked.then_some(Ty::Pred));
+    let name = titan_core::lane::mnemonic(&kind);
+    case(&name, kind.clone(), &args, |b, operands| {
+        let extents = vec![16; usize::from(rank)];
+        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64 });
+        b.op(kind, &[&[map][..], operands].concat());
+        Vec::new()
+    })
+}
+
+fn group_mma((a, b): (Elem, Elem), n: u32, from: GroupOperand, fresh: bool) -> Option<Case> {
+    let acc = if a.is_float() { Elem::F32 } else { Elem::I32 };
+    let atom = MmaAtom { m: 64, n, k: 256 / a.bits(), a, b, acc };
+    let mma = GroupMma { atom, a: from, b_transposed: false, fresh };
+    titan_nv::ptx::isa::group::mma((n, a, b, from == GroupOperand::Registers))?;
+    let kind = OpKind::GroupMma(mma);
+    let (words, registers) = mma.registers();
+    let mut args = if words > 0 { vec![Ty::B32; words] } else { vec![Ty::B64] };
+    args.push(Ty::B64);
+    let name = titan_core::lane::mnemonic(&kind);
+    Some(case(&name, kind.clone(), &args, |b, operands| {
+        b.op(OpKind::GroupFence, &[]);
+        let zero = b.i32(0);
+        let c = vec![zero; if fresh { 0 } else { registers }];
+        let given = b.op(kind, &[operands, &c[..]].concat());
+        b.op(OpKind::GroupCommit, &[]);
+        b.op(OpKind::GroupWait(0), &given)
+    }))
+}
+
+pub(crate) fn all() -> Vec<Case> {
+    let mut cases = vec![
+        plain(OpKind::MbarrierExpect { bytes: 4096, masked: false }, &[Ty::B32]),
+        plain(OpKind::MbarrierExpect { bytes: 1 << 17, masked: true }, &[Ty::B32, Ty::Pred]),
+        plain(OpKind::MbarrierFence, &[]),
+        plain(OpKind::ProxyFence, &[]),
+        plain(OpKind::GroupFence, &[]),
+        plain(OpKind::SetMaxRegisters { registers: 40, more: false }, &[]),
+        plain(OpKind::SetMaxRegisters { registers: 232, more: true }, &[]),
+        case("elect", OpKind::Elect, &[], |b, _| {
+            let elected = b.one(OpKind::Elect, &[]);
+            vec![b.one(OpKind::FromPred, &[elected])]
+        }),
+        case("tensor_map", OpKind::TensorMap(0), &[], |b, _| {
+            let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: Swizzle::B128 };
+            let address = b.tensor_map(map);
+            vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
+        }),
+    ];
+    cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, masked))));
+    let straight = GroupOperand::Shared { transposed: false };
+    // A group without an MMA is none to the assembler.
+    let with = |kind: &OpKind| group_mma(PAIRS[0], 8, straight, true).map(|case| Case { kind: kind.clone(), ..case });
+    cases.extend([OpKind::GroupCommit, OpKind::GroupWait(0)].iter().filter_map(with));
+    for pair in PAIRS {
+        for n in (8..=256).step_by(8) {
+            cases.extend(
+                [straight, GroupOperand::Registers].into_iter().filter_map(|from| group_mma(pair, n, from, true)),
+            );
+        }
+        cases.extend(group_mma(pair, 64, straight, false));
+    }
+    cases
+}
