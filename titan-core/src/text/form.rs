@@ -45,7 +45,9 @@ impl Form {
 pub(super) const fn form(kind: &OpKind, first: Option<Ty>) -> Form {
     match kind {
         // A copy of a tile of a tensor, which says where.
-        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. }) if matches!(first, Some(Ty::Source(..))) => Form::Plain,
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. }) if matches!(first, Some(Ty::Source(..))) => {
+            Form::Plain
+        }
         OpKind::Get => Form::At,
         OpKind::Load(..)
         | OpKind::GatherRows { .. }

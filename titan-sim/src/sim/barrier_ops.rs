@@ -139,6 +139,9 @@ impl Machine<'_> {
                 self.copy_tile(agent, id, op, bytes, obs)?
             }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
+            NvOp::BulkStore { bytes, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
+                self.store_copy(agent, id, op, bytes, obs)?
+            }
             NvOp::BulkStore { bytes, .. } => self.bulk_store(agent, id, op, bytes, obs)?,
             NvOp::CpAsync { bytes } => self.copy(agent, id, op, (CP_ASYNC, bytes), obs)?,
             NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,

@@ -16,10 +16,10 @@ use super::barrier_ops::unknown;
 use super::finding::{Found, Kind};
 use super::laid::{addresses, extents, ranges};
 use super::machine::{Machine, Obs, index};
-use super::plan::{BULK_LOAD, WGMMA};
+use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, WGMMA};
 use super::value::{Local, Named, Num, Source, Tile, Val};
 use super::work::{Effect, Operand, Part, Res, Touch, Work};
-use crate::engine::{Agent, Signal};
+use crate::engine::{AccessKind, Agent, Signal, Strength};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use titan_core::ir::{Op, OpId, TileShape, Value};
@@ -41,13 +41,7 @@ impl Machine<'_> {
         self.check_fenced(cta, barrier)?;
         let places: Vec<(Option<usize>, u64)> = addresses(&local).enumerate().map(|(i, at)| (Some(i), at)).collect();
         let ranges = ranges(places.iter().map(|(_, at)| *at), bytes::size(local.elem) as u64);
-        let copied = u32::try_from(ranges.iter().map(|(lo, hi)| hi - lo).sum::<u64>()).unwrap_or(u32::MAX);
-        if copied != stated {
-            return Err(Found::new(
-                Kind::Bytes,
-                format!("a copy is told to have {stated} bytes, but its tile has {copied}"),
-            ));
-        }
+        let copied = copied(&ranges, stated)?;
         let mut touches: Vec<Touch> = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, true)).collect();
         if !self.is_input(source.view.param) {
             touches.push(tensor(&source.view, None, None, false, false));
@@ -58,6 +52,36 @@ impl Machine<'_> {
         let work = Work { op: id, time: None, touches, effect };
         let signals = vec![Signal::Bytes { barrier, bytes: copied }];
         self.start(agent, BULK_LOAD, (Vec::new(), signals), work, obs).map(drop)
+    }
+
+    /// Starts the copy of a tile in shared memory to a tile of a tensor: first it is read, then the tensor is written.
+    pub(super) fn store_copy(&mut self, agent: usize, id: OpId, op: &Op, stated: u32, obs: Obs<'_, '_>) -> Res<()> {
+        if !self.is_first(agent) {
+            return Ok(());
+        }
+        let Val::Source(to) = self.arg(agent, op, 0) else { return Err(unknown("a tile of a tensor")) };
+        let first = match &to.what {
+            Named::From(first) => Some(first.clone()),
+            Named::Unknown => None,
+            Named::Rows(..) => return Err(Found::not_modelled("a bulk copy to rows that indices name")),
+        };
+        let (local, cta, number) = (self.local_arg(agent, op, 1)?, self.cta(agent), self.number(agent)?);
+        let places: Vec<u64> = addresses(&local).collect();
+        let ranges = ranges(places.iter().copied(), bytes::size(local.elem) as u64);
+        copied(&ranges, stated)?;
+        let (kept, elem, shape) = ((agent, number), local.elem, to.shape);
+        let touches = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, false)).collect();
+        let tile = Operand::Placed { cta, elem, shape: local.shape, places: Rc::new(places), ranges: Rc::new(ranges) };
+        let read = Work { op: id, time: None, touches, effect: Effect::KeepTile { id: kept, tile, elem } };
+        let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
+        let view = Rc::clone(&to.view);
+        let touches = vec![tensor(&view, first.as_deref(), Some(shape), true, false)];
+        let effect = Effect::Put { id: kept, view: Rc::clone(&view), first: first.clone(), shape };
+        let put = Work { op: id, time: None, touches, effect };
+        let put = self.start(agent, BULK_WRITE, (vec![read], Vec::new()), put, obs)?;
+        let Some(first) = first else { return Ok(()) };
+        let write = (AccessKind::Write, Strength::Weak);
+        self.tell_tensor((agent, id), (&view, &first, shape), write, Self::helper(BULK_WRITE, put), obs)
     }
 
     /// The rows and columns of an accumulator that some of the warps of a role hold.
@@ -168,6 +192,16 @@ impl Machine<'_> {
         }
         self.set(agent, &op.results, sums)
     }
+}
+
+/// How many bytes a copy has, which must be those that it states.
+fn copied(ranges: &[(u64, u64)], stated: u32) -> Res<u32> {
+    let copied = u32::try_from(ranges.iter().map(|(lo, hi)| hi - lo).sum::<u64>()).unwrap_or(u32::MAX);
+    if copied == stated {
+        return Ok(copied);
+    }
+    let message = format!("a copy is told to have {stated} bytes, but its tile has {copied}");
+    Err(Found::new(Kind::Bytes, message))
 }
 
 /// The places of some lines of an operand in shared memory, row-major, their bytes, and how many there are: rows of A, columns of B.

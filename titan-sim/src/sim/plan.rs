@@ -158,7 +158,11 @@ impl<'k> Plan<'k> {
     /// Whether a tensor is stored by raw bulk copies and touched otherwise too, and whether several roles store it so.
     fn stores_in_bulk(&self, param: usize) -> (bool, bool) {
         let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
-        let bulk = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
+        // Those of tiles say which elements they store.
+        let bulk = |op: &Op| {
+            let of_bytes = op.args.first().is_some_and(|v| matches!(self.kernel.ty(*v), Ty::Tensor(..)));
+            matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && of_bytes
+        };
         let others =
             self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
         let bulk = self.who(|k, op| bulk(op) && of(k, op));

@@ -270,6 +270,12 @@ impl Store {
                 }
                 Ok(())
             }
+            Effect::KeepTile { id, tile, elem } => {
+                if let Some(tile) = self.operand(&*spaces, tile)? {
+                    self.kept.insert(*id, Rc::new(bytes::encode(*elem, &tile.cells)));
+                }
+                Ok(())
+            }
             Effect::Put { id, view, first, shape } => match (self.kept.remove(id), first) {
                 (Some(bytes), Some(first)) => {
                     let values =

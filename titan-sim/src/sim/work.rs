@@ -149,6 +149,12 @@ pub(super) enum Effect {
         address: u64,
         len: u64,
     },
+    /// A tile in shared memory is read, to be stored.
+    KeepTile {
+        id: (usize, u32),
+        tile: Operand,
+        elem: Elem,
+    },
     /// The bytes that were read are stored.
     Put {
         id: (usize, u32),

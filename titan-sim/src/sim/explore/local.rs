@@ -188,7 +188,8 @@ impl Machine<'_> {
             | NvOp::SequenceStore
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
-            | NvOp::BulkLoad { .. } => !self.is_first(agent),
+            | NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. } => !self.is_first(agent),
             // Only its own wait completes it.
             NvOp::Wgmma => privacy.watched,
             NvOp::MbarrierInval
@@ -198,7 +199,6 @@ impl Machine<'_> {
             | NvOp::TryWait
             | NvOp::TestWait
             | NvOp::FenceMbarrierInit
-            | NvOp::BulkStore { .. }
             | NvOp::CpAsync { .. }
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
