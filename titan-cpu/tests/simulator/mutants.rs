@@ -86,6 +86,13 @@ fn is_end_of_clock(program: &Kernel, compared: Value) -> bool {
     program.ops.iter().any(begins)
 }
 
+/// Whether an operation gives the other parity, for a slot that begins again.
+fn flips(program: &Kernel, op: &Op) -> bool {
+    let chosen =
+        |other: &Op| other.kind == OpKind::Select && other.args[1] == op.results[0] && other.args[2] == op.args[1];
+    program.int_constant(op.args[0]) == Some(1) && program.ops.iter().any(chosen)
+}
+
 /// Another constant of the program.
 fn another(program: &Kernel, than: Value) -> Option<Value> {
     let number = program.int_constant(than)?;
@@ -259,6 +266,9 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
         }
         OpKind::Select if op.args.len() == 3 && program.int_constant(op.args[1]) == Some(0) => {
             all.push(("a slot that does not wrap", with_arg(program, id, 1, op.args[2])));
+        }
+        OpKind::Binary(BinOp::Sub) if flips(program, op) => {
+            all.push(("a round that counts, and not its parity", with(program, id, OpKind::Binary(BinOp::Add))));
         }
         OpKind::Cmp(Pred::Eq) if is_end_of_clock(program, op.results[0]) => {
             let other = another(program, op.args[1]);

@@ -108,7 +108,8 @@ fn random_mmas_of_warpgroups_are_the_same_in_all_ways() {
         let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         Some((verify(kernel).ok()?, args, text))
     });
-    assert!(counts.hopper > 100, "{counts:?}");
+    // Tensors of no columns have no tensor map: other code runs.
+    assert!(counts.hopper > 90, "{counts:?}");
 }
 
 #[test]
