@@ -416,3 +416,22 @@ fn mistakes_with_warpgroups_are_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(table.values().map(|row| row.all).sum::<usize>() > 300, "too few");
 }
+
+/// The model checker runs the protocol of such programs, without data.
+#[test]
+fn programs_with_warpgroups_are_safe_in_every_order() {
+    let (mut safe, mut states) = (0, 0);
+    for seed in 50_000..50_006 {
+        let Random { text, args } = random_groups::small(&mut Rng::new(seed));
+        let kernel = verify(titan_core::text::parse_one(&text).unwrap()).unwrap();
+        let Ok(all) = stages(&kernel, hopper(), true, None) else { continue };
+        let grid = grid(&kernel, &args).unwrap();
+        let limits = sim::Limits { max_states: 20_000, ..sim::Limits::default() };
+        let verdict = sim::explore(&well_formed(all.barriers).unwrap(), &args, Some(grid), &limits).unwrap();
+        assert_eq!(verdict.finding(), None, "seed {seed}\n{text}");
+        safe += usize::from(matches!(verdict, sim::Verdict::Safe(_)));
+        states += verdict.explored().states;
+    }
+    println!("{safe} programs are safe, {states} states");
+    assert!(safe > 3, "{safe} programs, {states} states");
+}

@@ -20,9 +20,7 @@
 use super::find::{Claims, FilledBy, picked};
 use super::wrong;
 use crate::analysis::one_thread;
-use crate::ir::{
-    BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
-};
+use crate::ir::{Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
 use crate::verify::pipes::threads;
@@ -39,7 +37,7 @@ pub(super) struct Ring {
     bulk: [bool; 2],
     empty: BTreeSet<Value>,
     /// Whether a wait takes the round itself for a parity, and whether one computes the parity of its number.
-    parities: [bool; 2],
+    pub(super) parities: [bool; 2],
     /// The counter of each reader, and the counters that each acquisition waits for.
     counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
@@ -75,7 +73,7 @@ pub(super) struct Check<'k> {
 }
 
 /// A claim and its context.
-struct At<'k> {
+pub(super) struct At<'k> {
     role: usize,
     id: OpId,
     op: &'k Op,
@@ -160,7 +158,7 @@ impl<'k> Check<'k> {
         }
     }
 
-    fn ring(&mut self, at: &At<'_>) -> &mut Ring {
+    pub(super) fn ring(&mut self, at: &At<'_>) -> &mut Ring {
         self.rings.entry(at.pipe).or_default()
     }
 
@@ -422,45 +420,6 @@ impl<'k> Check<'k> {
 
     fn warps(&self, role: usize) -> Option<u32> {
         self.kernel.roles.get(role).map(|r| r.warps)
-    }
-
-    fn binary(&self, value: Value, wanted: BinOp) -> Option<(Value, Value)> {
-        let op = self.kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(wanted))?;
-        if let [a, b] = op.args[..] { Some((a, b)) } else { None }
-    }
-
-    /// Whether a value is `turn % 2`, or its inverse; or `turn` itself, if that is the parity of the round.
-    fn is_parity(&mut self, value: Value, turn: Value, other: bool, at: &At<'_>) -> Option<()> {
-        let kernel = self.kernel;
-        let number = |v: Value| kernel.int_constant(v);
-        if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
-            return (parity == (turn + i64::from(other)).rem_euclid(2)).then_some(());
-        }
-        let value = if other {
-            let (one, parity) = self.binary(value, BinOp::Sub)?;
-            (number(one) == Some(1)).then_some(parity)?
-        } else {
-            value
-        };
-        self.ring(at).parities[usize::from(value != turn)] = true;
-        if value == turn {
-            return Some(());
-        }
-        let of = match (self.binary(value, BinOp::Rem), self.binary(value, BinOp::And)) {
-            (Some((of, two)), _) if number(two) == Some(2) => of,
-            // The number of a round is not negative.
-            (_, Some((of, one))) if number(one) == Some(1) => of,
-            (_, _) => return None,
-        };
-        (of == turn).then_some(())
-    }
-
-    fn is_one_more(&self, value: Value, than: Value) -> bool {
-        let number = |v: Value| self.kernel.int_constant(v);
-        if let (Some(value), Some(than)) = (number(value), number(than)) {
-            return value == than + 1;
-        }
-        self.binary(value, BinOp::Add).is_some_and(|(of, one)| of == than && number(one) == Some(1))
     }
 
     /// The array of barriers from which the slot of a claim selects one; it has as many as the ring has slots.
