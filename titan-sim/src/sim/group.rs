@@ -204,8 +204,11 @@ fn copied(ranges: &[(u64, u64)], stated: u32) -> Res<u32> {
     Err(Found::new(Kind::Bytes, message))
 }
 
-/// The places of some lines of an operand in shared memory, row-major, their bytes, and how many there are: rows of A, columns of B.
-fn placed(local: &Local, axis: usize, lines: &[u32]) -> Res<(Vec<u64>, Vec<(u64, u64)>, TileShape)> {
+/// The places of some elements in shared memory, row-major, their bytes, and their extents.
+type Placed = (Vec<u64>, Vec<(u64, u64)>, TileShape);
+
+/// Where some lines of an operand lie: rows of A, columns of B.
+fn placed(local: &Local, axis: usize, lines: &[u32]) -> Res<Placed> {
     let depth = local.shape.get(1 - axis).map_or(0, |n| u32::try_from(*n).unwrap_or(0));
     let at = |line: u32, k: u32| local.address(if axis == 0 { [line, k, 0, 0] } else { [k, line, 0, 0] });
     let places: Vec<u64> = match axis {

@@ -228,6 +228,7 @@ impl<'k> Check<'k> {
     }
 
     /// Bulk copies to the slot, behind the arrival that expects their bytes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only copies and the arrival for them come before the claim")]
     fn filled_in_bulk(&mut self, at: &At<'_>) -> Option<()> {
         let kernel = self.kernel;
         let mut copied = 0u32;
