@@ -44,6 +44,7 @@ impl Backend for Machine {
             role_warps: 1,
             copy_async: false,
             load_matrix: false,
+            store_matrix: false,
             fp8_convert: true,
             bf16_arithmetic: false,
         }

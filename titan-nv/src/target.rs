@@ -27,6 +27,7 @@ pub fn target(machine: &Machine) -> Target {
         role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
         copy_async: machine.has(Feature::CpAsync),
         load_matrix: machine.has(Feature::LdMatrix),
+        store_matrix: machine.has(Feature::StMatrix),
         fp8_convert: machine.has(Feature::Fp8Convert),
         bf16_arithmetic: machine.capability >= 90,
     }

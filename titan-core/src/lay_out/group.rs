@@ -41,19 +41,21 @@ impl LayOut<'_> {
     pub(super) fn by_groups(&mut self, mma: &MmaPlan, k: u32, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
         let [m, _, depth] = mma.extents;
         let fragment = mma.a.with_extents(&[m, k]);
-        self.op(OpKind::Nv(NvOp::WgmmaFence), &[])?;
-        let mut acc = acc;
+        let Operand::Shared(b) = b else { return Err(self.internal("an operand B of warpgroups in registers")) };
+        // Registers of A are written in front of the fence.
+        let mut steps = Vec::new();
         for step in 0..depth / k {
             let at = self.index(step * k);
-            let a = match a {
-                Operand::Fragments(all) => self.part_at(*all, 1, k, at)?,
-                Operand::Shared(all) => self.part_at(*all, 1, k, at)?,
-            };
+            let (Operand::Fragments(all) | Operand::Shared(all)) = a;
+            let a = self.part_at(*all, 1, k, at)?;
             if matches!(self.b.ty(a), Ty::Tile(..)) {
                 self.b.put(a, &fragment);
             }
-            let Operand::Shared(b) = b else { return Err(self.internal("an operand B of warpgroups in registers")) };
-            let b = self.part_at(*b, 0, k, at)?;
+            steps.push((a, self.part_at(*b, 0, k, at)?));
+        }
+        self.op(OpKind::Nv(NvOp::WgmmaFence), &[])?;
+        let mut acc = acc;
+        for (a, b) in steps {
             acc = self.one(OpKind::Nv(NvOp::Wgmma), &[a, b, acc])?;
             self.b.put(acc, &mma.acc);
         }

@@ -23,6 +23,9 @@ impl Lower<'_> {
 
     /// Stores a tile into a buffer, in which 4-bit elements take a byte.
     pub(super) fn write_buffer(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) {
+        if self.store_matrices(staged, regs, layout, elem) {
+            return;
+        }
         self.touch(staged.region(), true);
         let elem = in_buffer(elem);
         let first = self.is_first_copy(layout);

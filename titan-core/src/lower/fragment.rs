@@ -1,6 +1,7 @@
 //! Fragments of matrix instructions: words of neighbours along K, loaded from shared memory.
 
 use super::tile::{LoweredValue, Staged};
+use super::vector::Place;
 use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane;
@@ -57,24 +58,53 @@ impl Lower<'_> {
     fn load_matrices(&mut self, staged: &Staged, layout: &Layout, parts: &[Coords], turned: bool) -> Vec<Reg> {
         let mut out = Vec::new();
         let mut rest = parts;
-        while let Some(first) = rest.first() {
-            let n = match rest {
-                [a, b, c, d, ..] if is_grid(*a, *b, *c, *d) => 4,
-                [_, _, ..] => 2,
-                _ => 1,
-            };
-            let steps =
-                [difference(*first, rest.get(1).copied(), n > 1), difference(*first, rest.get(2).copied(), n > 2)];
-            let group = Group { first: *first, steps, n: u8::try_from(n).unwrap_or(1), turned };
+        while !rest.is_empty() {
+            let group = next_group(rest, turned);
             out.extend(self.load_some(staged, layout, &group));
-            rest = &rest[n..];
+            rest = &rest[usize::from(group.n)..];
         }
         out
     }
 
     /// `n` matrices: the second is `steps[0]` from the first, the third and fourth `steps[1]` from the first two.
     fn load_some(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Vec<Reg> {
-        let Group { first: part, steps, n, turned } = *group;
+        let place = self.matrix_place(staged, layout, group);
+        let kind = lane::OpKind::LoadMatrix { n: group.n, transposed: group.turned, offset: place.offset };
+        self.b.op(kind, &[place.address])
+    }
+
+    /// Words of a tile in the layout of accumulators to shared memory, by matrix stores; returns whether the layout and the encoding
+    /// are of that kind.
+    pub(super) fn store_matrices(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) -> bool {
+        let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
+        let copies = layout.lane_bits().iter().chain(layout.warp_bits()).any(|bit| *bit == Bit::Copy);
+        let padded = (0..layout.rank()).any(|axis| layout.is_padded(axis));
+        let pairs = layout.rank() == 2 && elem.bits() == 16 && has_rows_of_pairs(layout);
+        let straight = staged.encoding.fast_axis() == 1;
+        if !self.target.store_matrix || self.target.lanes != 32 || !chunks || copies || padded || !pairs || !straight {
+            return false;
+        }
+        self.touch(staged.region(), true);
+        let words: Vec<Coords> = words_of(layout, 2).iter().map(|word| layout.register_coords(*word)).collect();
+        let (mut rest, mut own) = (&words[..], regs);
+        while !rest.is_empty() {
+            let group = next_group(rest, false);
+            let place = self.matrix_place(staged, layout, &group);
+            let mut args = vec![place.address];
+            let n = usize::from(group.n);
+            for word in own[..2 * n].chunks(2) {
+                args.push(self.word_of(word, elem));
+            }
+            let kind = lane::OpKind::StoreMatrix { n: group.n, transposed: false, offset: place.offset };
+            self.b.op(kind, &args);
+            (rest, own) = (&rest[n..], &own[2 * n..]);
+        }
+        true
+    }
+
+    /// The place of the row that this lane gives the address of.
+    fn matrix_place(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Place {
+        let Group { first: part, steps, turned, .. } = *group;
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
         let warp = self.warp_number();
         let seven = self.b.i32(7);
@@ -103,10 +133,27 @@ impl Lower<'_> {
             }
             thread.push(at);
         }
-        let place = self.buffer_place(staged, &thread, reach, part);
-        let kind = lane::OpKind::LoadMatrix { n, transposed: turned, offset: place.offset };
-        self.b.op(kind, &[place.address])
+        self.buffer_place(staged, &thread, reach, part)
     }
+}
+
+/// The matrices at the beginning of these places that are loaded or stored at once.
+fn next_group(rest: &[Coords], turned: bool) -> Group {
+    let first = rest.first().copied().unwrap_or_default();
+    let n = match rest {
+        [a, b, c, d, ..] if is_grid(*a, *b, *c, *d) => 4,
+        [_, _, ..] => 2,
+        _ => 1,
+    };
+    let steps = [difference(first, rest.get(1).copied(), n > 1), difference(first, rest.get(2).copied(), n > 2)];
+    Group { first, steps, n, turned }
+}
+
+/// Whether lanes hold pairs of neighbours in rows of 8, as matrix stores take them.
+fn has_rows_of_pairs(layout: &Layout) -> bool {
+    let step = |axis: u8, by: u32| Bit::Step { axis, by };
+    layout.register_bits().first() == Some(&step(1, 1))
+        && layout.lane_bits() == [step(1, 2), step(1, 4), step(0, 1), step(0, 2), step(0, 4)]
 }
 
 /// Matrices that are loaded at once.

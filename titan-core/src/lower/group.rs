@@ -18,10 +18,10 @@ use super::fragment::canonical;
 use super::tile::{LoweredValue, Staged};
 use super::{Lower, LowerError, Reg};
 use crate::analysis::one_thread;
-use crate::ir::{Block, Op, OpKind, Pred, TtgOp, Unit, Value};
+use crate::ir::{Block, Elem, Op, OpKind, Pred, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::MapParam;
-use crate::layout::{Coords, Swizzle};
+use crate::layout::{Coords, Layout, Swizzle};
 
 /// A panel of a tile in shared memory: where it begins, and its first column.
 struct Panel {
@@ -213,14 +213,22 @@ impl Lower<'_> {
 
     /// The words of A in registers, four for each 64 rows of a warpgroup.
     fn words(&mut self, tile: Value) -> Result<Vec<Reg>, LowerError> {
-        let (layout, elem) = (self.layout(tile), self.k.ty(tile).elem());
-        if canonical(&layout, elem) != Some((layout.clone(), false)) {
+        match self.lowered[tile.index()].clone() {
+            Some(LoweredValue::Packed(words)) => Ok(words),
+            _ => Err(self.defect("an operand of warpgroups that is not in words")),
+        }
+    }
+
+    /// The words of one step of K of operand A.
+    pub(super) fn words_of_fragment(
+        &mut self,
+        regs: &[Reg],
+        layout: &Layout,
+        elem: Elem,
+    ) -> Result<Vec<Reg>, LowerError> {
+        if canonical(layout, elem) != Some((layout.clone(), false)) {
             return Err(self.defect("an operand of warpgroups that is no fragment"));
         }
-        let regs = match self.lowered[tile.index()].clone() {
-            Some(LoweredValue::Packed(words)) => return Ok(words),
-            _ => self.regs(tile),
-        };
         let each = (32 / elem.bits()) as usize;
         Ok(regs.chunks(each).map(|word| self.word_of(word, elem)).collect())
     }

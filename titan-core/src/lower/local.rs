@@ -3,7 +3,7 @@
 use super::staging::{Rows, Tile, What};
 use super::tile::{LoweredValue, Staged, register_index};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{LocalOp, Op, Value};
+use crate::ir::{LocalOp, NvOp, Op, OpKind, Value};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Coords, Layout};
 
@@ -125,7 +125,15 @@ impl Lower<'_> {
             coords
         };
         let regs = self.reorder(&regs, &from, &to, &back);
-        self.define(op.results[0], LoweredValue::Tile(regs));
+        // Operands of asynchronous MMAs are words, made here: in front of the fence for registers.
+        let users = self.tree.users(op.results[0]);
+        let multiplied = users.iter().all(|id| self.k.op(*id).kind == OpKind::Nv(NvOp::Wgmma));
+        let held = if multiplied && !users.is_empty() {
+            LoweredValue::Packed(self.words_of_fragment(&regs, &to, self.k.ty(op.results[0]).elem())?)
+        } else {
+            LoweredValue::Tile(regs)
+        };
+        self.define(op.results[0], held);
         Ok(())
     }
 

@@ -35,6 +35,8 @@ pub struct Target {
     pub copy_async: bool,
     /// Whether there is an instruction that loads matrix fragments from shared memory.
     pub load_matrix: bool,
+    /// Whether there is an instruction that stores such fragments to shared memory.
+    pub store_matrix: bool,
     /// Whether conversions to and from `e4m3` and `e5m2` are instructions.
     pub fp8_convert: bool,
     /// Whether `bf16` has sums and products of its own.

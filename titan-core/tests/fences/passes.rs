@@ -37,6 +37,7 @@ fn options() -> Options {
         role_warps: 1,
         copy_async: true,
         load_matrix: true,
+        store_matrix: false,
         fp8_convert: false,
         bf16_arithmetic: false,
     };

@@ -27,6 +27,7 @@ fn target(lanes: u32) -> Target {
         role_warps: 1,
         copy_async: true,
         load_matrix: true,
+        store_matrix: false,
         fp8_convert: true,
         bf16_arithmetic: true,
     }

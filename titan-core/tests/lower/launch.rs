@@ -36,6 +36,7 @@ pub(crate) fn target(lanes: u32) -> Target {
         role_warps: 1,
         copy_async: lanes == 32,
         load_matrix: lanes == 32,
+        store_matrix: false,
         fp8_convert: false,
         bf16_arithmetic: false,
     }

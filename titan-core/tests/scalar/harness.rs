@@ -24,6 +24,7 @@ pub(crate) fn target(native: bool) -> Target {
         role_warps: 1,
         copy_async: false,
         load_matrix: false,
+        store_matrix: false,
         fp8_convert: native,
         bf16_arithmetic: native,
     }

@@ -26,7 +26,14 @@ const PAIRS: [(Elem, Elem); 11] = [
 pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
     match kind {
         OpKind::MbarrierExpect { .. } => Some(Feature::TransactionBarrier),
-        OpKind::MbarrierFence | OpKind::BulkLoad { .. } | OpKind::ProxyFence | OpKind::Elect => Some(Feature::Tma),
+        OpKind::MbarrierFence
+        | OpKind::BulkLoad { .. }
+        | OpKind::BulkStore { .. }
+        | OpKind::BulkCommit
+        | OpKind::BulkWait { .. }
+        | OpKind::ProxyFence
+        | OpKind::Elect => Some(Feature::Tma),
+        OpKind::StoreMatrix { .. } => Some(Feature::StMatrix),
         OpKind::SetMaxRegisters { .. } => Some(Feature::SetMaxNReg),
         OpKind::GroupFence | OpKind::GroupMma(_) | OpKind::GroupCommit | OpKind::GroupWait(_) => Some(Feature::Wgmma),
         _ => None,
@@ -81,6 +88,19 @@ fn bulk_load(rank: u8, masked: bool) -> Case {
     })
 }
 
+fn bulk_store(rank: u8) -> Case {
+    let kind = OpKind::BulkStore { rank };
+    let name = titan_core::lane::mnemonic(&kind);
+    case(&name, kind.clone(), &vec![Ty::B32; 1 + usize::from(rank)], |b, operands| {
+        let extents = vec![16; usize::from(rank)];
+        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64 });
+        b.op(kind, &[&[map][..], operands].concat());
+        b.op(OpKind::BulkCommit, &[]);
+        b.op(OpKind::BulkWait { n: 0, read: false }, &[]);
+        Vec::new()
+    })
+}
+
 fn group_mma((a, b): (Elem, Elem), n: u32, from: GroupOperand, fresh: bool) -> Option<Case> {
     let acc = if a.is_float() { Elem::F32 } else { Elem::I32 };
     let atom = MmaAtom { m: 64, n, k: 256 / a.bits(), a, b, acc };
@@ -107,6 +127,7 @@ pub(crate) fn all() -> Vec<Case> {
         plain(OpKind::MbarrierExpect { bytes: 1 << 17, masked: true }, &[Ty::B32, Ty::Pred]),
         plain(OpKind::MbarrierFence, &[]),
         plain(OpKind::ProxyFence, &[]),
+        plain(OpKind::BulkCommit, &[]),
         plain(OpKind::GroupFence, &[]),
         plain(OpKind::SetMaxRegisters { registers: 40, more: false }, &[]),
         plain(OpKind::SetMaxRegisters { registers: 232, more: true }, &[]),
@@ -121,6 +142,15 @@ pub(crate) fn all() -> Vec<Case> {
         }),
     ];
     cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, masked))));
+    cases.extend((1..=5).map(bulk_store));
+    for read in [false, true] {
+        cases.extend([0, 1, 7].map(|n| plain(OpKind::BulkWait { n, read }, &[])));
+    }
+    for n in [1, 2, 4] {
+        for (transposed, offset) in [(false, 0), (true, 16)] {
+            cases.push(plain(OpKind::StoreMatrix { n, transposed, offset }, &vec![Ty::B32; 1 + usize::from(n)]));
+        }
+    }
     let straight = GroupOperand::Shared { transposed: false };
     // A group without an MMA is none to the assembler.
     let with = |kind: &OpKind| group_mma(PAIRS[0], 8, straight, true).map(|case| Case { kind: kind.clone(), ..case });

@@ -19,8 +19,10 @@ use titan_sim::engine::Rng;
 /// A product `C = A · B`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gemm {
-    /// Elements of A, B and C.
+    /// Elements of A, B and the accumulator.
     pub(super) elems: (Elem, Elem, Elem),
+    /// Elements of C.
+    pub(super) stored: Elem,
     /// Whether A is given as `[K, M]`, and B as `[K, N]`: rows of the product are neighbours in memory.
     pub(super) transposed: [bool; 2],
     /// M, N, K of a tile.
@@ -32,11 +34,12 @@ pub(super) struct Gemm {
 pub(super) fn kernel(gemm: &Gemm) -> String {
     let [bm, bn, bk] = gemm.tile;
     let (a, b, c) = gemm.elems;
+    let stored = gemm.stored;
     let zero = |elem: Elem| if elem.is_float() { "0.0" } else { "0" };
     let [ta, tb] = gemm.transposed;
     let (sa, sb) = (if ta { "K, M" } else { "M, K" }, if tb { "K, N" } else { "N, K" });
     let mut s = format!(
-        "kernel @gemm(%a: in tensor<{a}>[{sa}], %b: in tensor<{b}>[{sb}], %c: mut tensor<{c}>[M, N]) \
+        "kernel @gemm(%a: in tensor<{a}>[{sa}], %b: in tensor<{b}>[{sb}], %c: mut tensor<{stored}>[M, N]) \
          grid(cdiv(M, {bm}), cdiv(N, {bn})) {{\n"
     );
     let of_k = usize::from(!ta);
@@ -69,7 +72,8 @@ pub(super) fn kernel(gemm: &Gemm) -> String {
     }
     let _ = write!(
         s,
-        "%next = mma %ap, %bp, %x : tile<{bm}x{bn}x{c}>\ncontinue %next\n}}\nstore_tile %c[%m, %n], %out\nreturn\n}}\n"
+        "%next = mma %ap, %bp, %x : tile<{bm}x{bn}x{c}>\ncontinue %next\n}}\n%y = cast %out : tile<{bm}x{bn}x{stored}>\n\
+         store_tile %c[%m, %n], %y\nreturn\n}}\n"
     );
     s
 }
@@ -128,7 +132,7 @@ fn upload(memory: &mut Memory, name: &str, elem: Elem, [rows, columns]: [usize; 
 /// Runs a product; `Err` says where it differs, or why it did not run.
 pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) -> Result<(), String> {
     let [m, n, k] = gemm.size;
-    let (ea, eb, ec) = gemm.elems;
+    let ((ea, eb, _), ec) = (gemm.elems, gemm.stored);
     let mut rng = Rng::new(seed);
     let mut memory = Memory::new();
     let [ta, tb] = gemm.transposed;
@@ -161,18 +165,18 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
     let kernel = module.entry(entry).map_err(|e| e.to_string())?;
     kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
     let GpuArg::Tensor { strides, .. } = &c.arg else { return Err("no tensor".to_owned()) };
-    let bytes = memory.read(c.at, m * strides[0] as usize * 4).map_err(|e| e.to_string())?;
+    let size = ec.bits() as usize / 8;
+    let bytes = memory.read(c.at, m * strides[0] as usize * size).map_err(|e| e.to_string())?;
     let at = |t: &Tensor, turned: bool, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
         if turned { t.values[column * rows + row] } else { t.values[row * columns + column] }
     };
     for row in 0..m {
         for column in 0..n {
             let dot: i32 = (0..k).map(|i| at(&a, ta, [row, i], [m, k]) * at(&b, tb, [column, i], [n, k])).sum();
-            let place = (row * strides[0] as usize + column) * 4;
-            let found: [u8; 4] = bytes[place..place + 4].try_into().expect("four bytes");
-            let found = if ec == Elem::I32 { i32::from_le_bytes(found) } else { f32::from_le_bytes(found) as i32 };
-            if found != dot {
-                return Err(format!("row {row}, column {column}: {found} instead of {dot}"));
+            let place = (row * strides[0] as usize + column) * size;
+            let (found, wanted) = (&bytes[place..place + size], encode(ec, dot));
+            if found != wanted {
+                return Err(format!("row {row}, column {column}: {found:?} instead of {wanted:?} for {dot}"));
             }
         }
     }
@@ -194,14 +198,22 @@ fn products_of_all_elements_and_orders_are_exact() {
     let mut cases = Vec::new();
     for elem in halves {
         for transposed in [[false, false], [true, false], [false, true], [true, true]] {
-            cases.push(Gemm { elems: (elem, elem, Elem::F32), transposed, tile: [128, 64, 64], size: [150, 72, 200] });
+            let elems = (elem, elem, Elem::F32);
+            cases.push(Gemm { elems, stored: Elem::F32, transposed, tile: [128, 64, 64], size: [150, 72, 200] });
+            cases.push(Gemm { elems, stored: elem, transposed, tile: [64, 128, 32], size: [100, 136, 72] });
         }
     }
     let bytes =
         [(Elem::I8, Elem::I8, Elem::I32), (Elem::E4m3, Elem::E4m3, Elem::F32), (Elem::E5m2, Elem::E4m3, Elem::F32)];
-    cases.extend(bytes.map(|elems| Gemm { elems, transposed: [false; 2], tile: [64, 96, 128], size: [64, 100, 300] }));
+    cases.extend(bytes.map(|elems| Gemm {
+        elems,
+        stored: elems.2,
+        transposed: [false; 2],
+        tile: [64, 96, 128],
+        size: [64, 100, 300],
+    }));
     let tf32 = (Elem::Tf32, Elem::Tf32, Elem::F32);
-    cases.push(Gemm { elems: tf32, transposed: [false; 2], tile: [64, 48, 32], size: [70, 48, 65] });
+    cases.push(Gemm { elems: tf32, stored: Elem::F32, transposed: [false; 2], tile: [64, 48, 32], size: [70, 48, 65] });
     for (number, gemm) in cases.iter().enumerate() {
         let made = compiled(&kernel(gemm));
         assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
@@ -217,6 +229,7 @@ fn products_of_all_elements_and_orders_are_exact() {
 fn steps_fewer_and_more_than_slots() {
     let base = Gemm {
         elems: (Elem::F16, Elem::F16, Elem::F32),
+        stored: Elem::F16,
         transposed: [false; 2],
         tile: [128, 128, 32],
         size: [128, 128, 0],

@@ -2,6 +2,7 @@
 
 mod boxes;
 mod clusters;
+mod gates;
 mod harness;
 mod lowered;
 mod misuse;
@@ -9,3 +10,6 @@ mod products;
 #[path = "../emit/ptxas.rs"]
 mod ptxas;
 mod reference;
+#[path = "../emit/sass.rs"]
+#[allow(dead_code, reason = "loops of other targets are counted in other tests")]
+mod sass;

@@ -5,7 +5,7 @@ use titan_core::num;
 use titan_nv::emu::{Completion, DevicePtr, EmuError, Launch, Memory, Module, Options, Param, Schedule, Stats};
 use titan_nv::tma::{Element, Swizzle, TensorMap};
 
-fn text(name: &str) -> Option<String> {
+pub(super) fn text(name: &str) -> Option<String> {
     let Some(folder) = std::env::var_os("TITAN_REFERENCE_PTX") else {
         std::io::stderr().write_all(b"SKIPPED hand-written kernels for sm_90a: no TITAN_REFERENCE_PTX\n").unwrap();
         return None;

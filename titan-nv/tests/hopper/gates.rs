@@ -1,0 +1,126 @@
+//! Gates on what NVIDIA's assembler makes of kernels for sm_90a: how many instructions the loop of a product takes beside its
+//! MMAs of warpgroups, how long a warp waits for the issue of them, and what must not be among them. Changes of the text that are
+//! known to cost much are tried too, and must not pass.
+//!
+//! An MMA of 64x256x16 elements of 16 bits keeps the tensor cores of a quarter of a multiprocessor busy for 128 cycles.
+
+use super::lowered::compiled;
+use super::{ptxas, reference, sass};
+use sass::{Code, HGMMA, UTMALDG, count};
+
+const GEMM: &str = include_str!("kernels/gemm.tir");
+const GEMM_WS: &str = include_str!("kernels/gemm_ws.tir");
+
+/// Instructions of a loop with four MMAs, what only pads counted.
+const IN_LOOP: usize = 39;
+/// Cycles of a loop with four MMAs, of the 512 in which the tensor cores are busy, that a warp is kept from its next instruction.
+const STALLED: u32 = 29 * 512 / 100;
+/// Copies of boxes in the producer's loop: one of A, one of B.
+const BOXES: usize = 2;
+
+/// What is wrong with the code of a product of 128x256x64 elements; nothing, if the gates let it pass.
+fn faults(code: &Code) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut must = |holds: bool, what: String| {
+        if !holds {
+            found.push(what);
+        }
+    };
+    match code.main_loop(&[HGMMA]) {
+        None => must(false, "no loop has MMAs of warpgroups".to_owned()),
+        Some(consumer) => {
+            let mmas = count(consumer, &[HGMMA]);
+            must(mmas == 4, format!("{mmas} MMAs in the loop"));
+            must(consumer.len() <= IN_LOOP, format!("{} instructions in the loop", consumer.len()));
+            let stalled: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
+            must(stalled <= STALLED, format!("stalled for {stalled} cycles"));
+            let commits = consumer.iter().filter(|i| sass::commits(**i)).count();
+            must(commits == 1, format!("{commits} groups"));
+            let waits: Vec<u128> = consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect();
+            must(waits == [1], format!("waits that leave {waits:?} groups in flight"));
+            for (name, opcode) in sass::SLOW {
+                must(count(consumer, &[opcode]) == 0, format!("{name} in the loop"));
+            }
+        }
+    }
+    match code.main_loop(&UTMALDG) {
+        None => must(false, "no loop copies boxes".to_owned()),
+        Some(producer) => {
+            let copies = count(producer, &UTMALDG);
+            must(copies == BOXES, format!("{copies} copies in the producer's loop"));
+            must(!producer.iter().any(|i| sass::repeats(*i)), "the producer's loop repeats for each thread".to_owned());
+        }
+    }
+    found
+}
+
+fn measured(text: &str) -> Option<Result<Code, String>> {
+    let ptxas = ptxas::unless_absent()?;
+    sass::is_measured(&ptxas).then(|| sass::assemble(&ptxas, "sm_90a", text))
+}
+
+fn emitted(kernel: &str) -> String {
+    String::from_utf8(compiled(kernel).code.payload).expect("PTX is text")
+}
+
+#[test]
+fn loops_of_products_pass() {
+    for kernel in [GEMM, GEMM_WS] {
+        let Some(made) = measured(&emitted(kernel)) else { return };
+        let code = made.unwrap_or_else(|said| panic!("{said}"));
+        let found = faults(&code);
+        assert!(found.is_empty(), "{found:?}\n{kernel}");
+    }
+}
+
+#[test]
+fn a_product_by_hand_passes() {
+    let Some(text) = reference::text("gemm_sm90a.ptx") else { return };
+    let Some(made) = measured(&text) else { return };
+    let found = faults(&made.unwrap_or_else(|said| panic!("{said}")));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// A change of the text: what it is, what is replaced by what, and what the gates must find.
+const CHANGES: [(&str, &str, &str, &str); 5] = [
+    ("no group stays in flight", "wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 0;", "leave [0]"),
+    ("a group for each MMA", ", 1, 1, 0, 0;\n", ", 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n", "groups"),
+    (
+        "a fence between proxies",
+        "wgmma.wait_group.sync.aligned 1;",
+        "wgmma.wait_group.sync.aligned 1;\n  fence.proxy.async.shared::cta;",
+        "FENCE.VIEW",
+    ),
+    (
+        "a fence of the device",
+        "wgmma.wait_group.sync.aligned 1;",
+        "wgmma.wait_group.sync.aligned 1;\n  fence.acq_rel.gpu;",
+        "MEMBAR",
+    ),
+    ("descriptors that are not uniform", ", 0x40000040;", ", %laneid;", "R2UR"),
+];
+
+/// One thread of a warp is chosen by its number instead of `elect.sync`: the assembler does not know that it is one.
+fn chosen_by_number(text: &str) -> String {
+    let line = |line: &str| match line.trim().strip_prefix("elect.sync _| ").and_then(|l| l.strip_suffix(", -1;")) {
+        Some(to) => {
+            format!("  {{ .reg .b32 %at; mov.u32 %at, %tid.x; and.b32 %at, %at, 31; setp.eq.u32 {to}, %at, 0; }}\n")
+        }
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn changes_that_cost_do_not_pass() {
+    let text = emitted(GEMM_WS);
+    let mut changes: Vec<(&str, String, &str)> =
+        CHANGES.iter().map(|(name, from, to, expected)| (*name, text.replace(from, to), *expected)).collect();
+    changes.push(("a thread chosen by its number", chosen_by_number(&text), "repeats"));
+    for (name, changed, expected) in changes {
+        assert_ne!(changed, text, "{name}");
+        let Some(made) = measured(&changed) else { return };
+        let found = faults(&made.unwrap_or_else(|said| panic!("{name}: {said}")));
+        assert!(found.iter().any(|fault| fault.contains(expected)), "{name}: {found:?}");
+    }
+}
