@@ -7,6 +7,7 @@
 //! | [`affine`] | the form `Σ coefficient · term + [lo, hi]` and its arithmetic |
 //! | [`forms`] | the affine form of every `i32` value of a kernel |
 //! | [`access`] | the part of a tensor that each memory operation accesses |
+//! | [`one_thread`] | roles that one thread executes for all |
 //! | [`partition`] | the output rule: no two programs access the same element of an output |
 //! | [`proxy`] | asynchronous accesses that are not fenced from generic ones, stores that are not waited for |
 //! | [`vector`] | how many neighbours of a row may be accessed at once |
@@ -25,6 +26,7 @@ pub mod cover;
 pub mod forms;
 pub mod grid;
 pub mod number;
+pub mod one_thread;
 pub mod partition;
 pub mod proxy;
 pub mod uses;

@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what advances clocks or joins roles is named")]
 
 use super::{Expand, Made, Stage};
+use crate::analysis::one_thread;
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
     TileShape, Token, TtgOp, Ty, Value,
@@ -110,11 +111,33 @@ impl Expand<'_> {
                 self.make_memory(index)?;
             }
             if joins_roles(self.k, pipe) {
-                self.rings[index].bulk = self.target.bulk_tensor && self.is_bulk(pipe);
+                self.rings[index].bulk = self.target.bulk_tensor && self.is_filled_by_one_thread(pipe);
                 self.rings[index].mode = self.join(pipe, slots)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether bulk copies fill the stages of a ring, and all others that its role fills: then one thread executes the role.
+    fn is_filled_by_one_thread(&self, pipe: Pipe) -> bool {
+        let mut roles = Vec::new();
+        self.k.walk(&mut |_, op| {
+            if op.kind == OpKind::Ttg(TtgOp::Roles) {
+                roles.extend(op.regions.iter().copied());
+            }
+        });
+        let filled = |block: Block| {
+            let mut pipes = BTreeSet::new();
+            self.k.walk_block(block, &mut |_, op| {
+                if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
+                    pipes.insert(pipe);
+                }
+            });
+            pipes
+        };
+        roles.into_iter().map(|block| (block, filled(block))).filter(|(_, pipes)| pipes.contains(&pipe)).all(
+            |(block, pipes)| one_thread::executes(self.k, block, true) && pipes.iter().all(|pipe| self.is_bulk(*pipe)),
+        )
     }
 
     /// Whether every stage of a ring is filled by bulk copies alone.
@@ -209,14 +232,15 @@ impl Expand<'_> {
         let barriers = if self.laid.free == FreeBy::Mbarrier { 2 * slots } else { slots };
         let words = self.region(8 * barriers, 1, &format!("{name}, barriers"))?;
         let full = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 0, n: slots }), &[words])?;
-        let filling = if self.rings[pipe.index()].bulk { 1 } else { filling };
-        self.op(OpKind::Nv(NvOp::MbarrierInit { count: filling }), &[full])?;
+        let bulk = self.rings[pipe.index()].bulk;
+        self.op(OpKind::Nv(NvOp::MbarrierInit { count: if bulk { 1 } else { filling } }), &[full])?;
+        if bulk {
+            // Bulk copies complete their bytes there.
+            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
+        }
         if self.laid.free == FreeBy::Mbarrier {
             let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
             self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading }), &[empty])?;
-            if self.rings[pipe.index()].bulk {
-                self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
-            }
             return Ok(Mode::Mbarriers { full, empty });
         }
         let mut counters = Vec::new();

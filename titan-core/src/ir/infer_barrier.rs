@@ -74,6 +74,9 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         NvOp::TryWait | NvOp::TestWait => exactly(args, &[MBARRIER, Ty::I32], "a barrier and a parity", vec![Ty::BOOL]),
         NvOp::BulkLoad { tensor, .. } => match args {
             [Ty::Source(e, s), Ty::Smem(f, t), MBARRIER] if *tensor && e == f && s == t => Ok(vec![]),
+            [Ty::Source(..), ..] if *tensor => {
+                Err(operands("a tile of a tensor, a tile of its type in shared memory and a barrier", args))
+            }
             _ => copy(args, &[REGION, MBARRIER], "a tensor, its coordinates, a region and a barrier"),
         },
         NvOp::BulkStore { tensor, .. } => match args {

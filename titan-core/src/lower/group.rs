@@ -17,7 +17,8 @@
 use super::fragment::canonical;
 use super::tile::{LoweredValue, Staged};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Block, Elem, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Unit, Value};
+use crate::analysis::one_thread;
+use crate::ir::{Block, Elem, Op, OpKind, Pred, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::MapParam;
 use crate::layout::{Coords, Layout, Swizzle};
@@ -326,10 +327,12 @@ impl Lower<'_> {
 
     /// The code of a role. If one thread is enough for it, one elected thread runs it.
     pub(super) fn role_code(&mut self, region: Block) -> Result<(), LowerError> {
-        if !self.is_for_one_thread(region) {
+        if !one_thread::executes(self.k, region, false) {
             return self.block(region);
         }
-        let (of_group, rest) = self.of_warpgroups(region);
+        let first = one_thread::first(self.k, region);
+        let (of_group, rest) = self.k.block(region).ops.split_at(first.len());
+        let (of_group, rest) = (of_group.to_vec(), rest.to_vec());
         self.operations(&of_group)?;
         let mut open = self.begin_one_thread();
         self.elected = true;
@@ -341,58 +344,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The first operations of a role that its warpgroups do as a whole, and the others.
-    fn of_warpgroups(&self, region: Block) -> (Vec<OpId>, Vec<OpId>) {
-        let ops = &self.k.block(region).ops;
-        let whole = |id: &&OpId| matches!(self.k.op(**id).kind, OpKind::Nv(NvOp::SetMaxNReg { .. }) | OpKind::Const(_));
-        let n = ops.iter().take_while(whole).count();
-        (ops[..n].to_vec(), ops[n..].to_vec())
-    }
-
     /// The condition under which this thread does what one thread of its role does; `None` if no other runs this code.
     pub(super) fn of_one_thread(&mut self) -> Option<Reg> {
         (!self.elected).then(|| self.is_first_thread())
-    }
-
-    /// Whether a role consists of bulk copies, waits for mbarriers, and numbers.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation is one of all threads")]
-    fn is_for_one_thread(&self, region: Block) -> bool {
-        let (mut only, mut copies) = (true, false);
-        let (of_group, _) = self.of_warpgroups(region);
-        self.k.walk_block(region, &mut |id, op| {
-            if of_group.contains(&id) {
-                return;
-            }
-            copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }));
-            only &= match &op.kind {
-                OpKind::Nv(nv) => matches!(
-                    nv,
-                    NvOp::BulkLoad { .. } | NvOp::ArriveExpectTx { .. } | NvOp::WaitParity | NvOp::MbarrierAt
-                ),
-                OpKind::Region(region) => matches!(region, RegionOp::At | RegionOp::Tile { .. }),
-                OpKind::Ttg(ttg) => matches!(ttg, TtgOp::Source(..) | TtgOp::Claim(..) | TtgOp::Finalize),
-                OpKind::Const(_)
-                | OpKind::ProgramId(_)
-                | OpKind::NumPrograms(_)
-                | OpKind::Dim(_)
-                | OpKind::Unary(_)
-                | OpKind::Binary(_)
-                | OpKind::Cmp(_)
-                | OpKind::Select
-                | OpKind::Cast(_)
-                | OpKind::Index(_)
-                | OpKind::Get
-                | OpKind::Unflatten
-                | OpKind::UnflattenGrouped(_)
-                | OpKind::For(_)
-                | OpKind::Loop
-                | OpKind::If
-                | OpKind::Yield
-                | OpKind::Break(_)
-                | OpKind::Continue(_) => true,
-                _ => false,
-            };
-        });
-        only && copies
     }
 }

@@ -8,7 +8,7 @@ use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use crate::lane::{GroupMma, MmaAtom};
 use crate::layout::atoms::{self, WarpGrid};
 use crate::layout::convert::{Way, way};
-use crate::layout::{Encoding, Layout};
+use crate::layout::{Encoding, Layout, Swizzle};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The method of an MMA.
@@ -166,6 +166,11 @@ fn group(kernel: &Kernel, target: &Target, warps: u32, [a, b, acc]: [Value; 3]) 
     // Only elements of 16 bits are transposed on the way.
     let turned = |v: Value, straight: bool| root(kernel, v).is_some_and(|(_, transposed)| transposed == straight);
     if a_elem.bits() != 16 && (turned(a, true) || turned(b, false)) {
+        return None;
+    }
+    // Rows of B in memory are what a swizzle spans: columns, unless it is known to lie by columns.
+    let by_columns = root(kernel, b).is_some_and(|(_, transposed)| transposed);
+    if !by_columns && (n * b_elem.bits() / 8) % Swizzle::B32.row_bytes() != 0 {
         return None;
     }
     let groups = warps.checked_div(GroupMma::WARPS).filter(|n| n * GroupMma::WARPS == warps && n.is_power_of_two())?;

@@ -41,9 +41,13 @@ impl Form {
     }
 }
 
-/// The arrangement of an operation's operands.
-pub(super) const fn form(kind: &OpKind) -> Form {
+/// The arrangement of an operation's operands, the first of which has this type.
+pub(super) const fn form(kind: &OpKind, first: Option<Ty>) -> Form {
     match kind {
+        // A copy of a tile of a tensor, which says where.
+        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. }) if matches!(first, Some(Ty::Source(..))) => {
+            Form::Plain
+        }
         OpKind::Get => Form::At,
         OpKind::Load(..)
         | OpKind::GatherRows { .. }

@@ -8,6 +8,7 @@ mod gpu;
 mod mutants;
 mod programs;
 mod random;
+mod random_groups;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random_tiles;
 #[path = "../../../titan-core/tests/machine/rng.rs"]

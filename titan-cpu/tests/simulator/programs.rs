@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 use super::ways::{Counts, compare};
-use super::{arguments, each_kernel, grid, random, random_tiles, random_tiles_arguments};
+use super::{arguments, each_kernel, grid, random, random_groups, random_tiles, random_tiles_arguments};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_sim::sim;
@@ -99,6 +99,17 @@ fn random_roles_are_the_same_in_all_ways() {
         read(&random::roles(rng, whole))
     });
     assert!(counts.with_roles > 160, "{counts:?}");
+}
+
+#[test]
+fn random_mmas_of_warpgroups_are_the_same_in_all_ways() {
+    let counts = random_kernels_agree(120, 30_000, |rng| {
+        let random_groups::Random { text, args } = random_groups::roles(rng);
+        let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        Some((verify(kernel).ok()?, args, text))
+    });
+    // Tensors of no columns have no tensor map: other code runs.
+    assert!(counts.hopper > 90, "{counts:?}");
 }
 
 #[test]

@@ -419,11 +419,13 @@ fn tiles(w: &mut Writer<'_>, persistent: bool, body: impl FnOnce(&mut Writer<'_>
 }
 
 /// Whole numbers from −3 to 3.
-fn whole(elem: Elem, n: i64, salt: usize) -> Vec<u8> {
+pub(super) fn whole(elem: Elem, n: i64, salt: usize) -> Vec<u8> {
     let value = |i: usize| ((i * 7 + salt * 13 + i / 5) % 7) as f64 - 3.0;
     let code = |i: usize| -> u64 {
         match elem {
-            Elem::F32 => (value(i) as f32).to_bits().into(),
+            Elem::F32 | Elem::Tf32 => (value(i) as f32).to_bits().into(),
+            Elem::E4m3 => num::e4m3_from_f64(value(i)).into(),
+            Elem::E5m2 => num::e5m2_from_f64(value(i)).into(),
             Elem::F16 => num::f16_from_f64(value(i)).into(),
             Elem::Bf16 => num::bf16_from_f64(value(i)).into(),
             _ => (value(i) as i64).cast_unsigned(),

@@ -18,6 +18,9 @@ use titan_sim::sim;
 pub(super) const ORDERS: [(Completion, Option<u64>); 3] =
     [(Completion::Late, None), (Completion::Early, Some(1)), (Completion::Seeded(7), Some(2))];
 
+/// The way by bulk copies and MMAs of warpgroups.
+const HOPPER: &str = "for sm_90a";
+
 /// One way from a kernel to code.
 pub(super) struct Way {
     name: &'static str,
@@ -38,6 +41,8 @@ pub(super) struct Counts {
     /// Kernels with roles; kernels of whose loops rings were made, or whose roles were fused.
     pub(super) with_roles: usize,
     pub(super) made_rings: usize,
+    /// Kernels whose code for sm_90a was run.
+    pub(super) hopper: usize,
 }
 
 /// Why a comparison ended early.
@@ -69,7 +74,7 @@ pub(super) fn ways(kernel: &Verified, aligned: bool) -> Result<Vec<Way>, String>
     {
         let code = Code::of(&all.lanes, hopper())?;
         let rings = (*all.rings != **kernel).then(|| all.rings.into());
-        ways.push(Way { name: "for sm_90a", rings, barriers: all.barriers, code });
+        ways.push(Way { name: HOPPER, rings, barriers: all.barriers, code });
     }
     Ok(ways)
 }
@@ -176,6 +181,7 @@ fn all_agree(
     for (number, way) in ways.iter().enumerate() {
         fences_are_complete(&way.barriers)?;
         let barriers = well_formed(way.barriers.clone()).map_err(|e| End::Wrong(format!("{e:?}")))?;
+        let before = counts.code;
         for order in ORDERS {
             if let Some(rings) = &way.rings {
                 in_simulator(rings, &compared, grid, order, || format!("{}, rings", way.name))?;
@@ -195,6 +201,7 @@ fn all_agree(
             compared.same(&found.map_err(|e| End::Wrong(format!("{}: {e}", who())))?, who)?;
             counts.code += 1;
         }
+        counts.hopper += usize::from(way.name == HOPPER && counts.code > before);
     }
     Ok(())
 }

@@ -82,6 +82,10 @@ impl Machine<'_> {
     pub(super) fn check(&self, new: &Touching) -> Res<()> {
         for (_, old) in self.engine.pending().iter() {
             for touch in &old.payload.touches {
+                // Most pairs: two reads, or bytes apart.
+                if !(new.touch.write || touch.write) || !new.touch.span.overlaps(&touch.span) {
+                    continue;
+                }
                 let class = Some(old.class);
                 let other = Touching {
                     agent: old.agent.index(),

@@ -118,7 +118,7 @@ impl Machine<'_> {
             NvOp::ExpectTx { bytes } => self.arrive(agent, id, op, (0, bytes), obs)?,
             NvOp::MbarrierWait | NvOp::WaitParity => return self.wait(agent, id, op, obs),
             NvOp::TryWait | NvOp::TestWait => {
-                let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.int(agent, op, 1)? & 1 == 1);
+                let (barrier, parity) = (self.one_barrier(agent, op, 0)?, self.parity(agent, op)?);
                 let passed = self
                     .engine
                     .test(Agent::new(agent), barrier, parity, &mut &mut *obs)
@@ -135,10 +135,17 @@ impl Machine<'_> {
                     (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Inits);
                 self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
             }
+            NvOp::BulkLoad { bytes, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
+                self.copy_tile(agent, id, op, bytes, obs)?
+            }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
+            NvOp::BulkStore { bytes, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
+                self.store_copy(agent, id, op, bytes, obs)?
+            }
             NvOp::BulkStore { bytes, .. } => self.bulk_store(agent, id, op, bytes, obs)?,
             NvOp::CpAsync { bytes } => self.copy(agent, id, op, (CP_ASYNC, bytes), obs)?,
             NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
+            NvOp::Wgmma if !op.results.is_empty() => self.start_step(agent, id, op, obs)?,
             NvOp::Wgmma => self.wgmma(agent, id, op, obs)?,
             NvOp::Commit { .. }
             | NvOp::WaitGroup { .. }
@@ -173,6 +180,7 @@ impl Machine<'_> {
                 if class == BULK_STORE && !read {
                     self.wait_groups(agent, BULK_WRITE, n, obs)?;
                 }
+                self.take_sums(agent, op, n)?;
             }
             NvOp::BarrierSync { id: named, threads } => {
                 return self.named_barrier(agent, id, (named, threads, true), obs);
@@ -184,8 +192,9 @@ impl Machine<'_> {
                 return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
             }
             NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
+            NvOp::WgmmaFence => self.thread(agent)?.written_to.clear(),
             // The lanes of a warp are modelled as one thread of control.
-            NvOp::WgmmaFence | NvOp::WarpSync => {}
+            NvOp::WarpSync => {}
             NvOp::SequenceInit => self.init_counters(agent, id, op, obs)?,
             NvOp::SequenceStore => self.store_counter(agent, op, obs)?,
             NvOp::SequenceWait => return self.wait_counter(agent, op, obs),
@@ -315,13 +324,7 @@ impl Machine<'_> {
                 ));
             }
             let (barrier, _) = self.barriers_of(agent, cta, op, n.saturating_sub(1))?;
-            if self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
-                let name = self.barrier_name(barrier);
-                return Err(Found::new(
-                    Kind::Fence,
-                    format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it"),
-                ));
-            }
+            self.check_fenced(cta, barrier)?;
             let work = Work {
                 op: id,
                 time: None,
@@ -331,6 +334,18 @@ impl Machine<'_> {
             self.start(agent, BULK_LOAD, (Vec::new(), vec![Signal::Bytes { barrier, bytes }]), work, obs)?;
         }
         Ok(())
+    }
+
+    /// Bulk copies see only barriers whose initialisation was fenced.
+    pub(super) fn check_fenced(&self, cta: usize, barrier: engine::BarrierId) -> Res<()> {
+        if !self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
+            return Ok(());
+        }
+        let name = self.barrier_name(barrier);
+        Err(Found::new(
+            Kind::Fence,
+            format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it"),
+        ))
     }
 
     fn bulk_store(&mut self, agent: usize, id: OpId, op: &Op, bytes: u32, obs: Obs<'_, '_>) -> Res<()> {

@@ -6,7 +6,7 @@ use super::state::{Frame, Moved};
 use super::value::{Num, Val};
 use super::work::Res;
 use crate::engine::{Agent, Event, State, Wait};
-use titan_core::ir::{ForKind, Op, OpId};
+use titan_core::ir::{ForKind, NvOp, Op, OpId, OpKind};
 
 /// The wait of a role that has not begun.
 pub(super) const ROLES_PART: u32 = 0;
@@ -156,6 +156,24 @@ impl Machine<'_> {
         let thread = self.thread(agent)?;
         thread.in_role = true;
         thread.frames.push(Frame { block, at: 0, op: Some(id), count: None });
+        Ok(Moved::On)
+    }
+
+    /// Whether a warp leaves its role here, because one thread executes the rest of it, in the first warp.
+    pub(super) fn leaves_to_one(&self, agent: usize, op: &Op) -> bool {
+        let frame = self.threads.get(agent).and_then(|thread| thread.frames.last());
+        let in_role = frame.is_some_and(|frame| frame.op.is_some() && frame.op == self.plan.roles_op);
+        let role = self.warp_set(agent).filter(|set| in_role && set.index > 0).and_then(|set| set.role);
+        role.is_some_and(|role| self.plan.one_thread.contains(&role))
+            && !matches!(op.kind, OpKind::Nv(NvOp::SetMaxNReg { .. }) | OpKind::Const(_))
+    }
+
+    /// A warp leaves its role.
+    pub(super) fn leave_role(&mut self, agent: usize) -> Res<Moved> {
+        let thread = self.thread(agent)?;
+        thread.finalized = true;
+        thread.frames.pop();
+        self.advance(agent)?;
         Ok(Moved::On)
     }
 

@@ -33,13 +33,29 @@ fn index_of(at: Coords, extents: &[u32]) -> Option<usize> {
     inside.then(|| extents.iter().zip(at).fold(0, |sum, (n, i)| sum * (*n as usize) + i as usize))
 }
 
-fn extents(shape: TileShape) -> Vec<u32> {
+/// The element of this number in row-major order.
+fn coords_of(i: usize, extents: &[u32]) -> Coords {
+    let (mut rest, mut at) = (i, [0u32; 4]);
+    for axis in (0..extents.len()).rev() {
+        at[axis] = u32::try_from(rest % extents[axis] as usize).unwrap_or(0);
+        rest /= extents[axis] as usize;
+    }
+    at
+}
+
+/// The places of all elements of a tile, row-major.
+pub(super) fn addresses(local: &Local) -> impl Iterator<Item = u64> + '_ {
+    let dims = extents(local.shape);
+    (0..local.shape.len()).map(move |i| local.address(coords_of(i, &dims)))
+}
+
+pub(super) fn extents(shape: TileShape) -> Vec<u32> {
     shape.into()
 }
 
 /// Maximal contiguous byte ranges, from places in any order.
-fn ranges(places: &[(usize, u64)], size: u64) -> Vec<(u64, u64)> {
-    let mut starts: Vec<u64> = places.iter().map(|(_, at)| *at).collect();
+pub(super) fn ranges(places: impl Iterator<Item = u64>, size: u64) -> Vec<(u64, u64)> {
+    let mut starts: Vec<u64> = places.collect();
     starts.sort_unstable();
     let mut out: Vec<(u64, u64)> = Vec::new();
     for at in starts {
@@ -100,7 +116,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [Val::Local(Rc::new(local))])
     }
 
-    fn local_arg(&self, agent: usize, op: &Op, i: usize) -> Res<Rc<Local>> {
+    pub(super) fn local_arg(&self, agent: usize, op: &Op, i: usize) -> Res<Rc<Local>> {
         match self.arg(agent, op, i) {
             Val::Local(local) => Ok(local),
             _ => Err(unknown("a tile in shared memory")),
@@ -140,7 +156,15 @@ impl Machine<'_> {
             LocalOp::Convert => self.arg(agent, op, 0),
             LocalOp::Fold { f, axis, .. } => return self.fold(agent, op, f, usize::from(axis)),
         };
-        self.set(agent, &op.results, [result])
+        self.set(agent, &op.results, [result])?;
+        if let (LocalOp::Slice { .. }, [part], [whole, ..]) = (local, &op.results[..], &op.args[..]) {
+            // A part of a tile is in its registers.
+            let written = &mut self.thread(agent)?.written_to;
+            if !written.contains(&whole.index()) {
+                written.remove(&part.index());
+            }
+        }
+        Ok(())
     }
 
     fn touch_places(&self, agent: usize, id: OpId, ranges: &[(u64, u64)], write: bool, obs: Obs<'_, '_>) -> Res<()> {
@@ -152,7 +176,7 @@ impl Machine<'_> {
         let (local, cta) = (self.local_arg(agent, op, 1)?, self.cta(agent));
         let places = self.places(agent, op.args[0], &local, true)?;
         let size = bytes::size(local.elem);
-        let ranges = ranges(&places, size as u64);
+        let ranges = ranges(places.iter().map(|(_, at)| *at), size as u64);
         self.touch_places(agent, id, &ranges, true, obs)?;
         let tile = self.arg(agent, op, 0);
         let Machine { engine, store, .. } = self;
@@ -172,7 +196,7 @@ impl Machine<'_> {
         let Some(result) = op.results.first() else { return Ok(Val::Unknown) };
         let places = self.places(agent, *result, &local, false)?;
         let size = bytes::size(local.elem) as u64;
-        let ranges = ranges(&places, size);
+        let ranges = ranges(places.iter().map(|(_, at)| *at), size);
         self.touch_places(agent, id, &ranges, false, obs)?;
         if !self.store.data {
             for (lo, hi) in ranges {
@@ -190,19 +214,11 @@ impl Machine<'_> {
 
     /// Reads all elements of a tile in shared memory.
     pub(super) fn read_all(&self, agent: usize, id: OpId, local: &Local, obs: Obs<'_, '_>) -> Res<Val> {
-        let (dims, cta, size) = (extents(local.shape), self.cta(agent), bytes::size(local.elem) as u64);
-        let coords = |i: usize| {
-            let (mut rest, mut at) = (i, [0u32; 4]);
-            for axis in (0..dims.len()).rev() {
-                at[axis] = u32::try_from(rest % dims[axis] as usize).unwrap_or(0);
-                rest /= dims[axis] as usize;
-            }
-            at
-        };
-        let places: Vec<(usize, u64)> = (0..local.shape.len()).map(|i| (i, local.address(coords(i)))).collect();
-        self.touch_places(agent, id, &ranges(&places, size), false, obs)?;
+        let (cta, size) = (self.cta(agent), bytes::size(local.elem) as u64);
+        let places: Vec<u64> = addresses(local).collect();
+        self.touch_places(agent, id, &ranges(places.iter().copied(), size), false, obs)?;
         let mut nums = Vec::new();
-        for (_, at) in places {
+        for at in places {
             let raw = self.store.read_shared(&self.engine, cta, at, size)?;
             nums.push(if self.store.data { bytes::decode(local.elem, &raw).get(0) } else { Num::Int(0) });
         }
@@ -224,8 +240,7 @@ impl Machine<'_> {
         }
         places.sort_unstable_by_key(|(_, at)| *at);
         places.dedup();
-        let flat: Vec<(usize, u64)> = places.iter().map(|(_, at)| (0, *at)).collect();
-        let ranges = ranges(&flat, bytes::size(local.elem) as u64);
+        let ranges = ranges(places.iter().map(|(_, at)| *at), bytes::size(local.elem) as u64);
         let effect = Effect::Deal { cta, source, places: Rc::new(places), elem: local.elem, ranges: ranges.clone() };
         let touches = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, true)).collect();
         if asynchronous {
@@ -267,11 +282,7 @@ impl Machine<'_> {
             Val::Tile(tile) => {
                 let (from, to) = (extents(tile.shape), extents(shape));
                 let pick = |i: usize| {
-                    let (mut rest, mut coords) = (i, [0u32; 4]);
-                    for axis in (0..to.len()).rev() {
-                        coords[axis] = u32::try_from(rest % to[axis] as usize).unwrap_or(0);
-                        rest /= to[axis] as usize;
-                    }
+                    let mut coords = coords_of(i, &to);
                     coords[axis] = coords[axis].saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
                     index_of(coords, &from).unwrap_or(usize::MAX)
                 };

@@ -7,7 +7,7 @@ use super::plan::{BULK_LOAD, RING_COPY};
 use super::ring::Slot;
 use super::state::Holds;
 use super::work::{Res, Span};
-use titan_core::ir::{Claim, Op, Pipe};
+use titan_core::ir::{Claim, FreeBy, Op, Pipe};
 
 impl Machine<'_> {
     /// The largest number of times that were acquired of any ring.
@@ -22,9 +22,10 @@ impl Machine<'_> {
         let (slots, staging) = (self.ring(ring)?.slots.max(1), self.ring(ring)?.readers.is_empty());
         // A ring that the same warps fill and read has no rounds: there is no wait between roles.
         let round = if op.args.len() > 2 { Some(self.int(agent, op, 2)?) } else { None };
-        let is = |time: u64| {
-            u64::try_from(slot) == Ok(time % slots) && round.is_none_or(|r| u64::try_from(r) == Ok(time / slots))
-        };
+        // Where mbarriers give slots back, the parity of a round may stand for its number.
+        let parities = self.kernel().laid_out.as_deref().is_some_and(|laid| laid.free == FreeBy::Mbarrier);
+        let is_round = |r: i64, n: u64| u64::try_from(r).is_ok_and(|r| r == n || parities && r == n % 2);
+        let is = |time: u64| u64::try_from(slot) == Ok(time % slots) && round.is_none_or(|r| is_round(r, time / slots));
         let thread = self.thread(agent)?;
         let (Some(fill), Some(read)) = (thread.fill.get_mut(ring), thread.read.get_mut(ring)) else { return Ok(()) };
         // A staging ring has no readers: its stage is released when it has been stored.

@@ -14,9 +14,7 @@ use super::store::Store;
 use super::tensor::Setup;
 use super::value::{Val, View};
 use super::work::{Res, Span, Touch, Work};
-use crate::engine::{
-    self, Agent, BarrierId, Completion, Engine, Event, Halt, Helper, Observer, Place, Space, State, Wait,
-};
+use crate::engine::{self, Agent, BarrierId, Engine, Event, Halt, Helper, Observer, Place, State, Wait};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use titan_core::ir::op_table::mnemonic;
@@ -183,9 +181,12 @@ impl<'k> Machine<'k> {
     }
 
     pub(super) fn set(&mut self, agent: usize, values: &[Value], new: impl IntoIterator<Item = Val>) -> Res<()> {
-        let data = self.store.data;
+        let (data, kernel, warpgroups) = (self.store.data, self.kernel(), self.plan.warpgroups);
         let thread = self.thread(agent)?;
         for (value, new) in values.iter().zip(new) {
+            if warpgroups && matches!(kernel.ty(*value), ir::Ty::Tile(..)) {
+                thread.written_to.insert(value.index());
+            }
             if data && matches!(new, Val::Unknown) {
                 return Err(Found::not_modelled("a value that is not computed"));
             }
@@ -211,6 +212,9 @@ impl<'k> Machine<'k> {
     }
 
     fn dispatch(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
+        if self.leaves_to_one(agent, op) {
+            return self.leave_role(agent);
+        }
         match &op.kind {
             OpKind::For(kind) => self.enter_for(agent, id, op, *kind).map(|()| Moved::On),
             OpKind::Loop => self.enter_loop(agent, id, op).map(|()| Moved::On),
@@ -457,43 +461,4 @@ fn parameter(setup: &Setup, i: usize, kind: &ParamKind) -> Val {
 /// An index as `u32`.
 pub(super) fn index(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
-}
-
-/// The memory of the outputs, with the caller's initial contents.
-pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
-    let mut global = Space::new("device");
-    for (t, bytes) in setup.tensors.iter().zip(initial) {
-        let (Some(t), Some(bytes)) = (t, bytes) else { continue };
-        if global.allocate(t.name.clone(), t.base, bytes.len()).is_some() {
-            // Just allocated, of this length.
-            let _ = global.write(t.base, bytes);
-        }
-    }
-    global
-}
-
-/// The engine with the memories of a cluster.
-pub(super) fn engine_of(
-    plan: &Plan<'_>,
-    global: Space,
-    ctas: usize,
-    data: bool,
-    completion: Completion,
-) -> (Engine<Work>, engine::SpaceId, Vec<engine::SpaceId>) {
-    let mut engine = Engine::new(ctas * plan.agents(), completion);
-    let global = engine.add_space(global);
-    let shared = (0..ctas).map(|_| {
-        let mut shared = Space::new("shared");
-        if data {
-            for (i, ring) in plan.rings.iter().enumerate() {
-                let len = usize::try_from(ring.stride * ring.slots).unwrap_or(0);
-                shared.allocate(plan.kernel.pipe_name(Pipe::new(i)), ring.base, len);
-            }
-            let raw = plan.rings.first().map_or(plan.words, |r| r.base);
-            shared.allocate("shared memory", 0, usize::try_from(raw).unwrap_or(0));
-        }
-        engine.add_space(shared)
-    });
-    let shared = shared.collect();
-    (engine, global, shared)
 }

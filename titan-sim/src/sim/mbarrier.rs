@@ -145,11 +145,17 @@ impl Machine<'_> {
         obs: Obs<'_, '_>,
     ) -> Res<()> {
         let barrier = self.one_barrier(agent, op, 0)?;
+        let of_one = matches!(op.kind, ir::OpKind::Nv(NvOp::ArriveExpectTx { .. } | NvOp::ExpectTx { .. }));
+        if of_one && !self.is_first(agent) {
+            // One thread of the role does it, and no other has the state of its arrival.
+            return Ok(());
+        }
         if op.kind == ir::OpKind::Nv(NvOp::Arrive { arrivals: 0 }) {
             return Err(Found::new(Kind::Barrier, "an arrival with count 0"));
         }
         // The arrivals of a role are divided equally among its warps.
         let count = match self.warp_set(agent) {
+            Some(_) if of_one => count,
             Some(warp_set) if count.is_multiple_of(warp_set.warps) => count / warp_set.warps,
             Some(warp_set) => {
                 let message = format!("{count} arrivals cannot be divided equally among {} warps", warp_set.warps);
@@ -164,11 +170,20 @@ impl Machine<'_> {
         self.set(agent, &op.results, [Val::Phase(phase & 1)])
     }
 
+    /// A parity, which is 0 or 1 (PTX ISA, `mbarrier.test_wait`).
+    pub(super) fn parity(&self, agent: usize, op: &Op) -> Res<bool> {
+        match self.int(agent, op, 1)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            n => Err(Found::new(Kind::Barrier, format!("{n} is waited for as the parity of a phase, which is 0 or 1"))),
+        }
+    }
+
     pub(super) fn wait(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         let barrier = self.one_barrier(agent, op, 0)?;
         let parity = match self.arg(agent, op, 1) {
             Val::Phase(parity) => parity == 1,
-            _ => self.int(agent, op, 1)? & 1 == 1,
+            _ => self.parity(agent, op)?,
         };
         let passed = self
             .engine

@@ -13,7 +13,7 @@
 //! | `plan` | facts known before the run: the addresses of rings, their readers |
 //! | `state`, `machine`, `control`, `wait` | agents, one operation at a time, control flow; what an agent waits for |
 //! | `ring`, `ledger`, `stage` | operations on rings, the contents of their slots, operations on stages |
-//! | `laid` | laid-out kernels: warps as agents, and which elements of a tile each holds |
+//! | `laid`, `group` | laid-out kernels: warps as agents, and which elements of a tile each holds; bulk copies of tiles, MMAs of warpgroups |
 //! | `barrier_ops`, `mbarrier`, `join` | operations of the barrier dialect |
 //! | `memory`, `indexed`, `access`, `work` | loads and stores; conflicts with operations in flight; effects of those operations |
 //! | `tensor`, `store` | arguments, shared memory, and their contents |
@@ -31,6 +31,7 @@ mod eval;
 pub mod explore;
 mod finding;
 mod grid;
+mod group;
 mod indexed;
 mod join;
 mod laid;

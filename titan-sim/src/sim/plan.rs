@@ -9,6 +9,7 @@
 use super::finding::{Found, Kind};
 use super::laid::Part;
 use crate::engine::Class;
+use titan_core::analysis::one_thread;
 use titan_core::ir::{
     Bit, Block, Claim, Effect, Kernel, Layout, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, Proxy, RegionOp,
     TtgOp, Ty, Value,
@@ -92,6 +93,10 @@ pub(super) struct Plan<'k> {
     /// issue them.
     pub(super) mixed: Vec<bool>,
     pub(super) stored_by_several: Vec<bool>,
+    /// Whether MMAs of warpgroups read registers.
+    pub(super) warpgroups: bool,
+    /// The roles of a kernel that is laid out which one thread executes.
+    pub(super) one_thread: Vec<usize>,
     /// For each layout of a kernel that is laid out and each warp, what the warp holds.
     layouts: Vec<Vec<Vec<Part>>>,
 }
@@ -113,9 +118,16 @@ impl<'k> Plan<'k> {
             arrivers: Vec::new(),
             mixed: Vec::new(),
             stored_by_several: Vec::new(),
+            warpgroups: kernel.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma) && !op.results.is_empty()),
+            one_thread: Vec::new(),
             layouts: kernel.laid_out.as_deref().map(|l| l.layouts.iter().map(parts_of).collect()).unwrap_or_default(),
         };
         plan.shared = plan.regions()?;
+        if kernel.laid_out.is_some() {
+            let roles = plan.roles_op.map_or(&[][..], |id| &kernel.op(id).regions);
+            let of_one = |(_, block): &(usize, &Block)| one_thread::executes(kernel, **block, false);
+            plan.one_thread = roles.iter().enumerate().filter(of_one).map(|(role, _)| role).collect();
+        }
         for (i, pipe) in kernel.pipes.iter().enumerate() {
             let ring = plan.ring(i, pipe)?;
             plan.shared = ring.base + ring.stride * ring.slots;
@@ -146,7 +158,11 @@ impl<'k> Plan<'k> {
     /// Whether a tensor is stored by raw bulk copies and touched otherwise too, and whether several roles store it so.
     fn stores_in_bulk(&self, param: usize) -> (bool, bool) {
         let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
-        let bulk = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
+        // Those of tiles say which elements they store.
+        let bulk = |op: &Op| {
+            let of_bytes = op.args.first().is_some_and(|v| matches!(self.kernel.ty(*v), Ty::Tensor(..)));
+            matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && of_bytes
+        };
         let others =
             self.who(|k, op| of(k, op) && !bulk(op) && !matches!(op.kind.effect(), Effect::Pure | Effect::Control));
         let bulk = self.who(|k, op| bulk(op) && of(k, op));

@@ -2,11 +2,11 @@
 
 use super::finding::{Choice, Finding, Found, Kind, Schedule};
 use super::grid::Grid;
-use super::machine::{Machine, engine_of, outputs};
+use super::machine::Machine;
 use super::plan::Plan;
 use super::state::Moved;
 use super::store::Store;
-use super::tensor::{Setup, Tensor};
+use super::tensor::{Setup, Tensor, engine_of, outputs};
 use super::trace::Tracer;
 use super::value::Num;
 use super::watch::Watch;

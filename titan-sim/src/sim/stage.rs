@@ -127,13 +127,13 @@ impl Machine<'_> {
         }
     }
 
-    fn number(&mut self, agent: usize) -> Res<u32> {
+    pub(super) fn number(&mut self, agent: usize) -> Res<u32> {
         let next = &mut self.thread(agent)?.next;
         *next += 1;
         Ok(*next)
     }
 
-    fn keep_tile(&mut self, agent: usize, number: u32, op: &Op, i: usize) -> Res<()> {
+    pub(super) fn keep_tile(&mut self, agent: usize, number: u32, op: &Op, i: usize) -> Res<()> {
         if let Val::Tile(tile) = self.arg(agent, op, i) {
             self.store.results.insert((agent, number), tile);
         }

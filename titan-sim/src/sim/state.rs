@@ -99,13 +99,16 @@ pub(super) struct Thread {
     pub(super) written: BTreeSet<(usize, u64)>,
     /// Staging slots that are acquired and not yet written: ring, time.
     pub(super) taken: BTreeSet<(usize, u64)>,
-    /// The number of the next MMA or accumulator.
+    /// The number of the latest MMA or accumulator.
     pub(super) next: u32,
     /// The barrier (of all warps, or named) at which it has arrived and waits, and the parity.
     pub(super) joined: Option<(u32, bool)>,
     /// The parity of the cluster barrier at which it has arrived.
     pub(super) cluster: Option<bool>,
     pub(super) registers: Option<u32>,
+    /// Tiles whose registers were written since the last fence before MMAs of warpgroups, by the numbers of their values; kept where
+    /// there are such MMAs.
+    pub(super) written_to: BTreeSet<usize>,
     /// Whether it has executed `ttg.pipeline.finalize`.
     pub(super) finalized: bool,
 }

@@ -255,10 +255,24 @@ impl Store {
                 self.results.insert(*id, Rc::new(sum));
                 Ok(())
             }
+            Effect::Step { from, id, a, b, elem, part } => {
+                let (a, b) = (self.operand(&*spaces, a)?, self.operand(&*spaces, b)?);
+                let (Some(a), Some(b), Some(acc)) = (a, b, self.results.remove(from)) else { return Ok(()) };
+                let Some(own) = part.of(&acc) else { return Ok(()) };
+                let sum = part.put(&acc, &product::mma(&a, &b, &own, *elem));
+                self.results.insert(*id, Rc::new(sum));
+                Ok(())
+            }
             Effect::Keep { id, cta, address, len } => {
                 let bytes = self.read_shared(&*spaces, *cta, *address, *len)?;
                 if self.data {
                     self.kept.insert(*id, Rc::new(bytes));
+                }
+                Ok(())
+            }
+            Effect::KeepTile { id, tile, elem } => {
+                if let Some(tile) = self.operand(&*spaces, tile)? {
+                    self.kept.insert(*id, Rc::new(bytes::encode(*elem, &tile.cells)));
                 }
                 Ok(())
             }
@@ -295,6 +309,27 @@ impl Store {
             Operand::Shared { cta, address, smem } => {
                 let tile = self.stage(spaces, *cta, *address, smem)?;
                 Ok(tile.map(Rc::new))
+            }
+            Operand::Placed { cta, elem, shape, places, ranges } => {
+                let mut bytes = Vec::new();
+                // Where the bytes of each range begin among those that were read.
+                let mut starts = Vec::new();
+                for (lo, hi) in ranges.iter() {
+                    starts.push((*lo, bytes.len()));
+                    bytes.extend(self.read_shared(spaces, *cta, *lo, hi - lo)?);
+                }
+                if !self.data {
+                    return Ok(None);
+                }
+                let all = bytes::decode(*elem, &bytes);
+                let size = bytes::size(*elem);
+                let index = |at: &u64| {
+                    let range = starts.partition_point(|(lo, _)| lo <= at).checked_sub(1)?;
+                    let (lo, first) = starts.get(range)?;
+                    Some((first + usize::try_from(at - lo).ok()?) / size)
+                };
+                let cells = all.pick(places.iter().map(|at| index(at).unwrap_or(usize::MAX)));
+                Ok(Some(Rc::new(Tile { shape: *shape, cells })))
             }
         }
     }

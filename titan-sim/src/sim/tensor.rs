@@ -1,9 +1,11 @@
-//! Tensors: the arguments of a run, and where the elements of a view lie in them.
+//! Tensors: the arguments of a run, and where the elements of a view lie in them; the memories of a run.
 
 use super::arith::shape as arrange;
+use super::plan::Plan;
 use super::value::{Num, View};
-use crate::engine::{Fault, Space};
-use titan_core::ir::{Elem, TileShape};
+use super::work::Work;
+use crate::engine::{self, Completion, Engine, Fault, Space};
+use titan_core::ir::{Elem, Pipe, TileShape};
 
 /// A tensor argument.
 #[derive(Clone, Debug)]
@@ -97,4 +99,43 @@ pub(super) fn put_nibbles(space: &mut Space, at: u64, odd: bool, values: &[u8]) 
         space.write(address, &[byte])?;
     }
     Ok(())
+}
+
+/// The memory of the outputs, with the caller's initial contents.
+pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
+    let mut global = Space::new("device");
+    for (t, bytes) in setup.tensors.iter().zip(initial) {
+        let (Some(t), Some(bytes)) = (t, bytes) else { continue };
+        if global.allocate(t.name.clone(), t.base, bytes.len()).is_some() {
+            // Just allocated, of this length.
+            let _ = global.write(t.base, bytes);
+        }
+    }
+    global
+}
+
+/// The engine with the memories of a cluster.
+pub(super) fn engine_of(
+    plan: &Plan<'_>,
+    global: Space,
+    ctas: usize,
+    data: bool,
+    completion: Completion,
+) -> (Engine<Work>, engine::SpaceId, Vec<engine::SpaceId>) {
+    let mut engine = Engine::new(ctas * plan.agents(), completion);
+    let global = engine.add_space(global);
+    let shared = (0..ctas).map(|_| {
+        let mut shared = Space::new("shared");
+        if data {
+            for (i, ring) in plan.rings.iter().enumerate() {
+                let len = usize::try_from(ring.stride * ring.slots).unwrap_or(0);
+                shared.allocate(plan.kernel.pipe_name(Pipe::new(i)), ring.base, len);
+            }
+            let raw = plan.rings.first().map_or(plan.words, |r| r.base);
+            shared.allocate("shared memory", 0, usize::try_from(raw).unwrap_or(0));
+        }
+        engine.add_space(shared)
+    });
+    let shared = shared.collect();
+    (engine, global, shared)
 }

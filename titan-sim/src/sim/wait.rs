@@ -33,7 +33,7 @@ impl Machine<'_> {
             OpKind::Nv(NvOp::MbarrierWait | NvOp::WaitParity) => {
                 let parity = match self.arg(agent, op, 1) {
                     Val::Phase(p) => p == 1,
-                    Val::Num(n) => n.int() & 1 == 1,
+                    Val::Num(n) if matches!(n.int(), 0 | 1) => n.int() == 1,
                     _ => return None,
                 };
                 let Val::Barriers { made, first, n: 1 } = self.arg(agent, op, 0) else { return None };

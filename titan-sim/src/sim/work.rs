@@ -1,7 +1,7 @@
 //! Asynchronous operations: their accesses while they are in flight, and their effects when they complete.
 
 use super::finding::Found;
-use super::value::{Smem, Source, Tile, View};
+use super::value::{Cells, Smem, Source, Tile, View};
 use std::rc::Rc;
 use titan_core::ir::{Elem, OpId, TileShape};
 
@@ -42,8 +42,57 @@ pub(super) struct Touch {
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Operand {
     Tile(Rc<Tile>),
-    Shared { cta: usize, address: u64, smem: Rc<Smem> },
+    Shared {
+        cta: usize,
+        address: u64,
+        smem: Rc<Smem>,
+    },
+    /// Elements of a tile in shared memory, each at its place; their bytes are those of `ranges`.
+    Placed {
+        cta: usize,
+        elem: Elem,
+        shape: TileShape,
+        places: Rc<Vec<u64>>,
+        ranges: Rc<Vec<(u64, u64)>>,
+    },
     Unknown,
+}
+
+/// The part of an accumulator that a warp holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Part {
+    pub(super) rows: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+}
+
+impl Part {
+    /// Its elements in a tile of so many columns.
+    fn places(&self, columns: usize) -> impl Iterator<Item = usize> + '_ {
+        let row = move |i: u32| self.columns.iter().map(move |j| i as usize * columns + *j as usize);
+        self.rows.iter().flat_map(move |i| row(*i))
+    }
+
+    /// Its elements of a tile.
+    pub(super) fn of(&self, tile: &Tile) -> Option<Tile> {
+        let columns = usize::try_from(*tile.shape.get(1)?).ok()?;
+        let extent = |n: usize| i32::try_from(n).ok();
+        let shape = TileShape::new(&[extent(self.rows.len())?, extent(self.columns.len())?])?;
+        Some(Tile { shape, cells: tile.cells.pick(self.places(columns)) })
+    }
+
+    /// A tile with these elements in their places.
+    pub(super) fn put(&self, tile: &Tile, own: &Cells) -> Tile {
+        let mut all = tile.clone();
+        let columns = tile.shape.get(1).map_or(0, |n| usize::try_from(*n).unwrap_or(0));
+        for (from, to) in self.places(columns).enumerate() {
+            match (&mut all.cells, own) {
+                (Cells::Int(all), Cells::Int(own)) => all[to] = own[from],
+                (Cells::Float(all), Cells::Float(own)) => all[to] = own[from],
+                (Cells::Int(_), Cells::Float(_)) | (Cells::Float(_), Cells::Int(_)) => {}
+            }
+        }
+        all
+    }
 }
 
 /// The effect of an asynchronous operation at its completion.
@@ -84,12 +133,27 @@ pub(super) enum Effect {
         b: Operand,
         elem: Elem,
     },
+    /// A product is added to the part of an accumulator that a warp holds: of the first number, and the sum gets the second.
+    Step {
+        from: (usize, u32),
+        id: (usize, u32),
+        a: Operand,
+        b: Operand,
+        elem: Elem,
+        part: Rc<Part>,
+    },
     /// A stage is read, to be stored.
     Keep {
         id: (usize, u32),
         cta: usize,
         address: u64,
         len: u64,
+    },
+    /// A tile in shared memory is read, to be stored.
+    KeepTile {
+        id: (usize, u32),
+        tile: Operand,
+        elem: Elem,
     },
     /// The bytes that were read are stored.
     Put {

@@ -106,7 +106,8 @@ impl<'a> Parser<'a> {
             Ok(kind) => kind,
             Err(why) => return self.bad_head(left, &why),
         };
-        let form = form(&kind);
+        let first = operands.values.first().copied().flatten();
+        let form = form(&kind, first.map(|v| body.kernel.ty(v)));
         if !operands.fits(form) {
             let error = Diagnostic::new(
                 Code::Text,

@@ -153,7 +153,7 @@ impl Printer<'_> {
         self.head(op);
         let (first, rest) = op.args.split_at(op.args.len().min(1));
         let n = rest.len().saturating_sub(1);
-        match form(&op.kind) {
+        match form(&op.kind, op.args.first().and_then(|v| self.ty(*v))) {
             Form::Plain => self.operands(" ", &op.args),
             Form::At => self.indexed(first, rest),
             Form::AtOr => {

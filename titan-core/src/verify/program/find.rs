@@ -58,7 +58,7 @@ pub(in crate::verify) struct Claims {
     /// Rings whose memory an operation accesses through another region.
     pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
     pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
-    /// Rings whose slots are released by counters: the number of the round matters, not only its parity.
+    /// Rings whose claims name the number of the round; those of the others name its parity.
     pub(in crate::verify) counted: BTreeSet<Pipe>,
     /// Releases that no barrier of the lanes of each warp precedes.
     pub(in crate::verify) unmet: BTreeSet<OpId>,

@@ -18,6 +18,7 @@
 
 mod apart;
 mod find;
+mod parity;
 mod products;
 mod realize;
 

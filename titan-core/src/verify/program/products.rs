@@ -13,10 +13,13 @@
 //! ttg.nv.wgmma.wait_group %d {n = 1}      completes %d, and not %e
 //! ```
 //!
+//! Registers that an MMA reads, or in which it accumulates, were written before a fence (`ttg.nv.wgmma.fence`) in front of it, unless by
+//! the MMA before it.
+//!
 //! Deliberately absent: the shared memory that MMAs read, which the claims of rings and barriers between warps cover.
 
 use super::wrong;
-use crate::ir::{Block, Kernel, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::pipes::threads;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +59,22 @@ struct Run<'k> {
     kernel: &'k Kernel,
     loops: Vec<Around>,
     wrong: BTreeMap<OpId, String>,
+}
+
+/// Whether a fence in the block of an MMA lies between it and what writes an operand in registers.
+fn is_fenced(kernel: &Kernel, mma: OpId, operand: Value) -> bool {
+    let mut from = operand;
+    if !matches!(kernel.ty(from), Ty::Tile(..)) {
+        return true;
+    }
+    // Parts of a tile are in its registers.
+    while let Some(op) = kernel.def_op(from).filter(|op| matches!(op.kind, OpKind::Local(LocalOp::Slice { .. }))) {
+        from = op.args[0];
+    }
+    let Some(block) = kernel.blocks.iter().find(|block| block.ops.contains(&mma)) else { return false };
+    let before: Vec<&Op> = block.ops.iter().take_while(|id| **id != mma).map(|id| kernel.op(*id)).collect();
+    let fence = before.iter().rposition(|op| op.kind == OpKind::Nv(NvOp::WgmmaFence));
+    fence.is_some_and(|at| before[at..].iter().all(|op| !op.results.contains(&from)))
 }
 
 fn join(states: Vec<State>) -> Option<State> {
@@ -112,6 +131,10 @@ impl Run<'_> {
         let op = self.kernel.op(id);
         match &op.kind {
             OpKind::Nv(NvOp::Wgmma) => {
+                if let Some(value) = op.args.iter().find(|v| !is_fenced(self.kernel, id, **v)) {
+                    let name = self.kernel.display_name(*value);
+                    self.say(id, format!("no `ttg.nv.wgmma.fence` orders this MMA behind what writes `{name}`"));
+                }
                 for value in op.args.iter().filter(|v| self.is_in_flight(**v)).copied().collect::<Vec<_>>() {
                     self.take(id, value, &mut state);
                 }

@@ -9,7 +9,8 @@
 //! | ready | waits at `full[s]` for the parity `r & 1` | the same |
 //! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
-//! `full` counts the threads of the role that fills, or one that starts bulk copies, `empty` the warps of all roles that read. So phase `r` of `full[s]` is
+//! `full` counts the threads of the role that fills, or one that starts bulk copies, behind a fence of its initialisation; `empty` counts
+//! the warps of all roles that read. So phase `r` of `full[s]` is
 //! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
 //! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
 //!
@@ -18,9 +19,8 @@
 
 use super::find::{Claims, FilledBy, picked};
 use super::wrong;
-use crate::ir::{
-    BinOp, Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
-};
+use crate::analysis::one_thread;
+use crate::ir::{Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
 use crate::verify::pipes::threads;
@@ -36,6 +36,8 @@ pub(super) struct Ring {
     /// Whether bulk copies fill its slots, and whether something else does.
     bulk: [bool; 2],
     empty: BTreeSet<Value>,
+    /// Whether a wait takes the round itself for a parity, and whether one computes the parity of its number.
+    pub(super) parities: [bool; 2],
     /// The counter of each reader, and the counters that each acquisition waits for.
     counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
@@ -45,6 +47,11 @@ impl Ring {
     /// Its barriers, by their arrays, and its counters.
     fn objects(&self) -> impl Iterator<Item = Value> + '_ {
         self.full.iter().chain(&self.empty).chain(self.counters.values().flatten()).copied()
+    }
+
+    /// Whether its claims name the numbers of rounds, and not only their parities.
+    fn is_counted(&self) -> bool {
+        self.parities[1] || !self.counters.is_empty() || !self.awaited.is_empty()
     }
 
     /// The memory of its barriers and counters, by regions.
@@ -66,7 +73,7 @@ pub(super) struct Check<'k> {
 }
 
 /// A claim and its context.
-struct At<'k> {
+pub(super) struct At<'k> {
     role: usize,
     id: OpId,
     op: &'k Op,
@@ -111,7 +118,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     claims.filled_by = check.filled_by;
     claims.unmet = check.unmet;
-    let counted = check.rings.iter().filter(|(_, ring)| !ring.counters.is_empty() || !ring.awaited.is_empty());
+    let counted = check.rings.iter().filter(|(_, ring)| ring.is_counted());
     claims.counted = counted.map(|(pipe, _)| *pipe).collect();
     let mut errors = check.errors;
     barriers::words(kernel, &mut errors);
@@ -151,7 +158,7 @@ impl<'k> Check<'k> {
         }
     }
 
-    fn ring(&mut self, at: &At<'_>) -> &mut Ring {
+    pub(super) fn ring(&mut self, at: &At<'_>) -> &mut Ring {
         self.rings.entry(at.pipe).or_default()
     }
 
@@ -164,7 +171,7 @@ impl<'k> Check<'k> {
         let first = *at.before.first()?;
         if let OpKind::Nv(NvOp::WaitParity) = self.kernel.op(first).kind {
             let [barrier, parity] = self.kernel.op(first).args[..] else { return None };
-            self.is_parity(parity, turn, true)?;
+            self.is_parity(parity, turn, true, at)?;
             let empty = self.picked(barrier, at)?;
             self.explain(first);
             self.ring(at).empty.insert(empty);
@@ -221,6 +228,7 @@ impl<'k> Check<'k> {
     }
 
     /// Bulk copies to the slot, behind the arrival that expects their bytes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only copies and the arrival for them come before the claim")]
     fn filled_in_bulk(&mut self, at: &At<'_>) -> Option<()> {
         let kernel = self.kernel;
         let mut copied = 0u32;
@@ -254,7 +262,7 @@ impl<'k> Check<'k> {
         let first = *at.before.first()?;
         let op = self.kernel.op(first);
         let (OpKind::Nv(NvOp::WaitParity), [barrier, parity]) = (&op.kind, &op.args[..]) else { return None };
-        self.is_parity(*parity, at.turn()?, false)?;
+        self.is_parity(*parity, at.turn()?, false, at)?;
         let full = self.picked(*barrier, at)?;
         self.explain(first);
         self.ring(at).full.insert(full);
@@ -317,6 +325,16 @@ impl<'k> Check<'k> {
         if ring.bulk == [true, true] {
             say(format!("some slots of `{name}` are filled by bulk copies, and others are not"));
         }
+        let by_one =
+            |role: &usize| threads(kernel).get(*role).is_some_and(|(_, b)| one_thread::executes(kernel, *b, false));
+        if ring.bulk[0] && !ring.fill.iter().all(by_one) {
+            say(format!(
+                "the role that fills `{name}` by bulk copies must do nothing else: only one of its threads would wait for the slots in time"
+            ));
+        }
+        if ring.parities[0] && ring.is_counted() {
+            say(format!("the number of a round of `{name}` is waited for as a parity"));
+        }
         if ring.fill.len() != 1 || ring.full.len() != 1 {
             say(format!("`{name}` is not filled by one role with one array of barriers"));
         }
@@ -328,6 +346,11 @@ impl<'k> Check<'k> {
                     "a barrier of `{name}` must count {count} arrivals, and be initialised once, before the roles"
                 ));
             }
+        }
+        if ring.bulk[0] && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
+            say(format!(
+                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before bulk copies arrive there"
+            ));
         }
         let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
         let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
@@ -400,48 +423,6 @@ impl<'k> Check<'k> {
         self.kernel.roles.get(role).map(|r| r.warps)
     }
 
-    fn binary(&self, value: Value, wanted: BinOp) -> Option<(Value, Value)> {
-        let op = self.kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(wanted))?;
-        if let [a, b] = op.args[..] { Some((a, b)) } else { None }
-    }
-
-    /// Whether a value is `turn % 2`, or its inverse.
-    fn is_parity(&self, value: Value, turn: Value, other: bool) -> Option<()> {
-        let number = |v: Value| self.kernel.int_constant(v);
-        if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
-            return (parity == (turn + i64::from(other)).rem_euclid(2)).then_some(());
-        }
-        // A parity may stand for the number of the round.
-        if !other && value == turn {
-            return Some(());
-        }
-        let value = if other {
-            let (one, parity) = self.binary(value, BinOp::Sub)?;
-            let parity = (number(one) == Some(1)).then_some(parity)?;
-            if parity == turn {
-                return Some(());
-            }
-            parity
-        } else {
-            value
-        };
-        let of = match (self.binary(value, BinOp::Rem), self.binary(value, BinOp::And)) {
-            (Some((of, two)), _) if number(two) == Some(2) => of,
-            // The number of a round is not negative.
-            (_, Some((of, one))) if number(one) == Some(1) => of,
-            (_, _) => return None,
-        };
-        (of == turn).then_some(())
-    }
-
-    fn is_one_more(&self, value: Value, than: Value) -> bool {
-        let number = |v: Value| self.kernel.int_constant(v);
-        if let (Some(value), Some(than)) = (number(value), number(than)) {
-            return value == than + 1;
-        }
-        self.binary(value, BinOp::Add).is_some_and(|(of, one)| of == than && number(one) == Some(1))
-    }
-
     /// The array of barriers from which the slot of a claim selects one; it has as many as the ring has slots.
     fn picked(&self, barrier: Value, at: &At<'_>) -> Option<Value> {
         let op = self.kernel.def_op(barrier).filter(|op| op.kind == OpKind::Nv(NvOp::MbarrierAt))?;
@@ -461,6 +442,15 @@ impl<'k> Check<'k> {
         let right = matches!(made.kind, OpKind::Region(RegionOp::Place { parts, .. }) if Some(parts) == slots);
         (right && Some(&slot) == at.op.args.get(1)).then_some(region)
     }
+}
+
+/// Whether the initialisation of a barrier is fenced before the roles.
+fn is_fenced(kernel: &Kernel, word: Value) -> bool {
+    let begin = barriers::beginning(kernel);
+    let inits = |op: &Op| op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. }));
+    let init = begin.iter().rposition(|id| inits(kernel.op(*id)));
+    let fence = begin.iter().rposition(|id| kernel.op(*id).kind == OpKind::Nv(NvOp::FenceMbarrierInit));
+    init < fence
 }
 
 /// The operations that initialise a barrier or counter; empty if that does not happen before the roles.

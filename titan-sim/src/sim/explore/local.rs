@@ -176,27 +176,30 @@ impl Machine<'_> {
             | NvOp::SetMaxNReg { .. } => true,
             NvOp::WaitGroup { group, n, .. } => match group {
                 titan_core::ir::NvGroup::CpAsync => privacy.watched || passes(CP_ASYNC, n),
-                titan_core::ir::NvGroup::Wgmma => passes(WGMMA, n),
+                titan_core::ir::NvGroup::Wgmma => privacy.watched || passes(WGMMA, n),
                 titan_core::ir::NvGroup::BulkStore => passes(BULK_STORE, n) && passes(BULK_WRITE, n),
             },
             NvOp::BarrierSync { id, .. } => privacy.gather.contains(&id),
             // This only registers the barrier that the copies will signal.
             NvOp::CpAsyncArrive { noinc, .. } => privacy.watched && noinc && !privacy.invalidates,
             // One thread performs these for all.
-            NvOp::MbarrierInit { .. } | NvOp::SequenceInit | NvOp::SequenceStore => !self.is_first(agent),
-            NvOp::MbarrierInval
-            | NvOp::Arrive { .. }
+            NvOp::MbarrierInit { .. }
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
+            | NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. } => !self.is_first(agent),
+            // Only its own wait completes it.
+            NvOp::Wgmma => privacy.watched,
+            NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
             | NvOp::MbarrierWait
             | NvOp::WaitParity
             | NvOp::TryWait
             | NvOp::TestWait
             | NvOp::FenceMbarrierInit
-            | NvOp::BulkLoad { .. }
-            | NvOp::BulkStore { .. }
             | NvOp::CpAsync { .. }
-            | NvOp::Wgmma
             | NvOp::BarrierArrive { .. }
             | NvOp::ClusterArrive
             | NvOp::ClusterWait

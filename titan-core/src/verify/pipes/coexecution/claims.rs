@@ -189,27 +189,33 @@ impl Pairs {
     }
 }
 
-/// Whether a pair is the given number of steps after another one; unless `exact`, with the parity of the round instead of its number.
-fn is_after(kernel: &Kernel, (slot, turn): Pair, base: Option<Pair>, (steps, slots): (u32, u32), exact: bool) -> bool {
+/// Whether a pair is the given number of steps after another one; if not `counted`, with the parity of the round for its number.
+fn is_after(
+    kernel: &Kernel,
+    (slot, turn): Pair,
+    base: Option<Pair>,
+    (steps, slots): (u32, u32),
+    counted: bool,
+) -> bool {
     if base == Some((slot, turn)) && steps == 0 {
         return true;
     }
     let number = |v: Value| kernel.int_constant(v);
     if let (None, Some(s)) = (base, number(slot)) {
         let rounds = i64::from(steps / slots.max(1));
-        let is_round = |t| number(t).is_some_and(|n| n == rounds || !exact && n == rounds % 2);
+        let is_round = |t| number(t) == Some(if counted { rounds } else { rounds % 2 });
         let turns = turn.is_none_or(is_round);
         return s == i64::from(steps % slots.max(1)) && turns;
     }
-    let Some(before) = steps.checked_sub(1).and_then(|_| previous(kernel, (slot, turn), slots, exact)) else {
+    let Some(before) = steps.checked_sub(1).and_then(|_| previous(kernel, (slot, turn), slots, counted)) else {
         return false;
     };
-    is_after(kernel, before, base, (steps - 1, slots), exact)
+    is_after(kernel, before, base, (steps - 1, slots), counted)
 }
 
-/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps; unless `exact`, with the
+/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps; if not `counted`, with the
 /// other parity, `1 - p`.
-fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, exact: bool) -> Option<Pair> {
+fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, counted: bool) -> Option<Pair> {
     let choice = |value: Value| {
         let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Select)?;
         if let [condition, a, b] = op.args[..] { Some((condition, a, b)) } else { None }
@@ -226,9 +232,12 @@ fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, exact: bool) -> Opt
     let before = one_less(next)?;
     let Some(turn) = turn else { return Some((before, None)) };
     let (when, further, same) = choice(turn)?;
-    let other = kernel.def_op(further).filter(|op| op.kind == OpKind::Binary(BinOp::Sub) && !exact);
-    let flips = other.is_some_and(|op| kernel.int_constant(op.args[0]) == Some(1) && op.args.get(1) == Some(&same));
-    (when == wraps && (flips || one_less(further) == Some(same))).then_some((before, Some(same)))
+    let flips = || {
+        let other = kernel.def_op(further).filter(|op| op.kind == OpKind::Binary(BinOp::Sub));
+        other.is_some_and(|op| kernel.int_constant(op.args[0]) == Some(1) && op.args.get(1) == Some(&same))
+    };
+    let is_next = if counted { one_less(further) == Some(same) } else { flips() };
+    (when == wraps && is_next).then_some((before, Some(same)))
 }
 
 impl Run<'_> {

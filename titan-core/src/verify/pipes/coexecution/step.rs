@@ -96,6 +96,7 @@ impl<'k> Run<'k> {
             }
             OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
             OpKind::Nv(nv) if !self.claims.events.is_empty() => {
+                self.touched(state, role, id)?;
                 Self::grouped(state, role, *nv);
                 Ok(Self::advance(state, role))
             }

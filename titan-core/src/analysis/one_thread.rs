@@ -1,0 +1,60 @@
+//! Roles that one thread executes for all: those that only start bulk copies.
+//!
+//! One thread starts a bulk copy, and arrives with the bytes that its barrier expects; the other threads of its role have nothing to do
+//! with either. If they waited for slots too, nothing would keep them within one phase of the barrier, and a thread that is two phases
+//! late waits for a parity that does not come. So in a role that does nothing else, one thread executes everything but its first
+//! operations, and the others leave ([`first`]).
+
+use crate::ir::{Block, Kernel, NvOp, OpId, OpKind, RegionOp, TtgOp};
+
+/// The first operations of a role, which all its threads execute: constants, and what its warpgroups do as a whole.
+#[must_use]
+pub fn first(kernel: &Kernel, role: Block) -> &[OpId] {
+    let ops = &kernel.block(role).ops;
+    let whole = |id: &&OpId| matches!(kernel.op(**id).kind, OpKind::Nv(NvOp::SetMaxNReg { .. }) | OpKind::Const(_));
+    &ops[..ops.iter().take_while(whole).count()]
+}
+
+/// Whether one thread executes a role: besides its first operations it consists of bulk copies, waits for mbarriers, numbers, and
+/// control flow. In a kernel whose rings are not expanded, all its copies to rings become bulk copies if `fills`.
+#[must_use]
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other operation is one of all threads")]
+pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
+    let (mut only, mut copies) = (true, false);
+    let first = first(kernel, role);
+    kernel.walk_block(role, &mut |id, op| {
+        if first.contains(&id) {
+            return;
+        }
+        copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }) | OpKind::Ttg(TtgOp::AsyncProduce { .. }));
+        only &= match &op.kind {
+            OpKind::Nv(nv) => {
+                matches!(nv, NvOp::BulkLoad { .. } | NvOp::ArriveExpectTx { .. } | NvOp::WaitParity | NvOp::MbarrierAt)
+            }
+            OpKind::Region(region) => matches!(region, RegionOp::At | RegionOp::Tile { .. }),
+            OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::AsyncProduce { .. }) => fills,
+            OpKind::Ttg(ttg) => matches!(ttg, TtgOp::Source(..) | TtgOp::Claim(..) | TtgOp::Finalize),
+            OpKind::Const(_)
+            | OpKind::ProgramId(_)
+            | OpKind::NumPrograms(_)
+            | OpKind::Dim(_)
+            | OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::Cast(_)
+            | OpKind::Index(_)
+            | OpKind::Get
+            | OpKind::Unflatten
+            | OpKind::UnflattenGrouped(_)
+            | OpKind::For(_)
+            | OpKind::Loop
+            | OpKind::If
+            | OpKind::Yield
+            | OpKind::Break(_)
+            | OpKind::Continue(_) => true,
+            _ => false,
+        };
+    });
+    only && copies
+}
