@@ -154,13 +154,10 @@ impl Expand<'_> {
                 return;
             };
             any = true;
-            let fields = op.args[1..].iter().zip(encodings).map(|(source, id)| {
-                self.laid
-                    .encodings
-                    .get(id.index())
-                    .is_some_and(|e| crate::lay_out::by_map(self.k, *source, e).is_some())
+            all &= op.args[1..].iter().zip(encodings).all(|(source, id)| {
+                let encoding = self.laid.encodings.get(id.index());
+                encoding.is_some_and(|e| crate::lay_out::by_map(self.k, *source, e).is_some())
             });
-            all &= fields.fold(true, |all, one| all && one);
         });
         all && any
     }

@@ -205,7 +205,7 @@ fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError>
         }
         OpKind::BulkStore { rank } => {
             check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
-            (vec![vec![B64, B32], vec![B32; usize::from(*rank)]].concat(), vec![])
+            ([&[B64, B32][..], &vec![B32; usize::from(*rank)]].concat(), vec![])
         }
         OpKind::StoreRelease { masked: true } => (vec![B32, B32, Pred], vec![]),
         OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => {

@@ -162,7 +162,7 @@ pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Option<M
         Const::Int(_, v) => v == 0,
         Const::Float(_, v) => v.to_bits() == 0,
     });
-    if !(natural && whole && zero) || !last.is_multiple_of(encoding.row) {
+    if !(natural && whole && zero && last.is_multiple_of(encoding.row)) {
         return None;
     }
     let mut extents = tile;

@@ -166,9 +166,10 @@ impl Lower<'_> {
         let own = shape[1] / along_n;
         let n = own / own.div_ceil(atom.n);
         let columns = self.described(b, 1, along_n)?;
-        let rows = match self.k.ty(a) {
-            crate::ir::Ty::Smem(..) => Some(self.described(a, 0, self.warp_set.warps / GroupMma::WARPS / along_n)?),
-            _ => None,
+        let rows = if matches!(self.k.ty(a), crate::ir::Ty::Smem(..)) {
+            Some(self.described(a, 0, self.warp_set.warps / GroupMma::WARPS / along_n)?)
+        } else {
+            None
         };
         let (words, fresh) = (if rows.is_none() { self.words(a)? } else { Vec::new() }, self.is_zero(acc));
         let from = if fresh { Vec::new() } else { self.regs(acc) };

@@ -17,6 +17,8 @@
 //! Deliberately absent: kernels with roles, early exits around copies, and copies whose places are computed from what the kernel
 //! writes.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a loop with an operation that is not named stays as it is")]
+
 use super::edit::Edit;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;

@@ -25,6 +25,7 @@ pub(super) struct Frame {
 
 impl Lower<'_> {
     /// A block, without what follows its terminator.
+    #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
     pub(super) fn block(&mut self, block: Block) -> Done {
         let func = self.func;
         for id in &func.block(block).ops {

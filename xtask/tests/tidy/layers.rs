@@ -42,7 +42,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("layout", &["ir", "lane"]),
     ("plan", &["diag", "ir", "analysis", "verify", "lane", "layout"]),
     ("pipeline", &["ir", "analysis", "verify"]),
-    ("lay_out", &["ir", "analysis", "verify", "layout", "plan"]),
+    ("lay_out", &["ir", "analysis", "verify", "launch", "layout", "plan"]),
     ("expand", &["ir", "analysis", "layout", "lay_out", "pipeline", "plan"]),
     ("allocate", &["ir", "layout"]),
     (

@@ -122,6 +122,17 @@ impl Run<'_> {
         Some(state)
     }
 
+    /// One of the regions is executed.
+    fn either(&mut self, op: &Op, state: &State) -> Option<State> {
+        let mut after = None;
+        for arm in &op.regions {
+            if let Some(out) = self.block(*arm, state.clone()) {
+                join(&mut after, out);
+            }
+        }
+        after
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only marks, barriers and control flow change the state")]
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
         match &op.kind {
@@ -141,12 +152,8 @@ impl Run<'_> {
                 }
                 Some(state)
             }
-            OpKind::CopyAsync { .. } => {
-                self.named(id, state.copy());
-                Some(state)
-            }
-            // Its barrier orders the bytes.
-            OpKind::BulkLoad { .. } => {
+            // The barrier of a bulk copy orders its bytes.
+            OpKind::CopyAsync { .. } | OpKind::BulkLoad { .. } => {
                 self.named(id, state.copy());
                 Some(state)
             }
@@ -193,15 +200,7 @@ impl Run<'_> {
                 self.named(id, state.access());
                 Some(state)
             }
-            OpKind::If => {
-                let mut after = None;
-                for arm in &op.regions {
-                    if let Some(out) = self.block(*arm, state.clone()) {
-                        join(&mut after, out);
-                    }
-                }
-                after
-            }
+            OpKind::If => self.either(op, &state),
             OpKind::Roles(roles) => self.split(id, roles, op, state),
             OpKind::For | OpKind::Loop => self.repeat(id, op, state),
             OpKind::Break(n) | OpKind::Continue(n) => {

@@ -4,6 +4,8 @@
 //! `wgmma.mma_async` is `D = A·B + D`: the registers of D are read and written, and a predicate says whether D is read. The forms
 //! here negate nothing (`1, 1`).
 
+#![expect(clippy::cast_possible_truncation, reason = "half of N is at most 128")]
+
 use super::Slot::{Box, Const, In, Ins, Memory, Out, Outs, ParamName};
 use super::{Form, Slot, form, special};
 use crate::machine::Feature;

@@ -27,6 +27,9 @@ use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pi
 use crate::verify::program::{Access, Claims, FilledBy, When};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What may be in flight in the stages of rings: how many groups were committed when it was, if it is in a group.
+type InFlight = BTreeMap<(Pipe, i64), Option<i64>>;
+
 /// The values that stand for a time: a slot, and, if the ring is between roles, the number of earlier rounds, or its parity.
 pub(super) type Pair = (Value, Option<Value>);
 
@@ -61,10 +64,10 @@ pub(in crate::verify) struct Pairs {
     /// The number of commit groups of asynchronous copies so far, and the group of each time whose copies may be in flight: `None` for
     /// the open group.
     issued: i64,
-    copying: BTreeMap<(Pipe, i64), Option<i64>>,
+    copying: InFlight,
     /// The same for the commit groups of MMAs, and each time whose stage MMAs in flight may read.
     multiplied: i64,
-    reading: BTreeMap<(Pipe, i64), Option<i64>>,
+    reading: InFlight,
 }
 
 impl Pairs {
@@ -74,7 +77,7 @@ impl Pairs {
         for (((pipe, _), _), stage) in &mut all.stages {
             stage.time -= base(*pipe);
         }
-        let aged = |of: &BTreeMap<(Pipe, i64), Option<i64>>, issued: i64| {
+        let aged = |of: &InFlight, issued: i64| {
             of.iter().map(|((p, t), group)| ((*p, t - base(*p)), group.map(|g| g - issued))).collect()
         };
         all.copying = aged(&self.copying, self.issued);
@@ -84,7 +87,7 @@ impl Pairs {
     }
 
     /// The groups of a class: how many there are so far, and what may be in flight in which.
-    fn groups(&mut self, group: NvGroup) -> Option<(&mut i64, &mut BTreeMap<(Pipe, i64), Option<i64>>)> {
+    fn groups(&mut self, group: NvGroup) -> Option<(&mut i64, &mut InFlight)> {
         match group {
             NvGroup::CpAsync => Some((&mut self.issued, &mut self.copying)),
             NvGroup::Wgmma => Some((&mut self.multiplied, &mut self.reading)),
