@@ -42,5 +42,5 @@ mod w4a16;
 
 #[test]
 fn what_the_examples_ship_is_assembled_without_spills() {
-    table::every_kernel_is_assembled(40);
+    table::every_kernel_is_assembled(40, 20);
 }

@@ -12,5 +12,6 @@ use minilm::model::Encoder;
 fn what_the_model_ships_is_assembled_without_spills() {
     // The linker removes functions that are not called, with their kernels.
     std::hint::black_box(<TitanEncoder as Encoder>::embed as *const ());
-    table::every_kernel_is_assembled(10);
+    // Its tiles are smaller than those of warpgroups.
+    table::every_kernel_is_assembled(10, 0);
 }
