@@ -76,6 +76,12 @@ pub(crate) struct Call<'a> {
     )]
     pub(crate) symbols: &'a [Option<i64>],
     pub(crate) grid: Option<[u32; 3]>,
+    /// Whether the caller of the launch gave the grid.
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "emulator")),
+        expect(dead_code, reason = "GPUs have code that determines the grid")
+    )]
+    pub(crate) given: bool,
 }
 
 /// An in-order queue of a device.
@@ -369,8 +375,7 @@ impl Code {
             #[cfg(feature = "emulator")]
             Code::Emulated(code) => {
                 let (_, space) = device.emulated().ok_or_else(|| absent(device))?;
-                let grid = call.grid.unwrap_or(emulator::Code::persistent_grid());
-                code.run(&space, call, grid)
+                code.run(&space, call)
             }
             #[cfg(feature = "simulator")]
             Code::Simulated(code) => {

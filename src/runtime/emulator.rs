@@ -131,22 +131,22 @@ impl Code {
         let chosen = facts.choose(
             &self.variants,
             |(variant, _)| variant,
-            |ready| Ok(ready.0.maps().map(bytes).collect::<std::result::Result<_, _>>().map(|maps| (ready, maps))),
+            |ready| {
+                let maps = ready.0.maps().map(bytes).collect::<std::result::Result<_, _>>();
+                Ok(gpu::grid(call, &ready.0).and(maps).map(|maps| (ready, maps)))
+            },
             passed_over,
         )?;
         chosen.ok_or_else(|| internal("no variant of the kernel fits its arguments".to_owned()))
     }
 
-    pub(crate) const fn persistent_grid() -> [u32; 3] {
-        [PERSISTENT, 1, 1]
-    }
-
     /// Runs a grid in the emulator.
-    pub(crate) fn run(&self, space: &Space, call: &Call<'_>, grid: [u32; 3]) -> Result<()> {
+    pub(crate) fn run(&self, space: &Space, call: &Call<'_>) -> Result<()> {
         let (kernel, loaded) = (call.kernel, call.loaded);
-        gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let ((variant, module), maps) = self.choose(call, &args, None)?;
+        let grid = gpu::grid(call, variant).map_err(internal)?.unwrap_or_else(|| gpu::persistent(PERSISTENT, variant));
+        gpu::check_grid(&loaded.name, &self.device, grid, GRID)?;
         let mut memory = lock(&space.0);
         let words = gpu::new_report(variant);
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();

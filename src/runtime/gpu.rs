@@ -1,5 +1,6 @@
 //! Code for all GPUs on the host: the choice of a variant, the parameter block, the report.
 
+use super::backend::Call;
 use super::choice::Choice;
 use super::device::Device;
 use super::kernel::{KernelRef, Loaded};
@@ -177,6 +178,26 @@ impl TensorFacts for Facts<'_> {
     fn tensor_map(&self, map: &MapParam) -> std::result::Result<(), String> {
         self.map(map).map(drop)
     }
+}
+
+/// The grid with which a variant is launched, `None` if the device determines it; or the reason why it cannot be launched so.
+pub(super) fn grid(call: &Call<'_>, variant: &Variant) -> std::result::Result<Option<[u32; 3]>, String> {
+    let programs = variant.cluster.max(1);
+    match call.grid {
+        None => Ok(None),
+        Some(_) if variant.persistent && call.given => Err("it determines its grid, but the launch gives one".to_owned()),
+        Some(_) if variant.persistent => Ok(None),
+        Some([x, ..]) if !x.is_multiple_of(programs) => {
+            Err(format!("its clusters have {programs} programs, and the grid has {x} along axis 0"))
+        }
+        Some(grid) => Ok(Some(grid)),
+    }
+}
+
+/// A persistent grid of about so many programs, in whole clusters.
+pub(super) fn persistent(programs: u32, variant: &Variant) -> [u32; 3] {
+    let cluster = variant.cluster.max(1);
+    [(programs / cluster).max(1).saturating_mul(cluster), 1, 1]
 }
 
 /// Rejects a grid that exceeds the limits of the device.

@@ -58,6 +58,8 @@ pub(crate) struct KernelWork {
     symbols: Vec<Option<i64>>,
     /// `None` if the device determines it.
     grid: Option<[u32; 3]>,
+    /// Whether the caller gave it.
+    given: bool,
 }
 
 impl<'a> Launch<'a> {
@@ -135,6 +137,7 @@ impl<'a> Launch<'a> {
     pub(crate) fn prepare(self, stream_device: Option<&Device>) -> Result<Option<Prepared>> {
         let loaded = self.kernel.loaded()?;
         let Launch { kernel, args, grid, .. } = self;
+        let given = grid.is_some();
         let args: Vec<ArgValue> = args.into_iter().map(|a| a.value).collect();
         let bound = check(loaded, &args, grid)?;
         let device = common_device(loaded, &args, stream_device)?;
@@ -149,7 +152,7 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = KernelWork { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid };
+        let work = KernelWork { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid, given };
         let work = Work::Kernel(Box::new(work));
         Ok(Some(Prepared { title, device, accesses, work }))
     }
@@ -195,8 +198,8 @@ impl Work {
 
 impl KernelWork {
     fn call(&self) -> Call<'_> {
-        let KernelWork { kernel, loaded, args, symbols, grid, .. } = self;
-        Call { kernel, loaded, args, symbols, grid: *grid }
+        let KernelWork { kernel, loaded, args, symbols, grid, given, .. } = self;
+        Call { kernel, loaded, args, symbols, grid: *grid, given: *given }
     }
 }
 

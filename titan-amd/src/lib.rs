@@ -41,6 +41,7 @@ impl Backend for Machine {
             atoms: Vec::new(),
             group_atoms: Vec::new(),
             bulk_tensor: false,
+            clusters: false,
             role_warps: 1,
             copy_async: false,
             load_matrix: false,

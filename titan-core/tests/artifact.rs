@@ -317,13 +317,15 @@ fn variant() -> impl Strategy<Value = Variant> {
     let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];
     let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
-    (".{0,9}", lists, any::<[u32; 2]>(), payload).prop_map(
-        |(target, (config, assumptions, notes), [shared_bytes, threads], payload)| Variant {
+    (".{0,9}", lists, any::<[u32; 3]>(), any::<bool>(), payload).prop_map(
+        |(target, (config, assumptions, notes), [shared_bytes, threads, cluster], persistent, payload)| Variant {
             target,
             config,
             assumptions,
             shared_bytes,
             threads,
+            cluster,
+            persistent,
             notes,
             sites: Vec::new(),
             payload,

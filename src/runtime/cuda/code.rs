@@ -57,7 +57,7 @@ impl Code {
     ) -> Result<Given> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let (ready, function, maps) = self.choose(call, &args, None)?;
-        let grid = self.grid(function, call.grid)?;
+        let grid = self.grid((ready, function), call)?;
         for mark in after {
             #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
             let backend::Mark::Cuda(mark) = mark else {
@@ -101,7 +101,10 @@ impl Code {
         let no_maps = (!self.context.has_tensor_maps()).then_some("the driver is older than tensor maps");
         let shared = self.context.device().properties.shared_per_block;
         let facts = Facts::new(&call.loaded.kernel.sig, args, call.symbols, shared, no_maps);
-        let ready = |ready| self.ready(ready, &facts);
+        let ready = |ready: &'_ Ready| match gpu::grid(call, &ready.variant) {
+            Ok(_) => self.ready(ready, &facts),
+            Err(reason) => Ok(Err(reason)),
+        };
         let chosen = facts.choose(&self.variants, |r: &Ready| &r.variant, ready, passed_over)?;
         chosen.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))
     }
@@ -131,9 +134,11 @@ impl Code {
     }
 
     /// The grid, sized to the device if the kernel asks for that.
-    fn grid(&self, function: &Function, grid: Option<[u32; 3]>) -> Result<[u32; 3]> {
-        let Some(grid) = grid else {
-            return Ok([function.resident_programs().map_err(|e| self.failed(&e))?, 1, 1]);
+    fn grid(&self, (ready, function): (&Ready, &Function), call: &Call<'_>) -> Result<[u32; 3]> {
+        let chosen = gpu::grid(call, &ready.variant).map_err(|reason| error::internal(&self.kernel, reason))?;
+        let Some(grid) = chosen else {
+            let programs = function.resident_programs().map_err(|e| self.failed(&e))?;
+            return Ok(gpu::persistent(programs, &ready.variant));
         };
         gpu::check_grid(&self.kernel, &name(self.context), grid, self.context.device().properties.grid)?;
         Ok(grid)

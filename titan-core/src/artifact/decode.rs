@@ -163,10 +163,21 @@ impl<'a> Reader<'a> {
             assumptions: self.list("the assumptions", Reader::assumption)?,
             shared_bytes: self.u32("the size of shared memory")?,
             threads: self.u32("the number of threads")?,
+            cluster: self.u32("the programs of a cluster")?,
+            persistent: self.flag("whether the device determines the grid")?,
             notes: self.list("the notes", |r| r.text("a note"))?,
             sites: self.list("the sites", Reader::site)?,
             payload: Vec::new(),
         })
+    }
+
+    fn flag(&mut self, what: &'static str) -> Read<bool> {
+        let at = self.at;
+        match self.tag(what)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(malformed("a flag that is neither 0 nor 1", at)),
+        }
     }
 
     /// Whether the code that follows is packed.

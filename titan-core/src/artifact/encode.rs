@@ -78,6 +78,8 @@ impl Writer {
         self.list(&v.assumptions, Writer::assumption);
         self.u32(v.shared_bytes);
         self.u32(v.threads);
+        self.u32(v.cluster);
+        self.0.push(u8::from(v.persistent));
         self.list(&v.notes, |w, n| w.text(n));
         self.list(&v.sites, Writer::site);
     }

@@ -26,6 +26,7 @@
 //! | list | configuration: text *name*, text *value* |
 //! | list | assumptions: `u8` tag and its fields, see [`Assumption`] |
 //! | `u32` `u32` | shared memory in bytes; threads |
+//! | `u32` `u8` | programs of a cluster, 0 without clusters; 1 if the device determines the grid although the kernel has one, else 0 |
 //! | list | notes: text |
 //! | list | sites: `u32` line, `u32` column, `u8` kind; 0 text *message*; 1 text *format*, list of types |
 //! | | a type: `u8` 0 scalar, 1 tile; `u8` index in `Elem::ALL`; of a tile, list of `u32` extents |
@@ -55,7 +56,7 @@ use crate::launch::abi::MapParam;
 use crate::launch::report::Site;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// What is embedded for one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,10 @@ pub struct Variant {
     pub shared_bytes: u32,
     /// Threads of a program.
     pub threads: u32,
+    /// Programs of a cluster, which are neighbours along axis 0 of the grid; 0 without clusters.
+    pub cluster: u32,
+    /// Whether the device determines the grid, as for a persistent kernel, although the kernel has a grid of its own.
+    pub persistent: bool,
     /// Why this variant was made, and others were not.
     pub notes: Vec<String>,
     /// Where it may trap and what it prints; the code names them by their places here.

@@ -14,6 +14,7 @@
 //! Deliberately absent: the search for good schedules, instructions.
 
 mod backend;
+mod cluster;
 mod estimate;
 mod order;
 pub mod passes;
@@ -27,7 +28,7 @@ mod variant;
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
 pub use road::barrier_program;
-pub use schedule::{Ahead, Body, Roles, Schedule};
+pub use schedule::{Ahead, Body, Cluster, Roles, Schedule};
 
 use crate::artifact::Variant;
 use crate::ir::Kernel;
@@ -183,6 +184,8 @@ impl Made {
 fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, LowerError> {
     let mut filled = rule::fill(kernel, target, aligned)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
+    filled.schedule.cluster = cluster::choose(&laid_out, target);
+    let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out);
     let simpler = filled.schedule.simpler();
     let why = match carried_out(kernel, filled, laid_out) {
@@ -204,7 +207,13 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let target = Target { shared_bytes: schedule.shared_bytes, ..target.clone() };
     let filled = rule::follow(kernel, &target, schedule)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
+    let laid_out = with_cluster(kernel, laid_out, schedule)?;
     carried_out(kernel, filled, laid_out)
+}
+
+fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Result<Kernel, LowerError> {
+    let why = || LowerError::of_kernel(&kernel.sig.full_name(), "the schedule has a cluster that it cannot have".to_owned());
+    cluster::apply(laid_out, schedule.cluster).ok_or_else(why)
 }
 
 /// The kernel as a schedule wants it, up to its lanes.

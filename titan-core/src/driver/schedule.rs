@@ -32,8 +32,19 @@ pub struct Schedule {
     pub loops: Vec<Ahead>,
     /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
     pub peeled: bool,
-    /// The bodies of loops, of the kernel as it is laid out, whose operations change their order.
+    /// The cluster of programs that share copies.
+    pub cluster: Option<Cluster>,
+    /// The bodies of loops, of the kernel as it is laid out and its tiles dealt to clusters, whose operations change their order.
     pub bodies: Vec<Body>,
+}
+
+/// Programs that run at the same time, and copy tiles for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// How many: 2, 4 or 8.
+    pub size: u32,
+    /// In which of the last two coordinates their tiles are neighbours: 0 or 1.
+    pub axis: usize,
 }
 
 /// The treatment of roles.
@@ -93,13 +104,19 @@ impl Schedule {
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
+            cluster: None,
             bodies: Vec::new(),
             peeled: false,
             warps: self.warps.filter(|_| self.slots.is_empty()),
             ..self.clone()
         };
         let least = Schedule { loops: Vec::new(), ..less.clone() };
-        let mut all = vec![less, least];
+        // Operations are numbered in the kernel with its cluster.
+        let alone = Schedule { cluster: None, bodies: Vec::new(), ..self.clone() };
+        let mut all = vec![alone, less, least];
+        if self.cluster.is_none() {
+            all.remove(0);
+        }
         all.dedup();
         all.retain(|simpler| simpler != self);
         all
@@ -138,6 +155,9 @@ impl fmt::Display for Schedule {
             let loads = loads.join(", ");
             let next = early(*carried);
             writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead{next}")?;
+        }
+        if let Some(Cluster { size, axis }) = self.cluster {
+            writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
         }
         for Body { number, ahead, order } in &self.bodies {
             let [ahead, order] = [ahead, order].map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>());

@@ -27,6 +27,8 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
         assumptions: on_device.into_iter().chain(of_arguments).chain(maps).collect(),
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
+        cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },
+        persistent: false,
         notes: [plan.notes, notes, lowered.notes].concat(),
         sites: lowered.sites,
         payload: code.payload,

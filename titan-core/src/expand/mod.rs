@@ -36,6 +36,7 @@ mod ring;
 mod stage;
 mod walk;
 
+use crate::analysis::cluster::Differing;
 use crate::ir::{Builder, Kernel, LaidOut, OpId, OpKind, Value};
 use crate::pipeline::vtok::{self, Groups};
 use crate::plan::{LowerError, Target};
@@ -58,6 +59,7 @@ pub fn expand(kernel: &Kernel, target: &Target, anew: &[usize]) -> Result<Kernel
     let mut run = Expand {
         k: kernel,
         laid,
+        differing: Differing::new(kernel),
         target,
         anew,
         b,
@@ -102,6 +104,8 @@ struct Stage {
 struct Expand<'a> {
     k: &'a Kernel,
     laid: &'a LaidOut,
+    /// The values that may differ between the programs of a cluster.
+    differing: Differing,
     target: &'a Target,
     /// For each ring, the loop depth at which its memory is created.
     anew: &'a [usize],

@@ -39,6 +39,8 @@ pub(super) struct Ring {
     pub(super) clocks: [[Value; 2]; 2],
     /// Whether bulk copies fill it, which one thread starts.
     pub(super) bulk: bool,
+    /// Whether some of its copies are for all programs of the cluster: then a slot is free when the readers of all have released it.
+    pub(super) shared: bool,
     /// For rings whose stages may be poison: a word per slot, not 0 if the stage is.
     pub(super) poison: Option<Value>,
 }
@@ -105,6 +107,7 @@ impl Expand<'_> {
                 mode: Mode::Counted,
                 clocks,
                 bulk: false,
+                shared: false,
                 poison: None,
             });
             if self.loops_around_memory(index) == 0 {
@@ -112,6 +115,7 @@ impl Expand<'_> {
             }
             if joins_roles(self.k, pipe) {
                 self.rings[index].bulk = self.target.bulk_tensor && self.is_filled_by_one_thread(pipe);
+                self.rings[index].shared = self.rings[index].bulk && self.is_shared(pipe);
                 self.rings[index].mode = self.join(pipe, slots)?;
             }
         }
@@ -156,10 +160,29 @@ impl Expand<'_> {
             any = true;
             all &= op.args[1..].iter().zip(encodings).all(|(source, id)| {
                 let encoding = self.laid.encodings.get(id.index());
-                encoding.is_some_and(|e| crate::lay_out::by_map(self.k, *source, e).is_some())
+                encoding.is_some_and(|e| crate::lay_out::by_map(self.k, *source, e, 1).is_some())
             });
         });
         all && any
+    }
+
+    /// Whether some copies to a ring are for all programs of the cluster. Only MMAs of warpgroups read such a ring: what threads have
+    /// loaded would have to be fenced from the copies of other programs.
+    fn is_shared(&self, pipe: Pipe) -> bool {
+        if self.laid.cluster == 1 || self.is_loaded(pipe.index()) || self.laid.free != FreeBy::Mbarrier {
+            return false;
+        }
+        let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
+        let mut shared = false;
+        self.k.walk(&mut |_, op| {
+            if op.args.first().is_some_and(|v| self.k.ty(*v) == Ty::Token(Token::Slot, pipe)) {
+                shared |= op.args[1..].iter().zip(encodings).any(|(source, id)| {
+                    let encoding = self.laid.encodings.get(id.index());
+                    encoding.is_some_and(|e| crate::lay_out::parts(self.k, &self.differing, *source, e) > 1)
+                });
+            }
+        });
+        shared
     }
 
     /// Whether threads load from the stages of a ring themselves; MMAs of warpgroups do not count.
@@ -229,15 +252,20 @@ impl Expand<'_> {
         let barriers = if self.laid.free == FreeBy::Mbarrier { 2 * slots } else { slots };
         let words = self.region(8 * barriers, 1, &format!("{name}, barriers"))?;
         let full = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 0, n: slots }), &[words])?;
-        let bulk = self.rings[pipe.index()].bulk;
+        let Ring { bulk, shared, .. } = self.rings[pipe.index()];
         self.op(OpKind::Nv(NvOp::MbarrierInit { count: if bulk { 1 } else { filling } }), &[full])?;
-        if bulk {
+        if bulk && !shared {
             // Bulk copies complete their bytes there.
             self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
         }
         if self.laid.free == FreeBy::Mbarrier {
             let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
-            self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading }), &[empty])?;
+            let programs = if shared { self.laid.cluster } else { 1 };
+            self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading * programs }), &[empty])?;
+            if shared {
+                // Readers of other programs arrive there.
+                self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
+            }
             return Ok(Mode::Mbarriers { full, empty });
         }
         let mut counters = Vec::new();
@@ -404,7 +432,10 @@ impl Expand<'_> {
                 if self.is_loaded(stage.pipe) {
                     self.op(OpKind::Nv(NvOp::WarpSync), &[])?;
                 }
-                self.op(OpKind::Nv(NvOp::Arrive { arrivals: self.warps }), &[barrier]).map(drop)
+                let arrivals = self.warps;
+                let shared = self.rings[stage.pipe].shared;
+                let arrive = if shared { NvOp::ArriveCluster { arrivals } } else { NvOp::Arrive { arrivals } };
+                self.op(OpKind::Nv(arrive), &[barrier]).map(drop)
             }
             Mode::Sequence { words, readers, .. } => {
                 let reader = readers.iter().position(|role| Some(*role) == self.role).unwrap_or(0);

@@ -94,9 +94,18 @@ impl Expand<'_> {
             let source = self.same(*old)?;
             let tile = self.field(stage, field, elem, shape)?;
             let bytes = tile_bytes(elem, shape);
-            self.op(OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast: 0 }), &[source, tile, barrier])?;
+            let multicast = self.receivers(stage, *old, field);
+            self.op(OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }), &[source, tile, barrier])?;
         }
         self.claim(Claim::Filled, stage)
+    }
+
+    /// The programs of the cluster that receive a tile; 0 for this one alone.
+    fn receivers(&self, stage: Stage, source: Value, field: usize) -> u16 {
+        let ring = &self.rings[stage.pipe];
+        let encoding = ring.fields.get(field).and_then(|(_, id)| self.laid.encodings.get(id.index()));
+        let parts = encoding.map_or(1, |e| crate::lay_out::parts(self.k, &self.differing, source, e));
+        if ring.shared && parts > 1 { u16::MAX >> (16 - parts.min(16)) } else { 0 }
     }
 
     /// Copies to a slot.

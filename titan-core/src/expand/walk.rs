@@ -242,7 +242,18 @@ impl Expand<'_> {
         self.warps = warps;
         self.role = None;
         self.copying = false;
+        self.rendezvous()?;
         self.b.roles(regions);
+        self.rendezvous()
+    }
+
+    /// The programs of a cluster wait for each other: in front of the roles, because the barriers of all must be there, and behind them,
+    /// because no program may end while others copy to it or arrive at its barriers.
+    fn rendezvous(&mut self) -> Made<()> {
+        if self.laid.cluster > 1 {
+            self.op(OpKind::Nv(NvOp::ClusterArrive), &[])?;
+            self.op(OpKind::Nv(NvOp::ClusterWait), &[])?;
+        }
         Ok(())
     }
 }

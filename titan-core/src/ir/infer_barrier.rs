@@ -63,7 +63,10 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         }
         NvOp::MbarrierAt => exactly(args, &[MBARRIER, Ty::I32], "barriers and which of them", vec![MBARRIER]),
         NvOp::MbarrierInit { .. } | NvOp::MbarrierInval => exactly(args, &[MBARRIER], "barriers", vec![]),
-        NvOp::ExpectTx { .. } | NvOp::CpAsyncArrive { .. } => exactly(args, &[MBARRIER], "a barrier", vec![]),
+        NvOp::ExpectTx { .. } | NvOp::CpAsyncArrive { .. } | NvOp::ArriveCluster { .. } => {
+            exactly(args, &[MBARRIER], "a barrier", vec![])
+        }
+        NvOp::ClusterRank => exactly(args, &[], "nothing", vec![Ty::I32]),
         NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } => {
             exactly(args, &[MBARRIER], "a barrier", vec![Ty::Barrier(BarrierTy::State)])
         }

@@ -7,8 +7,10 @@
 //! bytes. The phase completes when both are zero; then the arrival count is reset. A phase is waited for by the state that an
 //! arrival returned, or by its parity: phase 0 has parity 0, and the one before the first, which counts as complete, has parity 1.
 //!
-//! Deliberately absent: tensor maps and descriptors, which follow from the encodings of tiles; and other programs of a cluster,
-//! except for the cluster barrier.
+//! *Clusters*: programs of a cluster run at the same time, and run the same code. An operation names barriers and slots of the
+//! program's own shared memory; those of other programs are the same ones there.
+//!
+//! Deliberately absent: tensor maps and descriptors, which follow from the encodings of tiles.
 
 use super::region::{Class, Completion};
 use super::{Effect, Proxy};
@@ -62,6 +64,11 @@ pub enum NvOp {
         /// Number of arrivals.
         arrivals: u32,
     },
+    /// Arrives at this barrier in each program of the cluster.
+    ArriveCluster {
+        /// Number of arrivals at each of them.
+        arrivals: u32,
+    },
     /// Adds to the transaction count (`expect_tx`), and arrives once.
     ArriveExpectTx {
         /// How many.
@@ -90,7 +97,9 @@ pub enum NvOp {
         tensor: bool,
         /// How many.
         bytes: u32,
-        /// To which programs of the cluster; 0 is this one alone.
+        /// To which programs of the cluster, a bit for each; 0 is this one alone. A tile is copied in as many equal parts along its
+        /// first axis as the cluster has programs: each of them copies the part of its rank to all of them, so that `bytes`, the
+        /// whole tile, arrive in each.
         multicast: u16,
     },
     /// A bulk copy out of shared memory, in the open group: of a region, or of a tile in shared memory to a tile of a tensor.
@@ -149,6 +158,8 @@ pub enum NvOp {
         /// The number of participating threads.
         threads: u32,
     },
+    /// The number of this program in its cluster.
+    ClusterRank,
     /// Arrives at the cluster barrier.
     ClusterArrive,
     /// Waits at the cluster barrier.
@@ -173,11 +184,12 @@ impl NvOp {
     #[must_use]
     pub const fn effect(&self) -> Effect {
         match self {
-            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt => Effect::Pure,
+            NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::ClusterRank => Effect::Pure,
             NvOp::BulkStore { .. } => Effect::Write,
             NvOp::MbarrierInit { .. }
             | NvOp::MbarrierInval
             | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
             | NvOp::MbarrierWait
@@ -216,6 +228,8 @@ impl NvOp {
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
             | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
+            | NvOp::ClusterRank
             | NvOp::SequenceStore
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
@@ -251,6 +265,8 @@ impl NvOp {
             | NvOp::MbarrierInit { .. }
             | NvOp::MbarrierInval
             | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
+            | NvOp::ClusterRank
             | NvOp::ArriveExpectTx { .. }
             | NvOp::ExpectTx { .. }
             | NvOp::MbarrierWait

@@ -674,6 +674,8 @@ table! {
         "", "mbarrier" => "", NONE, "invalidates the barrier: its word is ordinary memory again", [BarrierLife];
     Arrive "ttg.nv.mbarrier.arrive" Barriers [OpKind::Nv(NvOp::Arrive { .. })]
         "", "mbarrier" => "mbarrier.state", NONE, "so many arrivals; the phase in which they counted", [BarrierCount PhaseMixed];
+    ArriveCluster "ttg.nv.mbarrier.arrive_cluster" Barriers [OpKind::Nv(NvOp::ArriveCluster { .. })]
+        "", "mbarrier" => "", NONE, "so many arrivals at this barrier of each program of the cluster", [NotShown];
     ArriveExpectTx "ttg.nv.mbarrier.arrive_expect_tx" Barriers [OpKind::Nv(NvOp::ArriveExpectTx { .. })]
         "", "mbarrier" => "mbarrier.state", NONE, "expects bytes (expect_tx) and arrives once", [TxBytes BarrierCount PhaseMixed];
     ExpectTx "ttg.nv.mbarrier.expect_tx" Barriers [OpKind::Nv(NvOp::ExpectTx { .. })]
@@ -736,6 +738,8 @@ table! {
         "", "" => "", NONE, "arrives at a named barrier and waits for all its threads", [Participants NeverCompletes PhaseMixed];
     BarrierArrive "ttg.nv.barrier.arrive" Warpgroups [OpKind::Nv(NvOp::BarrierArrive { .. })]
         "", "" => "", NONE, "arrives at a named barrier without waiting", [Participants PhaseMixed];
+    ClusterRank "ttg.nv.cluster.rank" Warpgroups [OpKind::Nv(NvOp::ClusterRank)]
+        "", "" => "i32", NONE, "the number of this program in its cluster", [];
     ClusterArrive "ttg.nv.cluster.arrive" Warpgroups [OpKind::Nv(NvOp::ClusterArrive)]
         "", "" => "", NONE, "arrives at the cluster barrier", [PhaseMixed];
     ClusterWait "ttg.nv.cluster.wait" Warpgroups [OpKind::Nv(NvOp::ClusterWait)]

@@ -262,9 +262,11 @@ const fn region(op: &RegionOp) -> Traffic {
 const fn nv(op: &NvOp) -> Traffic {
     match op {
         NvOp::MbarrierInit { .. } | NvOp::MbarrierInval => Traffic::one(writes(On::Words, Proxy::Generic)),
-        NvOp::Arrive { .. } | NvOp::ArriveExpectTx { .. } | NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
-            Traffic::order(Order::Releases)
-        }
+        NvOp::Arrive { .. }
+        | NvOp::ArriveCluster { .. }
+        | NvOp::ArriveExpectTx { .. }
+        | NvOp::BarrierArrive { .. }
+        | NvOp::ClusterArrive => Traffic::order(Order::Releases),
         NvOp::MbarrierWait | NvOp::WaitParity | NvOp::ClusterWait => Traffic::order(Order::Acquires),
         NvOp::TryWait | NvOp::TestWait => Traffic::order(Order::Polls),
         NvOp::BarrierSync { .. } => Traffic::order(Order::Synchronizes),
@@ -290,6 +292,7 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
         // `expect_tx` does not release the role's own accesses.
         NvOp::ExpectTx { .. }
+        | NvOp::ClusterRank
         | NvOp::MbarrierAlloc { .. }
         | NvOp::MbarrierAt
         | NvOp::WgmmaFence

@@ -67,6 +67,7 @@ impl Builder {
             slots,
             threads,
             lanes,
+            cluster: 1,
             shared_bytes: 0,
             buffers: Vec::new(),
             maps: Vec::new(),

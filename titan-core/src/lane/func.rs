@@ -83,6 +83,8 @@ pub struct Func {
     pub threads: u32,
     /// Lanes of a warp: 32 or 64.
     pub lanes: u32,
+    /// Programs of a cluster, neighbours along axis 0 of the grid; 1 without clusters.
+    pub cluster: u32,
     /// Shared memory of a program, in bytes.
     pub shared_bytes: u32,
     /// The parts of the shared memory.

@@ -69,6 +69,7 @@ impl Builder {
             | OpKind::SharedBase
             | OpKind::Buffer(_)
             | OpKind::TensorMap(_)
+            | OpKind::MapCluster
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
             | OpKind::Extend { .. }
@@ -98,6 +99,9 @@ impl Builder {
             | OpKind::MbarrierWait
             | OpKind::MbarrierExpect { .. }
             | OpKind::MbarrierFence
+            | OpKind::MbarrierArriveCluster { .. }
+            | OpKind::ClusterArrive
+            | OpKind::ClusterWait
             | OpKind::BulkLoad { .. }
             | OpKind::BulkStore { .. }
             | OpKind::BulkCommit

@@ -557,8 +557,19 @@ pub enum OpKind {
         /// Whether it depends on a condition.
         masked: bool,
     },
-    /// Makes the mbarriers that this thread has initialised visible to bulk copies.
+    /// Makes the mbarriers that this thread has initialised visible to bulk copies, and to the cluster.
     MbarrierFence,
+    /// The address in the cluster, `b32`, of what lies at the shared address `a` in the program of rank `b`.
+    MapCluster,
+    /// Arrives once at the mbarrier at `a`, an address in the cluster, with release for the cluster.
+    MbarrierArriveCluster {
+        /// Whether it depends on a condition.
+        masked: bool,
+    },
+    /// Arrives at the barrier of the cluster, which counts the threads of all its programs. With release.
+    ClusterArrive,
+    /// Waits there, after an arrival. With acquire.
+    ClusterWait,
     /// The address of a tensor map of the function, `b64`.
     TensorMap(u32),
     /// Starts a bulk copy of a box of a tensor: operands are the address of its tensor map (`b64`), the shared address of the box, a
@@ -567,6 +578,9 @@ pub enum OpKind {
     BulkLoad {
         /// Axes of the tensor: 1 to 5.
         rank: u8,
+        /// The programs of the cluster that receive the box and its bytes, at these addresses of their own, a bit for each; 0: this one
+        /// alone.
+        multicast: u16,
         /// Whether it depends on a condition.
         masked: bool,
     },
@@ -726,6 +740,9 @@ impl OpKind {
                 | OpKind::MbarrierWait
                 | OpKind::MbarrierExpect { .. }
                 | OpKind::MbarrierFence
+                | OpKind::MbarrierArriveCluster { .. }
+                | OpKind::ClusterArrive
+                | OpKind::ClusterWait
                 | OpKind::BulkLoad { .. }
                 | OpKind::BulkStore { .. }
                 | OpKind::BulkCommit

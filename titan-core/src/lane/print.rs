@@ -111,7 +111,14 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::MbarrierExpect { bytes, masked } => format!("mbarrier_expect{} {bytes}", mask(masked)),
         OpKind::MbarrierFence => "mbarrier_fence".into(),
         OpKind::TensorMap(map) => format!("tensor_map {map}"),
-        OpKind::BulkLoad { rank, masked } => format!("bulk_load.{rank}d{}", mask(masked)),
+        OpKind::MapCluster => "map_cluster".into(),
+        OpKind::MbarrierArriveCluster { masked } => format!("mbarrier_arrive_cluster{}", mask(masked)),
+        OpKind::ClusterArrive => "cluster_arrive".into(),
+        OpKind::ClusterWait => "cluster_wait".into(),
+        OpKind::BulkLoad { rank, multicast: 0, masked } => format!("bulk_load.{rank}d{}", mask(masked)),
+        OpKind::BulkLoad { rank, multicast, masked } => {
+            format!("bulk_load.{rank}d.multicast{} {multicast:#b}", mask(masked))
+        }
         OpKind::BulkStore { rank } => format!("bulk_store.{rank}d"),
         OpKind::BulkCommit => "bulk_commit".into(),
         OpKind::BulkWait { n, read } => format!("bulk_wait{} {n}", if *read { ".read" } else { "" }),

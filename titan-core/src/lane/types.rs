@@ -100,7 +100,13 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             check(matches!(n, 1 | 2 | 4), || format!("{kind:?}: 1, 2 or 4 matrices"))?;
             (vec![B32; 1 + usize::from(*n)], vec![])
         }
-        OpKind::MbarrierFence | OpKind::ProxyFence | OpKind::GroupFence | OpKind::GroupCommit => (vec![], vec![]),
+        OpKind::MbarrierFence
+        | OpKind::ClusterArrive
+        | OpKind::ClusterWait
+        | OpKind::ProxyFence
+        | OpKind::GroupFence
+        | OpKind::GroupCommit => (vec![], vec![]),
+        OpKind::MapCluster => (vec![B32, B32], vec![B32]),
         OpKind::Int(op) => return int(kind, *op, args),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
         OpKind::IntCmp { .. } => match args {
@@ -140,6 +146,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::MbarrierInit { .. }
         | OpKind::MbarrierInvalidate { .. }
         | OpKind::MbarrierArrive { .. }
+        | OpKind::MbarrierArriveCluster { .. }
         | OpKind::MbarrierWait
         | OpKind::MbarrierExpect { .. }
         | OpKind::BulkLoad { .. }
@@ -195,8 +202,9 @@ fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError>
         | OpKind::MbarrierInit { masked, .. }
         | OpKind::MbarrierInvalidate { masked }
         | OpKind::MbarrierArrive { masked, .. }
+        | OpKind::MbarrierArriveCluster { masked }
         | OpKind::MbarrierExpect { masked, .. } => (address(*masked), vec![]),
-        OpKind::BulkLoad { rank, masked } => {
+        OpKind::BulkLoad { rank, masked, .. } => {
             check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
             let mut want = vec![B64, B32, B32];
             want.extend(std::iter::repeat_n(B32, usize::from(*rank)));

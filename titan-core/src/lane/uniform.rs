@@ -346,6 +346,10 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::MbarrierWait
         | OpKind::MbarrierExpect { .. }
         | OpKind::MbarrierFence
+        | OpKind::MapCluster
+        | OpKind::MbarrierArriveCluster { .. }
+        | OpKind::ClusterArrive
+        | OpKind::ClusterWait
         | OpKind::TensorMap(_)
         | OpKind::BulkLoad { .. }
         | OpKind::BulkStore { .. }

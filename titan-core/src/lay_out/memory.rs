@@ -1,6 +1,7 @@
 //! Loads, stores, gathers, scatters and atomics: the layouts of their operands and results.
 
 use super::{Laid, LayOut};
+use crate::analysis::cluster::Differing;
 use crate::analysis::vector::{self, Packing};
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Unit, Value};
 use crate::launch::abi::MapParam;
@@ -150,7 +151,9 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
 ///
 /// The tile is one of a tensor parameter that is always given, perhaps with some axes fixed; what lies outside is to be zero; and the
 /// encoding is that of boxes: no row is padded, and nothing is beyond the tile. Source: CUDA driver API, `cuTensorMapEncodeTiled`.
-pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Option<MapParam> {
+///
+/// The tile is copied in `parts` equal parts along its first axis, a box each.
+pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Option<MapParam> {
     let op = k.def_op(source)?;
     let OpKind::Ttg(TtgOp::Source(_, shape)) = op.kind else { return None };
     let (tile, bits) = (Vec::<u32>::from(shape), encoding.bits);
@@ -167,6 +170,7 @@ pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Option<M
     }
     let mut extents = tile;
     *extents.last_mut()? = encoding.row;
+    *extents.first_mut()? = extents.first()?.checked_div(parts).filter(|_| is_divisible(encoding, parts))?;
     let mut tensor = *op.args.first()?;
     while let Some(view) = k.def_op(tensor) {
         let OpKind::Index(axis) = view.kind else { return None };
@@ -187,6 +191,20 @@ pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Option<M
         extents,
         swizzle: encoding.swizzle,
     })
+}
+
+/// Whether the rows of an encoding fall into so many equal parts, each of which begins where the swizzle does.
+fn is_divisible(encoding: &Encoding, parts: u32) -> bool {
+    let rows = encoding.extents.first().copied().unwrap_or(1);
+    parts == 1 || encoding.extents.len() > 1 && rows.is_multiple_of(8 * parts)
+}
+
+/// In how many parts a tile is copied: as many as the cluster has programs if all of them copy the same tile, and each copies a part
+/// for all; otherwise in one.
+pub(crate) fn parts(k: &Kernel, differing: &Differing, source: Value, encoding: &Encoding) -> u32 {
+    let cluster = k.laid_out.as_deref().map_or(1, |laid| laid.cluster);
+    let shared = cluster > 1 && k.def_op(source).is_some_and(|op| !differing.any(&op.args));
+    if shared && by_map(k, source, encoding, cluster).is_some() { cluster } else { 1 }
 }
 
 /// The operation that defines the source of a copy.

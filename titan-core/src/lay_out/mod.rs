@@ -29,7 +29,7 @@ mod shape;
 mod slices;
 mod tile;
 
-pub(crate) use memory::{by_map, copies_itself};
+pub(crate) use memory::{by_map, copies_itself, parts};
 
 use crate::analysis::uses::Tree;
 use crate::ir::{
@@ -84,6 +84,7 @@ impl<'a> LayOut<'a> {
             aligned: plan.vectored.iter().map(|rows| *rows && plan.aligned).collect(),
             index32: plan.aligned,
             free: plan.free,
+            cluster: 1,
             layouts: Vec::new(),
             encodings: Vec::new(),
             stages: Vec::new(),

@@ -186,6 +186,8 @@ impl Lower<'_> {
             | NvOp::SequenceWait
             | NvOp::SequenceStore
             | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
+            | NvOp::ClusterRank
             | NvOp::CpAsyncArrive { .. }
             | NvOp::Commit { .. }
             | NvOp::WaitGroup { .. }
@@ -224,6 +226,13 @@ impl Lower<'_> {
                 self.b.op(lane::OpKind::StoreRelease { masked: true }, &[at, n, first]);
             }
             NvOp::Arrive { arrivals } => self.arrive(op, arrivals)?,
+            NvOp::ArriveCluster { arrivals } => self.arrive_cluster(op, arrivals)?,
+            NvOp::ClusterRank => {
+                let rank = self.cluster_rank();
+                self.define(op.results[0], LoweredValue::Scalar(rank));
+            }
+            NvOp::ClusterArrive => drop(self.b.op(lane::OpKind::ClusterArrive, &[])),
+            NvOp::ClusterWait => drop(self.b.op(lane::OpKind::ClusterWait, &[])),
             NvOp::ArriveExpectTx { bytes } => {
                 let at = self.barrier(op)?;
                 let (mut args, first) = (vec![at], self.of_one_thread());
@@ -277,9 +286,7 @@ impl Lower<'_> {
             | NvOp::CpAsync { .. }
             | NvOp::CpAsyncArrive { noinc: false, .. }
             | NvOp::Wgmma
-            | NvOp::WaitGroup { group: NvGroup::Wgmma, .. }
-            | NvOp::ClusterArrive
-            | NvOp::ClusterWait => {
+            | NvOp::WaitGroup { group: NvGroup::Wgmma, .. } => {
                 let name = crate::ir::op_table::mnemonic(&op.kind);
                 return Err(self.unsupported(format!("`{name}`")));
             }
@@ -302,6 +309,37 @@ impl Lower<'_> {
         let first = self.b.cmp_u(Pred::Eq, lane, zero);
         self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: true }, &[at, first]);
         Ok(())
+    }
+
+    /// One lane of each warp arrives for each program of the cluster.
+    fn arrive_cluster(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
+        let barriers = self.barriers_of(op.args[0])?;
+        if arrivals != self.warp_set.warps {
+            return Err(self.unsupported(format!("{arrivals} arrivals of {} warps", self.warp_set.warps)));
+        }
+        self.touch(Region::Ring(barriers.buffer), true);
+        let lane = self.b.one(lane::OpKind::LaneId, &[]);
+        let programs = self.b.i32(self.laid.cluster.cast_signed());
+        let one_each = self.b.cmp_u(Pred::Lt, lane, programs);
+        let last = self.b.i32((self.laid.cluster - 1).cast_signed());
+        let rank = self.b.and(lane, last);
+        // The address of the first barrier does not change in loops.
+        let own = self.b.one(lane::OpKind::Buffer(barriers.buffer), &[]);
+        let base = self.b.one(lane::OpKind::MapCluster, &[own, rank]);
+        let at = match barriers.skip {
+            Some(skip) => self.b.add(base, skip),
+            None => base,
+        };
+        let at = self.b.add_const(at, i64::from(barriers.at));
+        self.b.op(lane::OpKind::MbarrierArriveCluster { masked: true }, &[at, one_each]);
+        Ok(())
+    }
+
+    /// The number of this program in its cluster, whose programs are neighbours along axis 0, the first one a multiple of their number.
+    pub(super) fn cluster_rank(&mut self) -> Reg {
+        let (program, last) = (self.b.one(lane::OpKind::ProgramId(0), &[]), self.laid.cluster - 1);
+        let last = self.b.i32(last.cast_signed());
+        self.b.and(program, last)
     }
 
     /// A barrier of the warp set that runs this code.

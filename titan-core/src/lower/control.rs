@@ -234,6 +234,9 @@ impl Lower<'_> {
             if distributed {
                 let first = self.b.one(lane::OpKind::ProgramId(0), &[]);
                 let step = self.b.one(lane::OpKind::NumPrograms(0), &[]);
+                // Clusters are as numerous as their programs, divided by the programs of each.
+                let shift = self.b.i32(self.laid.cluster.trailing_zeros().cast_signed());
+                let [first, step] = [first, step].map(|n| self.b.int(IntBin::ShrU, n, shift));
                 [first, trips, step]
             } else {
                 [zero, trips, one]

@@ -18,7 +18,7 @@ use super::fragment::canonical;
 use super::tile::{LoweredValue, Staged};
 use super::{Lower, LowerError, Reg};
 use crate::analysis::one_thread;
-use crate::ir::{Block, Elem, Op, OpKind, Pred, TtgOp, Unit, Value};
+use crate::ir::{Block, Elem, NvOp, Op, OpKind, Pred, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::MapParam;
 use crate::layout::{Coords, Layout, Swizzle};
@@ -42,17 +42,30 @@ impl Lower<'_> {
         let [source, tile, barrier] = op.args[..] else {
             return Err(self.unsupported("a bulk copy of bytes"));
         };
+        let multicast = if let OpKind::Nv(NvOp::BulkLoad { multicast, .. }) = op.kind { multicast } else { 0 };
         let staged = self.staged(tile)?;
-        let Some(map) = crate::lay_out::by_map(self.k, source, &staged.encoding) else {
+        let parts = if multicast == 0 { 1 } else { self.laid.cluster };
+        let Some(map) = crate::lay_out::by_map(self.k, source, &staged.encoding, parts) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let word = self.barriers_of(barrier)?;
         let barrier = self.barrier_word(word, 0);
-        let coords = self.box_coords(source)?;
+        let mut coords = self.box_coords(source)?;
         let map = self.b.tensor_map(map);
         self.touch(staged.region(), true);
         let first = self.of_one_thread();
-        let to = self.first_byte(&staged, 0);
+        let mut to = self.first_byte(&staged, 0);
+        if multicast != 0 {
+            // The part of this program: so many rows of the tile further, in the tensor and in each panel.
+            let rows = staged.encoding.extents[0] / parts;
+            let bytes = staged.encoding.rows() / staged.encoding.extents[0] * rows * staged.encoding.pitch;
+            let rank = self.cluster_rank();
+            let [rows, bytes] = [rows, bytes].map(|n| self.b.i32(n.cast_signed()));
+            let [down, skip] = [rows, bytes].map(|n| self.b.mul(rank, n));
+            let axis = self.first_axis(source);
+            coords[axis] = self.b.add(coords[axis], down);
+            to = self.b.add(to, skip);
+        }
         for Panel { bytes, column } in self.panels(&staged) {
             let mut args = vec![map, self.b.add_const(to, i64::from(bytes)), barrier];
             let mut fastest_first = coords.iter().rev().copied();
@@ -60,7 +73,7 @@ impl Lower<'_> {
             args.extend(fastest_first);
             args.extend(first);
             let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
-            self.b.op(lane::OpKind::BulkLoad { rank, masked: first.is_some() }, &args);
+            self.b.op(lane::OpKind::BulkLoad { rank, multicast, masked: first.is_some() }, &args);
         }
         Ok(())
     }
@@ -69,7 +82,7 @@ impl Lower<'_> {
     pub(super) fn bulk_store(&mut self, op: &Op) -> Result<(), LowerError> {
         let [to, tile] = op.args[..] else { return Err(self.unsupported("a bulk copy of bytes")) };
         let staged = self.staged(tile)?;
-        let Some(map) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
+        let Some(map) = crate::lay_out::by_map(self.k, to, &staged.encoding, 1) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let Some(LoweredValue::Source(place)) = self.lowered[to.index()].clone() else {
@@ -143,6 +156,17 @@ impl Lower<'_> {
             tensor = args[0];
         }
         Ok(coords)
+    }
+
+    /// The axis of the parameter that is the first axis of the tile of a source.
+    fn first_axis(&self, source: Value) -> usize {
+        let mut at = 0;
+        let mut tensor = self.k.def_op(source).and_then(|op| op.args.first().copied());
+        while let Some(Op { kind: OpKind::Index(axis), args, .. }) = tensor.and_then(|v| self.k.def_op(v)) {
+            at += usize::from(usize::from(*axis) <= at);
+            tensor = args.first().copied();
+        }
+        at
     }
 
     /// The address of the first element of a tile that is moved by no computed offset, some bytes further.

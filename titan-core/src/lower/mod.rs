@@ -92,6 +92,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let Lower { b, sites, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
+    func.cluster = laid.cluster;
     lane::shared::place(&mut func);
     let is_barrier = |op: &&lane::Op| matches!(op.kind, lane::OpKind::Barrier | lane::OpKind::NamedBarrier { .. });
     let barriers = func.ops.iter().filter(is_barrier).count();

@@ -6,6 +6,7 @@
 //! * [`split`] splits loops over rings into a role that copies and one that computes;
 //! * [`accumulate`] makes accumulators of their MMAs;
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
+//! * [`cluster`] deals the tiles of a persistent kernel to clusters of programs;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
@@ -14,6 +15,7 @@
 
 pub mod accumulate;
 pub mod carry;
+pub mod cluster;
 pub mod depth;
 mod edit;
 pub mod fence;

@@ -29,6 +29,8 @@ pub struct Target {
     pub group_atoms: Vec<MmaAtom>,
     /// Whether there are bulk copies of tiles to shared memory, by tensor maps.
     pub bulk_tensor: bool,
+    /// Whether programs can be launched in clusters, whose copies are for all of them.
+    pub clusters: bool,
     /// The warps of a role are a multiple of this.
     pub role_warps: u32,
     /// Whether there are asynchronous copies to shared memory by threads.

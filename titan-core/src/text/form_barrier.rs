@@ -46,7 +46,7 @@ pub(super) fn nv(op: NvOp) -> Attributes {
     match op {
         NvOp::MbarrierAlloc { at, n } => two(("at", at), ("n", n)),
         NvOp::MbarrierInit { count } => one("count", count),
-        NvOp::Arrive { arrivals } => one("arrivals", arrivals),
+        NvOp::Arrive { arrivals } | NvOp::ArriveCluster { arrivals } => one("arrivals", arrivals),
         NvOp::ArriveExpectTx { bytes }
         | NvOp::ExpectTx { bytes }
         | NvOp::BulkStore { bytes, .. }
@@ -73,6 +73,7 @@ pub(super) fn nv(op: NvOp) -> Attributes {
         | NvOp::WgmmaFence
         | NvOp::Wgmma
         | NvOp::Commit { .. }
+        | NvOp::ClusterRank
         | NvOp::ClusterArrive
         | NvOp::ClusterWait
         | NvOp::WarpSync
@@ -114,6 +115,9 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
         }
         "ttg.nv.mbarrier.arrive" => {
             braces.one("arrivals", "arrivals = 1").map(|arrivals| OpKind::Nv(NvOp::Arrive { arrivals }))
+        }
+        "ttg.nv.mbarrier.arrive_cluster" => {
+            braces.one("arrivals", "arrivals = 1").map(|arrivals| OpKind::Nv(NvOp::ArriveCluster { arrivals }))
         }
         "ttg.nv.mbarrier.arrive_expect_tx" => {
             braces.one("bytes", BYTES).map(|bytes| OpKind::Nv(NvOp::ArriveExpectTx { bytes }))
@@ -169,6 +173,7 @@ fn plain(name: &str) -> Option<OpKind> {
         "ttg.nv.fence.mbarrier_init" => OpKind::Nv(NvOp::FenceMbarrierInit),
         "ttg.nv.wgmma.fence" => OpKind::Nv(NvOp::WgmmaFence),
         "ttg.nv.wgmma.mma_async" => OpKind::Nv(NvOp::Wgmma),
+        "ttg.nv.cluster.rank" => OpKind::Nv(NvOp::ClusterRank),
         "ttg.nv.cluster.arrive" => OpKind::Nv(NvOp::ClusterArrive),
         "ttg.nv.warp.sync" => OpKind::Nv(NvOp::WarpSync),
         "ttg.nv.sequence.init" => OpKind::Nv(NvOp::SequenceInit),

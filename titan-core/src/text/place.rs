@@ -24,6 +24,9 @@ pub(super) fn lines(plan: &LaidOut) -> Vec<String> {
         // Writing to a string cannot fail.
         let _ = write!(head, ", aligned({})", aligned.join(", "));
     }
+    if plan.cluster != 1 {
+        let _ = write!(head, ", cluster({})", plan.cluster);
+    }
     for stage in &plan.stages {
         let fields: Vec<String> = stage.iter().map(|e| e.index().to_string()).collect();
         let _ = write!(head, ", stages({})", fields.join(", "));

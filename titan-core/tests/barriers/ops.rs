@@ -76,6 +76,9 @@ impl Run<'_> {
                 }
             }
             NvOp::Arrive { arrivals } => self.counted(thread, op, i64::from(arrivals), 0)?,
+            NvOp::ArriveCluster { .. } | NvOp::ClusterRank => {
+                return Err("a cluster, which random programs do not have".to_owned());
+            }
             NvOp::ArriveExpectTx { bytes } => self.counted(thread, op, 1, i64::from(bytes))?,
             NvOp::ExpectTx { bytes } => self.counted(thread, op, 0, i64::from(bytes))?,
             NvOp::MbarrierWait | NvOp::WaitParity => {

@@ -83,6 +83,10 @@ impl Lower<'_> {
                 | OpKind::MbarrierWait
                 | OpKind::MbarrierExpect { .. }
                 | OpKind::MbarrierFence
+                | OpKind::MapCluster
+                | OpKind::MbarrierArriveCluster { .. }
+                | OpKind::ClusterArrive
+                | OpKind::ClusterWait
                 | OpKind::TensorMap(_)
                 | OpKind::BulkLoad { .. }
                 | OpKind::BulkStore { .. }

@@ -1,6 +1,6 @@
 //! Why a function does not become PTX.
 
-use crate::machine::Machine;
+use crate::machine::{Feature, Machine};
 use crate::ptx::Form;
 use crate::target::shared_classes;
 use titan_core::diag::Code;
@@ -127,6 +127,9 @@ pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Resu
     if func.threads == 0 || !func.threads.is_multiple_of(func.lanes) || func.threads > machine.threads_per_block {
         let max = machine.threads_per_block;
         return limit(format!("runs programs of whole warps, at most {max} threads, not {}", func.threads));
+    }
+    if func.cluster > 1 && !machine.has(Feature::Cluster) {
+        return limit(format!("has no clusters of programs; this code has clusters of {}", func.cluster));
     }
     // Code for one machine runs on later ones, which may grant more; a variant that needs it says so.
     let max = shared_classes(machine).last().copied().unwrap_or(machine.shared_per_block);

@@ -7,7 +7,7 @@ use super::error::{Fault, first};
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::Reg;
 use crate::ptx::isa::group::{
-    BULK_COMMIT, BULK_LOAD, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, ELECT, EXPECT, FEWER_REGISTERS, GROUP_COMMIT,
+    BULK_COMMIT, BULK_LOAD, BULK_LOAD_MULTICAST, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, ELECT, EXPECT, FEWER_REGISTERS, GROUP_COMMIT,
     GROUP_FENCE, GROUP_WAIT, INIT_FENCE, MORE_REGISTERS, PARAM_ADDRESS, PARAM_TO_GENERIC, PROXY_FENCE, mma,
 };
 use titan_core::lane::op::OpKind;
@@ -31,15 +31,19 @@ impl Lower<'_> {
             }
             OpKind::MbarrierFence => self.inst(&INIT_FENCE, &[]),
             OpKind::ProxyFence => self.inst(&PROXY_FENCE, &[]),
-            OpKind::BulkLoad { rank, masked } => {
+            OpKind::BulkLoad { rank, multicast, masked } => {
                 let (guard, args) = self.mask(masked, &op.args)?;
                 let [map, to, barrier, coords @ ..] = args else {
                     return Err(Fault::Defect("a bulk copy without operands".to_owned()));
                 };
                 let map = self.reg(*map)?;
                 let (to, barrier) = (self.address(*to, 0)?, self.address(*barrier, 0)?);
-                let form = form_of(BULK_LOAD, &rank)?;
-                self.guarded(guard, form, &[Arg::Address(to), Arg::Box(map, coords.to_vec()), Arg::Address(barrier)])
+                let mut args = vec![Arg::Address(to), Arg::Box(map, coords.to_vec()), Arg::Address(barrier)];
+                if multicast == 0 {
+                    return self.guarded(guard, form_of(BULK_LOAD, &rank)?, &args);
+                }
+                args.push(Arg::Bits(u64::from(multicast)));
+                self.guarded(guard, form_of(BULK_LOAD_MULTICAST, &rank)?, &args)
             }
             OpKind::BulkStore { rank } => {
                 let [map, from, coords @ ..] = &op.args[..] else {

@@ -101,6 +101,7 @@ pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Res
             name: symbol(&func.name),
             params: func.slots.iter().map(param).chain(func.maps.iter().map(map)).collect(),
             threads: func.threads,
+            cluster: func.cluster,
             registers: lower.registers,
             body: lower.body,
         },
@@ -352,6 +353,10 @@ impl Lower<'_> {
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }
             | OpKind::MbarrierArrive { .. }
+            | OpKind::MbarrierArriveCluster { .. }
+            | OpKind::MapCluster
+            | OpKind::ClusterArrive
+            | OpKind::ClusterWait
             | OpKind::MbarrierWait
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire

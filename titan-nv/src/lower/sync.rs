@@ -5,8 +5,8 @@
 use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower};
 use crate::ptx::isa::sync::{
-    ARRIVE, ARRIVE_MANY, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, COPY_ARRIVE, INIT, INVALIDATE,
-    LOAD_ACQUIRE, STORE_RELEASE, TEST_WAIT, TRY_WAIT,
+    ARRIVE, ARRIVE_CLUSTER, ARRIVE_MANY, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, CLUSTER_ARRIVE,
+    CLUSTER_WAIT, COPY_ARRIVE, INIT, INVALIDATE, LOAD_ACQUIRE, MAP, STORE_RELEASE, TEST_WAIT, TRY_WAIT,
 };
 use crate::ptx::{Guard, Label, Reg};
 use titan_core::ir::Pred as Cmp;
@@ -42,6 +42,18 @@ impl Lower<'_> {
                     count => self.guarded(guard, &ARRIVE_MANY, &[state, at, number(count)]),
                 }
             }
+            OpKind::MapCluster => {
+                let out = self.out(first(&op.results)?);
+                let [at, rank] = two(&op.args)?;
+                self.inst(&MAP, &[Arg::Reg(out), Arg::Value(at), Arg::Value(rank)])
+            }
+            OpKind::MbarrierArriveCluster { masked } => {
+                let (guard, args) = self.mask(masked, &op.args)?;
+                let at = self.address(first(args)?, 0)?;
+                self.guarded(guard, &ARRIVE_CLUSTER, &[Arg::Address(at)])
+            }
+            OpKind::ClusterArrive => self.inst(&CLUSTER_ARRIVE, &[]),
+            OpKind::ClusterWait => self.inst(&CLUSTER_WAIT, &[]),
             OpKind::CopyArrive { masked } => {
                 let (guard, args) = self.mask(masked, &op.args)?;
                 let at = self.address(first(args)?, 0)?;

@@ -90,6 +90,7 @@ const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }
             | OpKind::MbarrierArrive { .. }
+            | OpKind::MbarrierArriveCluster { .. }
             | OpKind::MbarrierWait
             | OpKind::MbarrierExpect { .. }
             | OpKind::StoreRelease { .. }
@@ -116,6 +117,7 @@ fn guard_operand(op: &Op) -> Option<usize> {
         | OpKind::MbarrierInit { masked: true, .. }
         | OpKind::MbarrierInvalidate { masked: true }
         | OpKind::MbarrierArrive { masked: true, .. }
+        | OpKind::MbarrierArriveCluster { masked: true }
         | OpKind::StoreRelease { masked: true } => op.args.len().checked_sub(1),
         _ => None,
     }

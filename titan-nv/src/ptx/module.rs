@@ -124,6 +124,8 @@ pub struct Entry {
     pub params: Vec<Param>,
     /// Threads of a program, along one axis.
     pub threads: u32,
+    /// Programs of a cluster, along axis 0; 1 without clusters.
+    pub cluster: u32,
     /// How many registers of each class the body names, in the order of [`Ty::ALL`].
     pub registers: [u32; 4],
     /// The body.

@@ -41,6 +41,9 @@ impl Display for Entry {
         writeln!(f, ")")?;
         writeln!(f, ".maxntid {}, 1, 1", self.threads)?;
         writeln!(f, ".minnctapersm 1")?;
+        if self.cluster > 1 {
+            writeln!(f, ".reqnctapercluster {}, 1, 1", self.cluster)?;
+        }
         writeln!(f, "{{")?;
         for (class, count) in Ty::ALL.iter().zip(self.registers) {
             if count > 0 {

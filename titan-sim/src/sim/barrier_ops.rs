@@ -114,6 +114,11 @@ impl Machine<'_> {
             NvOp::MbarrierInit { count } => self.init(agent, id, op, count, obs)?,
             NvOp::MbarrierInval => self.invalidate(agent, id, op, obs)?,
             NvOp::Arrive { arrivals } => self.arrive(agent, id, op, (arrivals, 0), obs)?,
+            NvOp::ArriveCluster { arrivals } => self.arrive_everywhere(agent, id, op, arrivals, obs)?,
+            NvOp::ClusterRank => {
+                let rank = i64::try_from(self.cta(agent)).unwrap_or(0);
+                self.set(agent, &op.results, [Val::Num(Num::Int(rank))])?;
+            }
             NvOp::ArriveExpectTx { bytes } => self.arrive(agent, id, op, (1, bytes), obs)?,
             NvOp::ExpectTx { bytes } => self.arrive(agent, id, op, (0, bytes), obs)?,
             NvOp::MbarrierWait | NvOp::WaitParity => return self.wait(agent, id, op, obs),
@@ -135,8 +140,8 @@ impl Machine<'_> {
                     (Proxy::Generic, Proxy::Async, Scope::Cluster, engine::FenceSpace::Inits);
                 self.tell(obs, &engine::Event::Fence { agent: Agent::new(agent), from, to, scope, space, place })?;
             }
-            NvOp::BulkLoad { bytes, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
-                self.copy_tile(agent, id, op, bytes, obs)?
+            NvOp::BulkLoad { bytes, multicast, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
+                self.copy_tile(agent, id, op, (bytes, multicast), obs)?
             }
             NvOp::BulkLoad { bytes, multicast, .. } => self.bulk_load(agent, id, op, (bytes, multicast), obs)?,
             NvOp::BulkStore { bytes, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
@@ -306,23 +311,7 @@ impl Machine<'_> {
         let n = op.args.len();
         self.tensor_is_said(agent, op, false)?;
         let (lo, hi) = self.copied(agent, op, (n.saturating_sub(2), bytes))?;
-        let own = self.cta(agent);
-        let to: Vec<usize> =
-            if multicast == 0 { vec![own] } else { (0..16).filter(|i| multicast >> i & 1 == 1).collect() };
-        for cta in to {
-            if cta >= self.ctas.len() {
-                return Err(Found::new(
-                    Kind::Bounds,
-                    format!("a copy to program {cta} of a cluster of {}", self.ctas.len()),
-                ));
-            }
-            let over = self.engine.agents().state(Agent::new(cta * self.plan.agents())) == engine::State::Done;
-            if over {
-                return Err(Found::new(
-                    Kind::InFlight,
-                    format!("a copy to program {cta} of the cluster, which has ended"),
-                ));
-            }
+        for cta in self.receivers(agent, multicast)? {
             let (barrier, _) = self.barriers_of(agent, cta, op, n.saturating_sub(1))?;
             self.check_fenced(cta, barrier)?;
             let work = Work {
@@ -336,7 +325,50 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Bulk copies see only barriers whose initialisation was fenced.
+    /// The programs of the cluster that a copy is for.
+    pub(super) fn receivers(&self, agent: usize, multicast: u16) -> Res<Vec<usize>> {
+        if multicast == 0 {
+            return Ok(vec![self.cta(agent)]);
+        }
+        let all: Vec<usize> = (0..16).filter(|i| multicast >> i & 1 == 1).collect();
+        all.iter().try_for_each(|cta| self.is_there(*cta, "a copy to"))?;
+        Ok(all)
+    }
+
+    /// Whether a program of the cluster can be accessed.
+    fn is_there(&self, cta: usize, what: &str) -> Res<()> {
+        if cta >= self.ctas.len() {
+            return Err(Found::new(Kind::Bounds, format!("{what} program {cta} of a cluster of {}", self.ctas.len())));
+        }
+        let over = self.engine.agents().state(Agent::new(cta * self.plan.agents())) == engine::State::Done;
+        if over {
+            return Err(Found::new(Kind::InFlight, format!("{what} program {cta} of the cluster, which has ended")));
+        }
+        Ok(())
+    }
+
+    /// Arrivals at a barrier of each program of the cluster.
+    fn arrive_everywhere(&mut self, agent: usize, id: OpId, op: &Op, arrivals: u32, obs: Obs<'_, '_>) -> Res<()> {
+        let warps = self.warp_set(agent).map_or(1, |warp_set| warp_set.warps);
+        if arrivals == 0 || !arrivals.is_multiple_of(warps) {
+            let message = format!("{arrivals} arrivals cannot be divided equally among {warps} warps");
+            return Err(Found::new(Kind::Participants, message));
+        }
+        for cta in 0..self.ctas.len() {
+            self.is_there(cta, "an arrival at")?;
+            let (barrier, n) = self.barriers_of(agent, cta, op, 0)?;
+            if n != 1 {
+                return Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is required")));
+            }
+            self.check_fenced(cta, barrier)?;
+            self.engine
+                .arrive(Agent::new(agent), barrier, arrivals / warps, 0, &mut &mut *obs)
+                .map_err(|h| self.fault(agent, Some(id), h))?;
+        }
+        Ok(())
+    }
+
+    /// Bulk copies and other programs see only barriers whose initialisation was fenced.
     pub(super) fn check_fenced(&self, cta: usize, barrier: engine::BarrierId) -> Res<()> {
         if !self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
             return Ok(());
@@ -344,7 +376,7 @@ impl Machine<'_> {
         let name = self.barrier_name(barrier);
         Err(Found::new(
             Kind::Fence,
-            format!("a bulk copy arrives at `{name}`, which was initialised without a fence after it"),
+            format!("a bulk copy or another program arrives at `{name}`, which was initialised without a fence after it"),
         ))
     }
 

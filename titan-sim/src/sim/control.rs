@@ -18,8 +18,10 @@ impl Machine<'_> {
         let (mut lo, hi, mut step) = (self.int(agent, op, 0)?, self.int(agent, op, 1)?, self.int(agent, op, 2)?);
         if kind == ForKind::Distributed {
             let program = self.ctas.get(self.cta(agent)).map_or(0, |c| c.program[0]);
-            lo += i64::from(program) * step;
-            step *= i64::from(self.store.setup.grid[0].max(1));
+            // Iterations are dealt to clusters.
+            let cluster = super::run::own_cluster(self.kernel());
+            lo += i64::from(program / cluster) * step;
+            step *= i64::from((self.store.setup.grid[0] / cluster).max(1));
         }
         let init = self.hand_on(agent, &op.args[3.min(op.args.len())..])?;
         self.enter(agent, id, op, Some((lo, hi, step)), init)?;

@@ -29,7 +29,16 @@ const WARPS: usize = 4;
 
 impl Machine<'_> {
     /// Starts the copy of a tile of a tensor to shared memory; what lies outside of the tensor becomes zero.
-    pub(super) fn copy_tile(&mut self, agent: usize, id: OpId, op: &Op, stated: u32, obs: Obs<'_, '_>) -> Res<()> {
+    ///
+    /// For several programs of the cluster, each copies the part of its rank to all of them.
+    pub(super) fn copy_tile(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (stated, multicast): (u32, u16),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         if !self.is_first(agent) {
             return Ok(());
         }
@@ -37,21 +46,41 @@ impl Machine<'_> {
         if matches!(source.what, Named::Rows(..)) {
             return Err(Found::not_modelled("a bulk copy of rows that indices name"));
         }
-        let (local, cta, barrier) = (self.local_arg(agent, op, 1)?, self.cta(agent), self.one_barrier(agent, op, 2)?);
-        self.check_fenced(cta, barrier)?;
-        let places: Vec<(Option<usize>, u64)> = addresses(&local).enumerate().map(|(i, at)| (Some(i), at)).collect();
-        let ranges = ranges(places.iter().map(|(_, at)| *at), bytes::size(local.elem) as u64);
-        let copied = copied(&ranges, stated)?;
-        let mut touches: Vec<Touch> = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, true)).collect();
-        if !self.is_input(source.view.param) {
-            touches.push(tensor(&source.view, None, None, false, false));
+        let local = self.local_arg(agent, op, 1)?;
+        let mut places: Vec<(Option<usize>, u64)> =
+            addresses(&local).enumerate().map(|(i, at)| (Some(i), at)).collect();
+        let size = bytes::size(local.elem) as u64;
+        copied(&ranges(places.iter().map(|(_, at)| *at), size), stated)?;
+        let receivers = self.receivers(agent, multicast)?;
+        let parts = if multicast == 0 { 1 } else { self.ctas.len() };
+        let rows = extents(local.shape).first().map_or(1, |n| *n as usize);
+        if !rows.is_multiple_of(parts) {
+            return Err(Found::new(Kind::Bounds, format!("{rows} rows are copied in {parts} equal parts")));
         }
+        let (own, each) = (if parts == 1 { 0 } else { self.cta(agent) }, places.len() / parts);
+        // Elements are in the order of rows.
+        places = places.into_iter().skip(own * each).take(each).collect();
+        let ranges = ranges(places.iter().map(|(_, at)| *at), size);
+        let bytes = u32::try_from(ranges.iter().map(|(lo, hi)| hi - lo).sum::<u64>()).unwrap_or(u32::MAX);
         let pad = if local.elem.is_float() { Num::Float(0.0) } else { Num::Int(0) };
-        let source = Rc::new(Source { pad, ..(*source).clone() });
-        let effect = Effect::Deal { cta, source, places: Rc::new(places), elem: local.elem, ranges };
-        let work = Work { op: id, time: None, touches, effect };
-        let signals = vec![Signal::Bytes { barrier, bytes: copied }];
-        self.start(agent, BULK_LOAD, (Vec::new(), signals), work, obs).map(drop)
+        let (places, source) = (Rc::new(places), Rc::new(Source { pad, ..(*source).clone() }));
+        for cta in receivers {
+            let (barrier, n) = self.barriers_of(agent, cta, op, 2)?;
+            if n != 1 {
+                return Err(Found::new(Kind::Barrier, format!("{n} barriers, where one is required")));
+            }
+            self.check_fenced(cta, barrier)?;
+            let mut touches: Vec<Touch> = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, true)).collect();
+            if !self.is_input(source.view.param) {
+                touches.push(tensor(&source.view, None, None, false, false));
+            }
+            let (source, places) = (Rc::clone(&source), Rc::clone(&places));
+            let effect = Effect::Deal { cta, source, places, elem: local.elem, ranges: ranges.clone() };
+            let work = Work { op: id, time: None, touches, effect };
+            let signals = vec![Signal::Bytes { barrier, bytes }];
+            self.start(agent, BULK_LOAD, (Vec::new(), signals), work, obs)?;
+        }
+        Ok(())
     }
 
     /// Starts the copy of a tile in shared memory to a tile of a tensor: first it is read, then the tensor is written.

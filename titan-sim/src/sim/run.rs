@@ -15,7 +15,7 @@ use super::{Arg, Options, Report, Statistics};
 use crate::engine::{Completion, Schedule as Order, Scheduler, Space};
 use std::cell::RefCell;
 use std::rc::Rc;
-use titan_core::ir::{Access, Const, GridSpec, ParamKind};
+use titan_core::ir::{Access, Const, GridSpec, Kernel, ParamKind};
 use titan_core::launch::{self, ArgInfo, BindError, bind, bind_with_grid};
 use titan_core::verify::WellFormed;
 
@@ -54,7 +54,7 @@ pub fn replay(
 pub(super) fn setup(kernel: &WellFormed, args: &[Arg], grid: Option<[u32; 3]>) -> Result<Setup, BindError> {
     let info: Vec<ArgInfo<'_>> = args.iter().map(info).collect();
     let persistent = grid.or(match kernel.sig.grid {
-        GridSpec::Persistent => Some([PERSISTENT, 1, 1]),
+        GridSpec::Persistent => Some([PERSISTENT.next_multiple_of(own_cluster(kernel)), 1, 1]),
         GridSpec::Extents(_) => None,
     });
     let bound = match persistent {
@@ -97,6 +97,11 @@ fn info(arg: &Arg) -> ArgInfo<'_> {
         Arg::Tensor { elem, shape, strides, .. } => ArgInfo::Tensor { elem: *elem, extents: shape, strides },
         Arg::Absent => ArgInfo::Absent,
     }
+}
+
+/// The programs of a cluster that a kernel was compiled for; 1 for kernels without clusters.
+pub(super) fn own_cluster(kernel: &Kernel) -> u32 {
+    kernel.laid_out.as_deref().map_or(1, |laid| laid.cluster.max(1))
 }
 
 /// The clusters of a grid, axis 0 first.
@@ -158,7 +163,7 @@ fn all(
 ) -> Result<(), Finding> {
     let early = |e: Box<Found>| e.with(Schedule::default());
     let plan = Plan::of(kernel).map_err(early)?;
-    let clusters = clusters(setup.grid, options.cluster.unwrap_or(1)).map_err(early)?;
+    let clusters = clusters(setup.grid, options.cluster.unwrap_or_else(|| own_cluster(kernel))).map_err(early)?;
     report.strayed = schedule.is_some_and(|s| s.cluster as usize >= clusters.len());
     let grid = Grid::new(setup, &clusters).filter(|_| options.sanitize).map(|g| Rc::new(RefCell::new(g)));
     for (number, programs) in clusters.iter().enumerate() {

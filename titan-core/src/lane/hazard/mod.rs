@@ -192,6 +192,7 @@ impl Run<'_> {
             | OpKind::MbarrierInit { .. }
             | OpKind::MbarrierInvalidate { .. }
             | OpKind::MbarrierArrive { .. }
+            | OpKind::MbarrierArriveCluster { .. }
             | OpKind::MbarrierWait
             | OpKind::MbarrierExpect { .. }
             | OpKind::StoreRelease { .. }

@@ -19,13 +19,14 @@ impl<'a> Parser<'a> {
             aligned: vec![false; body.kernel.sig.params.len()],
             index32: false,
             free: FreeBy::Mbarrier,
+            cluster: 1,
             layouts: Vec::new(),
             encodings: Vec::new(),
             stages: Vec::new(),
         };
         while self.eat(",") {
             let at = self.next.at;
-            let word = self.name("`mbarrier`, `sequence`, `index32`, `aligned` or `stages`")?;
+            let word = self.name("`mbarrier`, `sequence`, `index32`, `aligned`, `cluster` or `stages`")?;
             match (word.as_str(), FreeBy::from_name(&word)) {
                 ("index32", _) => plan.index32 = true,
                 ("aligned", _) => {
@@ -35,6 +36,14 @@ impl<'a> Parser<'a> {
                             Some(aligned) => *aligned = true,
                             None => return self.fail(at, format!("there is no parameter {param}")),
                         }
+                    }
+                }
+                ("cluster", _) => {
+                    self.expect("(")?;
+                    plan.cluster = self.int("the number of programs of a cluster")?;
+                    self.expect(")")?;
+                    if !matches!(plan.cluster, 1 | 2 | 4 | 8) {
+                        return self.fail(at, "a cluster has 1, 2, 4 or 8 programs");
                     }
                 }
                 ("stages", _) => {

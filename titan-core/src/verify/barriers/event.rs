@@ -77,6 +77,10 @@ impl<'k> Run<'k> {
             NvOp::ExpectTx { bytes } => {
                 self.arrive(state, at, Brings { expected: u64::from(bytes), ..Brings::default() })?
             }
+            NvOp::ArriveCluster { .. } => {
+                let title = "arrivals at the barriers of other programs of the cluster could not be verified";
+                return refuse(Error::new(Code::NotShown, at.op.loc, title).help("use `ttg.nv.mbarrier.arrive`"));
+            }
             NvOp::CpAsyncArrive { noinc, arrivals } => self.arrive_after_copies(state, at, noinc, arrivals)?,
             NvOp::BulkLoad { bytes, .. } => self.bulk_load(state, at, bytes)?,
             NvOp::MbarrierWait => return self.wait_state(state, at),
@@ -114,6 +118,7 @@ impl<'k> Run<'k> {
             | NvOp::SequenceInit
             | NvOp::FenceMbarrierInit
             | NvOp::WgmmaFence
+            | NvOp::ClusterRank
             // The lanes of a warp count as one thread of control here.
             | NvOp::WarpSync
             | NvOp::SetMaxNReg { .. } => {}

@@ -10,13 +10,15 @@
 //!     access have been waited for ([`crate::synchronize`]);
 //! 67. no tile is laid out over more warps than execute the operations that use or define it;
 //! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61;
-//! 69. results of MMAs in flight are used once, behind a wait that completes them (`products`).
+//! 69. results of MMAs in flight are used once, behind a wait that completes them (`products`);
+//! 70. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`).
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
 //! protocol is inferred (`crate::verify::barriers`).
 
 mod apart;
+mod cluster;
 mod find;
 mod parity;
 mod products;
@@ -32,7 +34,7 @@ use std::collections::BTreeMap;
 
 pub(in crate::verify) use find::{Access, Claims, FilledBy, When};
 
-/// Rules 64 to 69.
+/// Rules 64 to 70.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.

@@ -7,10 +7,10 @@
 //! | acquired | waits at `empty[s]` for the parity `1 - (r & 1)` | waits until the counter of each reader at `s` is at least `r` |
 //! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete; or one thread, with the bytes of its bulk copies to the slot | the same |
 //! | ready | waits at `full[s]` for the parity `r & 1` | the same |
-//! | released | every warp of the role arrives at `empty[s]`, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
+//! | released | every warp of the role arrives at `empty[s]`, or at that of every program of the cluster, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
 //! `full` counts the threads of the role that fills, or one that starts bulk copies, behind a fence of its initialisation; `empty` counts
-//! the warps of all roles that read. So phase `r` of `full[s]` is
+//! the warps of all roles that read, of all programs of the cluster if copies are for all of them (`cluster`). So phase `r` of `full[s]` is
 //! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
 //! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
 //!
@@ -19,6 +19,7 @@
 
 use super::find::{Claims, FilledBy, picked};
 use super::wrong;
+use crate::analysis::cluster::Differing;
 use crate::analysis::one_thread;
 use crate::ir::{Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
@@ -35,6 +36,10 @@ pub(super) struct Ring {
     full: BTreeSet<Value>,
     /// Whether bulk copies fill its slots, and whether something else does.
     bulk: [bool; 2],
+    /// Whether some of these copies are for all programs of the cluster; and whether its readers release slots in this program alone,
+    /// and in all programs.
+    pub(super) shared: bool,
+    pub(super) released: [bool; 2],
     empty: BTreeSet<Value>,
     /// Whether a wait takes the round itself for a parity, and whether one computes the parity of its number.
     pub(super) parities: [bool; 2],
@@ -70,6 +75,8 @@ pub(super) struct Check<'k> {
     /// Releases by each warp without a barrier of its lanes.
     unmet: BTreeSet<OpId>,
     pub(super) errors: Vec<Error>,
+    /// The values that may differ between the programs of a cluster.
+    pub(super) differing: Differing,
 }
 
 /// A claim and its context.
@@ -91,6 +98,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
         filled_by: BTreeMap::new(),
         unmet: BTreeSet::new(),
         errors: Vec::new(),
+        differing: Differing::new(kernel),
     };
     let roles = threads(kernel);
     for (role, (_, block)) in roles.iter().enumerate() {
@@ -109,6 +117,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     for pipe in &joined {
         check.counts(*pipe);
     }
+    check.clusters();
     check.nothing_else();
     check.apart(&joined, claims);
     check.between_roles(claims);
@@ -162,7 +171,7 @@ impl<'k> Check<'k> {
         self.rings.entry(at.pipe).or_default()
     }
 
-    fn explain(&mut self, id: OpId) {
+    pub(super) fn explain(&mut self, id: OpId) {
         self.explained.insert(id);
     }
 
@@ -238,12 +247,16 @@ impl<'k> Check<'k> {
             self.ring(at).full.insert(full);
             self.explain(*id);
             match op.kind {
-                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast: 0 }) => {
+                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }) => {
                     let [_, tile, _] = op.args[..] else { return None };
                     let (_, slot) = picked(kernel, tile)?;
                     let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);
                     if Some(&slot) != at.op.args.get(1) || !whole {
                         return None;
+                    }
+                    if multicast != 0 {
+                        self.is_for_all(op, multicast)?;
+                        self.ring(at).shared = true;
                     }
                     copied = copied.checked_add(bytes)?;
                 }
@@ -279,10 +292,12 @@ impl<'k> Check<'k> {
         let whole = of_a_warp && warps == 1
             || matches!(met, OpKind::Nv(NvOp::BarrierSync { threads: all, .. }) if *all == threads);
         match (&op.kind, &op.args[..]) {
-            (OpKind::Nv(NvOp::Arrive { arrivals }), [barrier]) => {
+            (OpKind::Nv(NvOp::Arrive { arrivals } | NvOp::ArriveCluster { arrivals }), [barrier]) => {
                 if *arrivals != warps {
                     return None;
                 }
+                let everywhere = matches!(op.kind, OpKind::Nv(NvOp::ArriveCluster { .. }));
+                self.ring(at).released[usize::from(everywhere)] = true;
                 if !(whole || of_a_warp) {
                     // Nothing orders what the other lanes of a warp have read: that must be nothing.
                     self.unmet.insert(at.id);
@@ -310,6 +325,7 @@ impl<'k> Check<'k> {
         let name = kernel.pipe_name(pipe);
         let loc = kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
         let Some(ring) = self.rings.remove(&pipe) else { return };
+        let programs = if ring.released[1] { self.cluster() } else { 1 };
         let mut say = |title: String| self.errors.push(wrong(loc, title));
         let others: BTreeSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
         let used: Vec<Value> = ring.objects().collect();
@@ -339,13 +355,23 @@ impl<'k> Check<'k> {
             say(format!("`{name}` is not filled by one role with one array of barriers"));
         }
         let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, arrivals)).collect();
-        expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read))));
+        expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read) * programs)));
         for (alloc, count) in expected {
             if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
                 say(format!(
                     "a barrier of `{name}` must count {count} arrivals, and be initialised once, before the roles"
                 ));
             }
+        }
+        if ring.released == [true, true] || ring.released[1] != ring.shared {
+            say(format!(
+                "the slots of `{name}` must be released in all programs of the cluster if copies to them are for all programs, and only then"
+            ));
+        }
+        if ring.released[1] && !ring.empty.iter().all(|empty| is_fenced(kernel, *empty)) {
+            say(format!(
+                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before other programs arrive there"
+            ));
         }
         if ring.bulk[0] && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
             say(format!(
@@ -375,6 +401,7 @@ impl<'k> Check<'k> {
             let of_tiles = op.args.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)));
             let comes = match nv {
                 NvOp::Arrive { .. }
+                | NvOp::ArriveCluster { .. }
                 | NvOp::ArriveExpectTx { .. }
                 | NvOp::ExpectTx { .. }
                 | NvOp::MbarrierWait
@@ -398,6 +425,7 @@ impl<'k> Check<'k> {
                 | NvOp::MbarrierInit { .. }
                 | NvOp::SequenceInit
                 | NvOp::FenceMbarrierInit
+                | NvOp::ClusterRank
                 | NvOp::WgmmaFence
                 | NvOp::Wgmma
                 | NvOp::WarpSync

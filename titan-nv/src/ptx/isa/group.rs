@@ -6,12 +6,12 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "half of N is at most 128")]
 
-use super::Slot::{Box, Const, In, Ins, Memory, Out, Outs, ParamName};
+use super::Slot::{Box, Const, In, Ins, Int, Memory, Out, Outs, ParamName};
 use super::{Form, Slot, form, special};
 use crate::machine::Feature;
 use titan_core::ir::Elem::{self, Bf16, E4m3, E5m2, F16, F32, I8, I32, Tf32, U8};
 use titan_core::lane::Space::Shared;
-use titan_core::lane::Ty::{B32, B64, Pred};
+use titan_core::lane::Ty::{B16, B32, B64, Pred};
 
 const MOVE: &str = "Data Movement and Conversion Instructions";
 const BULK: &str = "Data Movement and Conversion Instructions: cp.async.bulk.tensor";
@@ -28,7 +28,7 @@ pub static PARAM_TO_GENERIC: Form = form("cvta.param.u64", &[Out(B64), In(B64)],
 
 /// One arrival, and bytes that the phase expects.
 pub static EXPECT: Form =
-    form("mbarrier.arrive.expect_tx.shared.b64", &[Out(B64), Memory(Shared), Slot::Int(B32)], MBARRIER, 80, 90);
+    form("mbarrier.arrive.expect_tx.shared.b64", &[Out(B64), Memory(Shared), Int(B32)], MBARRIER, 80, 90);
 /// Makes initialised mbarriers visible to bulk copies.
 pub static INIT_FENCE: Form = form("fence.mbarrier_init.release.cluster", &[], FENCE, 80, 90);
 /// Orders generic accesses to shared memory before those of the async proxy.
@@ -75,6 +75,45 @@ pub static BULK_LOAD: &[(u8, Form)] = &[
         load(
             "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
             &[Memory(Shared), Box(5), Memory(Shared)],
+        ),
+    ),
+];
+
+/// The same to several programs of the cluster, whose ranks are the bits of the last operand.
+pub static BULK_LOAD_MULTICAST: &[(u8, Form)] = &[
+    (
+        1,
+        load(
+            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            &[Memory(Shared), Box(1), Memory(Shared), Int(B16)],
+        ),
+    ),
+    (
+        2,
+        load(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            &[Memory(Shared), Box(2), Memory(Shared), Int(B16)],
+        ),
+    ),
+    (
+        3,
+        load(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            &[Memory(Shared), Box(3), Memory(Shared), Int(B16)],
+        ),
+    ),
+    (
+        4,
+        load(
+            "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            &[Memory(Shared), Box(4), Memory(Shared), Int(B16)],
+        ),
+    ),
+    (
+        5,
+        load(
+            "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            &[Memory(Shared), Box(5), Memory(Shared), Int(B16)],
         ),
     ),
 ];
@@ -210,7 +249,7 @@ pub fn all() -> Vec<&'static Form> {
         &GROUP_COMMIT,
         &GROUP_WAIT,
     ];
-    rows.extend(BULK_LOAD.iter().chain(BULK_STORE).map(|(_, form)| form));
+    rows.extend(BULK_LOAD.iter().chain(BULK_LOAD_MULTICAST).chain(BULK_STORE).map(|(_, form)| form));
     rows.extend(MMA.iter().flat_map(|rows| rows.iter()).map(|(_, form)| form));
     rows
 }

@@ -11,6 +11,8 @@ use titan_core::lane::Ty::{B32, B64, Pred};
 
 const MOVE: &str = "Data Movement and Conversion Instructions: ld, st";
 const BAR: &str = "Parallel Synchronization and Communication Instructions: bar, barrier";
+const CLUSTER: &str = "Parallel Synchronization and Communication Instructions: barrier.cluster";
+const MAPA: &str = "Data Movement and Conversion Instructions: mapa";
 const BAR_WARP: &str = "Parallel Synchronization and Communication Instructions: bar.warp.sync";
 const MBARRIER: &str = "Parallel Synchronization and Communication Instructions: mbarrier";
 
@@ -41,6 +43,16 @@ pub static TEST_WAIT: Form =
 pub static TRY_WAIT: Form =
     form("mbarrier.try_wait.parity.shared.b64", &[Out(Pred), Memory(Shared), Int(B32)], MBARRIER, 78, 90);
 
+/// The address in the cluster of what lies at a shared address in the program of a rank.
+pub static MAP: Form = form("mapa.shared::cluster.u32", &[Out(B32), In(B32), Int(B32)], MAPA, 78, 90);
+/// One arrival at a barrier of any program of the cluster; there is no state.
+pub static ARRIVE_CLUSTER: Form =
+    form("mbarrier.arrive.release.cluster.shared::cluster.b64 _,", &[Memory(Shared)], MBARRIER, 80, 90);
+/// The barrier of the cluster.
+pub static CLUSTER_ARRIVE: Form = form("barrier.cluster.arrive", &[], CLUSTER, 78, 90);
+/// The same: waits.
+pub static CLUSTER_WAIT: Form = form("barrier.cluster.wait", &[], CLUSTER, 78, 90);
+
 /// A word of shared memory, with release.
 pub static STORE_RELEASE: Form = form("st.release.cta.shared.b32", &[Memory(Shared), In(B32)], MOVE, 60, 70);
 /// A word of shared memory, with acquire.
@@ -63,5 +75,9 @@ pub fn all() -> Vec<&'static Form> {
         &TRY_WAIT,
         &STORE_RELEASE,
         &LOAD_ACQUIRE,
+        &MAP,
+        &ARRIVE_CLUSTER,
+        &CLUSTER_ARRIVE,
+        &CLUSTER_WAIT,
     ]
 }

@@ -170,6 +170,7 @@ impl Machine<'_> {
         match nv {
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
+            | NvOp::ClusterRank
             | NvOp::WgmmaFence
             | NvOp::WarpSync
             | NvOp::Commit { .. }
@@ -194,6 +195,7 @@ impl Machine<'_> {
             NvOp::Wgmma => privacy.watched,
             NvOp::MbarrierInval
             | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
             | NvOp::MbarrierWait
             | NvOp::WaitParity
             | NvOp::TryWait

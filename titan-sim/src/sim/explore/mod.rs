@@ -123,7 +123,9 @@ impl Verdict {
 /// Arguments that do not fit the signature.
 pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &Limits) -> Result<Verdict, BindError> {
     // Accesses of kernels that are laid out are ordered by the sanitizer's knowledge, not by overlap.
-    let limits = &Limits { sanitize: limits.sanitize || kernel.laid_out.is_some(), ..*limits };
+    let sanitize = limits.sanitize || kernel.laid_out.is_some();
+    let cluster = limits.cluster.max(super::run::own_cluster(kernel));
+    let limits = &Limits { sanitize, cluster, ..*limits };
     let setup = Rc::new(super::run::setup(kernel, args, grid)?);
     let mut explored = Explored::default();
     let bad = |e: Box<Found>, explored| Ok(Verdict::Finding(Box::new(e.with(Schedule::default())), explored));

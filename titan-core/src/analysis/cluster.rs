@@ -1,0 +1,162 @@
+//! Values that may differ between the programs of a cluster when these execute the same operation for the same time.
+//!
+//! The programs of a cluster are neighbours along axis 0 of the grid. They differ in their program id along that axis, in their rank,
+//! and in what memory that the kernel writes gives them; everything computed from these may differ too. A loop or branch whose
+//! control differs makes all that it gives differ. If a loop may be left, or the program ended, where control differs, nothing is
+//! known to be the same.
+//!
+//! ```text
+//! %i                                the same: distributed loops deal iterations to clusters
+//! %q, %n = unflatten %i, %e, %f     the same
+//! %r = ttg.nv.cluster.rank          differs
+//! %m = add (mul %q, 2), %r          differs
+//! ```
+//!
+//! Deliberately absent: values that differ but are equal after all.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "operations are told apart by their effects")]
+
+use super::forms::is_input;
+use super::number::root;
+use crate::ir::{Block, Effect, ForKind, Kernel, NvOp, Op, OpKind, Value};
+
+/// The values that may differ.
+#[derive(Clone, Debug)]
+pub struct Differing {
+    values: Vec<bool>,
+    /// Nothing is known to be the same.
+    all: bool,
+    changed: bool,
+}
+
+impl Differing {
+    /// The values of a kernel that may differ between the programs of a cluster.
+    #[must_use]
+    pub fn new(kernel: &Kernel) -> Differing {
+        let mut found = Differing { values: vec![false; kernel.values.len()], all: false, changed: true };
+        while found.changed && !found.all {
+            found.changed = false;
+            found.block(kernel, kernel.body, &mut Vec::new());
+        }
+        found
+    }
+
+    /// Whether a value may differ.
+    #[must_use]
+    pub fn of(&self, value: Value) -> bool {
+        self.all || self.values.get(value.index()).copied().unwrap_or(true)
+    }
+
+    /// Whether one of these values may differ.
+    #[must_use]
+    pub fn any(&self, values: &[Value]) -> bool {
+        values.iter().any(|v| self.of(*v))
+    }
+
+    /// Whether what decides about the regions of an operation may differ.
+    #[must_use]
+    pub fn control(&self, op: &Op) -> bool {
+        match op.kind {
+            OpKind::For(_) => self.any(op.args.get(..3).unwrap_or(&op.args)),
+            OpKind::If => self.any(&op.args),
+            _ => self.all,
+        }
+    }
+
+    fn mark(&mut self, values: &[Value], differ: bool) {
+        for value in values.iter().filter(|_| differ) {
+            if let Some(slot) = self.values.get_mut(value.index()) {
+                self.changed |= !*slot;
+                *slot = true;
+            }
+        }
+    }
+
+    /// Passes values on to those that receive them.
+    fn pass(&mut self, from: &[Value], to: &[Value]) {
+        for (from, to) in from.iter().zip(to) {
+            let differ = self.of(*from);
+            self.mark(&[*to], differ);
+        }
+    }
+
+    /// `around` has the operations around the block, the innermost last, and whether the control of each may differ.
+    fn block<'k>(&mut self, kernel: &'k Kernel, block: Block, around: &mut Vec<(&'k Op, bool)>) {
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            match op.kind {
+                OpKind::For(_) | OpKind::Loop | OpKind::If => self.regions(kernel, op, around),
+                OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => self.leave(kernel, op, around),
+                OpKind::Return => self.all |= !around.is_empty(),
+                _ => {
+                    let differ = self.results(kernel, op);
+                    self.mark(&op.results, differ);
+                    around.push((op, false));
+                    op.regions.iter().for_each(|region| self.block(kernel, *region, around));
+                    around.pop();
+                }
+            }
+        }
+    }
+
+    fn regions<'k>(&mut self, kernel: &'k Kernel, op: &'k Op, around: &mut Vec<(&'k Op, bool)>) {
+        let differ = self.control(op);
+        self.mark(&op.results, differ);
+        for region in &op.regions {
+            let args = &kernel.block(*region).args;
+            self.mark(args, differ);
+            match op.kind {
+                OpKind::For(kind) => {
+                    let dealt = kind == ForKind::Distributed && kernel.laid_out.as_deref().is_none_or(|l| l.cluster == 1);
+                    self.mark(&args[..1.min(args.len())], dealt);
+                    self.pass(op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default());
+                    // A loop over an empty range gives what it was given.
+                    self.pass(op.args.get(3..).unwrap_or_default(), &op.results);
+                }
+                OpKind::Loop => self.pass(&op.args, args),
+                _ => {}
+            }
+            around.push((op, differ));
+            self.block(kernel, *region, around);
+            around.pop();
+        }
+    }
+
+    /// A terminator passes its operands on: to the results of what it leaves, and to the arguments of a loop that goes on.
+    fn leave(&mut self, kernel: &Kernel, op: &Op, around: &[(&Op, bool)]) {
+        if op.kind == OpKind::Yield {
+            if let Some((outer, _)) = around.last() {
+                self.pass(&op.args, &outer.results);
+            }
+            return;
+        }
+        let (OpKind::Break(n) | OpKind::Continue(n)) = op.kind else { return };
+        let loops = around.iter().rposition(|(o, _)| o.kind.is_loop());
+        let nth = around.iter().enumerate().rev().filter(|(_, (o, _))| o.kind.is_loop()).nth(n as usize);
+        let (Some((at, (target, _))), Some(_)) = (nth, loops) else {
+            self.all = true;
+            return;
+        };
+        self.all |= around[at + 1..].iter().any(|(_, differ)| *differ);
+        self.pass(&op.args, &target.results);
+        if let (OpKind::Continue(_), Some(body)) = (&op.kind, target.regions.first()) {
+            let skip = usize::from(target.kind != OpKind::Loop);
+            self.pass(&op.args, kernel.block(*body).args.get(skip..).unwrap_or_default());
+        }
+    }
+
+    fn results(&self, kernel: &Kernel, op: &Op) -> bool {
+        match op.kind {
+            OpKind::ProgramId(0) | OpKind::Nv(NvOp::ClusterRank) => return true,
+            _ => {}
+        }
+        match op.kind.effect() {
+            Effect::Pure => self.any(&op.args),
+            Effect::Read | Effect::Trap => {
+                let input = |v: &Value| root(kernel, *v).is_some_and(|param| is_input(kernel, param));
+                self.any(&op.args) || !op.args.first().is_some_and(input)
+            }
+            Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline | Effect::Control => true,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The choice of clusters: programs that share tiles of their inputs copy each of them once, for all.
+//!
+//! Two programs of a cluster take tiles that are neighbours along one axis, and share what does not depend on it: of an MMA of 128×256×64,
+//! those along M share the tile of B, 32 KiB of a stage, and those along N the tile of A, 16 KiB. The axis with which more bytes are
+//! shared is taken. Two programs save half of a shared tile; four save a quarter more, but are harder to place on a device.
+//!
+//! Deliberately absent: extents, which are known at launches only.
+
+use super::schedule::Cluster;
+use crate::analysis::cluster::Differing;
+use crate::ir::{Encoding, Kernel, OpKind, Token, TtgOp, Ty};
+use crate::lay_out;
+use crate::pipeline::cluster::deal;
+use crate::plan::Target;
+
+/// The programs of a cluster that the rule chooses.
+const SIZE: u32 = 2;
+
+/// The cluster for a laid-out kernel, if its programs would share anything.
+pub(super) fn choose(laid_out: &Kernel, target: &Target) -> Option<Cluster> {
+    if !target.clusters {
+        return None;
+    }
+    let shared = |axis: usize| Some((shared_bytes(&deal(laid_out, SIZE, axis)?), axis));
+    // Of equal ones the first axis: neighbours along it are those whose tiles of the second operand are the same.
+    let (bytes, axis) = (0..2).rev().filter_map(shared).max()?;
+    let (_, axis) = shared(0).filter(|(first, _)| *first == bytes).unwrap_or((bytes, axis));
+    (bytes > 0).then_some(Cluster { size: SIZE, axis })
+}
+
+/// The laid-out kernel with the cluster of a schedule; `None` if it cannot have that.
+pub(super) fn apply(laid_out: Kernel, cluster: Option<Cluster>) -> Option<Kernel> {
+    match cluster {
+        None => Some(laid_out),
+        Some(Cluster { size, axis }) => deal(&laid_out, size, axis),
+    }
+}
+
+/// The bytes that a stage gets by copies for all programs of a cluster.
+fn shared_bytes(kernel: &Kernel) -> u64 {
+    let Some(laid) = kernel.laid_out.as_deref() else { return 0 };
+    let differing = Differing::new(kernel);
+    let mut bytes = 0;
+    kernel.walk(&mut |_, op| {
+        let OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. }) = op.kind else { return };
+        let Some(Ty::Token(Token::Slot, pipe)) = op.args.first().map(|v| kernel.ty(*v)) else { return };
+        let encodings = laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
+        for (source, id) in op.args[1..].iter().zip(encodings) {
+            let encoding: Option<&Encoding> = laid.encodings.get(id.index());
+            bytes += encoding
+                .filter(|e| lay_out::parts(kernel, &differing, *source, e) > 1)
+                .map_or(0, |e| u64::from(e.bytes()));
+        }
+    });
+    bytes
+}

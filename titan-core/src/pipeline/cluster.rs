@@ -1,0 +1,259 @@
+//! Deals the tiles of a persistent kernel to clusters of programs, so that one copy of a tile can be for all of them.
+//!
+//! The programs of a cluster take tiles that are neighbours along one axis. With two programs along the first axis:
+//!
+//! ```text
+//! for %i = 0 to %e * %f step 1 distributed {        for %i = 0 to cdiv(%e, 2) * %f step 1 distributed {
+//!     %m, %n = unflatten %i, %e, %f          ─▶         %q, %n = unflatten %i, cdiv(%e, 2), %f
+//!     ..                                                %m = add (mul %q, 2), ttg.nv.cluster.rank
+//! ```
+//!
+//! Every tile is dealt to one program: `(%q, %n)` to one cluster, and `%m` determines the quotient and the rank. If the extent is no
+//! multiple of the cluster's size, some programs get tiles that do not exist. Those lie outside of the tensors that are written: each
+//! store in the loop is of a tile at `%m`, and `%e` is the number of such tiles that the tensor has. What a program loads for a tile that
+//! does not exist is the padding, or within an input.
+//!
+//! Deliberately absent: kernels that use program ids, and stores that are not of tiles; which copies are for all programs, which is
+//! found when rings are expanded.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "a kernel with an operation that is not named stays as it is")]
+
+use super::edit::Edit;
+use crate::analysis::number::Numbers;
+use crate::ir::{
+    BinOp, Block, Def, DimSpec, Effect, ForKind, HostExpr, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pred, TtgOp, Ty,
+    Unit, Value,
+};
+
+/// The kernel with its tiles dealt to clusters of `size` programs, which are neighbours along the `axis`-th of the last two coordinates of
+/// tiles. `None` if the kernel is not one that can be dealt so.
+#[must_use]
+pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Option<Kernel> {
+    if !size.is_power_of_two() || size < 2 || kernel.laid_out.as_deref()?.cluster != 1 {
+        return None;
+    }
+    let mut loops = Vec::new();
+    let mut alone = true;
+    kernel.walk(&mut |id, op| {
+        loops.extend((op.kind == OpKind::For(ForKind::Distributed)).then_some(id));
+        alone &= !matches!(op.kind, OpKind::ProgramId(_) | OpKind::NumPrograms(_));
+    });
+    if loops.is_empty() || !alone {
+        return None;
+    }
+    let mut edit = Edit::new(kernel.clone());
+    for id in loops {
+        let dealt = Dealt::of(kernel, id, axis)?;
+        dealt.is_clipped(kernel)?;
+        dealt.apply(&mut edit, i64::from(size))?;
+    }
+    // What is written outside of such loops is written by a program for itself.
+    let outside = writes_outside(kernel);
+    edit.kernel.laid_out.as_deref_mut()?.cluster = size;
+    (!outside).then(|| edit.kernel.canonical())
+}
+
+fn writes_outside(kernel: &Kernel) -> bool {
+    let mut inside = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if op.kind == OpKind::For(ForKind::Distributed) {
+            op.regions.iter().for_each(|block| kernel.walk_block(*block, &mut |id, _| inside.push(id)));
+        }
+    });
+    let mut found = false;
+    kernel.walk(&mut |id, op| found |= may_write(op) && !inside.contains(&id));
+    found
+}
+
+fn may_write(op: &Op) -> bool {
+    matches!(op.kind.effect(), Effect::Write | Effect::Atomic | Effect::Print)
+}
+
+/// A loop over tiles.
+struct Dealt {
+    looped: OpId,
+    body: Block,
+    /// The operation that gives the coordinates of a tile.
+    unflatten: OpId,
+    /// Which of them the programs of a cluster differ in.
+    at: usize,
+}
+
+impl Dealt {
+    fn of(kernel: &Kernel, looped: OpId, axis: usize) -> Option<Dealt> {
+        let op = kernel.op(looped);
+        let (body, [lo, hi, step, ..]) = (*op.regions.first()?, &op.args[..]) else { return None };
+        let index = *kernel.block(body).args.first()?;
+        if kernel.int_constant(*lo) != Some(0) || kernel.int_constant(*step) != Some(1) {
+            return None;
+        }
+        let users: Vec<OpId> = (0..kernel.ops.len()).map(OpId::new).filter(|id| kernel.op(*id).args.contains(&index)).collect();
+        let [unflatten] = users[..] else { return None };
+        let made = kernel.op(unflatten);
+        let own = kernel.block(body).ops.contains(&unflatten);
+        if !own || !matches!(made.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_)) || made.args.first() != Some(&index) {
+            return None;
+        }
+        let extents = made.args.get(1..)?;
+        let at = (extents.len() + axis).checked_sub(2).filter(|at| *at < extents.len())?;
+        let numbers = Numbers::new(kernel);
+        let (mut factors, mut wanted) = (factors(kernel, &numbers, *hi)?, Vec::new());
+        for extent in extents {
+            wanted.push(numbers.of(*extent)?);
+        }
+        factors.sort_unstable();
+        wanted.sort_unstable();
+        (factors == wanted).then_some(Dealt { looped, body, unflatten, at })
+    }
+
+    /// Whether every write in the loop is of a tile that lies outside of its tensor if the tile of the loop does not exist.
+    fn is_clipped(&self, kernel: &Kernel) -> Option<()> {
+        let made = kernel.op(self.unflatten);
+        let (extent, place) = (*made.args.get(1 + self.at)?, *made.results.get(self.at)?);
+        let (tensor, tile) = tiles_of(kernel, extent)?;
+        let mut clipped = true;
+        kernel.walk_block(self.body, &mut |_, op| {
+            let stored = match &op.kind {
+                OpKind::Nv(NvOp::BulkStore { tensor: true, .. }) => op.args.first().and_then(|source| {
+                    let named = kernel.def_op(*source)?;
+                    match named.kind {
+                        OpKind::Ttg(TtgOp::Source(Unit::Tile, shape)) => Some((named.args.clone(), shape)),
+                        _ => None,
+                    }
+                }),
+                OpKind::Store(Unit::Tile) => {
+                    op.args.last().and_then(|v| kernel.ty(*v).tile_shape()).map(|shape| (op.args.clone(), shape))
+                }
+                // Reads of places that do not exist may trap.
+                OpKind::Get => None,
+                kind => match kind.effect() {
+                    Effect::Pure | Effect::Read | Effect::Control | Effect::Pipeline => return,
+                    Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print => None,
+                },
+            };
+            let outside = stored.and_then(|(args, shape)| {
+                let extents = Vec::<u32>::from(shape);
+                (0..extents.len()).find(|axis| {
+                    let at = args.get(1 + axis).and_then(|v| scaled(kernel, *v));
+                    let (Some((value, by, plus)), Some(param)) = (at, param(kernel, args[0])) else { return false };
+                    let whole = i64::from(extents[*axis]) * by;
+                    value == place && (0..by).contains(&plus) && whole == tile && same_extent(kernel, (param, *axis), tensor)
+                })
+            });
+            clipped &= outside.is_some();
+        });
+        clipped.then_some(())
+    }
+
+    fn apply(&self, edit: &mut Edit, size: i64) -> Option<()> {
+        let made = edit.kernel.op(self.unflatten).clone();
+        let parent = block_of(&edit.kernel, self.looped)?;
+        edit.loc = edit.kernel.op(self.looped).loc;
+        let extent = *made.args.get(1 + self.at)?;
+        let clusters = cdiv(edit, extent, size)?;
+        let mut args = made.args.clone();
+        args[1 + self.at] = clusters;
+        let mut total = edit.i32(1)?;
+        for extent in &args[1..] {
+            total = edit.one(OpKind::Binary(BinOp::Mul), &[total, *extent])?;
+        }
+        edit.put_before(parent, self.looped);
+        edit.kernel.ops[self.looped.index()].args[1] = total;
+        edit.kernel.ops[self.unflatten.index()].args = args;
+        let (old, size) = (made.results[self.at], edit.i32(size)?);
+        let rank = edit.one(OpKind::Nv(NvOp::ClusterRank), &[])?;
+        let first = edit.one(OpKind::Binary(BinOp::Mul), &[size, size])?;
+        let place = edit.one(OpKind::Binary(BinOp::Add), &[first, rank])?;
+        edit.replace(old, place);
+        let Def::Result(mul, _) = edit.kernel.value(first).def else { return None };
+        edit.kernel.ops[mul.index()].args[0] = old;
+        edit.put_after(self.body, self.unflatten);
+        Some(())
+    }
+}
+
+/// `x` divided by a constant, rounded up, for `x` that is not negative.
+fn cdiv(edit: &mut Edit, x: Value, by: i64) -> Option<Value> {
+    let (by, zero) = (edit.i32(by)?, edit.i32(0)?);
+    let whole = edit.one(OpKind::Binary(BinOp::Div), &[x, by])?;
+    let rest = edit.one(OpKind::Binary(BinOp::Rem), &[x, by])?;
+    let more = edit.one(OpKind::Cmp(Pred::Ne), &[rest, zero])?;
+    let more = edit.one(OpKind::Cast(crate::ir::Elem::I32), &[more])?;
+    edit.one(OpKind::Binary(BinOp::Add), &[whole, more])
+}
+
+fn block_of(kernel: &Kernel, id: OpId) -> Option<Block> {
+    (0..kernel.blocks.len()).map(Block::new).find(|block| kernel.block(*block).ops.contains(&id))
+}
+
+/// The factors of a product, by their numbers; constants of 1 are none.
+fn factors(kernel: &Kernel, numbers: &Numbers, value: Value) -> Option<Vec<Value>> {
+    if kernel.int_constant(value) == Some(1) {
+        return Some(Vec::new());
+    }
+    match kernel.def_op(value) {
+        Some(Op { kind: OpKind::Binary(BinOp::Mul), args, .. }) => {
+            let mut all = Vec::new();
+            for arg in args {
+                all.extend(factors(kernel, numbers, *arg)?);
+            }
+            Some(all)
+        }
+        _ => Some(vec![numbers.of(value)?]),
+    }
+}
+
+/// A value as `value · by + plus`, with constants.
+fn scaled(kernel: &Kernel, at: Value) -> Option<(Value, i64, i64)> {
+    let Some(op) = kernel.def_op(at) else { return Some((at, 1, 0)) };
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Binary(BinOp::Add), [a, b]) => {
+            let (plus, (value, by, more)) = (kernel.int_constant(*b)?, scaled(kernel, *a)?);
+            Some((value, by, more.checked_add(plus)?))
+        }
+        (OpKind::Binary(BinOp::Mul), [a, b]) => Some((*a, kernel.int_constant(*b)?, 0)),
+        _ => Some((at, 1, 0)),
+    }
+}
+
+/// A tensor parameter and an axis of it.
+type Axis = (usize, usize);
+
+/// The axis of a tensor, and how many of its elements a tile has, if a value is the number of tiles that cover the axis.
+fn tiles_of(kernel: &Kernel, value: Value) -> Option<(Axis, i64)> {
+    let of = |value: Value, kind: OpKind| kernel.def_op(value).filter(|op| op.kind == kind).map(|op| &op.args[..]);
+    let [whole, more] = of(value, OpKind::Binary(BinOp::Add))? else { return None };
+    let [extent, by] = of(*whole, OpKind::Binary(BinOp::Div))? else { return None };
+    let tile = kernel.int_constant(*by)?;
+    let more = kernel.def_op(*more).filter(|op| matches!(op.kind, OpKind::Cast(_)))?;
+    let some = kernel.def_op(*more.args.first()?)?;
+    let ([rest, zero], OpKind::Cmp(Pred::Ne | Pred::Gt)) = (&some.args[..], &some.kind) else { return None };
+    let again = of(*rest, OpKind::Binary(BinOp::Rem))?;
+    let numbers = Numbers::new(kernel);
+    let same = |a: &Value, b: &Value| numbers.of(*a).is_some() && numbers.of(*a) == numbers.of(*b);
+    let right = same(again.first()?, extent) && same(again.get(1)?, by) && kernel.int_constant(*zero) == Some(0);
+    let dim = kernel.def_op(*extent)?;
+    let OpKind::Dim(axis) = dim.kind else { return None };
+    let param = param(kernel, *dim.args.first()?)?;
+    (right && tile > 0).then_some(((param, usize::from(axis)), tile))
+}
+
+/// The parameter that a value is.
+fn param(kernel: &Kernel, value: Value) -> Option<usize> {
+    match kernel.value(value).def {
+        Def::Param(param) if matches!(kernel.ty(value), Ty::Tensor(..)) => Some(param),
+        Def::Param(_) | Def::Result(..) | Def::BlockArg(..) => None,
+    }
+}
+
+/// Whether two axes have one extent in every launch.
+fn same_extent(kernel: &Kernel, a: Axis, b: Axis) -> bool {
+    let symbol = |(param, axis): Axis| match &kernel.sig.params.get(param)?.kind {
+        ParamKind::Tensor { shape, optional: false, .. } => match shape.get(axis)? {
+            DimSpec::Bind(symbol) | DimSpec::Equals(HostExpr::Symbol(symbol)) => Some(*symbol),
+            DimSpec::Any | DimSpec::Equals(_) => None,
+        },
+        ParamKind::Tensor { .. } | ParamKind::Scalar(_) => None,
+    };
+    a == b || symbol(a).is_some() && symbol(a) == symbol(b)
+}

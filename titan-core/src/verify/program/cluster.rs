@@ -1,0 +1,131 @@
+//! Rule 70: programs of a cluster.
+//!
+//! The programs of a cluster run the same code. If copies to a ring are for all of them, each program copies its part of the tile to
+//! the same slot of all, and the slot is free when the readers of all programs have released it. This is the protocol of one program if
+//!
+//! * all programs of the cluster execute the same claims in the same order: no loop or branch around a claim depends on a value in which
+//!   they may differ ([`crate::analysis::cluster`]);
+//! * a copy for all programs is started by all, of the same tile: it depends on no such value; and its bytes, those of the whole tile,
+//!   are what each program's barrier expects;
+//! * no program copies to, or arrives at, the shared memory of one that has not initialised its barriers, or that has ended: the cluster
+//!   barrier stands right in front of the roles and right behind them, and nowhere else;
+//! * readers release the slots of such a ring in all programs (`realize`).
+//!
+//! The bytes of round `r` from other programs can arrive before this program expects them, but not before its phase `r − 1` of `full` is
+//! complete: they were started when the readers of all programs had released round `r − 1`, which they had waited for.
+//!
+//! Deliberately absent: reads through the generic proxy of slots that other programs copy to, which are refused.
+
+use super::realize::Check;
+use crate::ir::{Block, Kernel, NvOp, Op, OpId, OpKind, Ty, TtgOp};
+use crate::verify::pipes::threads;
+
+impl Check<'_> {
+    /// The programs of a cluster.
+    pub(super) fn cluster(&self) -> u32 {
+        self.kernel.laid_out.as_deref().map_or(1, |laid| laid.cluster)
+    }
+
+    /// A copy of a tile that is for all programs of the cluster, of which each copies an equal part.
+    pub(super) fn is_for_all(&self, op: &Op, multicast: u16) -> Option<()> {
+        let [source, tile, _] = op.args[..] else { return None };
+        let cluster = self.cluster();
+        let all = (1u32 << cluster.min(16)) - 1;
+        let encoding = self.kernel.encoding(tile)?;
+        // A part begins where the pattern of the swizzle does, every eight rows.
+        let divisible = encoding.extents.len() > 1 && encoding.extents.first()?.is_multiple_of(8 * cluster);
+        let same = !self.differing.any(&self.kernel.def_op(source)?.args);
+        (cluster > 1 && u32::from(multicast) == all && divisible && same).then_some(())
+    }
+
+    /// The rendezvous of the programs, and the same claims in all of them.
+    pub(super) fn clusters(&mut self) {
+        let kernel = self.kernel;
+        if self.cluster() == 1 {
+            return;
+        }
+        self.rendezvous();
+        for (_, block) in threads(kernel) {
+            self.same_claims(block);
+        }
+        self.no_generic_reads();
+    }
+
+    fn rendezvous(&mut self) {
+        let kernel = self.kernel;
+        let ops = &kernel.block(kernel.body).ops;
+        let nv = |id: &OpId| match kernel.op(*id).kind {
+            OpKind::Nv(nv) => Some(nv),
+            _ => None,
+        };
+        let Some(roles) = ops.iter().position(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles)) else {
+            let first = ops.first().copied();
+            first.into_iter().for_each(|id| self.error(id, "only programs with roles have clusters"));
+            return;
+        };
+        let (before, behind) = (&ops[..roles], &ops[roles + 1..]);
+        // The barrier of the program alone may stand between the cluster barrier and the roles.
+        let whole = |id: &&OpId| !matches!(nv(id), Some(NvOp::BarrierSync { id: 0, .. }));
+        let last: Vec<OpId> = before.iter().rev().filter(whole).take(2).copied().collect();
+        let next: Vec<OpId> = behind.iter().take(2).copied().collect();
+        let [wait, arrive] = last[..] else { return self.error(ops[roles], NO_RENDEZVOUS) };
+        let [arrive_again, wait_again] = next[..] else { return self.error(ops[roles], NO_RENDEZVOUS) };
+        let arrives = [arrive, arrive_again].iter().all(|id| nv(id) == Some(NvOp::ClusterArrive));
+        let waits = [wait, wait_again].iter().all(|id| nv(id) == Some(NvOp::ClusterWait));
+        if !(arrives && waits) {
+            return self.error(ops[roles], NO_RENDEZVOUS);
+        }
+        for id in [arrive, wait, arrive_again, wait_again] {
+            self.explain(id);
+        }
+    }
+
+    /// No claim depends on what may differ between the programs.
+    fn same_claims(&mut self, block: Block) {
+        let kernel = self.kernel;
+        for id in &kernel.block(block).ops {
+            let op = kernel.op(*id);
+            if !op.regions.is_empty() && self.differing.control(op) && op.regions.iter().any(|r| claims(kernel, *r)) {
+                self.error(*id, "the programs of a cluster may execute different operations on a ring here");
+            }
+            for region in &op.regions {
+                self.same_claims(*region);
+            }
+        }
+    }
+
+    /// Threads do not read the slots that other programs copy to.
+    fn no_generic_reads(&mut self) {
+        let kernel = self.kernel;
+        let shared: Vec<_> = self.rings.iter().filter(|(_, ring)| ring.shared).map(|(pipe, _)| *pipe).collect();
+        let regions: Vec<_> = kernel
+            .ops
+            .iter()
+            .filter(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(_, pipe)) if shared.contains(&pipe)))
+            .filter_map(|op| op.args.first().copied())
+            .collect();
+        let mut wrong = Vec::new();
+        kernel.walk(&mut |id, op| {
+            let of_tile = |v: &crate::ir::Value| {
+                matches!(kernel.ty(*v), Ty::Smem(..))
+                    && super::find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
+            };
+            let own = matches!(op.kind, OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }));
+            if !own && !super::find::is_view(kernel, op) && op.args.iter().any(of_tile) {
+                wrong.push(id);
+            }
+        });
+        for id in wrong {
+            self.error(id, "threads read a slot here to which other programs of the cluster copy");
+        }
+    }
+}
+
+const NO_RENDEZVOUS: &str =
+    "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) right in front of the roles and right behind them";
+
+fn claims(kernel: &Kernel, block: Block) -> bool {
+    let mut found = false;
+    kernel.walk_block(block, &mut |_, op| found |= matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))));
+    found
+}
