@@ -29,7 +29,14 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
         copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }) | OpKind::Ttg(TtgOp::AsyncProduce { .. }));
         only &= match &op.kind {
             OpKind::Nv(nv) => {
-                matches!(nv, NvOp::BulkLoad { .. } | NvOp::ArriveExpectTx { .. } | NvOp::WaitParity | NvOp::MbarrierAt)
+                matches!(
+                    nv,
+                    NvOp::BulkLoad { .. }
+                        | NvOp::ArriveExpectTx { .. }
+                        | NvOp::WaitParity
+                        | NvOp::MbarrierAt
+                        | NvOp::ClusterRank
+                )
             }
             OpKind::Region(region) => matches!(region, RegionOp::At | RegionOp::Tile { .. }),
             OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::AsyncProduce { .. }) => fills,
