@@ -185,7 +185,9 @@ pub(super) fn grid(call: &Call<'_>, variant: &Variant) -> std::result::Result<Op
     let programs = variant.cluster.max(1);
     match call.grid {
         None => Ok(None),
-        Some(_) if variant.persistent && call.given => Err("it determines its grid, but the launch gives one".to_owned()),
+        Some(_) if variant.persistent && call.given => {
+            Err("it determines its grid, but the launch gives one".to_owned())
+        }
         Some(_) if variant.persistent => Ok(None),
         Some([x, ..]) if !x.is_multiple_of(programs) => {
             Err(format!("its clusters have {programs} programs, and the grid has {x} along axis 0"))

@@ -152,7 +152,8 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work = KernelWork { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid, given };
+        let work =
+            KernelWork { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid, given };
         let work = Work::Kernel(Box::new(work));
         Ok(Some(Prepared { title, device, accesses, work }))
     }

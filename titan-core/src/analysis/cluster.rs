@@ -107,7 +107,8 @@ impl Differing {
             self.mark(args, differ);
             match op.kind {
                 OpKind::For(kind) => {
-                    let dealt = kind == ForKind::Distributed && kernel.laid_out.as_deref().is_none_or(|l| l.cluster == 1);
+                    let dealt =
+                        kind == ForKind::Distributed && kernel.laid_out.as_deref().is_none_or(|l| l.cluster == 1);
                     self.mark(&args[..1.min(args.len())], dealt);
                     self.pass(op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default());
                     // A loop over an empty range gives what it was given.

@@ -212,7 +212,8 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
 }
 
 fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Result<Kernel, LowerError> {
-    let why = || LowerError::of_kernel(&kernel.sig.full_name(), "the schedule has a cluster that it cannot have".to_owned());
+    let why =
+        || LowerError::of_kernel(&kernel.sig.full_name(), "the schedule has a cluster that it cannot have".to_owned());
     cluster::apply(laid_out, schedule.cluster).ok_or_else(why)
 }
 

@@ -87,11 +87,15 @@ impl Dealt {
         if kernel.int_constant(*lo) != Some(0) || kernel.int_constant(*step) != Some(1) {
             return None;
         }
-        let users: Vec<OpId> = (0..kernel.ops.len()).map(OpId::new).filter(|id| kernel.op(*id).args.contains(&index)).collect();
+        let users: Vec<OpId> =
+            (0..kernel.ops.len()).map(OpId::new).filter(|id| kernel.op(*id).args.contains(&index)).collect();
         let [unflatten] = users[..] else { return None };
         let made = kernel.op(unflatten);
         let own = kernel.block(body).ops.contains(&unflatten);
-        if !own || !matches!(made.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_)) || made.args.first() != Some(&index) {
+        if !own
+            || !matches!(made.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
+            || made.args.first() != Some(&index)
+        {
             return None;
         }
         let extents = made.args.get(1..)?;
@@ -137,7 +141,10 @@ impl Dealt {
                     let at = args.get(1 + axis).and_then(|v| scaled(kernel, *v));
                     let (Some((value, by, plus)), Some(param)) = (at, param(kernel, args[0])) else { return false };
                     let whole = i64::from(extents[*axis]) * by;
-                    value == place && (0..by).contains(&plus) && whole == tile && same_extent(kernel, (param, *axis), tensor)
+                    value == place
+                        && (0..by).contains(&plus)
+                        && whole == tile
+                        && same_extent(kernel, (param, *axis), tensor)
                 })
             });
             clipped &= outside.is_some();

@@ -33,6 +33,9 @@ pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
         | OpKind::BulkWait { .. }
         | OpKind::ProxyFence
         | OpKind::Elect => Some(Feature::Tma),
+        OpKind::MapCluster | OpKind::MbarrierArriveCluster { .. } | OpKind::ClusterArrive | OpKind::ClusterWait => {
+            Some(Feature::Cluster)
+        }
         OpKind::StoreMatrix { .. } => Some(Feature::StMatrix),
         OpKind::SetMaxRegisters { .. } => Some(Feature::SetMaxNReg),
         OpKind::GroupFence | OpKind::GroupMma(_) | OpKind::GroupCommit | OpKind::GroupWait(_) => Some(Feature::Wgmma),
@@ -75,8 +78,8 @@ fn plain(kind: OpKind, args: &[Ty]) -> Case {
     })
 }
 
-fn bulk_load(rank: u8, masked: bool) -> Case {
-    let kind = OpKind::BulkLoad { rank, masked };
+fn bulk_load(rank: u8, multicast: u16, masked: bool) -> Case {
+    let kind = OpKind::BulkLoad { rank, multicast, masked };
     let mut args = vec![Ty::B32; 2 + usize::from(rank)];
     args.extend(masked.then_some(Ty::Pred));
     let name = titan_core::lane::mnemonic(&kind);
@@ -126,6 +129,13 @@ pub(crate) fn all() -> Vec<Case> {
         plain(OpKind::MbarrierExpect { bytes: 4096, masked: false }, &[Ty::B32]),
         plain(OpKind::MbarrierExpect { bytes: 1 << 17, masked: true }, &[Ty::B32, Ty::Pred]),
         plain(OpKind::MbarrierFence, &[]),
+        plain(OpKind::ClusterArrive, &[]),
+        plain(OpKind::ClusterWait, &[]),
+        plain(OpKind::MbarrierArriveCluster { masked: false }, &[Ty::B32]),
+        plain(OpKind::MbarrierArriveCluster { masked: true }, &[Ty::B32, Ty::Pred]),
+        case("map_cluster", OpKind::MapCluster, &[Ty::B32, Ty::B32], |b, operands| {
+            vec![b.one(OpKind::MapCluster, operands)]
+        }),
         plain(OpKind::ProxyFence, &[]),
         plain(OpKind::BulkCommit, &[]),
         plain(OpKind::GroupFence, &[]),
@@ -141,7 +151,8 @@ pub(crate) fn all() -> Vec<Case> {
             vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
         }),
     ];
-    cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, masked))));
+    cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, 0, masked))));
+    cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, 0b11, masked))));
     cases.extend((1..=5).map(bulk_store));
     for read in [false, true] {
         cases.extend([0, 1, 7].map(|n| plain(OpKind::BulkWait { n, read }, &[])));

@@ -131,6 +131,12 @@ fn upload(memory: &mut Memory, name: &str, elem: Elem, [rows, columns]: [usize; 
 
 /// Runs a product; `Err` says where it differs, or why it did not run.
 pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) -> Result<(), String> {
+    let [tiles, across] = [0, 1].map(|axis| gemm.size[axis].div_ceil(gemm.tile[axis] as usize) as u32);
+    run_on(gemm, stages, options, seed, [tiles, across, 1])
+}
+
+/// The same on a grid.
+pub(super) fn run_on(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64, grid: [u32; 3]) -> Result<(), String> {
     let [m, n, k] = gemm.size;
     let ((ea, eb, _), ec) = (gemm.elems, gemm.stored);
     let mut rng = Rng::new(seed);
@@ -150,8 +156,6 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
         let made = TensorMap::of_argument(map, &args[map.param as usize]).map_err(|e| e.to_string())?;
         params.push(Param::Bytes(made.to_bytes().to_vec()));
     }
-    let [bm, bn, _] = gemm.tile.map(|n| n as usize);
-    let grid = [m.div_ceil(bm) as u32, n.div_ceil(bn) as u32, 1];
     let launch = Launch {
         grid,
         block: [lanes.threads, 1, 1],

@@ -6,6 +6,7 @@ mod gates;
 mod harness;
 mod lowered;
 mod misuse;
+mod multicast;
 mod products;
 #[path = "../emit/ptxas.rs"]
 mod ptxas;

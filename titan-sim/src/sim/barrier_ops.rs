@@ -376,7 +376,9 @@ impl Machine<'_> {
         let name = self.barrier_name(barrier);
         Err(Found::new(
             Kind::Fence,
-            format!("a bulk copy or another program arrives at `{name}`, which was initialised without a fence after it"),
+            format!(
+                "a bulk copy or another program arrives at `{name}`, which was initialised without a fence after it"
+            ),
         ))
     }
 

@@ -382,7 +382,11 @@ fn arrives(kernel: &Kernel, op: &Op, alloc: Value) -> bool {
     };
     match op.kind {
         OpKind::Nv(
-            NvOp::Arrive { .. } | NvOp::ArriveCluster { .. } | NvOp::ArriveExpectTx { .. } | NvOp::CpAsyncArrive { .. } | NvOp::BulkLoad { .. },
+            NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::BulkLoad { .. },
         ) => last(op.args.last()),
         _ => false,
     }

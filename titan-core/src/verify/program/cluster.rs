@@ -17,7 +17,7 @@
 //! Deliberately absent: reads through the generic proxy of slots that other programs copy to, which are refused.
 
 use super::realize::Check;
-use crate::ir::{Block, Kernel, NvOp, Op, OpId, OpKind, Ty, TtgOp};
+use crate::ir::{Block, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Ty};
 use crate::verify::pipes::threads;
 
 impl Check<'_> {
@@ -121,8 +121,7 @@ impl Check<'_> {
     }
 }
 
-const NO_RENDEZVOUS: &str =
-    "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) right in front of the roles and right behind them";
+const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) right in front of the roles and right behind them";
 
 fn claims(kernel: &Kernel, block: Block) -> bool {
     let mut found = false;

@@ -47,8 +47,7 @@ pub static TRY_WAIT: Form =
 pub static MAP: Form = form("mapa.shared::cluster.u32", &[Out(B32), In(B32), Int(B32)], MAPA, 78, 90);
 /// One arrival at a barrier of any program of the cluster; there is no state. A scope is not written: with `.cluster` ptxas 12.9 puts
 /// a fence of the device in front, for memory that the thread wrote itself; here it has only read, by MMAs that are complete.
-pub static ARRIVE_CLUSTER: Form =
-    form("mbarrier.arrive.shared::cluster.b64 _,", &[Memory(Shared)], MBARRIER, 80, 90);
+pub static ARRIVE_CLUSTER: Form = form("mbarrier.arrive.shared::cluster.b64 _,", &[Memory(Shared)], MBARRIER, 80, 90);
 /// The barrier of the cluster.
 pub static CLUSTER_ARRIVE: Form = form("barrier.cluster.arrive", &[], CLUSTER, 78, 90);
 /// The same: waits.
