@@ -96,6 +96,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) engine: Engine<Job>,
     /// Barriers in shared memory, by address with rank.
     pub(crate) barriers: BTreeMap<u64, BarrierId>,
+    /// Those whose initialisation was not fenced, and who has initialised them: bulk copies and other blocks may not see it.
+    pub(crate) unfenced: BTreeMap<u64, Agent>,
     /// The barrier of the cluster, and how many threads have left that had arrived there.
     pub(crate) barrier: BarrierId,
     pub(crate) left: Vec<Agent>,
@@ -149,6 +151,7 @@ impl<'a> Cluster<'a> {
             warps,
             engine,
             barriers: BTreeMap::new(),
+            unfenced: BTreeMap::new(),
             barrier,
             left: Vec::new(),
             local: BTreeMap::new(),

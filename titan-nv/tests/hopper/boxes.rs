@@ -196,7 +196,8 @@ fn ranges_go_both_ways() {
         let (a, b) = (memory.upload("a", &[7; 64]), memory.alloc_named("b", 64));
         let body = format!(
             "mov.u32 %r0, smem; mov.u32 %r1, bars; ld.param.u64 %rd0, [a]; ld.param.u64 %rd1, [b];\n\
-             mbarrier.init.shared::cta.b64 [%r1], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 64;\n\
+             mbarrier.init.shared::cta.b64 [%r1], 1; fence.mbarrier_init.release.cluster;\n\
+             mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 64;\n\
              cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%rd0], 64, [%r1];\n{}\
              cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r0], 64;\n\
              cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;",

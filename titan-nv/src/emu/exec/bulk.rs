@@ -207,6 +207,7 @@ impl Cluster<'_> {
         }
         let word = there(barrier.address);
         let id = self.barrier_of(word)?;
+        self.is_visible(word, "a bulk copy").map_err(|f| f.lane(lane))?;
         let pieces: Vec<Piece> = request.pieces.iter().map(|p| Piece { shared: there(p.shared), ..*p }).collect();
         let signals = vec![Signal::Bytes { barrier: id, bytes: request.bytes }];
         let view = self.view_of(who, lane, &pieces, (there(request.shared), request.bytes), world);

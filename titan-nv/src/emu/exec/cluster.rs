@@ -26,6 +26,7 @@ impl Cluster<'_> {
                 for lane in lanes_of(who.active) {
                     let agent = self.agent(who.warp, lane);
                     self.fenced[agent.index()].inits = true;
+                    self.unfenced.retain(|_, who| *who != agent);
                     self.tell_fence(who, agent, (Scope::Cluster, FenceSpace::Inits), world.watch)?;
                 }
                 Ok(Step::Next)
@@ -179,6 +180,7 @@ impl Cluster<'_> {
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
             let writer = self.writer(agent.index());
+            self.unfenced.retain(|_, who| *who != agent);
             self.stores.fence(writer, to, rank);
             world.stores.fence(writer, to, rank);
             self.tell_fence(who, agent, (scope, space), world.watch)?;

@@ -8,7 +8,7 @@
 
 use super::events::How;
 use super::{Fail, Run, Step, Who, World, misplaced};
-use crate::emu::cluster::{COPY, Cluster, split};
+use crate::emu::cluster::{COPY, Cluster, rank_of, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::job::{Job, What};
 use crate::emu::lane::lo;
@@ -170,9 +170,20 @@ impl Cluster<'_> {
                 .init(agent, id, lo(counts[lane]), storage, place, world.watch)
                 .map_err(|h| Fail::from(h).lane(lane))?;
             self.tell_barrier(who, lane, address, true, world)?;
+            self.unfenced.insert(address, agent);
         }
         self.progress += 1;
         Ok(())
+    }
+
+    /// That a bulk copy, or a thread of another block, sees that a barrier was initialised.
+    pub(super) fn is_visible(&self, address: u64, to: &str) -> Run<()> {
+        if !self.unfenced.contains_key(&address) {
+            return Ok(());
+        }
+        let name = self.address_name(address);
+        let message = format!("{to} arrives at the mbarrier at {name}, whose initialisation was not fenced");
+        Err(Fail::new(ErrorCode::Barrier, message).help("`fence.mbarrier_init.release.cluster`, by the thread that initialises it"))
     }
 
     /// Another live barrier must not have some of these bytes.
@@ -210,6 +221,9 @@ impl Cluster<'_> {
         for lane in lanes_of(who.active) {
             let (id, address) = self.barrier_at(who, lane, addr, addresses[lane])?;
             self.tell_barrier(who, lane, address, false, world)?;
+            if rank_of(address) != u64::from(self.warps[who.warp].rank) {
+                self.is_visible(address, "a thread of another block").map_err(|f| f.lane(lane))?;
+            }
             if let Some(b) = self.engine.barrier(id) {
                 states[lane] = u64::from(b.pending()) << 1 | b.phase() & 1;
             }
