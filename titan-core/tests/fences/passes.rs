@@ -34,6 +34,7 @@ fn options() -> Options {
         atoms: vec![MmaAtom { m: 16, n: 8, k: 16, a: Elem::F16, b: Elem::F16, acc: Elem::F32 }],
         group_atoms: Vec::new(),
         bulk_tensor: false,
+        clusters: false,
         role_warps: 1,
         copy_async: true,
         load_matrix: true,

@@ -24,6 +24,7 @@ fn target(lanes: u32) -> Target {
         atoms: if lanes == 32 { atoms } else { Vec::new() },
         group_atoms: Vec::new(),
         bulk_tensor: false,
+        clusters: false,
         role_warps: 1,
         copy_async: true,
         load_matrix: true,

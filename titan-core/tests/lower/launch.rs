@@ -33,6 +33,7 @@ pub(crate) fn target(lanes: u32) -> Target {
         atoms: if lanes == 32 { atoms } else { vec![] },
         group_atoms: Vec::new(),
         bulk_tensor: false,
+        clusters: false,
         role_warps: 1,
         copy_async: lanes == 32,
         load_matrix: lanes == 32,

@@ -21,6 +21,7 @@ pub(crate) fn target(native: bool) -> Target {
         atoms: Vec::new(),
         group_atoms: Vec::new(),
         bulk_tensor: false,
+        clusters: false,
         role_warps: 1,
         copy_async: false,
         load_matrix: false,

@@ -183,7 +183,8 @@ impl Cluster<'_> {
         }
         let name = self.address_name(address);
         let message = format!("{to} arrives at the mbarrier at {name}, whose initialisation was not fenced");
-        Err(Fail::new(ErrorCode::Barrier, message).help("`fence.mbarrier_init.release.cluster`, by the thread that initialises it"))
+        Err(Fail::new(ErrorCode::Barrier, message)
+            .help("`fence.mbarrier_init.release.cluster`, by the thread that initialises it"))
     }
 
     /// Another live barrier must not have some of these bytes.
