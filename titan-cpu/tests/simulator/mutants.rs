@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use titan_core::driver::{barrier_program, stages};
 use titan_core::ir::{
-    BinOp, Claim, Def, Effect, FreeBy, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value,
+    BinOp, Claim, Const, Def, Effect, Elem, FreeBy, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value,
 };
 use titan_core::plan::{Plan, plan};
 use titan_core::verify::{Verified, barrier_program as check, verify, well_formed};
@@ -35,6 +35,11 @@ fn with_arg(program: &Kernel, id: OpId, at: usize, arg: Value) -> Kernel {
     let mut mutant = program.clone();
     mutant.ops[id.index()].args[at] = arg;
     mutant
+}
+
+/// The programs of a cluster.
+fn cluster(program: &Kernel) -> u32 {
+    program.laid_out.as_deref().map_or(1, |laid| laid.cluster)
 }
 
 /// The program with an operation behind the one that follows it.
@@ -154,6 +159,10 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             NvOp::SequenceInit => all.push(gone("counters are not initialised")),
             NvOp::Arrive { arrivals } => {
                 all.push(gone("an arrival is gone"));
+                if cluster(program) > 1 {
+                    let kind = OpKind::Nv(NvOp::ArriveCluster { arrivals });
+                    all.push(("an arrival in all programs of the cluster", with(program, id, kind)));
+                }
                 all.push((
                     "an arrival of fewer",
                     with(program, id, OpKind::Nv(NvOp::Arrive { arrivals: arrivals - 1 })),
@@ -163,6 +172,28 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                     with(program, id, OpKind::Nv(NvOp::Arrive { arrivals: arrivals + 1 })),
                 ));
                 all.extend(later(program, id).map(|mutant| ("an arrival after its claim", mutant)));
+            }
+            NvOp::ArriveCluster { arrivals } => {
+                all.push(gone("an arrival in the cluster is gone"));
+                let kind = |arrivals| OpKind::Nv(NvOp::ArriveCluster { arrivals });
+                all.push(("an arrival of fewer in the cluster", with(program, id, kind(arrivals - 1))));
+                all.push(("an arrival of more in the cluster", with(program, id, kind(arrivals + 1))));
+                all.extend(later(program, id).map(|mutant| ("an arrival in the cluster after its claim", mutant)));
+            }
+            NvOp::ClusterArrive => all.push(gone("an arrival at the cluster barrier is gone")),
+            NvOp::ClusterWait => {
+                all.push(gone("a wait at the cluster barrier is gone"));
+                let is_arrival = |kind: &OpKind| *kind == OpKind::Nv(NvOp::ClusterArrive);
+                let both = program.block(program.body).ops.iter().position(|o| *o == id).and_then(|at| {
+                    let before = *program.block(program.body).ops.get(at.checked_sub(1)?)?;
+                    is_arrival(&program.op(before).kind).then_some(before)
+                });
+                let both = both.map(|before| without(&without(program, id), before));
+                all.extend(both.map(|mutant| ("a rendezvous of the cluster is gone", mutant)));
+            }
+            NvOp::ClusterRank => {
+                let same = OpKind::Const(Const::Int(Elem::I32, 0));
+                all.push(("all programs of a cluster take one tile", with(program, id, same)));
             }
             NvOp::CpAsyncArrive { arrivals, noinc } => {
                 all.push(gone("an arrival of copies is gone"));
@@ -203,6 +234,16 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             NvOp::BulkLoad { tensor, bytes, multicast } => {
                 all.push(gone("a bulk copy is gone"));
                 let kind = |bytes| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast });
+                if multicast != 0 {
+                    let to = |multicast| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast });
+                    all.push(("a copy for all that is for the own program", with(program, id, to(0))));
+                    all.push(("a copy for all that is for the first program", with(program, id, to(1))));
+                    all.push(("a copy for more programs than there are", with(program, id, to(0b111))));
+                } else if cluster(program) > 1 {
+                    let all_of_them = (1 << cluster(program)) - 1;
+                    let to = OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast: all_of_them });
+                    all.push(("a copy of different tiles for all", with(program, id, to)));
+                }
                 all.push(("a bulk copy of fewer bytes", with(program, id, kind(bytes - 16))));
                 all.push(("a bulk copy of more bytes", with(program, id, kind(bytes + 16))));
                 let is_claim = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::Claim(..)));
@@ -391,10 +432,20 @@ fn mistakes_with(
 /// the simulator shows.
 #[test]
 fn mistakes_with_warpgroups_are_refused() {
+    mistakes_in_random((8, 40_000), 300, |program| cluster(program) == 1);
+}
+
+/// The same in programs of clusters.
+#[test]
+fn mistakes_with_clusters_are_refused() {
+    mistakes_in_random((4, 60_000), 150, |program| cluster(program) > 1);
+}
+
+fn mistakes_in_random((wanted, first): (usize, u64), least: usize, of_these: impl Fn(&Kernel) -> bool) {
     let mut table: BTreeMap<&str, Row> = BTreeMap::new();
     let mut programs = 0;
-    for seed in 40_000.. {
-        if programs == 8 {
+    for seed in first.. {
+        if programs == wanted {
             break;
         }
         let Random { text, args } = random_groups::small(&mut Rng::new(seed));
@@ -403,6 +454,9 @@ fn mistakes_with_warpgroups_are_refused() {
         let uses =
             |kind: fn(&NvOp) -> bool| all.barriers.ops.iter().any(|op| matches!(&op.kind, OpKind::Nv(nv) if kind(nv)));
         if !uses(|nv| matches!(nv, NvOp::BulkLoad { .. })) || !uses(|nv| *nv == NvOp::Wgmma) {
+            continue;
+        }
+        if !of_these(&all.barriers) {
             continue;
         }
         programs += 1;
@@ -414,7 +468,7 @@ fn mistakes_with_warpgroups_are_refused() {
         wrong.extend(row.missed.iter().map(|what| format!("{name}: accepted and wrong, {what}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(table.values().map(|row| row.all).sum::<usize>() > 300, "too few");
+    assert!(table.values().map(|row| row.all).sum::<usize>() > least, "too few");
 }
 
 /// The model checker runs the protocol of such programs, without data.

@@ -105,12 +105,12 @@ impl Writer {
             return self.line("%m = program_id<0>\n%n = program_id<1>");
         }
         for (what, tensor, axis, tile) in
-            [("m", a, rows, self.factors[0].tile), ("n", b, columns, self.factors[1].tile)]
+            [("m", "%c0", 0, self.factors[0].tile), ("n", "%c0", 1, self.factors[1].tile)]
         {
             self.line(&format!(
-                "%r{what} = dim<{axis}> {tensor}\n%c{what} = const {tile} : i32\n%d{what} = const {} : i32\n\
-                 %u{what} = add %r{what}, %d{what}\n%g{what} = div %u{what}, %c{what}",
-                tile - 1
+                "%r{what} = dim<{axis}> {tensor}\n%c{what} = const {tile} : i32\n%d{what} = div %r{what}, %c{what}\n\
+                 %l{what} = rem %r{what}, %c{what}\n%u{what} = ne %l{what}, %zero\n%o{what} = cast %u{what} : i32\n\
+                 %g{what} = add %d{what}, %o{what}"
             ));
         }
         self.line("%tiles = mul %gm, %gn");
@@ -256,7 +256,7 @@ fn kernel(rng: &mut Rng, (elem, sum, _): (Elem, Elem, i32), [bm, bn, depth]: [i3
     let matrix = (rng.below(5) == 0).then(|| i64::from(rng.below(3)));
     let factor = |i: usize, tile, all| Factor { name: "", tile, all, turned: turned[i] };
     let factors = [factor(0, bm, m), factor(1, bn, n)];
-    let (repeated, persistent) = (rng.below(4) == 0, rng.below(4) == 0);
+    let (repeated, persistent) = (rng.below(4) == 0, rng.below(3) == 0);
     let mut w = Writer { out: String::new(), fresh: 0, elem, sum, depth, factors, matrix, apart, repeated, persistent };
     let warps: Vec<u32> = (0..readers).map(|_| if bm == 128 { rng.of(&[4, 8]) } else { 4 }).collect();
     let style = |rng: &mut Rng| match rng.below(4) {

@@ -43,6 +43,8 @@ pub(super) struct Counts {
     pub(super) made_rings: usize,
     /// Kernels whose code for sm_90a was run.
     pub(super) hopper: usize,
+    /// Those of which programs of a cluster share copies.
+    pub(super) clusters: usize,
 }
 
 /// Why a comparison ended early.
@@ -201,7 +203,9 @@ fn all_agree(
             compared.same(&found.map_err(|e| End::Wrong(format!("{}: {e}", who())))?, who)?;
             counts.code += 1;
         }
-        counts.hopper += usize::from(way.name == HOPPER && counts.code > before);
+        let ran = way.name == HOPPER && counts.code > before;
+        counts.hopper += usize::from(ran);
+        counts.clusters += usize::from(ran && way.barriers.laid_out.as_deref().is_some_and(|laid| laid.cluster > 1));
     }
     Ok(())
 }

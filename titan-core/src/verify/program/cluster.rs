@@ -17,7 +17,7 @@
 //! Deliberately absent: reads through the generic proxy of slots that other programs copy to, which are refused.
 
 use super::realize::Check;
-use crate::ir::{Block, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Ty};
+use crate::ir::{BinOp, Block, Effect, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::pipes::threads;
 
 impl Check<'_> {
@@ -49,6 +49,32 @@ impl Check<'_> {
             self.same_claims(block);
         }
         self.no_generic_reads();
+        self.apart_outputs();
+    }
+
+    /// Each write to a tensor is at a coordinate that tells the programs apart: the rank, behind a multiple of the cluster's size.
+    fn apart_outputs(&mut self) {
+        let kernel = self.kernel;
+        let size = i64::from(self.cluster());
+        let mut wrong = Vec::new();
+        kernel.walk(&mut |id, op| {
+            let args = match &op.kind {
+                OpKind::Nv(NvOp::BulkStore { .. }) => {
+                    op.args.first().and_then(|source| kernel.def_op(*source)).map(|source| &source.args)
+                }
+                kind => match kind.effect() {
+                    Effect::Write => Some(&op.args),
+                    Effect::Atomic | Effect::Print => None,
+                    Effect::Pure | Effect::Read | Effect::Trap | Effect::Control | Effect::Pipeline => return,
+                },
+            };
+            if !args.is_some_and(|args| args.iter().any(|at| is_of_rank(kernel, *at, size))) {
+                wrong.push(id);
+            }
+        });
+        for id in wrong {
+            self.error(id, "the programs of a cluster may write the same elements here");
+        }
     }
 
     fn rendezvous(&mut self) {
@@ -106,7 +132,7 @@ impl Check<'_> {
             .collect();
         let mut wrong = Vec::new();
         kernel.walk(&mut |id, op| {
-            let of_tile = |v: &crate::ir::Value| {
+            let of_tile = |v: &Value| {
                 matches!(kernel.ty(*v), Ty::Smem(..))
                     && super::find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
             };
@@ -122,6 +148,30 @@ impl Check<'_> {
 }
 
 const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) right in front of the roles and right behind them";
+
+/// Whether a coordinate is `x · size + rank`, perhaps as `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
+fn is_of_rank(kernel: &Kernel, at: Value, size: i64) -> bool {
+    let two = |value: Value, kind: BinOp| match kernel.def_op(value) {
+        Some(Op { kind: OpKind::Binary(found), args, .. }) if *found == kind => match args[..] {
+            [a, b] => Some((a, b)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let place = |value: Value| {
+        two(value, BinOp::Add).is_some_and(|(first, rank)| {
+            let whole = two(first, BinOp::Mul).is_some_and(|(_, by)| kernel.int_constant(by) == Some(size));
+            whole && kernel.def_op(rank).is_some_and(|op| op.kind == OpKind::Nv(NvOp::ClusterRank))
+        })
+    };
+    let parts = |value: Value, plus: i64| {
+        two(value, BinOp::Mul)
+            .and_then(|(x, by)| Some((x, kernel.int_constant(by)?)))
+            .is_some_and(|(x, by)| (0..by).contains(&plus) && place(x))
+    };
+    let slice = two(at, BinOp::Add).and_then(|(x, plus)| Some((x, kernel.int_constant(plus)?)));
+    place(at) || parts(at, 0) || slice.is_some_and(|(x, plus)| parts(x, plus))
+}
 
 fn claims(kernel: &Kernel, block: Block) -> bool {
     let mut found = false;
