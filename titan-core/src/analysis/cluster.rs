@@ -27,13 +27,25 @@ pub struct Differing {
     /// Nothing is known to be the same.
     all: bool,
     changed: bool,
+    /// Whether the programs are any of the grid, and not those of a cluster.
+    anywhere: bool,
 }
 
 impl Differing {
     /// The values of a kernel that may differ between the programs of a cluster.
     #[must_use]
     pub fn new(kernel: &Kernel) -> Differing {
-        let mut found = Differing { values: vec![false; kernel.values.len()], all: false, changed: true };
+        Self::find(kernel, false)
+    }
+
+    /// The values that may differ between any two programs of the grid.
+    #[must_use]
+    pub fn between_programs(kernel: &Kernel) -> Differing {
+        Self::find(kernel, true)
+    }
+
+    fn find(kernel: &Kernel, anywhere: bool) -> Differing {
+        let mut found = Differing { values: vec![false; kernel.values.len()], all: false, changed: true, anywhere };
         while found.changed && !found.all {
             found.changed = false;
             found.block(kernel, kernel.body, &mut Vec::new());
@@ -107,8 +119,8 @@ impl Differing {
             self.mark(args, differ);
             match op.kind {
                 OpKind::For(kind) => {
-                    let dealt =
-                        kind == ForKind::Distributed && kernel.laid_out.as_deref().is_none_or(|l| l.cluster == 1);
+                    let to_clusters = !self.anywhere && kernel.laid_out.as_deref().is_some_and(|l| l.cluster > 1);
+                    let dealt = kind == ForKind::Distributed && !to_clusters;
                     self.mark(&args[..1.min(args.len())], dealt);
                     self.pass(op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default());
                     // A loop over an empty range gives what it was given.
@@ -149,6 +161,7 @@ impl Differing {
     fn results(&self, kernel: &Kernel, op: &Op) -> bool {
         match op.kind {
             OpKind::ProgramId(0) | OpKind::Nv(NvOp::ClusterRank) => return true,
+            OpKind::ProgramId(_) if self.anywhere => return true,
             _ => {}
         }
         match op.kind.effect() {

@@ -75,9 +75,12 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         loops.push(Ahead { number, loads, slots: 1, distance: 0, carried: false });
     }
     let with = |slots: u32, peeled: bool| {
-        let loops = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
+        let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
         let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
-        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
+        let schedule = Schedule { roles, loops, peeled, ..written.clone() };
+        // Programs that walk over the grid copy for the next tile while they store one.
+        let walking = Schedule { persistent: true, ..schedule.clone() };
+        let (filled, _) = tried(kernel, target, &walking).or_else(|| tried(kernel, target, &schedule))?;
         filled.plan.uses_warpgroups().then_some(filled)
     };
     (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
@@ -168,8 +171,12 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     if target.bulk_tensor {
         // One thread starts bulk copies: no warp that computes would gain from doing that too.
-        let late = |schedule: &Schedule| tried(kernel, target, &Schedule { peeled: true, ..schedule.clone() });
-        let kept = fitting.iter().find_map(|s| late(s).or_else(|| tried(kernel, target, s))).map(|(filled, _)| filled);
+        let walking = |schedule: Schedule| {
+            let walking = Schedule { persistent: true, ..schedule.clone() };
+            tried(kernel, target, &walking).or_else(|| tried(kernel, target, &schedule))
+        };
+        let late = |schedule: &Schedule| walking(Schedule { peeled: true, ..schedule.clone() });
+        let kept = fitting.iter().find_map(|s| late(s).or_else(|| walking(s.clone()))).map(|(filled, _)| filled);
         if let Some(filled) = kept.filter(|filled| filled.plan.uses_warpgroups()) {
             return Ok(filled);
         }
@@ -244,6 +251,12 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         let loaded = loads.iter().filter_map(|at| kernel.op(*ops?.get(*at)?).results.first());
         let names: Vec<String> = loaded.map(|v| kernel.display_name(*v)).collect();
         notes.push(format!("pipelined: {} in {slots} slots, copied {distance} iterations ahead", names.join(", ")));
+    }
+    if schedule.persistent {
+        notes.push("persistent: as many programs as the device runs walk over the grid".to_owned());
+    }
+    if let Some(cluster) = schedule.cluster {
+        notes.push(format!("clusters of {} programs copy what they share once, for all", cluster.size));
     }
     if let Roles::Fused { distance, .. } = schedule.roles {
         notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));

@@ -32,6 +32,8 @@ pub struct Schedule {
     pub loops: Vec<Ahead>,
     /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
     pub peeled: bool,
+    /// Whether the programs of a kernel with roles walk over its grid.
+    pub persistent: bool,
     /// The cluster of programs that share copies.
     pub cluster: Option<Cluster>,
     /// The bodies of loops, of the kernel as it is laid out and its tiles dealt to clusters, whose operations change their order.
@@ -104,6 +106,7 @@ impl Schedule {
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
+            persistent: false,
             cluster: None,
             bodies: Vec::new(),
             peeled: false,
@@ -155,6 +158,9 @@ impl fmt::Display for Schedule {
             let loads = loads.join(", ");
             let next = early(*carried);
             writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead{next}")?;
+        }
+        if self.persistent {
+            writeln!(f, "programs walk over the grid")?;
         }
         if let Some(Cluster { size, axis }) = self.cluster {
             writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;

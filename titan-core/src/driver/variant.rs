@@ -28,7 +28,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
         cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },
-        persistent: false,
+        persistent: schedule.persistent,
         notes: [plan.notes, notes, lowered.notes].concat(),
         sites: lowered.sites,
         payload: code.payload,

@@ -1,0 +1,166 @@
+//! Makes a kernel with roles and a grid persistent: its programs walk over the grid, so that the copies for the next tile run while the
+//! role that computes stores the one before.
+//!
+//! ```text
+//! ttg.roles producer {                 ttg.roles producer {
+//!     %m = program_id<0>                   for %i = 0 to %e * %f step 1 distributed {
+//!     %n = program_id<1>        ─▶             %m, %n = unflatten_grouped<8> %i, %e, %f
+//!     ..                                       ..
+//!     ttg.pipeline.finalize                }
+//! }                                        ttg.pipeline.finalize
+//! ```
+//!
+//! `%e` and `%f` are the extents of the grid, computed from those of the arguments. Programs that run at the same time have tiles of few
+//! rows and few columns ([`crate::ir::grouped`]), which stay in the cache.
+//!
+//! The caller verifies the result. It needs a launch whose grid has less than 2³¹ programs, which becomes a requirement.
+//!
+//! Deliberately absent: kernels whose programs differ in how much they do, which the device balances better; grids that are
+//! computed from anything else than extents and constants.
+
+use super::edit::Edit;
+use crate::analysis::cluster::Differing;
+use crate::ir::{
+    BinOp, Block, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, OpId, OpKind, ParamKind, Pred, TtgOp, Ty,
+    Value,
+};
+
+/// Rows of tiles that neighbouring programs share.
+const GROUP: i32 = 8;
+
+/// The kernel with programs that walk over its grid; `None` if it has no roles, no grid, or one that is not supported.
+#[must_use]
+pub fn persistent(kernel: &Kernel) -> Option<Kernel> {
+    let GridSpec::Extents(extents) = &kernel.sig.grid else { return None };
+    let ops = &kernel.block(kernel.body).ops;
+    let roles = *ops.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
+    let regions = kernel.op(roles).regions.clone();
+    if !(1..=3).contains(&extents.len()) || !is_even(kernel, &regions) || !is_in_roles(kernel, &regions) {
+        return None;
+    }
+    let mut edit = Edit::new(kernel.clone());
+    for region in regions {
+        walk(&mut edit, region, extents)?;
+    }
+    let number = extents.iter().cloned().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
+    let most = HostExpr::Const(i64::from(i32::MAX));
+    edit.kernel.sig.requires.push(HostExpr::binary(HostOp::Le, number, most));
+    edit.kernel.sig.grid = GridSpec::Persistent;
+    Some(edit.kernel.canonical())
+}
+
+/// Whether all programs do equally much: no loop or branch depends on which program it is.
+fn is_even(kernel: &Kernel, regions: &[Block]) -> bool {
+    let differing = Differing::between_programs(kernel);
+    let mut even = true;
+    for region in regions {
+        kernel.walk_block(*region, &mut |_, op| {
+            even &= !matches!(op.kind, OpKind::For(_) | OpKind::Loop | OpKind::If) || !differing.control(op);
+        });
+    }
+    even
+}
+
+/// Whether only roles ask which program it is, and nothing asks how many there are.
+fn is_in_roles(kernel: &Kernel, regions: &[Block]) -> bool {
+    let mut inside = Vec::new();
+    for region in regions {
+        kernel.walk_block(*region, &mut |id, _| inside.push(id));
+    }
+    let mut right = true;
+    kernel.walk(&mut |id, op| {
+        right &= match op.kind {
+            OpKind::ProgramId(_) => inside.contains(&id),
+            OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed) | OpKind::Return if inside.contains(&id) => false,
+            _ => !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed)),
+        };
+    });
+    right
+}
+
+/// A role that executes its operations for every tile of the grid.
+fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr]) -> Option<()> {
+    let ops = edit.kernel.block(region).ops.clone();
+    let (inner, end) = ops.split_at(ops.len().checked_sub(2)?);
+    let ends = [OpKind::Ttg(TtgOp::Finalize), OpKind::Yield];
+    if !end.iter().zip(ends).all(|(id, kind)| edit.kernel.op(*id).kind == kind) {
+        return None;
+    }
+    edit.loc = edit.kernel.op(end[0]).loc;
+    let mut all = Vec::new();
+    for extent in extents {
+        all.push(computed(edit, extent)?);
+    }
+    let (zero, one) = (edit.i32(0)?, edit.i32(1)?);
+    let mut number = one;
+    for extent in &all {
+        number = edit.one(OpKind::Binary(BinOp::Mul), &[number, *extent])?;
+    }
+    let body = edit.block(&[Ty::I32], |edit, args| {
+        let kind = if all.len() > 1 { OpKind::UnflattenGrouped(GROUP) } else { OpKind::Unflatten };
+        let places = edit.op(kind, &[&[args[0]], &all[..]].concat())?;
+        edit.pending.extend(inner);
+        edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
+        for id in (0..edit.kernel.ops.len()).map(OpId::new) {
+            let OpKind::ProgramId(axis) = edit.kernel.op(id).kind else { continue };
+            let old = edit.kernel.op(id).results.first().copied().filter(|_| is_within(&edit.kernel, inner, id));
+            if let Some(old) = old {
+                let place = places.get(usize::from(axis)).copied();
+                edit.replace(old, place.unwrap_or(zero));
+                edit.pending.retain(|pending| *pending != id);
+                edit.kernel.blocks.iter_mut().for_each(|block| block.ops.retain(|op| *op != id));
+            }
+        }
+        Some(())
+    })?;
+    edit.raw(OpKind::For(ForKind::Distributed), &[zero, number, one], &[], vec![body]);
+    edit.pending.extend(end);
+    let ops = std::mem::take(&mut edit.pending);
+    edit.kernel.blocks[region.index()].ops = ops;
+    Some(())
+}
+
+/// Whether an operation is one of these, or inside of one.
+fn is_within(kernel: &Kernel, ops: &[OpId], id: OpId) -> bool {
+    ops.iter().any(|outer| {
+        let mut found = *outer == id;
+        for region in &kernel.op(*outer).regions {
+            kernel.walk_block(*region, &mut |inner, _| found |= inner == id);
+        }
+        found
+    })
+}
+
+/// The extent of a grid as a value of the kernel.
+fn computed(edit: &mut Edit, extent: &HostExpr) -> Option<Value> {
+    match extent {
+        HostExpr::Const(n) => edit.i32(*n).filter(|_| i32::try_from(*n).is_ok()),
+        HostExpr::Dim(param, axis) => {
+            let tensor = edit.kernel.param(*param);
+            edit.one(OpKind::Dim(u8::try_from(*axis).ok()?), &[tensor])
+        }
+        HostExpr::Symbol(symbol) => {
+            let bound = edit.kernel.sig.params.iter().enumerate().find_map(|(param, p)| match &p.kind {
+                ParamKind::Tensor { optional: false, shape, .. } => {
+                    shape.iter().position(|dim| *dim == DimSpec::Bind(*symbol)).map(|axis| (param, axis))
+                }
+                ParamKind::Tensor { optional: true, .. } | ParamKind::Scalar(_) => None,
+            });
+            let (param, axis) = bound?;
+            computed(edit, &HostExpr::Dim(param, axis))
+        }
+        HostExpr::Binary(HostOp::Cdiv, a, b) => {
+            let HostExpr::Const(by @ 1..) = **b else { return None };
+            if !matches!(**a, HostExpr::Dim(..) | HostExpr::Symbol(_)) {
+                return None;
+            }
+            let (x, by, zero) = (computed(edit, a)?, edit.i32(by)?, edit.i32(0)?);
+            let whole = edit.one(OpKind::Binary(BinOp::Div), &[x, by])?;
+            let rest = edit.one(OpKind::Binary(BinOp::Rem), &[x, by])?;
+            let more = edit.one(OpKind::Cmp(Pred::Ne), &[rest, zero])?;
+            let more = edit.one(OpKind::Cast(Elem::I32), &[more])?;
+            edit.one(OpKind::Binary(BinOp::Add), &[whole, more])
+        }
+        HostExpr::Scalar(_) | HostExpr::Not(_) | HostExpr::Binary(..) => None,
+    }
+}
