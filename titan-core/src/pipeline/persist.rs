@@ -71,7 +71,9 @@ fn is_in_roles(kernel: &Kernel, regions: &[Block]) -> bool {
     kernel.walk(&mut |id, op| {
         right &= match op.kind {
             OpKind::ProgramId(_) => inside.contains(&id),
-            OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed) | OpKind::Return if inside.contains(&id) => false,
+            OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed) | OpKind::Return if inside.contains(&id) => {
+                false
+            }
             _ => !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed)),
         };
     });

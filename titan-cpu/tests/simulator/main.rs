@@ -21,7 +21,7 @@ mod machine {
 }
 
 use std::path::Path;
-use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, ParamKind, Signature, Symbol};
+use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, Kernel, ParamKind, Signature, Symbol};
 use titan_core::num;
 use titan_core::verify::{Verified, verify};
 use titan_cpu::memory::Memory;
@@ -184,6 +184,12 @@ fn agree(elem: Elem, a: &[u8], b: &[u8]) -> Option<String> {
 }
 
 /// A launch's grid, by the kernel's own rule for these arguments.
+/// The grid on which a barrier program of a kernel runs, whose programs may walk over that of the kernel.
+fn program_grid(program: &Kernel, grid: [u32; 3]) -> [u32; 3] {
+    let cluster = program.laid_out.as_deref().map_or(1, |laid| laid.cluster);
+    if program.sig.grid == GridSpec::Persistent { [2u32.next_multiple_of(cluster), 1, 1] } else { grid }
+}
+
 fn grid(kernel: &Verified, args: &[sim::Arg]) -> Option<[u32; 3]> {
     let info: Vec<_> = args
         .iter()

@@ -5,12 +5,13 @@
 use super::gpu::{hopper, machine};
 use super::random_groups::{self, Random};
 use super::rng::Rng;
-use super::{agree, arguments, each_kernel, execute, grid};
+use super::{agree, arguments, each_kernel, execute, grid, program_grid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use titan_core::driver::{barrier_program, stages};
 use titan_core::ir::{
-    BinOp, Claim, Const, Def, Effect, Elem, FreeBy, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value,
+    BinOp, Claim, Const, Def, Effect, Elem, FreeBy, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp,
+    TtgOp, Value,
 };
 use titan_core::plan::{Plan, plan};
 use titan_core::verify::{Verified, barrier_program as check, verify, well_formed};
@@ -324,6 +325,7 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
 fn fails(program: &Kernel, kernel: &Verified, args: &[sim::Arg], grid: [u32; 3]) -> bool {
     let Ok(program) = well_formed(program.clone()) else { return true };
     let Some(executed) = execute(kernel, args, grid) else { return false };
+    let grid = program_grid(&program, grid);
     [(Completion::Late, None), (Completion::Early, Some(1)), (Completion::Seeded(7), Some(2))].into_iter().any(
         |(completion, seed)| {
             let mut after = args.to_vec();
@@ -479,7 +481,7 @@ fn programs_with_warpgroups_are_safe_in_every_order() {
         let Random { text, args } = random_groups::small(&mut Rng::new(seed));
         let kernel = verify(titan_core::text::parse_one(&text).unwrap()).unwrap();
         let Ok(all) = stages(&kernel, hopper(), true, None) else { continue };
-        let grid = grid(&kernel, &args).unwrap();
+        let grid = program_grid(&all.barriers, grid(&kernel, &args).unwrap());
         let limits = sim::Limits { max_states: 20_000, ..sim::Limits::default() };
         let verdict = sim::explore(&well_formed(all.barriers).unwrap(), &args, Some(grid), &limits).unwrap();
         assert_eq!(verdict.finding(), None, "seed {seed}\n{text}");

@@ -104,8 +104,7 @@ impl Writer {
         if !self.persistent {
             return self.line("%m = program_id<0>\n%n = program_id<1>");
         }
-        for (what, tensor, axis, tile) in
-            [("m", "%c0", 0, self.factors[0].tile), ("n", "%c0", 1, self.factors[1].tile)]
+        for (what, tensor, axis, tile) in [("m", "%c0", 0, self.factors[0].tile), ("n", "%c0", 1, self.factors[1].tile)]
         {
             self.line(&format!(
                 "%r{what} = dim<{axis}> {tensor}\n%c{what} = const {tile} : i32\n%d{what} = div %r{what}, %c{what}\n\

@@ -3,7 +3,7 @@
 //! neither the sanitizer nor the fence pass finds anything.
 
 use super::gpu::{Code, NO_MAP, hopper, machine};
-use super::{agree, execute};
+use super::{agree, execute, program_grid};
 use titan_core::driver::{barrier_program, stages};
 use titan_core::ir::{FreeBy, Kernel, NvOp, OpKind};
 use titan_core::lower::lower as lower_barriers;
@@ -181,6 +181,7 @@ fn all_agree(
     }
     counts.rings += ORDERS.len();
     for (number, way) in ways.iter().enumerate() {
+        let grid = program_grid(&way.barriers, grid);
         fences_are_complete(&way.barriers)?;
         let barriers = well_formed(way.barriers.clone()).map_err(|e| End::Wrong(format!("{e:?}")))?;
         let before = counts.code;

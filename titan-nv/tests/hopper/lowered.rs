@@ -132,7 +132,9 @@ fn upload(memory: &mut Memory, name: &str, elem: Elem, [rows, columns]: [usize; 
 /// Runs a product; `Err` says where it differs, or why it did not run.
 pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) -> Result<(), String> {
     let [tiles, across] = [0, 1].map(|axis| gemm.size[axis].div_ceil(gemm.tile[axis] as usize) as u32);
-    run_on(gemm, stages, options, seed, [tiles, across, 1])
+    // Programs that walk over the grid: of two clusters, some of which may have nothing to do.
+    let walking = [2 * stages.lanes.cluster, 1, 1];
+    run_on(gemm, stages, options, seed, if stages.schedule.persistent { walking } else { [tiles, across, 1] })
 }
 
 /// The same on a grid.

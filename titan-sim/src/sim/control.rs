@@ -89,6 +89,9 @@ impl Machine<'_> {
         let values = self.hand_on(agent, &op.args)?;
         let Some(frame) = self.thread(agent)?.frames.pop() else { return Ok(()) };
         let Some(inner) = frame.op else { return Ok(()) };
+        if self.kernel().laid_out.is_some() && Some(inner) == self.plan.roles_op {
+            return self.behind_roles(agent);
+        }
         let results = self.kernel().op(inner).results.clone();
         self.set(agent, &results, values)?;
         self.advance(agent)
@@ -175,8 +178,21 @@ impl Machine<'_> {
         let thread = self.thread(agent)?;
         thread.finalized = true;
         thread.frames.pop();
-        self.advance(agent)?;
+        self.behind_roles(agent)?;
         Ok(Moved::On)
+    }
+
+    /// A warp at the end of its role continues as one of the program.
+    fn behind_roles(&mut self, agent: usize) -> Res<()> {
+        if !self.look(agent)?.finalized {
+            return Err(self.not_finalized(agent));
+        }
+        self.thread(agent)?.in_role = false;
+        self.advance(agent)
+    }
+
+    fn not_finalized(&self, agent: usize) -> Box<Found> {
+        Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent)))
     }
 
     /// Whether an agent has executed the end of its role. Without roles, the rings of a program end before the program does.
@@ -190,7 +206,7 @@ impl Machine<'_> {
         self.check_in_flight(agent, None)?;
         let finalizes = self.kernel().laid_out.is_none() || self.look(agent)?.in_role;
         if !agent.is_multiple_of(self.plan.agents()) && finalizes && !self.look(agent)?.finalized {
-            return Err(Found::new(Kind::Token, format!("{} ends without `ttg.pipeline.finalize`", self.role(agent))));
+            return Err(self.not_finalized(agent));
         }
         self.leave_barriers(agent, obs)?;
         self.engine.exit(&[Agent::new(agent)], &mut &mut *obs).map_err(|h| self.fault(agent, None, h))?;
