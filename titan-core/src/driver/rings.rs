@@ -7,6 +7,7 @@ use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::peel::peel;
+use crate::pipeline::shift::shift;
 use crate::pipeline::split::split;
 use crate::verify::{Verified, verify};
 
@@ -21,6 +22,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     }
     let changes = schedule.roles != Roles::Kept
         || schedule.peeled
+        || schedule.shifted
         || !schedule.loops.is_empty()
         || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
     if !changes {
@@ -45,6 +47,9 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     if let Roles::Split { warps } = schedule.roles {
         made = split(&made, warps)?;
         made = accumulate(&made).unwrap_or(made);
+    }
+    if schedule.shifted {
+        made = shift(&made)?;
     }
     if schedule.peeled {
         made = peel(&made).unwrap_or(made);

@@ -17,6 +17,7 @@ use super::schedule::{Ahead, Roles, Schedule};
 use crate::ir::{Kernel, OpId, Pipe, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
+use crate::pipeline::shift;
 use crate::plan::{self, LowerError, Plan, Target};
 use crate::verify::Verified;
 
@@ -67,20 +68,38 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
     let plan = plan::plan(kernel, target, true);
     let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
     let numbers = pipelined_loops(kernel);
-    let mut loops = Vec::new();
+    // A ring for all loads of a loop, and one for each of its two MMAs.
+    let (mut together, mut apart, mut any_apart) = (Vec::new(), Vec::new(), false);
     for candidate in implicit::candidates(kernel, &staged) {
         let ops = &kernel.block(*kernel.op(candidate.op).regions.first()?).ops;
-        let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<_>>()?;
         let number = numbers.iter().position(|op| *op == candidate.op)?;
-        loops.push(Ahead { number, loads, slots: 1, distance: 0, carried: false });
+        let ring = |loads: &[OpId]| {
+            let loads = loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<_>>()?;
+            Some(Ahead { number, loads, slots: 1, distance: 0, carried: false })
+        };
+        let whole = ring(&candidate.loads)?;
+        match shift::loads_apart(kernel, candidate.op, &candidate.loads) {
+            Some([first, second]) => {
+                any_apart = true;
+                apart.extend([ring(&first)?, ring(&second)?]);
+            }
+            None => apart.push(whole.clone()),
+        }
+        together.push(whole);
     }
-    let with = |slots: u32, peeled: bool| {
+    let with = |loops: &[Ahead], slots: u32, [peeled, shifted]: [bool; 2]| {
         let loops = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
         let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
-        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
+        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, shifted, ..written.clone() })?;
         filled.plan.uses_warpgroups().then_some(filled)
     };
-    (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
+    // Overlap is worth more than slots.
+    let overlapped = || (1..=MOST_SLOTS).rev().find_map(|slots| with(&apart, slots, [true, true]));
+    let plain = || {
+        let slots = (1..=MOST_SLOTS).rev();
+        slots.into_iter().find_map(|n| with(&together, n, [true, false]).or_else(|| with(&together, n, [false, false])))
+    };
+    if any_apart { overlapped().or_else(plain) } else { plain() }
 }
 
 /// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.

@@ -32,6 +32,8 @@ pub struct Schedule {
     pub loops: Vec<Ahead>,
     /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
     pub peeled: bool,
+    /// Whether the second of two MMAs of a loop is issued one iteration late, beside what the first one feeds.
+    pub shifted: bool,
     /// The bodies of loops, of the kernel as it is laid out, whose operations change their order.
     pub bodies: Vec<Body>,
 }
@@ -95,6 +97,7 @@ impl Schedule {
             loops: self.loops.iter().map(two).collect(),
             bodies: Vec::new(),
             peeled: false,
+            shifted: false,
             warps: self.warps.filter(|_| self.slots.is_empty()),
             ..self.clone()
         };
@@ -122,6 +125,9 @@ impl fmt::Display for Schedule {
         writeln!(f)?;
         if self.peeled {
             writeln!(f, "the first MMA of accumulators apart, stages released one iteration late")?;
+        }
+        if self.shifted {
+            writeln!(f, "the second MMA of loops one iteration late")?;
         }
         if let Roles::Split { warps } = self.roles {
             writeln!(f, "split into a role that copies, and one of {warps} warps that computes")?;

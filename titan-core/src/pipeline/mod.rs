@@ -6,6 +6,7 @@
 //! * [`split`] splits loops over rings into a role that copies and one that computes;
 //! * [`accumulate`] makes accumulators of their MMAs;
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
+//! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it runs beside other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
@@ -20,5 +21,6 @@ pub mod fence;
 pub mod fuse;
 pub mod implicit;
 pub mod peel;
+pub mod shift;
 pub mod split;
 pub mod vtok;
