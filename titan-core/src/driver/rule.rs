@@ -264,6 +264,11 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         let names: Vec<String> = loaded.map(|v| kernel.display_name(*v)).collect();
         notes.push(format!("pipelined: {} in {slots} slots, copied {distance} iterations ahead", names.join(", ")));
     }
+    if schedule.shifted {
+        notes.push(
+            "overlapped: the second MMA of a loop runs beside the work on the result of the next first one".to_owned(),
+        );
+    }
     if let Roles::Fused { distance, .. } = schedule.roles {
         notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
     }
