@@ -8,6 +8,7 @@ use crate::pipeline::fuse::fuse;
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::peel::peel;
 use crate::pipeline::persist::persistent;
+use crate::pipeline::shift::shift;
 use crate::pipeline::split::split;
 use crate::verify::{Verified, verify};
 
@@ -23,6 +24,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     let changes = schedule.roles != Roles::Kept
         || schedule.peeled
         || schedule.persistent
+        || schedule.shifted
         || !schedule.loops.is_empty()
         || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
     if !changes {
@@ -50,6 +52,9 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     }
     if schedule.persistent {
         made = persistent(&made)?;
+    }
+    if schedule.shifted {
+        made = shift(&made)?;
     }
     if schedule.peeled {
         made = peel(&made).unwrap_or(made);

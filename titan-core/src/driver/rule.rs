@@ -17,6 +17,7 @@ use super::schedule::{Ahead, Roles, Schedule};
 use crate::ir::{Kernel, OpId, Pipe, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
+use crate::pipeline::shift;
 use crate::plan::{self, LowerError, Plan, Target};
 use crate::verify::Verified;
 
@@ -67,23 +68,42 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
     let plan = plan::plan(kernel, target, true);
     let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
     let numbers = pipelined_loops(kernel);
-    let mut loops = Vec::new();
+    // A ring for all loads of a loop, and one for each of its two MMAs.
+    let (mut together, mut apart, mut any_apart) = (Vec::new(), Vec::new(), false);
     for candidate in implicit::candidates(kernel, &staged) {
         let ops = &kernel.block(*kernel.op(candidate.op).regions.first()?).ops;
-        let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<_>>()?;
         let number = numbers.iter().position(|op| *op == candidate.op)?;
-        loops.push(Ahead { number, loads, slots: 1, distance: 0, carried: false });
+        let ring = |loads: &[OpId]| {
+            let loads = loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<_>>()?;
+            Some(Ahead { number, loads, slots: 1, distance: 0, carried: false })
+        };
+        let whole = ring(&candidate.loads)?;
+        match shift::loads_apart(kernel, candidate.op, &candidate.loads) {
+            Some([first, second]) => {
+                any_apart = true;
+                apart.extend([ring(&first)?, ring(&second)?]);
+            }
+            None => apart.push(whole.clone()),
+        }
+        together.push(whole);
     }
-    let with = |slots: u32, peeled: bool| {
+    let with = |loops: &[Ahead], slots: u32, [peeled, shifted]: [bool; 2]| {
         let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
         let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
-        let schedule = Schedule { roles, loops, peeled, ..written.clone() };
+        let schedule = Schedule { roles, loops, peeled, shifted, ..written.clone() };
         // Programs that walk over the grid copy for the next tile while they store one.
         let walking = Schedule { persistent: true, ..schedule.clone() };
-        let (filled, _) = tried(kernel, target, &walking).or_else(|| tried(kernel, target, &schedule))?;
+        let walking = if shifted { None } else { tried(kernel, target, &walking) };
+        let (filled, _) = walking.or_else(|| tried(kernel, target, &schedule))?;
         filled.plan.uses_warpgroups().then_some(filled)
     };
-    (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
+    // Overlap is worth more than slots.
+    let overlapped = || (1..=MOST_SLOTS).rev().find_map(|slots| with(&apart, slots, [true, true]));
+    let plain = || {
+        let slots = (1..=MOST_SLOTS).rev();
+        slots.into_iter().find_map(|n| with(&together, n, [true, false]).or_else(|| with(&together, n, [false, false])))
+    };
+    if any_apart { overlapped().or_else(plain) } else { plain() }
 }
 
 /// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.
@@ -257,6 +277,11 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
     }
     if let Some(cluster) = schedule.cluster {
         notes.push(format!("clusters of {} programs copy what they share once, for all", cluster.size));
+    }
+    if schedule.shifted {
+        notes.push(
+            "overlapped: the second MMA of a loop runs beside the work on the result of the next first one".to_owned(),
+        );
     }
     if let Roles::Fused { distance, .. } = schedule.roles {
         notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));

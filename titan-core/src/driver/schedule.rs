@@ -32,6 +32,8 @@ pub struct Schedule {
     pub loops: Vec<Ahead>,
     /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
     pub peeled: bool,
+    /// Whether the second of two MMAs of a loop is issued one iteration late, beside what the first one feeds.
+    pub shifted: bool,
     /// Whether the programs of a kernel with roles walk over its grid.
     pub persistent: bool,
     /// The cluster of programs that share copies.
@@ -110,6 +112,7 @@ impl Schedule {
             cluster: None,
             bodies: Vec::new(),
             peeled: false,
+            shifted: false,
             warps: self.warps.filter(|_| self.slots.is_empty()),
             ..self.clone()
         };
@@ -142,6 +145,9 @@ impl fmt::Display for Schedule {
         writeln!(f)?;
         if self.peeled {
             writeln!(f, "the first MMA of accumulators apart, stages released one iteration late")?;
+        }
+        if self.shifted {
+            writeln!(f, "the second MMA of loops one iteration late")?;
         }
         if let Roles::Split { warps } = self.roles {
             writeln!(f, "split into a role that copies, and one of {warps} warps that computes")?;

@@ -8,6 +8,7 @@
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
 //! * [`cluster`] deals the tiles of a persistent kernel to clusters of programs;
 //! * [`persist`] makes kernels with a grid persistent;
+//! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it runs beside other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
@@ -24,5 +25,6 @@ pub mod fuse;
 pub mod implicit;
 pub mod peel;
 pub mod persist;
+pub mod shift;
 pub mod split;
 pub mod vtok;

@@ -47,6 +47,16 @@ struct Found {
     place: usize,
 }
 
+/// Whether a loop's body may end otherwise than by going on to the next iteration.
+pub(super) fn leaves(kernel: &Kernel, body: Block) -> bool {
+    let last = kernel.block(body).ops.last().map(|id| &kernel.op(*id).kind);
+    let mut leaves = last != Some(&OpKind::Continue(0));
+    kernel.walk_block(body, &mut |_, op| {
+        leaves |= matches!(op.kind, OpKind::Break(_) | OpKind::Continue(1..) | OpKind::Return);
+    });
+    leaves
+}
+
 fn find(kernel: &Kernel, around: Block, looped: OpId) -> Option<Found> {
     let op = kernel.op(looped);
     if !matches!(op.kind, OpKind::For(kind) if kind != ForKind::Distributed)
@@ -55,11 +65,7 @@ fn find(kernel: &Kernel, around: Block, looped: OpId) -> Option<Found> {
         return None;
     }
     let body = *op.regions.first()?;
-    let last = kernel.op(*kernel.block(body).ops.last()?);
-    let mut leaves = last.kind != OpKind::Continue(0);
-    kernel.walk_block(body, &mut |_, op| {
-        leaves |= matches!(op.kind, OpKind::Break(_) | OpKind::Continue(1..) | OpKind::Return);
-    });
+    let leaves = leaves(kernel, body);
     let mut accumulators = op.results.iter().enumerate().filter(|(_, v)| matches!(kernel.ty(**v), Ty::Acc(_, _, 1..)));
     let ((place, result), None) = (accumulators.next()?, accumulators.next()) else { return None };
     let starts = kernel.def_op(*op.args.get(3 + place)?)?;

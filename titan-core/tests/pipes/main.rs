@@ -7,5 +7,6 @@ mod groups;
 mod program;
 mod random;
 mod shapes;
+mod shift;
 mod stores;
 mod times;

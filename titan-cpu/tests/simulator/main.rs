@@ -2,9 +2,12 @@
 //! of the filetests that they run, and random ones. Barrier programs in the model checker, and with mistakes.
 #![expect(clippy::print_stdout, reason = "how many kernels were compared")]
 
+mod attention;
 mod explored;
 mod fences;
 mod gpu;
+#[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
+mod kernels;
 mod mutants;
 mod programs;
 mod random;

@@ -17,6 +17,8 @@ pub(crate) type Opcode = u128;
 
 pub(crate) const HMMA: Opcode = 0x23c;
 pub(crate) const HGMMA: Opcode = 0x9f0;
+/// With operand A in shared memory, and in registers.
+pub(crate) const ALL_HGMMA: [Opcode; 2] = [HGMMA, 0xdf0];
 /// Bulk copies of boxes, to one block and to several of a cluster.
 pub(crate) const UTMALDG: [Opcode; 2] = [0x5b4, 0x3b4];
 /// `WARPGROUP.ARRIVE` and `WARPGROUP.DEPBAR`.
@@ -39,7 +41,7 @@ pub(crate) fn stall(instruction: Instruction) -> u32 {
 
 /// Whether an `HGMMA` ends a group (`gsb0`).
 pub(crate) fn commits(instruction: Instruction) -> bool {
-    opcode(instruction) == HGMMA && instruction >> 84 & 7 != 7
+    ALL_HGMMA.contains(&opcode(instruction)) && instruction >> 84 & 7 != 7
 }
 
 /// How many groups a `WARPGROUP.DEPBAR` leaves in flight.
@@ -76,14 +78,26 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// The shortest loop with the most instructions of some kinds of all innermost ones.
-    pub(crate) fn main_loop(&self, kinds: &[Opcode]) -> Option<&[Instruction]> {
-        let code = &self.instructions;
+    /// The shortest loop with so many instructions of some kinds.
+    #[allow(dead_code, reason = "loops of one target are found by the most instructions")]
+    pub(crate) fn loop_with(&self, kinds: &[Opcode], n: usize) -> Option<&[Instruction]> {
+        let found = self.loops().into_iter().filter(|l| count(&self.instructions[l.0..=l.1], kinds) == n);
+        found.min_by_key(|l| l.1 - l.0).map(|l| &self.instructions[l.0..=l.1])
+    }
+
+    /// Where loops begin and end: at branches backwards.
+    fn loops(&self) -> Vec<(usize, usize)> {
         let backwards = |(at, i): (usize, &Instruction)| {
             let from = (opcode(*i) == BRA).then(|| target(at, *i, self.split))?;
             (from < at).then_some((from, at))
         };
-        let loops: Vec<(usize, usize)> = code.iter().enumerate().filter_map(backwards).collect();
+        self.instructions.iter().enumerate().filter_map(backwards).collect()
+    }
+
+    /// The shortest loop with the most instructions of some kinds of all innermost ones.
+    pub(crate) fn main_loop(&self, kinds: &[Opcode]) -> Option<&[Instruction]> {
+        let code = &self.instructions;
+        let loops = self.loops();
         let has = |(from, to): &(usize, usize)| count(&code[*from..=*to], kinds);
         let inner = |l: &(usize, usize)| !loops.iter().any(|o| o != l && has(o) > 0 && l.0 <= o.0 && o.1 <= l.1);
         let found = loops.iter().filter(|l| has(l) > 0 && inner(l)).max_by_key(|l| (has(l), Reverse(l.1 - l.0)))?;
@@ -153,4 +167,6 @@ fn fields_of_instructions_are_where_listings_show_them() {
     // `HGMMA.64x256x16.F32 R24, gdesc[UR24], R24` without and with `, gsb0`.
     assert!(!commits(0x000f_de00_0870_0818_03e0_0000_1818_79f0));
     assert!(commits(0x000f_e200_0800_0818_03e0_0000_0818_79f0));
+    // `HGMMA.64x128x16.F32 R24, R180, gdesc[UR8].tnspB, R24, gsb0`.
+    assert!(commits(0x000f_e600_0800_0818_41e0_0008_b418_7df0));
 }

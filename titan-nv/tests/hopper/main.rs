@@ -1,9 +1,12 @@
 //! The emulator on sm_90a: clusters, bulk tensor copies, products of warpgroups, register pools, and what misuses them.
 
+mod attention;
 mod boxes;
 mod clusters;
 mod gates;
 mod harness;
+#[path = "kernels/attention.rs"]
+mod kernels;
 mod lowered;
 mod misuse;
 mod multicast;
