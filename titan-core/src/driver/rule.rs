@@ -65,6 +65,18 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         return None;
     }
     let plan = plan::plan(kernel, target, true);
+    let loops = loops_to_split(kernel, &plan)?;
+    let with = |slots: u32, peeled: bool| {
+        let loops = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
+        let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
+        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
+        filled.plan.uses_warpgroups().then_some(filled)
+    };
+    (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
+}
+
+/// The loops whose loads a role of their own copies, with one slot; `None` if one cannot be a ring.
+pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<Vec<Ahead>> {
     let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
     let numbers = pipelined_loops(kernel);
     let mut loops = Vec::new();
@@ -74,13 +86,7 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         let number = numbers.iter().position(|op| *op == candidate.op)?;
         loops.push(Ahead { number, loads, slots: 1, distance: 0, carried: false });
     }
-    let with = |slots: u32, peeled: bool| {
-        let loops = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
-        let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
-        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
-        filled.plan.uses_warpgroups().then_some(filled)
-    };
-    (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
+    Some(loops)
 }
 
 /// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.
@@ -93,7 +99,8 @@ fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Fil
     Some((filled, estimate))
 }
 
-fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
+/// A kernel with rings under a schedule, if it fits.
+pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
     let plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
     let estimate = road::estimate(&rings, &plan)?;
     let warps = rings.roles.is_empty().then_some(plan.warps);

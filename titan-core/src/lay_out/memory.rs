@@ -2,8 +2,7 @@
 
 use super::{Laid, LayOut};
 use crate::analysis::vector::{self, Packing};
-use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Unit, Value};
-use crate::launch::abi::MapParam;
+use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::layout::{Bit, Encoding, Layout};
 
 impl LayOut<'_> {
@@ -144,49 +143,6 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     let bytes = wanted * elem.bits() / 8;
     let fits = width >= wanted && matches!(bytes, 4 | 8 | 16) && encoding.fast_axis() + 1 == by.rank();
     copy_async && zero && whole && fits && elem.bits() >= 8
-}
-
-/// The tensor map by which a tile is copied to shared memory, one box for each panel of its encoding; `None` if none describes the copy.
-///
-/// The tile is one of a tensor parameter that is always given, perhaps with some axes fixed; what lies outside is to be zero; and the
-/// encoding is that of boxes: no row is padded, and nothing is beyond the tile. Source: CUDA driver API, `cuTensorMapEncodeTiled`.
-pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Option<MapParam> {
-    let op = k.def_op(source)?;
-    let OpKind::Ttg(TtgOp::Source(_, shape)) = op.kind else { return None };
-    let (tile, bits) = (Vec::<u32>::from(shape), encoding.bits);
-    let natural = encoding.order.iter().copied().eq(0..tile.len());
-    let whole =
-        encoding.extents == tile && encoding.pitch * 8 == encoding.row * bits && encoding.pitch.is_multiple_of(16);
-    let last = *tile.last()?;
-    let zero = k.constant(*op.args.last()?).is_some_and(|pad| match pad {
-        Const::Int(_, v) => v == 0,
-        Const::Float(_, v) => v.to_bits() == 0,
-    });
-    if !(natural && whole && zero && last.is_multiple_of(encoding.row)) {
-        return None;
-    }
-    let mut extents = tile;
-    *extents.last_mut()? = encoding.row;
-    let mut tensor = *op.args.first()?;
-    while let Some(view) = k.def_op(tensor) {
-        let OpKind::Index(axis) = view.kind else { return None };
-        // Neighbours in a row stay neighbours in memory.
-        extents.insert(usize::from(axis), 1);
-        if usize::from(axis) + 1 == extents.len() {
-            return None;
-        }
-        tensor = *view.args.first()?;
-    }
-    let param = tensor.index();
-    let ParamKind::Tensor { elem, optional: false, .. } = k.sig.params.get(param)?.kind else { return None };
-    let aligned = *k.laid_out.as_deref()?.aligned.get(param)?;
-    let fits = extents.len() <= 5 && extents.iter().all(|n| *n <= 256) && elem.bits() == bits && bits >= 8;
-    (aligned && fits).then(|| MapParam {
-        param: u32::try_from(param).unwrap_or(0),
-        elem,
-        extents,
-        swizzle: encoding.swizzle,
-    })
 }
 
 /// The operation that defines the source of a copy.

@@ -43,7 +43,7 @@ impl Lower<'_> {
             return Err(self.unsupported("a bulk copy of bytes"));
         };
         let staged = self.staged(tile)?;
-        let Some(map) = crate::lay_out::by_map(self.k, source, &staged.encoding) else {
+        let Ok(map) = crate::lay_out::by_map(self.k, source, &staged.encoding) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let word = self.barriers_of(barrier)?;
@@ -69,7 +69,7 @@ impl Lower<'_> {
     pub(super) fn bulk_store(&mut self, op: &Op) -> Result<(), LowerError> {
         let [to, tile] = op.args[..] else { return Err(self.unsupported("a bulk copy of bytes")) };
         let staged = self.staged(tile)?;
-        let Some(map) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
+        let Ok(map) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let Some(LoweredValue::Source(place)) = self.lowered[to.index()].clone() else {
