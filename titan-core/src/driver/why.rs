@@ -87,10 +87,11 @@ fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
         notes.add("it has no loop over `pipelined(..)`, whose copies could run ahead".to_owned());
         return;
     }
+    let before = notes.all.len();
     for looped in &pipelined {
         loaded(kernel, plan, *looped, notes);
     }
-    if !plan.uses_warpgroups() {
+    if !plan.uses_warpgroups() || notes.all.len() > before {
         return;
     }
     let not_split = "no role of its own copies the tiles of the loop over `pipelined(..)`";

@@ -243,3 +243,17 @@ fn steps_fewer_and_more_than_slots() {
         }
     }
 }
+
+/// Without rings, all threads copy the operands to shared memory and wait before the MMAs of warpgroups read them.
+#[test]
+fn loops_that_are_not_pipelined() {
+    for (tile, elem) in [([64, 64, 64], Elem::F16), ([128, 32, 32], Elem::Bf16), ([64, 64, 64], Elem::E4m3)] {
+        let elems = (elem, elem, Elem::F32);
+        let gemm = Gemm { elems, stored: Elem::F32, transposed: [false; 2], tile, size: [70, 72, 208] };
+        let made = compiled(&kernel(&gemm).replace(" pipelined ", " "));
+        assembles(&made);
+        for options in orders() {
+            run(&gemm, &made, &options, 3).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
+        }
+    }
+}
