@@ -83,6 +83,7 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::Participants, "barrier_half_a_warp"),
     (Code::GroupOrder, "barrier_token_out_of_order"),
     (Code::Unfenced, "barrier_fence_missing"),
+    (Code::NoTensorMap, "barrier_copy_without_tensor_map"),
 ];
 
 /// What no message may contain: names from inside the compiler, and types behind the language's own.

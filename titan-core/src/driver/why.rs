@@ -1,16 +1,16 @@
 //! Why a kernel has no code of its own for a machine with bulk copies, or why threads copy some of its tiles there: notes in the user's
 //! names.
 //!
-//! The reasons are those of the decisions themselves: [`crate::plan`] says why an MMA is not one of warpgroups, [`crate::lay_out`] why a
-//! tile is no box, [`super::rule`] why a loop is not split into a role that copies and one that computes.
+//! The reasons are those of the decisions themselves: [`crate::plan`] says why an MMA is not one of warpgroups, [`crate::analysis::boxes`] why
+//! a tile is no box, [`super::rule`] why a loop is not split into a role that copies and one that computes.
 //!
 //! Deliberately absent: what depends on the arguments of a launch.
 
 use super::rings::{pipelined_loops, with_rings};
 use super::schedule::{Roles, Schedule};
 use super::{Made, rule};
+use crate::analysis::boxes::{NoBox, of_op as box_of};
 use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
-use crate::lay_out::{NoBox, box_of};
 use crate::plan::{self, Plan, Target};
 use crate::verify::Verified;
 

@@ -1,8 +1,10 @@
 //! Loads, stores, gathers, scatters and atomics: the layouts of their operands and results.
 
 use super::{Laid, LayOut};
+use crate::analysis::boxes::{self, Boxed, NoBox};
 use crate::analysis::vector::{self, Packing};
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
+use crate::launch::abi::MapParam;
 use crate::layout::{Bit, Encoding, Layout};
 
 impl LayOut<'_> {
@@ -143,6 +145,14 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     let bytes = wanted * elem.bits() / 8;
     let fits = width >= wanted && matches!(bytes, 4 | 8 | 16) && encoding.fast_axis() + 1 == by.rank();
     copy_async && zero && whole && fits && elem.bits() >= 8
+}
+
+/// The tensor map by which a tile is copied to shared memory, one box for each panel of its encoding; or why there is none.
+pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<MapParam, NoBox> {
+    let op = k.def_op(source).ok_or(NoBox::NoTensor)?;
+    let aligned = k.laid_out.as_deref().map_or(&[][..], |laid| &laid.aligned);
+    let Boxed { param, elem, extents } = boxes::of_op(k, op, encoding, aligned)?;
+    Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem, extents, swizzle: encoding.swizzle })
 }
 
 /// The operation that defines the source of a copy.

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | `tile` | tiles in requested layouts, elementwise operations |
 //! | `slices` | stores of accumulators by bulk copies |
-//! | `boxes` | which tiles bulk copies can copy |
 //! | `memory` | loads, stores, gathers, scatters, atomics |
 //! | `shape` | reshape, transpose, interleave, split |
 //! | `reduce` | reductions and scans |
@@ -20,7 +19,6 @@
 //!
 //! Deliberately absent: the choice of layouts (`crate::plan`), barriers between threads, and addresses.
 
-mod boxes;
 mod control;
 mod group;
 mod memory;
@@ -31,8 +29,7 @@ mod shape;
 mod slices;
 mod tile;
 
-pub(crate) use boxes::{NoBox, by_map, of_op as box_of};
-pub(crate) use memory::copies_itself;
+pub(crate) use memory::{by_map, copies_itself};
 
 use crate::analysis::uses::Tree;
 use crate::ir::{

@@ -46,12 +46,19 @@ impl fmt::Display for NoGroup {
             }
             NoGroup::RowOfB(bytes) => write!(f, "rows of B have {bytes} bytes, not a multiple of 32"),
             NoGroup::Warps(n) => {
-                write!(f, "{n} warps compute it, and warpgroups have {} each, their number a power of two", GroupMma::WARPS)
+                write!(
+                    f,
+                    "{n} warps compute it, and warpgroups have {} each, their number a power of two",
+                    GroupMma::WARPS
+                )
             }
             NoGroup::Rows(m, of) => write!(f, "its M is {m}: warpgroups multiply {of} rows or a multiple"),
             NoGroup::Columns(n, 1) => write!(f, "its N is {n}: warpgroups multiply 8 columns or a multiple"),
             NoGroup::Columns(n, groups) => {
-                write!(f, "its N is {n}, which {groups} warpgroups cannot share: each takes 8, 16, 32, 64, 128 or 256 columns")
+                write!(
+                    f,
+                    "its N is {n}, which {groups} warpgroups cannot share: each takes 8, 16, 32, 64, 128 or 256 columns"
+                )
             }
             NoGroup::Depth(k, of) => write!(f, "its K is {k}: an instruction multiplies {of}, or a multiple"),
             NoGroup::Integers(n) => {

@@ -102,6 +102,7 @@
 //!     own copies. T0714
 //! 52. Tokens of groups are numbered in program order. T0715
 //! 53. A fence is between two different proxies. T0713
+//! 70. A bulk copy of a tile is one that a tensor map describes ([`crate::analysis::boxes`]). T0903
 //!
 //! All roles together, for any number of iterations, by the induction of `pipes`:
 //!

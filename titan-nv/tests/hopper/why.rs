@@ -1,10 +1,11 @@
 //! Why a kernel has no bulk copies on sm_90a: every kernel here differs from one that has by a word, and the reason names what differs.
 
 use super::lowered::{Gemm, kernel};
+use titan_core::diag::Code;
 use titan_core::driver::{compile, why_not_bulk};
 use titan_core::ir::Elem;
 use titan_core::text;
-use titan_core::verify::verify;
+use titan_core::verify::{barrier_program, verify};
 use titan_nv::Machine;
 
 const GOOD: Gemm = Gemm {
@@ -49,17 +50,26 @@ fn mmas_that_warpgroups_do_not_have() {
     let fp8 = |gemm: &mut Gemm| gemm.elems = (Elem::E4m3, Elem::E5m2, Elem::F32);
     let int = |gemm: &mut Gemm| (gemm.elems, gemm.stored) = ((Elem::I8, Elem::I8, Elem::I32), Elem::I32);
     told(&of(&|g| g.tile[0] = 32), &["its M is 32: warpgroups multiply 64 rows or a multiple"]);
-    told(&of(&|g| g.tile[1] = 36), &["its N is 36: warpgroups multiply 8 columns or a multiple", "more than its 36 × 64"]);
+    told(
+        &of(&|g| g.tile[1] = 36),
+        &["its N is 36: warpgroups multiply 8 columns or a multiple", "more than its 36 × 64"],
+    );
     told(
         &of(&|g| g.tile[2] = 8),
         &["its K is 8: an instruction multiplies 16", "`ap` is not copied in bulk: matrix", "`bt` is not copied"],
     );
-    told(&of(&|g| (g.elems, g.stored) = ((Elem::F32, Elem::F32, Elem::F32), Elem::F32)), &["cast the operands to `tf32`"]);
+    told(
+        &of(&|g| (g.elems, g.stored) = ((Elem::F32, Elem::F32, Elem::F32), Elem::F32)),
+        &["cast the operands to `tf32`"],
+    );
     told(&of(&|g| (fp8(g), g.transposed = [true, false]).1), &["K is not the last axis of A in memory"]);
     told(&of(&|g| (fp8(g), g.transposed = [false, true]).1), &["K is not the last axis of B in memory"]);
     told(&of(&|g| (int(g), g.transposed = [false, true]).1), &["K is not the last axis of B in memory"]);
     told(&of(&|g| (int(g), g.tile[1] = 40).1), &["its N is 40: of integers, warpgroups multiply 8, 24"]);
-    told(&of(&|g| (g.transposed = [false, true], g.tile[1] = 40).0), &["rows of B have 80 bytes, not a multiple of 32"]);
+    told(
+        &of(&|g| (g.transposed = [false, true], g.tile[1] = 40).0),
+        &["rows of B have 80 bytes, not a multiple of 32"],
+    );
 }
 
 #[test]
@@ -83,4 +93,22 @@ fn loops_that_are_not_split() {
         store_at %y[%p], %v\nreturn\n}\n";
     let (found, variants) = reasons(single);
     assert!(variants == 0 && !found.is_empty(), "{found:?}");
+}
+
+/// A barrier program that was changed by hand is rejected where it copies what is no box.
+#[test]
+fn bulk_copies_that_no_tensor_map_describes() {
+    let good = text::print(&super::lowered::compiled(&kernel(&GOOD)).barriers);
+    let errors = |text: &str| barrier_program(&text::parse_one(text).expect("it is tile IR")).err().unwrap_or_default();
+    assert_eq!(errors(&good), []);
+    for (from, to, reason) in [
+        ("const 0.0 : f16", "const 1.0 : f16", "elements outside of the tensor are not to be +0"),
+        ("aligned(0, 1, 2)", "aligned(1, 2)", "the rows of `a` need not be aligned to 16 bytes"),
+    ] {
+        let changed = good.replace(from, to);
+        assert_ne!(changed, good, "{from}");
+        let found = errors(&changed);
+        let told = found.iter().any(|e| e.code == Code::NoTensorMap && e.title.contains(reason));
+        assert!(told, "{reason}: {found:#?}");
+    }
 }

@@ -6,8 +6,7 @@
 //!
 //! Deliberately absent: what depends on the arguments of a launch, such as addresses and strides (`titan_nv::tma::fit`).
 
-use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Value};
-use crate::launch::abi::MapParam;
+use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Value};
 use std::fmt;
 
 /// The greatest extent of a box along an axis.
@@ -17,7 +16,7 @@ const MOST_AXES: usize = 5;
 
 /// Why a tile is not copied in bulk, as the end of a sentence about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoBox {
+pub enum NoBox {
     /// Its rows are given by index.
     Gathered,
     /// It is copied only under a condition.
@@ -46,7 +45,9 @@ pub(crate) enum NoBox {
     Axes(usize),
     /// An extent of the box.
     Extent {
+        /// The axis.
         axis: usize,
+        /// The extent.
         extent: u32,
     },
     /// Its elements.
@@ -85,17 +86,24 @@ impl fmt::Display for NoBox {
     }
 }
 
-/// The tensor map by which a tile is copied to shared memory, one box for each panel of its encoding.
-pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<MapParam, NoBox> {
-    let op = k.def_op(source).ok_or(NoBox::NoTensor)?;
-    let aligned = k.laid_out.as_deref().map_or(&[][..], |laid| &laid.aligned);
-    of_op(k, op, encoding, aligned)
+/// A box of a tensor parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boxed {
+    /// The parameter.
+    pub param: usize,
+    /// Its elements.
+    pub elem: Elem,
+    /// The extents of the box, one for each axis of the tensor.
+    pub extents: Vec<u32>,
 }
 
-/// The same for the operation that loads a tile or names one, of a kernel that need not be laid out. `aligned`: by parameter, whether rows
-/// are aligned.
+/// The box of the operation that loads a tile or names one, for this encoding in shared memory. `aligned`: by parameter, whether rows are
+/// aligned.
+///
+/// # Errors
+/// Why the tile is none.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations name no tile of a tensor")]
-pub(crate) fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Result<MapParam, NoBox> {
+pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Result<Boxed, NoBox> {
     let tile: Vec<u32> = match &op.kind {
         OpKind::Ttg(TtgOp::Source(_, shape)) | OpKind::Load(_, shape) => (*shape).into(),
         OpKind::Ttg(TtgOp::SourceRows { .. }) | OpKind::GatherRows { .. } => return Err(NoBox::Gathered),
@@ -108,27 +116,42 @@ pub(crate) fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) 
     }
     let mut extents = tile;
     *extents.last_mut().ok_or(NoBox::NoTensor)? = encoding.row;
-    let param = tensor(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
-    let Some(ParamKind::Tensor { elem, optional, .. }) = k.sig.params.get(param).map(|p| &p.kind) else {
-        return Err(NoBox::NoTensor);
-    };
-    let name = || k.sig.params.get(param).map_or_else(String::new, |p| p.name.clone());
-    if *optional {
-        return Err(NoBox::Absent(name()));
-    }
-    if elem.bits() != encoding.bits || encoding.bits < 8 {
-        return Err(NoBox::Elements(*elem));
-    }
-    if extents.len() > MOST_AXES {
-        return Err(NoBox::Axes(extents.len()));
+    let (param, elem) = parameter(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
+    if elem.bits() != encoding.bits {
+        return Err(NoBox::Elements(elem));
     }
     if let Some((axis, extent)) = extents.iter().copied().enumerate().find(|(_, n)| *n > MOST_EXTENT) {
         return Err(NoBox::Extent { axis, extent });
     }
     if aligned.get(param) != Some(&true) {
-        return Err(NoBox::Unaligned(name()));
+        return Err(NoBox::Unaligned(k.display_name(k.param(param))));
     }
-    Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem: *elem, extents, swizzle: encoding.swizzle })
+    Ok(Boxed { param, elem, extents })
+}
+
+/// Why no tile of a tensor, or of a view of one, is a box; `None` if that depends on the tile.
+#[must_use]
+pub fn never(k: &Kernel, view: Value) -> Option<NoBox> {
+    let rank = if let Ty::Tensor(_, rank) = k.ty(view) { usize::from(rank) } else { return Some(NoBox::NoTensor) };
+    parameter(k, view, &mut vec![1; rank]).err()
+}
+
+/// The parameter that a tensor is a view of, with its elements; gives the box the axes that its views fix.
+fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, Elem), NoBox> {
+    let param = tensor(k, view, extents)?;
+    let Some(ParamKind::Tensor { elem, optional, .. }) = k.sig.params.get(param).map(|p| &p.kind) else {
+        return Err(NoBox::NoTensor);
+    };
+    if *optional {
+        return Err(NoBox::Absent(k.display_name(k.param(param))));
+    }
+    if elem.bits() < 8 {
+        return Err(NoBox::Elements(*elem));
+    }
+    if extents.len() > MOST_AXES {
+        return Err(NoBox::Axes(extents.len()));
+    }
+    Ok((param, *elem))
 }
 
 /// Whether a tile lies in shared memory as boxes do.
@@ -161,7 +184,12 @@ fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<usize, NoBo
             Def::Result(op, _) => k.op(op),
             Def::BlockArg(..) => return Err(NoBox::NoTensor),
         };
-        let OpKind::Index(axis) = view.kind else { return Err(NoBox::Narrow) };
+        let OpKind::Index(axis) = view.kind else {
+            // The whole tensor, exempt from the output rule.
+            let whole = view.kind == OpKind::Shared;
+            tensor = view.args.first().copied().filter(|_| whole).ok_or(NoBox::Narrow)?;
+            continue;
+        };
         // Neighbours in a row stay neighbours in memory.
         extents.insert(usize::from(axis), 1);
         if usize::from(axis) + 1 == extents.len() {
