@@ -38,11 +38,12 @@ pub fn fp8_gemm_scaled<const BM: i32, const BN: i32, const BK: i32>(
     let (m, n) = (program_id(0), program_id(1));
     let mut acc = Tile::<f32, BM, BN>::zeros();
     for k in pipelined(0..cdiv(K, BK)) {
-        let scale = a_scale.index::<0>(k).load_tile::<BM>([m]) * b_scale.get([n, k]);
+        // Loaded while the MMA runs, and used after it.
+        let (rows, block) = (a_scale.index::<0>(k).load_tile::<BM>([m]), b_scale.get([n, k]));
         let at = a.load_tile::<BM, BK>([m, k]);
         let bt = b.load_tile::<BN, BK>([n, k]);
         let partial = mma(at, bt.t(), Tile::<f32, BM, BN>::zeros());
-        acc = partial.mul_add(scale.col(), acc);
+        acc = partial.mul_add((rows * block).col(), acc);
     }
     c.store_tile([m, n], acc.cast());
 }

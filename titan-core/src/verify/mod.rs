@@ -124,6 +124,7 @@
 //! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it. T0609 to T0612, T0712
 //! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
+//! 71. MMAs of warpgroups have the extents and operands of one that exists; numbers are within the limits of rule 51. T0905, T0714
 //!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that depends on the target.

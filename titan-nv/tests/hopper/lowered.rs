@@ -86,7 +86,7 @@ pub(super) fn compiled(text: &str) -> Stages {
 }
 
 /// The bytes of small whole numbers.
-fn encode(elem: Elem, x: i32) -> Vec<u8> {
+pub(super) fn encode(elem: Elem, x: i32) -> Vec<u8> {
     let f = x as f32;
     match elem {
         Elem::F16 => num::f16_from_f32(f).to_le_bytes().to_vec(),
@@ -99,14 +99,20 @@ fn encode(elem: Elem, x: i32) -> Vec<u8> {
     }
 }
 
-struct Tensor {
-    at: DevicePtr,
-    values: Vec<i32>,
-    arg: GpuArg,
+pub(super) struct Tensor {
+    pub(super) at: DevicePtr,
+    pub(super) values: Vec<i32>,
+    pub(super) arg: GpuArg,
 }
 
 /// A tensor of rows of so many elements, each row padded to a multiple of 16 bytes.
-fn upload(memory: &mut Memory, name: &str, elem: Elem, [rows, columns]: [usize; 2], rng: &mut Rng) -> Tensor {
+pub(super) fn upload(
+    memory: &mut Memory,
+    name: &str,
+    elem: Elem,
+    [rows, columns]: [usize; 2],
+    rng: &mut Rng,
+) -> Tensor {
     let unsigned = matches!(elem, Elem::U8);
     let bytes = elem.bits() as usize / 8;
     let pitch = (columns * bytes).next_multiple_of(16) / bytes;
@@ -184,7 +190,7 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
 }
 
 /// The assembler takes the code without remarks, and spills nothing.
-fn assembles(made: &Stages) {
+pub(super) fn assembles(made: &Stages) {
     let Some(ptxas) = ptxas::unless_absent() else { return };
     let text = String::from_utf8_lossy(&made.code.payload);
     let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -2,6 +2,7 @@
 
 mod boxes;
 mod clusters;
+mod fp8;
 mod gates;
 mod harness;
 mod lowered;

@@ -95,20 +95,55 @@ fn loops_that_are_not_split() {
     assert!(variants == 0 && !found.is_empty(), "{found:?}");
 }
 
-/// A barrier program that was changed by hand is rejected where it copies what is no box.
+/// The errors of a barrier program.
+fn errors(text: &str) -> Vec<(Code, String)> {
+    let program = text::parse_one(text).expect("it is tile IR");
+    let found = barrier_program(&program).err().unwrap_or_default();
+    found.into_iter().map(|e| (e.code, e.title)).collect()
+}
+
+/// A barrier program that was changed by hand is rejected where the machine has no such copy, MMA or number.
 #[test]
-fn bulk_copies_that_no_tensor_map_describes() {
-    let good = text::print(&super::lowered::compiled(&kernel(&GOOD)).barriers);
-    let errors = |text: &str| barrier_program(&text::parse_one(text).expect("it is tile IR")).err().unwrap_or_default();
-    assert_eq!(errors(&good), []);
-    for (from, to, reason) in [
-        ("const 0.0 : f16", "const 1.0 : f16", "elements outside of the tensor are not to be +0"),
-        ("aligned(0, 1, 2)", "aligned(1, 2)", "the rows of `a` need not be aligned to 16 bytes"),
+fn changes_by_hand_that_the_machine_does_not_have() {
+    let bytes = Gemm { elems: (Elem::I8, Elem::I8, Elem::I32), stored: Elem::I32, ..GOOD };
+    let [good, of_bytes] = [GOOD, bytes].map(|gemm| text::print(&super::lowered::compiled(&kernel(&gemm)).barriers));
+    for good in [&good, &of_bytes] {
+        assert_eq!(errors(good), []);
+    }
+    for (text, from, to, code, reason) in [
+        (
+            &good,
+            "const 0.0 : f16",
+            "const 1.0 : f16",
+            Code::NoTensorMap,
+            "elements outside of the tensor are not to be +0",
+        ),
+        (
+            &good,
+            "aligned(0, 1, 2)",
+            "aligned(1, 2)",
+            Code::NoTensorMap,
+            "the rows of `a` need not be aligned to 16 bytes",
+        ),
+        (&good, "registers = 40", "registers = 41", Code::Participants, "41 registers per thread"),
+        (
+            &good,
+            "encoding(64x64, 16, order(0, 1), row(64, 128), b128)",
+            "encoding(64x64, 16, order(0, 1), row(64, 128), none)",
+            Code::GroupMma,
+            "operand A of an MMA of warpgroups has no swizzle",
+        ),
+        (
+            &of_bytes,
+            "encoding(64x64, 8, order(0, 1), row(64, 64), b64)",
+            "encoding(64x64, 8, order(1, 0), row(64, 64), b64)",
+            Code::GroupMma,
+            "K is not the last axis of operand A in shared memory",
+        ),
     ] {
-        let changed = good.replace(from, to);
-        assert_ne!(changed, good, "{from}");
+        let changed = text.replace(from, to);
+        assert_ne!(&changed, text, "{from}");
         let found = errors(&changed);
-        let told = found.iter().any(|e| e.code == Code::NoTensorMap && e.title.contains(reason));
-        assert!(told, "{reason}: {found:#?}");
+        assert!(found.iter().any(|(c, title)| *c == code && title.contains(reason)), "{reason}: {found:#?}\n{changed}");
     }
 }

@@ -25,7 +25,7 @@ mod index;
 mod lives;
 pub(super) mod machine;
 pub(super) mod messages;
-mod numbers;
+pub(super) mod numbers;
 pub(super) mod objects;
 mod outputs;
 mod parity;
