@@ -125,7 +125,13 @@ fn changes_by_hand_that_the_machine_does_not_have() {
             Code::NoTensorMap,
             "the rows of `a` need not be aligned to 16 bytes",
         ),
-        (&good, "registers = 40", "registers = 41", Code::Participants, "41 registers per thread"),
+        (
+            &good,
+            "producer {\n",
+            "producer {\nttg.nv.setmaxnreg {registers = 41}\n",
+            Code::Participants,
+            "41 registers per thread",
+        ),
         (
             &good,
             "encoding(64x64, 16, order(0, 1), row(64, 128), b128)",
