@@ -315,26 +315,6 @@ fn explain_knows_every_code() {
 }
 
 #[test]
-fn explain_gives_the_choices_for_a_kernel() {
-    let good = stdout(&["explain", "gemm.tir"], 0);
-    for part in [
-        "kernel `gemm::<f16, 128, 64, 32>`",
-        "  sm_80: 128 threads",
-        "if `a` has a tensor map with boxes",
-        "    - role",
-    ] {
-        assert!(good.contains(part), "no `{part}` in\n{good}");
-    }
-    let none = stdout(&["explain", "ring.tir", "--target", "sm_90a"], 0);
-    for part in ["  sm_90a: none; its code would be that for older GPUs\n", "its M is 16", "`sa` is not copied in bulk"]
-    {
-        assert!(none.contains(part), "no `{part}` in\n{none}");
-    }
-    assert!(!none.contains("sm_80"), "{none}");
-    assert_eq!(stdout(&["explain", "overlap.tir"], 1), "");
-}
-
-#[test]
 fn doctor_names_what_it_looks_at() {
     // This workspace builds its macro optimized, so there is nothing to find.
     let text = stdout(&["doctor"], 0);

@@ -350,8 +350,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     };
     let chosen: Vec<&'static str> = asked.iter().filter_map(|t| targets::gpu(&t.to_string())).collect();
     let bulk = asked.iter().find(|t| t.to_string() == targets::TMA).map(TokenTree::span);
-    let names: Vec<&str> = chosen.iter().copied().chain(bulk.map(|_| targets::TMA)).collect();
-    let names = names.join(" ");
+    let names = chosen.iter().copied().chain(bulk.map(|_| targets::TMA)).collect::<Vec<_>>().join(" ");
     let input = format!("titan {} {} cpu {names}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
     let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen, bulk.is_some()));
     let Some((REFUSED, _)) = bytes.split_first() else {
