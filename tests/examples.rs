@@ -9,6 +9,8 @@ mod batched_gemm;
 mod conv2d;
 #[path = "../examples/flash_attention.rs"]
 mod flash_attention;
+#[path = "../examples/fp8_gemm.rs"]
+mod fp8_gemm;
 #[path = "../examples/gemm.rs"]
 mod gemm;
 #[path = "../examples/gemm_ws.rs"]
@@ -59,6 +61,14 @@ fn flash_attention_agrees() {
     within(2e-3, flash_attention::check(&dev, 77, 100, true));
     within(2e-3, flash_attention::check(&dev, 70, 70, false));
     within(2e-3, flash_attention::check(&dev, 1, 65, true));
+}
+
+#[test]
+fn fp8_gemm_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-2, fp8_gemm::check(&dev, [33, 40, 80]));
+    within(1e-2, fp8_gemm::check(&dev, [16, 16, 32]));
+    within(1e-2, fp8_gemm::check(&dev, [1, 1, 1]));
 }
 
 #[test]

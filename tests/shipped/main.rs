@@ -8,6 +8,8 @@ mod batched_gemm;
 mod conv2d;
 #[path = "../../examples/flash_attention.rs"]
 mod flash_attention;
+#[path = "../../examples/fp8_gemm.rs"]
+mod fp8_gemm;
 #[path = "../../examples/gemm.rs"]
 mod gemm;
 #[path = "../../examples/gemm_ws.rs"]

@@ -29,8 +29,9 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(
             Command::new("explain")
-                .about("Explain a diagnostic code; without one, list all codes")
-                .arg(Arg::new("CODE").help("The code in the message, such as T0402")),
+                .about("Explain a diagnostic code, or the code that is compiled for the kernels of a file; without either, list all codes")
+                .arg(Arg::new("CODE").help("The code in the message, such as T0402; or a file of tile IR, KERNEL.tir"))
+                .arg(several(&["sm_80", "sm_90a"]).help("Of a file: explain what is compiled for this target; sm_80 and sm_90a by default")),
         )
         .subcommand(
             Command::new("doctor").about("Check the toolchain, this crate's profiles, the cache and the devices"),
@@ -39,15 +40,14 @@ pub(crate) fn command() -> Command {
 
 /// The command that verifies kernels.
 fn check() -> Command {
-    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
-    Command::new("check").about("Verify the kernels of a file and print all errors").arg(
-        Arg::new("target")
-            .long("target")
-            .value_name("NAME")
-            .action(ArgAction::Append)
-            .value_parser(supported.collect::<Vec<&str>>())
-            .help("Also report kernels that cannot be compiled for this target, as `cargo build` does"),
-    )
+    Command::new("check")
+        .about("Verify the kernels of a file and print all errors")
+        .arg(several(&[]).help("Also report kernels that cannot be compiled for this target, as `cargo build` does"))
+}
+
+/// Targets for which code is generated, any number of them.
+fn several(default: &[&'static str]) -> Arg {
+    target().action(ArgAction::Append).default_values(default.iter().copied())
 }
 
 /// The command that runs passes on kernels.
@@ -76,7 +76,7 @@ fn opt() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Remove fences that order nothing, instead of reporting them"),
         )
-        .arg(target())
+        .arg(target().default_value("sm_80"))
         .after_help(crate::opt::listed())
 }
 
@@ -86,7 +86,6 @@ fn target() -> Arg {
     Arg::new("target")
         .long("target")
         .value_name("NAME")
-        .default_value("sm_80")
         .value_parser(supported.collect::<Vec<&str>>())
         .help("The target")
 }
@@ -95,7 +94,7 @@ fn target() -> Arg {
 fn emit() -> Command {
     Command::new("emit")
         .about("Print the kernels at a stage of compilation for a target")
-        .arg(target())
+        .arg(target().default_value("sm_80"))
         .arg(
             Arg::new("stage")
                 .long("stage")
@@ -195,7 +194,7 @@ pub(crate) fn file(matches: &ArgMatches) -> &Path {
     matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path)
 }
 
-/// The targets of `check`.
+/// The targets of `check` and `explain`.
 pub(crate) fn targets(matches: &ArgMatches) -> Vec<String> {
     matches.get_many::<String>("target").into_iter().flatten().cloned().collect()
 }

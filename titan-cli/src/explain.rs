@@ -1,20 +1,24 @@
-//! `titan explain`: the page of an error code, or its entry in the registry.
+//! `titan explain`: the page of an error code, or its entry in the registry; or what is compiled for a kernel, and why.
 
-use crate::Outcome;
+use crate::{Outcome, choices};
 use std::io::{self, Write};
+use std::path::Path;
 use titan_core::diag::{Code, Reporter};
 
 /// The pages of `docs/errors`, by code.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
-/// Explains a code; without one, lists all.
-pub(crate) fn run(asked: Option<&str>, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Explains a code, or the kernels of a file; without either, lists all codes.
+pub(crate) fn run(asked: Option<&str>, targets: &[String], out: &mut dyn Write) -> io::Result<Outcome> {
     let Some(asked) = asked else {
         for code in Code::ALL {
             writeln!(out, "{code}  {}", code.title())?;
         }
         return Ok(Outcome::Clean);
     };
+    if asked == "-" || Path::new(asked).extension().is_some_and(|e| e == "tir") {
+        return choices::run(Path::new(asked), targets, out);
+    }
     let number = asked.trim_matches(['[', ']']).to_uppercase();
     let Some(code) = Code::ALL.iter().copied().find(|c| c.number() == number) else {
         return Err(io::Error::other(format!("there is no code `{asked}`; `titan explain` lists all")));

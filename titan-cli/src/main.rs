@@ -16,6 +16,7 @@
 
 mod arguments;
 mod check;
+mod choices;
 mod cli;
 mod doctor;
 mod emit;
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
         Some(("opt", m)) => opt::run(m, &mut out),
         Some(("emit", m)) => emit::run(m, &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
-        Some(("explain", m)) => explain::run(cli::code(m), &mut out),
+        Some(("explain", m)) => explain::run(cli::code(m), &cli::targets(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),
         _ => Err(io::Error::other("unknown command")),
     };

@@ -17,7 +17,7 @@ use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::driver::{self, NOTHING_NEW};
+use titan_core::driver;
 use titan_core::ir::Loc;
 use titan_core::verify::Verified;
 
@@ -344,13 +344,15 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
         return quote!(&[]);
     };
     clock::note(|| kernel_name(&text), 1);
-    let chosen: Vec<&'static str> = match tokens.next() {
-        Some(TokenTree::Group(g)) => g.stream().into_iter().filter_map(|t| targets::gpu(&t.to_string())).collect(),
+    let asked: Vec<TokenTree> = match tokens.next() {
+        Some(TokenTree::Group(g)) => g.stream().into_iter().collect(),
         _ => Vec::new(),
     };
-    let names = chosen.join(" ");
+    let chosen: Vec<&'static str> = asked.iter().filter_map(|t| targets::gpu(&t.to_string())).collect();
+    let bulk = asked.iter().find(|t| t.to_string() == targets::TMA).map(TokenTree::span);
+    let names = chosen.iter().copied().chain(bulk.map(|_| targets::TMA)).collect::<Vec<_>>().join(" ");
     let input = format!("titan {} {} cpu {names}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
-    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen));
+    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen, bulk.is_some()));
     let Some((REFUSED, _)) = bytes.split_first() else {
         let bytes = Literal::byte_string(bytes.get(1..).unwrap_or_default());
         return quote!(#bytes);
@@ -358,12 +360,15 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     // Errors are rare, and the cache does not store their places.
     let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
     let places = Places::of(name, tokens.map(|t| t.span()));
-    let refused = verified(&text).map_or_else(
-        |broken| vec![broken],
-        |kernel| chosen.iter().filter_map(|target| variants(&kernel, target).err()).collect(),
-    );
-    let errors: TokenStream =
-        refused.into_iter().map(|e| compile_error(&e.map_site(|loc| places.span(loc, name)))).collect();
+    let errors: Vec<Diagnostic<Span>> = match verified(&text) {
+        Err(broken) => vec![broken.map_site(|loc| places.span(loc, name))],
+        Ok(kernel) => {
+            let refused = chosen.iter().filter_map(|target| variants(&kernel, target).err());
+            let by_threads = bulk.and_then(|span| Some(targets::not_in_bulk(&kernel, &chosen)?.map_site(|_| span)));
+            refused.map(|e| e.map_site(|loc| places.span(loc, name))).chain(by_threads).collect()
+        }
+    };
+    let errors: TokenStream = errors.iter().map(compile_error).collect();
     quote!({ #errors &[] })
 }
 
@@ -397,14 +402,17 @@ const COMPILED: u8 = 0;
 /// The first byte of a cache entry of a kernel that cannot be compiled for a target.
 const REFUSED: &u8 = &1;
 
-fn artifact(text: &str, chosen: &[&str]) -> Vec<u8> {
+fn artifact(text: &str, chosen: &[&str], bulk: bool) -> Vec<u8> {
     let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
     let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: targets::left_out(chosen) };
     let Ok(kernel) = verified(text) else { return vec![*REFUSED] };
+    if bulk && targets::not_in_bulk(&kernel, chosen).is_some() {
+        return vec![*REFUSED];
+    }
     for target in chosen {
         for faster in targets::faster(target) {
             let reason = match variants(&kernel, faster) {
-                Ok(variants) if variants.is_empty() => NOTHING_NEW.to_owned(),
+                Ok(variants) if variants.is_empty() => targets::nothing_new(&kernel, faster),
                 Ok(variants) => {
                     artifact.variants.extend(variants);
                     continue;

@@ -6,13 +6,18 @@
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
-use titan_core::diag::Diagnostic;
+use titan_core::diag::{Code, Diagnostic};
+use titan_core::driver::{self, Backend as _};
 use titan_core::ir::Loc;
 use titan_core::plan::LowerError;
 use titan_core::verify::Verified;
+use titan_nv::Machine;
 
 /// The target that runs every kernel.
 pub(crate) const CPU: &str = "cpu";
+
+/// The requirement that all tiles of a kernel's rings are copied in bulk, on machines that have such copies.
+pub(crate) const TMA: &str = "tma";
 
 /// All GPU targets.
 const GPUS: &[&str] = &["sm_80"];
@@ -55,16 +60,50 @@ pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
     GPUS.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
 }
 
-/// The input of the nested macro besides the text of the kernel: its targets, its name, and a token for the place of each
+/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a token for the place of each
 /// operation, so that errors can be reported there.
-pub(crate) fn request(targets: &[&str], name: &Ident, places: &[Span]) -> TokenStream {
+pub(crate) fn request(targets: &[&str], bulk: Option<Span>, name: &Ident, places: &[Span]) -> TokenStream {
     let targets = targets.iter().map(|t| Ident::new(t, Span::call_site()));
+    let targets = targets.chain(bulk.map(|span| Ident::new(TMA, span)));
     let places = places.iter().map(|span| {
         let mut token = Punct::new(';', Spacing::Alone);
         token.set_span(*span);
         token
     });
     quote!([#(#targets)*] #name #(#places)*)
+}
+
+/// T0904, without its place: why `require(tma)` does not hold for a kernel; `None` if it does.
+pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnostic<Loc>> {
+    let name = kernel.sig.full_name();
+    let error = |title: String| Diagnostic::new(Code::BulkRequired, Loc::default(), title);
+    let machines = chosen.iter().flat_map(|target| faster(target)).filter_map(|name| Machine::from_name(name).ok());
+    let mut machines = machines.filter(|machine| machine.target().bulk_tensor).peekable();
+    if machines.peek().is_none() {
+        let title = format!("`{name}`: none of its targets has bulk copies of tiles (TMA)");
+        return Some(error(title).help(format!("compile it for all targets, {}, or remove `tma`", listed())));
+    }
+    machines.find_map(|machine| {
+        let why = match driver::why_not_bulk(kernel, machine) {
+            Ok(why) if why.is_empty() => return None,
+            Ok(why) => why,
+            Err(refused) => vec![refused.message],
+        };
+        let title = format!("`{name}`: not all of its tiles are copied in bulk (TMA) on {}", machine.name);
+        let error = why.into_iter().fold(error(title), Diagnostic::help);
+        Some(error.help("or remove `tma`: the kernel then runs with copies by threads"))
+    })
+}
+
+/// Why a kernel has no code of its own for a machine that runs the code for an older one.
+pub(crate) fn nothing_new(kernel: &Verified, target: &str) -> String {
+    let why = Machine::from_name(target).ok().map(|machine| driver::why_not_bulk(kernel, machine));
+    let why = match why {
+        Some(Ok(why)) => why.join("; "),
+        Some(Err(refused)) => refused.message,
+        None => String::new(),
+    };
+    format!("its code would be that for older GPUs: {why}")
 }
 
 /// T0902, without its place in the user's file.

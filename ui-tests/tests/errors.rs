@@ -59,6 +59,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("titan-core/tests/artifact.rs", "fn an_artifact_reads_back()")),
     },
     Elsewhere {
+        code: Code::GroupMma,
+        why: "only a text of a barrier program states the operands of MMAs of warpgroups",
+        fails: Some(("titan-nv/tests/hopper/why.rs", "Code::GroupMma")),
+        passes: Some(("titan-nv/tests/hopper/why.rs", "assert_eq!(errors(&good), [])")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,
@@ -83,6 +89,7 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::Participants, "barrier_half_a_warp"),
     (Code::GroupOrder, "barrier_token_out_of_order"),
     (Code::Unfenced, "barrier_fence_missing"),
+    (Code::NoTensorMap, "barrier_copy_without_tensor_map"),
 ];
 
 /// What no message may contain: names from inside the compiler, and types behind the language's own.

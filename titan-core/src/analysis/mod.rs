@@ -11,6 +11,7 @@
 //! | [`partition`] | the output rule: no two programs access the same element of an output |
 //! | [`proxy`] | asynchronous accesses that are not fenced from generic ones, stores that are not waited for |
 //! | [`vector`] | how many neighbours of a row may be accessed at once |
+//! | [`boxes`] | the boxes of tensors that bulk copies copy |
 //! | [`cluster`] | values that may differ between the programs of a cluster |
 //! | [`cover`] | whether a declared grid covers every output |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
@@ -23,6 +24,7 @@
 
 pub mod access;
 pub mod affine;
+pub mod boxes;
 pub mod cluster;
 pub mod cover;
 pub mod forms;

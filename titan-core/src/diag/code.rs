@@ -142,6 +142,9 @@ codes! {
     ArtifactFormat "T0806" Titan "bytes that are not an artifact of this version";
     Internal "T0901" Titan "a rule of rustc that rustc did not report";
     Backend "T0902" Titan "a target that cannot take the kernel";
+    NoTensorMap "T0903" Titan "a bulk copy that no tensor map describes";
+    BulkRequired "T0904" Titan "a kernel that requires bulk copies and has none";
+    GroupMma "T0905" Titan "an MMA of warpgroups that does not exist";
 }
 
 impl fmt::Display for Code {

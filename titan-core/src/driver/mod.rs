@@ -24,6 +24,7 @@ mod rotate;
 mod rule;
 mod schedule;
 mod variant;
+mod why;
 
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
@@ -61,7 +62,7 @@ pub struct Stages {
 /// that grant more shared memory first. The last one assumes nothing.
 ///
 /// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups, for aligned arguments; perhaps none at
-/// all ([`NOTHING_NEW`]). Such a machine runs the code for older ones too.
+/// all ([`why_not_bulk`]). Such a machine runs the code for older ones too.
 ///
 /// `source` is the user's file and the line of it on which the kernel begins, for line information.
 ///
@@ -104,9 +105,24 @@ pub fn compile(
     Ok(variants)
 }
 
-/// Why there is no variant for a machine with bulk copies.
-pub const NOTHING_NEW: &str =
-    "its code would be that for older GPUs: no tile is copied in bulk, and no MMA is one of warpgroups";
+/// Why a kernel has no variant for a machine with bulk copies ([`compile`]), or why not all tiles of its rings are copied in bulk; in the
+/// user's names, one sentence each without stops. Empty: all are.
+///
+/// # Errors
+/// As [`compile`].
+pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<String>, LowerError> {
+    let target = known(kernel, backend)?;
+    if !target.bulk_tensor {
+        return Ok(vec![format!("{} has no bulk copies of tiles", target.name)]);
+    }
+    if may_use_groups(kernel, &target) && plan::has_wide_accesses(kernel) {
+        let made = made(kernel, &target, true)?;
+        if made.is_new() {
+            return Ok(why::copied_by_threads(&made));
+        }
+    }
+    Ok(why::nothing_new(kernel, &target))
+}
 
 /// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
 fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
@@ -223,5 +239,9 @@ fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Ma
     let barriers = road::barriers(&rings, &plan, laid_out.clone(), &schedule.bodies)?;
     let lowered = lower::lower(&barriers, &plan.target)?;
     let notes = rule::notes(kernel, &schedule, plan.target.name);
-    Ok(Made { schedule, rings, plan, laid_out, barriers, lowered, notes })
+    let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes };
+    if made.is_new() && made.plan.target.bulk_tensor {
+        made.notes.extend(why::copied_by_threads(&made));
+    }
+    Ok(made)
 }

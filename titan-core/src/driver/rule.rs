@@ -66,9 +66,37 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         return None;
     }
     let plan = plan::plan(kernel, target, true);
+    let LoopsToSplit { together, apart } = loops_to_split(kernel, &plan)?;
+    let with = |loops: &[Ahead], slots: u32, [peeled, shifted]: [bool; 2]| {
+        let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
+        let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
+        let schedule = Schedule { roles, loops, peeled, shifted, ..written.clone() };
+        // Programs that walk over the grid copy for the next tile while they store one.
+        let walking = Schedule { persistent: true, ..schedule.clone() };
+        let walking = if shifted { None } else { tried(kernel, target, &walking) };
+        let (filled, _) = walking.or_else(|| tried(kernel, target, &schedule))?;
+        filled.plan.uses_warpgroups().then_some(filled)
+    };
+    // Overlap is worth more than slots.
+    let overlapped = apart.and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, [true, true])));
+    overlapped.or_else(|| {
+        let mut slots = (1..=MOST_SLOTS).rev();
+        slots.find_map(|n| with(&together, n, [true, false]).or_else(|| with(&together, n, [false, false])))
+    })
+}
+
+/// The loops whose loads a role of their own copies, with one slot each.
+pub(super) struct LoopsToSplit {
+    /// A ring for all loads of a loop.
+    pub(super) together: Vec<Ahead>,
+    /// A ring for the loads of each MMA, if a loop has two.
+    apart: Option<Vec<Ahead>>,
+}
+
+/// The loops that are split; `None` if one cannot be a ring.
+pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSplit> {
     let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
     let numbers = pipelined_loops(kernel);
-    // A ring for all loads of a loop, and one for each of its two MMAs.
     let (mut together, mut apart, mut any_apart) = (Vec::new(), Vec::new(), false);
     for candidate in implicit::candidates(kernel, &staged) {
         let ops = &kernel.block(*kernel.op(candidate.op).regions.first()?).ops;
@@ -87,23 +115,7 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         }
         together.push(whole);
     }
-    let with = |loops: &[Ahead], slots: u32, [peeled, shifted]: [bool; 2]| {
-        let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
-        let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
-        let schedule = Schedule { roles, loops, peeled, shifted, ..written.clone() };
-        // Programs that walk over the grid copy for the next tile while they store one.
-        let walking = Schedule { persistent: true, ..schedule.clone() };
-        let walking = if shifted { None } else { tried(kernel, target, &walking) };
-        let (filled, _) = walking.or_else(|| tried(kernel, target, &schedule))?;
-        filled.plan.uses_warpgroups().then_some(filled)
-    };
-    // Overlap is worth more than slots.
-    let overlapped = || (1..=MOST_SLOTS).rev().find_map(|slots| with(&apart, slots, [true, true]));
-    let plain = || {
-        let slots = (1..=MOST_SLOTS).rev();
-        slots.into_iter().find_map(|n| with(&together, n, [true, false]).or_else(|| with(&together, n, [false, false])))
-    };
-    if any_apart { overlapped().or_else(plain) } else { plain() }
+    Some(LoopsToSplit { together, apart: any_apart.then_some(apart) })
 }
 
 /// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.
@@ -116,7 +128,8 @@ fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Fil
     Some((filled, estimate))
 }
 
-fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
+/// A kernel with rings under a schedule, if it fits.
+pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
     let plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
     let estimate = road::estimate(&rings, &plan)?;
     let warps = rings.roles.is_empty().then_some(plan.warps);

@@ -160,7 +160,7 @@ impl Expand<'_> {
             any = true;
             all &= op.args[1..].iter().zip(encodings).all(|(source, id)| {
                 let encoding = self.laid.encodings.get(id.index());
-                encoding.is_some_and(|e| crate::lay_out::by_map(self.k, *source, e, 1).is_some())
+                encoding.is_some_and(|e| crate::lay_out::by_map(self.k, *source, e).is_ok())
             });
         });
         all && any

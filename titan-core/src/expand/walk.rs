@@ -23,7 +23,8 @@ impl Expand<'_> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
-        let reads_shared = matches!(op.kind, OpKind::Local(LocalOp::Load));
+        // MMAs of warpgroups read shared memory behind their fence.
+        let reads_shared = matches!(op.kind, OpKind::Local(LocalOp::Load) | OpKind::Nv(NvOp::WgmmaFence));
         let writes = matches!(op.kind.effect(), Effect::Write | Effect::Atomic);
         let parts = op.kind.is_loop() || op.kind == OpKind::If || op.kind.is_terminator();
         if reads_shared || writes || parts {

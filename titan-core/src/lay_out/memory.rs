@@ -1,9 +1,10 @@
 //! Loads, stores, gathers, scatters and atomics: the layouts of their operands and results.
 
 use super::{Laid, LayOut};
+use crate::analysis::boxes::{self, Boxed, NoBox};
 use crate::analysis::cluster::Differing;
 use crate::analysis::vector::{self, Packing};
-use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Unit, Value};
+use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::launch::abi::MapParam;
 use crate::layout::{Bit, Encoding, Layout};
 
@@ -147,50 +148,33 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     copy_async && zero && whole && fits && elem.bits() >= 8
 }
 
-/// The tensor map by which a tile is copied to shared memory, one box for each panel of its encoding; `None` if none describes the copy.
-///
-/// The tile is one of a tensor parameter that is always given, perhaps with some axes fixed; what lies outside is to be zero; and the
-/// encoding is that of boxes: no row is padded, and nothing is beyond the tile. Source: CUDA driver API, `cuTensorMapEncodeTiled`.
-///
-/// The tile is copied in `parts` equal parts along its first axis, a box each.
-pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Option<MapParam> {
-    let op = k.def_op(source)?;
-    let OpKind::Ttg(TtgOp::Source(_, shape)) = op.kind else { return None };
-    let (tile, bits) = (Vec::<u32>::from(shape), encoding.bits);
-    let natural = encoding.order.iter().copied().eq(0..tile.len());
-    let whole =
-        encoding.extents == tile && encoding.pitch * 8 == encoding.row * bits && encoding.pitch.is_multiple_of(16);
-    let last = *tile.last()?;
-    let zero = k.constant(*op.args.last()?).is_some_and(|pad| match pad {
-        Const::Int(_, v) => v == 0,
-        Const::Float(_, v) => v.to_bits() == 0,
-    });
-    if !(natural && whole && zero && last.is_multiple_of(encoding.row)) {
-        return None;
+/// The tensor map by which a tile is copied to shared memory, one box for each panel of its encoding; or why there is none.
+pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<MapParam, NoBox> {
+    let op = k.def_op(source).ok_or(NoBox::NoTensor)?;
+    let aligned = k.laid_out.as_deref().map_or(&[][..], |laid| &laid.aligned);
+    let Boxed { param, elem, extents } = boxes::of_op(k, op, encoding, aligned)?;
+    Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem, extents, swizzle: encoding.swizzle })
+}
+
+/// The same for one of so many equal parts of the tile along its first axis.
+pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Result<MapParam, NoBox> {
+    let mut map = by_map(k, source, encoding)?;
+    if parts > 1 {
+        let rows = map.extents.get_mut(first_axis(k, source)).ok_or(NoBox::NoTensor)?;
+        *rows /= parts;
     }
-    let mut extents = tile;
-    *extents.last_mut()? = encoding.row;
-    *extents.first_mut()? = extents.first()?.checked_div(parts).filter(|_| is_divisible(encoding, parts))?;
-    let mut tensor = *op.args.first()?;
-    while let Some(view) = k.def_op(tensor) {
-        let OpKind::Index(axis) = view.kind else { return None };
-        // Neighbours in a row stay neighbours in memory.
-        extents.insert(usize::from(axis), 1);
-        if usize::from(axis) + 1 == extents.len() {
-            return None;
-        }
-        tensor = *view.args.first()?;
+    Ok(map)
+}
+
+/// The axis of a tensor parameter that is the first axis of the tile of a source.
+pub(crate) fn first_axis(k: &Kernel, source: Value) -> usize {
+    let mut at = 0;
+    let mut tensor = k.def_op(source).and_then(|op| op.args.first().copied());
+    while let Some(Op { kind: OpKind::Index(axis), args, .. }) = tensor.and_then(|v| k.def_op(v)) {
+        at += usize::from(usize::from(*axis) <= at);
+        tensor = args.first().copied();
     }
-    let param = tensor.index();
-    let ParamKind::Tensor { elem, optional: false, .. } = k.sig.params.get(param)?.kind else { return None };
-    let aligned = *k.laid_out.as_deref()?.aligned.get(param)?;
-    let fits = extents.len() <= 5 && extents.iter().all(|n| *n <= 256) && elem.bits() == bits && bits >= 8;
-    (aligned && fits).then(|| MapParam {
-        param: u32::try_from(param).unwrap_or(0),
-        elem,
-        extents,
-        swizzle: encoding.swizzle,
-    })
+    at
 }
 
 /// Whether the rows of an encoding fall into so many equal parts, each of which begins where the swizzle does.
@@ -204,7 +188,8 @@ fn is_divisible(encoding: &Encoding, parts: u32) -> bool {
 pub(crate) fn parts(k: &Kernel, differing: &Differing, source: Value, encoding: &Encoding) -> u32 {
     let cluster = k.laid_out.as_deref().map_or(1, |laid| laid.cluster);
     let shared = cluster > 1 && k.def_op(source).is_some_and(|op| !differing.any(&op.args));
-    if shared && by_map(k, source, encoding, cluster).is_some() { cluster } else { 1 }
+    let divided = is_divisible(encoding, cluster) && by_map(k, source, encoding).is_ok();
+    if shared && divided { cluster } else { 1 }
 }
 
 /// The operation that defines the source of a copy.

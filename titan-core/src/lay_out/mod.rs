@@ -29,7 +29,7 @@ mod shape;
 mod slices;
 mod tile;
 
-pub(crate) use memory::{by_map, copies_itself, parts};
+pub(crate) use memory::{by_map, copies_itself, first_axis, part_by_map, parts};
 
 use crate::analysis::uses::Tree;
 use crate::ir::{

@@ -45,7 +45,7 @@ impl Lower<'_> {
         let multicast = if let OpKind::Nv(NvOp::BulkLoad { multicast, .. }) = op.kind { multicast } else { 0 };
         let staged = self.staged(tile)?;
         let parts = if multicast == 0 { 1 } else { self.laid.cluster };
-        let Some(map) = crate::lay_out::by_map(self.k, source, &staged.encoding, parts) else {
+        let Ok(map) = crate::lay_out::part_by_map(self.k, source, &staged.encoding, parts) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let word = self.barriers_of(barrier)?;
@@ -62,7 +62,7 @@ impl Lower<'_> {
             let rank = self.cluster_rank();
             let [rows, bytes] = [rows, bytes].map(|n| self.b.i32(n.cast_signed()));
             let [down, skip] = [rows, bytes].map(|n| self.b.mul(rank, n));
-            let axis = self.first_axis(source);
+            let axis = crate::lay_out::first_axis(self.k, source);
             coords[axis] = self.b.add(coords[axis], down);
             to = self.b.add(to, skip);
         }
@@ -82,7 +82,7 @@ impl Lower<'_> {
     pub(super) fn bulk_store(&mut self, op: &Op) -> Result<(), LowerError> {
         let [to, tile] = op.args[..] else { return Err(self.unsupported("a bulk copy of bytes")) };
         let staged = self.staged(tile)?;
-        let Some(map) = crate::lay_out::by_map(self.k, to, &staged.encoding, 1) else {
+        let Ok(map) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let Some(LoweredValue::Source(place)) = self.lowered[to.index()].clone() else {
@@ -156,17 +156,6 @@ impl Lower<'_> {
             tensor = args[0];
         }
         Ok(coords)
-    }
-
-    /// The axis of the parameter that is the first axis of the tile of a source.
-    fn first_axis(&self, source: Value) -> usize {
-        let mut at = 0;
-        let mut tensor = self.k.def_op(source).and_then(|op| op.args.first().copied());
-        while let Some(Op { kind: OpKind::Index(axis), args, .. }) = tensor.and_then(|v| self.k.def_op(v)) {
-            at += usize::from(usize::from(*axis) <= at);
-            tensor = args.first().copied();
-        }
-        at
     }
 
     /// The address of the first element of a tile that is moved by no computed offset, some bytes further.

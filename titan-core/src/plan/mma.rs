@@ -2,6 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only MMAs and their operands are named")]
 
 use super::classes::Classes;
+use super::no_group::NoGroup;
 use super::{Plan, Target};
 use crate::analysis::uses::Tree;
 use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
@@ -129,7 +130,7 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     let batch = if rank == 3 { a_shape[0] } else { 1 };
     let extents = [a_shape[rank - 2], b_shape[rank - 1], a_shape[rank - 1]];
     let [m, n, k] = extents;
-    let grouped = group(kernel, target, warps, args).filter(|_| batch == 1 && rank == 2);
+    let grouped = group(kernel, target, warps, args).ok().filter(|_| batch == 1 && rank == 2);
     let (method, staged) = match grouped {
         Some((atom, _)) => (Method::Group(atom), (a, b)),
         None => method(target, a, b, acc),
@@ -156,35 +157,56 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
 }
 
-/// The instruction of warpgroups for an MMA, and how they share it: first along M, in whole instructions, then along N. `None` if there
+/// The instruction of warpgroups for an MMA, and how they share it: first along M, in whole instructions, then along N; or why there
 /// is none for these elements, extents or orders in memory.
-fn group(kernel: &Kernel, target: &Target, warps: u32, [a, b, acc]: [Value; 3]) -> Option<(MmaAtom, WarpGrid)> {
-    let [a_elem, b_elem, acc_elem] = [a, b, acc].map(|v| kernel.ty(v).elem());
-    let atom = target.group_atoms.iter().find(|t| (t.a, t.b, t.acc) == (a_elem, b_elem, acc_elem))?;
-    let (rows, columns): (Vec<u32>, Vec<u32>) = (kernel.ty(a).tile_shape()?.into(), kernel.ty(b).tile_shape()?.into());
-    let ([m, k], [_, n]) = (&rows[..], &columns[..]) else { return None };
+pub(super) fn group(
+    kernel: &Kernel,
+    target: &Target,
+    warps: u32,
+    [a, b, acc]: [Value; 3],
+) -> Result<(MmaAtom, WarpGrid), NoGroup> {
+    if target.group_atoms.is_empty() {
+        return Err(NoGroup::Machine);
+    }
+    let elems @ [a_elem, b_elem, acc_elem] = [a, b, acc].map(|v| kernel.ty(v).elem());
+    let atom = target.group_atoms.iter().find(|t| (t.a, t.b, t.acc) == (a_elem, b_elem, acc_elem));
+    let atom = atom.ok_or(NoGroup::Elements(elems))?;
+    let extents = |v: Value| kernel.ty(v).tile_shape().map_or_else(Vec::new, Vec::<u32>::from);
+    let ([m, k], [_, n]) = (&extents(a)[..], &extents(b)[..]) else { return Err(NoGroup::Batched) };
     // Only elements of 16 bits are transposed on the way.
     let turned = |v: Value, straight: bool| root(kernel, v).is_some_and(|(_, transposed)| transposed == straight);
-    if a_elem.bits() != 16 && (turned(a, true) || turned(b, false)) {
-        return None;
+    for (operand, turned, elem) in [('A', turned(a, true), a_elem), ('B', turned(b, false), b_elem)] {
+        if turned && elem.bits() != 16 {
+            return Err(NoGroup::Major { operand, elem });
+        }
     }
     // Rows of B in memory are what a swizzle spans: columns, unless it is known to lie by columns.
     let by_columns = root(kernel, b).is_some_and(|(_, transposed)| transposed);
-    if !by_columns && (n * b_elem.bits() / 8) % Swizzle::B32.row_bytes() != 0 {
-        return None;
+    let row = n * b_elem.bits() / 8;
+    if !by_columns && row % Swizzle::B32.row_bytes() != 0 {
+        return Err(NoGroup::RowOfB(row));
     }
-    let groups = warps.checked_div(GroupMma::WARPS).filter(|n| n * GroupMma::WARPS == warps && n.is_power_of_two())?;
-    let along_m = (0..=groups.trailing_zeros()).rev().map(|i| 1 << i).find(|g| m.is_multiple_of(atom.m * g))?;
+    let groups = warps.checked_div(GroupMma::WARPS).filter(|n| n * GroupMma::WARPS == warps && n.is_power_of_two());
+    let groups = groups.ok_or(NoGroup::Warps(warps))?;
+    let along_m = (0..=groups.trailing_zeros()).rev().map(|i| 1 << i).find(|g| m.is_multiple_of(atom.m * g));
+    let along_m = along_m.ok_or(NoGroup::Rows(*m, atom.m))?;
     let along_n = groups / along_m;
     let own = n / along_n;
+    if !k.is_multiple_of(atom.k) {
+        return Err(NoGroup::Depth(*k, atom.k));
+    }
     // The columns of a warpgroup are neighbours: with several along N, powers of two.
-    let fits = n.is_multiple_of(8 * along_n) && (along_n == 1 || own.is_power_of_two()) && k.is_multiple_of(atom.k);
+    let fits = n.is_multiple_of(8 * along_n) && (along_n == 1 || own.is_power_of_two());
     let parts = own.div_ceil(atom.n);
-    let width = own / parts;
+    let width = own / parts.max(1);
+    if !fits || width * parts != own || !width.is_multiple_of(8) {
+        return Err(NoGroup::Columns(*n, along_n));
+    }
     // Of integers not every N exists (PTX ISA, "Matrix shapes" of `wgmma`).
-    let exists = acc_elem != Elem::I32 || width.is_multiple_of(16) || matches!(width, 8 | 24);
-    (fits && exists && width * parts == own && width.is_multiple_of(8))
-        .then_some((MmaAtom { n: width, ..*atom }, WarpGrid { m: along_m * GroupMma::WARPS, n: along_n, all: warps }))
+    if acc_elem == Elem::I32 && !width.is_multiple_of(16) && !matches!(width, 8 | 24) {
+        return Err(NoGroup::Integers(*n));
+    }
+    Ok((MmaAtom { n: width, ..*atom }, WarpGrid { m: along_m * GroupMma::WARPS, n: along_n, all: warps }))
 }
 
 fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)) {

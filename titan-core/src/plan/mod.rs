@@ -12,6 +12,7 @@ mod classes;
 mod error;
 mod layouts;
 mod mma;
+mod no_group;
 mod target;
 mod warps;
 
@@ -19,6 +20,7 @@ pub use classes::is_elementwise;
 pub use error::LowerError;
 pub use layouts::wide;
 pub use mma::{Method, MmaPlan, Source, operands};
+pub(crate) use no_group::NoGroup;
 pub use target::Target;
 
 pub use crate::ir::FreeBy;
@@ -66,6 +68,29 @@ impl Plan {
     #[must_use]
     pub fn uses_warpgroups(&self) -> bool {
         self.mmas.values().any(|mma| matches!(mma.method, Method::Group(_)))
+    }
+
+    /// Why an MMA is not one of warpgroups; `None` if it is one.
+    pub(crate) fn no_group(&self, kernel: &Kernel, id: OpId) -> Option<NoGroup> {
+        let args = operands(kernel.op(id))?;
+        let of_groups = matches!(self.mmas.get(&id)?.method, Method::Group(_));
+        let warps = if self.roles.is_empty() { self.warps } else { self.roles_of(kernel, id) };
+        (!of_groups).then(|| mma::group(kernel, &self.target, warps, args).err().unwrap_or(NoGroup::Batched))
+    }
+
+    /// The warps of the role that executes an operation.
+    fn roles_of(&self, kernel: &Kernel, id: OpId) -> u32 {
+        let tree = crate::analysis::uses::Tree::new(kernel);
+        let mut below = tree.block_of(id);
+        for around in tree.around(id) {
+            let op = kernel.op(around);
+            if op.kind == OpKind::Ttg(TtgOp::Roles) {
+                let role = op.regions.iter().position(|region| Some(*region) == below);
+                return role.and_then(|role| self.roles.get(role)).copied().unwrap_or(self.warps);
+            }
+            below = tree.block_of(around);
+        }
+        self.warps
     }
 
     /// Threads of a program.

@@ -102,6 +102,7 @@
 //!     own copies. T0714
 //! 52. Tokens of groups are numbered in program order. T0715
 //! 53. A fence is between two different proxies. T0713
+//! 70. A bulk copy of a tile is one that a tensor map describes ([`crate::analysis::boxes`]). T0903
 //!
 //! All roles together, for any number of iterations, by the induction of `pipes`:
 //!
@@ -123,6 +124,7 @@
 //! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it. T0609 to T0612, T0712
 //! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
+//! 71. MMAs of warpgroups have the extents and operands of one that exists; numbers are within the limits of rule 51. T0905, T0714
 //!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that depends on the target.

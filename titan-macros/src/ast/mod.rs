@@ -42,6 +42,8 @@ pub(crate) struct KernelConfig {
     pub(crate) targets: Option<Vec<&'static str>>,
     /// `require(..)`
     pub(crate) requires: Vec<Expr>,
+    /// `require(tma)`
+    pub(crate) bulk: Option<Span>,
     /// `crate = path`
     pub(crate) krate: Option<TokenStream>,
     /// `roles(producer: 1 warp, consumer: 2 warpgroups)`

@@ -181,7 +181,7 @@ impl Expansion<'_> {
             Some(kernel) => {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
                 let chosen = targets::chosen(self.item.config.targets.as_deref());
-                let request = targets::request(&chosen, name, &c.places);
+                let request = targets::request(&chosen, self.item.config.bulk, name, &c.places);
                 quote!(#krate::__private::compile!(#text #request))
             }
             None => quote!(&[]),

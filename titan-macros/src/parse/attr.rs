@@ -52,7 +52,10 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
                 config.partial = partial;
             }
             (_, Value::Targets(list)) => config.targets = Some(targets(p, &key, &list)),
-            (_, Value::Exprs(list)) => config.requires = list.iter().map(|e| p.expr(e)).collect(),
+            (_, Value::Exprs(list)) => {
+                config.bulk = list.iter().find(|e| is_tma(e)).map(|e| first_span(e.to_token_stream()));
+                config.requires = list.iter().filter(|e| !is_tma(e)).map(|e| p.expr(e)).collect();
+            }
             (_, Value::Roles(Ok(list))) => config.roles = Some((key.span(), p.role_list(key.span(), &list))),
             (_, Value::Roles(Err(e))) => p.roles_syntax(&e),
             (_, Value::Path(body)) => match syn::parse2::<syn::Path>(body) {
@@ -106,6 +109,11 @@ impl syn::parse::Parse for Entry {
             _ => Ok(Entry { key, value: Value::Unknown }),
         }
     }
+}
+
+/// The word `tma` among requirements: not a condition of launches, but of the compiled code.
+fn is_tma(requirement: &syn::Expr) -> bool {
+    matches!(requirement, syn::Expr::Path(path) if path.path.is_ident(crate::targets::TMA))
 }
 
 /// The word `unchecked` before the extents of a grid; before a comma or an operator it is a shape name.

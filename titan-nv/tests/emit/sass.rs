@@ -19,6 +19,10 @@ pub(crate) const HMMA: Opcode = 0x23c;
 pub(crate) const HGMMA: Opcode = 0x9f0;
 /// With operand A in shared memory, and in registers.
 pub(crate) const ALL_HGMMA: [Opcode; 2] = [HGMMA, 0xdf0];
+/// `HGMMA` of 8-bit floats.
+pub(crate) const QGMMA: Opcode = 0x9f3;
+/// Accesses to shared memory by threads: `LDS`, `STS`, `LDSM`, `STSM`.
+pub(crate) const SHARED: [Opcode; 4] = [0x984, 0x388, 0x83b, 0x844];
 /// Bulk copies of boxes, to one block and to several of a cluster.
 pub(crate) const UTMALDG: [Opcode; 2] = [0x5b4, 0x3b4];
 /// `WARPGROUP.ARRIVE` and `WARPGROUP.DEPBAR`.

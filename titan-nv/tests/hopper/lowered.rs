@@ -86,7 +86,7 @@ pub(super) fn compiled(text: &str) -> Stages {
 }
 
 /// The bytes of small whole numbers.
-fn encode(elem: Elem, x: i32) -> Vec<u8> {
+pub(super) fn encode(elem: Elem, x: i32) -> Vec<u8> {
     let f = x as f32;
     match elem {
         Elem::F16 => num::f16_from_f32(f).to_le_bytes().to_vec(),
@@ -99,14 +99,20 @@ fn encode(elem: Elem, x: i32) -> Vec<u8> {
     }
 }
 
-struct Tensor {
-    at: DevicePtr,
-    values: Vec<i32>,
-    arg: GpuArg,
+pub(super) struct Tensor {
+    pub(super) at: DevicePtr,
+    pub(super) values: Vec<i32>,
+    pub(super) arg: GpuArg,
 }
 
 /// A tensor of rows of so many elements, each row padded to a multiple of 16 bytes.
-fn upload(memory: &mut Memory, name: &str, elem: Elem, [rows, columns]: [usize; 2], rng: &mut Rng) -> Tensor {
+pub(super) fn upload(
+    memory: &mut Memory,
+    name: &str,
+    elem: Elem,
+    [rows, columns]: [usize; 2],
+    rng: &mut Rng,
+) -> Tensor {
     let unsigned = matches!(elem, Elem::U8);
     let bytes = elem.bits() as usize / 8;
     let pitch = (columns * bytes).next_multiple_of(16) / bytes;
@@ -190,7 +196,7 @@ pub(super) fn run_on(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64,
 }
 
 /// The assembler takes the code without remarks, and spills nothing.
-fn assembles(made: &Stages) {
+pub(super) fn assembles(made: &Stages) {
     let Some(ptxas) = ptxas::unless_absent() else { return };
     let text = String::from_utf8_lossy(&made.code.payload);
     let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -246,6 +252,20 @@ fn steps_fewer_and_more_than_slots() {
         for completion in [Completion::Late, Completion::Early] {
             let options = Options { completion, sanitize: true, ..Options::default() };
             run(&gemm, &made, &options, k as u64).unwrap_or_else(|e| panic!("{gemm:?}: {e}"));
+        }
+    }
+}
+
+/// Without rings, all threads copy the operands to shared memory and wait before the MMAs of warpgroups read them.
+#[test]
+fn loops_that_are_not_pipelined() {
+    for (tile, elem) in [([64, 64, 64], Elem::F16), ([128, 32, 32], Elem::Bf16), ([64, 64, 64], Elem::E4m3)] {
+        let elems = (elem, elem, Elem::F32);
+        let gemm = Gemm { elems, stored: Elem::F32, transposed: [false; 2], tile, size: [70, 72, 208] };
+        let made = compiled(&kernel(&gemm).replace(" pipelined ", " "));
+        assembles(&made);
+        for options in orders() {
+            run(&gemm, &made, &options, 3).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
         }
     }
 }

@@ -3,6 +3,7 @@
 mod attention;
 mod boxes;
 mod clusters;
+mod fp8;
 mod gates;
 mod harness;
 #[path = "kernels/attention.rs"]
@@ -17,3 +18,4 @@ mod reference;
 #[path = "../emit/sass.rs"]
 #[allow(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
+mod why;

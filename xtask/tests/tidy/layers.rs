@@ -57,6 +57,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "driver",
         &[
             "ir",
+            "analysis",
             "verify",
             "lane",
             "artifact",

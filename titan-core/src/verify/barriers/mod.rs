@@ -11,19 +11,21 @@
 //! * `index`: which element of an array an index selects; `parity`: which phase a parity stands for; `forms`: parities that are
 //!   wrong as written;
 //! * `messages`: the texts of errors;
+//! * `boxes`: bulk copies of tiles (rule 70).
 //! * `proxies`: fences between generic and asynchronous accesses (rule 61).
 //!
 //! A role is one thread of control. Deliberately absent: races between the threads of one role; the contents of memory; other
 //! programs of a cluster.
 
 mod access;
+pub(super) mod boxes;
 pub(super) mod event;
 mod forms;
 mod index;
 mod lives;
 pub(super) mod machine;
 pub(super) mod messages;
-mod numbers;
+pub(super) mod numbers;
 pub(super) mod objects;
 mod outputs;
 mod parity;

@@ -19,7 +19,7 @@ const THREADS: u32 = 1024;
 const WARPGROUP: u32 = 4;
 
 /// Rule 51: threads, registers and numbers.
-pub(super) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut named: BTreeMap<u8, (u32, Loc)> = BTreeMap::new();
     let wrong = |errors: &mut Vec<Error>, op: &Op, title: String| error(errors, Code::Participants, op.loc, title);
     kernel.walk(&mut |_, op| match op.kind {

@@ -30,6 +30,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     super::numbers::participants(kernel, &mut errors);
     tokens(kernel, &mut errors);
     outside(kernel, &mut errors);
+    errors.extend(super::boxes::check(kernel));
     errors
 }
 

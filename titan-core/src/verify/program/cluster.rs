@@ -1,4 +1,4 @@
-//! Rule 70: programs of a cluster.
+//! Rule 72: programs of a cluster.
 //!
 //! The programs of a cluster run the same code. If copies to a ring are for all of them, each program copies its part of the tile to
 //! the same slot of all, and the slot is free when the readers of all programs have released it. This is the protocol of one program if

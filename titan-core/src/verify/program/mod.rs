@@ -11,7 +11,9 @@
 //! 67. no tile is laid out over more warps than execute the operations that use or define it;
 //! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61;
 //! 69. results of MMAs in flight are used once, behind a wait that completes them (`products`);
-//! 70. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`).
+//! 70. bulk copies of tiles are those that tensor maps describe ([`super::barriers::boxes`]);
+//! 71. MMAs of warpgroups are those that exist (`group_mma`); numbers of threads and registers, as in rule 51;
+//! 72. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`).
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
@@ -20,12 +22,13 @@
 mod apart;
 mod cluster;
 mod find;
+mod group_mma;
 mod parity;
 mod products;
 mod realize;
 
 use super::Error;
-use super::barriers::proxies;
+use super::barriers::{boxes, numbers, proxies};
 use super::pipes::{coexecution, shape};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
@@ -34,7 +37,7 @@ use std::collections::BTreeMap;
 
 pub(in crate::verify) use find::{Access, Claims, FilledBy, When};
 
-/// Rules 64 to 70.
+/// Rules 64 to 72.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
@@ -54,6 +57,9 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     shape::ends(kernel, &mut errors);
     errors.extend(warps(kernel));
     errors.extend(products::check(kernel));
+    errors.extend(boxes::check(kernel));
+    errors.extend(group_mma::check(kernel));
+    numbers::participants(kernel, &mut errors);
     super::reject_if_any(errors)?;
     coexecution::check_claims(kernel, claims)?;
     let error = |id: OpId, title: &str| Error::new(Code::InFlight, kernel.op(id).loc, title);

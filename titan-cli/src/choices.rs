@@ -1,0 +1,75 @@
+//! `titan explain KERNEL.tir`: the variants of every kernel of a file, by target: their assumptions, the choices of the compiler, and why
+//! there is none.
+
+use crate::check::{in_text, unreadable};
+use crate::report::{Report, Verdict};
+use crate::{Outcome, none, read};
+use serde_json::Map;
+use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
+use titan_core::driver::{compile, why_not_bulk};
+use titan_core::text::{Located, parse_located};
+use titan_core::verify::{Verified, verify};
+use titan_nv::Machine;
+
+/// Explains every kernel for these targets; errors go to stderr.
+pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::Result<Outcome> {
+    let text = read(path)?;
+    let (located, mut findings) = match parse_located(&text) {
+        Ok(located) => (located, Vec::new()),
+        Err(errors) => (Vec::new(), unreadable(errors)),
+    };
+    if located.is_empty() && findings.is_empty() {
+        return Err(none(path));
+    }
+    for Located { kernel, at } in located {
+        let name = kernel.sig.name.clone();
+        match verify(kernel) {
+            Ok(kernel) => {
+                writeln!(out, "kernel `{}`", kernel.sig.full_name())?;
+                for target in targets {
+                    explain(&kernel, Machine::from_name(target).map_err(io::Error::other)?, out)?;
+                }
+            }
+            Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, at, e))),
+        }
+    }
+    if findings.is_empty() {
+        return Ok(Outcome::Clean);
+    }
+    let (verdict, more) = (Verdict::Findings, Map::new());
+    Report { command: "explain", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+        .snippets(&mut io::stderr(), io::stderr().is_terminal())
+}
+
+/// The variants of a kernel for a machine, or why there are none.
+fn explain(kernel: &Verified, machine: &Machine, out: &mut dyn Write) -> io::Result<()> {
+    let target = machine.name;
+    let (variants, why) = match compile(kernel, machine, None) {
+        Ok(variants) if variants.is_empty() => {
+            (variants, why_not_bulk(kernel, machine).unwrap_or_else(|e| vec![e.message]))
+        }
+        Ok(variants) => (variants, Vec::new()),
+        Err(refused) => {
+            writeln!(out, "  {target}: refused: {}", refused.message)?;
+            return Ok(());
+        }
+    };
+    if variants.is_empty() {
+        writeln!(out, "  {target}: none; its code would be that for older GPUs")?;
+    }
+    for reason in why {
+        writeln!(out, "    - {reason}")?;
+    }
+    for variant in variants {
+        let (threads, bytes) = (variant.threads, variant.shared_bytes);
+        writeln!(out, "  {target}: {threads} threads, {bytes} bytes of shared memory")?;
+        for assumption in &variant.assumptions {
+            writeln!(out, "    if {}", assumption.sentence(&kernel.sig))?;
+        }
+        for note in &variant.notes {
+            writeln!(out, "    - {note}")?;
+        }
+    }
+    Ok(())
+}

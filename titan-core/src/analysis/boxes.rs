@@ -1,0 +1,207 @@
+//! Tiles that are copied in bulk: the boxes of tensors that tensor maps describe, and why a tile is none.
+//!
+//! A box is a tile of a tensor parameter that is always given, perhaps with some axes fixed; what lies outside is to be zero; and the
+//! encoding in shared memory is that of boxes: no row is padded, and nothing is beyond the tile.
+//! Source: CUDA driver API, `cuTensorMapEncodeTiled`.
+//!
+//! Deliberately absent: what depends on the arguments of a launch, such as addresses and strides (`titan_nv::tma::fit`).
+
+use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Value};
+use std::fmt;
+
+/// The greatest extent of a box along an axis.
+const MOST_EXTENT: u32 = 256;
+/// The most axes of a tensor that has a tensor map.
+const MOST_AXES: usize = 5;
+
+/// Why a tile is not copied in bulk, as the end of a sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoBox {
+    /// Its rows are given by index.
+    Gathered,
+    /// It is copied only under a condition.
+    Conditional,
+    /// Shared memory has its axes in another order than the tensor.
+    Turned,
+    /// Shared memory has more elements of it than there are: `[of the tile, in shared memory]`.
+    Larger([Vec<u32>; 2]),
+    /// Its rows in shared memory are followed by unused bytes.
+    PaddedRows,
+    /// The bytes of its rows.
+    Row(u32),
+    /// The elements of its rows, and of the rows in shared memory.
+    Panels([u32; 2]),
+    /// What lies outside of the tensor is not zero.
+    Padding,
+    /// It is one of a view that fixes the last axis of a tensor.
+    Column,
+    /// It is one of a view that ends before its tensor does.
+    Narrow,
+    /// The tensor may be absent.
+    Absent(String),
+    /// The rows of the tensor need not be aligned.
+    Unaligned(String),
+    /// The axes of the box.
+    Axes(usize),
+    /// An extent of the box.
+    Extent {
+        /// The axis.
+        axis: usize,
+        /// The extent.
+        extent: u32,
+    },
+    /// Its elements.
+    Elements(Elem),
+    /// It is no tile of a tensor.
+    NoTensor,
+}
+
+impl fmt::Display for NoBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = |extents: &[u32]| extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ");
+        match self {
+            NoBox::Gathered => f.write_str("its rows are gathered by index, and the rows of a box are neighbours"),
+            NoBox::Conditional => f.write_str("it is copied only under a condition"),
+            NoBox::Turned => f.write_str("its axes have another order in shared memory than in the tensor"),
+            NoBox::Larger([tile, held]) => {
+                write!(f, "matrix instructions read {} elements, more than its {}", by(held), by(tile))
+            }
+            NoBox::PaddedRows => f.write_str("its rows are padded in shared memory"),
+            NoBox::Row(bytes) => write!(f, "its rows have {bytes} bytes, not a multiple of 16"),
+            NoBox::Panels([tile, row]) => {
+                write!(f, "its rows of {tile} elements are not whole rows of {row}, the span of the swizzle")
+            }
+            NoBox::Padding => f.write_str("elements outside of the tensor are not to be +0"),
+            NoBox::Column => f.write_str("its view fixes the last axis, so that neighbours are not adjacent in memory"),
+            NoBox::Narrow => f.write_str("its view is narrower than the tensor, at whose edges alone bulk copies stop"),
+            NoBox::Absent(tensor) => write!(f, "the tensor `{tensor}` may be absent"),
+            NoBox::Unaligned(tensor) => write!(f, "the rows of `{tensor}` need not be aligned to 16 bytes"),
+            NoBox::Axes(n) => write!(f, "its box has {n} axes, more than {MOST_AXES}"),
+            NoBox::Extent { axis, extent } => {
+                write!(f, "its extent {extent} along axis {axis} exceeds {MOST_EXTENT}, the greatest of a box")
+            }
+            NoBox::Elements(elem) => write!(f, "tensor maps have no elements `{elem}`"),
+            NoBox::NoTensor => f.write_str("it is no tile of a tensor"),
+        }
+    }
+}
+
+/// A box of a tensor parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boxed {
+    /// The parameter.
+    pub param: usize,
+    /// Its elements.
+    pub elem: Elem,
+    /// The extents of the box, one for each axis of the tensor.
+    pub extents: Vec<u32>,
+}
+
+/// The box of the operation that loads a tile or names one, for this encoding in shared memory. `aligned`: by parameter, whether rows are
+/// aligned.
+///
+/// # Errors
+/// Why the tile is none.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations name no tile of a tensor")]
+pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Result<Boxed, NoBox> {
+    let tile: Vec<u32> = match &op.kind {
+        OpKind::Ttg(TtgOp::Source(_, shape)) | OpKind::Load(_, shape) => (*shape).into(),
+        OpKind::Ttg(TtgOp::SourceRows { .. }) | OpKind::GatherRows { .. } => return Err(NoBox::Gathered),
+        OpKind::Local(LocalOp::Guard) => return Err(NoBox::Conditional),
+        _ => return Err(NoBox::NoTensor),
+    };
+    in_memory(&tile, encoding)?;
+    if !op.args.last().and_then(|pad| k.constant(*pad)).is_some_and(is_zero) {
+        return Err(NoBox::Padding);
+    }
+    let mut extents = tile;
+    *extents.last_mut().ok_or(NoBox::NoTensor)? = encoding.row;
+    let (param, elem) = parameter(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
+    if elem.bits() != encoding.bits {
+        return Err(NoBox::Elements(elem));
+    }
+    if let Some((axis, extent)) = extents.iter().copied().enumerate().find(|(_, n)| *n > MOST_EXTENT) {
+        return Err(NoBox::Extent { axis, extent });
+    }
+    if aligned.get(param) != Some(&true) {
+        return Err(NoBox::Unaligned(k.display_name(k.param(param))));
+    }
+    Ok(Boxed { param, elem, extents })
+}
+
+/// Why no tile of a tensor, or of a view of one, is a box; `None` if that depends on the tile.
+#[must_use]
+pub fn never(k: &Kernel, view: Value) -> Option<NoBox> {
+    let rank = if let Ty::Tensor(_, rank) = k.ty(view) { usize::from(rank) } else { return Some(NoBox::NoTensor) };
+    parameter(k, view, &mut vec![1; rank]).err()
+}
+
+/// The parameter that a tensor is a view of, with its elements; gives the box the axes that its views fix.
+fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, Elem), NoBox> {
+    let param = tensor(k, view, extents)?;
+    let Some(ParamKind::Tensor { elem, optional, .. }) = k.sig.params.get(param).map(|p| &p.kind) else {
+        return Err(NoBox::NoTensor);
+    };
+    if *optional {
+        return Err(NoBox::Absent(k.display_name(k.param(param))));
+    }
+    if elem.bits() < 8 {
+        return Err(NoBox::Elements(*elem));
+    }
+    if extents.len() > MOST_AXES {
+        return Err(NoBox::Axes(extents.len()));
+    }
+    Ok((param, *elem))
+}
+
+/// Whether a tile lies in shared memory as boxes do.
+fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
+    let last = tile.last().copied().unwrap_or(0);
+    if !encoding.order.iter().copied().eq(0..tile.len()) {
+        return Err(NoBox::Turned);
+    }
+    if encoding.extents != tile {
+        return Err(NoBox::Larger([tile.to_vec(), encoding.extents.clone()]));
+    }
+    if !(encoding.row * encoding.bits).is_multiple_of(128) {
+        return Err(NoBox::Row(last * encoding.bits / 8));
+    }
+    if encoding.pitch * 8 != encoding.row * encoding.bits {
+        return Err(NoBox::PaddedRows);
+    }
+    if !last.is_multiple_of(encoding.row) {
+        return Err(NoBox::Panels([last, encoding.row]));
+    }
+    Ok(())
+}
+
+/// The parameter that a tensor is a view of; gives the box the axes that its views fix.
+fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<usize, NoBox> {
+    let mut tensor = view;
+    loop {
+        let view = match k.value(tensor).def {
+            Def::Param(param) => return Ok(param),
+            Def::Result(op, _) => k.op(op),
+            Def::BlockArg(..) => return Err(NoBox::NoTensor),
+        };
+        let OpKind::Index(axis) = view.kind else {
+            // The whole tensor, exempt from the output rule.
+            let whole = view.kind == OpKind::Shared;
+            tensor = view.args.first().copied().filter(|_| whole).ok_or(NoBox::Narrow)?;
+            continue;
+        };
+        // Neighbours in a row stay neighbours in memory.
+        extents.insert(usize::from(axis), 1);
+        if usize::from(axis) + 1 == extents.len() {
+            return Err(NoBox::Column);
+        }
+        tensor = *view.args.first().ok_or(NoBox::NoTensor)?;
+    }
+}
+
+fn is_zero(pad: Const) -> bool {
+    match pad {
+        Const::Int(_, v) => v == 0,
+        Const::Float(_, v) => v.to_bits() == 0,
+    }
+}

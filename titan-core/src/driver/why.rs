@@ -1,0 +1,169 @@
+//! Why a kernel has no code of its own for a machine with bulk copies, or why threads copy some of its tiles there: notes in the user's
+//! names.
+//!
+//! The reasons are those of the decisions themselves: [`crate::plan`] says why an MMA is not one of warpgroups, [`crate::analysis::boxes`] why
+//! a tile is no box, [`super::rule`] why a loop is not split into a role that copies and one that computes.
+//!
+//! Deliberately absent: what depends on the arguments of a launch.
+
+use super::rings::{pipelined_loops, with_rings};
+use super::schedule::{Roles, Schedule};
+use super::{Made, rule};
+use crate::analysis::boxes::{NoBox, of_op as box_of};
+use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::plan::{self, Plan, Target};
+use crate::verify::Verified;
+
+/// Why a kernel has neither bulk copies nor MMAs of warpgroups; at least one reason.
+pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
+    let plan = plan::plan(kernel, target, true);
+    let mut notes = Notes::default();
+    if !plan::has_wide_accesses(kernel) {
+        notes.add("it accesses single elements only: no tile of a tensor is loaded or stored".to_owned());
+        return notes.all;
+    }
+    mmas(kernel, &plan, &mut notes);
+    loops(kernel, &plan, &mut notes);
+    if notes.all.is_empty() {
+        notes.add("no tile is copied in bulk, and no MMA is one of warpgroups".to_owned());
+    }
+    notes.all
+}
+
+/// Why threads copy tiles of the rings of a kernel whose code is new; none if all are copied in bulk.
+pub(super) fn copied_by_threads(made: &Made) -> Vec<String> {
+    let mut notes = Notes::default();
+    if made.schedule.roles == Roles::Kept && made.rings.roles.is_empty() {
+        loops(&made.rings, &made.plan, &mut notes);
+    }
+    stages(&made.rings, &made.plan, &mut notes);
+    if notes.all.is_empty() && made.lowered.func.maps.is_empty() {
+        notes.add("no tile is copied in bulk".to_owned());
+    }
+    notes.all
+}
+
+/// Sentences, each once.
+#[derive(Default)]
+struct Notes {
+    all: Vec<String>,
+}
+
+impl Notes {
+    fn add(&mut self, note: String) {
+        if !self.all.contains(&note) {
+            self.all.push(note);
+        }
+    }
+
+    fn tile(&mut self, tile: &str, why: &NoBox) {
+        self.add(format!("{tile} is not copied in bulk: {why}"));
+    }
+}
+
+/// Why MMAs are not those of warpgroups.
+fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
+    let mut any = false;
+    kernel.walk(&mut |id, op| {
+        any |= plan::operands(op).is_some();
+        if let (Some(why), Some(result)) = (plan.no_group(kernel, id), op.results.first()) {
+            let name = kernel.display_name(*result);
+            notes.add(format!("the MMA that gives `{name}` is not one of warpgroups: {why}"));
+        }
+    });
+    if !any {
+        notes.add("it has no MMA, and only tiles of MMAs of warpgroups are copied in bulk".to_owned());
+    }
+}
+
+/// Why loops are not split into a role that copies in bulk and one that computes.
+fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
+    if !kernel.roles.is_empty() {
+        stages(kernel, plan, notes);
+        return;
+    }
+    let pipelined = pipelined_loops(kernel);
+    if pipelined.is_empty() {
+        notes.add("it has no loop over `pipelined(..)`, whose copies could run ahead".to_owned());
+        return;
+    }
+    let before = notes.all.len();
+    for looped in &pipelined {
+        loaded(kernel, plan, *looped, notes);
+    }
+    if !plan.uses_warpgroups() || notes.all.len() > before {
+        return;
+    }
+    let not_split = "no role of its own copies the tiles of the loop over `pipelined(..)`";
+    let Some(loops) = rule::loops_to_split(kernel, plan).map(|l| l.together).filter(|loops| !loops.is_empty()) else {
+        notes.add(format!("{not_split}: threads need them in registers, or where they lie is not known ahead"));
+        return;
+    };
+    let roles = Roles::Split { warps: plan.warps.next_multiple_of(plan.target.role_warps.max(1)) };
+    let shared_bytes = plan.target.shared_bytes;
+    let schedule = Schedule { aligned: true, shared_bytes, roles, loops, ..Schedule::default() };
+    match with_rings(kernel, &schedule).map(|rings| rule::fitted(rings, &plan.target, &schedule)) {
+        None => notes.add(format!("{not_split}: what is copied depends on what is computed, or the loop ends early")),
+        Some(Err(error)) => notes.add(format!("{not_split}: {}", error.message)),
+        Some(Ok(_)) => {}
+    }
+}
+
+/// Why tiles that a loop loads are no boxes.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations load no tile")]
+fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
+    let Some(body) = kernel.op(looped).regions.first() else { return };
+    let all = vec![true; kernel.sig.params.len()];
+    kernel.walk_block(*body, &mut |_, op| {
+        let Some(tile) = op.results.first() else { return };
+        let name = format!("`{}`", kernel.display_name(*tile));
+        match op.kind {
+            OpKind::GatherRows { .. } => notes.tile(&name, &NoBox::Gathered),
+            OpKind::Load(..) => match plan.smem_resident.get(tile.index()).and_then(Option::as_ref) {
+                Some(encoding) => {
+                    if let Err(why) = box_of(kernel, op, encoding, &all) {
+                        notes.tile(&name, &why);
+                    }
+                }
+                None => notes.add(format!("{name} is not copied in bulk: not only MMAs read it, from shared memory")),
+            },
+            _ => {}
+        }
+    });
+}
+
+/// Why tiles of the stages of rings are no boxes.
+fn stages(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
+    kernel.walk(&mut |_, op| {
+        let (OpKind::Ttg(TtgOp::AsyncProduce { skipped, .. }), [slot, sources @ ..]) = (&op.kind, &op.args[..]) else {
+            return;
+        };
+        let Ty::Token(_, pipe) = kernel.ty(*slot) else { return };
+        for (field, source) in sources.iter().enumerate() {
+            let Some(named) = kernel.def_op(*source).filter(|op| matches!(op.kind, OpKind::Ttg(_))) else { continue };
+            let encoding = plan.stages.get(pipe.index()).and_then(|fields| fields.get(field));
+            let why = match encoding {
+                _ if skipped.is_some() => Some(NoBox::Conditional),
+                Some(encoding) => box_of(kernel, named, encoding, &aligned(plan)).err(),
+                None => None,
+            };
+            if let Some(why) = why {
+                notes.tile(&source_name(kernel, named, pipe, *source), &why);
+            }
+        }
+    });
+}
+
+fn aligned(plan: &Plan) -> Vec<bool> {
+    plan.vectored.iter().map(|rows| plan.aligned && *rows).collect()
+}
+
+/// What is copied, in the user's names: the tile, or else its tensor and ring.
+fn source_name(kernel: &Kernel, op: &Op, pipe: Pipe, source: Value) -> String {
+    let ring = kernel.pipe_name(pipe);
+    match (&kernel.value(source).name, op.args.first()) {
+        (Some(name), _) => format!("`{name}`"),
+        (None, Some(tensor)) => format!("the tile of `{}` in `{ring}`", kernel.display_name(*tensor)),
+        (None, None) => format!("a tile in `{ring}`"),
+    }
+}

@@ -1,0 +1,69 @@
+//! Why an MMA is not one of warpgroups, as users read it.
+//!
+//! Deliberately absent: the decision itself (`super::mma`).
+
+use crate::ir::Elem;
+use crate::lane::GroupMma;
+use std::fmt;
+
+/// Why an MMA is not one of warpgroups, as the end of a sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoGroup {
+    /// The machine has none.
+    Machine,
+    /// It is one of a batch.
+    Batched,
+    /// There is none for the elements of A, B and the accumulator.
+    Elements([Elem; 3]),
+    /// The axis that must be adjacent in memory is not K.
+    Major { operand: char, elem: Elem },
+    /// The bytes of a row of B in shared memory.
+    RowOfB(u32),
+    /// The warps that compute it.
+    Warps(u32),
+    /// M, and the rows of one instruction.
+    Rows(u32, u32),
+    /// N, and how many warpgroups share it.
+    Columns(u32, u32),
+    /// K, and that of one instruction.
+    Depth(u32, u32),
+    /// The columns of an instruction, of integers.
+    Integers(u32),
+}
+
+impl fmt::Display for NoGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoGroup::Machine => f.write_str("the target has no MMAs of warpgroups"),
+            NoGroup::Batched => f.write_str("its operands have a batch axis"),
+            NoGroup::Elements([a, b, acc]) => {
+                write!(f, "warpgroups do not multiply `{a}` by `{b}` with an accumulator of `{acc}`")?;
+                let singles = [a, b].into_iter().all(|e| *e == Elem::F32);
+                if singles { f.write_str("; cast the operands to `tf32`") } else { Ok(()) }
+            }
+            NoGroup::Major { operand, elem } => {
+                write!(f, "K is not the last axis of {operand} in memory, as it must be for elements `{elem}`")
+            }
+            NoGroup::RowOfB(bytes) => write!(f, "rows of B have {bytes} bytes, not a multiple of 32"),
+            NoGroup::Warps(n) => {
+                write!(
+                    f,
+                    "{n} warps compute it, and warpgroups have {} each, their number a power of two",
+                    GroupMma::WARPS
+                )
+            }
+            NoGroup::Rows(m, of) => write!(f, "its M is {m}: warpgroups multiply {of} rows or a multiple"),
+            NoGroup::Columns(n, 1) => write!(f, "its N is {n}: warpgroups multiply 8 columns or a multiple"),
+            NoGroup::Columns(n, groups) => {
+                write!(
+                    f,
+                    "its N is {n}, which {groups} warpgroups cannot share: each takes 8, 16, 32, 64, 128 or 256 columns"
+                )
+            }
+            NoGroup::Depth(k, of) => write!(f, "its K is {k}: an instruction multiplies {of}, or a multiple"),
+            NoGroup::Integers(n) => {
+                write!(f, "its N is {n}: of integers, warpgroups multiply 8, 24, or a multiple of 16 columns")
+            }
+        }
+    }
+}

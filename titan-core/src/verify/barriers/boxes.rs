@@ -1,0 +1,54 @@
+//! Rule 70: a bulk copy of a tile is one that a tensor map describes. Which are, [`crate::analysis::boxes`] knows; this module words the
+//! errors.
+//!
+//! A program whose tiles are not laid out states bytes instead of a box: there the tensor alone is checked.
+
+use crate::analysis::boxes::{NoBox, never, of_op};
+use crate::diag::Code;
+use crate::ir::{Encoding, Kernel, NvOp, Op, OpKind, Ty, Value};
+use crate::verify::Error;
+
+/// Breaks of rule 70.
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut errors = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Nv(NvOp::BulkLoad { tensor: true, .. } | NvOp::BulkStore { tensor: true, .. }) = op.kind
+            && let Some(why) = wrong(kernel, op)
+        {
+            errors.push(error(kernel, op, &why));
+        }
+    });
+    errors
+}
+
+fn wrong(kernel: &Kernel, op: &Op) -> Option<NoBox> {
+    let [what, rest @ ..] = &op.args[..] else { return Some(NoBox::NoTensor) };
+    if matches!(kernel.ty(*what), Ty::Tensor(..)) {
+        return never(kernel, *what);
+    }
+    let (Some(named), Some(tile)) = (kernel.def_op(*what), rest.first()) else { return Some(NoBox::NoTensor) };
+    let all = vec![true; kernel.sig.params.len()];
+    let aligned = kernel.laid_out.as_deref().map_or(&all, |laid| &laid.aligned);
+    match kernel.encoding(*tile) {
+        Some(encoding) => of_op(kernel, named, encoding, aligned).err(),
+        None => of_op(kernel, named, &plain(kernel, *tile)?, aligned).err(),
+    }
+}
+
+/// The encoding of a tile for which none is written.
+fn plain(kernel: &Kernel, tile: Value) -> Option<Encoding> {
+    let extents: Vec<u32> = kernel.ty(tile).tile_shape()?.into();
+    let order: Vec<usize> = (0..extents.len()).collect();
+    Some(Encoding::swizzled(&extents, kernel.ty(tile).elem().bits().max(8), &order))
+}
+
+fn error(kernel: &Kernel, op: &Op, why: &NoBox) -> Error {
+    let tensor = op.args.first().map(|v| match kernel.def_op(*v) {
+        Some(source) if !matches!(kernel.ty(*v), Ty::Tensor(..)) => source.args.first().copied().unwrap_or(*v),
+        Some(_) | None => *v,
+    });
+    let name = tensor.map_or_else(String::new, |v| format!(" of `{}`", kernel.display_name(v)));
+    let title = format!("no tensor map describes the bulk copy of a tile{name}: {why}");
+    Error::new(Code::NoTensorMap, op.loc, title)
+        .help("copy it by threads: `ttg.local.copy_async`, or `ttg.nv.cp_async`")
+}

@@ -1,0 +1,75 @@
+//! Rule 71: an MMA of warpgroups is one that exists: its extents, and where its operands lie in shared memory.
+//! Source: PTX ISA, "wgmma.mma_async": "Matrix shapes", "Shared memory matrix layout", "Matrix descriptor format".
+//!
+//! Deliberately absent: which element types there are together, which the tables of a machine say.
+
+use crate::diag::Code;
+use crate::ir::{Elem, Kernel, NvOp, Op, OpKind, Swizzle, Value};
+use crate::verify::Error;
+
+/// Rows of an instruction.
+const ROWS: u32 = 64;
+/// Bits of K of an instruction.
+const DEPTH: u32 = 256;
+/// The most columns of an instruction.
+const COLUMNS: u32 = 256;
+/// Warps of a warpgroup, which lie along M.
+const WARPS: u32 = 4;
+
+/// Breaks of rule 71.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let mut errors = Vec::new();
+    kernel.walk(&mut |_, op| {
+        if let (OpKind::Nv(NvOp::Wgmma), [a, b, _]) = (&op.kind, &op.args[..]) {
+            let found = [shape(kernel, op, *a), operand(kernel, *a, ("A", 1)), operand(kernel, *b, ("B", 0))];
+            let titles = found.into_iter().flatten();
+            errors.extend(titles.map(|title| Error::new(Code::GroupMma, op.loc, title)));
+        }
+    });
+    errors
+}
+
+fn extents(kernel: &Kernel, value: Value) -> Vec<u32> {
+    kernel.ty(value).tile_shape().map_or_else(Vec::new, Vec::from)
+}
+
+fn shape(kernel: &Kernel, op: &Op, a: Value) -> Option<String> {
+    let (acc, elem) = (*op.results.first()?, kernel.ty(a).elem());
+    let ([m, n], [_, k]) = (&extents(kernel, acc)[..], &extents(kernel, a)[..]) else {
+        return Some("an MMA of warpgroups has no batch axis".to_owned());
+    };
+    let depth = DEPTH / elem.bits().max(1);
+    if *k != depth {
+        return Some(format!("an MMA of warpgroups of `{elem}` has a K of {depth}, not {k}"));
+    }
+    let layout = kernel.layout(acc)?;
+    let along = |axis: usize| 1u32 << layout.warps_along(axis).len().min(31);
+    let (rows, columns) = (m / along(0).div_ceil(WARPS), n / along(1));
+    if !rows.is_multiple_of(ROWS) || rows == 0 {
+        return Some(format!("an MMA of warpgroups has {ROWS} rows or a multiple for each of them, not {rows}"));
+    }
+    // Several instructions share the columns evenly.
+    let width = columns / columns.div_ceil(COLUMNS).max(1);
+    let of_integers = kernel.ty(acc).elem() == Elem::I32;
+    if width == 0 || !width.is_multiple_of(8) {
+        return Some(format!("an MMA of warpgroups has a multiple of 8 columns for each of them, not {columns}"));
+    }
+    if of_integers && !width.is_multiple_of(16) && width != 8 && width != 24 {
+        return Some(format!("an MMA of warpgroups of integers has 8, 24, or a multiple of 16 columns, not {width}"));
+    }
+    None
+}
+
+/// What is wrong with where an operand lies in shared memory; `k`: its axis of K.
+fn operand(kernel: &Kernel, value: Value, (name, k): (&str, usize)) -> Option<String> {
+    let encoding = kernel.encoding(value)?;
+    let elem = kernel.ty(value).elem();
+    if encoding.swizzle == Swizzle::None {
+        return Some(format!(
+            "operand {name} of an MMA of warpgroups has no swizzle: 32, 64 and 128 bytes are possible"
+        ));
+    }
+    (encoding.fast_axis() != k && elem.bits() != 16).then(|| {
+        format!("K is not the last axis of operand {name} in shared memory, as it must be for elements `{elem}`")
+    })
+}

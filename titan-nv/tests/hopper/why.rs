@@ -1,0 +1,155 @@
+//! Why a kernel has no bulk copies on sm_90a: every kernel here differs from one that has by a word, and the reason names what differs.
+
+use super::lowered::{Gemm, kernel};
+use titan_core::diag::Code;
+use titan_core::driver::{compile, why_not_bulk};
+use titan_core::ir::Elem;
+use titan_core::text;
+use titan_core::verify::{barrier_program, verify};
+use titan_nv::Machine;
+
+const GOOD: Gemm = Gemm {
+    elems: (Elem::F16, Elem::F16, Elem::F32),
+    stored: Elem::F16,
+    transposed: [false, false],
+    tile: [64, 64, 64],
+    size: [64, 64, 64],
+};
+
+/// The reasons, and how many variants there are.
+fn reasons(text: &str) -> (Vec<String>, usize) {
+    let kernel = verify(text::parse_one(text).expect("it is tile IR")).expect("it is right");
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    let why = why_not_bulk(&kernel, machine).expect("it is compiled");
+    (why, compile(&kernel, machine, None).expect("it is compiled").len())
+}
+
+#[track_caller]
+fn told(text: &str, expected: &[&str]) {
+    let (found, _) = reasons(text);
+    for reason in expected {
+        assert!(found.iter().any(|f| f.contains(reason)), "no `{reason}` in {found:#?}\n{text}");
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+}
+
+#[test]
+fn a_kernel_with_bulk_copies_has_no_reason() {
+    let (why, variants) = reasons(&kernel(&GOOD));
+    assert_eq!(why, Vec::<String>::new());
+    assert!(variants > 0);
+}
+
+#[test]
+fn mmas_that_warpgroups_do_not_have() {
+    let of = |change: &dyn Fn(&mut Gemm)| {
+        let mut gemm = GOOD;
+        change(&mut gemm);
+        kernel(&gemm)
+    };
+    let fp8 = |gemm: &mut Gemm| gemm.elems = (Elem::E4m3, Elem::E5m2, Elem::F32);
+    let int = |gemm: &mut Gemm| (gemm.elems, gemm.stored) = ((Elem::I8, Elem::I8, Elem::I32), Elem::I32);
+    told(&of(&|g| g.tile[0] = 32), &["its M is 32: warpgroups multiply 64 rows or a multiple"]);
+    told(
+        &of(&|g| g.tile[1] = 36),
+        &["its N is 36: warpgroups multiply 8 columns or a multiple", "more than its 36 × 64"],
+    );
+    told(
+        &of(&|g| g.tile[2] = 8),
+        &["its K is 8: an instruction multiplies 16", "`ap` is not copied in bulk: matrix", "`bt` is not copied"],
+    );
+    told(
+        &of(&|g| (g.elems, g.stored) = ((Elem::F32, Elem::F32, Elem::F32), Elem::F32)),
+        &["cast the operands to `tf32`"],
+    );
+    told(&of(&|g| (fp8(g), g.transposed = [true, false]).1), &["K is not the last axis of A in memory"]);
+    told(&of(&|g| (fp8(g), g.transposed = [false, true]).1), &["K is not the last axis of B in memory"]);
+    told(&of(&|g| (int(g), g.transposed = [false, true]).1), &["K is not the last axis of B in memory"]);
+    told(&of(&|g| (int(g), g.tile[1] = 40).1), &["its N is 40: of integers, warpgroups multiply 8, 24"]);
+    told(
+        &of(&|g| (g.transposed = [false, true], g.tile[1] = 40).0),
+        &["rows of B have 80 bytes, not a multiple of 32"],
+    );
+}
+
+#[test]
+fn tiles_that_are_no_boxes() {
+    let good = kernel(&GOOD);
+    told(&good.replace("%pa = const 0.0", "%pa = const 1.0"), &["`ap` is not copied in bulk: elements outside"]);
+    let wide = kernel(&Gemm { tile: [512, 64, 64], ..GOOD });
+    told(&wide, &["its extent 512 along axis 0 exceeds 256"]);
+}
+
+#[test]
+fn loops_that_are_not_split() {
+    let good = kernel(&GOOD);
+    told(&good.replace(" pipelined ", " "), &["it has no loop over `pipelined(..)`"]);
+    let elementwise = "kernel @k(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(cdiv(N, 64)) {\n\
+        %p = program_id<0> : i32\n%z = const 0.0 : f32\n%v = load_tile %x[%p] or %z : tile<64xf32>\n\
+        store_tile %y[%p], %v\nreturn\n}\n";
+    told(elementwise, &["it has no MMA", "it has no loop over `pipelined(..)`"]);
+    let single = "kernel @k(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {\n\
+        %p = program_id<0> : i32\n%z = const 0.0 : f32\n%v = load_at %x[%p] or %z : tile<1xf32>\n\
+        store_at %y[%p], %v\nreturn\n}\n";
+    let (found, variants) = reasons(single);
+    assert!(variants == 0 && !found.is_empty(), "{found:?}");
+}
+
+/// The errors of a barrier program.
+fn errors(text: &str) -> Vec<(Code, String)> {
+    let program = text::parse_one(text).expect("it is tile IR");
+    let found = barrier_program(&program).err().unwrap_or_default();
+    found.into_iter().map(|e| (e.code, e.title)).collect()
+}
+
+/// A barrier program that was changed by hand is rejected where the machine has no such copy, MMA or number.
+#[test]
+fn changes_by_hand_that_the_machine_does_not_have() {
+    let bytes = Gemm { elems: (Elem::I8, Elem::I8, Elem::I32), stored: Elem::I32, ..GOOD };
+    let [good, of_bytes] = [GOOD, bytes].map(|gemm| text::print(&super::lowered::compiled(&kernel(&gemm)).barriers));
+    for good in [&good, &of_bytes] {
+        assert_eq!(errors(good), []);
+    }
+    for (text, from, to, code, reason) in [
+        (
+            &good,
+            "const 0.0 : f16",
+            "const 1.0 : f16",
+            Code::NoTensorMap,
+            "elements outside of the tensor are not to be +0",
+        ),
+        (
+            &good,
+            "aligned(0, 1, 2)",
+            "aligned(1, 2)",
+            Code::NoTensorMap,
+            "the rows of `a` need not be aligned to 16 bytes",
+        ),
+        (
+            &good,
+            "producer {\n",
+            "producer {\nttg.nv.setmaxnreg {registers = 41}\n",
+            Code::Participants,
+            "41 registers per thread",
+        ),
+        (
+            &good,
+            "encoding(64x64, 16, order(0, 1), row(64, 128), b128)",
+            "encoding(64x64, 16, order(0, 1), row(64, 128), none)",
+            Code::GroupMma,
+            "operand A of an MMA of warpgroups has no swizzle",
+        ),
+        (
+            &of_bytes,
+            "encoding(64x64, 8, order(0, 1), row(64, 64), b64)",
+            "encoding(64x64, 8, order(1, 0), row(64, 64), b64)",
+            Code::GroupMma,
+            "K is not the last axis of operand A in shared memory",
+        ),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(&changed, text, "{from}");
+        let found = errors(&changed);
+        assert!(found.iter().any(|(c, title)| *c == code && title.contains(reason)), "{reason}: {found:#?}\n{changed}");
+    }
+}
