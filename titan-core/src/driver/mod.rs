@@ -75,7 +75,7 @@ pub fn compile(
     let mut variants = Vec::new();
     for aligned in [true, false] {
         // Code for older machines runs the arguments that are not aligned: none of their tiles is copied in bulk.
-        if target.bulk_tensor && (!aligned || !may_use_groups(kernel, &target)) {
+        if target.bulk_tensor && (!aligned || !may_be_new(kernel, &target)) {
             break;
         }
         if aligned && !plan::has_wide_accesses(kernel) {
@@ -108,7 +108,10 @@ pub const NOTHING_NEW: &str =
     "its code would be that for older GPUs: no tile is copied in bulk, and no MMA is one of warpgroups";
 
 /// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
-fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
+fn may_be_new(kernel: &Verified, target: &Target) -> bool {
+    if target.group_atoms.is_empty() {
+        return !kernel.roles.is_empty() || !rings::pipelined_loops(kernel).is_empty();
+    }
     let of_groups = |mma: &MmaPlan| {
         let ([m, n, k], (a, b)) = (mma.extents, mma.staged);
         let fits =

@@ -59,7 +59,18 @@ pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<
     }
 }
 
-/// A kernel without roles for a machine with bulk copies and MMAs of warpgroups: split into a role that copies and one that computes.
+/// Whether roles are worth their warps under a schedule: the MMAs are of warpgroups, or, on a machine without these, one role copies
+/// in bulk.
+fn gains_from_roles(target: &Target, (filled, estimate): &(Filled, Estimate)) -> bool {
+    if target.group_atoms.is_empty() { estimate.copies_in_bulk } else { filled.plan.uses_warpgroups() }
+}
+
+/// Whether stages are released one iteration late: only MMAs of warpgroups still read them behind their own iteration.
+fn releases(target: &Target) -> impl Iterator<Item = bool> {
+    [true, false].into_iter().filter(|late| !late || !target.group_atoms.is_empty())
+}
+
+/// A kernel without roles for a machine with bulk copies: split into a role that copies and one that computes.
 fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option<Filled> {
     if !target.bulk_tensor || !written.aligned {
         return None;
@@ -77,10 +88,10 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
     let with = |slots: u32, peeled: bool| {
         let loops = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
         let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
-        let (filled, _) = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
-        filled.plan.uses_warpgroups().then_some(filled)
+        let tried = tried(kernel, target, &Schedule { roles, loops, peeled, ..written.clone() })?;
+        gains_from_roles(target, &tried).then_some(tried.0)
     };
-    (1..=MOST_SLOTS).rev().find_map(|slots| with(slots, true).or_else(|| with(slots, false)))
+    (1..=MOST_SLOTS).rev().find_map(|slots| releases(target).find_map(|late| with(slots, late)))
 }
 
 /// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.
@@ -168,9 +179,9 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     if target.bulk_tensor {
         // One thread starts bulk copies: no warp that computes would gain from doing that too.
-        let late = |schedule: &Schedule| tried(kernel, target, &Schedule { peeled: true, ..schedule.clone() });
-        let kept = fitting.iter().find_map(|s| late(s).or_else(|| tried(kernel, target, s))).map(|(filled, _)| filled);
-        if let Some(filled) = kept.filter(|filled| filled.plan.uses_warpgroups()) {
+        let with = |s: &Schedule, peeled: bool| tried(kernel, target, &Schedule { peeled, ..s.clone() });
+        let kept = fitting.iter().find_map(|s| releases(target).find_map(|late| with(s, late)));
+        if let Some((filled, _)) = kept.filter(|tried| gains_from_roles(target, tried)) {
             return Ok(filled);
         }
     }

@@ -79,9 +79,13 @@ pub(super) fn kernel(gemm: &Gemm) -> String {
 }
 
 pub(super) fn compiled(text: &str) -> Stages {
+    compiled_for(text, "sm_90a")
+}
+
+pub(super) fn compiled_for(text: &str, target: &str) -> Stages {
     let kernel = text::parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
     let verified = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-    let machine = Machine::from_name("sm_90a").expect("it is known");
+    let machine = Machine::from_name(target).expect("it is known");
     stages(&verified, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
 }
 
@@ -184,10 +188,10 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
 }
 
 /// The assembler takes the code without remarks, and spills nothing.
-fn assembles(made: &Stages) {
+pub(super) fn assembles(made: &Stages, target: &str) {
     let Some(ptxas) = ptxas::unless_absent() else { return };
     let text = String::from_utf8_lossy(&made.code.payload);
-    let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let usages = ptxas::assemble(&ptxas, target, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!(usages.iter().all(|usage| usage.spilled == 0), "{usages:?}");
     usages.iter().for_each(|usage| ptxas::say(&format!("{}: {} registers", usage.kernel, usage.registers)));
 }
@@ -217,7 +221,7 @@ fn products_of_all_elements_and_orders_are_exact() {
     for (number, gemm) in cases.iter().enumerate() {
         let made = compiled(&kernel(gemm));
         assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
-        assembles(&made);
+        assembles(&made, "sm_90a");
         for options in orders() {
             run(gemm, &made, &options, number as u64)
                 .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));

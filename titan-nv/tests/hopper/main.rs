@@ -4,6 +4,7 @@ mod boxes;
 mod clusters;
 mod gates;
 mod harness;
+mod later;
 mod lowered;
 mod misuse;
 mod products;
