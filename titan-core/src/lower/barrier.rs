@@ -203,6 +203,7 @@ impl Lower<'_> {
             | NvOp::WgmmaFence
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
+            | NvOp::Tcgen05(_)
             | NvOp::SetMaxNReg { .. } => self.order(op, nv)?,
         }
         Ok(())
@@ -279,7 +280,8 @@ impl Lower<'_> {
             | NvOp::Wgmma
             | NvOp::WaitGroup { group: NvGroup::Wgmma, .. }
             | NvOp::ClusterArrive
-            | NvOp::ClusterWait => {
+            | NvOp::ClusterWait
+            | NvOp::Tcgen05(_) => {
                 let name = crate::ir::op_table::mnemonic(&op.kind);
                 return Err(self.unsupported(format!("`{name}`")));
             }

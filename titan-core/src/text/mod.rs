@@ -28,6 +28,7 @@
 
 mod form;
 mod form_barrier;
+mod form_tensor;
 mod form_local;
 mod form_ttg;
 mod lex;

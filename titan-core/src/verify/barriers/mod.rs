@@ -1,4 +1,4 @@
-//! Rules 46 to 61: programs of the barrier dialect, with regions, barriers, groups and counters.
+//! Rules 46 to 61 and 70 to 73: programs of the barrier dialect, with regions, barriers, groups and counters.
 //!
 //! * `place`: the checks that do not depend on the order of operations (rules 46 to 53);
 //! * `lives`, `numbers`: initialisation and invalidation of barriers (rules 48 and 58); threads and registers (rule 51);
@@ -11,7 +11,8 @@
 //! * `index`: which element of an array an index selects; `parity`: which phase a parity stands for; `forms`: parities that are
 //!   wrong as written;
 //! * `messages`: the texts of errors;
-//! * `proxies`: fences between generic and asynchronous accesses (rule 61).
+//! * `proxies`: fences between generic and asynchronous accesses (rule 61);
+//! * `tensor`: tensor memory (rules 70 to 73).
 //!
 //! A role is one thread of control. Deliberately absent: races between the threads of one role; the contents of memory; other
 //! programs of a cluster.
@@ -30,5 +31,6 @@ mod parity;
 mod place;
 pub(super) mod proxies;
 mod seen;
+mod tensor;
 
 pub(super) use place::{beginning, check, words};

@@ -28,6 +28,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     super::lives::lives(kernel, &mut errors);
     copies(kernel, &mut errors);
     super::numbers::participants(kernel, &mut errors);
+    super::tensor::check(kernel, &mut errors);
     tokens(kernel, &mut errors);
     outside(kernel, &mut errors);
     errors
