@@ -6,8 +6,9 @@ use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Collector, Completion, Const, Effect, Elem, FenceSpace, Fill, Fold, ForKind,
-    LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, Tcgen05Op, TensorElem, TensorShape, TileShape, TtgOp, UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Collector, Completion, Const, Effect, Elem, FenceSpace, Fill, Fold,
+    ForKind, LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, Tcgen05Op,
+    TensorElem, TensorShape, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 

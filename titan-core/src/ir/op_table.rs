@@ -9,8 +9,8 @@
 //! the two parts of them. T0801 (wrong operands) is not repeated in every row.
 
 use super::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Claim, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp, Tcgen05Op, TtgOp,
-    UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Claim, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp,
+    Tcgen05Op, TtgOp, UnOp, Unit,
 };
 use crate::diag::Code;
 

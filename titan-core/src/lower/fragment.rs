@@ -2,7 +2,7 @@
 
 use super::tile::{LoweredValue, Staged};
 use super::vector::Place;
-use super::{Lower, LowerError, Reg};
+use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
@@ -25,12 +25,7 @@ pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
 
 impl Lower<'_> {
     /// A tile from shared memory: by matrix loads where the machine has them and the layout fits.
-    pub(super) fn load_local(
-        &mut self,
-        staged: &Staged,
-        layout: &Layout,
-        elem: Elem,
-    ) -> Result<LoweredValue, LowerError> {
+    pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> LoweredValue {
         let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
         if self.target.load_matrix
             && self.target.lanes == 32
@@ -41,22 +36,14 @@ impl Lower<'_> {
             let straight = staged.encoding.fast_axis() == 1;
             let turned = staged.encoding.fast_axis() == 0 && elem.bits() == 16;
             if straight || turned {
-                // Matrix loads take whole matrices, also where the tile ends.
-                let held = |axis: usize| {
-                    let covered = rows_first.repetitions()[axis] * rows_first.atom()[axis];
-                    staged.origin.at[axis] + covered <= staged.encoding.extents[axis]
-                };
-                if !held(0) || !held(1) {
-                    return Err(self.defect("a fragment that reaches beyond its tile in shared memory"));
-                }
                 self.touch(staged.region(), false);
                 let per_word = (32 / elem.bits()).max(1) as usize;
                 let words = words_of(&rows_first, per_word);
                 let parts: Vec<Coords> = words.iter().map(|w| rows_first.register_coords(*w)).collect();
-                return Ok(LoweredValue::Packed(self.load_matrices(&staged, &rows_first, &parts, turned)));
+                return LoweredValue::Packed(self.load_matrices(&staged, &rows_first, &parts, turned));
             }
         }
-        Ok(LoweredValue::Tile(self.read_buffer(staged, layout, elem)))
+        LoweredValue::Tile(self.read_buffer(staged, layout, elem))
     }
 
     pub(super) fn word_of(&mut self, regs: &[Reg], elem: Elem) -> Reg {

@@ -25,7 +25,7 @@ impl Lower<'_> {
             LocalOp::Load => {
                 let staged = self.staged(op.args[0])?;
                 let layout = self.layout(op.results[0]);
-                let held = self.load_local(&staged, &layout, self.k.ty(op.results[0]).elem())?;
+                let held = self.load_local(&staged, &layout, self.k.ty(op.results[0]).elem());
                 self.define(op.results[0], held);
             }
             LocalOp::Copy { asynchronous } => self.copy_local(op, asynchronous)?,

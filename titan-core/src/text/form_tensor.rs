@@ -60,7 +60,9 @@ fn of_mma(mma: &Mma) -> Attributes {
 pub(super) fn kind(name: &str, braces: &Braces<'_>) -> Option<Kind> {
     let group = || braces.one("cta_group", GROUP);
     Some(match name.strip_prefix("ttg.nv.tcgen05.")? {
-        "alloc" => braces.two("columns", "cta_group", COLUMNS).map(|(columns, cta_group)| Tcgen05Op::Alloc { columns, cta_group }),
+        "alloc" => braces
+            .two("columns", "cta_group", COLUMNS)
+            .map(|(columns, cta_group)| Tcgen05Op::Alloc { columns, cta_group }),
         "dealloc" => group().map(|cta_group| Tcgen05Op::Dealloc { cta_group }),
         "relinquish_alloc_permit" => group().map(|cta_group| Tcgen05Op::Relinquish { cta_group }),
         "mma" => mma(braces).map(Tcgen05Op::Mma),
@@ -77,7 +79,12 @@ pub(super) fn kind(name: &str, braces: &Braces<'_>) -> Option<Kind> {
     })
 }
 
-fn word<T>(braces: &Braces<'_>, name: &str, from: fn(&str) -> Option<T>, example: &'static str) -> Result<T, HeadError> {
+fn word<T>(
+    braces: &Braces<'_>,
+    name: &str,
+    from: fn(&str) -> Option<T>,
+    example: &'static str,
+) -> Result<T, HeadError> {
     match braces.find(name) {
         Some(Named::Word(word)) => from(word).ok_or(HeadError::Named(example)),
         Some(Named::Int(_)) | None => Err(HeadError::Named(example)),

@@ -28,8 +28,8 @@
 
 mod form;
 mod form_barrier;
-mod form_tensor;
 mod form_local;
+mod form_tensor;
 mod form_ttg;
 mod lex;
 mod parse;

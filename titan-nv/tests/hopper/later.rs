@@ -47,7 +47,10 @@ fn products_of_all_elements_and_orders_are_exact() {
             let code = text(&made);
             assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps for {target}");
             assert!(code.contains("mma.sync") && !code.contains("wgmma"), "{gemm:?}\n{code}");
-            assembles(&made, target);
+            // Tensor cores of 10.x multiply FP8 from tensor memory only: the assembler replaces `mma.sync` by conversions and MMAs of f16,
+            // which take more registers.
+            let replaced = target != "sm_120a" && matches!(gemm.elems.0, Elem::E4m3 | Elem::E5m2);
+            assembles(&made, target, if replaced { 64 } else { 0 });
             // The code differs in its target only where tiles fit into the least memory: each order of completion once.
             for options in orders().iter().skip(i).step_by(TARGETS.len()) {
                 run(gemm, &made, options, number as u64)

@@ -187,12 +187,12 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
     Ok(())
 }
 
-/// The assembler takes the code without remarks, and spills nothing.
-pub(super) fn assembles(made: &Stages, target: &str) {
+/// The assembler takes the code without remarks, and spills at most so many bytes.
+pub(super) fn assembles(made: &Stages, target: &str, spilled: u32) {
     let Some(ptxas) = ptxas::unless_absent() else { return };
     let text = String::from_utf8_lossy(&made.code.payload);
     let usages = ptxas::assemble(&ptxas, target, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    assert!(usages.iter().all(|usage| usage.spilled == 0), "{usages:?}");
+    assert!(usages.iter().all(|usage| usage.spilled <= spilled), "{target}: {usages:?}");
     usages.iter().for_each(|usage| ptxas::say(&format!("{}: {} registers", usage.kernel, usage.registers)));
 }
 
@@ -221,7 +221,7 @@ fn products_of_all_elements_and_orders_are_exact() {
     for (number, gemm) in cases.iter().enumerate() {
         let made = compiled(&kernel(gemm));
         assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
-        assembles(&made, "sm_90a");
+        assembles(&made, "sm_90a", 0);
         for options in orders() {
             run(gemm, &made, &options, number as u64)
                 .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));

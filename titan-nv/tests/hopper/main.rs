@@ -14,3 +14,4 @@ mod reference;
 #[path = "../emit/sass.rs"]
 #[allow(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
+mod tensor_memory;

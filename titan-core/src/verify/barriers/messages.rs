@@ -82,7 +82,7 @@ fn wait_of(class: Class, n: impl std::fmt::Display) -> String {
         Class::CpAsync => format!("`ttg.nv.cp_async.wait_group {{n = {n}}}`"),
         Class::Wgmma => format!("`ttg.nv.wgmma.wait_group {{n = {n}}}`"),
         Class::BulkStore => format!("`ttg.nv.bulk_group.wait {{n = {n}}}`"),
-        Class::Tcgen05 => "a wait for a barrier at which `ttg.nv.tcgen05.commit` arrives".to_owned(),
+        Class::Tcgen05 => "wait for the barrier of its `ttg.nv.tcgen05.commit`".to_owned(),
         Class::Vmcnt => format!("`ttg.amd.s_waitcnt {{vmcnt = {n}}}`"),
         Class::Lgkmcnt => format!("`ttg.amd.s_waitcnt {{lgkmcnt = {n}}}`"),
     }
@@ -353,8 +353,7 @@ impl Run<'_> {
                 }
                 Pending::Group(class, _) => {
                     let title = format!("{what} may still be in flight when {role} ends");
-                    Error::new(Code::InFlightAtEnd, op.loc, title)
-                        .help(format!("{} before the end", wait_of(class, 0)))
+                    Error::new(Code::InFlightAtEnd, op.loc, title).help(format!("{} before the end", wait_of(class, 0)))
                 }
                 Pending::Phase(barrier, _) => {
                     let barrier = &self.objects.barriers[barrier].name;
