@@ -108,15 +108,12 @@ impl Device {
     #[cfg(feature = "emulator")]
     pub fn emulator(target: &str) -> Result<Device> {
         let all = titan_nv::Machine::all();
-        let index = all.iter().position(|m| m.name == target && m.supported);
+        let index = all.iter().position(|m| m.name == target);
         let Some((index, machine)) = index.and_then(|i| Some((i, all.get(i)?))) else {
             return Err(Error::NoSuchDevice {
                 asked_by: "the emulated target",
                 asked: target.to_owned(),
-                available: format!(
-                    "emulators of {}",
-                    all.iter().filter(|m| m.supported).map(|m| m.name).collect::<Vec<_>>().join(", ")
-                ),
+                available: format!("emulators of {}", all.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")),
                 reason: None,
                 help: Some("use one of these targets, such as `emulator:sm_80`"),
             });

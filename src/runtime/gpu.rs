@@ -36,7 +36,7 @@ pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Res
     let mut others: Vec<&str> = others.map(|m| m.name).collect();
     if targets.is_empty() || !others.is_empty() {
         if others.is_empty() {
-            others = Machine::all().iter().filter(|m| m.supported).map(|m| m.name).collect();
+            others = Machine::all().iter().map(|m| m.name).collect();
         }
         others.dedup();
         return Err(Error::TooOld {

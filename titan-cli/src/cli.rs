@@ -82,7 +82,7 @@ fn opt() -> Command {
 
 /// A target for which code is generated.
 fn target() -> Arg {
-    let supported = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name);
+    let supported = titan_nv::Machine::all().iter().map(|m| m.name);
     Arg::new("target")
         .long("target")
         .value_name("NAME")

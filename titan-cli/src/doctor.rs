@@ -110,7 +110,7 @@ fn size(dir: &Path) -> String {
 fn devices() -> Vec<(&'static str, String)> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let driver = |path: &str| if Path::new(path).exists() { "a driver is installed" } else { "no driver was found" };
-    let nv: Vec<_> = titan_nv::Machine::all().iter().filter(|m| m.supported).map(|m| m.name).collect();
+    let nv: Vec<_> = titan_nv::Machine::all().iter().map(|m| m.name).collect();
     let amd: Vec<_> = titan_amd::Machine::all().iter().map(|m| m.name).collect();
     let none = |targets: &[&str]| format!("this version cannot compile for {}", targets.join(", "));
     let later: Vec<&str> = nv.iter().copied().filter(|name| *name != PORTABLE).collect();

@@ -6,8 +6,9 @@ use std::path::Path;
 use titan_core::ir::op_table::{Group, OPS, OpRow, mnemonic, row};
 use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Completion, Const, Effect, Elem, FenceSpace, Fill, Fold, ForKind,
-    LocalOp, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, TileShape, TtgOp, UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Collector, Completion, Const, Effect, Elem, FenceSpace, Fill, Fold,
+    ForKind, LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, Tcgen05Op,
+    TensorElem, TensorShape, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 
@@ -153,6 +154,7 @@ fn barriers() -> Vec<OpKind> {
         ]
         .map(OpKind::Nv),
     );
+    kinds.extend(tensor_memory().map(|op| OpKind::Nv(NvOp::Tcgen05(op))));
     for tensor in [false, true] {
         kinds.push(OpKind::Nv(NvOp::BulkLoad { tensor, bytes: 64, multicast: 0 }));
         kinds.push(OpKind::Nv(NvOp::BulkStore { tensor, bytes: 64 }));
@@ -175,6 +177,38 @@ fn barriers() -> Vec<OpKind> {
         .map(OpKind::Amd),
     );
     kinds
+}
+
+fn tensor_memory() -> [Tcgen05Op; 13] {
+    let (shape, times, cta_group) = (TensorShape::L32x32b, 4, 1);
+    let mma = Mma {
+        kind: MmaKind::F16,
+        cta_group,
+        stationary: false,
+        scale_vec: 0,
+        shifted: false,
+        collector: Collector::Unstated,
+        scaled_input: false,
+        a: TensorElem::F16,
+        b: TensorElem::F16,
+        d: TensorElem::F32,
+        shape: [128, 64, 16],
+    };
+    [
+        Tcgen05Op::Alloc { columns: 64, cta_group },
+        Tcgen05Op::Dealloc { cta_group },
+        Tcgen05Op::Relinquish { cta_group },
+        Tcgen05Op::Mma(mma),
+        Tcgen05Op::Load { shape, times },
+        Tcgen05Op::Store { shape, times },
+        Tcgen05Op::Copy { cta_group },
+        Tcgen05Op::Shift { cta_group },
+        Tcgen05Op::Commit { cta_group },
+        Tcgen05Op::WaitLoad,
+        Tcgen05Op::WaitStore,
+        Tcgen05Op::FenceBefore,
+        Tcgen05Op::FenceAfter,
+    ]
 }
 
 fn laid_out() -> Vec<OpKind> {

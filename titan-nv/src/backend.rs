@@ -13,7 +13,7 @@ impl Backend for Machine {
     }
 
     fn generates_code(&self) -> bool {
-        self.supported
+        true
     }
 
     fn emit(&self, func: &Func, source: Option<(&str, u32)>) -> Result<Code, LowerError> {

@@ -4,13 +4,11 @@
 //! [`titan_core::driver`], which plans kernels for it and lowers them to lanes; [`emit`] spells those as PTX, where [`lower`]
 //! chooses instructions and [`ptx`] is what they are.
 //!
-//! [`tma`] is the model of copies by tensor maps, which no kernel is lowered to yet.
+//! [`tma`] is the model of copies by tensor maps.
 //!
 //! With feature `emu`: an emulator of PTX text, for tests and tools, which shares no tables with the rest.
 //!
 //! With feature `runtime`: NVIDIA's driver, opened when the program runs.
-//!
-//! To come: what only `sm_90a` has.
 //!
 //! Deliberately absent: the meaning of tile operations, which all GPUs share (titan-core). Never to come: PTX templates
 //! written by hand. What is emitted comes from the IR.

@@ -34,11 +34,11 @@ pub enum Feature {
     TransactionBarrier,
     /// `stmatrix`: the inverse of `ldmatrix`. PTX 7.8, sm_90.
     StMatrix,
-    /// `setmaxnreg`: registers moved between warpgroups. PTX 8.0, sm_90a.
+    /// `setmaxnreg`: registers moved between warpgroups. PTX 8.0, sm_90a and later targets with an `a`.
     SetMaxNReg,
-    /// `wgmma.mma_async`: MMAs of a warpgroup. PTX 8.0, sm_90a.
+    /// `wgmma.mma_async`: MMAs of a warpgroup. PTX 8.0, sm_90a and no other target.
     Wgmma,
-    /// `tcgen05`: tensor memory and its MMAs. PTX 8.6, sm_100a.
+    /// `tcgen05`: tensor memory and its MMAs. PTX 8.6, sm_100a and sm_103a; not sm_120a. Kernels are not lowered to it.
     Tcgen05,
 }
 
@@ -66,8 +66,6 @@ pub struct Machine {
     pub capability: u32,
     /// The lowest PTX ISA version, times ten, that has the target.
     pub ptx: u32,
-    /// Whether this crate means to generate code for it. An unsupported machine is known only so that errors are clear.
-    pub supported: bool,
     /// Lanes of a warp.
     pub warp_size: u32,
     /// Warps that an SM holds.
@@ -90,7 +88,8 @@ pub struct Machine {
     pub mma: &'static [MmaShape],
 }
 
-/// `mma.sync.aligned` of Ampere. PTX ISA, "Matrix multiply-accumulate operation using mma instruction", shapes.
+/// `mma.sync.aligned` of Ampere, which all later targets have. PTX ISA, "Matrix multiply-accumulate operation using mma instruction",
+/// shapes.
 const MMA_SM80: &[MmaShape] = &[
     MmaShape { family: Feature::MmaSync, bits: 64, m: 8, n: (8, 8), k: 4 },
     MmaShape { family: Feature::MmaSync, bits: 32, m: 16, n: (8, 8), k: 8 },
@@ -140,6 +139,19 @@ const BLACKWELL: &[Feature] = &[
     Feature::SetMaxNReg,
     Feature::Tcgen05,
 ];
+const BLACKWELL_RTX: &[Feature] = &[
+    Feature::CpAsync,
+    Feature::LdMatrix,
+    Feature::MmaSync,
+    Feature::MBarrier,
+    Feature::Fp8Convert,
+    Feature::Fp8Mma,
+    Feature::Cluster,
+    Feature::Tma,
+    Feature::TransactionBarrier,
+    Feature::StMatrix,
+    Feature::SetMaxNReg,
+];
 
 const KIB: u32 = 1024;
 
@@ -148,7 +160,6 @@ const COMMON: Machine = Machine {
     name: "",
     capability: 0,
     ptx: 0,
-    supported: true,
     warp_size: 32,
     warps_per_sm: 64,
     blocks_per_sm: 32,
@@ -211,17 +222,39 @@ const MACHINES: &[Machine] = &[
         mma: MMA_SM90A,
         ..COMMON
     },
-    // Programming guide, column 10.0. PTX ISA, release history: sm_100a since 8.6. Known, not supported: its matrix
-    // products live in tensor memory, and `wgmma` is gone. The shapes are left out until there is a lowering.
+    // Programming guide, column 10.0. PTX ISA, release history: sm_100a since 8.6.
     Machine {
         name: "sm_100a",
         capability: 100,
         ptx: 86,
-        supported: false,
         shared_per_sm: 228 * KIB,
         shared_per_block: 227 * KIB,
         features: BLACKWELL,
-        mma: &[],
+        mma: MMA_SM80,
+        ..COMMON
+    },
+    // Programming guide, column 10.3. PTX ISA, release history: sm_103a since 8.8.
+    Machine {
+        name: "sm_103a",
+        capability: 103,
+        ptx: 88,
+        shared_per_sm: 228 * KIB,
+        shared_per_block: 227 * KIB,
+        features: BLACKWELL,
+        mma: MMA_SM80,
+        ..COMMON
+    },
+    // Programming guide, column 12.0. PTX ISA, release history: sm_120a since 8.7. It has no tensor memory.
+    Machine {
+        name: "sm_120a",
+        capability: 120,
+        ptx: 87,
+        warps_per_sm: 48,
+        blocks_per_sm: 24,
+        shared_per_sm: 100 * KIB,
+        shared_per_block: 99 * KIB,
+        features: BLACKWELL_RTX,
+        mma: MMA_SM80,
         ..COMMON
     },
 ];
@@ -245,7 +278,7 @@ impl Machine {
     #[must_use]
     pub fn of_capability(capability: u32) -> Vec<&'static Machine> {
         // Those of the same compute capability with a suffix are behind the one without.
-        MACHINES.iter().rev().filter(|m| m.supported && m.runs_on(capability)).collect()
+        MACHINES.iter().rev().filter(|m| m.runs_on(capability)).collect()
     }
 
     /// Whether devices of a compute capability, times ten, run its code: PTX of `sm_XY` runs on every later device, of `sm_XYa` on its

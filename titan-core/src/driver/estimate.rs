@@ -5,7 +5,7 @@
 //!
 //! Deliberately absent: registers of addresses and of scalars, one by one.
 
-use crate::ir::{Block, Kernel, Value};
+use crate::ir::{Block, Kernel, NvOp, OpKind, Value};
 use crate::plan::Target;
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ pub struct Estimate {
     pub registers: u32,
     /// Warps.
     pub warps: u32,
+    /// Whether it copies tiles to shared memory in bulk.
+    pub copies_in_bulk: bool,
 }
 
 impl Estimate {
@@ -29,7 +31,8 @@ impl Estimate {
         let mut walk = Walk { kernel: program, most: 0 };
         walk.block(program.body, BTreeSet::new());
         let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
-        Estimate { shared_bytes, registers: walk.most.saturating_add(OTHERS), warps }
+        let copies_in_bulk = program.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })));
+        Estimate { shared_bytes, registers: walk.most.saturating_add(OTHERS), warps, copies_in_bulk }
     }
 
     /// How many programs a multiprocessor runs at once, if it has no more shared memory than it grants to one.

@@ -77,7 +77,7 @@ pub fn compile(
     let mut variants = Vec::new();
     for aligned in [true, false] {
         // Code for older machines runs the arguments that are not aligned: none of their tiles is copied in bulk.
-        if target.bulk_tensor && (!aligned || !may_use_groups(kernel, &target)) {
+        if target.bulk_tensor && (!aligned || !may_be_new(kernel, &target)) {
             break;
         }
         if aligned && !plan::has_wide_accesses(kernel) {
@@ -115,7 +115,7 @@ pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<Stri
     if !target.bulk_tensor {
         return Ok(vec![format!("{} has no bulk copies of tiles", target.name)]);
     }
-    if may_use_groups(kernel, &target) && plan::has_wide_accesses(kernel) {
+    if may_be_new(kernel, &target) && plan::has_wide_accesses(kernel) {
         let made = made(kernel, &target, true)?;
         if made.is_new() {
             return Ok(why::copied_by_threads(&made));
@@ -125,7 +125,10 @@ pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<Stri
 }
 
 /// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
-fn may_use_groups(kernel: &Verified, target: &Target) -> bool {
+fn may_be_new(kernel: &Verified, target: &Target) -> bool {
+    if target.group_atoms.is_empty() {
+        return !kernel.roles.is_empty() || !rings::pipelined_loops(kernel).is_empty();
+    }
     let of_groups = |mma: &MmaPlan| {
         let ([m, n, k], (a, b)) = (mma.extents, mma.staged);
         let fits =

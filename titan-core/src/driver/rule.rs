@@ -60,7 +60,18 @@ pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<
     }
 }
 
-/// A kernel without roles for a machine with bulk copies and MMAs of warpgroups: split into a role that copies and one that computes.
+/// Whether roles are worth their warps under a schedule: the MMAs are of warpgroups, or, on a machine without these, one role copies
+/// in bulk.
+fn gains_from_roles(target: &Target, (filled, estimate): &(Filled, Estimate)) -> bool {
+    if target.group_atoms.is_empty() { estimate.copies_in_bulk } else { filled.plan.uses_warpgroups() }
+}
+
+/// Whether stages are released one iteration late: only MMAs of warpgroups still read them behind their own iteration.
+fn releases(target: &Target) -> impl Iterator<Item = bool> {
+    [true, false].into_iter().filter(|late| !late || !target.group_atoms.is_empty())
+}
+
+/// A kernel without roles for a machine with bulk copies: split into a role that copies and one that computes.
 fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option<Filled> {
     if !target.bulk_tensor || !written.aligned {
         return None;
@@ -74,14 +85,16 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         // Programs that walk over the grid copy for the next tile while they store one.
         let walking = Schedule { persistent: true, ..schedule.clone() };
         let walking = if shifted { None } else { tried(kernel, target, &walking) };
-        let (filled, _) = walking.or_else(|| tried(kernel, target, &schedule))?;
-        filled.plan.uses_warpgroups().then_some(filled)
+        let tried = walking.or_else(|| tried(kernel, target, &schedule))?;
+        gains_from_roles(target, &tried).then_some(tried.0)
     };
     // Overlap is worth more than slots.
-    let overlapped = apart.and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, [true, true])));
+    let overlapped = apart
+        .filter(|_| !target.group_atoms.is_empty())
+        .and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, [true, true])));
     overlapped.or_else(|| {
         let mut slots = (1..=MOST_SLOTS).rev();
-        slots.find_map(|n| with(&together, n, [true, false]).or_else(|| with(&together, n, [false, false])))
+        slots.find_map(|n| releases(target).find_map(|late| with(&together, n, [late, false])))
     })
 }
 
@@ -204,13 +217,13 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     if target.bulk_tensor {
         // One thread starts bulk copies: no warp that computes would gain from doing that too.
-        let walking = |schedule: Schedule| {
+        let with = |s: &Schedule, peeled: bool| {
+            let schedule = Schedule { peeled, ..s.clone() };
             let walking = Schedule { persistent: true, ..schedule.clone() };
             tried(kernel, target, &walking).or_else(|| tried(kernel, target, &schedule))
         };
-        let late = |schedule: &Schedule| walking(Schedule { peeled: true, ..schedule.clone() });
-        let kept = fitting.iter().find_map(|s| late(s).or_else(|| walking(s.clone()))).map(|(filled, _)| filled);
-        if let Some(filled) = kept.filter(|filled| filled.plan.uses_warpgroups()) {
+        let kept = fitting.iter().find_map(|s| releases(target).find_map(|late| with(s, late)));
+        if let Some((filled, _)) = kept.filter(|tried| gains_from_roles(target, tried)) {
             return Ok(filled);
         }
     }

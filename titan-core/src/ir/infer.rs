@@ -187,6 +187,7 @@ pub fn describe(ty: Ty) -> String {
         Ty::Barrier(BarrierTy::Region) => "a region".to_owned(),
         Ty::Barrier(BarrierTy::Mbarrier) => "a barrier".to_owned(),
         Ty::Barrier(BarrierTy::State) => "the state of a barrier".to_owned(),
+        Ty::Barrier(BarrierTy::TensorMemory) => "columns of tensor memory".to_owned(),
         Ty::Barrier(BarrierTy::Vtok(class, _)) => format!("the token of a group of `{class}`"),
     }
 }

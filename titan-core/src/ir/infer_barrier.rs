@@ -4,6 +4,7 @@ use super::amd::AmdOp;
 use super::infer::{TypeError, all_i32, infer, operands};
 use super::nv::NvOp;
 use super::region::{BarrierTy, Class, RegionOp};
+use super::tcgen05::Tcgen05Op;
 use super::{NvGroup, OpKind, Ty};
 use crate::diag::Code;
 
@@ -11,6 +12,7 @@ type Types = Result<Vec<Ty>, TypeError>;
 
 const REGION: Ty = Ty::Barrier(BarrierTy::Region);
 const MBARRIER: Ty = Ty::Barrier(BarrierTy::Mbarrier);
+const TMEM: Ty = Ty::Barrier(BarrierTy::TensorMemory);
 
 fn exactly(args: &[Ty], wanted: &[Ty], words: &str, results: Vec<Ty>) -> Types {
     if args == wanted { Ok(results) } else { Err(operands(words, args)) }
@@ -113,10 +115,36 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
         | NvOp::ClusterWait
         | NvOp::WarpSync
         | NvOp::SetMaxNReg { .. } => exactly(args, &[], "nothing", vec![]),
+        NvOp::Tcgen05(op) => tensor_memory(op, args),
         NvOp::SequenceInit => exactly(args, &[REGION], "the region of the counters", vec![]),
         NvOp::SequenceStore | NvOp::SequenceWait => {
             exactly(args, &[REGION, Ty::I32], "a counter and its value", vec![])
         }
+    }
+}
+
+/// Of operations on tensor memory.
+fn tensor_memory(op: &Tcgen05Op, args: &[Ty]) -> Types {
+    match op {
+        Tcgen05Op::Alloc { .. } => exactly(args, &[], "nothing", vec![TMEM]),
+        Tcgen05Op::Dealloc { .. } | Tcgen05Op::Load { .. } | Tcgen05Op::Store { .. } | Tcgen05Op::Shift { .. } => {
+            exactly(args, &[TMEM], "columns of tensor memory", vec![])
+        }
+        Tcgen05Op::Copy { .. } => exactly(args, &[TMEM, REGION], "columns of tensor memory and a region", vec![]),
+        Tcgen05Op::Commit { .. } => exactly(args, &[MBARRIER], "a barrier", vec![]),
+        Tcgen05Op::Mma(mma) => match args {
+            [TMEM, TMEM | REGION, REGION] if !mma.kind.is_scaled() => Ok(vec![]),
+            [TMEM, TMEM | REGION, REGION, TMEM, TMEM] if mma.kind.is_scaled() => Ok(vec![]),
+            _ if mma.kind.is_scaled() => {
+                Err(operands("columns of the result, A, a region of B, and columns of the scales of A and of B", args))
+            }
+            _ => Err(operands("columns of the result, columns or a region of A, and a region of B", args)),
+        },
+        Tcgen05Op::Relinquish { .. }
+        | Tcgen05Op::WaitLoad
+        | Tcgen05Op::WaitStore
+        | Tcgen05Op::FenceBefore
+        | Tcgen05Op::FenceAfter => exactly(args, &[], "nothing", vec![]),
     }
 }
 

@@ -13,6 +13,7 @@
 //! Deliberately absent: tensor maps and descriptors, which follow from the encodings of tiles.
 
 use super::region::{Class, Completion};
+use super::tcgen05::Tcgen05Op;
 use super::{Effect, Proxy};
 use crate::named_enum::named_enum;
 
@@ -177,6 +178,8 @@ pub enum NvOp {
         /// How many.
         registers: u32,
     },
+    /// An operation on tensor memory.
+    Tcgen05(Tcgen05Op),
 }
 
 impl NvOp {
@@ -212,7 +215,8 @@ impl NvOp {
             | NvOp::SequenceInit
             | NvOp::SequenceStore
             | NvOp::SequenceWait
-            | NvOp::SetMaxNReg { .. } => Effect::Pipeline,
+            | NvOp::SetMaxNReg { .. }
+            | NvOp::Tcgen05(_) => Effect::Pipeline,
         }
     }
 
@@ -224,7 +228,10 @@ impl NvOp {
             NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::CpAsync { .. } | NvOp::SequenceInit => {
                 Some(Proxy::Generic)
             }
-            NvOp::BulkLoad { .. } | NvOp::BulkStore { .. } | NvOp::Wgmma => Some(Proxy::Async),
+            NvOp::BulkLoad { .. }
+            | NvOp::BulkStore { .. }
+            | NvOp::Wgmma
+            | NvOp::Tcgen05(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. }) => Some(Proxy::Async),
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
             | NvOp::Arrive { .. }
@@ -248,7 +255,8 @@ impl NvOp {
             | NvOp::ClusterWait
             | NvOp::WarpSync
             | NvOp::SequenceWait
-            | NvOp::SetMaxNReg { .. } => None,
+            | NvOp::SetMaxNReg { .. }
+            | NvOp::Tcgen05(_) => None,
         }
     }
 
@@ -257,6 +265,20 @@ impl NvOp {
     pub const fn completion(&self) -> Completion {
         match self {
             NvOp::BulkLoad { .. } | NvOp::CpAsyncArrive { .. } => Completion::Phase,
+            NvOp::Tcgen05(op) => match op {
+                Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. } | Tcgen05Op::Shift { .. } | Tcgen05Op::Commit { .. } => {
+                    Completion::Phase
+                }
+                Tcgen05Op::Load { .. }
+                | Tcgen05Op::Store { .. }
+                | Tcgen05Op::Alloc { .. }
+                | Tcgen05Op::Dealloc { .. }
+                | Tcgen05Op::Relinquish { .. }
+                | Tcgen05Op::WaitLoad
+                | Tcgen05Op::WaitStore
+                | Tcgen05Op::FenceBefore
+                | Tcgen05Op::FenceAfter => Completion::Immediate,
+            },
             NvOp::BulkStore { .. } => Completion::Prefix(Class::BulkStore),
             NvOp::CpAsync { .. } => Completion::Prefix(Class::CpAsync),
             NvOp::Wgmma => Completion::Prefix(Class::Wgmma),

@@ -9,8 +9,8 @@
 //! the two parts of them. T0801 (wrong operands) is not repeated in every row.
 
 use super::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Claim, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp, TtgOp,
-    UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Claim, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp,
+    Tcgen05Op, TtgOp, UnOp, Unit,
 };
 use crate::diag::Code;
 
@@ -63,13 +63,15 @@ pub enum Group {
     Copies,
     /// Warpgroup operations.
     Warpgroups,
+    /// Tensor memory.
+    TensorMemory,
     /// Operations of waves on AMD GPUs.
     Waves,
 }
 
 impl Group {
     /// Every group.
-    pub const ALL: [Group; 24] = [
+    pub const ALL: [Group; 25] = [
         Group::Values,
         Group::Arithmetic,
         Group::Functions,
@@ -93,6 +95,7 @@ impl Group {
         Group::Barriers,
         Group::Copies,
         Group::Warpgroups,
+        Group::TensorMemory,
         Group::Waves,
     ];
 
@@ -123,6 +126,7 @@ impl Group {
             Group::Barriers => "Barriers in shared memory",
             Group::Copies => "Asynchronous copies",
             Group::Warpgroups => "Warpgroups",
+            Group::TensorMemory => "Tensor memory",
             Group::Waves => "Waves of AMD GPUs",
         }
     }
@@ -149,6 +153,7 @@ impl Group {
             | Group::Barriers
             | Group::Copies
             | Group::Warpgroups
+            | Group::TensorMemory
             | Group::Waves => None,
         }
     }
@@ -744,6 +749,34 @@ table! {
         "", "" => "", NONE, "arrives at the cluster barrier", [PhaseMixed];
     ClusterWait "ttg.nv.cluster.wait" Warpgroups [OpKind::Nv(NvOp::ClusterWait)]
         "", "" => "", NONE, "waits at the cluster barrier", [NeverCompletes];
+
+    TensorAlloc "ttg.nv.tcgen05.alloc" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Alloc { .. }))]
+        "", "" => "tmem", NONE, "one warp allocates columns of tensor memory", [TensorColumns TensorThreads];
+    TensorDealloc "ttg.nv.tcgen05.dealloc" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Dealloc { .. }))]
+        "", "tmem" => "", NONE, "one warp frees columns", [TensorColumns TensorThreads];
+    TensorRelinquish "ttg.nv.tcgen05.relinquish_alloc_permit" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Relinquish { .. }))]
+        "", "" => "", NONE, "the block allocates no more columns", [TensorThreads];
+    TensorMma "ttg.nv.tcgen05.mma" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Mma(_)))]
+        "", "d: tmem, a: region or tmem, b: region; with scales also the tmem of those of a and of b" => "", NONE,
+        "one thread starts an MMA: d += a · b", [TensorMma TensorMmaShape TensorThreads InFlight GroupOpen];
+    TensorLoad "ttg.nv.tcgen05.ld" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Load { .. }))]
+        "", "tmem" => "", NONE, "warps load from tensor memory", [TensorThreads];
+    TensorStore "ttg.nv.tcgen05.st" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Store { .. }))]
+        "", "tmem" => "", NONE, "warps store to tensor memory", [TensorThreads];
+    TensorCopy "ttg.nv.tcgen05.cp" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Copy { .. }))]
+        "", "tmem, region" => "", NONE, "one thread starts a copy of shared memory to tensor memory", [TensorThreads InFlight GroupOpen];
+    TensorShift "ttg.nv.tcgen05.shift" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Shift { .. }))]
+        "", "tmem" => "", NONE, "one thread shifts rows of tensor memory by one", [TensorThreads];
+    TensorCommit "ttg.nv.tcgen05.commit" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Commit { .. }))]
+        "", "mbarrier" => "", NONE, "arrives once when all earlier MMAs, copies and shifts of the thread are complete", [BarrierCount PhaseMixed TensorThreads];
+    TensorWaitLoad "ttg.nv.tcgen05.wait_ld" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::WaitLoad))]
+        "", "" => "", NONE, "waits for the loads of each thread", [];
+    TensorWaitStore "ttg.nv.tcgen05.wait_st" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::WaitStore))]
+        "", "" => "", NONE, "waits for the stores of each thread", [];
+    TensorFenceBefore "ttg.nv.tcgen05.fence_before_thread_sync" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::FenceBefore))]
+        "", "" => "", NONE, "orders earlier operations on tensor memory before a synchronisation of threads", [];
+    TensorFenceAfter "ttg.nv.tcgen05.fence_after_thread_sync" TensorMemory [OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::FenceAfter))]
+        "", "" => "", NONE, "orders later operations on tensor memory behind a synchronisation of threads", [];
 
     Waitcnt "ttg.amd.s_waitcnt" Waves [OpKind::Amd(AmdOp::Waitcnt { .. })]
         "", "" => "", NONE, "waits until the counters are at most these", [];

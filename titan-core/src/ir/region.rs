@@ -27,6 +27,8 @@ named_enum! {
         Wgmma = "wgmma",
         /// Groups of bulk copies from shared memory.
         BulkStore = "bulk_store",
+        /// Operations of one thread on tensor memory.
+        Tcgen05 = "tcgen05",
         /// Vector memory operations of a wave of gfx942.
         Vmcnt = "vmcnt",
         /// Operations of a wave on its local memory, gfx942.
@@ -54,6 +56,8 @@ pub enum BarrierTy {
     Mbarrier,
     /// The state that an arrival returns: the phase in which it counts.
     State,
+    /// Columns of tensor memory.
+    TensorMemory,
     /// The token of a group of a class: the one that the `n`-th such operation in program order commits or starts.
     Vtok(Class, u32),
 }
@@ -64,6 +68,7 @@ impl fmt::Display for BarrierTy {
             BarrierTy::Region => f.write_str("region"),
             BarrierTy::Mbarrier => f.write_str("mbarrier"),
             BarrierTy::State => f.write_str("mbarrier.state"),
+            BarrierTy::TensorMemory => f.write_str("tmem"),
             BarrierTy::Vtok(class, n) => write!(f, "vtok<{class}, {n}>"),
         }
     }

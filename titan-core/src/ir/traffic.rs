@@ -14,7 +14,7 @@
 //! shared memory and has no operation.
 
 use super::region::RegionOp;
-use super::{AmdOp, CallProxy, Class, LocalOp, NvOp, OpKind, Proxy, TtgOp};
+use super::{AmdOp, CallProxy, Class, LocalOp, NvOp, OpKind, Proxy, Tcgen05Op, TtgOp};
 
 /// The memory of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -290,6 +290,22 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::Wgmma => Traffic::two(reads(On::Regions, Proxy::Async), reads(On::Local, Proxy::Async)),
         NvOp::Commit { group, .. } => Traffic::order(Order::Commits(group.class())),
         NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
+        // Bytes of regions. Tensor memory is none that this table knows.
+        NvOp::Tcgen05(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. }) => Traffic::one(reads(On::Regions, Proxy::Async)),
+        // It publishes nothing but the completion of MMAs and copies.
+        NvOp::Tcgen05(
+            Tcgen05Op::Commit { .. }
+            | Tcgen05Op::Alloc { .. }
+            | Tcgen05Op::Dealloc { .. }
+            | Tcgen05Op::Relinquish { .. }
+            | Tcgen05Op::Load { .. }
+            | Tcgen05Op::Store { .. }
+            | Tcgen05Op::Shift { .. }
+            | Tcgen05Op::WaitLoad
+            | Tcgen05Op::WaitStore
+            | Tcgen05Op::FenceBefore
+            | Tcgen05Op::FenceAfter,
+        ) => Traffic::NONE,
         // `expect_tx` does not release the role's own accesses.
         NvOp::ExpectTx { .. }
         | NvOp::ClusterRank

@@ -1,7 +1,8 @@
 //! Blocks, loops and branches. The match on operations here is exhaustive.
 
 use super::{Laid, LayOut};
-use crate::ir::{Block, Op, OpId, OpKind, Ty, Value};
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, NvOp, Op, OpId, OpKind, Ty, Value};
 use std::collections::BTreeMap;
 
 impl LayOut<'_> {
@@ -70,7 +71,10 @@ impl LayOut<'_> {
             OpKind::Ttg(ttg) => self.ring_op(id, op, ttg),
             OpKind::Local(_) => Err(self.internal("a kernel that is laid out twice")),
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
-                Err(self.unsupported("an explicit operation of the barrier dialect"))
+                // What no code can be made for in any other form is named first.
+                let tensor = self.k.ops.iter().find(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))));
+                let name = mnemonic(&tensor.unwrap_or(op).kind);
+                Err(self.unsupported(format!("`{name}`, an explicit operation of the barrier dialect,")))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Stores of accumulators of warpgroups by bulk copies: in slices of columns, through shared memory.
+//! Stores of accumulators by bulk copies, for machines that have these: in slices of columns, through shared memory.
 //!
 //! ```text
 //! %x0 = ttg.local.slice<1, 64> %x, %0          a slice of 128 bytes a row
@@ -27,7 +27,7 @@ const ROW: u32 = 128;
 const MOST: u32 = 256;
 
 impl LayOut<'_> {
-    /// Stores the accumulator of warpgroups in slices; returns whether that is possible.
+    /// Stores an accumulator in slices; returns whether that is possible.
     pub(super) fn store_in_slices(&mut self, op: &Op) -> Laid<bool> {
         let Some(columns) = self.slices(op) else { return Ok(false) };
         let [tensor, row, column, old] = op.args[..] else { return Ok(false) };
@@ -75,14 +75,19 @@ impl LayOut<'_> {
         self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n, read }), &[]).map(drop)
     }
 
-    /// The columns of a slice, if a store qualifies: of a tile that has the layout of an accumulator of warpgroups, all of them along M,
-    /// to a tensor that nothing else accesses.
+    /// The columns of a slice, if a store qualifies: of a tile that has the layout of an accumulator, of which every warp has elements in
+    /// each slice, to a tensor that nothing else accesses.
     fn slices(&self, op: &Op) -> Option<u32> {
         let [tensor, _, _, old] = op.args[..] else { return None };
         let layout = self.plan.layout(old)?;
-        let of_group = |mma: &crate::plan::MmaPlan| matches!(mma.method, Method::Group(_)) && mma.acc == *layout;
-        if !self.plan.target.bulk_tensor || !self.plan.mmas.values().any(of_group) || !layout.warps_along(1).is_empty()
-        {
+        // Where MMAs of warpgroups exist, those of warps are of code that is not for this machine alone.
+        let of_warps = self.plan.target.group_atoms.is_empty();
+        let by_instructions = |mma: &crate::plan::MmaPlan| match mma.method {
+            Method::Group(_) => mma.acc == *layout && layout.warps_along(1).is_empty(),
+            Method::Atom(_) => of_warps && mma.acc == *layout,
+            Method::MulAdd => false,
+        };
+        if !self.plan.target.bulk_tensor || !self.plan.mmas.values().any(by_instructions) {
             return None;
         }
         let param = tensor.index();
@@ -94,6 +99,7 @@ impl LayOut<'_> {
         let [rows, all] = layout.extents() else { return None };
         let columns = ROW * 8 / elem.bits();
         let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16 && elem == self.elem(old);
-        (aligned && alone && whole && *rows <= MOST && all.is_multiple_of(columns)).then_some(columns)
+        let shared = all.is_multiple_of(columns) && columns.is_multiple_of(*layout.atom().get(1)?);
+        (aligned && alone && whole && *rows <= MOST && shared).then_some(columns)
     }
 }

@@ -205,6 +205,7 @@ impl Lower<'_> {
             | NvOp::WgmmaFence
             | NvOp::ClusterArrive
             | NvOp::ClusterWait
+            | NvOp::Tcgen05(_)
             | NvOp::SetMaxNReg { .. } => self.order(op, nv)?,
         }
         Ok(())
@@ -286,7 +287,8 @@ impl Lower<'_> {
             | NvOp::CpAsync { .. }
             | NvOp::CpAsyncArrive { noinc: false, .. }
             | NvOp::Wgmma
-            | NvOp::WaitGroup { group: NvGroup::Wgmma, .. } => {
+            | NvOp::WaitGroup { group: NvGroup::Wgmma, .. }
+            | NvOp::Tcgen05(_) => {
                 let name = crate::ir::op_table::mnemonic(&op.kind);
                 return Err(self.unsupported(format!("`{name}`")));
             }

@@ -349,7 +349,8 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
             return;
         };
         let mut found = Vec::new();
-        let _ = readers(kernel, plan, tree, (op.results[0], false), &mut found);
+        // Whatever else reads the tile, MMAs may read beyond it.
+        let _only = readers(kernel, plan, tree, (op.results[0], false), &mut found);
         let Some(own) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else { return };
         for encoding in found {
             for (own, read) in own.iter_mut().zip(&encoding.extents) {
@@ -370,40 +371,45 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
 fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
     kernel.ty(load).tile_shape().filter(|s| s.rank() == 2)?;
     let mut found = Vec::new();
-    readers(kernel, plan, tree, (load, false), &mut found)?;
+    if !readers(kernel, plan, tree, (load, false), &mut found) {
+        return None;
+    }
     let first = found.first()?.clone();
     found.iter().all(|e| *e == first).then_some(first)
 }
 
-/// Collects the encodings that the readers of a tile request, in terms of the load; `None` if one of them is not an MMA.
-fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found: &mut Vec<Encoding>) -> Option<()> {
+/// Collects the encodings that the MMAs which read a tile request, in terms of the load; returns whether nothing else reads it.
+fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found: &mut Vec<Encoding>) -> bool {
     let (value, transposed) = tile;
+    let mut only = true;
     for id in tree.users(value) {
         let op = kernel.op(*id);
-        match op.kind {
-            OpKind::Permute([1, 0, ..]) => readers(kernel, plan, tree, (op.results[0], !transposed), found)?,
-            OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found)?,
-            _ if operands(op).is_some() => {
-                let args = operands(op)?;
-                let mma = plan.mmas.get(id).filter(|p| p.batch == 1)?;
-                let elem = kernel.ty(value).elem();
-                let sides = [(0, mma.staged.0, &mma.a_source), (1, mma.staged.1, &mma.b_source)];
-                for (arg, staged, source) in sides {
-                    if args[arg] != value {
-                        continue;
-                    }
-                    let Source::Shared(encoding) = source else { return None };
-                    if staged != elem {
-                        return None;
-                    }
-                    found.push(if transposed { encoding.permuted(&[1, 0]) } else { encoding.clone() });
-                }
-                if args[2] == value {
-                    return None;
-                }
+        only &= match op.kind {
+            OpKind::Permute([1, 0, ..]) => readers(kernel, plan, tree, (op.results[0], !transposed), found),
+            OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found),
+            _ => read_by_mma(kernel, plan, *id, tile, found),
+        };
+    }
+    only
+}
+
+/// The encodings that an MMA requests of a tile; returns whether it is one, and reads all operands that the tile is from shared memory,
+/// as it is.
+fn read_by_mma(kernel: &Kernel, plan: &Plan, id: OpId, tile: (Value, bool), found: &mut Vec<Encoding>) -> bool {
+    let (value, transposed) = tile;
+    let (Some(args), Some(mma)) = (operands(kernel.op(id)), plan.mmas.get(&id).filter(|p| p.batch == 1)) else {
+        return false;
+    };
+    let elem = kernel.ty(value).elem();
+    let mut only = args[2] != value;
+    for (arg, staged, source) in [(0, mma.staged.0, &mma.a_source), (1, mma.staged.1, &mma.b_source)] {
+        match source {
+            _ if args[arg] != value => {}
+            Source::Shared(encoding) if staged == elem => {
+                found.push(if transposed { encoding.permuted(&[1, 0]) } else { encoding.clone() });
             }
-            _ => return None,
+            Source::Shared(_) | Source::Registers => only = false,
         }
     }
-    Some(())
+    only
 }

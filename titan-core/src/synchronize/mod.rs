@@ -350,7 +350,7 @@ impl<'k> Run<'k> {
             Completion::Prefix(Class::BulkStore) => {
                 touches.iter().for_each(|touch| state.copy(NvGroup::BulkStore, *touch));
             }
-            Completion::Prefix(Class::CpAsync | Class::Vmcnt | Class::Lgkmcnt) | Completion::Phase => {
+            Completion::Prefix(Class::CpAsync | Class::Tcgen05 | Class::Vmcnt | Class::Lgkmcnt) | Completion::Phase => {
                 touches.iter().for_each(|touch| state.copy(NvGroup::CpAsync, *touch));
             }
         }

@@ -3,12 +3,13 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
 use super::form::{Head, HeadError, Named, narrow};
-use crate::ir::{AmdOp, BarrierTy, Call, CallProxy, NvGroup, NvOp, OpKind, RegionOp, Touch, Ty};
+use super::form_tensor;
+use crate::ir::{AmdOp, BarrierTy, Call, CallProxy, NvGroup, NvOp, OpKind, RegionOp, Tcgen05Op, Touch, Ty};
 
 type Kind = Result<OpKind, HeadError>;
 
 /// A row for each attribute: its name and its value.
-type Attributes = Vec<(&'static str, String)>;
+pub(super) type Attributes = Vec<(&'static str, String)>;
 
 fn one(name: &'static str, value: impl ToString) -> Attributes {
     vec![(name, value.to_string())]
@@ -63,6 +64,7 @@ pub(super) fn nv(op: NvOp) -> Attributes {
             two(("id", u32::from(id)), ("threads", threads))
         }
         NvOp::SetMaxNReg { registers } => one("registers", registers),
+        NvOp::Tcgen05(op) => form_tensor::named(op),
         NvOp::MbarrierAt
         | NvOp::MbarrierInval
         | NvOp::MbarrierWait
@@ -152,6 +154,9 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
         "ttg.amd.ds_read" => token(head).map(|n| OpKind::Amd(AmdOp::DsRead { n })),
         "ttg.amd.ds_write" => token(head).map(|n| OpKind::Amd(AmdOp::DsWrite { n })),
         "ttg.amd.s_setprio" => braces.one("level", "level = 1").map(|level| OpKind::Amd(AmdOp::SetPrio { level })),
+        name if name.starts_with("ttg.nv.tcgen05.") => {
+            form_tensor::kind(name, &braces)?.map(|op| OpKind::Nv(NvOp::Tcgen05(op)))
+        }
         _ => Ok(plain(name)?),
     };
     Some(kind.and_then(|kind| bare(head, kind)))
@@ -199,6 +204,7 @@ fn bare(head: &Head<'_>, kind: OpKind) -> Kind {
         OpKind::Region(RegionOp::Call(_)) => (&["access", "proxy"], CALL),
         OpKind::Nv(NvOp::BulkLoad { .. }) => (&["bytes", "multicast"], BYTES),
         OpKind::Amd(AmdOp::Waitcnt { .. }) => (&["vmcnt", "lgkmcnt"], WAITCNT),
+        OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Mma(_))) => (form_tensor::USUAL, form_tensor::MMA),
         _ => (&[], ""),
     };
     let written = braces_of(&kind);
@@ -296,29 +302,29 @@ fn token(head: &Head<'_>) -> Result<u32, HeadError> {
 }
 
 /// Attributes in braces.
-struct Braces<'h>(&'h [(String, Named)]);
+pub(super) struct Braces<'h>(&'h [(String, Named)]);
 
 impl Braces<'_> {
-    fn find(&self, name: &str) -> Option<&Named> {
+    pub(super) fn find(&self, name: &str) -> Option<&Named> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value)
     }
 
-    fn one(&self, name: &str, example: &'static str) -> Result<u32, HeadError> {
+    pub(super) fn one(&self, name: &str, example: &'static str) -> Result<u32, HeadError> {
         match self.find(name) {
             Some(Named::Int(n)) => narrow(*n),
             Some(Named::Word(_)) | None => Err(HeadError::Named(example)),
         }
     }
 
-    fn two(&self, a: &str, b: &str, example: &'static str) -> Result<(u32, u32), HeadError> {
+    pub(super) fn two(&self, a: &str, b: &str, example: &'static str) -> Result<(u32, u32), HeadError> {
         Ok((self.one(a, example)?, self.one(b, example)?))
     }
 
-    fn or(&self, name: &str, usual: u32, example: &'static str) -> Result<u32, HeadError> {
+    pub(super) fn or(&self, name: &str, usual: u32, example: &'static str) -> Result<u32, HeadError> {
         if self.find(name).is_none() { Ok(usual) } else { self.one(name, example) }
     }
 
-    fn flag(&self, name: &str, example: &'static str) -> Result<bool, HeadError> {
+    pub(super) fn flag(&self, name: &str, example: &'static str) -> Result<bool, HeadError> {
         match self.find(name) {
             Some(Named::Word(word)) if word == "true" => Ok(true),
             Some(Named::Word(word)) if word == "false" => Ok(false),

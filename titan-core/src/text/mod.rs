@@ -29,6 +29,7 @@
 mod form;
 mod form_barrier;
 mod form_local;
+mod form_tensor;
 mod form_ttg;
 mod lex;
 mod parse;

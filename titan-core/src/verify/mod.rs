@@ -119,6 +119,13 @@
 //!
 //! 61. Accesses through the async proxy are fenced from earlier generic accesses ([`crate::analysis::proxy`]). T0716
 //!
+//! Tensor memory:
+//!
+//! 73. An MMA has attributes and elements that go together. T0717
+//! 74. It has a shape that exists. T0718
+//! 75. Columns are allocated in powers of two, no more than there are, and freed once. T0719
+//! 76. Operations are executed by one warp, or by groups of four, and are of one number of blocks. T0720, T0714
+//!
 //! **Barrier programs expanded from rings** (`program`), by [`barrier_program`]:
 //!
 //! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it. T0609 to T0612, T0712

@@ -129,6 +129,7 @@ impl Run<'_> {
             NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait => {
                 return Err("a counter, which random programs do not have".to_owned());
             }
+            NvOp::Tcgen05(_) => return Err("tensor memory, which random programs do not have".to_owned()),
             NvOp::MbarrierAt
             | NvOp::FenceMbarrierInit
             | NvOp::WgmmaFence

@@ -20,6 +20,11 @@ pub(super) fn hopper() -> &'static Machine {
     Machine::from_name("sm_90a").unwrap()
 }
 
+/// A machine with bulk copies, whose MMAs are of warps.
+pub(super) fn blackwell() -> &'static Machine {
+    Machine::from_name("sm_100a").unwrap()
+}
+
 /// How the reason begins why another variant would run these arguments.
 pub(super) const NO_MAP: &str = "no tensor map";
 

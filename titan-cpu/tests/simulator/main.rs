@@ -24,7 +24,7 @@ mod machine {
 }
 
 use std::path::Path;
-use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, Kernel, ParamKind, Signature, Symbol};
+use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, Kernel, NvOp, OpKind, ParamKind, Signature, Symbol};
 use titan_core::num;
 use titan_core::verify::{Verified, verify};
 use titan_cpu::memory::Memory;
@@ -87,11 +87,17 @@ fn each_kernel(folders: &[&str], each: &mut dyn FnMut(&str, &Verified)) {
         paths.sort();
         for path in paths {
             let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
-            for kernel in kernels.into_iter().filter_map(|k| verify(k.kernel).ok()) {
+            let verified = kernels.into_iter().filter_map(|k| verify(k.kernel).ok());
+            for kernel in verified.filter(|k| !uses_tensor_memory(k)) {
                 each(&format!("{} @{}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name), &kernel);
             }
         }
     }
+}
+
+/// Whether a kernel has operations on tensor memory: nothing runs them.
+fn uses_tensor_memory(kernel: &Kernel) -> bool {
+    kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))))
 }
 
 fn arguments(sig: &Signature, extent: i64, scalar: i64) -> Vec<sim::Arg> {
@@ -233,7 +239,8 @@ fn the_executor_and_the_simulator_compute_the_same() {
         paths.sort();
         for path in paths {
             let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
-            for kernel in kernels.into_iter().filter_map(|k| verify(k.kernel).ok()) {
+            let verified = kernels.into_iter().filter_map(|k| verify(k.kernel).ok());
+            for kernel in verified.filter(|k| !uses_tensor_memory(k)) {
                 for (extent, scalar) in [(32, 2), (20, 3)] {
                     let mut args = arguments(&kernel.sig, extent, scalar);
                     let Some(grid) = grid(&kernel, &args) else { continue };

@@ -2,7 +2,7 @@
 //! simulator, and the code that is made of that in the emulator. They agree, whenever copies complete and whoever runs first, and
 //! neither the sanitizer nor the fence pass finds anything.
 
-use super::gpu::{Code, NO_MAP, hopper, machine};
+use super::gpu::{Code, NO_MAP, blackwell, hopper, machine};
 use super::{agree, execute, program_grid};
 use titan_core::driver::{barrier_program, stages};
 use titan_core::ir::{FreeBy, Kernel, NvOp, OpKind};
@@ -20,6 +20,9 @@ pub(super) const ORDERS: [(Completion, Option<u64>); 3] =
 
 /// The way by bulk copies and MMAs of warpgroups.
 const HOPPER: &str = "for sm_90a";
+
+/// The way by bulk copies and MMAs of warps.
+const BLACKWELL: &str = "for sm_100a";
 
 /// One way from a kernel to code.
 pub(super) struct Way {
@@ -41,10 +44,11 @@ pub(super) struct Counts {
     /// Kernels with roles; kernels of whose loops rings were made, or whose roles were fused.
     pub(super) with_roles: usize,
     pub(super) made_rings: usize,
-    /// Kernels whose code for sm_90a was run.
+    /// Kernels whose code for sm_90a was run, and for sm_100a.
     pub(super) hopper: usize,
     /// Those of which programs of a cluster share copies.
     pub(super) clusters: usize,
+    pub(super) blackwell: usize,
 }
 
 /// Why a comparison ended early.
@@ -71,12 +75,14 @@ pub(super) fn ways(kernel: &Verified, aligned: bool) -> Result<Vec<Way>, String>
         let lowered = lower_barriers(&barriers, &plan.target).map_err(|e| e.to_string())?;
         ways.push(Way { name, rings: None, barriers, code: Code::of(&lowered.func, machine())? });
     }
-    if let Ok(all) = stages(kernel, hopper(), aligned, None)
-        && (!all.lanes.maps.is_empty() || uses_warpgroups(&all.barriers))
-    {
-        let code = Code::of(&all.lanes, hopper())?;
-        let rings = (*all.rings != **kernel).then(|| all.rings.into());
-        ways.push(Way { name: HOPPER, rings, barriers: all.barriers, code });
+    for (name, machine) in [(HOPPER, hopper()), (BLACKWELL, blackwell())] {
+        if let Ok(all) = stages(kernel, machine, aligned, None)
+            && (!all.lanes.maps.is_empty() || uses_warpgroups(&all.barriers))
+        {
+            let code = Code::of(&all.lanes, machine)?;
+            let rings = (*all.rings != **kernel).then(|| all.rings.into());
+            ways.push(Way { name, rings, barriers: all.barriers, code });
+        }
     }
     Ok(ways)
 }
@@ -207,6 +213,7 @@ fn all_agree(
         let ran = way.name == HOPPER && counts.code > before;
         counts.hopper += usize::from(ran);
         counts.clusters += usize::from(ran && way.barriers.laid_out.as_deref().is_some_and(|laid| laid.cluster > 1));
+        counts.blackwell += usize::from(way.name == BLACKWELL && counts.code > before);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@
 //! orders nothing. Asynchronous operations count as happening from the issue on, until somebody has waited for them.
 //! Accesses to global memory are not checked for races.
 //!
-//! **What it covers.** PTX for sm_80 to sm_90a as compilers of tile kernels emit it: integer, floating-point, half and fp8
+//! **What it covers.** PTX for sm_80 to sm_120a as compilers of tile kernels emit it: integer, floating-point, half and fp8
 //! arithmetic; loads, stores and atomics of all spaces; barriers, fences, shuffles, votes; `cp.async` with groups and
 //! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type; bulk copies of ranges and of boxes of tensors, with
 //! multicast and reduction; `wgmma` on every type but bits; clusters of up to 16 blocks with each other's shared memory;

@@ -21,7 +21,7 @@ const IN_LOOP: usize = 145;
 #[test]
 fn sums_beside_an_mma_stay_in_registers() {
     let made = compiled(SCALED);
-    assembles(&made);
+    assembles(&made, "sm_90a", 0);
     let Some(ptxas) = ptxas::unless_absent() else { return };
     if !sass::is_measured(&ptxas) {
         return;

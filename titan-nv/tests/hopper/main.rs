@@ -8,6 +8,7 @@ mod gates;
 mod harness;
 #[path = "kernels/attention.rs"]
 mod kernels;
+mod later;
 mod lowered;
 mod misuse;
 mod multicast;
@@ -18,4 +19,5 @@ mod reference;
 #[path = "../emit/sass.rs"]
 #[allow(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
+mod tensor_memory;
 mod why;

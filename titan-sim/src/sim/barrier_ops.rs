@@ -152,6 +152,7 @@ impl Machine<'_> {
             NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
             NvOp::Wgmma if !op.results.is_empty() => self.start_step(agent, id, op, obs)?,
             NvOp::Wgmma => self.wgmma(agent, id, op, obs)?,
+            NvOp::Tcgen05(_) => return Err(Found::not_modelled(titan_core::ir::op_table::mnemonic(&op.kind))),
             NvOp::Commit { .. }
             | NvOp::WaitGroup { .. }
             | NvOp::BarrierSync { .. }

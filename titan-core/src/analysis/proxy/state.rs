@@ -114,7 +114,7 @@ impl State {
         match class {
             Class::CpAsync => self.seen.iter_mut().filter(|(k, _)| k.landing).for_each(|(_, m)| closed(&mut m.younger)),
             Class::BulkStore => self.stores.values_mut().for_each(|f| closed(&mut f.younger)),
-            Class::Wgmma | Class::Vmcnt | Class::Lgkmcnt => {}
+            Class::Wgmma | Class::Tcgen05 | Class::Vmcnt | Class::Lgkmcnt => {}
         }
     }
 
@@ -123,7 +123,7 @@ impl State {
         match class {
             Class::CpAsync => self.land(|mark| mark.younger.is_some_and(|y| y >= n)),
             Class::BulkStore => self.stores.retain(|_, f| f.younger.is_none_or(|y| y < n)),
-            Class::Wgmma | Class::Vmcnt | Class::Lgkmcnt => {}
+            Class::Wgmma | Class::Tcgen05 | Class::Vmcnt | Class::Lgkmcnt => {}
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! [`crate::analysis::proxy`] finds what is missing, byte range by byte range; this module decides where it is inserted:
 //!
-//! * right before the operation that needs it: the asynchronous access, or the arrival that publishes to another role;
+//! * right before the operation that needs it: the asynchronous access, or the arrival that publishes to another role; before the
+//!   barrier of a warp's lanes, or of a role's warps, if that comes directly before the arrival;
 //! * hoisted in front of a loop if nothing in the loop may access the bytes again; if the loop executes zero iterations, the fence is
 //!   redundant but harmless;
 //! * hoisted in front of a branch only if every arm needs it: there is no speculation;

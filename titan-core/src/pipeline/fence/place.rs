@@ -1,7 +1,8 @@
 //! Placement of fences. Every choice is tried on the analysis before it is made.
 
 use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
-use crate::ir::{Block, FenceSpace, Kernel, OpId, OpKind, Scope};
+use crate::ir::traffic::{Order, traffic};
+use crate::ir::{Block, Effect, FenceSpace, Kernel, NvOp, OpId, OpKind, Scope};
 use std::collections::BTreeMap;
 
 /// The nesting of operations.
@@ -48,9 +49,23 @@ fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
     })
 }
 
+/// The barrier of the lanes of a warp, or of the warps of a role, directly before an arrival: in front of it each thread fences its own
+/// accesses, and behind it not every thread takes part in the arrival.
+fn joined_before(kernel: &Kernel, around: &Around, arrival: OpId) -> Option<OpId> {
+    if traffic(&kernel.op(arrival).kind).order != Order::Releases {
+        return None;
+    }
+    let ops = &kernel.block(*around.block.get(&arrival)?).ops;
+    let before = &ops[..ops.iter().position(|id| *id == arrival)?];
+    let pure = |id: &&OpId| kernel.op(**id).kind.effect() == Effect::Pure;
+    let last = before.iter().rev().find(|id| !pure(id))?;
+    matches!(kernel.op(*last).kind, OpKind::Nv(NvOp::WarpSync | NvOp::BarrierSync { .. })).then_some(*last)
+}
+
 /// The operations in front of which a fence for this one may be placed, the outermost first.
 fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<OpId> {
-    let mut positions = vec![at];
+    let first = joined_before(kernel, around, at).unwrap_or(at);
+    let mut positions = if first == at { vec![at] } else { vec![at, first] };
     let mut inner = at;
     while let Some(outer) = around.outside(inner) {
         let op = kernel.op(outer);

@@ -54,6 +54,7 @@ impl Parser<'_> {
             "region" => Ok(Ty::Barrier(BarrierTy::Region).into()),
             "mbarrier" => Ok(Ty::Barrier(BarrierTy::Mbarrier).into()),
             "mbarrier.state" => Ok(Ty::Barrier(BarrierTy::State).into()),
+            "tmem" => Ok(Ty::Barrier(BarrierTy::TensorMemory).into()),
             "vtok" => self.vtok().map(Typed::from),
             word => match (Elem::from_name(word), Token::from_name(word)) {
                 (Some(e), _) => Ok(Ty::Scalar(e).into()),

@@ -10,7 +10,7 @@ use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};
 use crate::diag::Code;
-use crate::ir::{AmdOp, Class, NvOp, Op, OpId, OpKind, RegionOp, Value};
+use crate::ir::{AmdOp, BarrierTy, Class, NvOp, Op, OpId, OpKind, RegionOp, Tcgen05Op, Ty, Value};
 use crate::verify::Error;
 
 /// An operation and the role that executes it.
@@ -81,7 +81,16 @@ impl<'k> Run<'k> {
                 let title = "arrivals at the barriers of other programs of the cluster could not be verified";
                 return refuse(Error::new(Code::NotShown, at.op.loc, title).help("use `ttg.nv.mbarrier.arrive`"));
             }
-            NvOp::CpAsyncArrive { noinc, arrivals } => self.arrive_after_copies(state, at, noinc, arrivals)?,
+            NvOp::CpAsyncArrive { noinc, arrivals } => {
+                self.arrive_after(state, at, Class::CpAsync, (noinc, arrivals))?;
+            }
+            NvOp::Tcgen05(Tcgen05Op::Commit { .. }) => self.arrive_after(state, at, Class::Tcgen05, (true, 1))?,
+            NvOp::Tcgen05(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. }) => {
+                let region = |v: &&Value| self.kernel.ty(**v) == Ty::Barrier(BarrierTy::Region);
+                for region in at.op.args.iter().filter(region).copied().collect::<Vec<_>>() {
+                    self.access(state, at, region, false, Pending::Group(Class::Tcgen05, None))?;
+                }
+            }
             NvOp::BulkLoad { bytes, .. } => self.bulk_load(state, at, bytes)?,
             NvOp::MbarrierWait => return self.wait_state(state, at),
             NvOp::WaitParity => return self.wait_parity(state, at),
@@ -121,6 +130,19 @@ impl<'k> Run<'k> {
             | NvOp::ClusterRank
             // The lanes of a warp count as one thread of control here.
             | NvOp::WarpSync
+            // Accesses to tensor memory are not ordered by these rules.
+            | NvOp::Tcgen05(
+                Tcgen05Op::Alloc { .. }
+                | Tcgen05Op::Dealloc { .. }
+                | Tcgen05Op::Relinquish { .. }
+                | Tcgen05Op::Load { .. }
+                | Tcgen05Op::Store { .. }
+                | Tcgen05Op::Shift { .. }
+                | Tcgen05Op::WaitLoad
+                | Tcgen05Op::WaitStore
+                | Tcgen05Op::FenceBefore
+                | Tcgen05Op::FenceAfter,
+            )
             | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(None)
@@ -206,14 +228,21 @@ impl<'k> Run<'k> {
         }
     }
 
-    fn arrive_after_copies(&mut self, state: &mut State, at: At<'k>, noinc: bool, arrivals: u32) -> Result<(), Fault> {
+    /// Arrives when the operations of a class that the role has started before are complete.
+    fn arrive_after(
+        &mut self,
+        state: &mut State,
+        at: At<'k>,
+        class: Class,
+        (noinc, arrivals): (bool, u32),
+    ) -> Result<(), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
             return refuse(self.several(at));
         };
         let to = self.current(state, at, named, Brings::default())?;
         let role = at.role;
         let copies = move |r: &Record| {
-            matches!(r.what, What::Access { pending: Pending::Group(Class::CpAsync, _), .. }) && r.role == role
+            matches!(r.what, What::Access { pending: Pending::Group(c, _), .. } if c == class) && r.role == role
         };
         // Only the copies are published by this arrival, not the threads' other accesses.
         let order = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;

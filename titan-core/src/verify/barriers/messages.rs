@@ -9,7 +9,7 @@ use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, Wrong};
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
-use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp};
+use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp, Tcgen05Op};
 use crate::verify::Error;
 use crate::verify::pipes::threads;
 
@@ -39,7 +39,7 @@ pub(super) fn does(kind: &OpKind) -> &'static str {
         | OpKind::Local(LocalOp::Copy { .. })
         | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
         OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
-        OpKind::Nv(NvOp::Wgmma) => "is read by an MMA",
+        OpKind::Nv(NvOp::Wgmma | NvOp::Tcgen05(Tcgen05Op::Mma(_))) => "is read by an MMA",
         OpKind::Region(RegionOp::Call(_)) => "is accessed by a call",
         OpKind::Region(RegionOp::Write)
         | OpKind::Local(LocalOp::Store)
@@ -76,14 +76,15 @@ pub(super) fn access(kind: &OpKind, name: &str) -> String {
     }
 }
 
-/// The wait of a class, up to its count.
-const fn wait_of(class: Class) -> &'static str {
+/// The wait of a class for all but so many groups.
+fn wait_of(class: Class, n: impl std::fmt::Display) -> String {
     match class {
-        Class::CpAsync => "ttg.nv.cp_async.wait_group {n = ",
-        Class::Wgmma => "ttg.nv.wgmma.wait_group {n = ",
-        Class::BulkStore => "ttg.nv.bulk_group.wait {n = ",
-        Class::Vmcnt => "ttg.amd.s_waitcnt {vmcnt = ",
-        Class::Lgkmcnt => "ttg.amd.s_waitcnt {lgkmcnt = ",
+        Class::CpAsync => format!("`ttg.nv.cp_async.wait_group {{n = {n}}}`"),
+        Class::Wgmma => format!("`ttg.nv.wgmma.wait_group {{n = {n}}}`"),
+        Class::BulkStore => format!("`ttg.nv.bulk_group.wait {{n = {n}}}`"),
+        Class::Tcgen05 => "wait for the barrier of its `ttg.nv.tcgen05.commit`".to_owned(),
+        Class::Vmcnt => format!("`ttg.amd.s_waitcnt {{vmcnt = {n}}}`"),
+        Class::Lgkmcnt => format!("`ttg.amd.s_waitcnt {{lgkmcnt = {n}}}`"),
     }
 }
 
@@ -168,7 +169,8 @@ impl Run<'_> {
             Pending::Group(class, Some(n)) if other.role == role => {
                 let younger = state.machine.issued(role, class) - n;
                 let written = if bulk { ", read = false" } else { "" };
-                (Code::InFlight, title, format!("`{}{younger}{written}}}` waits for it here", wait_of(class)))
+                let wait = wait_of(class, format_args!("{younger}{written}"));
+                (Code::InFlight, title, format!("{wait} waits for it here"))
             }
             Pending::Group(class, _) => {
                 let who = self.role_name(other.role);
@@ -347,12 +349,11 @@ impl Run<'_> {
                 Pending::Group(class, None) if class != Class::Vmcnt && class != Class::Lgkmcnt => {
                     let title = format!("{what} is in a group of `{class}` that is never committed: no wait covers it");
                     Error::new(Code::GroupOpen, op.loc, title)
-                        .help(format!("commit the group, and `{}0}}` before the end of {role}", wait_of(class)))
+                        .help(format!("commit the group, and {} before the end of {role}", wait_of(class, 0)))
                 }
                 Pending::Group(class, _) => {
                     let title = format!("{what} may still be in flight when {role} ends");
-                    Error::new(Code::InFlightAtEnd, op.loc, title)
-                        .help(format!("`{}0}}` before the end", wait_of(class)))
+                    Error::new(Code::InFlightAtEnd, op.loc, title).help(format!("{} before the end", wait_of(class, 0)))
                 }
                 Pending::Phase(barrier, _) => {
                     let barrier = &self.objects.barriers[barrier].name;

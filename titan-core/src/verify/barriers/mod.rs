@@ -1,4 +1,4 @@
-//! Rules 46 to 61: programs of the barrier dialect, with regions, barriers, groups and counters.
+//! Rules 46 to 61 and 70 to 73: programs of the barrier dialect, with regions, barriers, groups and counters.
 //!
 //! * `place`: the checks that do not depend on the order of operations (rules 46 to 53);
 //! * `lives`, `numbers`: initialisation and invalidation of barriers (rules 48 and 58); threads and registers (rule 51);
@@ -12,7 +12,8 @@
 //!   wrong as written;
 //! * `messages`: the texts of errors;
 //! * `boxes`: bulk copies of tiles (rule 70).
-//! * `proxies`: fences between generic and asynchronous accesses (rule 61).
+//! * `proxies`: fences between generic and asynchronous accesses (rule 61);
+//! * `tensor`: tensor memory (rules 73 to 76).
 //!
 //! A role is one thread of control. Deliberately absent: races between the threads of one role; the contents of memory; other
 //! programs of a cluster.
@@ -32,5 +33,6 @@ mod parity;
 mod place;
 pub(super) mod proxies;
 mod seen;
+mod tensor;
 
 pub(super) use place::{beginning, check, words};

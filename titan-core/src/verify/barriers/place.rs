@@ -9,7 +9,7 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, RegionOp, Tcgen05Op, TtgOp, Ty, Value};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
@@ -28,6 +28,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     super::lives::lives(kernel, &mut errors);
     copies(kernel, &mut errors);
     super::numbers::participants(kernel, &mut errors);
+    super::tensor::check(kernel, &mut errors);
     tokens(kernel, &mut errors);
     outside(kernel, &mut errors);
     errors.extend(super::boxes::check(kernel));
@@ -292,7 +293,11 @@ fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
             op.kind,
             OpKind::Region(RegionOp::Place { .. } | RegionOp::At)
                 | OpKind::Nv(
-                    NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt | NvOp::MbarrierInit { .. } | NvOp::FenceMbarrierInit
+                    NvOp::MbarrierAlloc { .. }
+                        | NvOp::MbarrierAt
+                        | NvOp::MbarrierInit { .. }
+                        | NvOp::FenceMbarrierInit
+                        | NvOp::Tcgen05(Tcgen05Op::Alloc { .. } | Tcgen05Op::Relinquish { .. })
                 )
         ) && constant;
         if !makes && matches!(op.kind, OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_)) {

@@ -416,6 +416,8 @@ impl<'k> Check<'k> {
                 // Split arrivals and waits of a role are not supported.
                 | NvOp::BarrierArrive { .. }
                 | NvOp::CpAsync { .. }
+                // No ring is lowered to tensor memory.
+                | NvOp::Tcgen05(_)
                 | NvOp::ClusterArrive
                 | NvOp::ClusterWait => true,
                 // Barriers between warps and waits for groups order those of tiles.

@@ -16,12 +16,22 @@ struct Need {
     words: &'static [&'static str],
     ptx: (u32, u32),
     sm: u32,
-    /// Only for targets with an `a`.
-    specific: bool,
+    /// Which targets from there on.
+    on: On,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum On {
+    /// All.
+    Every,
+    /// Those with an `a`.
+    Specific,
+    /// Only the one with an `a` and this number.
+    Alone,
 }
 
 const fn row(opcode: &'static str, words: &'static [&'static str], ptx: (u32, u32), sm: u32) -> Need {
-    Need { opcode, words, ptx, sm, specific: false }
+    Need { opcode, words, ptx, sm, on: On::Every }
 }
 
 const NEEDS: &[Need] = &[
@@ -90,10 +100,10 @@ const NEEDS: &[Need] = &[
     row("barrier", &["cluster", "acquire"], (8, 0), 90),
     row("barrier", &["cluster", "release"], (8, 0), 90),
     row("prefetch", &["tensormap"], (8, 0), 90),
-    Need { opcode: "wgmma", words: &[], ptx: (8, 0), sm: 90, specific: true },
-    Need { opcode: "wgmma", words: &["s8", "u8"], ptx: (8, 4), sm: 90, specific: true },
+    Need { opcode: "wgmma", words: &[], ptx: (8, 0), sm: 90, on: On::Alone },
+    Need { opcode: "wgmma", words: &["s8", "u8"], ptx: (8, 4), sm: 90, on: On::Alone },
     row("griddepcontrol", &[], (7, 8), 90),
-    Need { opcode: "setmaxnreg", words: &[], ptx: (8, 0), sm: 90, specific: true },
+    Need { opcode: "setmaxnreg", words: &[], ptx: (8, 0), sm: 90, on: On::Specific },
     row("add", &["bf16"], (7, 8), 90),
     row("add", &["bf16x2"], (7, 8), 90),
     row("sub", &["bf16"], (7, 8), 90),
@@ -194,10 +204,15 @@ impl Decoder<'_> {
             rows.iter().any(|o| o.words.len() > n.words.len() && n.words.iter().all(|w| o.words.contains(w)))
         };
         for n in rows.iter().filter(|n| !replaced(n)) {
-            let fits = self.ast.version >= n.ptx && sm >= n.sm && (!n.specific || (specific && sm == n.sm));
+            let on = match n.on {
+                On::Every => true,
+                On::Specific => specific,
+                On::Alone => specific && sm == n.sm,
+            };
+            let fits = self.ast.version >= n.ptx && sm >= n.sm && on;
             if !fits {
                 let (major, minor) = n.ptx;
-                let suffix = if n.specific { "a" } else { "" };
+                let suffix = if n.on == On::Every { "" } else { "a" };
                 let (has_major, has_minor) = self.ast.version;
                 let message = format!(
                     "`{}` needs PTX {major}.{minor} and sm_{}{suffix}; the module is PTX {has_major}.{has_minor} for {target}",

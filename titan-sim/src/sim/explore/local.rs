@@ -175,6 +175,8 @@ impl Machine<'_> {
             | NvOp::WarpSync
             | NvOp::Commit { .. }
             | NvOp::SetMaxNReg { .. } => true,
+            // What is not modelled ends the run.
+            NvOp::Tcgen05(_) => false,
             NvOp::WaitGroup { group, n, .. } => match group {
                 titan_core::ir::NvGroup::CpAsync => privacy.watched || passes(CP_ASYNC, n),
                 titan_core::ir::NvGroup::Wgmma => privacy.watched || passes(WGMMA, n),

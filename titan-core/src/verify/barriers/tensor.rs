@@ -1,0 +1,165 @@
+//! Rules 70 to 73: operations on tensor memory.
+//!
+//! 73. An MMA has attributes and elements that go together, and
+//! 74. a shape that exists ([`Mma::check`](crate::ir::Mma::check)).
+//! 75. Columns are allocated in powers of two, no more than there are, and freed once; not after the block has said that it allocates
+//!     no more. Allocation and release are executed once: outside of loops and branches.
+//! 76. One thread of one warp starts MMAs and copies and commits them, one warp allocates; loads and stores are by groups of four warps,
+//!     each of which reaches a quarter of the lanes. All operations of a kernel are of the same number of blocks. Sources: PTX ISA,
+//!     "tcgen05", its issue granularity, access restrictions and `.cta_group`.
+//!
+//! Deliberately absent: the order of accesses to tensor memory; no kernel is lowered to it.
+
+use super::super::pipes::threads;
+use super::place::error;
+use crate::diag::Code;
+use crate::ir::op_table::mnemonic;
+use crate::ir::{BarrierTy, Block, Kernel, Loc, Mma, NoMma, NvOp, Op, OpId, OpKind, Tcgen05Op, TensorShape, Ty};
+use crate::verify::Error;
+
+/// Columns of tensor memory of a block, and the fewest that are allocated.
+const COLUMNS: u32 = 512;
+const FEWEST: u32 = 32;
+/// Warps that reach all lanes of tensor memory together.
+const QUARTERS: u32 = 4;
+
+const fn of(op: &Op) -> Option<&Tcgen05Op> {
+    if let OpKind::Nv(NvOp::Tcgen05(tensor)) = &op.kind { Some(tensor) } else { None }
+}
+
+/// Breaks of rules 73 to 76.
+pub(super) fn check(kernel: &Kernel, errors: &mut Vec<Error>) {
+    kernel.walk(&mut |_, op| match of(op) {
+        Some(Tcgen05Op::Mma(mma)) => product(kernel, op, mma, errors),
+        Some(Tcgen05Op::Load { shape, times } | Tcgen05Op::Store { shape, times }) => moved(op, *shape, *times, errors),
+        Some(_) | None => {}
+    });
+    columns(kernel, errors);
+    roles(kernel, errors);
+    groups(kernel, errors);
+}
+
+fn product(kernel: &Kernel, op: &Op, mma: &Mma, errors: &mut Vec<Error>) {
+    let in_tensor_memory = op.args.get(1).map(|a| kernel.ty(*a)) == Some(Ty::Barrier(BarrierTy::TensorMemory));
+    match mma.check(in_tensor_memory) {
+        Ok(()) => {}
+        Err(NoMma::Attributes(title)) => error(errors, Code::TensorMma, op.loc, title),
+        Err(NoMma::Shape(title)) => error(errors, Code::TensorMmaShape, op.loc, title),
+    }
+}
+
+/// PTX ISA, "tcgen05.ld": at most 128 registers.
+fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
+    let most = match shape {
+        TensorShape::L32x32b | TensorShape::L16x64b => 128,
+        TensorShape::L16x128b => 64,
+        TensorShape::L16x256b => 32,
+    };
+    if !times.is_power_of_two() || times > most {
+        let title = format!("{times} times {shape}: the number must be a power of two up to {most}");
+        error(errors, Code::Participants, op.loc, title);
+    }
+}
+
+/// The operations of a block, without those of loops and branches in it.
+fn straight(kernel: &Kernel, block: Block) -> impl Iterator<Item = (OpId, &Op)> {
+    kernel.block(block).ops.iter().map(|id| (*id, kernel.op(*id)))
+}
+
+/// Rule 75.
+fn columns(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let mut all = threads(kernel).into_iter().map(|(_, block)| block).collect::<Vec<_>>();
+    if !all.contains(&kernel.body) {
+        all.push(kernel.body);
+    }
+    let once: Vec<OpId> = all.iter().flat_map(|block| straight(kernel, *block)).map(|(id, _)| id).collect();
+    let mut sum = 0u32;
+    kernel.walk(&mut |id, op| {
+        let Some(tensor) = of(op) else { return };
+        if matches!(tensor, Tcgen05Op::Alloc { .. } | Tcgen05Op::Dealloc { .. }) && !once.contains(&id) {
+            let title = format!("`{}` is in a loop or branch: it must be executed once", mnemonic(&op.kind));
+            error(errors, Code::TensorColumns, op.loc, title);
+        }
+        if let Tcgen05Op::Alloc { columns, .. } = tensor {
+            allocated(kernel, op, *columns, errors);
+            sum = sum.saturating_add(*columns);
+            if sum > COLUMNS && *columns <= COLUMNS {
+                let title = format!("{sum} columns are allocated in all: tensor memory has {COLUMNS}");
+                error(errors, Code::TensorColumns, op.loc, title);
+            }
+        }
+    });
+    for block in all {
+        let mut given_up: Option<Loc> = None;
+        for (_, op) in straight(kernel, block) {
+            match (of(op), given_up) {
+                (Some(Tcgen05Op::Relinquish { .. }), _) => given_up = Some(op.loc),
+                (Some(Tcgen05Op::Alloc { .. }), Some(loc)) => errors.push(
+                    Error::new(Code::TensorColumns, op.loc, "columns are allocated after the block gave that up")
+                        .related(loc, "here"),
+                ),
+                (_, _) => {}
+            }
+        }
+    }
+}
+
+fn allocated(kernel: &Kernel, op: &Op, columns: u32, errors: &mut Vec<Error>) {
+    if !columns.is_power_of_two() || !(FEWEST..=COLUMNS).contains(&columns) {
+        let title = format!("{columns} columns: the number must be a power of two from {FEWEST} to {COLUMNS}");
+        error(errors, Code::TensorColumns, op.loc, title);
+    }
+    let mut freed = 0;
+    kernel.walk(&mut |_, free| {
+        freed += usize::from(matches!(of(free), Some(Tcgen05Op::Dealloc { .. })) && free.args == op.results);
+    });
+    if freed != 1 {
+        let name = op.results.first().map_or_else(String::new, |v| kernel.display_name(*v));
+        let how = if freed == 0 { "never freed".to_owned() } else { format!("freed {freed} times") };
+        errors.push(
+            Error::new(Code::TensorColumns, op.loc, format!("the columns `{name}` are {how}"))
+                .help("`ttg.nv.tcgen05.dealloc` once, behind their last use"),
+        );
+    }
+}
+
+/// Rule 76, of roles.
+fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
+    for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)) {
+        kernel.walk_block(block, &mut |_, op| {
+            let Some(tensor) = of(op) else { return };
+            let (name, warps) = (mnemonic(&op.kind), role.warps);
+            if tensor.is_of_one_warp() && warps != 1 {
+                let title = format!("one warp executes `{name}`, but `{}` has {warps}", role.name);
+                errors.push(Error::new(Code::TensorThreads, op.loc, title).help("give it a role of one warp"));
+            }
+            let moves = matches!(tensor, Tcgen05Op::Load { .. } | Tcgen05Op::Store { .. });
+            if moves && !warps.is_multiple_of(QUARTERS) {
+                let title = format!(
+                    "{QUARTERS} warps reach all lanes of tensor memory by `{name}`, but `{}` has {warps}",
+                    role.name
+                );
+                errors.push(
+                    Error::new(Code::TensorThreads, op.loc, title)
+                        .help(format!("give the role a multiple of {QUARTERS} warps")),
+                );
+            }
+        });
+    }
+}
+
+/// Rule 76, of the number of blocks.
+fn groups(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let mut first: Option<(u32, Loc)> = None;
+    kernel.walk(&mut |_, op| {
+        let Some(group) = of(op).and_then(Tcgen05Op::cta_group) else { return };
+        let (other, loc) = *first.get_or_insert((group, op.loc));
+        // MMAs say so themselves.
+        if !matches!(group, 1 | 2) && !matches!(of(op), Some(Tcgen05Op::Mma(_))) {
+            error(errors, Code::TensorThreads, op.loc, format!("there is no `cta_group` {group}: it is 1 or 2"));
+        } else if other != group {
+            let title = format!("`cta_group = {group}` here, and {other} elsewhere: a kernel has one");
+            errors.push(Error::new(Code::TensorThreads, op.loc, title).related(loc, "the other one"));
+        }
+    });
+}
