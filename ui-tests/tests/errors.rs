@@ -90,6 +90,10 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::GroupOrder, "barrier_token_out_of_order"),
     (Code::Unfenced, "barrier_fence_missing"),
     (Code::NoTensorMap, "barrier_copy_without_tensor_map"),
+    (Code::TensorMma, "tensor_mma_scales"),
+    (Code::TensorMmaShape, "tensor_mma_shape"),
+    (Code::TensorColumns, "tensor_columns"),
+    (Code::TensorThreads, "tensor_threads"),
 ];
 
 /// What no message may contain: names from inside the compiler, and types behind the language's own.

@@ -87,6 +87,10 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled));
                 continue;
             }
+            if name.starts_with("tensor_") {
+                assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled), "{name} @{}", kernel.sig.name);
+                continue;
+            }
             if let Some((found, _)) = found {
                 dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule));
             }
