@@ -101,17 +101,22 @@ impl Code {
         let no_maps = (!self.context.has_tensor_maps()).then_some("the driver is older than tensor maps");
         let shared = self.context.device().properties.shared_per_block;
         let facts = Facts::new(&call.loaded.kernel.sig, args, call.symbols, shared, no_maps);
-        let ready = |ready: &'_ Ready| match gpu::grid(call, &ready.variant) {
-            Ok(_) => self.ready(ready, &facts),
-            Err(reason) => Ok(Err(reason)),
-        };
+        let ready = |ready| self.ready(ready, &facts, call);
         let chosen = facts.choose(&self.variants, |r: &Ready| &r.variant, ready, passed_over)?;
         chosen.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))
     }
 
     /// A variant with its function, loaded at the first call, and with its maps; or the reason why another one is to be tried.
-    fn ready<'a>(&self, ready: &'a Ready, facts: &Facts<'_>) -> Result<std::result::Result<Chosen<'a>, String>> {
+    fn ready<'a>(
+        &self,
+        ready: &'a Ready,
+        facts: &Facts<'_>,
+        call: &Call<'_>,
+    ) -> Result<std::result::Result<Chosen<'a>, String>> {
         let v = &ready.variant;
+        if let Err(reason) = gpu::grid(call, v) {
+            return Ok(Err(reason));
+        }
         let mut maps = Vec::new();
         for map in v.maps() {
             let encoded = facts.map(map).and_then(|map| self.context.encode(&map).map_err(|e| e.to_string()));
