@@ -1,0 +1,104 @@
+//! Rule 65, for the barriers and counters of a ring: one array of each kind, initialised once before the roles, with counts that match
+//! the threads that arrive. Deliberately absent: where they arrive, which `super` checks at the claims.
+
+use super::{Check, Ring};
+use crate::analysis::one_thread;
+use crate::ir::{Kernel, NvOp, Op, OpKind, Pipe, Value};
+use crate::verify::barriers;
+use crate::verify::pipes::threads;
+use crate::verify::program::wrong;
+use std::collections::BTreeSet;
+
+impl Check<'_> {
+    /// A ring has its own barriers and counters, one array of each kind, with matching counts.
+    pub(super) fn counts(&mut self, pipe: Pipe) {
+        let kernel = self.kernel;
+        let name = kernel.pipe_name(pipe);
+        let loc = kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
+        let Some(ring) = self.rings.remove(&pipe) else { return };
+        let programs = if ring.released[1] { self.cluster() } else { 1 };
+        let mut say = |title: String| self.errors.push(wrong(loc, title));
+        let others: BTreeSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
+        let used: Vec<Value> = ring.objects().collect();
+        let distinct: BTreeSet<Value> = used.iter().copied().collect();
+        if distinct.len() != used.len() || used.iter().any(|v| others.contains(v)) {
+            say(format!("a barrier or counter of `{name}` is also used for something else"));
+        }
+        let lanes = kernel.laid_out.as_deref().map_or(1, |l| l.lanes);
+        let of = |roles: &BTreeSet<usize>| -> u32 {
+            roles.iter().filter_map(|r| kernel.roles.get(*r)).map(|r| r.warps).sum()
+        };
+        let arrivals = if ring.bulk[0] { 1 } else { of(&ring.fill) * lanes };
+        if ring.bulk == [true, true] {
+            say(format!("some slots of `{name}` are filled by bulk copies, and others are not"));
+        }
+        let by_one =
+            |role: &usize| threads(kernel).get(*role).is_some_and(|(_, b)| one_thread::executes(kernel, *b, false));
+        if ring.bulk[0] && !ring.fill.iter().all(by_one) {
+            say(format!(
+                "the role that fills `{name}` by bulk copies must do nothing else: only one of its threads would wait for the slots in time"
+            ));
+        }
+        if ring.parities[0] && ring.is_counted() {
+            say(format!("the number of a round of `{name}` is waited for as a parity"));
+        }
+        if ring.fill.len() != 1 || ring.full.len() != 1 {
+            say(format!("`{name}` is not filled by one role with one array of barriers"));
+        }
+        let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, arrivals)).collect();
+        expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read) * programs)));
+        for (alloc, count) in expected {
+            if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
+                say(format!(
+                    "a barrier of `{name}` must count {count} arrivals, and be initialised once, before the roles"
+                ));
+            }
+        }
+        if ring.released == [true, true] || ring.released[1] != ring.shared {
+            say(format!(
+                "the slots of `{name}` must be released in all programs of the cluster if copies to them are for all programs, and only then"
+            ));
+        }
+        if ring.released[1] && !ring.empty.iter().all(|empty| is_fenced(kernel, *empty)) {
+            say(format!(
+                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before other programs arrive there"
+            ));
+        }
+        if ring.bulk[0] && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
+            say(format!(
+                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before bulk copies arrive there"
+            ));
+        }
+        let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
+        let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
+        if counters.iter().any(|counter| made(kernel, *counter) != [&OpKind::Nv(NvOp::SequenceInit)]) {
+            say(format!("a counter of `{name}` must be set to 0 once, before the roles"));
+        }
+        let by_counters = ring.empty.is_empty() && one_each && ring.awaited.iter().all(|(_, all)| *all == counters);
+        let by_barriers = ring.empty.len() == 1 && counters.is_empty() && ring.awaited.is_empty();
+        if !by_counters && !by_barriers {
+            say(format!("the slots of `{name}` are not released by all of its readers"));
+        }
+        self.rings.insert(pipe, ring);
+    }
+}
+
+/// Whether the initialisation of a barrier is fenced before the roles.
+fn is_fenced(kernel: &Kernel, word: Value) -> bool {
+    let begin = barriers::beginning(kernel);
+    let inits = |op: &Op| op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. }));
+    let init = begin.iter().rposition(|id| inits(kernel.op(*id)));
+    let fence = begin.iter().rposition(|id| kernel.op(*id).kind == OpKind::Nv(NvOp::FenceMbarrierInit));
+    init < fence
+}
+
+/// The operations that initialise a barrier or counter; empty if that does not happen before the roles.
+fn made(kernel: &Kernel, word: Value) -> Vec<&OpKind> {
+    let makes = |op: &Op| {
+        op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::SequenceInit))
+    };
+    let all = kernel.ops.iter().filter(|op| makes(op)).count();
+    let first = barriers::beginning(kernel).iter().map(|id| kernel.op(*id)).filter(|op| makes(op));
+    let first: Vec<&OpKind> = first.map(|op| &op.kind).collect();
+    if first.len() == all { first } else { Vec::new() }
+}
