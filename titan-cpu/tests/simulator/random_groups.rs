@@ -85,8 +85,7 @@ impl Writer {
 
     fn head(&mut self) {
         let depth = self.depth;
-        let inner = |f: &Factor| (usize::from(f.turned), usize::from(!f.turned));
-        let [(rows, k), (columns, _)] = [inner(&self.factors[0]), inner(&self.factors[1])];
+        let k = usize::from(!self.factors[0].turned);
         let zero = |elem: Elem| if elem.is_float() { "0.0" } else { "0" };
         if let Some(matrix) = self.matrix {
             self.line(&format!("%g = const {matrix} : i32\n%x = index<0> %a, %g\n%y = index<0> %b, %g"));
