@@ -256,7 +256,8 @@ fn a_kernel_that_cannot_have_clusters_refuses_a_schedule_with_one() {
     let text = include_str!("kernels/gemm.tir");
     let (kernel, machine) = (verified(text), Machine::from_name("sm_90a").expect("it is known"));
     let chosen = stages(&kernel, machine, true, None).expect("it compiles").schedule;
-    let schedule = titan_core::driver::Schedule { cluster: Some(along(0, 2)), bodies: Vec::new(), ..chosen };
+    let schedule =
+        titan_core::driver::Schedule { persistent: false, cluster: Some(along(0, 2)), bodies: Vec::new(), ..chosen };
     let error = follow(&kernel, machine, &schedule).expect_err("its programs are not persistent");
     assert!(error.message.contains("cluster"), "{}", error.message);
 }
