@@ -228,10 +228,7 @@ impl Lower<'_> {
             }
             NvOp::Arrive { arrivals } => self.arrive(op, arrivals)?,
             NvOp::ArriveCluster { arrivals } => self.arrive_cluster(op, arrivals)?,
-            NvOp::ClusterRank => {
-                let rank = self.cluster_rank();
-                self.define(op.results[0], LoweredValue::Scalar(rank));
-            }
+            NvOp::ClusterRank => self.rank_op(op),
             NvOp::ClusterArrive => drop(self.b.op(lane::OpKind::ClusterArrive, &[])),
             NvOp::ClusterWait => drop(self.b.op(lane::OpKind::ClusterWait, &[])),
             NvOp::ArriveExpectTx { bytes } => {
@@ -335,6 +332,11 @@ impl Lower<'_> {
         let at = self.b.add_const(at, i64::from(barriers.at));
         self.b.op(lane::OpKind::MbarrierArriveCluster { masked: true }, &[at, one_each]);
         Ok(())
+    }
+
+    fn rank_op(&mut self, op: &Op) {
+        let rank = self.cluster_rank();
+        self.define(op.results[0], LoweredValue::Scalar(rank));
     }
 
     /// The number of this program in its cluster, whose programs are neighbours along axis 0, the first one a multiple of their number.

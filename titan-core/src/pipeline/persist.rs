@@ -69,13 +69,10 @@ fn is_in_roles(kernel: &Kernel, regions: &[Block]) -> bool {
     }
     let mut right = true;
     kernel.walk(&mut |id, op| {
-        right &= match op.kind {
-            OpKind::ProgramId(_) => inside.contains(&id),
-            OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed) | OpKind::Return if inside.contains(&id) => {
-                false
-            }
-            _ => !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed)),
-        };
+        let inside = inside.contains(&id);
+        right &= inside || !matches!(op.kind, OpKind::ProgramId(_));
+        right &= !inside || op.kind != OpKind::Return;
+        right &= !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed));
     });
     right
 }

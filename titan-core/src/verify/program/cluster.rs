@@ -58,15 +58,14 @@ impl Check<'_> {
         let size = i64::from(self.cluster());
         let mut wrong = Vec::new();
         kernel.walk(&mut |id, op| {
-            let args = match &op.kind {
-                OpKind::Nv(NvOp::BulkStore { .. }) => {
+            let in_bulk = matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }));
+            let args = match op.kind.effect() {
+                Effect::Write if in_bulk => {
                     op.args.first().and_then(|source| kernel.def_op(*source)).map(|source| &source.args)
                 }
-                kind => match kind.effect() {
-                    Effect::Write => Some(&op.args),
-                    Effect::Atomic | Effect::Print => None,
-                    Effect::Pure | Effect::Read | Effect::Trap | Effect::Control | Effect::Pipeline => return,
-                },
+                Effect::Write => Some(&op.args),
+                Effect::Atomic | Effect::Print => None,
+                Effect::Pure | Effect::Read | Effect::Trap | Effect::Control | Effect::Pipeline => return,
             };
             if !args.is_some_and(|args| args.iter().any(|at| is_of_rank(kernel, *at, size))) {
                 wrong.push(id);
@@ -80,10 +79,7 @@ impl Check<'_> {
     fn rendezvous(&mut self) {
         let kernel = self.kernel;
         let ops = &kernel.block(kernel.body).ops;
-        let nv = |id: &OpId| match kernel.op(*id).kind {
-            OpKind::Nv(nv) => Some(nv),
-            _ => None,
-        };
+        let nv = |id: &OpId| if let OpKind::Nv(nv) = kernel.op(*id).kind { Some(nv) } else { None };
         let Some(roles) = ops.iter().position(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles)) else {
             let first = ops.first().copied();
             first.into_iter().for_each(|id| self.error(id, "only programs with roles have clusters"));
