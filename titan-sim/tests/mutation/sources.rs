@@ -51,6 +51,10 @@ pub(crate) fn all() -> Vec<Source> {
 /// The level of a pipeline; `None` is no pipeline.
 fn level(kernel: &Kernel) -> Option<Level> {
     let text = titan_core::text::print(kernel);
+    if text.contains("ttg.nv.tcgen05") {
+        // The simulator does not model tensor memory.
+        return None;
+    }
     if text.contains("ttg.region") || text.contains("ttg.nv.") || text.contains("ttg.amd.") {
         return Some(Level::Barriers);
     }
