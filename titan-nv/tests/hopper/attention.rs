@@ -132,7 +132,8 @@ fn small() -> Stages {
 fn tensors(memory: &mut Memory, keys: usize) -> Vec<GpuArg> {
     let mut rng = Rng::new(5);
     let mut tensor = |name: &str, rows: usize, sparse: bool| {
-        let one = |_| if sparse && rng.next_u64() % 4 != 0 { 0.0 } else { (rng.next_u64() >> 62) as f64 - 1.0 };
+        let one =
+            |_| if sparse && !rng.next_u64().is_multiple_of(4) { 0.0 } else { (rng.next_u64() >> 62) as f64 - 1.0 };
         let bytes: Vec<u8> = (0..rows * 16).map(one).flat_map(|x| num::f16_from_f64(x).to_le_bytes()).collect();
         let at = memory.upload(name, &bytes);
         let (extents, strides) = (vec![1, 1, rows as i32, 16], vec![(rows * 16) as i64, (rows * 16) as i64, 16, 1]);
