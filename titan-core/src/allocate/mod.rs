@@ -17,12 +17,17 @@
 //!     .. ttg.local.load of %ring        created outside: live from 5 to 9, or longer
 //! ```
 //!
-//! Addresses are assigned first fit, the largest regions first.
+//! Addresses are assigned first fit, the largest regions first. If MMAs of warpgroups read regions, none begins at the first address: ptxas
+//! keeps that one in a register of each thread, and then computes the descriptors of a region there in such registers too, from which
+//! every MMA needs them moved to uniform ones.
 
 mod flight;
 
-use crate::ir::{BarrierTy, Block, Kernel, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{BarrierTy, Block, Kernel, NvOp, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes at the beginning that are not used where MMAs of warpgroups read regions; barriers fill the rest up to the next region.
+const UNUSED: u32 = 16;
 
 /// The live range of a region, as positions in program order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +66,7 @@ pub fn allocate(kernel: &mut Kernel) -> u32 {
     flight::extend_spans(kernel, &walk.by_value, &mut regions);
     let mut order: Vec<usize> = (0..regions.len()).filter(|r| regions[*r].span.is_some()).collect();
     order.sort_by_key(|r| (std::cmp::Reverse(regions[*r].bytes), *r));
+    let free = if reads_by_descriptor(kernel) { UNUSED } else { 0 };
     let mut placed: Vec<(usize, u32)> = Vec::new();
     let mut size = 0;
     for index in order {
@@ -71,7 +77,7 @@ pub fn allocate(kernel: &mut Kernel) -> u32 {
             .map(|(other, at)| (*at, at + regions[*other].bytes))
             .collect();
         taken.sort_unstable();
-        let mut at = 0u32;
+        let mut at = free.next_multiple_of(region.align);
         for (start, end) in taken {
             if at.saturating_add(region.bytes) > start {
                 at = at.max(end.next_multiple_of(region.align));
@@ -88,6 +94,11 @@ pub fn allocate(kernel: &mut Kernel) -> u32 {
         }
     }
     size
+}
+
+/// Whether MMAs of warpgroups read shared memory.
+fn reads_by_descriptor(kernel: &Kernel) -> bool {
+    kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Wgmma)))
 }
 
 /// Whether two regions are live at the same time.

@@ -118,6 +118,7 @@ codes! {
     StagingReused "T0618" Titan "a staging slot that is filled again while its store may still read it";
     NotFinalized "T0619" Titan "a role that may end with asynchronous work in flight";
     RingMemory "T0620" Titan "rings that need more shared memory than a program has";
+    Instances "T0621" Titan "a role with several instances that cannot take tiles in turn";
     RegionMade "T0701" Titan "a region outside shared memory, or an element out of range";
     BarrierWord "T0702" Titan "a barrier whose word is misplaced or shared";
     BarrierLife "T0703" Titan "a barrier that is used before it is initialised or after it is invalidated";

@@ -6,6 +6,7 @@ use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
 use crate::pipeline::implicit::{Candidate, pipeline};
+use crate::pipeline::instances::with_instances;
 use crate::pipeline::peel::peel;
 use crate::pipeline::persist::persistent;
 use crate::pipeline::shift::shift;
@@ -25,6 +26,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         || schedule.peeled
         || schedule.persistent
         || schedule.shifted
+        || made.roles.iter().any(|role| role.instances > 1)
         || !schedule.loops.is_empty()
         || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
     if !changes {
@@ -53,6 +55,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     if schedule.persistent {
         made = persistent(&made)?;
     }
+    made = in_turn(made, schedule)?;
     if schedule.shifted {
         made = shift(&made)?;
     }
@@ -61,6 +64,18 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     }
     let made = verify(made.canonical()).ok()?;
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
+}
+
+/// The kernel with the instances of its roles.
+fn in_turn(mut kernel: Kernel, schedule: &Schedule) -> Option<Kernel> {
+    match (schedule.instances, schedule.roles) {
+        (None, _) => kernel.roles.iter_mut().for_each(|role| role.instances = 1),
+        // The role that computes is the last one.
+        (Some(instances), Roles::Split { .. }) => kernel.roles.last_mut()?.instances = instances,
+        (Some(_), Roles::Kept) => {}
+        (Some(_), Roles::Fused { .. }) => return None,
+    }
+    with_instances(&kernel)
 }
 
 /// The loops over `pipelined(..)`, in program order.

@@ -217,12 +217,16 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     if target.bulk_tensor {
         // One thread starts bulk copies: no warp that computes would gain from doing that too.
-        let with = |s: &Schedule, peeled: bool| {
-            let schedule = Schedule { peeled, ..s.clone() };
+        let with = |s: &Schedule, instances: Option<u32>, peeled: bool| {
+            let schedule = Schedule { peeled, instances, ..s.clone() };
             let walking = Schedule { persistent: true, ..schedule.clone() };
             tried(kernel, target, &walking).or_else(|| tried(kernel, target, &schedule))
         };
-        let kept = fitting.iter().find_map(|s| releases(target).find_map(|late| with(s, late)));
+        // Instances that overlap are worth more than slots.
+        let declared = kernel.roles.iter().map(|role| role.instances).max().filter(|n| *n > 1);
+        let kept = declared.map(Some).into_iter().chain([None]).find_map(|instances| {
+            fitting.iter().find_map(|s| releases(target).find_map(|late| with(s, instances, late)))
+        });
         if let Some((filled, _)) = kept.filter(|tried| gains_from_roles(target, tried)) {
             return Ok(filled);
         }
@@ -300,6 +304,13 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
     }
     if schedule.persistent {
         notes.push("persistent: as many programs as the device runs walk over the grid".to_owned());
+    }
+    if let Some(instances) = schedule.instances {
+        notes.push(format!(
+            "{instances} instances compute tiles in turn: one stores its tile while the MMAs of the next one run"
+        ));
+    } else if kernel.roles.iter().any(|role| role.instances > 1) {
+        notes.push(format!("roles have one instance each on {target}"));
     }
     if let Some(cluster) = schedule.cluster {
         notes.push(format!("clusters of {} programs copy what they share once, for all", cluster.size));

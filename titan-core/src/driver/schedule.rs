@@ -36,6 +36,9 @@ pub struct Schedule {
     pub shifted: bool,
     /// Whether the programs of a kernel with roles walk over its grid.
     pub persistent: bool,
+    /// The instances of roles, which take tiles in turn: as many as a role declares, or this many of the one that computes if the kernel
+    /// was split. `None`: one.
+    pub instances: Option<u32>,
     /// The cluster of programs that share copies.
     pub cluster: Option<Cluster>,
     /// The bodies of loops, of the kernel as it is laid out and its tiles dealt to clusters, whose operations change their order.
@@ -109,6 +112,7 @@ impl Schedule {
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
             persistent: false,
+            instances: None,
             cluster: None,
             bodies: Vec::new(),
             peeled: false,
@@ -167,6 +171,9 @@ impl fmt::Display for Schedule {
         }
         if self.persistent {
             writeln!(f, "programs walk over the grid")?;
+        }
+        if let Some(instances) = self.instances {
+            writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
         }
         if let Some(Cluster { size, axis }) = self.cluster {
             writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;

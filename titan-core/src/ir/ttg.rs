@@ -82,8 +82,22 @@ impl PipeDecl {
 pub struct RoleDecl {
     /// The user's name.
     pub name: String,
-    /// How many warps.
+    /// How many warps an instance has.
     pub warps: u32,
+    /// How many instances take the tiles of a program in turn, each with its own warps. A target whose threads copy, or a machine that runs
+    /// roles in turn, has one instance that takes all tiles.
+    pub instances: u32,
+}
+
+impl RoleDecl {
+    /// The greatest number of instances.
+    pub const MAX_INSTANCES: u32 = 4;
+
+    /// A role with one instance.
+    #[must_use]
+    pub fn one(name: &str, warps: u32) -> RoleDecl {
+        RoleDecl { name: name.to_owned(), warps, instances: 1 }
+    }
 }
 
 named_enum! {

@@ -16,9 +16,10 @@
 //! the threads, which are placed later.
 
 use super::{Laid, LayOut};
-use crate::ir::{BinOp, FenceSpace, NvGroup, NvOp, Op, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit};
+use crate::ir::{BinOp, Block, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit};
 use crate::layout::Encoding;
 use crate::plan::Method;
+use std::collections::BTreeSet;
 
 /// Bytes of a row of a slice: what one swizzle spans.
 const ROW: u32 = 128;
@@ -75,8 +76,15 @@ impl LayOut<'_> {
         self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n, read }), &[]).map(drop)
     }
 
+    /// The region of the role that an operation is in.
+    fn role_of(&self, id: OpId) -> Option<Block> {
+        let roles = |id: &OpId| self.k.op(*id).kind == OpKind::Ttg(TtgOp::Roles);
+        let inside = std::iter::once(id).chain(self.tree.around(id)).take_while(|id| !roles(id)).last()?;
+        self.tree.block_of(inside)
+    }
+
     /// The columns of a slice, if a store qualifies: of a tile that has the layout of an accumulator, of which every warp has elements in
-    /// each slice, to a tensor that nothing else accesses.
+    /// each slice, to a tensor that the role does not access otherwise.
     fn slices(&self, op: &Op) -> Option<u32> {
         let [tensor, _, _, old] = op.args[..] else { return None };
         let layout = self.plan.layout(old)?;
@@ -94,8 +102,12 @@ impl LayOut<'_> {
         let ParamKind::Tensor { elem, optional: false, .. } = self.k.sig.params.get(param)?.kind else { return None };
         let aligned = self.plan.aligned && *self.plan.vectored.get(param)?;
         let uses = self.tree.users(tensor);
+        let stores: Vec<OpId> =
+            uses.iter().copied().filter(|id| matches!(self.k.op(*id).kind, OpKind::Store(_))).collect();
+        // Roles that store to one tensor store different elements.
+        let regions: BTreeSet<Option<Block>> = stores.iter().map(|id| self.role_of(*id)).collect();
         let alone = uses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_) | OpKind::Dim(_)))
-            && uses.iter().filter(|id| matches!(self.k.op(**id).kind, OpKind::Store(_))).count() == 1;
+            && regions.len() == stores.len();
         let [rows, all] = layout.extents() else { return None };
         let columns = ROW * 8 / elem.bits();
         let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16 && elem == self.elem(old);

@@ -32,16 +32,23 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Option<Kernel> {
     if !size.is_power_of_two() || size < 2 || kernel.laid_out.as_deref()?.cluster != 1 {
         return None;
     }
-    let mut loops = Vec::new();
+    let (mut loops, mut programs) = (Vec::new(), Vec::new());
     let mut alone = true;
     kernel.walk(&mut |id, op| {
         loops.extend((op.kind == OpKind::For(ForKind::Distributed)).then_some(id));
-        alone &= !matches!(op.kind, OpKind::ProgramId(_) | OpKind::NumPrograms(_));
+        match op.kind {
+            OpKind::NumPrograms(0) => programs.push(id),
+            OpKind::NumPrograms(_) | OpKind::ProgramId(_) => alone = false,
+            _ => {}
+        }
     });
     if loops.is_empty() || !alone {
         return None;
     }
     let mut edit = Edit::new(kernel.clone());
+    for id in &programs {
+        of_clusters(&mut edit, *id, &loops, size)?;
+    }
     for id in loops {
         let dealt = Dealt::of(kernel, id, axis)?;
         dealt.is_clipped(kernel)?;
@@ -51,6 +58,34 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Option<Kernel> {
     let outside = writes_outside(kernel);
     edit.kernel.laid_out.as_deref_mut()?.cluster = size;
     (!outside).then(|| edit.kernel.canonical())
+}
+
+/// Replaces the number of programs by that of clusters, where it only tells which of its own tiles a program is at.
+fn of_clusters(edit: &mut Edit, id: OpId, loops: &[OpId], size: u32) -> Option<()> {
+    let kernel = &edit.kernel;
+    let programs = *kernel.op(id).results.first()?;
+    let index = |looped: &OpId| kernel.block(*kernel.op(*looped).regions.first()?).args.first().copied();
+    let indices: Vec<Value> = loops.iter().filter_map(index).collect();
+    let users = kernel.ops.iter().filter(|op| op.args.contains(&programs));
+    if !users.into_iter().all(|op| is_nth(op, &indices, programs)) {
+        return None;
+    }
+    let block = block_of(kernel, id)?;
+    edit.loc = kernel.op(id).loc;
+    let number = edit.i32(size.into())?;
+    let clusters = edit.raw(OpKind::Binary(BinOp::Div), &[number, number], &[Ty::I32], Vec::new());
+    let clusters = *clusters.first()?;
+    edit.replace(programs, clusters);
+    let Def::Result(div, _) = edit.kernel.value(clusters).def else { return None };
+    edit.kernel.ops[div.index()].args[0] = programs;
+    edit.put_after(block, id);
+    Some(())
+}
+
+/// Whether an operation divides the number of a tile by that of the programs: which of its own tiles a program is at.
+fn is_nth(op: &Op, indices: &[Value], programs: Value) -> bool {
+    op.kind == OpKind::Binary(BinOp::Div)
+        && matches!(op.args[..], [tile, by] if by == programs && tile != programs && indices.contains(&tile))
 }
 
 fn writes_outside(kernel: &Kernel) -> bool {
@@ -87,8 +122,14 @@ impl Dealt {
         if kernel.int_constant(*lo) != Some(0) || kernel.int_constant(*step) != Some(1) {
             return None;
         }
-        let users: Vec<OpId> =
-            (0..kernel.ops.len()).map(OpId::new).filter(|id| kernel.op(*id).args.contains(&index)).collect();
+        let nth = |op: &Op| {
+            let programs = op.args.get(1).and_then(|by| kernel.def_op(*by));
+            programs.is_some_and(|made| made.kind == OpKind::NumPrograms(0) && is_nth(op, &[index], made.results[0]))
+        };
+        let users: Vec<OpId> = (0..kernel.ops.len())
+            .map(OpId::new)
+            .filter(|id| kernel.op(*id).args.contains(&index) && !nth(kernel.op(*id)))
+            .collect();
         let [unflatten] = users[..] else { return None };
         let made = kernel.op(unflatten);
         let own = kernel.block(body).ops.contains(&unflatten);

@@ -7,6 +7,7 @@
 //! * [`accumulate`] makes accumulators of their MMAs;
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
 //! * [`cluster`] deals the tiles of a persistent kernel to clusters of programs;
+//! * [`instances`] gives a role several instances, which take the tiles of a persistent kernel in turn;
 //! * [`persist`] makes kernels with a grid persistent;
 //! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it runs beside other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
@@ -23,6 +24,7 @@ mod edit;
 pub mod fence;
 pub mod fuse;
 pub mod implicit;
+pub mod instances;
 pub mod peel;
 pub mod persist;
 pub mod shift;

@@ -56,8 +56,7 @@ pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     let body = &mut edit.kernel.blocks[kernel.body.index()].ops;
     body.splice(.., roles.into_iter().chain([*last]));
     without_copies(&mut edit.kernel, consumer);
-    edit.kernel.roles =
-        NAMES.iter().zip([1, warps]).map(|(name, warps)| RoleDecl { name: (*name).to_owned(), warps }).collect();
+    edit.kernel.roles = NAMES.iter().zip([1, warps]).map(|(name, warps)| RoleDecl::one(name, warps)).collect();
     Some(edit.kernel.canonical())
 }
 

@@ -75,8 +75,9 @@ impl<'a> Parser<'a> {
                 let name = self.name("the name of a role")?;
                 self.expect(",")?;
                 let warps = self.int("how many warps a role has")?;
+                let instances = if self.eat(",") { self.int("how many instances a role has")? } else { 1 };
                 self.expect(")")?;
-                body.kernel.roles.push(RoleDecl { name, warps });
+                body.kernel.roles.push(RoleDecl { name, warps, instances });
             } else if self.eat_word("plan") {
                 self.plan(body)?;
             } else if self.eat_word("layout") {

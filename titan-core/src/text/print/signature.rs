@@ -61,7 +61,11 @@ impl Printer<'_> {
         for role in &kernel.roles {
             self.out.push_str("role(");
             self.word(&role.name);
-            self.put(format_args!(", {}) ", role.warps));
+            self.put(format_args!(", {}", role.warps));
+            if role.instances != 1 {
+                self.put(format_args!(", {}", role.instances));
+            }
+            self.out.push_str(") ");
         }
         for line in kernel.laid_out.iter().flat_map(|plan| crate::text::place::lines(plan)) {
             self.put(format_args!("\n    {line}"));

@@ -1,6 +1,7 @@
 //! Rules of pipelines. They are checked after all other rules, in this order:
 //!
 //! * `shape`: the declarations of rings and roles, the contents of stages, and which role fills and reads (rules 28 to 35);
+//! * `instances`: roles with several instances, which take tiles in turn (rule 77);
 //! * `tokens`: every token is consumed once on every path, and no stage is read after its release (rules 36 to 40);
 //! * `stores`: elements that are stored from staging slots are not accessed otherwise afterwards (rule 63);
 //! * `coexecution`: all roles together: rings are filled as often as they are read, and every wait terminates (rules 41 to 45).
@@ -10,6 +11,7 @@
 
 mod anew;
 pub(super) mod coexecution;
+mod instances;
 pub(super) mod shape;
 pub(super) mod stores;
 mod tensors;
@@ -31,6 +33,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<
         return Ok((Vec::new(), Vec::new()));
     }
     super::reject_if_any(shape::check(kernel))?;
+    super::reject_if_any(instances::check(kernel))?;
     super::reject_if_any(crate::verify::barriers::check(kernel))?;
     super::reject_if_any(tokens::check(kernel))?;
     super::reject_if_any(stores::check(kernel))?;

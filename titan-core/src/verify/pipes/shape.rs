@@ -7,7 +7,7 @@ use super::{roles_op, tensors, threads};
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
-    Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, TtgOp, Ty, Value,
+    Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, RoleDecl, TtgOp, Ty, Value,
 };
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,8 +72,12 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
         if role.warps == 0 {
             error(loc, format!("the role `{}` has no warps", role.name));
         }
+        if !(1..=RoleDecl::MAX_INSTANCES).contains(&role.instances) {
+            let most = RoleDecl::MAX_INSTANCES;
+            error(loc, format!("the role `{}` has {} instances: 1 to {most} are possible", role.name, role.instances));
+        }
     }
-    let warps: u64 = kernel.roles.iter().map(|r| u64::from(r.warps)).sum();
+    let warps: u64 = kernel.roles.iter().map(|r| u64::from(r.warps) * u64::from(r.instances)).sum();
     if warps > u64::from(MAX_WARPS) {
         error(loc, format!("the roles have {warps} warps together: a program has at most {MAX_WARPS}"));
     }

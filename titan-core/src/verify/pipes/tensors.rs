@@ -4,6 +4,7 @@ use super::threads;
 use crate::analysis::access::{Kind, kind_of};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
+use crate::analysis::turns::{Turn, Turns};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Value};
 use crate::verify::Error;
@@ -17,24 +18,28 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// An access to an output: which role, what it does, where.
-#[derive(Clone, Copy)]
+/// An access to an output: which role, what it does, where, and for which tiles.
+#[derive(Clone)]
 struct Touch {
     role: usize,
     kind: Kind,
     loc: Loc,
+    turn: Option<Turn>,
 }
 
-/// Rule 33: an output that one role stores, scatters to or updates atomically is not accessed by another role, except that several
-/// roles may scatter to it, or several may update it atomically: these have defined results.
+/// Rule 33: an output that one role stores, scatters to or updates atomically is not accessed by another role, with two exceptions.
+/// Several roles may scatter to it, or several may update it atomically: these have defined results. And several roles may access it in
+/// turn: each in other iterations of the loop over tiles, whose parts of the output are disjoint.
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
     let threads = threads(kernel);
+    let turns = Turns::new(kernel);
     for (role, (_, block)) in threads.iter().enumerate() {
-        kernel.walk_block(*block, &mut |_, op| {
+        turns.each(*block, &mut |id, turn| {
+            let op = kernel.op(id);
             for (tensor, kind) in touched(op) {
                 if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
-                    touches.entry(param).or_default().push(Touch { role, kind, loc: op.loc });
+                    touches.entry(param).or_default().push(Touch { role, kind, loc: op.loc, turn: turn.cloned() });
                 }
             }
         });
@@ -42,8 +47,14 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (param, touches) in touches {
         let tensor = kernel.display_name(kernel.param(param));
         let mut told = BTreeSet::new();
+        let divided = turns.divides(param);
+        let in_turn = |a: &Touch, b: &Touch| {
+            divided && a.turn.as_ref().zip(b.turn.as_ref()).is_some_and(|(a, b)| turns.exclude(a, b))
+        };
         for (i, new) in touches.iter().enumerate() {
-            let old = touches[..i].iter().find(|old| old.role != new.role && conflict(old.kind, new.kind));
+            let old = touches[..i]
+                .iter()
+                .find(|old| old.role != new.role && conflict(old.kind, new.kind) && !in_turn(old, new));
             let Some(old) = old.filter(|old| told.insert((old.role, new.role))) else { continue };
             let (first, second) = (&threads[old.role].0, &threads[new.role].0);
             let again = if old.kind == new.kind { "by" } else { done(new.kind) };
@@ -108,4 +119,11 @@ fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
             )));
         }
     });
+}
+
+/// The outputs that an operation writes, except by scatters and atomic updates, whose results are defined in any order.
+pub(super) fn written(kernel: &Kernel, op: &Op) -> Vec<usize> {
+    let output = |tensor: Value| root(kernel, tensor).filter(|param| !is_input(kernel, *param));
+    let ordered = touched(op).into_iter().filter(|(_, kind)| conflict(*kind, *kind) || *kind == Kind::Read);
+    ordered.filter_map(|(tensor, _)| output(tensor)).collect()
 }

@@ -1,0 +1,175 @@
+//! Roles whose instances take the tiles of a program in turn, and accesses of which at most one occurs for a tile.
+//!
+//! A role that walks over the tiles of its program is one loop, which carries nothing from tile to tile:
+//!
+//! ```text
+//! for %i = 0 to %n step 1 distributed { .. }
+//! ```
+//!
+//! So nothing but the order of the tiles ties one iteration to the next, and iterations can run at the same time, each by another
+//! instance. Which iterations of its program an instance takes follows from `%i`, by branches such as
+//! `if rem(div(%i, num_programs), 2) == 0`.
+//!
+//! Deliberately absent: loops that begin elsewhere than at 0, and conditions that depend on more than the iteration and the launch.
+
+use super::access::{Access, Accesses};
+use super::affine::{Affine, Term};
+use super::forms::Forms;
+use super::number::Numbers;
+use super::partition::Output;
+use super::uses::Tree;
+use crate::ir::{Block, Def, Effect, ForKind, Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use std::collections::BTreeSet;
+
+/// A role that is a loop over the tiles of its program.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    /// The loop.
+    pub looped: OpId,
+    /// Its body.
+    pub body: Block,
+    /// How many tiles all programs have.
+    pub tiles: Value,
+}
+
+/// Why a role is no such loop, and where.
+pub type NoWalk = (Loc, &'static str);
+
+/// The loop over tiles that the region of a role is.
+///
+/// # Errors
+/// The operation that does not belong there.
+pub fn walk(kernel: &Kernel, region: Block) -> Result<Walk, NoWalk> {
+    let mut found = None;
+    for id in &kernel.block(region).ops {
+        let op = kernel.op(*id);
+        match &op.kind {
+            OpKind::Yield | OpKind::Ttg(TtgOp::Finalize) => {}
+            OpKind::For(ForKind::Distributed) => {
+                let [lo, tiles, step] = op.args[..] else {
+                    return Err((op.loc, "a variable keeps its value from tile to tile"));
+                };
+                if kernel.int_constant(lo) != Some(0) || kernel.int_constant(step) != Some(1) {
+                    return Err((op.loc, "the loop over tiles does not begin at the first"));
+                }
+                if found.replace(Walk { looped: *id, body: op.regions[0], tiles }).is_some() {
+                    return Err((op.loc, "this is a second loop over tiles"));
+                }
+            }
+            kind if kind.effect() == Effect::Pure && op.regions.is_empty() => {}
+            _ => return Err((op.loc, "this is outside of the loop over tiles")),
+        }
+    }
+    found.ok_or_else(|| {
+        let last = kernel.block(region).ops.first().map_or(Loc::default(), |id| kernel.op(*id).loc);
+        (last, "there is no loop over the tiles of an output")
+    })
+}
+
+/// The rings that the operations in a block use.
+#[must_use]
+pub fn rings(kernel: &Kernel, block: Block) -> BTreeSet<Pipe> {
+    let mut found = BTreeSet::new();
+    kernel.walk_block(block, &mut |_, op| {
+        for value in op.args.iter().chain(&op.results) {
+            if let Ty::Token(_, pipe) = kernel.ty(*value) {
+                found.insert(pipe);
+            }
+        }
+    });
+    found
+}
+
+/// Where accesses are, as far as it follows from the iteration of a loop over tiles.
+#[derive(Clone, Debug, Default)]
+pub struct Turn {
+    /// The branches in that loop, and which arm.
+    arms: Vec<(Value, bool)>,
+}
+
+/// What is known of the turns of a kernel.
+#[derive(Debug)]
+pub struct Turns<'k> {
+    kernel: &'k Kernel,
+    numbers: Numbers,
+    forms: Forms,
+    accesses: Accesses,
+}
+
+/// How deep the expressions of conditions are that are compared.
+const DEEP: u32 = 8;
+
+impl<'k> Turns<'k> {
+    /// The turns of a kernel.
+    #[must_use]
+    pub fn new(kernel: &'k Kernel) -> Turns<'k> {
+        let forms = Forms::new(kernel, true);
+        let accesses = Accesses::new(kernel, &forms, &Tree::new(kernel));
+        Turns { kernel, numbers: Numbers::new(kernel), forms, accesses }
+    }
+
+    /// Calls a function with the operations in the region of a role, and with the turn of each that is in a loop over tiles.
+    pub fn each(&self, region: Block, see: &mut impl FnMut(OpId, Option<&Turn>)) {
+        self.block(region, None, see);
+    }
+
+    fn block(&self, block: Block, turn: Option<&Turn>, see: &mut impl FnMut(OpId, Option<&Turn>)) {
+        for id in &self.kernel.block(block).ops {
+            see(*id, turn);
+            let op = self.kernel.op(*id);
+            for (arm, region) in op.regions.iter().enumerate() {
+                let inner = match (&op.kind, turn, op.args.first()) {
+                    (OpKind::For(ForKind::Distributed), None, _) => Some(Turn::default()),
+                    (OpKind::If, Some(turn), Some(condition)) => {
+                        let mut inner = turn.clone();
+                        inner.arms.push((*condition, arm == 0));
+                        Some(inner)
+                    }
+                    _ => turn.cloned(),
+                };
+                self.block(*region, inner.as_ref(), see);
+            }
+        }
+    }
+
+    /// Whether at most one of two turns comes for each tile: they are in different arms of branches on one condition.
+    #[must_use]
+    pub fn exclude(&self, a: &Turn, b: &Turn) -> bool {
+        a.arms.iter().any(|(condition, arm)| {
+            b.arms.iter().any(|(other, other_arm)| arm != other_arm && self.same(*condition, *other, DEEP))
+        })
+    }
+
+    /// Whether two values are one function of the iteration of the loop over tiles and of the launch.
+    fn same(&self, a: Value, b: Value, deep: u32) -> bool {
+        if let (Some(a), Some(b)) = (self.numbers.of(a), self.numbers.of(b)) {
+            return a == b;
+        }
+        if self.is_iteration(a) && self.is_iteration(b) {
+            return true;
+        }
+        let (Some(one), Some(other)) = (self.kernel.def_op(a), self.kernel.def_op(b)) else { return false };
+        let scalar = matches!(one.kind, OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Cast(_));
+        deep > 0
+            && scalar
+            && one.kind == other.kind
+            && one.args.len() == other.args.len()
+            && one.args.iter().zip(&other.args).all(|(a, b)| self.same(*a, *b, deep - 1))
+    }
+
+    /// Whether a value is the iteration of a loop over tiles, from 0 by 1.
+    fn is_iteration(&self, value: Value) -> bool {
+        matches!(self.kernel.value(value).def, Def::BlockArg(_, 0)) && self.forms.of(value) == Affine::term(Term::Work)
+    }
+
+    /// Whether what is accessed of an output for different tiles is different: all accesses stay in parts that follow from the
+    /// iteration of the loop over tiles.
+    #[must_use]
+    pub fn divides(&self, param: usize) -> bool {
+        let all: Vec<&Access> = self.accesses.list.iter().filter(|access| access.param == param).collect();
+        let bytes = self.kernel.ty(self.kernel.param(param)).elem().bits() < 8;
+        let output =
+            Output { kernel: self.kernel, forms: &self.forms, segments: &self.accesses.segments, param, bytes };
+        all.iter().all(|access| !access.shared) && output.told(&all, Term::Work, &mut Vec::new()).is_some()
+    }
+}

@@ -1,0 +1,231 @@
+//! Gives a role several instances, which take the tiles of a program in turn: one stores its tile while another one's MMAs run.
+//!
+//! ```text
+//! producer:                               producer:
+//! for %i = 0 to %n distributed {          for %i = 0 to %n distributed {
+//!     %m = unflatten %i, ..                   %m = unflatten %i, ..
+//!     copy tiles of %m to ring                if rem(div(%i, num_programs), 2) == 0 { copy to ring 0 } else { copy to ring 1 }
+//! }                                       }
+//! consumer:                          ─▶   consumer 0:
+//! for %i = 0 to %n distributed {          for %i = 0 to %n distributed {
+//!     %m = unflatten %i, ..                   %m = unflatten %i, ..
+//!     read ring, store tile %m                if .. == 0 { read ring 0, store tile %m } else { }
+//! }                                       }
+//!                                         consumer 1: the same, with { } and { read ring 1, store tile %m }
+//! ```
+//!
+//! A program has the tiles p, p + P, p + 2 P, .., if it is the p-th of P: the quotient is the number of the tile among its own. Each instance has
+//! a part of the slots of a ring, so that the ring of one can be filled before another one has read its own. A ring that the role has for itself,
+//! for results, is there once for each instance.
+//!
+//! The caller verifies the result: the protocol of each ring is that of two roles, and outputs are divided by the tiles.
+//!
+//! Deliberately absent: one ring with the slots of all. Instances would release slots in the order in which tiles were copied, so a fast one
+//! would wait for a slow one.
+
+use super::edit::Edit;
+use crate::analysis::turns::{Walk, rings, walk};
+use crate::ir::{BinOp, Block, Kernel, OpId, OpKind, Pipe, Pred, RoleDecl, TtgOp, Ty, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The kernel with the instances that its roles declare; `None` if one cannot have them. Roles with one instance stay.
+#[must_use]
+pub fn with_instances(kernel: &Kernel) -> Option<Kernel> {
+    let mut made = kernel.clone();
+    while let Some(role) = made.roles.iter().position(|role| role.instances > 1) {
+        made = several(&made, role)?;
+    }
+    Some(made)
+}
+
+/// A kernel whose role has its instances as roles of their own.
+fn several(kernel: &Kernel, role: usize) -> Option<Kernel> {
+    let top = kernel.block(kernel.body).ops.clone();
+    let roles = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
+    let regions = kernel.op(roles).regions.clone();
+    let decl = kernel.roles.get(role)?.clone();
+    let own = rings(kernel, *regions.get(role)?);
+    let partners: BTreeSet<usize> =
+        (0..regions.len()).filter(|i| *i != role && !rings(kernel, regions[*i]).is_disjoint(&own)).collect();
+    let shared: BTreeSet<Pipe> = partners
+        .iter()
+        .flat_map(|partner| rings(kernel, regions[*partner]))
+        .filter(|ring| own.contains(ring))
+        .collect();
+    let mut edit = Edit::new(kernel.clone());
+    edit.loc = kernel.op(roles).loc;
+    let programs = edit.one(OpKind::NumPrograms(0), &[])?;
+    edit.put_before(kernel.body, roles);
+    let renamed = parts(&mut edit.kernel, &own, &shared, decl.instances)?;
+    let turn = Turn { programs, instances: decl.instances };
+    let mut new = Vec::new();
+    for (i, region) in regions.iter().enumerate() {
+        let walked = if i == role || partners.contains(&i) { Some(walk(kernel, *region).ok()?) } else { None };
+        match walked {
+            None => new.push((kernel.roles.get(i)?.clone(), *region)),
+            Some(walked) if i != role => {
+                let all: Vec<Option<&Renamed>> = renamed.iter().map(Some).collect();
+                new.push((kernel.roles.get(i)?.clone(), turn.dealt(&mut edit, *region, walked, &all)?));
+            }
+            Some(walked) => {
+                for (instance, names) in renamed.iter().enumerate() {
+                    let mut arms = vec![None; renamed.len()];
+                    arms[instance] = Some(names);
+                    let name = unused(&new, &kernel.roles, &format!("{}{instance}", decl.name));
+                    let region = turn.dealt(&mut edit, *region, walked, &arms)?;
+                    new.push((RoleDecl::one(&name, decl.warps), region));
+                }
+            }
+        }
+    }
+    (edit.kernel.roles, edit.kernel.ops[roles.index()].regions) = new.into_iter().unzip();
+    Some(edit.kernel.canonical())
+}
+
+/// A name that no role has.
+fn unused(new: &[(RoleDecl, Block)], roles: &[RoleDecl], name: &str) -> String {
+    let taken = |name: &str| roles.iter().chain(new.iter().map(|(role, _)| role)).any(|role| role.name == name);
+    let mut name = name.to_owned();
+    while taken(&name) {
+        name.push('_');
+    }
+    name
+}
+
+/// The rings of an instance, by those of the role.
+type Renamed = BTreeMap<Pipe, Pipe>;
+
+/// Declares the rings of each instance. The first one has those of the role, with fewer slots.
+fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, instances: u32) -> Option<Vec<Renamed>> {
+    let mut all = vec![Renamed::new(); instances as usize];
+    for ring in own {
+        let whole = kernel.pipe(*ring)?.clone();
+        for (renamed, instance) in all.iter_mut().zip(0..) {
+            let mut part = whole.clone();
+            if shared.contains(ring) {
+                // The slots that are left over are those of the first instances.
+                part.slots = whole.slots.saturating_sub(instance).div_ceil(instances);
+            }
+            if instance == 0 {
+                *kernel.pipes.get_mut(ring.index())? = part;
+                renamed.insert(*ring, *ring);
+            } else {
+                part.name = whole.name.as_ref().map(|name| format!("{name}{instance}"));
+                renamed.insert(*ring, Pipe::new(kernel.pipes.len()));
+                kernel.pipes.push(part);
+            }
+        }
+    }
+    Some(all)
+}
+
+/// How a program knows whose turn it is.
+struct Turn {
+    /// The number of programs.
+    programs: Value,
+    instances: u32,
+}
+
+impl Turn {
+    /// A copy of a role that does for each tile what the arm of the instance says whose turn it is: its operations with these rings, or
+    /// nothing.
+    fn dealt(&self, edit: &mut Edit, region: Block, walked: Walk, arms: &[Option<&Renamed>]) -> Option<Block> {
+        let ops = edit.kernel.block(region).ops.clone();
+        edit.block(&[], |edit, _| {
+            let mut names = BTreeMap::new();
+            for id in ops {
+                if id == walked.looped {
+                    self.looped(edit, walked, arms, &names)?;
+                } else {
+                    edit.copies(&[id], &mut names);
+                }
+            }
+            Some(())
+        })
+    }
+
+    fn looped(
+        &self,
+        edit: &mut Edit,
+        walked: Walk,
+        arms: &[Option<&Renamed>],
+        outer: &BTreeMap<Value, Value>,
+    ) -> Option<()> {
+        let op = edit.kernel.op(walked.looped).clone();
+        let body = edit.kernel.block(walked.body).clone();
+        let (index, (last, inner)) = (*body.args.first()?, body.ops.split_last()?);
+        // The place of the tile is computed in any case; from the first other operation on, it is the instance's.
+        let scalar = |id: &&OpId| {
+            let op = edit.kernel.op(**id);
+            op.kind.effect() == crate::ir::Effect::Pure
+                && op.results.iter().all(|v| matches!(edit.kernel.ty(*v), Ty::Scalar(_)))
+        };
+        let (places, rest) = inner.split_at(inner.iter().take_while(scalar).count());
+        let looped = edit.block(&[Ty::I32], |edit, args| {
+            let mut names = outer.clone();
+            names.insert(index, args[0]);
+            edit.copies(places, &mut names);
+            let count = edit.i32(self.instances.into())?;
+            let nth = edit.one(OpKind::Binary(BinOp::Div), &[args[0], self.programs])?;
+            let turn = edit.one(OpKind::Binary(BinOp::Rem), &[nth, count])?;
+            branches(edit, turn, rest, &names, (0, arms))?;
+            edit.copies(&[*last], &mut names);
+            Some(())
+        })?;
+        let bounds: Vec<Value> = op.args.iter().map(|v| outer.get(v).copied().unwrap_or(*v)).collect();
+        edit.raw(op.kind, &bounds, &[], vec![looped]);
+        Some(())
+    }
+}
+
+/// `if turn == first { .. } else { if turn == first + 1 { .. } else { .. } }`, the last one without a condition.
+fn branches(
+    edit: &mut Edit,
+    turn: Value,
+    ops: &[OpId],
+    names: &BTreeMap<Value, Value>,
+    (first, arms): (i64, &[Option<&Renamed>]),
+) -> Option<()> {
+    let (arm, later) = arms.split_first()?;
+    let copied = |edit: &mut Edit| {
+        if let Some(rings) = arm {
+            with_rings(edit, ops, &mut names.clone(), rings);
+        }
+    };
+    if later.is_empty() {
+        copied(edit);
+        return Some(());
+    }
+    let number = edit.i32(first)?;
+    let own = edit.one(OpKind::Cmp(Pred::Eq), &[turn, number])?;
+    let end = |edit: &mut Edit| drop(edit.raw(OpKind::Yield, &[], &[], Vec::new()));
+    let then = edit.block(&[], |edit, _| {
+        copied(edit);
+        end(edit);
+        Some(())
+    })?;
+    let otherwise = edit.block(&[], |edit, _| {
+        branches(edit, turn, ops, names, (first + 1, later))?;
+        end(edit);
+        Some(())
+    })?;
+    edit.raw(OpKind::If, &[own], &[], vec![then, otherwise]);
+    Some(())
+}
+
+/// Adds copies of operations that use other rings.
+fn with_rings(edit: &mut Edit, ops: &[OpId], names: &mut BTreeMap<Value, Value>, rings: &Renamed) {
+    let (old_ops, old_values) = (edit.kernel.ops.len(), edit.kernel.values.len());
+    edit.copies(ops, names);
+    let renamed = |ring: &mut Pipe| *ring = rings.get(ring).copied().unwrap_or(*ring);
+    for op in &mut edit.kernel.ops[old_ops..] {
+        if let OpKind::Ttg(TtgOp::Acquire(ring) | TtgOp::Ready(ring) | TtgOp::Claim(_, ring)) = &mut op.kind {
+            renamed(ring);
+        }
+    }
+    for value in &mut edit.kernel.values[old_values..] {
+        if let Ty::Token(_, ring) = &mut value.ty {
+            renamed(ring);
+        }
+    }
+}
