@@ -329,6 +329,12 @@ fn the_example_runs_on_both_boards() {
             gemm_ws::gemm_ws::<128, 128, 64>(&a, &b, &mut c).sync().unwrap();
             gemm_ws::gemm_ws::reference::<128, 128, 64>(&a, &b, &mut want).unwrap();
             assert_eq!(c.to_vec().unwrap(), want.to_vec().unwrap());
+            // Two instances that take tiles in turn, where boxes are copied.
+            let mut c = dev.zeros([m, n]).unwrap();
+            let choice = gemm_ws::gemm_in_turn::<128, 128, 64>(&a, &b, &mut c).choice().unwrap().unwrap();
+            assert_eq!(choice.target, if hopper { "sm_90a" } else { "sm_80" }, "{choice}");
+            gemm_ws::gemm_in_turn::<128, 128, 64>(&a, &b, &mut c).sync().unwrap();
+            assert_eq!(c.to_vec().unwrap(), want.to_vec().unwrap());
             // Tiles of 32 rows are none of a warpgroup's: there is no code for Hopper alone, and the choice says so.
             let choice = gemm_ws::gemm_ws::<32, 32, 16>(&a, &b, &mut c).choice().unwrap().unwrap();
             assert_eq!(choice.target, "sm_80");

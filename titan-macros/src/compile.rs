@@ -127,7 +127,9 @@ fn one(
     item.func.body.exprs(&mut |e| found(e, &infer, elems_found));
     let mut sh = Shared::new(cx, b, places);
     let roles = item.config.roles.iter().flat_map(|(_, list)| list);
-    sh.roles = roles.map(|r| (r.arm(), RoleDecl { name: r.name.to_string(), warps: r.warps })).collect();
+    sh.roles = roles
+        .map(|r| (r.arm(), RoleDecl { name: r.name.to_string(), warps: r.warps, instances: r.instances }))
+        .collect();
     for (name, param, axis) in signature::symbol_dims(&sh.b) {
         let tensor = sh.b.kernel().param(param);
         let dim = sh.b.op1(OpKind::Dim(axis), &[tensor]).ok()?;

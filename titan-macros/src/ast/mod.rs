@@ -55,6 +55,7 @@ pub(crate) struct KernelConfig {
 pub(crate) struct RoleAttr {
     pub(crate) name: Ident,
     pub(crate) warps: u32,
+    pub(crate) instances: u32,
 }
 
 impl RoleAttr {

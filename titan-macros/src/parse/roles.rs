@@ -1,4 +1,4 @@
-//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)` and `match role() { Role::Producer => .., .. }`.
+//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)`, with several instances `roles(.., consumer: [1 warpgroup; 2])`, and `match role() { Role::Producer => .., .. }`.
 
 use super::{Parser, first_span};
 use crate::ast::{Expr, ExprKind, RoleArm, RoleAttr};
@@ -6,6 +6,7 @@ use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::{Token, parse::ParseStream};
 use titan_core::diag::Code;
+use titan_core::ir::RoleDecl;
 
 /// Warps of a warpgroup.
 const WARPGROUP: u32 = 4;
@@ -14,18 +15,27 @@ const MAX_WARPS: u32 = 32;
 /// How the attribute is written.
 const EXAMPLE: &str = "as in `roles(producer: 1 warp, consumer: 2 warpgroups)`";
 
-/// `producer: 1 warp`; whether the unit exists is checked later.
+/// `producer: 1 warp` or `consumer: [1 warpgroup; 2]`; whether the unit exists is checked later.
 pub(super) struct Entry {
     name: Ident,
     count: syn::LitInt,
     unit: Ident,
+    instances: Option<syn::LitInt>,
 }
 
 impl syn::parse::Parse for Entry {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let name = input.parse()?;
         input.parse::<Token![:]>()?;
-        Ok(Entry { name, count: input.parse()?, unit: input.parse()? })
+        if !input.peek(syn::token::Bracket) {
+            return Ok(Entry { name, count: input.parse()?, unit: input.parse()?, instances: None });
+        }
+        let inner;
+        syn::bracketed!(inner in input);
+        let (count, unit) = (inner.parse()?, inner.parse()?);
+        inner.parse::<Token![;]>()?;
+        let instances = Some(inner.parse()?);
+        if inner.is_empty() { Ok(Entry { name, count, unit, instances }) } else { Err(inner.error("expected `]`")) }
     }
 }
 
@@ -34,7 +44,8 @@ impl Parser<'_> {
     pub(super) fn role_list(&self, key: Span, entries: &[Entry]) -> Vec<RoleAttr> {
         let mut roles: Vec<RoleAttr> = Vec::new();
         for entry in entries {
-            let role = RoleAttr { name: entry.name.clone(), warps: self.warps(entry) };
+            let role =
+                RoleAttr { name: entry.name.clone(), warps: self.warps(entry), instances: self.instances(entry) };
             if roles.iter().any(|r| r.arm() == role.arm()) {
                 self.cx.error_help(
                     Code::RolesAttr,
@@ -46,7 +57,7 @@ impl Parser<'_> {
                 roles.push(role);
             }
         }
-        let warps = roles.iter().fold(0u32, |sum, r| sum.saturating_add(r.warps));
+        let warps = roles.iter().fold(0u32, |sum, r| sum.saturating_add(r.warps.saturating_mul(r.instances)));
         if roles.is_empty() {
             self.cx.error_help(Code::RolesAttr, key, "`roles(..)` is empty", EXAMPLE);
         } else if warps > MAX_WARPS {
@@ -54,6 +65,19 @@ impl Parser<'_> {
             self.cx.error_help(Code::RolesAttr, key, title, "a warp is 32 threads, a warpgroup 4 warps");
         }
         roles
+    }
+
+    fn instances(&self, entry: &Entry) -> u32 {
+        let Some(instances) = &entry.instances else { return 1 };
+        match instances.base10_parse::<u32>() {
+            Ok(n @ 1..=RoleDecl::MAX_INSTANCES) => n,
+            _ => {
+                let title = format!("role `{}` cannot have {instances} instances", entry.name);
+                let help = format!("a role has 1 to {} instances", RoleDecl::MAX_INSTANCES);
+                self.cx.error_help(Code::RolesAttr, instances.span(), title, help);
+                1
+            }
+        }
     }
 
     fn warps(&self, entry: &Entry) -> u32 {

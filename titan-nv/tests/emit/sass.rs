@@ -98,14 +98,27 @@ impl Code {
         self.instructions.iter().enumerate().filter_map(backwards).collect()
     }
 
+    /// The loops with instructions of some kinds, of which no other one is inside.
+    fn innermost(&self, kinds: &[Opcode]) -> Vec<&[Instruction]> {
+        let code = &self.instructions;
+        let with = |(from, to): &(usize, usize)| count(&code[*from..=*to], kinds) > 0;
+        let loops: Vec<(usize, usize)> = self.loops().into_iter().filter(with).collect();
+        let inner = |l: &&(usize, usize)| !loops.iter().any(|o| o != *l && l.0 <= o.0 && o.1 <= l.1);
+        loops.iter().filter(inner).map(|(from, to)| &code[*from..=*to]).collect()
+    }
+
     /// The shortest loop with the most instructions of some kinds of all innermost ones.
     pub(crate) fn main_loop(&self, kinds: &[Opcode]) -> Option<&[Instruction]> {
-        let code = &self.instructions;
-        let loops = self.loops();
-        let has = |(from, to): &(usize, usize)| count(&code[*from..=*to], kinds);
-        let inner = |l: &(usize, usize)| !loops.iter().any(|o| o != l && has(o) > 0 && l.0 <= o.0 && o.1 <= l.1);
-        let found = loops.iter().filter(|l| has(l) > 0 && inner(l)).max_by_key(|l| (has(l), Reverse(l.1 - l.0)))?;
-        Some(&code[found.0..=found.1])
+        self.innermost(kinds).into_iter().max_by_key(|body| (count(body, kinds), Reverse(body.len())))
+    }
+
+    /// The shortest innermost loops with so many instructions of some kinds, the shortest first.
+    #[allow(dead_code, reason = "most code has one loop of a kind")]
+    pub(crate) fn shortest(&self, kinds: &[Opcode], n: usize) -> Vec<&[Instruction]> {
+        let mut found = self.innermost(kinds);
+        found.retain(|body| count(body, kinds) == n);
+        found.sort_by_key(|body| body.len());
+        found
     }
 }
 

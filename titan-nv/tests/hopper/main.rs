@@ -6,6 +6,7 @@ mod clusters;
 mod fp8;
 mod gates;
 mod harness;
+mod instances;
 #[path = "kernels/attention.rs"]
 mod kernels;
 mod later;

@@ -13,7 +13,7 @@ use titan_nv::Machine;
 use titan_nv::emu::{Completion, Options};
 
 /// A persistent product with a ring of so many slots.
-fn kernel(gemm: &Gemm, slots: u32, grouped: bool) -> String {
+pub(super) fn kernel(gemm: &Gemm, slots: u32, grouped: bool) -> String {
     let [bm, bn, bk] = gemm.tile;
     let (a, b, c) = gemm.elems;
     let (stored, [ta, tb]) = (gemm.stored, gemm.transposed);
@@ -71,13 +71,13 @@ fn kernel(gemm: &Gemm, slots: u32, grouped: bool) -> String {
     s
 }
 
-fn verified(text: &str) -> Verified {
+pub(super) fn verified(text: &str) -> Verified {
     let kernel = text::parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
     verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 /// The kernel with clusters; `None` leaves the choice to the compiler.
-fn compiled(text: &str, cluster: Option<Cluster>) -> Stages {
+pub(super) fn compiled(text: &str, cluster: Option<Cluster>) -> Stages {
     let (kernel, machine) = (verified(text), Machine::from_name("sm_90a").expect("it is known"));
     let chosen = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message));
     let Some(cluster) = cluster else { return chosen };
@@ -85,7 +85,7 @@ fn compiled(text: &str, cluster: Option<Cluster>) -> Stages {
     follow(&kernel, machine, &schedule).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
 }
 
-const PLAIN: Gemm = Gemm {
+pub(super) const PLAIN: Gemm = Gemm {
     elems: (Elem::F16, Elem::F16, Elem::F32),
     stored: Elem::F16,
     transposed: [false; 2],
@@ -93,7 +93,7 @@ const PLAIN: Gemm = Gemm {
     size: [64, 64, 64],
 };
 
-const fn along(axis: usize, size: u32) -> Cluster {
+pub(super) const fn along(axis: usize, size: u32) -> Cluster {
     Cluster { size, axis }
 }
 
@@ -155,19 +155,19 @@ fn tiles_that_do_not_exist_and_steps_fewer_than_slots() {
 }
 
 /// The lines of a text with the `nth` one that contains something changed; from the end if it is negative.
-fn line(text: &str, nth: isize, has: &str, change: impl Fn(&str) -> String) -> String {
+pub(super) fn line(text: &str, nth: isize, has: &str, change: impl Fn(&str) -> String) -> String {
     let all: Vec<usize> = text.lines().enumerate().filter(|(_, l)| l.contains(has)).map(|(i, _)| i).collect();
     let at = if nth < 0 { all.len().wrapping_add_signed(nth) } else { nth.unsigned_abs() };
     let at = *all.get(at).unwrap_or_else(|| panic!("no line {nth} with `{has}`\n{text}"));
     text.lines().enumerate().map(|(i, l)| if i == at { change(l) } else { l.to_owned() } + "\n").collect()
 }
 
-fn without(text: &str, nth: isize, has: &str) -> String {
+pub(super) fn without(text: &str, nth: isize, has: &str) -> String {
     line(text, nth, has, |_| String::new())
 }
 
 /// The last operand of an instruction becomes another one.
-fn last(to: &'static str) -> impl Fn(&str) -> String {
+pub(super) fn last(to: &'static str) -> impl Fn(&str) -> String {
     move |l| format!("{}, {to};", l.rsplit_once(", ").expect("it has operands").0)
 }
 

@@ -26,7 +26,9 @@ fn one(kernel: &Kernel, roles: &Op, role: usize) -> Result<(), Error> {
     let title = format!("the {} instances of `{}` cannot take tiles in turn", own.instances, own.name);
     let error = |loc: Loc, why: String| Error::new(Code::Instances, loc, format!("{title}: {why}"));
     let no_walk = |(loc, why): NoWalk| error(loc, why.to_owned());
-    let tiles = walk(kernel, region).map_err(no_walk)?;
+    let alone =
+        "a role with instances is one loop over the tiles of a `work`, in which each tile is computed for itself";
+    let tiles = walk(kernel, region).map_err(|found| no_walk(found).help(alone))?;
     for ring in rings(kernel, region) {
         let name = kernel.pipe_name(ring);
         let others: Vec<usize> = (0..roles.regions.len())
@@ -34,10 +36,12 @@ fn one(kernel: &Kernel, roles: &Op, role: usize) -> Result<(), Error> {
             .collect();
         let (slots, made) = kernel.pipe(ring).map_or((0, roles.loc), |pipe| (pipe.slots, pipe.loc));
         if let [_, third, ..] = others[..] {
-            return Err(error(made, format!("`{name}` is also read by `{}`", decl(third).name)));
+            return Err(error(made, format!("`{name}` is also read by `{}`", decl(third).name))
+                .help("let each role read a ring of its own"));
         }
         if !others.is_empty() && slots < own.instances {
-            return Err(error(made, format!("`{name}` has {slots} slots, fewer than there are instances")));
+            return Err(error(made, format!("`{name}` has fewer slots ({slots}) than there are instances"))
+                .help("the slots are divided between the instances: give the ring at least one for each"));
         }
         for other in others {
             let partner = decl(other);

@@ -1,0 +1,133 @@
+//! Products whose tiles several instances of a role compute in turn: exact on all completion orders, for fewer tiles than instances, numbers
+//! of tiles that are no multiple, and in clusters. Changes of the emitted text are found.
+
+use super::harness::orders;
+use super::lowered::{Gemm, run_on};
+use super::multicast::{PLAIN, along, compiled, kernel, last, line, verified, without};
+use super::{ptxas, sass};
+use titan_core::driver::{Cluster, Stages, stages};
+use titan_nv::Machine;
+use titan_nv::emu::{Completion, Options};
+
+/// The product with so many slots and instances.
+fn text(gemm: &Gemm, slots: u32, instances: u32) -> String {
+    kernel(gemm, slots, false).replace("role(consumer, 4)", &format!("role(consumer, 4, {instances})"))
+}
+
+/// The same without clusters, or with one.
+fn made(gemm: &Gemm, slots: u32, instances: u32, cluster: Option<Cluster>) -> Stages {
+    let text = text(gemm, slots, instances);
+    let made = match cluster {
+        Some(_) => compiled(&text, cluster),
+        None => {
+            let machine = Machine::from_name("sm_90a").expect("it is known");
+            let chosen = stages(&verified(&text), machine, true, None).expect("it compiles").schedule;
+            let alone = titan_core::driver::Schedule { cluster: None, bodies: Vec::new(), ..chosen };
+            titan_core::driver::follow(&verified(&text), machine, &alone).expect("it compiles without clusters")
+        }
+    };
+    assert_eq!(made.schedule.instances, Some(instances), "{:?}", made.schedule);
+    made
+}
+
+#[test]
+fn any_number_of_tiles_on_any_order() {
+    let sizes = [[1, 8, 8], [64, 64, 64], [64, 128, 72], [190, 64, 128], [328, 136, 200], [190, 200, 8]];
+    let (mut number, orders) = (0, orders());
+    for (slots, instances) in [(4, 2), (5, 2), (6, 3), (2, 2)] {
+        for cluster in [None, Some(along(0, 2)), Some(along(1, 2))] {
+            let code = made(&PLAIN, slots, instances, cluster);
+            for size in sizes {
+                let gemm = Gemm { size, ..PLAIN };
+                let programs = cluster.map_or(1, |c| c.size) * [1, 2, 3][number % 3];
+                let options = Options { sanitize: number % 4 == 0, ..orders[number % orders.len()].clone() };
+                run_on(&gemm, &code, &options, number as u64, [programs, 1, 1]).unwrap_or_else(|e| {
+                    panic!("{gemm:?}, {instances} of {slots}, {cluster:?}, {programs}, {:?}: {e}", options.completion)
+                });
+                number += 1;
+            }
+        }
+    }
+}
+
+/// Changes of the emitted text that break turns, or the rings of an instance. The first instance has two slots, and so has the second one.
+fn mutants(text: &str) -> Vec<(&'static str, String)> {
+    let arrive = "mbarrier.arrive.shared";
+    // The producer's, then the first instance's, then the second one's.
+    let turn = |nth: isize| line(text, nth, "rem.s32", last("3"));
+    let turns: Vec<isize> = (0..text.matches("rem.s32").count() as isize)
+        .filter(|nth| {
+            text.lines().filter(|l| l.contains("rem.s32")).nth(nth.unsigned_abs()).is_some_and(|l| l.ends_with(", 2;"))
+        })
+        .collect();
+    assert_eq!(turns.len(), 3, "{text}");
+    vec![
+        ("the producer takes turns of three", turn(turns[0])),
+        ("the first instance takes turns of three", turn(turns[1])),
+        ("the second instance takes turns of three", turn(turns[2])),
+        ("the first instance does not release", without(text, 0, arrive)),
+        ("the second instance does not release at the end", without(text, -1, arrive)),
+        ("a release of the other instance counts", line(text, 2, "mbarrier.init", last("8"))),
+        ("the bytes of the first ring", line(text, 0, "expect_tx", last("8192"))),
+        ("the bytes of the second ring", line(text, 1, "expect_tx", last("32768"))),
+        ("the first ring is not waited for", without(text, 0, "bra $L")),
+        ("the barriers of the second ring are not initialised", without(text, 4, "mbarrier.init")),
+        ("the last store is not waited for", without(text, -1, "cp.async.bulk.wait_group 0")),
+        ("one instance stores before the MMAs end", without(text, -1, "wgmma.wait_group.sync.aligned 0")),
+    ]
+}
+
+#[test]
+fn changes_of_turns_are_found() {
+    let gemm = Gemm { size: [190, 136, 264], ..PLAIN };
+    let code = made(&gemm, 4, 2, None);
+    let text = String::from_utf8(code.code.payload.clone()).expect("PTX is text");
+    let fails = |text: &str| {
+        let mut changed = code.clone();
+        changed.code.payload = text.as_bytes().to_vec();
+        let completions = [Completion::Late, Completion::Early].map(|completion| Options {
+            completion,
+            sanitize: true,
+            ..Options::default()
+        });
+        completions
+            .into_iter()
+            .chain(orders())
+            .find_map(|options| run_on(&gemm, &changed, &options, 7, [2, 1, 1]).err())
+    };
+    assert_eq!(fails(&text), None);
+    for (name, changed) in mutants(&text) {
+        assert_ne!(changed.trim_end(), text.trim_end(), "{name}");
+        assert!(fails(&changed).is_some(), "{name} is not found\n{changed}");
+    }
+}
+
+/// Instructions of a loop with eight MMAs of 64x128x16 elements: those of the product by hand, and 15 of 100 more.
+const IN_LOOP: usize = 51 * 115 / 100;
+/// Cycles for which it is stalled.
+const STALLED: u32 = 140 * 115 / 100;
+
+#[test]
+fn the_loops_of_both_instances_pass() {
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    if !sass::is_measured(&ptxas) {
+        return;
+    }
+    let gemm = Gemm { tile: [128, 128, 64], ..PLAIN };
+    for cluster in [None, Some(along(0, 2))] {
+        let code = made(&gemm, 5, 2, cluster);
+        let text = String::from_utf8_lossy(&code.code.payload);
+        let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert!(usages.iter().all(|usage| usage.spilled == 0), "{usages:?}");
+        let code = sass::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{e}"));
+        let loops = code.shortest(&[sass::HGMMA], 8);
+        assert!(loops.len() >= 2, "the loops of both instances");
+        for found in &loops[..2] {
+            let stalled: u32 = found.iter().map(|i| sass::stall(*i)).sum();
+            assert!(found.len() <= IN_LOOP && stalled <= STALLED, "{} instructions, {stalled} cycles", found.len());
+            for (name, opcode) in sass::SLOW {
+                assert_eq!(sass::count(found, &[opcode]), 0, "{name}");
+            }
+        }
+    }
+}
