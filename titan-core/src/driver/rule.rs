@@ -29,6 +29,10 @@ const fn early(schedule: &Schedule, distance: u32) -> bool {
     schedule.aligned && distance >= EARLY
 }
 
+/// Instances of a role of one warpgroup, which take tiles in turn: while one stores its tile, the MMAs of another one run. CUTLASS's and
+/// `QuACK`'s kernels for tiles of 64 to 192 rows have as many ("ping-pong").
+const INSTANCES: u32 = 2;
+
 /// Programs that a multiprocessor runs at once, so that one computes while the other waits.
 const TWO: u32 = 2;
 
@@ -78,23 +82,30 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
     }
     let plan = plan::plan(kernel, target, true);
     let LoopsToSplit { together, apart } = loops_to_split(kernel, &plan)?;
-    let with = |loops: &[Ahead], slots: u32, [peeled, shifted]: [bool; 2]| {
+    let warps = plan.warps.next_multiple_of(target.role_warps.max(1));
+    let with = |loops: &[Ahead], slots: u32, instances: Option<u32>, [peeled, shifted]: [bool; 2]| {
         let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
-        let roles = Roles::Split { warps: plan.warps.next_multiple_of(target.role_warps.max(1)) };
+        let roles = Roles::Split { warps };
         let schedule = Schedule { roles, loops, peeled, shifted, ..written.clone() };
         // Programs that walk over the grid copy for the next tile while they store one.
-        let walking = Schedule { persistent: true, ..schedule.clone() };
+        let walking = Schedule { persistent: true, instances, ..schedule.clone() };
         let walking = if shifted { None } else { tried(kernel, target, &walking) };
-        let tried = walking.or_else(|| tried(kernel, target, &schedule))?;
+        let alone = || if instances.is_none() { tried(kernel, target, &schedule) } else { None };
+        let tried = walking.or_else(alone)?;
         gains_from_roles(target, &tried).then_some(tried.0)
     };
     // Overlap is worth more than slots.
     let overlapped = apart
         .filter(|_| !target.group_atoms.is_empty())
-        .and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, [true, true])));
-    overlapped.or_else(|| {
+        .and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, None, [true, true])));
+    let in_turn = || {
+        let one = warps == target.role_warps && !target.group_atoms.is_empty();
+        let slots = (2 * INSTANCES..=MOST_SLOTS).rev().filter(|_| one);
+        slots.into_iter().find_map(|n| with(&together, n, Some(INSTANCES), [true, false]))
+    };
+    overlapped.or_else(in_turn).or_else(|| {
         let mut slots = (1..=MOST_SLOTS).rev();
-        slots.find_map(|n| releases(target).find_map(|late| with(&together, n, [late, false])))
+        slots.find_map(|n| releases(target).find_map(|late| with(&together, n, None, [late, false])))
     })
 }
 
