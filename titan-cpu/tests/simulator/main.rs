@@ -9,6 +9,7 @@ mod gpu;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
 mod mutants;
+mod orders;
 mod programs;
 mod random;
 mod random_groups;

@@ -36,8 +36,12 @@
 //!
 //! `titan-sim/tests/sim` compares verdicts with and without the first of these.
 
+mod certificate;
+mod determinate;
 mod local;
 mod search;
+
+pub(super) use certificate::Certificate;
 
 use super::finding::{Found, Schedule};
 use super::grid::Grid;
@@ -62,11 +66,20 @@ pub struct Limits {
     pub sanitize: bool,
     /// Whether local steps are taken without choice; `false` is for comparison.
     pub reduce: bool,
+    /// Whether a few orders stand for all where synchronisation is determinate; `false` is for comparison.
+    pub determinate: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, sanitize: true, reduce: true }
+        Limits {
+            max_states: 1_000_000,
+            max_depth: 100_000,
+            cluster: 1,
+            sanitize: true,
+            reduce: true,
+            determinate: true,
+        }
     }
 }
 
@@ -85,6 +98,8 @@ pub struct Explored {
     pub occupied: u64,
     /// The most times of a ring that were acquired.
     pub times: u64,
+    /// How many clusters have determinate synchronisation, so that a few orders stood for all.
+    pub determinate: u64,
 }
 
 /// The answer.
@@ -141,7 +156,12 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
     for (number, programs) in clusters.iter().enumerate() {
         grid.iter().for_each(|g| g.borrow_mut().cluster = super::machine::index(number));
         let mut search = Search::new(&plan, limits, explored, grid.clone());
-        let end = search.run(&setup, programs);
+        let few = limits.reduce && limits.determinate && limits.sanitize && determinate::speaks_of(kernel);
+        let end = match if few { search.determinate(&setup, programs) } else { Ok(false) } {
+            Ok(true) => Ok(None),
+            Ok(false) => search.run(&setup, programs),
+            Err(wrong) => Err(wrong),
+        };
         explored = search.explored;
         match end {
             Ok(None) => {}
