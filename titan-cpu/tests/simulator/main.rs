@@ -2,6 +2,7 @@
 //! of the filetests that they run, and random ones. Barrier programs in the model checker, and with mistakes.
 #![expect(clippy::print_stdout, reason = "how many kernels were compared")]
 
+mod agreement;
 mod attention;
 mod explored;
 mod fences;

@@ -323,3 +323,6 @@ impl Certificate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

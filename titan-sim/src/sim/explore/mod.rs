@@ -46,8 +46,9 @@ pub(super) use certificate::Certificate;
 use super::finding::{Found, Schedule};
 use super::grid::Grid;
 use super::plan::Plan;
+use super::tensor::Setup;
 use super::{Arg, Finding, Kernel};
-use search::Search;
+use search::{Search, Wrong};
 use std::cell::RefCell;
 use std::rc::Rc;
 use titan_core::launch::BindError;
@@ -66,8 +67,20 @@ pub struct Limits {
     pub sanitize: bool,
     /// Whether local steps are taken without choice; `false` is for comparison.
     pub reduce: bool,
-    /// Whether a few orders stand for all where synchronisation is determinate; `false` is for comparison.
-    pub determinate: bool,
+    /// Whether a few orders may stand for all.
+    pub few: Few,
+}
+
+/// What a few orders are for, which stand for all where synchronisation is determinate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Few {
+    /// They come first; if they do not stand for all, all are searched.
+    #[default]
+    First,
+    /// Nothing: all orders are searched, for comparison.
+    Never,
+    /// They alone: if they do not stand for all, that is a bound.
+    Alone,
 }
 
 impl Default for Limits {
@@ -78,7 +91,7 @@ impl Default for Limits {
             cluster: 1,
             sanitize: true,
             reduce: true,
-            determinate: true,
+            few: Few::First,
         }
     }
 }
@@ -156,9 +169,9 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
     for (number, programs) in clusters.iter().enumerate() {
         grid.iter().for_each(|g| g.borrow_mut().cluster = super::machine::index(number));
         let mut search = Search::new(&plan, limits, explored, grid.clone());
-        let few = limits.reduce && limits.determinate && limits.sanitize && determinate::speaks_of(kernel);
-        let end = match if few { search.determinate(&setup, programs) } else { Ok(false) } {
+        let end = match decided(&mut search, &setup, programs) {
             Ok(true) => Ok(None),
+            Ok(false) if limits.few == Few::Alone => Ok(Some("synchronisation may not be determinate".to_owned())),
             Ok(false) => search.run(&setup, programs),
             Err(wrong) => Err(wrong),
         };
@@ -173,4 +186,11 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
         }
     }
     Ok(Verdict::Safe(explored))
+}
+
+/// Whether a few orders show that all are safe.
+fn decided(search: &mut Search<'_, '_>, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<bool, Wrong> {
+    let Limits { reduce, sanitize, few, .. } = *search.limits;
+    let may = reduce && sanitize && few != Few::Never && determinate::speaks_of(search.plan.kernel);
+    if may { search.determinate(setup, programs) } else { Ok(false) }
 }
