@@ -85,14 +85,7 @@ pub enum Few {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            max_states: 1_000_000,
-            max_depth: 100_000,
-            cluster: 1,
-            sanitize: true,
-            reduce: true,
-            few: Few::First,
-        }
+        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, sanitize: true, reduce: true, few: Few::First }
     }
 }
 
