@@ -34,7 +34,11 @@
 //! counters and the moments at which copies signal. A named barrier that counts exactly the threads whose code contains it is local
 //! too: all of them arrive in every phase, and none continues earlier, so that the order of arrivals is invisible.
 //!
-//! `titan-sim/tests/sim` compares verdicts with and without the first of these.
+//! # Determinate synchronisation (`determinate`, `certificate`)
+//!
+//! If every phase of every barrier has the same parts in all orders, a few orders stand for all; see docs/simulator.md.
+//!
+//! `titan-sim/tests/sim` compares verdicts with and without local steps, `titan-cpu/tests/simulator/agreement.rs` a few orders with all.
 
 mod certificate;
 mod determinate;
