@@ -160,6 +160,6 @@ fn a_few_orders_decide_as_all_do_with_warpgroups() {
 
 #[test]
 fn a_few_orders_decide_as_all_do_in_clusters() {
-    let tally = groups_agree((3, 60_000), 7, true);
+    let tally = groups_agree((2, 60_000), 10, true);
     assert!(tally.safe + tally.only_few > 2 && tally.found > 10, "{tally:?}");
 }
