@@ -2,6 +2,7 @@
 //! of the filetests that they run, and random ones. Barrier programs in the model checker, and with mistakes.
 #![expect(clippy::print_stdout, reason = "how many kernels were compared")]
 
+mod agreement;
 mod attention;
 mod explored;
 mod fences;
@@ -9,6 +10,7 @@ mod gpu;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
 mod mutants;
+mod orders;
 mod programs;
 mod random;
 mod random_groups;

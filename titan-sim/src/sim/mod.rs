@@ -52,7 +52,7 @@ mod wait;
 mod watch;
 mod work;
 
-pub use explore::{Explored, Limits, Verdict, explore};
+pub use explore::{Explored, Few, Limits, Verdict, explore};
 pub use finding::{Choice, Finding, Kind, Schedule, Side};
 pub use plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
 pub use run::{replay, run};

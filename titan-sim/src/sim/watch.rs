@@ -1,5 +1,6 @@
 //! Observers of one run: the order of accesses, reported in terms of the kernel.
 
+use super::explore::Certificate;
 use super::finding::{Found, Kind, Side};
 use super::grid::Grid;
 use super::machine::{Machine, index};
@@ -19,6 +20,8 @@ pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
     /// The accesses of programs of other clusters, and the memory that they share.
     grid: Option<(Rc<RefCell<Grid>>, SpaceId)>,
+    /// Whether the synchronisation is the same in every order.
+    certificate: Option<Certificate>,
     pub(super) issued: u64,
 }
 
@@ -46,12 +49,21 @@ impl Watch {
             ))
         };
         let sanitizer = sanitizer(ctas, per, shared, strict).map_err(many)?;
-        Ok(Watch { sanitizer: Some(sanitizer), grid: None, issued: 0 })
+        Ok(Watch { sanitizer: Some(sanitizer), ..Watch::default() })
     }
 
     /// Observes this memory for accesses of programs of other clusters.
     pub(super) fn beside(self, grid: Option<&Rc<RefCell<Grid>>>, global: SpaceId) -> Watch {
         Watch { grid: grid.map(|g| (Rc::clone(g), global)), ..self }
+    }
+
+    /// Observes the synchronisation.
+    pub(super) fn certified(self, certificate: Option<Certificate>) -> Watch {
+        Watch { certificate, ..self }
+    }
+
+    pub(super) const fn certificate(&self) -> Option<&Certificate> {
+        self.certificate.as_ref()
     }
 
     /// The state on which future findings depend.
@@ -173,6 +185,9 @@ impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         self.issued += u64::from(matches!(event, Event::Issue { .. }));
         self.sanitizer.event(event)?;
+        if let Some(certificate) = &mut self.certificate {
+            certificate.told(event);
+        }
         match (&self.grid, event) {
             (Some((grid, global)), Event::Access(access)) => grid.borrow_mut().access(access, *global),
             (_, _) => Ok(()),

@@ -34,16 +34,25 @@
 //! counters and the moments at which copies signal. A named barrier that counts exactly the threads whose code contains it is local
 //! too: all of them arrive in every phase, and none continues earlier, so that the order of arrivals is invisible.
 //!
-//! `titan-sim/tests/sim` compares verdicts with and without the first of these.
+//! # Determinate synchronisation (`determinate`, `certificate`)
+//!
+//! If every phase of every barrier has the same parts in all orders, a few orders stand for all; see docs/simulator.md.
+//!
+//! `titan-sim/tests/sim` compares verdicts with and without local steps, `titan-cpu/tests/simulator/agreement.rs` a few orders with all.
 
+mod certificate;
+mod determinate;
 mod local;
 mod search;
+
+pub(super) use certificate::Certificate;
 
 use super::finding::{Found, Schedule};
 use super::grid::Grid;
 use super::plan::Plan;
+use super::tensor::Setup;
 use super::{Arg, Finding, Kernel};
-use search::Search;
+use search::{Search, Wrong};
 use std::cell::RefCell;
 use std::rc::Rc;
 use titan_core::launch::BindError;
@@ -62,11 +71,25 @@ pub struct Limits {
     pub sanitize: bool,
     /// Whether local steps are taken without choice; `false` is for comparison.
     pub reduce: bool,
+    /// Whether a few orders may stand for all.
+    pub few: Few,
+}
+
+/// What a few orders are for, which stand for all where synchronisation is determinate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Few {
+    /// They come first; if they do not stand for all, all are searched.
+    #[default]
+    First,
+    /// Nothing: all orders are searched, for comparison.
+    Never,
+    /// They alone: if they do not stand for all, that is a bound.
+    Alone,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, sanitize: true, reduce: true }
+        Limits { max_states: 1_000_000, max_depth: 100_000, cluster: 1, sanitize: true, reduce: true, few: Few::First }
     }
 }
 
@@ -85,6 +108,8 @@ pub struct Explored {
     pub occupied: u64,
     /// The most times of a ring that were acquired.
     pub times: u64,
+    /// How many clusters have determinate synchronisation, so that a few orders stood for all.
+    pub determinate: u64,
 }
 
 /// The answer.
@@ -141,7 +166,12 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
     for (number, programs) in clusters.iter().enumerate() {
         grid.iter().for_each(|g| g.borrow_mut().cluster = super::machine::index(number));
         let mut search = Search::new(&plan, limits, explored, grid.clone());
-        let end = search.run(&setup, programs);
+        let end = match decided(&mut search, &setup, programs) {
+            Ok(true) => Ok(None),
+            Ok(false) if limits.few == Few::Alone => Ok(Some("synchronisation may not be determinate".to_owned())),
+            Ok(false) => search.run(&setup, programs),
+            Err(wrong) => Err(wrong),
+        };
         explored = search.explored;
         match end {
             Ok(None) => {}
@@ -153,4 +183,11 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
         }
     }
     Ok(Verdict::Safe(explored))
+}
+
+/// Whether a few orders show that all are safe.
+fn decided(search: &mut Search<'_, '_>, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<bool, Wrong> {
+    let Limits { reduce, sanitize, few, .. } = *search.limits;
+    let may = reduce && sanitize && few != Few::Never && determinate::speaks_of(search.plan.kernel);
+    if may { search.determinate(setup, programs) } else { Ok(false) }
 }

@@ -1,5 +1,6 @@
 //! The search: states, the steps from each, and the path to a finding.
 
+use super::certificate::Certificate;
 use super::local::Privacy;
 use super::{Explored, Limits};
 use crate::engine::{Completion, Deadlock, OpId as Pending, Space, State, StateHasher};
@@ -29,9 +30,9 @@ enum Step {
 
 /// A state: the machine, and the knowledge of its observer.
 #[derive(Clone)]
-struct Point<'k> {
-    machine: Machine<'k>,
-    watch: Watch,
+pub(super) struct Point<'k> {
+    pub(super) machine: Machine<'k>,
+    pub(super) watch: Watch,
     /// Hashes of the threads, so that only the one that moved is hashed anew.
     threads: Vec<u128>,
 }
@@ -100,10 +101,10 @@ impl Graph {
 pub(super) type Wrong = (Found, Vec<Choice>);
 
 pub(super) struct Search<'k, 'l> {
-    plan: &'k Plan<'k>,
-    limits: &'l Limits,
+    pub(super) plan: &'k Plan<'k>,
+    pub(super) limits: &'l Limits,
     pub(super) explored: Explored,
-    privacy: Privacy,
+    pub(super) privacy: Privacy,
     grid: Option<Rc<RefCell<Grid>>>,
     graph: Graph,
     stack: Vec<Node<'k>>,
@@ -125,7 +126,7 @@ impl<'k, 'l> Search<'k, 'l> {
     /// # Errors
     /// The finding, with the choices that lead there.
     pub(super) fn run(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<Option<String>, Wrong> {
-        let start = self.start(setup, programs).map_err(|e| (*e, Vec::new()))?;
+        let start = self.start(setup, programs, None).map_err(|e| (*e, Vec::new()))?;
         let hash = state_hash(&start);
         self.enter(start, hash, None)?;
         loop {
@@ -157,7 +158,7 @@ impl<'k, 'l> Search<'k, 'l> {
     /// The finding that agents poll forever from a state on.
     fn endless(&self, setup: &Rc<Setup>, programs: &[[u32; 3]], id: u32) -> Wrong {
         let way = self.graph.way(id);
-        let again = self.start(setup, programs).and_then(|mut at| {
+        let again = self.start(setup, programs, None).and_then(|mut at| {
             way.iter().try_for_each(|choice| follow(&mut at, *choice))?;
             Ok(at.machine)
         });
@@ -175,13 +176,20 @@ impl<'k, 'l> Search<'k, 'l> {
         (*found, joined(way))
     }
 
-    fn start(&self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Res<Point<'k>> {
+    /// The state before the first operation.
+    pub(super) fn start(
+        &self,
+        setup: &Rc<Setup>,
+        programs: &[[u32; 3]],
+        certificate: Option<Certificate>,
+    ) -> Res<Point<'k>> {
         let (engine, global, shared) =
             engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
         let mut watch = Watch::default();
         if self.limits.sanitize {
             watch = Watch::new(programs.len(), self.plan.agents(), &shared, false)?.beside(self.grid.as_ref(), global);
         }
+        let mut watch = watch.certified(certificate);
         let defined = vec![Ranges::default(); programs.len()];
         let store = Store {
             setup: Rc::clone(setup),
@@ -294,7 +302,7 @@ impl<'k, 'l> Search<'k, 'l> {
 }
 
 /// Choices, with consecutive steps of one agent merged.
-fn joined(choices: impl IntoIterator<Item = Choice>) -> Vec<Choice> {
+pub(super) fn joined(choices: impl IntoIterator<Item = Choice>) -> Vec<Choice> {
     let mut joined: Vec<Choice> = Vec::new();
     for choice in choices {
         match (joined.last_mut(), choice) {
@@ -320,12 +328,12 @@ fn follow(at: &mut Point<'_>, choice: Choice) -> Res<()> {
 }
 
 /// The agents that can proceed.
-fn ready(machine: &Machine<'_>) -> impl Iterator<Item = usize> {
+pub(super) fn ready(machine: &Machine<'_>) -> impl Iterator<Item = usize> {
     (0..machine.threads.len()).filter(|a| machine.is_ready(*a))
 }
 
 /// Two agents whose next accesses conflict.
-fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
+pub(super) fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
     let about: Vec<_> = ready(machine).flat_map(|a| machine.about_to(a)).collect();
     for (i, a) in about.iter().enumerate() {
         for b in about.iter().skip(i + 1).filter(|b| b.agent != a.agent) {
@@ -338,7 +346,7 @@ fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
 }
 
 /// The deadlock, if an agent waits and no step is possible.
-fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
+pub(super) fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
     let waits: Vec<_> = machine
         .engine
         .agents()
@@ -352,7 +360,7 @@ fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
 }
 
 /// The most times of a ring that are acquired and not released.
-fn occupied(machine: &Machine<'_>) -> u64 {
+pub(super) fn occupied(machine: &Machine<'_>) -> u64 {
     let per = machine.plan.agents();
     let mut most = 0;
     for main in (0..machine.threads.len()).step_by(per.max(1)) {

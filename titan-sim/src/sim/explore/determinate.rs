@@ -1,0 +1,305 @@
+//! Programs whose synchronisation is determinate: a few orders stand for all.
+//!
+//! A barrier program whose every phase is made up of the same arrivals and bytes in every order, and whose every wait returns for the same
+//! phase, behaves as a network of queues: what can happen stays possible until it happens, so all orders have the same events, and nothing but
+//! accesses to memory that no synchronisation orders can differ between them. One order shows whether a program is of this kind (the
+//! `certificate`), and the sanitizer, which observes the same order, whether all its accesses are ordered. The theorem and its proof are in
+//! docs/simulator.md.
+//!
+//! More than one order is run all the same: each must give a certificate, with the same events and the same end, and they reach the fullest
+//! state of each ring. If something does not hold, the answer is that it is not known, and the full search begins.
+//!
+//! Deliberately absent: kernels that are not laid out, counters and polled barriers, which the full search explores.
+
+use super::certificate::Certificate;
+use super::search::{Point, Search, Wrong, joined, meet, occupied, ready, stuck};
+use crate::engine::{BarrierId, OpId as Pending, PhaseBarrier, StateHasher};
+use crate::sim::finding::Choice;
+use crate::sim::machine::index;
+use crate::sim::state::Moved;
+use crate::sim::tensor::Setup;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use titan_core::ir::{Effect, Kernel, LocalOp, NvGroup, NvOp, Op, OpKind, RegionOp, TtgOp};
+
+/// The most operations of one order.
+const STEPS: u64 = 10_000_000;
+
+/// Which agent runs next, and when operations that signal complete.
+#[derive(Clone, Copy, Debug, Default)]
+struct Order {
+    /// The agent that runs only if no other one can.
+    last: Option<usize>,
+    /// Of several agents the one with the highest number, and not with the lowest.
+    backward: bool,
+    /// At their issue, and not when no agent can run.
+    early: bool,
+}
+
+/// Whether every operation of a kernel is one that the theorem speaks of.
+pub(super) fn speaks_of(kernel: &Kernel) -> bool {
+    let Some(laid) = kernel.laid_out.as_deref() else { return false };
+    let mut all = laid.warps > 0;
+    // A named barrier has the same number of threads everywhere.
+    let mut counts = BTreeSet::new();
+    let mut numbers = BTreeSet::new();
+    kernel.walk(&mut |_, op| {
+        all &= is_of(op);
+        if let OpKind::Nv(NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads }) = op.kind {
+            counts.insert((id, threads));
+            numbers.insert(id);
+        }
+    });
+    all && counts.len() == numbers.len()
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other operations are told apart by their effects, of which none is left out"
+)]
+fn is_of(op: &Op) -> bool {
+    match &op.kind {
+        OpKind::Ttg(ttg) => match ttg {
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. } => true,
+            TtgOp::Acquire(_)
+            | TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::Ready(_)
+            | TtgOp::WaitReady
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Write
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait => false,
+        },
+        OpKind::Local(local) => match local {
+            LocalOp::Alloc { .. }
+            | LocalOp::Store
+            | LocalOp::Load
+            | LocalOp::Copy { .. }
+            | LocalOp::Guard
+            | LocalOp::Slice { .. }
+            | LocalOp::Reshape(_)
+            | LocalOp::Stack
+            | LocalOp::Mma
+            | LocalOp::Convert
+            | LocalOp::Fold { .. } => true,
+        },
+        OpKind::Region(region) => match region {
+            RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } | RegionOp::Read | RegionOp::Write => true,
+            RegionOp::Call(_) | RegionOp::Wait => false,
+        },
+        OpKind::Nv(nv) => is_of_nv(*nv),
+        OpKind::Amd(_) => false,
+        kind => match kind.effect() {
+            Effect::Pure | Effect::Control | Effect::Read | Effect::Trap | Effect::Write | Effect::Atomic => true,
+            Effect::Print => true,
+            Effect::Pipeline => false,
+        },
+    }
+}
+
+const fn is_of_nv(nv: NvOp) -> bool {
+    match nv {
+        NvOp::MbarrierAlloc { .. }
+        | NvOp::MbarrierAt
+        | NvOp::MbarrierInit { .. }
+        | NvOp::Arrive { .. }
+        | NvOp::ArriveCluster { .. }
+        | NvOp::ArriveExpectTx { .. }
+        | NvOp::ExpectTx { .. }
+        | NvOp::MbarrierWait
+        | NvOp::WaitParity
+        | NvOp::FenceMbarrierInit
+        | NvOp::BulkLoad { .. }
+        | NvOp::BulkStore { .. }
+        | NvOp::CpAsync { .. }
+        | NvOp::CpAsyncArrive { noinc: true, .. }
+        | NvOp::WgmmaFence
+        | NvOp::Wgmma
+        | NvOp::Commit { .. }
+        | NvOp::WaitGroup { group: NvGroup::CpAsync | NvGroup::Wgmma | NvGroup::BulkStore, .. }
+        | NvOp::BarrierSync { .. }
+        | NvOp::BarrierArrive { .. }
+        | NvOp::ClusterRank
+        | NvOp::ClusterArrive
+        | NvOp::ClusterWait
+        | NvOp::WarpSync
+        | NvOp::SetMaxNReg { .. } => true,
+        // What is asked and not waited for may be answered either way.
+        NvOp::TryWait | NvOp::TestWait => false,
+        // The count of a phase changes while it runs.
+        NvOp::CpAsyncArrive { noinc: false, .. } => false,
+        NvOp::MbarrierInval | NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait | NvOp::Tcgen05(_) => false,
+    }
+}
+
+/// One order while it runs.
+struct Run<'k> {
+    at: Point<'k>,
+    choices: Vec<Choice>,
+    steps: u64,
+    /// How often each agent has asked for registers.
+    registers: Vec<u8>,
+}
+
+impl<'k> Run<'k> {
+    /// Why this order may not stand for all, so far.
+    fn doubt(&self) -> bool {
+        let why = self.at.watch.certificate().is_none_or(|c| c.why().is_some());
+        // The check of their sum depends on the order if an agent asks twice.
+        why || self.registers.iter().any(|n| *n > 1) || self.steps > STEPS
+    }
+
+    fn next(&self, order: Order) -> Option<usize> {
+        let mut others = ready(&self.at.machine).filter(|a| Some(*a) != order.last);
+        let one = if order.backward { others.last() } else { others.next() };
+        one.or_else(|| order.last.filter(|a| self.at.machine.is_ready(*a)))
+    }
+
+    fn told(&self) -> Option<Pending> {
+        self.at.machine.engine.pending().iter().find(|(_, op)| !op.signals.is_empty()).map(|(id, _)| id)
+    }
+
+    /// What every order ends with: the events, and the state of each agent.
+    fn end(&self) -> Option<u128> {
+        let machine = &self.at.machine;
+        let half = |b: &PhaseBarrier| b.is_live() && b.pending() == 0 && b.bytes() != 0;
+        let barriers = (0..).map_while(|i| machine.engine.barrier(BarrierId::new(i)));
+        if barriers.into_iter().any(half) || self.doubt() {
+            return None;
+        }
+        let events = self.at.watch.certificate()?.identity();
+        let threads: Vec<u128> = machine.threads.iter().map(StateHasher::of).collect();
+        Some(StateHasher::of(&(events, threads)))
+    }
+}
+
+impl<'k> Search<'k, '_> {
+    /// Whether a few orders show that all are safe; if not, nothing is known.
+    ///
+    /// # Errors
+    /// The finding of one of these orders, with its choices.
+    pub(super) fn determinate(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<bool, Wrong> {
+        let before = self.explored;
+        let mut orders = vec![
+            Order::default(),
+            Order { backward: true, ..Order::default() },
+            Order { early: true, ..Order::default() },
+        ];
+        let per = self.plan.agents();
+        // The warps of a role do the same: one of each.
+        let mut readers: BTreeMap<Option<usize>, usize> = BTreeMap::new();
+        for reader in self.plan.rings.iter().flat_map(|ring| &ring.readers) {
+            readers.entry(self.plan.role_of(*reader)).or_insert(*reader);
+        }
+        let lasts = (0..programs.len()).flat_map(|cta| readers.values().map(move |reader| cta * per + reader));
+        orders.extend(lasts.map(|last| Order { last: Some(last), ..Order::default() }));
+        let mut end = None;
+        for order in orders {
+            let this = self.one_order(setup, programs, order)?;
+            if this.is_none() || end.is_some_and(|end| Some(end) != this) {
+                self.explored = before;
+                return Ok(false);
+            }
+            end = this;
+        }
+        self.explored.ends += 1;
+        self.explored.determinate += 1;
+        Ok(true)
+    }
+
+    /// One order from the start to its end; what identifies its events, or `None` if it may not stand for all.
+    fn one_order(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]], order: Order) -> Result<Option<u128>, Wrong> {
+        let agents = programs.len() * self.plan.agents();
+        let certificate = Certificate::new(agents, self.plan.agents());
+        let at = self.start(setup, programs, Some(certificate)).map_err(|e| (*e, Vec::new()))?;
+        let mut run = Run { at, choices: Vec::new(), steps: 0, registers: vec![0; agents] };
+        let mut depth = 0;
+        loop {
+            if let Some(op) = run.told().filter(|_| order.early) {
+                self.completes(&mut run, op)?;
+            } else if let Some(agent) = run.next(order) {
+                self.runs(&mut run, agent)?;
+            } else if let Some(op) = run.told() {
+                self.completes(&mut run, op)?;
+            } else {
+                break;
+            }
+            run.at.machine.settle();
+            self.seen(&run, &mut depth)?;
+            if run.doubt() || self.explored.states >= self.limits.max_states {
+                return Ok(None);
+            }
+        }
+        if let Some(found) = stuck(&run.at.machine) {
+            return Err((*found, joined(run.choices)));
+        }
+        Ok(run.end())
+    }
+
+    fn completes(&self, run: &mut Run<'k>, op: Pending) -> Result<(), Wrong> {
+        run.choices.push(Choice::Complete(op));
+        let done = run.at.machine.complete(op, &mut run.at.watch);
+        done.map_err(|e| (*run.at.watch.told(&run.at.machine, e), joined(run.choices.clone())))
+    }
+
+    /// An agent's step: one operation, and the local ones after it.
+    fn runs(&self, run: &mut Run<'k>, agent: usize) -> Result<(), Wrong> {
+        loop {
+            run.choices.push(Choice::Run { agent: index(agent), ops: 1 });
+            run.steps += 1;
+            let machine = &mut run.at.machine;
+            let next = machine.next_op(agent).map(|id| &machine.kernel().op(id).kind);
+            if matches!(next, Some(OpKind::Nv(NvOp::SetMaxNReg { .. })))
+                && let Some(asked) = run.registers.get_mut(agent)
+            {
+                *asked = asked.saturating_add(1);
+            }
+            match machine.step(agent, &mut run.at.watch) {
+                Err(e) => return Err((*run.at.watch.told(machine, e), joined(std::mem::take(&mut run.choices)))),
+                Ok(Moved::On) if machine.is_ready(agent) && machine.is_local(agent, &self.privacy) => {}
+                Ok(_) => return Ok(()),
+            }
+            if run.steps > STEPS {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Counts a state; two next accesses that conflict.
+    fn seen(&mut self, run: &Run<'k>, depth: &mut usize) -> Result<(), Wrong> {
+        let machine = &run.at.machine;
+        *depth += 1;
+        let explored = &mut self.explored;
+        explored.states += 1;
+        explored.transitions += 1;
+        explored.depth = explored.depth.max(*depth);
+        explored.occupied = explored.occupied.max(occupied(machine));
+        explored.times = explored.times.max(machine.times());
+        match meet(machine) {
+            Some((found, pair)) => {
+                let then = pair.map(|agent| Choice::Run { agent: index(agent), ops: 1 });
+                Err((*found, joined(run.choices.iter().copied().chain(then))))
+            }
+            None => Ok(()),
+        }
+    }
+}
