@@ -34,11 +34,11 @@ fn smaller(text: &str, slots: u32) -> Verified {
 }
 
 /// The barrier program of a kernel with so many slots in each ring, in a cluster or not.
-fn made(kernel: &Verified, slots: u32, cluster: Option<Cluster>) -> WellFormed {
+fn made(kernel: &Verified, slots: u32, instances: Option<u32>, cluster: Option<Cluster>) -> WellFormed {
     let chosen = stages(kernel, hopper(), true, None).unwrap().schedule;
     let loops = chosen.loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
     let all = chosen.slots.iter().map(|_| slots).collect();
-    let schedule = Schedule { loops, slots: all, cluster, bodies: Vec::new(), ..chosen };
+    let schedule = Schedule { loops, slots: all, instances, cluster, bodies: Vec::new(), ..chosen };
     let made = follow(kernel, hopper(), &schedule).unwrap_or_else(|e| panic!("{schedule}: {}", e.message));
     well_formed(made.barriers).unwrap()
 }
@@ -51,18 +51,18 @@ fn arguments([m, n, k]: [i64; 3]) -> Vec<sim::Arg> {
     [[m, k], [n, k], [m, n]].iter().enumerate().map(one).collect()
 }
 
-/// The programs that run, and how far along K: two tiles for each of them.
+/// The programs that run, and how far along K: so many tiles for each of them.
 fn launched(
     kernel: &Verified,
     program: &WellFormed,
     cluster: Option<Cluster>,
-    steps: u32,
+    [tiles, steps]: [u32; 2],
 ) -> (Vec<sim::Arg>, [u32; 3]) {
     let size = cluster.map_or(1, |c| c.size);
     let [rows, columns] = match cluster {
-        Some(Cluster { size, axis: 0 }) => [2 * size, 1],
-        Some(Cluster { size, .. }) => [2, size],
-        None => [2, 1],
+        Some(Cluster { size, axis: 0 }) => [tiles * size, 1],
+        Some(Cluster { size, .. }) => [tiles, size],
+        None => [tiles, 1],
     };
     let args = arguments([i64::from(64 * rows), i64::from(32 * columns), i64::from(16 * steps)]);
     let persistent = program.sig.grid == GridSpec::Persistent;
@@ -73,27 +73,32 @@ fn launched(
 #[test]
 fn products_in_clusters_are_safe_in_every_order() {
     let mut text = "| | slots | steps | states |\n|---|---|---|---|\n".to_owned();
-    // The ring of a loop has two slots at least.
-    for (name, source, least) in [("gemm", GEMM, 2), ("gemm_ws", GEMM_WS, 1)] {
+    // The ring of a loop has two slots at least, and so has each instance.
+    for (name, source, instances, slots) in [
+        ("gemm", GEMM, None, 2..=3),
+        ("gemm_ws", GEMM_WS, None, 1..=3),
+        ("gemm by two instances", GEMM, Some(2), 4..=6),
+    ] {
         let of = |size, axis| Some(Cluster { size, axis });
         for cluster in [None, of(2, 0), of(2, 1), of(4, 0), of(4, 1)] {
-            for slots in least..=3 {
+            for slots in slots.clone() {
                 let kernel = smaller(source, slots);
-                let program = made(&kernel, slots, cluster);
+                let program = made(&kernel, slots, instances, cluster);
                 assert_eq!(program.laid_out.as_deref().unwrap().cluster, cluster.map_or(1, |c| c.size));
                 let mut states = (u64::MAX, 0);
-                for steps in 0..=slots + 2 {
-                    let (args, grid) = launched(&kernel, &program, cluster, steps);
+                let (each, tiles) = instances.map_or((slots, 2), |n| (slots.div_ceil(n), 3));
+                for steps in 0..=each + 2 {
+                    let (args, grid) = launched(&kernel, &program, cluster, [tiles, steps]);
                     let limits = Limits { max_states: 100_000, ..Limits::default() };
                     let verdict = sim::explore(&program, &args, Some(grid), &limits).unwrap();
                     let Verdict::Safe(e) = verdict else { panic!("{name} {cluster:?} {slots} {steps}: {verdict:?}") };
                     assert!(e.determinate > 0, "{name} {cluster:?} {slots} {steps}: not determinate");
-                    assert_eq!(e.occupied, e.times.min(slots.into()), "{name} {cluster:?} {slots} {steps}");
+                    assert_eq!(e.occupied, e.times.min(each.into()), "{name} {cluster:?} {slots} {steps}");
                     states = (states.0.min(e.states), states.1.max(e.states));
                 }
                 let what = cluster.map_or(String::new(), |c| format!(", {} programs along axis {}", c.size, c.axis));
                 let _ =
-                    writeln!(text, "| `{name}`{what} | {slots} | 0 to {} | {} to {} |", slots + 2, states.0, states.1);
+                    writeln!(text, "| `{name}`{what} | {slots} | 0 to {} | {} to {} |", each + 2, states.0, states.1);
             }
         }
     }
