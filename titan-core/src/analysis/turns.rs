@@ -43,21 +43,19 @@ pub fn walk(kernel: &Kernel, region: Block) -> Result<Walk, NoWalk> {
     let mut found = None;
     for id in &kernel.block(region).ops {
         let op = kernel.op(*id);
-        match &op.kind {
-            OpKind::Yield | OpKind::Ttg(TtgOp::Finalize) => {}
-            OpKind::For(ForKind::Distributed) => {
-                let [lo, tiles, step] = op.args[..] else {
-                    return Err((op.loc, "a variable keeps its value from tile to tile"));
-                };
-                if kernel.int_constant(lo) != Some(0) || kernel.int_constant(step) != Some(1) {
-                    return Err((op.loc, "the loop over tiles does not begin at the first"));
-                }
-                if found.replace(Walk { looped: *id, body: op.regions[0], tiles }).is_some() {
-                    return Err((op.loc, "this is a second loop over tiles"));
-                }
+        let ends = matches!(op.kind, OpKind::Yield | OpKind::Ttg(TtgOp::Finalize));
+        if op.kind == OpKind::For(ForKind::Distributed) {
+            let [lo, tiles, step] = op.args[..] else {
+                return Err((op.loc, "a variable keeps its value from tile to tile"));
+            };
+            if kernel.int_constant(lo) != Some(0) || kernel.int_constant(step) != Some(1) {
+                return Err((op.loc, "the loop over tiles does not begin at the first"));
             }
-            kind if kind.effect() == Effect::Pure && op.regions.is_empty() => {}
-            _ => return Err((op.loc, "this is outside of the loop over tiles")),
+            if found.replace(Walk { looped: *id, body: op.regions[0], tiles }).is_some() {
+                return Err((op.loc, "this is a second loop over tiles"));
+            }
+        } else if !(ends || op.kind.effect() == Effect::Pure && op.regions.is_empty()) {
+            return Err((op.loc, "this is outside of the loop over tiles"));
         }
     }
     found.ok_or_else(|| {
