@@ -9,16 +9,23 @@ use crate::verify::pipes::coexecution::events::Events;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What completes before a stage counts as filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verify) enum FilledBy {
-    /// The asynchronous copies of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) struct FilledBy {
+    /// What the threads of the role arrive for; `None` if only one of them does, with the bytes of bulk copies.
+    pub(in crate::verify) threads: Option<Arrival>,
+    /// Bulk copies that one thread starts, whose bytes the barrier expects.
+    pub(in crate::verify) bulk: bool,
+}
+
+/// What each thread arrives for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) enum Arrival {
+    /// Its asynchronous copies, when they complete.
     Copies,
-    /// The earlier synchronous accesses of its threads.
-    Threads,
-    /// The same, after a wait for all copies.
+    /// Its earlier synchronous accesses.
+    Stores,
+    /// The same, after a wait for all its copies.
     All,
-    /// Bulk copies of one thread, whose bytes its barrier expects.
-    Bulk,
 }
 
 /// How an access happens.

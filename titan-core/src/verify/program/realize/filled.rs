@@ -1,0 +1,100 @@
+//! Rule 65, for the claim that a stage is filled: what arrives at the barrier of its slot.
+//!
+//! | filled by | right before the claim, in this order |
+//! |---|---|
+//! | bulk copies alone | one thread arrives and expects their bytes; the bulk copies to the slot |
+//! | threads alone | each thread arrives, when its copies complete or behind a wait for them |
+//! | both | one thread arrives and expects the bytes of the bulk copies; these; copies by threads; each thread arrives |
+//!
+//! Where both fill a slot, its barrier counts the threads and the one that announces the bytes: the phase is complete when all of them have
+//! arrived and the announced bytes as well. The announcement is an arrival of its own, so the phase cannot complete before it, and every thread
+//! arrives in every phase: none waits for a phase of the slot more than one behind.
+//!
+//! Deliberately absent: which bytes of the slot each copy writes; that the slots are this role's, which the co-execution checks; the
+//! numbers that barriers count (`counts`).
+
+use super::{At, Check};
+use crate::ir::{NvGroup, NvOp, OpId, OpKind};
+use crate::verify::program::find::{Arrival, FilledBy, picked};
+
+impl Check<'_> {
+    /// A stage is filled by bulk copies, by threads, or by both.
+    pub(super) fn filled(&mut self, at: &At<'_>) -> Option<()> {
+        let by = if matches!(self.kernel.op(*at.before.first()?).kind, OpKind::Nv(NvOp::BulkLoad { .. })) {
+            self.filled_in_bulk(at, &at.before)?;
+            FilledBy { threads: None, bulk: true }
+        } else {
+            let (threads, of_threads) = self.arrival(at)?;
+            let behind = at.behind_copies.get(of_threads..)?;
+            let bulk =
+                behind.first().is_some_and(|id| matches!(self.kernel.op(*id).kind, OpKind::Nv(NvOp::BulkLoad { .. })));
+            if bulk {
+                self.filled_in_bulk(at, behind)?;
+            }
+            FilledBy { threads: Some(threads), bulk }
+        };
+        self.filled_by.insert(at.id, by);
+        self.ring(at).fills.insert(by);
+        Some(())
+    }
+
+    /// The arrival of each thread of the role; and of how many operations it consists.
+    fn arrival(&mut self, at: &At<'_>) -> Option<(Arrival, usize)> {
+        let first = *at.before.first()?;
+        let op = self.kernel.op(first);
+        let (arrivals, threads, n) = if let OpKind::Nv(NvOp::CpAsyncArrive { noinc: true, arrivals }) = op.kind {
+            (arrivals, Arrival::Copies, 1)
+        } else if let OpKind::Nv(NvOp::Arrive { arrivals }) = op.kind {
+            let kinds: Vec<&OpKind> = at.before[1..].iter().map(|id| &self.kernel.op(*id).kind).collect();
+            let drained = matches!(
+                kinds[..],
+                [
+                    OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }),
+                    OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }),
+                    ..
+                ]
+            );
+            if drained { (arrivals, Arrival::All, 3) } else { (arrivals, Arrival::Stores, 1) }
+        } else {
+            return None;
+        };
+        if arrivals != self.warps(at.role)?.checked_mul(self.lanes()?)? {
+            return None;
+        }
+        let full = self.picked(*op.args.first()?, at)?;
+        self.explain(first);
+        self.ring(at).full.insert(full);
+        Some((threads, n))
+    }
+
+    /// Bulk copies to the slot, the nearest first, behind the arrival that expects their bytes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only copies and the arrival for them come before the claim")]
+    fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<()> {
+        let kernel = self.kernel;
+        let mut copied = 0u32;
+        for id in before {
+            let op = kernel.op(*id);
+            let full = self.picked(*op.args.last()?, at)?;
+            self.ring(at).full.insert(full);
+            self.explain(*id);
+            match op.kind {
+                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }) => {
+                    let [_, tile, _] = op.args[..] else { return None };
+                    let (_, slot) = picked(kernel, tile)?;
+                    let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);
+                    if Some(&slot) != at.op.args.get(1) || !whole {
+                        return None;
+                    }
+                    if multicast != 0 {
+                        self.is_for_all(op, multicast)?;
+                        self.ring(at).shared = true;
+                    }
+                    copied = copied.checked_add(bytes)?;
+                }
+                OpKind::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(()),
+                _ => return None,
+            }
+        }
+        None
+    }
+}
