@@ -11,6 +11,7 @@ mod kernels;
 mod later;
 mod lowered;
 mod misuse;
+mod mixed;
 mod multicast;
 mod products;
 #[path = "../emit/ptxas.rs"]

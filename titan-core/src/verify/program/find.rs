@@ -213,6 +213,20 @@ pub(super) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
     }
 }
 
+/// The bytes of its part that a tile in a region occupies: the first one and their end. A part of a tile counts as the whole tile.
+pub(super) fn bytes_in_part(kernel: &Kernel, tile: Value) -> (u64, u64) {
+    let mut at = tile;
+    while let Some(op) = kernel.def_op(at) {
+        if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
+            let bytes = kernel.encoding(at).map_or(u64::from(u32::MAX), |e| u64::from(e.bytes()));
+            return (u64::from(offset), u64::from(offset) + bytes);
+        }
+        let Some(of) = op.args.first() else { break };
+        at = *of;
+    }
+    (0, u64::MAX)
+}
+
 /// The accesses of an operation to slots: the tiles among its operands.
 fn accesses(kernel: &Kernel, op: &Op) -> Vec<Access> {
     let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {

@@ -120,6 +120,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     for pipe in &joined {
         check.counts(*pipe);
+        check.written_apart(*pipe, claims);
     }
     check.clusters();
     check.nothing_else();
@@ -173,6 +174,11 @@ impl<'k> Check<'k> {
 
     pub(super) fn ring(&mut self, at: &At<'_>) -> &mut Ring {
         self.rings.entry(at.pipe).or_default()
+    }
+
+    /// What fills the slots of a ring.
+    fn ring_fills(&self, pipe: Pipe) -> impl Iterator<Item = &FilledBy> {
+        self.rings.get(&pipe).into_iter().flat_map(|ring| &ring.fills)
     }
 
     pub(super) fn explain(&mut self, id: OpId) {

@@ -10,12 +10,17 @@
 //! arrived and the announced bytes as well. The announcement is an arrival of its own, so the phase cannot complete before it, and every thread
 //! arrives in every phase: none waits for a phase of the slot more than one behind.
 //!
-//! Deliberately absent: which bytes of the slot each copy writes; that the slots are this role's, which the co-execution checks; the
+//! Threads write no bytes of the ring that bulk copies write, in no round: nothing would order the two kinds of writes in one round, and
+//! in different rounds nothing would tell which fences they need.
+//!
+//! Deliberately absent: that the slots are this role's, which the co-execution checks; the
 //! numbers that barriers count (`counts`).
 
 use super::{At, Check};
-use crate::ir::{NvGroup, NvOp, OpId, OpKind};
-use crate::verify::program::find::{Arrival, FilledBy, picked};
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty};
+use crate::verify::program::find::picked;
+use crate::verify::program::find::{Arrival, Claims, FilledBy, bytes_in_part, region_of};
 
 impl Check<'_> {
     /// A stage is filled by bulk copies, by threads, or by both.
@@ -96,5 +101,28 @@ impl Check<'_> {
             }
         }
         None
+    }
+
+    /// Threads and bulk copies write different bytes of the slots of a ring that both fill.
+    pub(in crate::verify::program) fn written_apart(&mut self, pipe: Pipe, claims: &Claims) {
+        let kernel = self.kernel;
+        if !self.ring_fills(pipe).any(|by| by.bulk && by.threads.is_some()) {
+            return;
+        }
+        let mut written: [Vec<(OpId, (u64, u64))>; 2] = Default::default();
+        kernel.walk(&mut |id, op| {
+            let writes = |a: &&crate::ir::traffic::Access| a.on == On::Local && a.writes;
+            let Some(access) = traffic(&op.kind).accesses.iter().flatten().find(writes).copied() else { return };
+            let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+            let of_ring = tiles
+                .filter(|v| region_of(kernel, **v).is_some_and(|region| claims.ring_of.get(&region) == Some(&pipe)));
+            let by_threads = usize::from(access.proxy == Proxy::Generic);
+            written[by_threads].extend(of_ring.map(|tile| (id, bytes_in_part(kernel, *tile))));
+        });
+        let [boxes, copies] = written;
+        let meets = |(lo, hi): (u64, u64)| boxes.iter().any(|(_, (first, end))| lo < *end && *first < hi);
+        for (id, _) in copies.into_iter().filter(|(_, bytes)| meets(*bytes)) {
+            self.error(id, "threads write bytes of a stage here that bulk copies write too");
+        }
     }
 }
