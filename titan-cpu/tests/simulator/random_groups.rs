@@ -309,6 +309,11 @@ pub(super) fn small_mixed(rng: &mut Rng) -> Random {
     mixed_of(rng, ELEMS[0], tile, 5)
 }
 
+/// The same with as many steps as the model checker can follow.
+pub(super) fn tiny_mixed(rng: &mut Rng) -> Random {
+    mixed_of(rng, ELEMS[0], [64, 8, 16], 1)
+}
+
 fn mixed_of(rng: &mut Rng, kind: (Elem, Elem, i32), tile: [i32; 3], steps: u32) -> Random {
     let less = i64::from(1 + rng.below(20));
     let odd = rng.of(&[Odd::Gathered, Odd::Gathered, Odd::Across(less), Odd::Deep(less), Odd::Ones]);
@@ -341,6 +346,8 @@ fn kernel_with(
     // The rows of the outputs too.
     let across = inner(turned[1]).max(4);
     let n = extent(rng, bn, 1, across, ragged);
+    // Indices of rows are read in pieces of 16 bytes.
+    let [m, n] = if matches!(odd, Some((_, Odd::Gathered))) { [m, n].map(|n| (n + 3) / 4 * 4) } else { [m, n] };
     let deep = extent(rng, depth, steps, unit, ragged);
     let matrix = (rng.below(5) == 0).then(|| i64::from(rng.below(3)));
     let factor = |i: usize, tile, all| Factor { name: "", tile, all, turned: turned[i] };

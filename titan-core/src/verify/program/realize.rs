@@ -38,6 +38,8 @@ pub(super) struct Ring {
     full: BTreeSet<Value>,
     /// What fills its slots.
     fills: BTreeSet<FilledBy>,
+    /// The bytes of a slot that threads and bulk copies fill together, each time.
+    tiles: BTreeSet<Vec<filled::Bytes>>,
     /// Whether some of these copies are for all programs of the cluster; and whether its readers release slots in this program alone,
     /// and in all programs.
     pub(super) shared: bool,
@@ -91,6 +93,8 @@ pub(super) struct At<'k> {
     before: Vec<OpId>,
     /// The same, copies of tiles by threads left out.
     behind_copies: Vec<OpId>,
+    /// All operations before it in its block.
+    ops: &'k [OpId],
 }
 
 /// Breaks of rule 65. Records what fills the stages.
@@ -153,7 +157,7 @@ impl<'k> Check<'k> {
                 && joined.contains(&pipe)
             {
                 let [before, behind_copies] = [false, true].map(|copies| before(kernel, &ops[..i], copies));
-                let at = At { role, id: *id, op, pipe, before, behind_copies };
+                let at = At { role, id: *id, op, pipe, before, behind_copies, ops: &ops[..i] };
                 let done = match claim {
                     Claim::Acquired => self.acquired(&at),
                     Claim::Filled => self.filled(&at),
@@ -174,11 +178,6 @@ impl<'k> Check<'k> {
 
     pub(super) fn ring(&mut self, at: &At<'_>) -> &mut Ring {
         self.rings.entry(at.pipe).or_default()
-    }
-
-    /// What fills the slots of a ring.
-    fn ring_fills(&self, pipe: Pipe) -> impl Iterator<Item = &FilledBy> {
-        self.rings.get(&pipe).into_iter().flat_map(|ring| &ring.fills)
     }
 
     pub(super) fn explain(&mut self, id: OpId) {

@@ -11,16 +11,20 @@
 //! arrives in every phase: none waits for a phase of the slot more than one behind.
 //!
 //! Threads write no bytes of the ring that bulk copies write, in no round: nothing would order the two kinds of writes in one round, and
-//! in different rounds nothing would tell which fences they need.
+//! in different rounds nothing would tell which fences they need. What readers
+//! access, one of the two writes.
 //!
 //! Deliberately absent: that the slots are this role's, which the co-execution checks; the
 //! numbers that barriers count (`counts`).
 
 use super::{At, Check};
-use crate::ir::traffic::{On, traffic};
-use crate::ir::{NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty};
-use crate::verify::program::find::picked;
-use crate::verify::program::find::{Arrival, Claims, FilledBy, bytes_in_part, region_of};
+use crate::ir::traffic::{Access, On, traffic};
+use crate::ir::{LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty, Value};
+use crate::verify::program::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
+use crate::verify::program::wrong;
+
+/// The first byte in a part of a region, and the end.
+pub(super) type Bytes = (u64, u64);
 
 impl Check<'_> {
     /// A stage is filled by bulk copies, by threads, or by both.
@@ -34,7 +38,9 @@ impl Check<'_> {
             let bulk =
                 behind.first().is_some_and(|id| matches!(self.kernel.op(*id).kind, OpKind::Nv(NvOp::BulkLoad { .. })));
             if bulk {
-                self.filled_in_bulk(at, behind)?;
+                let announced = self.filled_in_bulk(at, behind)?;
+                let tiles = self.copied_since(at, announced);
+                self.ring(at).tiles.insert(tiles);
             }
             FilledBy { threads: Some(threads), bulk }
         };
@@ -72,9 +78,9 @@ impl Check<'_> {
         Some((threads, n))
     }
 
-    /// Bulk copies to the slot, the nearest first, behind the arrival that expects their bytes.
+    /// Bulk copies to the slot, the nearest first, behind the arrival that expects their bytes, which is given.
     #[expect(clippy::wildcard_enum_match_arm, reason = "only copies and the arrival for them come before the claim")]
-    fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<()> {
+    fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<OpId> {
         let kernel = self.kernel;
         let mut copied = 0u32;
         for id in before {
@@ -96,33 +102,59 @@ impl Check<'_> {
                     }
                     copied = copied.checked_add(bytes)?;
                 }
-                OpKind::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(()),
+                OpKind::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(*id),
                 _ => return None,
             }
         }
         None
     }
 
-    /// Threads and bulk copies write different bytes of the slots of a ring that both fill.
+    /// The bytes of the slot that are copied between an operation and the claim, in order.
+    fn copied_since(&self, at: &At<'_>, since: OpId) -> Vec<Bytes> {
+        let kernel = self.kernel;
+        let copies =
+            at.ops.iter().rev().take_while(|id| **id != since).map(|id| kernel.op(*id)).filter(|op| {
+                matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. }))
+            });
+        let tiles = copies.flat_map(|op| op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..))));
+        let mut bytes: Vec<Bytes> = tiles.map(|tile| bytes_in_part(kernel, *tile)).collect();
+        bytes.sort_unstable();
+        bytes
+    }
+
+    /// In a program with bulk copies to rings: threads and bulk copies write different bytes of the slots of a ring, and together all that
+    /// are read.
     pub(in crate::verify::program) fn written_apart(&mut self, pipe: Pipe, claims: &Claims) {
         let kernel = self.kernel;
-        if !self.ring_fills(pipe).any(|by| by.bulk && by.threads.is_some()) {
+        if !self.rings.values().any(|ring| ring.fills.iter().any(|by| by.bulk)) {
             return;
         }
-        let mut written: [Vec<(OpId, (u64, u64))>; 2] = Default::default();
+        if self.rings.get(&pipe).is_some_and(|ring| ring.tiles.len() > 1) {
+            let (name, loc) = (kernel.pipe_name(pipe), kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default());
+            self.errors.push(wrong(loc, format!("not every tile of `{name}` is filled each time")));
+        }
+        let mut touched: Vec<(OpId, Access, Bytes)> = Vec::new();
         kernel.walk(&mut |id, op| {
-            let writes = |a: &&crate::ir::traffic::Access| a.on == On::Local && a.writes;
-            let Some(access) = traffic(&op.kind).accesses.iter().flatten().find(writes).copied() else { return };
+            let Some(access) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {
+                return;
+            };
             let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
-            let of_ring = tiles
-                .filter(|v| region_of(kernel, **v).is_some_and(|region| claims.ring_of.get(&region) == Some(&pipe)));
-            let by_threads = usize::from(access.proxy == Proxy::Generic);
-            written[by_threads].extend(of_ring.map(|tile| (id, bytes_in_part(kernel, *tile))));
+            let of_ring = |v: &&Value| region_of(kernel, **v).and_then(|r| claims.ring_of.get(&r)) == Some(&pipe);
+            touched.extend(tiles.filter(of_ring).map(|tile| (id, access, bytes_in_part(kernel, *tile))));
         });
-        let [boxes, copies] = written;
-        let meets = |(lo, hi): (u64, u64)| boxes.iter().any(|(_, (first, end))| lo < *end && *first < hi);
-        for (id, _) in copies.into_iter().filter(|(_, bytes)| meets(*bytes)) {
-            self.error(id, "threads write bytes of a stage here that bulk copies write too");
+        let written = |proxies: &[Proxy]| -> Vec<Bytes> {
+            let all = touched.iter().filter(|(_, access, _)| access.writes && proxies.contains(&access.proxy));
+            all.map(|(_, _, bytes)| *bytes).collect()
+        };
+        let (boxes, all) = (written(&[Proxy::Async]), written(&[Proxy::Async, Proxy::Generic]));
+        for (id, access, bytes) in &touched {
+            let by_threads = access.writes && access.proxy == Proxy::Generic;
+            if by_threads && boxes.iter().any(|other| bytes.0 < other.1 && other.0 < bytes.1) {
+                self.error(*id, "threads write bytes of a stage here that bulk copies write too");
+            }
+            if access.reads && !all.iter().any(|other| other.0 <= bytes.0 && bytes.1 <= other.1) {
+                self.error(*id, "nothing fills the bytes of a stage that are read here");
+            }
         }
     }
 }
