@@ -31,6 +31,7 @@
 //! Deliberately absent: barriers between the warps of one role for other memory, which [`crate::synchronize`] places; and the
 //! correctness of the protocol, which the verifier checks for the rings and for the result.
 
+mod filling;
 mod memory;
 mod ring;
 mod stage;

@@ -2,11 +2,11 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what advances clocks or joins roles is named")]
 
+use super::filling::Filling;
 use super::{Expand, Made, Stage};
-use crate::analysis::one_thread;
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
-    TileShape, Token, TtgOp, Ty, Value,
+    TileShape, TtgOp, Ty, Value,
 };
 use std::collections::BTreeSet;
 
@@ -37,8 +37,7 @@ pub(super) struct Ring {
     pub(super) mode: Mode,
     /// The clocks of the filling and the reading side: the next slot, and its parity or round.
     pub(super) clocks: [[Value; 2]; 2],
-    /// Whether bulk copies fill it, which one thread starts.
-    pub(super) bulk: bool,
+    pub(super) filling: Filling,
     /// Whether some of its copies are for all programs of the cluster: then a slot is free when the readers of all have released it.
     pub(super) shared: bool,
     /// For rings whose stages may be poison: a word per slot, not 0 if the stage is.
@@ -106,7 +105,7 @@ impl Expand<'_> {
                 slots,
                 mode: Mode::Counted,
                 clocks,
-                bulk: false,
+                filling: Filling::Threads,
                 shared: false,
                 poison: None,
             });
@@ -114,96 +113,12 @@ impl Expand<'_> {
                 self.make_memory(index)?;
             }
             if joins_roles(self.k, pipe) {
-                self.rings[index].bulk = self.target.bulk_tensor && self.is_filled_by_one_thread(pipe);
-                self.rings[index].shared = self.rings[index].bulk && self.is_shared(pipe);
+                self.rings[index].filling = self.filling(pipe);
+                self.rings[index].shared = self.rings[index].filling.has_boxes() && self.is_shared(pipe);
                 self.rings[index].mode = self.join(pipe, slots)?;
             }
         }
         Ok(())
-    }
-
-    /// Whether bulk copies fill the stages of a ring, and all others that its role fills: then one thread executes the role.
-    fn is_filled_by_one_thread(&self, pipe: Pipe) -> bool {
-        let mut roles = Vec::new();
-        self.k.walk(&mut |_, op| {
-            if op.kind == OpKind::Ttg(TtgOp::Roles) {
-                roles.extend(op.regions.iter().copied());
-            }
-        });
-        let filled = |block: Block| {
-            let mut pipes = BTreeSet::new();
-            self.k.walk_block(block, &mut |_, op| {
-                if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
-                    pipes.insert(pipe);
-                }
-            });
-            pipes
-        };
-        roles.into_iter().map(|block| (block, filled(block))).filter(|(_, pipes)| pipes.contains(&pipe)).all(
-            |(block, pipes)| one_thread::executes(self.k, block, true) && pipes.iter().all(|pipe| self.is_bulk(*pipe)),
-        )
-    }
-
-    /// Whether every stage of a ring is filled by bulk copies alone.
-    fn is_bulk(&self, pipe: Pipe) -> bool {
-        let (mut all, mut any) = (true, false);
-        let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
-        self.k.walk(&mut |_, op| {
-            let of_ring = op.args.first().is_some_and(|v| self.k.ty(*v) == Ty::Token(Token::Slot, pipe));
-            if !of_ring {
-                return;
-            }
-            let OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. }) = op.kind else {
-                all = false;
-                return;
-            };
-            any = true;
-            all &= op.args[1..].iter().zip(encodings).all(|(source, id)| {
-                let encoding = self.laid.encodings.get(id.index());
-                encoding.is_some_and(|e| crate::lay_out::by_map(self.k, *source, e).is_ok())
-            });
-        });
-        all && any
-    }
-
-    /// Whether some copies to a ring are for all programs of the cluster. Only MMAs of warpgroups read such a ring: what threads have
-    /// loaded would have to be fenced from the copies of other programs.
-    fn is_shared(&self, pipe: Pipe) -> bool {
-        if self.laid.cluster == 1 || self.is_loaded(pipe.index()) || self.laid.free != FreeBy::Mbarrier {
-            return false;
-        }
-        let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
-        let mut shared = false;
-        self.k.walk(&mut |_, op| {
-            if op.args.first().is_some_and(|v| self.k.ty(*v) == Ty::Token(Token::Slot, pipe)) {
-                shared |= op.args[1..].iter().zip(encodings).any(|(source, id)| {
-                    let encoding = self.laid.encodings.get(id.index());
-                    encoding.is_some_and(|e| crate::lay_out::parts(self.k, &self.differing, *source, e) > 1)
-                });
-            }
-        });
-        shared
-    }
-
-    /// Whether threads load from the stages of a ring themselves; MMAs of warpgroups do not count.
-    fn is_loaded(&self, pipe: usize) -> bool {
-        let mut tiles: BTreeSet<Value> = BTreeSet::new();
-        let mut loaded = false;
-        self.k.walk(&mut |_, op| {
-            let of_ring = |v: &Value| {
-                tiles.contains(v)
-                    || matches!(self.k.ty(*v), Ty::Token(Token::Rperm | Token::Part, p) if p.index() == pipe)
-            };
-            if !op.args.iter().any(of_ring) {
-                return;
-            }
-            let views = op.results.iter().filter(|v| matches!(self.k.ty(**v), Ty::Smem(..)));
-            let views: Vec<Value> = views.copied().collect();
-            let token = matches!(op.kind, OpKind::Ttg(_)) || op.kind.is_loop() || op.kind.is_terminator();
-            loaded |= views.is_empty() && !token && op.kind != OpKind::Nv(NvOp::Wgmma);
-            tiles.extend(views);
-        });
-        loaded
     }
 
     /// The loop depth at which the memory of a ring is created.
@@ -252,9 +167,16 @@ impl Expand<'_> {
         let barriers = if self.laid.free == FreeBy::Mbarrier { 2 * slots } else { slots };
         let words = self.region(8 * barriers, 1, &format!("{name}, barriers"))?;
         let full = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 0, n: slots }), &[words])?;
-        let Ring { bulk, shared, .. } = self.rings[pipe.index()];
-        self.op(OpKind::Nv(NvOp::MbarrierInit { count: if bulk { 1 } else { filling } }), &[full])?;
-        if bulk && !shared {
+        let Ring { filling: how, shared, .. } = &self.rings[pipe.index()];
+        let (boxes, shared) = (how.has_boxes(), *shared);
+        let count = match how {
+            Filling::Threads => filling,
+            Filling::Bulk => 1,
+            // One thread also arrives with the bytes of the boxes.
+            Filling::Mixed(_) => filling + 1,
+        };
+        self.op(OpKind::Nv(NvOp::MbarrierInit { count }), &[full])?;
+        if boxes && !shared {
             // Bulk copies complete their bytes there.
             self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
         }

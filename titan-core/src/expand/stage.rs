@@ -1,5 +1,6 @@
 //! Stages: how they are filled and read.
 
+use super::filling::Filling;
 use super::ring::Mode;
 use super::{Expand, Made, Stage};
 use crate::ir::{
@@ -84,20 +85,23 @@ impl Expand<'_> {
         self.k.pipes[stage.pipe].fields.iter().map(|f| (f.elem, f.shape)).collect()
     }
 
-    /// Bulk copies to a slot: its barrier expects their bytes.
-    fn produce_bulk(&mut self, op: &Op, stage: Stage, full: Value) -> Made<()> {
+    /// Starts the bulk copies to a slot: its barrier expects their bytes.
+    fn start_boxes(&mut self, op: &Op, stage: Stage, full: Value) -> Made<()> {
         let barrier = self.barrier_of(full, stage)?;
-        let fields = self.fields(stage);
-        let bytes = fields.iter().map(|(elem, shape)| tile_bytes(*elem, *shape)).fold(0, u32::saturating_add);
+        let filling = self.rings[stage.pipe].filling.clone();
+        let tiles = op.args[1..].iter().zip(self.fields(stage)).enumerate();
+        let boxes: Vec<_> = tiles.filter(|(field, _)| filling.is_box(*field)).collect();
+        let of_tile = |(elem, shape): (Elem, TileShape)| tile_bytes(elem, shape);
+        let bytes = boxes.iter().map(|(_, (_, tile))| of_tile(*tile)).fold(0, u32::saturating_add);
         self.op(OpKind::Nv(NvOp::ArriveExpectTx { bytes }), &[barrier])?;
-        for (field, (old, (elem, shape))) in op.args[1..].iter().zip(fields).enumerate() {
+        for (field, (old, (elem, shape))) in boxes {
             let source = self.same(*old)?;
             let tile = self.field(stage, field, elem, shape)?;
             let bytes = tile_bytes(elem, shape);
             let multicast = self.receivers(stage, *old, field);
             self.op(OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }), &[source, tile, barrier])?;
         }
-        self.claim(Claim::Filled, stage)
+        Ok(())
     }
 
     /// The programs of the cluster that receive a tile; 0 for this one alone.
@@ -111,10 +115,15 @@ impl Expand<'_> {
     /// Copies to a slot.
     fn produce(&mut self, id: OpId, op: &Op, skipped: Option<Fill>) -> Made<()> {
         let stage = self.stage_of(op)?;
+        let filling = self.rings[stage.pipe].filling.clone();
         if let (true, Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. }) =
-            (self.rings[stage.pipe].bulk, self.rings[stage.pipe].mode.clone())
+            (filling.has_boxes(), self.rings[stage.pipe].mode.clone())
         {
-            return self.produce_bulk(op, stage, full);
+            // In front of the copies by threads, which take longer to issue.
+            self.start_boxes(op, stage, full)?;
+        }
+        if filling == Filling::Bulk {
+            return self.claim(Claim::Filled, stage);
         }
         let asked = match (skipped, op.args.last()) {
             (Some(_), Some(asked)) => Some(self.same(*asked)?),
@@ -131,6 +140,9 @@ impl Expand<'_> {
         let (mut copied, mut stored) = (false, told);
         let sources = op.args[1..].iter().copied().filter(|v| matches!(self.k.ty(*v), Ty::Source(..)));
         for (field, (old, (elem, shape))) in sources.zip(self.fields(stage)).enumerate() {
+            if filling.is_box(field) {
+                continue;
+            }
             let mut source = self.same(old)?;
             if let Some(asked) = asked {
                 // A skipped copy writes zeros, and reads nothing.
@@ -274,7 +286,7 @@ impl Expand<'_> {
     /// Waits for all copies of these threads.
     fn drain(&mut self) -> Made<()> {
         // Nobody has to wait for bulk copies but their readers.
-        if !self.target.copy_async || self.rings.iter().all(|ring| ring.bulk) {
+        if !self.target.copy_async || self.rings.iter().all(|ring| ring.filling == Filling::Bulk) {
             return Ok(());
         }
         if self.role.is_some() {

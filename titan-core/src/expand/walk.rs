@@ -1,5 +1,6 @@
 //! Blocks, loops, branches and roles: operations not on rings are copied, and loops and branches carry the clocks that advance in them.
 
+use super::filling::Filling;
 use super::ring::sides;
 use super::{Expand, Made, Moving, Stage};
 use crate::ir::{Block, Effect, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
@@ -210,8 +211,9 @@ impl Expand<'_> {
         let sides = (0..self.rings.len()).map(|ring| (ring, sides(self.k, Pipe::new(ring))));
         let (mut fills, mut reads) = (false, false);
         for (ring, [fill, read]) in sides {
-            fills |= fill.contains(&role) && self.rings[ring].bulk;
-            reads |= read.contains(&role) || fill.contains(&role) && !self.rings[ring].bulk;
+            let by_one = self.rings[ring].filling == Filling::Bulk;
+            fills |= fill.contains(&role) && by_one;
+            reads |= read.contains(&role) || fill.contains(&role) && !by_one;
         }
         let mut holds = false;
         if let Some(region) = op.regions.get(role) {

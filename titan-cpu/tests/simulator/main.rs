@@ -9,6 +9,7 @@ mod fences;
 mod gpu;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
+mod mistakes;
 mod mutants;
 mod orders;
 mod programs;

@@ -112,6 +112,17 @@ fn random_mmas_of_warpgroups_are_the_same_in_all_ways() {
     assert!(counts.hopper > 90 && counts.clusters > 10, "{counts:?}");
 }
 
+/// Stages that bulk copies and threads fill together.
+#[test]
+fn random_stages_of_both_kinds_are_the_same_in_all_ways() {
+    let counts = random_kernels_agree(48, 80_000, |rng| {
+        let random_groups::Random { text, args } = random_groups::mixed(rng);
+        let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        Some((verify(kernel).ok()?, args, text))
+    });
+    assert!(counts.hopper > 30 && counts.mixed > 25, "{counts:?}");
+}
+
 #[test]
 fn random_tiles_are_the_same_in_all_ways() {
     random_kernels_agree(170, 20_000, |rng| {

@@ -1,6 +1,7 @@
 //! Random kernels with roles whose stages GPUs with bulk copies and MMAs of warpgroups fill and multiply so: the elements and extents
 //! that these instructions have, both orders of the operands in memory, tensors of rank 3, extents that end within a tile, loops of
-//! no step, one, and fewer than there are slots.
+//! no step, one, and fewer than there are slots. And the same with an operand whose tiles are no boxes, so that threads copy them
+//! ([`mixed`]).
 
 use super::random::whole;
 use super::rng::Rng;
@@ -35,6 +36,19 @@ enum Style {
     Registers,
 }
 
+/// Why threads copy the tiles of a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Odd {
+    /// Its rows are given by index.
+    Gathered,
+    /// It is a view of so many rows or columns less, along M or N.
+    Across(i64),
+    /// The same along K.
+    Deep(i64),
+    /// It is padded with ones.
+    Ones,
+}
+
 /// A factor: its tensor `rows x K`, or `K x rows` if it is turned.
 struct Factor {
     name: &'static str,
@@ -56,6 +70,8 @@ struct Writer {
     apart: bool,
     repeated: bool,
     persistent: bool,
+    /// The factor that threads copy, and why.
+    odd: Option<(usize, Odd)>,
 }
 
 impl Writer {
@@ -83,23 +99,57 @@ impl Writer {
         self.factors[factor].tile * self.depth * self.elem.bits().cast_signed() / 8
     }
 
+    /// The index tile of gathered rows, for a tile of the output.
+    fn indices(&mut self, at: [&str; 2]) {
+        if let Some((i, Odd::Gathered)) = self.odd {
+            let rows = self.factors[i].tile;
+            self.line(&format!(
+                "%minus = const -1 : i32\n%rows = load_tile %i[{}] or %minus : tile<{rows}xi32>",
+                at[i]
+            ));
+        }
+    }
+
+    /// The view that the odd factor is of its tensor.
+    fn view(&mut self) {
+        let Some((i, odd)) = self.odd else { return };
+        let Factor { name, turned, .. } = self.factors[i];
+        let (first, axis, extent) = match odd {
+            Odd::Across(first) => (first, usize::from(turned), format!("dim<{i}> %c0 : i32")),
+            Odd::Deep(first) => (first, usize::from(!turned), "add %k, %zero : i32".to_owned()),
+            Odd::Gathered | Odd::Ones => return,
+        };
+        let elem = self.elem;
+        self.line(&format!(
+            "%first = const {first} : i32\n%extent = {extent}\n%last = add %first, %extent\n\
+             %view = slice<{axis}> {name}, %first, %last : tensor<{elem}, 2>"
+        ));
+        self.factors[i].name = "%view";
+    }
+
     fn head(&mut self) {
         let depth = self.depth;
-        let k = usize::from(!self.factors[0].turned);
+        // The extent along K is that of a factor that is no view.
+        let whole = usize::from(self.odd.is_some_and(|(i, _)| i == 0));
+        let k = usize::from(!self.factors[whole].turned);
         let zero = |elem: Elem| if elem.is_float() { "0.0" } else { "0" };
         if let Some(matrix) = self.matrix {
             self.line(&format!("%g = const {matrix} : i32\n%x = index<0> %a, %g\n%y = index<0> %b, %g"));
         }
         let [a, b] = if self.matrix.is_some() { ["%x", "%y"] } else { ["%a", "%b"] };
         (self.factors[0].name, self.factors[1].name) = (a, b);
-        let (elem, sum) = (self.elem, self.sum);
+        let (elem, sum, of) = (self.elem, self.sum, self.factors[whole].name);
         self.line(&format!(
             "%zero = const 0 : i32\n%one = const 1 : i32\n%pad = const {} : {elem}\n%none = const {} : {sum}\n\
-             %k = dim<{k}> {a}\n%ck = const {depth} : i32\n%ce = const {} : i32\n%up = add %k, %ce\n%steps = div %up, %ck",
+             %k = dim<{k}> {of}\n%ck = const {depth} : i32\n%ce = const {} : i32\n%up = add %k, %ce\n%steps = div %up, %ck",
             zero(elem),
             zero(sum),
             depth - 1
         ));
+        if self.odd.is_some() {
+            self.line(&format!("%ones = const {} : {elem}", if elem.is_float() { "1.0" } else { "1" }));
+        }
+        self.view();
         if !self.persistent {
             return self.line("%m = program_id<0>\n%n = program_id<1>");
         }
@@ -151,7 +201,15 @@ impl Writer {
         for (i, at) in at.into_iter().enumerate() {
             let (name, turned, tile) = (self.factors[i].name, self.factors[i].turned, self.tile(i));
             let place = if turned { format!("{t}, {at}") } else { format!("{at}, {t}") };
-            sources.push(self.op("q", &format!("ttg.source_tile {name}[{place}] or %pad : source<{tile}>")));
+            let odd = self.odd.filter(|(odd, _)| *odd == i).map(|(_, odd)| odd);
+            if odd == Some(Odd::Gathered) {
+                let column = self.op("c", &format!("mul {t}, %ck : i32"));
+                sources
+                    .push(self.op("q", &format!("ttg.source_rows {name}[%rows, {column}] or %pad : source<{tile}>")));
+                continue;
+            }
+            let pad = if odd == Some(Odd::Ones) { "%ones" } else { "%pad" };
+            sources.push(self.op("q", &format!("ttg.source_tile {name}[{place}] or {pad} : source<{tile}>")));
         }
         let bytes = [self.bytes(0), self.bytes(1)];
         if self.apart {
@@ -237,9 +295,47 @@ pub(super) fn small(rng: &mut Rng) -> Random {
     kernel(rng, ELEMS[0], tile, 5)
 }
 
-fn kernel(rng: &mut Rng, (elem, sum, _): (Elem, Elem, i32), [bm, bn, depth]: [i32; 3], steps: u32) -> Random {
+/// The same as [`roles`], where the tiles of one factor are no boxes.
+pub(super) fn mixed(rng: &mut Rng) -> Random {
+    let kind = rng.of(&ELEMS);
+    let tile = [64, rng.of(&[8, 16, 32, 64]), kind.2 * rng.of(&[1, 2, 4])];
+    let steps = rng.below(6);
+    mixed_of(rng, kind, tile, steps)
+}
+
+/// The same with small tiles of f16, and more steps than slots.
+pub(super) fn small_mixed(rng: &mut Rng) -> Random {
+    let tile = [64, rng.of(&[8, 16]), rng.of(&[16, 32])];
+    mixed_of(rng, ELEMS[0], tile, 5)
+}
+
+/// The same with as many steps as the model checker can follow.
+pub(super) fn tiny_mixed(rng: &mut Rng) -> Random {
+    mixed_of(rng, ELEMS[0], [64, 8, 16], 1)
+}
+
+fn mixed_of(rng: &mut Rng, kind: (Elem, Elem, i32), tile: [i32; 3], steps: u32) -> Random {
+    let less = i64::from(1 + rng.below(20));
+    let odd = rng.of(&[Odd::Gathered, Odd::Gathered, Odd::Across(less), Odd::Deep(less), Odd::Ones]);
+    let odd = (rng.below(2) as usize, odd);
+    kernel_with(rng, kind, tile, (steps, Some(odd)))
+}
+
+fn kernel(rng: &mut Rng, kind: (Elem, Elem, i32), tile: [i32; 3], steps: u32) -> Random {
+    kernel_with(rng, kind, tile, (steps, None))
+}
+
+fn kernel_with(
+    rng: &mut Rng,
+    (elem, sum, _): (Elem, Elem, i32),
+    [bm, bn, depth]: [i32; 3],
+    (steps, odd): (u32, Option<(usize, Odd)>),
+) -> Random {
     let bits = elem.bits();
-    let turned = [rng.below(3), rng.below(3)].map(|n| bits == 16 && n == 0);
+    let mut turned = [rng.below(3), rng.below(3)].map(|n| bits == 16 && n == 0);
+    if let Some((i, Odd::Gathered)) = odd {
+        turned[i] = false;
+    }
     let (ragged, apart) = (rng.below(3) > 0, rng.below(4) == 0);
     let (slots, readers) = (1 + rng.below(4), 1 + usize::from(rng.below(4) == 0));
     // Rows of a tensor begin at multiples of 16 bytes: else there are no bulk copies.
@@ -250,12 +346,15 @@ fn kernel(rng: &mut Rng, (elem, sum, _): (Elem, Elem, i32), [bm, bn, depth]: [i3
     // The rows of the outputs too.
     let across = inner(turned[1]).max(4);
     let n = extent(rng, bn, 1, across, ragged);
+    // Indices of rows are read in pieces of 16 bytes.
+    let [m, n] = if matches!(odd, Some((_, Odd::Gathered))) { [m, n].map(|n| (n + 3) / 4 * 4) } else { [m, n] };
     let deep = extent(rng, depth, steps, unit, ragged);
     let matrix = (rng.below(5) == 0).then(|| i64::from(rng.below(3)));
     let factor = |i: usize, tile, all| Factor { name: "", tile, all, turned: turned[i] };
     let factors = [factor(0, bm, m), factor(1, bn, n)];
     let (repeated, persistent) = (rng.below(4) == 0, rng.below(3) == 0);
-    let mut w = Writer { out: String::new(), fresh: 0, elem, sum, depth, factors, matrix, apart, repeated, persistent };
+    let mut w =
+        Writer { out: String::new(), fresh: 0, elem, sum, depth, factors, matrix, apart, repeated, persistent, odd };
     let warps: Vec<u32> = (0..readers).map(|_| if bm == 128 { rng.of(&[4, 8]) } else { 4 }).collect();
     let style = |rng: &mut Rng| match rng.below(4) {
         0 | 1 if !apart => Style::Accumulator(rng.below(slots)),
@@ -266,6 +365,7 @@ fn kernel(rng: &mut Rng, (elem, sum, _): (Elem, Elem, i32), [bm, bn, depth]: [i3
     w.head();
     w.line("ttg.roles copy {");
     w.tiles(|w, at| {
+        w.indices(at);
         w.steps("", &|w, t, _| {
             w.fill(t, at);
             String::new()
@@ -289,8 +389,14 @@ fn finish(w: &Writer, warps: &[u32], slots: u32, deep: i64) -> Random {
     let (elem, sum) = (w.elem, w.sum);
     let [bm, bn] = [w.factors[0].tile, w.factors[1].tile];
     let [a, b] = [0, 1].map(|i| {
-        let letter = ["M", "N"][i];
-        let shape = if w.factors[i].turned { format!("K, {letter}") } else { format!("{letter}, K") };
+        // A tensor that is viewed in part, or gathered from, has extents of its own.
+        let odd = w.odd.filter(|(odd, _)| *odd == i).map(|(_, odd)| odd);
+        let [letter, deep] = match odd {
+            Some(Odd::Gathered | Odd::Across(_)) => ["T", "K"],
+            Some(Odd::Deep(_)) => [["M", "N"][i], "L"],
+            Some(Odd::Ones) | None => [["M", "N"][i], "K"],
+        };
+        let shape = if w.factors[i].turned { format!("{deep}, {letter}") } else { format!("{letter}, {deep}") };
         if w.matrix.is_some() { format!("tensor<{elem}>[G, {shape}]") } else { format!("tensor<{elem}>[{shape}]") }
     });
     let pipes = if w.apart {
@@ -299,6 +405,12 @@ fn finish(w: &Writer, warps: &[u32], slots: u32, deep: i64) -> Random {
         format!("pipe({slots}, \"ring\", tile<{}>, tile<{}>)", w.tile(0), w.tile(1))
     };
     let (mut outs, mut roles) = (String::new(), "role(copy, 1)".to_owned());
+    let index = if let Some((i, Odd::Gathered)) = w.odd {
+        let _ = write!(outs, ", %i: in tensor<i32>[{}]", ["M", "N"][i]);
+        Some(indices(w.factors[i].all))
+    } else {
+        None
+    };
     for (r, warps) in warps.iter().enumerate() {
         let _ = write!(outs, ", %c{r}: mut tensor<{sum}>[M, N]");
         let _ = write!(roles, " role(reader{r}, {warps})");
@@ -306,7 +418,15 @@ fn finish(w: &Writer, warps: &[u32], slots: u32, deep: i64) -> Random {
     let grid = if w.persistent { "grid persistent".to_owned() } else { format!("grid(cdiv(M, {bm}), cdiv(N, {bn}))") };
     let text = format!("kernel @random(%a: in {a}, %b: in {b}{outs}) {grid} {pipes} {roles} {{\n{}return\n}}\n", w.out);
     let input = |i: usize| {
-        let Factor { all, turned, .. } = w.factors[i];
+        let Factor { mut all, turned, .. } = w.factors[i];
+        let mut deep = deep;
+        // Rows of a tensor begin at multiples of 16 bytes.
+        match w.odd.filter(|(odd, _)| *odd == i) {
+            Some((_, Odd::Gathered)) => all = ROWS,
+            Some((_, Odd::Across(first))) => all = whole_rows(all + first + 3),
+            Some((_, Odd::Deep(first))) => deep = whole_rows(deep + first + 3),
+            Some((_, Odd::Ones)) | None => {}
+        }
         let mut shape = if turned { vec![deep, all] } else { vec![all, deep] };
         if w.matrix.is_some() {
             shape.insert(0, 3);
@@ -315,5 +435,19 @@ fn finish(w: &Writer, warps: &[u32], slots: u32, deep: i64) -> Random {
     };
     let shape = [w.factors[0].all, w.factors[1].all];
     let output = |_| sim::Arg::dense(sum, &shape, whole(sum, shape.iter().product(), 3));
-    Random { text, args: [input(0), input(1)].into_iter().chain(warps.iter().map(output)).collect() }
+    Random { text, args: [input(0), input(1)].into_iter().chain(index).chain(warps.iter().map(output)).collect() }
+}
+
+/// Rows of a tensor whose rows are gathered.
+const ROWS: i64 = 24;
+
+/// Indices of rows, of which some are outside of the tensor.
+fn indices(n: i64) -> sim::Arg {
+    let bytes = (0..n).flat_map(|i| i32::try_from((7 * i + 3) % (ROWS + 2) - 1).unwrap_or(0).to_le_bytes()).collect();
+    sim::Arg::dense(Elem::I32, &[n], bytes)
+}
+
+/// So many elements or more, of rows of whole pieces of 16 bytes.
+const fn whole_rows(n: i64) -> i64 {
+    (n + 15) / 16 * 16
 }

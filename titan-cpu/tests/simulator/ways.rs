@@ -5,7 +5,7 @@
 use super::gpu::{Code, NO_MAP, blackwell, hopper, machine};
 use super::{agree, execute, program_grid};
 use titan_core::driver::{barrier_program, stages};
-use titan_core::ir::{FreeBy, Kernel, NvOp, OpKind};
+use titan_core::ir::{FreeBy, Kernel, LocalOp, NvOp, OpId, OpKind};
 use titan_core::lower::lower as lower_barriers;
 use titan_core::pipeline::fence::{Options as Fences, fence};
 use titan_core::plan::{Plan, plan};
@@ -48,6 +48,8 @@ pub(super) struct Counts {
     pub(super) hopper: usize,
     /// Those of which programs of a cluster share copies.
     pub(super) clusters: usize,
+    /// Those of which bulk copies and threads fill the same stages.
+    pub(super) mixed: usize,
     pub(super) blackwell: usize,
 }
 
@@ -213,9 +215,19 @@ fn all_agree(
         let ran = way.name == HOPPER && counts.code > before;
         counts.hopper += usize::from(ran);
         counts.clusters += usize::from(ran && way.barriers.laid_out.as_deref().is_some_and(|laid| laid.cluster > 1));
+        counts.mixed += usize::from(ran && is_mixed(&way.barriers));
         counts.blackwell += usize::from(way.name == BLACKWELL && counts.code > before);
     }
     Ok(())
+}
+
+/// Whether bulk copies and threads fill the same stages.
+pub(super) fn is_mixed(program: &Kernel) -> bool {
+    let has = |ops: &[OpId], holds: fn(&OpKind) -> bool| ops.iter().any(|id| holds(&program.op(*id).kind));
+    program.blocks.iter().any(|block| {
+        has(&block.ops, |kind| matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. })))
+            && has(&block.ops, |kind| matches!(kind, OpKind::Local(LocalOp::Copy { .. })))
+    })
 }
 
 fn in_simulator(

@@ -12,6 +12,8 @@ mod kernels;
 mod later;
 mod lowered;
 mod misuse;
+mod mixed;
+mod mixed_mutants;
 mod multicast;
 mod products;
 #[path = "../emit/ptxas.rs"]

@@ -80,6 +80,20 @@ fn tiles_that_are_no_boxes() {
     told(&wide, &["its extent 512 along axis 0 exceeds 256"]);
 }
 
+/// Only the tile that is no box has a reason: the others of its stages are copied in bulk.
+#[test]
+fn one_tile_of_a_stage_is_no_box() {
+    use super::mixed::{Case, How, PLAIN, plain, with_roles};
+    let of = |how: [How; 2]| Case { how, ..PLAIN };
+    told(&with_roles(&of([How::Gathered, How::Box])), &["`ta` is not copied in bulk: its rows are gathered by index"]);
+    told(&with_roles(&of([How::Box, How::Rows(2)])), &["`tb` is not copied in bulk: its view is narrower"]);
+    told(&with_roles(&of([How::Ones, How::Box])), &["`ta` is not copied in bulk: elements outside"]);
+    told(
+        &plain(&of([How::Columns(4), How::Box])),
+        &["the tile of `va` in `ta, tb` is not copied in bulk: its view is narrower"],
+    );
+}
+
 #[test]
 fn loops_that_are_not_split() {
     let good = kernel(&GOOD);

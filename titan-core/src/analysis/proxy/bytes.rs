@@ -17,11 +17,17 @@ pub(super) struct Pick {
     add: i64,
     modulus: Option<i64>,
     flip: i64,
+    /// The first byte of the region, and the bytes of each of its parts.
+    start: u64,
+    stride: u64,
+    /// Which bytes of the part are accessed: the first one and their end.
+    within: (u64, u64),
 }
 
 impl Pick {
-    fn new(kernel: &Kernel, region: Value, index: Value) -> Pick {
-        let mut pick = Pick { region, base: index, add: 0, modulus: None, flip: 0 };
+    fn new(kernel: &Kernel, (region, index): (Value, Value), (start, stride): (u64, u64)) -> Pick {
+        let within = (0, stride);
+        let mut pick = Pick { region, base: index, add: 0, modulus: None, flip: 0, start, stride, within };
         while let Some((op, a, c)) = by_constant(kernel, pick.base) {
             match op {
                 BinOp::Add => pick.add = pick.add.saturating_add(c),
@@ -46,6 +52,21 @@ impl Pick {
         let (add, flip) = (self.add.wrapping_sub(other.add), self.flip ^ other.flip);
         let apart = self.modulus.map_or(add, |n| add.rem_euclid(n));
         (apart != 0 && flip == 0) || (add == 0 && flip != 0)
+    }
+
+    /// Whether a range of shared memory has none of the accessed bytes of any part: it lies in one part, beside them.
+    fn is_beside(&self, (first, end): (u64, u64)) -> bool {
+        let Some((from, last)) = first.checked_sub(self.start).zip(end.checked_sub(self.start + 1)) else {
+            return false;
+        };
+        let (stride, (lo, hi)) = (self.stride.max(1), self.within);
+        from / stride == last / stride && (last % stride < lo || from % stride >= hi)
+    }
+
+    /// Whether both access other bytes of their parts, whichever parts these are.
+    fn is_beside_part(&self, other: &Pick) -> bool {
+        let ((lo, hi), (l, h)) = (self.within, other.within);
+        self.region == other.region && (hi <= l || h <= lo)
     }
 }
 
@@ -89,7 +110,12 @@ impl Touched {
     pub(super) fn overlaps(&self, other: &Touched, loose: bool) -> bool {
         match (self.place, other.place) {
             (Place::Shared { first, end, pick }, Place::Shared { first: f, end: e, pick: p }) => {
-                let apart = pick.zip(p).is_some_and(|(a, b)| !loose && a.differs(&b));
+                let apart = match (pick, p) {
+                    (Some(a), Some(b)) => !loose && a.differs(&b) || a.is_beside_part(&b),
+                    (Some(a), None) => a.is_beside((f, e)),
+                    (None, Some(b)) => b.is_beside((first, end)),
+                    (None, None) => false,
+                };
                 first < e && f < end && !apart
             }
             (Place::Tensor(a), Place::Tensor(b)) => a.zip(b).is_none_or(|(a, b)| a == b),
@@ -171,8 +197,13 @@ fn tile_of(kernel: &Kernel, value: Value) -> Place {
                     let first = first.saturating_add(u64::from(offset));
                     Place::Shared { first, end: end.min(first.saturating_add(size)), pick: None }
                 }
-                // The part is unknown: anywhere in the region.
-                picked @ Place::Shared { .. } => picked,
+                // The part is unknown: anywhere in the region, but where the tile lies in its part.
+                Place::Shared { first, end, pick: Some(part) } => {
+                    let lo = u64::from(offset);
+                    let hi = lo.saturating_add(size);
+                    let within = if hi <= part.stride { (lo, hi) } else { part.within };
+                    Place::Shared { first, end, pick: Some(Pick { within, ..part }) }
+                }
                 Place::Tensor(_) => ANYWHERE,
             };
         }
@@ -198,7 +229,8 @@ fn region_of(kernel: &Kernel, value: Value, most: u64) -> Place {
             match kernel.int_constant(*index).and_then(|i| u64::try_from(i).ok()).or((parts == 1).then_some(0)) {
                 Some(i) => from(offset.saturating_add(i.saturating_mul(bytes / parts)), bytes / parts),
                 None => {
-                    Place::Shared { first: offset, end: offset + bytes, pick: Some(Pick::new(kernel, *region, *index)) }
+                    let pick = Pick::new(kernel, (*region, *index), (offset, bytes / parts));
+                    Place::Shared { first: offset, end: offset + bytes, pick: Some(pick) }
                 }
             }
         }

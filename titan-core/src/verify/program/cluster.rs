@@ -17,7 +17,7 @@
 //! Deliberately absent: reads through the generic proxy of slots that other programs copy to, which are refused.
 
 use super::realize::Check;
-use crate::ir::{BinOp, Block, Effect, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::pipes::threads;
 
 impl Check<'_> {
@@ -132,7 +132,11 @@ impl Check<'_> {
                 matches!(kernel.ty(*v), Ty::Smem(..))
                     && super::find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
             };
-            let own = matches!(op.kind, OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }));
+            // Copies by threads write other tiles of the slot.
+            let own = matches!(
+                op.kind,
+                OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. })
+            );
             if !own && !super::find::is_view(kernel, op) && op.args.iter().any(of_tile) {
                 wrong.push(id);
             }

@@ -9,16 +9,23 @@ use crate::verify::pipes::coexecution::events::Events;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What completes before a stage counts as filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verify) enum FilledBy {
-    /// The asynchronous copies of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) struct FilledBy {
+    /// What the threads of the role arrive for; `None` if only one of them does, with the bytes of bulk copies.
+    pub(in crate::verify) threads: Option<Arrival>,
+    /// Bulk copies that one thread starts, whose bytes the barrier expects.
+    pub(in crate::verify) bulk: bool,
+}
+
+/// What each thread arrives for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) enum Arrival {
+    /// Its asynchronous copies, when they complete.
     Copies,
-    /// The earlier synchronous accesses of its threads.
-    Threads,
-    /// The same, after a wait for all copies.
+    /// Its earlier synchronous accesses.
+    Stores,
+    /// The same, after a wait for all its copies.
     All,
-    /// Bulk copies of one thread, whose bytes its barrier expects.
-    Bulk,
 }
 
 /// How an access happens.
@@ -204,6 +211,20 @@ pub(super) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
         }
         at = *op.args.first()?;
     }
+}
+
+/// The bytes of its part that a tile in a region occupies: the first one and their end. A part of a tile counts as the whole tile.
+pub(super) fn bytes_in_part(kernel: &Kernel, tile: Value) -> (u64, u64) {
+    let mut at = tile;
+    while let Some(op) = kernel.def_op(at) {
+        if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
+            let bytes = kernel.encoding(at).map_or(u64::from(u32::MAX), |e| u64::from(e.bytes()));
+            return (u64::from(offset), u64::from(offset) + bytes);
+        }
+        let Some(of) = op.args.first() else { break };
+        at = *of;
+    }
+    (0, u64::MAX)
 }
 
 /// The accesses of an operation to slots: the tiles among its operands.

@@ -35,7 +35,7 @@ use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
 use std::collections::BTreeMap;
 
-pub(in crate::verify) use find::{Access, Claims, FilledBy, When};
+pub(in crate::verify) use find::{Access, Arrival, Claims, When};
 
 /// Rules 64 to 72.
 ///

@@ -5,12 +5,12 @@
 //! | claim | with mbarriers | with counters |
 //! |---|---|---|
 //! | acquired | waits at `empty[s]` for the parity `1 - (r & 1)` | waits until the counter of each reader at `s` is at least `r` |
-//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete; or one thread, with the bytes of its bulk copies to the slot | the same |
+//! | filled | every thread of the role arrives at `full[s]`, itself or when its copies complete; or one thread, with the bytes of its bulk copies to the slot; or both (`filled`) | the same |
 //! | ready | waits at `full[s]` for the parity `r & 1` | the same |
 //! | released | every warp of the role arrives at `empty[s]`, or at that of every program of the cluster, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
-//! `full` counts the threads of the role that fills, or one that starts bulk copies, behind a fence of its initialisation; `empty` counts
-//! the warps of all roles that read, of all programs of the cluster if copies are for all of them (`cluster`). So phase `r` of `full[s]` is
+//! `full` counts the threads of the role that fills, or one that starts bulk copies, or both if each slot is filled in both ways; bulk copies
+//! arrive there only behind a fence of its initialisation. `empty` counts the warps of all roles that read, of all programs of the cluster if copies are for all of them (`cluster`). So phase `r` of `full[s]` is
 //! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
 //! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
 //!
@@ -18,11 +18,12 @@
 //! waits for commit groups and barriers between warps order its slots.
 
 mod counts;
+mod filled;
 
-use super::find::{Claims, FilledBy, picked};
+use super::find::{Claims, FilledBy};
 use super::wrong;
 use crate::analysis::cluster::Differing;
-use crate::ir::{Block, Claim, Effect, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Block, Claim, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
 use crate::verify::pipes::threads;
@@ -35,8 +36,10 @@ pub(super) struct Ring {
     fill: BTreeSet<usize>,
     read: BTreeSet<usize>,
     full: BTreeSet<Value>,
-    /// Whether bulk copies fill its slots, and whether something else does.
-    bulk: [bool; 2],
+    /// What fills its slots.
+    fills: BTreeSet<FilledBy>,
+    /// The bytes of a slot that threads and bulk copies fill together, each time.
+    tiles: BTreeSet<Vec<filled::Bytes>>,
     /// Whether some of these copies are for all programs of the cluster; and whether its readers release slots in this program alone,
     /// and in all programs.
     pub(super) shared: bool,
@@ -88,6 +91,10 @@ pub(super) struct At<'k> {
     pipe: Pipe,
     /// The operations of NVIDIA GPUs right before it, the nearest first.
     before: Vec<OpId>,
+    /// The same, copies of tiles by threads left out.
+    behind_copies: Vec<OpId>,
+    /// All operations before it in its block.
+    ops: &'k [OpId],
 }
 
 /// Breaks of rule 65. Records what fills the stages.
@@ -117,6 +124,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     for pipe in &joined {
         check.counts(*pipe);
+        check.written_apart(*pipe, claims);
     }
     check.clusters();
     check.nothing_else();
@@ -148,8 +156,8 @@ impl<'k> Check<'k> {
             if let OpKind::Ttg(TtgOp::Claim(claim, pipe)) = op.kind
                 && joined.contains(&pipe)
             {
-                let before = before(kernel, &ops[..i]);
-                let at = At { role, id: *id, op, pipe, before };
+                let [before, behind_copies] = [false, true].map(|copies| before(kernel, &ops[..i], copies));
+                let at = At { role, id: *id, op, pipe, before, behind_copies, ops: &ops[..i] };
                 let done = match claim {
                     Claim::Acquired => self.acquired(&at),
                     Claim::Filled => self.filled(&at),
@@ -202,74 +210,6 @@ impl<'k> Check<'k> {
         }
         self.ring(at).awaited.push((at.id, awaited));
         Some(())
-    }
-
-    fn filled(&mut self, at: &At<'_>) -> Option<()> {
-        let first = *at.before.first()?;
-        let op = self.kernel.op(first);
-        if matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })) {
-            return self.filled_in_bulk(at);
-        }
-        self.ring(at).bulk[1] = true;
-        let (arrivals, by) = if let OpKind::Nv(NvOp::CpAsyncArrive { noinc: true, arrivals }) = op.kind {
-            (arrivals, FilledBy::Copies)
-        } else if let OpKind::Nv(NvOp::Arrive { arrivals }) = op.kind {
-            let kinds: Vec<&OpKind> = at.before[1..].iter().map(|id| &self.kernel.op(*id).kind).collect();
-            let drained = matches!(
-                kinds[..],
-                [
-                    OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n: 0, .. }),
-                    OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. }),
-                    ..
-                ]
-            );
-            (arrivals, if drained { FilledBy::All } else { FilledBy::Threads })
-        } else {
-            return None;
-        };
-        if arrivals != self.warps(at.role)?.checked_mul(self.lanes()?)? {
-            return None;
-        }
-        let full = self.picked(*op.args.first()?, at)?;
-        self.explain(first);
-        self.filled_by.insert(at.id, by);
-        self.ring(at).full.insert(full);
-        Some(())
-    }
-
-    /// Bulk copies to the slot, behind the arrival that expects their bytes.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only copies and the arrival for them come before the claim")]
-    fn filled_in_bulk(&mut self, at: &At<'_>) -> Option<()> {
-        let kernel = self.kernel;
-        let mut copied = 0u32;
-        for id in &at.before {
-            let op = kernel.op(*id);
-            let full = self.picked(*op.args.last()?, at)?;
-            self.ring(at).full.insert(full);
-            self.explain(*id);
-            match op.kind {
-                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }) => {
-                    let [_, tile, _] = op.args[..] else { return None };
-                    let (_, slot) = picked(kernel, tile)?;
-                    let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);
-                    if Some(&slot) != at.op.args.get(1) || !whole {
-                        return None;
-                    }
-                    if multicast != 0 {
-                        self.is_for_all(op, multicast)?;
-                        self.ring(at).shared = true;
-                    }
-                    copied = copied.checked_add(bytes)?;
-                }
-                OpKind::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => {
-                    self.filled_by.insert(at.id, FilledBy::Bulk);
-                    self.ring(at).bulk[0] = true;
-                    return Some(());
-                }
-                _ => return None,
-            }
-        }
-        None
     }
 
     fn ready(&mut self, at: &At<'_>) -> Option<()> {
@@ -410,14 +350,16 @@ impl At<'_> {
     }
 }
 
-/// The operations of NVIDIA GPUs right before a claim, the nearest first. Integer arithmetic may stand in between.
-fn before(kernel: &Kernel, ops: &[OpId]) -> Vec<OpId> {
+/// The operations of NVIDIA GPUs right before a claim, the nearest first. Integer arithmetic and fences may stand in between, and copies of
+/// tiles by threads if these are to be left out: which slots they access is checked elsewhere.
+fn before(kernel: &Kernel, ops: &[OpId], copies: bool) -> Vec<OpId> {
     let mut found = Vec::new();
     for id in ops.iter().rev() {
         let kind = &kernel.op(*id).kind;
         let is_number = kind.effect() == Effect::Pure
             || matches!(kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At));
-        if is_number {
+        let is_copy = copies && matches!(kind, OpKind::Local(LocalOp::Copy { .. }));
+        if is_number || is_copy || matches!(kind, OpKind::Ttg(TtgOp::Fence { .. })) {
             continue;
         }
         let OpKind::Nv(_) = kind else { break };

@@ -24,7 +24,7 @@ use super::fault::{Fault, On, Wait};
 use super::run::Run;
 use super::state::State;
 use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
-use crate::verify::program::{Access, Claims, FilledBy, When};
+use crate::verify::program::{Access, Arrival, Claims, When};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What may be in flight in the stages of rings: how many groups were committed when it was, if it is in a group.
@@ -281,13 +281,15 @@ impl Run<'_> {
                 return Self::breaks(id, "this stage is released before it was waited for");
             }
             (Claim::Filled, Some(stage)) => {
-                let covered = match self.claims.filled_by.get(&id) {
-                    Some(FilledBy::Copies) => !stage.stored && !stage.bulk,
-                    Some(FilledBy::Threads) => !stage.copied && !stage.bulk,
-                    Some(FilledBy::Bulk) => !stage.stored && !stage.copied,
+                let by = self.claims.filled_by.get(&id).copied();
+                let covered = by.is_none_or(|by| match by.threads {
+                    Some(Arrival::Copies) => !stage.stored,
+                    Some(Arrival::Stores) => !stage.copied,
                     // Copies that were waited for are complete; waits for groups within a role are checked elsewhere.
-                    Some(FilledBy::All) | None => !stage.bulk,
-                };
+                    Some(Arrival::All) => true,
+                    None => !stage.stored && !stage.copied,
+                });
+                let covered = covered && (!stage.bulk || by.is_some_and(|by| by.bulk));
                 if !covered {
                     return Self::breaks(id, "the arrival does not cover everything that fills the stage");
                 }

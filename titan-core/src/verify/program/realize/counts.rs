@@ -28,15 +28,18 @@ impl Check<'_> {
         let of = |roles: &BTreeSet<usize>| -> u32 {
             roles.iter().filter_map(|r| kernel.roles.get(*r)).map(|r| r.warps).sum()
         };
-        let arrivals = if ring.bulk[0] { 1 } else { of(&ring.fill) * lanes };
-        if ring.bulk == [true, true] {
-            say(format!("some slots of `{name}` are filled by bulk copies, and others are not"));
+        let bulk = ring.fills.iter().any(|by| by.bulk);
+        let alone = ring.fills.iter().any(|by| by.bulk && by.threads.is_none());
+        let by_threads = if alone { 0 } else { of(&ring.fill) * lanes };
+        let arrivals = by_threads + u32::from(bulk);
+        if ring.fills.iter().any(|by| by.bulk != bulk || by.threads.is_none() != alone) {
+            say(format!("some slots of `{name}` are filled by bulk copies or by threads, and others are not"));
         }
         let by_one =
             |role: &usize| threads(kernel).get(*role).is_some_and(|(_, b)| one_thread::executes(kernel, *b, false));
-        if ring.bulk[0] && !ring.fill.iter().all(by_one) {
+        if alone && !ring.fill.iter().all(by_one) {
             say(format!(
-                "the role that fills `{name}` by bulk copies must do nothing else: only one of its threads would wait for the slots in time"
+                "the role that fills `{name}` by bulk copies alone must do nothing else: only one of its threads would wait for the slots in time"
             ));
         }
         if ring.parities[0] && ring.is_counted() {
@@ -64,7 +67,7 @@ impl Check<'_> {
                 "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before other programs arrive there"
             ));
         }
-        if ring.bulk[0] && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
+        if bulk && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
             say(format!(
                 "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before bulk copies arrive there"
             ));

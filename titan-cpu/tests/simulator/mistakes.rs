@@ -1,0 +1,131 @@
+//! Mistakes (`mutants`) in random programs with bulk copies and MMAs of warpgroups, in clusters, and in stages that bulk copies and threads fill
+//! together; and such programs without mistakes in the model checker.
+
+use super::gpu::{blackwell, hopper};
+use super::mutants::{Row, cluster, mistakes_with};
+use super::random_groups::{self, Random};
+use super::rng::Rng;
+use super::ways::is_mixed;
+use super::{grid, program_grid};
+use std::collections::BTreeMap;
+use titan_core::driver::{barrier_program, stages};
+use titan_core::ir::{Kernel, NvOp, OpKind};
+use titan_core::plan::plan;
+use titan_core::verify::{Verified, verify, well_formed};
+use titan_sim::sim;
+
+/// Mistakes in programs with bulk copies and MMAs of warpgroups: each is refused, and goes wrong when it runs, or changes nothing that
+/// the simulator shows.
+#[test]
+fn mistakes_with_warpgroups_are_refused() {
+    mistakes_in_random((8, 40_000), 300, random_groups::small, |program| cluster(program) == 1);
+}
+
+/// The same in programs of clusters.
+#[test]
+fn mistakes_with_clusters_are_refused() {
+    mistakes_in_random((4, 60_000), 150, random_groups::small, |program| cluster(program) > 1);
+}
+
+/// The same where bulk copies and threads fill the same stages.
+#[test]
+fn mistakes_in_stages_of_both_kinds_are_refused() {
+    mistakes_in_random((6, 90_000), 250, random_groups::small_mixed, is_mixed);
+}
+
+/// Mistakes in what is copied, and not in when: the simulator alone finds them.
+const COPIED_ELSEWHERE: [&str; 1] = ["all programs of a cluster take one tile"];
+
+fn mistakes_in_random(
+    (wanted, first): (usize, u64),
+    least: usize,
+    make: fn(&mut Rng) -> Random,
+    of_these: impl Fn(&Kernel) -> bool,
+) {
+    let mut table: BTreeMap<&str, Row> = BTreeMap::new();
+    let mut programs = 0;
+    for seed in first.. {
+        if programs == wanted {
+            break;
+        }
+        let Random { text, args } = make(&mut Rng::new(seed));
+        let kernel = verify(titan_core::text::parse_one(&text).unwrap()).unwrap();
+        let Ok(all) = stages(&kernel, hopper(), true, None) else { continue };
+        let uses =
+            |kind: fn(&NvOp) -> bool| all.barriers.ops.iter().any(|op| matches!(&op.kind, OpKind::Nv(nv) if kind(nv)));
+        if !uses(|nv| matches!(nv, NvOp::BulkLoad { .. })) || !uses(|nv| *nv == NvOp::Wgmma) {
+            continue;
+        }
+        if !of_these(&all.barriers) {
+            continue;
+        }
+        programs += 1;
+        mistakes_with((&kernel, &args), &all.barriers, (&format!("{seed}"), true), &mut table);
+    }
+    let mut wrong = Vec::new();
+    for (name, row) in &table {
+        println!("{name}: {} made, {} refused, {} fail", row.all, row.refused, row.failed);
+        if COPIED_ELSEWHERE.contains(name) {
+            assert!(row.failed > 0, "{name}");
+            continue;
+        }
+        wrong.extend(row.missed.iter().map(|what| format!("{name}: accepted and wrong, {what}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(table.values().map(|row| row.all).sum::<usize>() > least, "too few");
+}
+
+/// The model checker runs the protocol of such programs, without data.
+#[test]
+fn programs_with_warpgroups_are_safe_in_every_order() {
+    let (mut safe, mut states) = (0, 0);
+    for seed in 50_000..50_006 {
+        let Random { text, args } = random_groups::small(&mut Rng::new(seed));
+        let kernel = verify(titan_core::text::parse_one(&text).unwrap()).unwrap();
+        let Ok(all) = stages(&kernel, hopper(), true, None) else { continue };
+        let explored = {
+            let grid = program_grid(&all.barriers, grid(&kernel, &args).unwrap());
+            explored(&kernel, all.barriers, (&args, grid), 20_000)
+        };
+        safe += usize::from(matches!(explored, sim::Verdict::Safe(_)));
+        states += explored.explored().states;
+    }
+    println!("{safe} programs are safe, {states} states");
+    assert_eq!(safe, 6, "{states} states");
+}
+
+#[track_caller]
+fn explored(kernel: &Verified, program: Kernel, (args, grid): (&[sim::Arg], [u32; 3]), most: u64) -> sim::Verdict {
+    let limits = sim::Limits { max_states: most, ..sim::Limits::default() };
+    let verdict = sim::explore(&well_formed(program).unwrap(), args, Some(grid), &limits).unwrap();
+    assert_eq!(verdict.finding(), None, "{}", titan_core::text::print(kernel));
+    verdict
+}
+
+/// Stages that bulk copies and threads fill together, by roles of one warp each: all of their protocol.
+#[test]
+fn stages_of_both_kinds_are_safe_in_every_order() {
+    let (mut safe, mut states) = (0, 0);
+    for seed in 95_000.. {
+        let Random { text, args } = random_groups::tiny_mixed(&mut Rng::new(seed));
+        let mut kernel = titan_core::text::parse_one(&text).unwrap();
+        if kernel.pipes.len() > 1 || kernel.pipes[0].slots > 2 || kernel.roles.len() > 2 || text.contains("distributed")
+        {
+            continue;
+        }
+        kernel.roles.iter_mut().for_each(|role| role.warps = 1);
+        let kernel = verify(kernel).unwrap();
+        let plan = plan(&kernel, &titan_nv::target(blackwell()), true);
+        let program = barrier_program(&kernel, &plan).unwrap_or_else(|e| panic!("{}", e.message));
+        assert!(is_mixed(&program), "{text}");
+        let verdict = explored(&kernel, program, (&args, [1; 3]), 20_000);
+        println!("seed {seed}: {} states, {} times", verdict.explored().states, verdict.explored().times);
+        assert!(matches!(verdict, sim::Verdict::Safe(_)), "{verdict:?}\n{text}");
+        states += verdict.explored().states;
+        safe += 1;
+        if safe == 4 {
+            break;
+        }
+    }
+    println!("{safe} programs with stages of both kinds are safe, {states} states");
+}
