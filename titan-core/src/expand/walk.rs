@@ -198,7 +198,14 @@ impl Expand<'_> {
         let giving: Vec<usize> = (0..roles.len()).filter(|role| self.only_copies(op, *role)).collect();
         let taking = (0..roles.len()).filter(|role| !giving.contains(role));
         let taking: u32 = taking.map(|role| roles[role].warps * self.laid.lanes).sum();
-        if each <= self.laid.lanes || giving.is_empty() || taking == 0 || entry(threads) >= self.target.registers {
+        // ptxas 12.9 divides by a subroutine for sm_120a, and ignores `setmaxnreg` beside calls (C7506): only MMAs of warpgroups need it.
+        let warps = self.target.group_atoms.is_empty();
+        if warps
+            || each <= self.laid.lanes
+            || giving.is_empty()
+            || taking == 0
+            || entry(threads) >= self.target.registers
+        {
             return Vec::new();
         }
         let pool = entry(threads) * threads - FEW * (threads - taking);

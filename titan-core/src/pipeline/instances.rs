@@ -95,7 +95,7 @@ fn unused(new: &[(RoleDecl, Block)], roles: &[RoleDecl], name: &str) -> String {
 /// The rings of an instance, by those of the role.
 type Renamed = BTreeMap<Pipe, Pipe>;
 
-/// Declares the rings of each instance. The first one has those of the role, with fewer slots.
+/// Declares the rings of each instance, all by the user's name. The first one has those of the role, with fewer slots.
 fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, instances: u32) -> Option<Vec<Renamed>> {
     let mut all = vec![Renamed::new(); instances as usize];
     for ring in own {
@@ -110,7 +110,6 @@ fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, ins
                 *kernel.pipes.get_mut(ring.index())? = part;
                 renamed.insert(*ring, *ring);
             } else {
-                part.name = whole.name.as_ref().map(|name| format!("{name}{instance}"));
                 renamed.insert(*ring, Pipe::new(kernel.pipes.len()));
                 kernel.pipes.push(part);
             }
