@@ -6,11 +6,9 @@ fn k(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
     let ring = Ring::<Smem<f32, 8, 8>, 4>::new();
     let work = y.work::<8, 8>();
     match role() {
-        Role::Producer => {
-            for at in work.indices() {
-                ring.acquire().copy(x.tile(at)).commit();
-            }
-        }
+        Role::Producer => for at in work.indices() {
+            ring.acquire().copy(x.tile(at)).commit();
+        },
         Role::Consumer => {
             let mut sum = Tile::<f32, 8, 8>::zeros();
             for out in work.tiles() {
