@@ -85,6 +85,30 @@ pub struct Turn {
     arms: Vec<(Value, bool)>,
 }
 
+/// Calls a function with the operations in the region of a role, and with the turn of each that is in a loop over tiles.
+pub fn each_turn(kernel: &Kernel, region: Block, see: &mut impl FnMut(OpId, Option<&Turn>)) {
+    turns_in(kernel, region, None, see);
+}
+
+fn turns_in(kernel: &Kernel, block: Block, turn: Option<&Turn>, see: &mut impl FnMut(OpId, Option<&Turn>)) {
+    for id in &kernel.block(block).ops {
+        see(*id, turn);
+        let op = kernel.op(*id);
+        for (arm, region) in op.regions.iter().enumerate() {
+            let inner = match (&op.kind, turn, op.args.first()) {
+                (OpKind::For(ForKind::Distributed), None, _) => Some(Turn::default()),
+                (OpKind::If, Some(turn), Some(condition)) => {
+                    let mut inner = turn.clone();
+                    inner.arms.push((*condition, arm == 0));
+                    Some(inner)
+                }
+                _ => turn.cloned(),
+            };
+            turns_in(kernel, *region, inner.as_ref(), see);
+        }
+    }
+}
+
 /// What is known of the turns of a kernel.
 #[derive(Debug)]
 pub struct Turns<'k> {
@@ -104,30 +128,6 @@ impl<'k> Turns<'k> {
         let forms = Forms::new(kernel, true);
         let accesses = Accesses::new(kernel, &forms, &Tree::new(kernel));
         Turns { kernel, numbers: Numbers::new(kernel), forms, accesses }
-    }
-
-    /// Calls a function with the operations in the region of a role, and with the turn of each that is in a loop over tiles.
-    pub fn each(&self, region: Block, see: &mut impl FnMut(OpId, Option<&Turn>)) {
-        self.block(region, None, see);
-    }
-
-    fn block(&self, block: Block, turn: Option<&Turn>, see: &mut impl FnMut(OpId, Option<&Turn>)) {
-        for id in &self.kernel.block(block).ops {
-            see(*id, turn);
-            let op = self.kernel.op(*id);
-            for (arm, region) in op.regions.iter().enumerate() {
-                let inner = match (&op.kind, turn, op.args.first()) {
-                    (OpKind::For(ForKind::Distributed), None, _) => Some(Turn::default()),
-                    (OpKind::If, Some(turn), Some(condition)) => {
-                        let mut inner = turn.clone();
-                        inner.arms.push((*condition, arm == 0));
-                        Some(inner)
-                    }
-                    _ => turn.cloned(),
-                };
-                self.block(*region, inner.as_ref(), see);
-            }
-        }
     }
 
     /// Whether at most one of two turns comes for each tile: they are in different arms of branches on one condition.

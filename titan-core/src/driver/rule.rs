@@ -99,9 +99,10 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         .filter(|_| !target.group_atoms.is_empty())
         .and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, None, [true, true])));
     let in_turn = || {
-        let one = warps == target.role_warps && !target.group_atoms.is_empty();
-        let slots = (2 * INSTANCES..=MOST_SLOTS).rev().filter(|_| one);
-        slots.into_iter().find_map(|n| with(&together, n, Some(INSTANCES), [true, false]))
+        if warps != target.role_warps || target.group_atoms.is_empty() {
+            return None;
+        }
+        (2 * INSTANCES..=MOST_SLOTS).rev().find_map(|n| with(&together, n, Some(INSTANCES), [true, false]))
     };
     overlapped.or_else(in_turn).or_else(|| {
         let mut slots = (1..=MOST_SLOTS).rev();

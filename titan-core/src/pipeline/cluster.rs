@@ -66,26 +66,24 @@ fn of_clusters(edit: &mut Edit, id: OpId, loops: &[OpId], size: u32) -> Option<(
     let programs = *kernel.op(id).results.first()?;
     let index = |looped: &OpId| kernel.block(*kernel.op(*looped).regions.first()?).args.first().copied();
     let indices: Vec<Value> = loops.iter().filter_map(index).collect();
-    let users = kernel.ops.iter().filter(|op| op.args.contains(&programs));
-    if !users.into_iter().all(|op| is_nth(op, &indices, programs)) {
+    let nth = |op: &Op| nth(kernel, op).is_some_and(|tile| indices.contains(&tile));
+    if !kernel.ops.iter().filter(|op| op.args.contains(&programs)).all(nth) {
         return None;
     }
     let block = block_of(kernel, id)?;
     edit.loc = kernel.op(id).loc;
-    let number = edit.i32(size.into())?;
-    let clusters = edit.raw(OpKind::Binary(BinOp::Div), &[number, number], &[Ty::I32], Vec::new());
-    let clusters = *clusters.first()?;
-    edit.replace(programs, clusters);
-    let Def::Result(div, _) = edit.kernel.value(clusters).def else { return None };
-    edit.kernel.ops[div.index()].args[0] = programs;
+    edit.replace_by(programs, |edit, programs| {
+        let size = edit.i32(size.into())?;
+        edit.one(OpKind::Binary(BinOp::Div), &[programs, size])
+    })?;
     edit.put_after(block, id);
     Some(())
 }
 
-/// Whether an operation divides the number of a tile by that of the programs: which of its own tiles a program is at.
-fn is_nth(op: &Op, indices: &[Value], programs: Value) -> bool {
-    op.kind == OpKind::Binary(BinOp::Div)
-        && matches!(op.args[..], [tile, by] if by == programs && tile != programs && indices.contains(&tile))
+/// The tile of which an operation computes which of its own tiles the program is at: its number, divided by that of the programs.
+fn nth(kernel: &Kernel, op: &Op) -> Option<Value> {
+    let (OpKind::Binary(BinOp::Div), [tile, by]) = (&op.kind, &op.args[..]) else { return None };
+    (kernel.def_op(*by)?.kind == OpKind::NumPrograms(0)).then_some(*tile)
 }
 
 fn writes_outside(kernel: &Kernel) -> bool {
@@ -122,14 +120,8 @@ impl Dealt {
         if kernel.int_constant(*lo) != Some(0) || kernel.int_constant(*step) != Some(1) {
             return None;
         }
-        let nth = |op: &Op| {
-            let programs = op.args.get(1).and_then(|by| kernel.def_op(*by));
-            programs.is_some_and(|made| made.kind == OpKind::NumPrograms(0) && is_nth(op, &[index], made.results[0]))
-        };
-        let users: Vec<OpId> = (0..kernel.ops.len())
-            .map(OpId::new)
-            .filter(|id| kernel.op(*id).args.contains(&index) && !nth(kernel.op(*id)))
-            .collect();
+        let uses = |op: &Op| op.args.contains(&index) && nth(kernel, op) != Some(index);
+        let users: Vec<OpId> = (0..kernel.ops.len()).map(OpId::new).filter(|id| uses(kernel.op(*id))).collect();
         let [unflatten] = users[..] else { return None };
         let made = kernel.op(unflatten);
         let own = kernel.block(body).ops.contains(&unflatten);
@@ -198,7 +190,7 @@ impl Dealt {
         let parent = block_of(&edit.kernel, self.looped)?;
         edit.loc = edit.kernel.op(self.looped).loc;
         let extent = *made.args.get(1 + self.at)?;
-        let clusters = cdiv(edit, extent, size)?;
+        let clusters = edit.cdiv(extent, size)?;
         let mut args = made.args.clone();
         args[1 + self.at] = clusters;
         let mut total = edit.i32(1)?;
@@ -208,26 +200,15 @@ impl Dealt {
         edit.put_before(parent, self.looped);
         edit.kernel.ops[self.looped.index()].args[1] = total;
         edit.kernel.ops[self.unflatten.index()].args = args;
-        let (old, size) = (made.results[self.at], edit.i32(size)?);
-        let rank = edit.one(OpKind::Nv(NvOp::ClusterRank), &[])?;
-        let first = edit.one(OpKind::Binary(BinOp::Mul), &[size, size])?;
-        let place = edit.one(OpKind::Binary(BinOp::Add), &[first, rank])?;
-        edit.replace(old, place);
-        let Def::Result(mul, _) = edit.kernel.value(first).def else { return None };
-        edit.kernel.ops[mul.index()].args[0] = old;
+        edit.replace_by(made.results[self.at], |edit, old| {
+            let size = edit.i32(size)?;
+            let rank = edit.one(OpKind::Nv(NvOp::ClusterRank), &[])?;
+            let first = edit.one(OpKind::Binary(BinOp::Mul), &[old, size])?;
+            edit.one(OpKind::Binary(BinOp::Add), &[first, rank])
+        })?;
         edit.put_after(self.body, self.unflatten);
         Some(())
     }
-}
-
-/// `x` divided by a constant, rounded up, for `x` that is not negative.
-fn cdiv(edit: &mut Edit, x: Value, by: i64) -> Option<Value> {
-    let (by, zero) = (edit.i32(by)?, edit.i32(0)?);
-    let whole = edit.one(OpKind::Binary(BinOp::Div), &[x, by])?;
-    let rest = edit.one(OpKind::Binary(BinOp::Rem), &[x, by])?;
-    let more = edit.one(OpKind::Cmp(Pred::Ne), &[rest, zero])?;
-    let more = edit.one(OpKind::Cast(crate::ir::Elem::I32), &[more])?;
-    edit.one(OpKind::Binary(BinOp::Add), &[whole, more])
 }
 
 fn block_of(kernel: &Kernel, id: OpId) -> Option<Block> {

@@ -1,7 +1,9 @@
 //! In-place edits of a kernel: operations are appended to its arenas, and inserted into blocks.
 
 use crate::ir::infer::infer;
-use crate::ir::{Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Ty, Value, ValueData};
+use crate::ir::{
+    BinOp, Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Pred, Ty, Value, ValueData,
+};
 use std::collections::BTreeMap;
 
 /// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
@@ -63,16 +65,50 @@ impl Edit {
 
     /// Adds an `if` with an empty `else`.
     pub(super) fn only_if(&mut self, some: Value, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        let then = self.block(&[], |edit, _| {
+        self.branch(some, fill, |_| Some(()))
+    }
+
+    /// Adds an `if` without results.
+    pub(super) fn branch(
+        &mut self,
+        some: Value,
+        then: impl FnOnce(&mut Self) -> Option<()>,
+        otherwise: impl FnOnce(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        let then = self.arm(then)?;
+        let otherwise = self.arm(otherwise)?;
+        self.raw(OpKind::If, &[some], &[], vec![then, otherwise]);
+        Some(())
+    }
+
+    fn arm(&mut self, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<Block> {
+        self.block(&[], |edit, _| {
             fill(edit)?;
             edit.raw(OpKind::Yield, &[], &[], Vec::new());
             Some(())
-        })?;
-        let otherwise = self.block(&[], |edit, _| {
-            edit.raw(OpKind::Yield, &[], &[], Vec::new());
-            Some(())
-        })?;
-        self.raw(OpKind::If, &[some], &[], vec![then, otherwise]);
+        })
+    }
+
+    /// Adds `x` divided by a constant, rounded up, for `x` that is not negative.
+    pub(super) fn cdiv(&mut self, x: Value, by: i64) -> Option<Value> {
+        let (by, zero) = (self.i32(by)?, self.i32(0)?);
+        let whole = self.one(OpKind::Binary(BinOp::Div), &[x, by])?;
+        let rest = self.one(OpKind::Binary(BinOp::Rem), &[x, by])?;
+        let more = self.one(OpKind::Cmp(Pred::Ne), &[rest, zero])?;
+        let more = self.one(OpKind::Cast(Elem::I32), &[more])?;
+        self.one(OpKind::Binary(BinOp::Add), &[whole, more])
+    }
+
+    /// Replaces all uses of a value by one that new operations compute from it.
+    pub(super) fn replace_by(
+        &mut self,
+        old: Value,
+        make: impl FnOnce(&mut Self, Value) -> Option<Value>,
+    ) -> Option<()> {
+        let before = self.kernel.ops.len();
+        let new = make(self, old)?;
+        let uses = self.kernel.ops.iter_mut().take(before).flat_map(|op| &mut op.args);
+        uses.filter(|v| **v == old).for_each(|v| *v = new);
         Some(())
     }
 

@@ -197,19 +197,11 @@ fn branches(
     }
     let number = edit.i32(first)?;
     let own = edit.one(OpKind::Cmp(Pred::Eq), &[turn, number])?;
-    let end = |edit: &mut Edit| drop(edit.raw(OpKind::Yield, &[], &[], Vec::new()));
-    let then = edit.block(&[], |edit, _| {
+    let here = |edit: &mut Edit| {
         copied(edit);
-        end(edit);
         Some(())
-    })?;
-    let otherwise = edit.block(&[], |edit, _| {
-        branches(edit, turn, ops, names, (first + 1, later))?;
-        end(edit);
-        Some(())
-    })?;
-    edit.raw(OpKind::If, &[own], &[], vec![then, otherwise]);
-    Some(())
+    };
+    edit.branch(own, here, |edit| branches(edit, turn, ops, names, (first + 1, later)))
 }
 
 /// Adds copies of operations that use other rings.

@@ -21,8 +21,7 @@
 use super::edit::Edit;
 use crate::analysis::cluster::Differing;
 use crate::ir::{
-    BinOp, Block, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, OpId, OpKind, ParamKind, Pred, TtgOp, Ty,
-    Value,
+    BinOp, Block, DimSpec, ForKind, GridSpec, HostExpr, HostOp, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value,
 };
 
 /// Rows of tiles that neighbouring programs share.
@@ -153,12 +152,8 @@ fn computed(edit: &mut Edit, extent: &HostExpr) -> Option<Value> {
             if !matches!(**a, HostExpr::Dim(..) | HostExpr::Symbol(_)) {
                 return None;
             }
-            let (x, by, zero) = (computed(edit, a)?, edit.i32(by)?, edit.i32(0)?);
-            let whole = edit.one(OpKind::Binary(BinOp::Div), &[x, by])?;
-            let rest = edit.one(OpKind::Binary(BinOp::Rem), &[x, by])?;
-            let more = edit.one(OpKind::Cmp(Pred::Ne), &[rest, zero])?;
-            let more = edit.one(OpKind::Cast(Elem::I32), &[more])?;
-            edit.one(OpKind::Binary(BinOp::Add), &[whole, more])
+            let x = computed(edit, a)?;
+            edit.cdiv(x, by)
         }
         HostExpr::Scalar(_) | HostExpr::Not(_) | HostExpr::Binary(..) => None,
     }

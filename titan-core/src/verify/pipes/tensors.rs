@@ -4,10 +4,11 @@ use super::threads;
 use crate::analysis::access::{Kind, kind_of};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
-use crate::analysis::turns::{Turn, Turns};
+use crate::analysis::turns::{Turn, Turns, each_turn};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Value};
 use crate::verify::Error;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Breaks of rules 33 and 34.
@@ -33,9 +34,10 @@ struct Touch {
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
     let threads = threads(kernel);
-    let turns = Turns::new(kernel);
+    // Most kernels have no conflict, and need no forms of coordinates for that.
+    let turns = LazyCell::new(|| Turns::new(kernel));
     for (role, (_, block)) in threads.iter().enumerate() {
-        turns.each(*block, &mut |id, turn| {
+        each_turn(kernel, *block, &mut |id, turn| {
             let op = kernel.op(id);
             for (tensor, kind) in touched(op) {
                 if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
@@ -47,9 +49,9 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (param, touches) in touches {
         let tensor = kernel.display_name(kernel.param(param));
         let mut told = BTreeSet::new();
-        let divided = turns.divides(param);
         let in_turn = |a: &Touch, b: &Touch| {
-            divided && a.turn.as_ref().zip(b.turn.as_ref()).is_some_and(|(a, b)| turns.exclude(a, b))
+            let both = a.turn.as_ref().zip(b.turn.as_ref());
+            both.is_some_and(|(a, b)| turns.exclude(a, b) && turns.divides(param))
         };
         for (i, new) in touches.iter().enumerate() {
             let old = touches[..i]

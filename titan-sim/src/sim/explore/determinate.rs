@@ -12,7 +12,7 @@
 //! Deliberately absent: kernels that are not laid out, counters and polled barriers, which the full search explores.
 
 use super::certificate::Certificate;
-use super::search::{Point, Search, Wrong, joined, meet, occupied, ready, stuck};
+use super::search::{Point, Search, Wrong, joined, meet, ready, signalling, stuck};
 use crate::engine::{BarrierId, OpId as Pending, PhaseBarrier, StateHasher};
 use crate::sim::finding::Choice;
 use crate::sim::machine::index;
@@ -175,7 +175,7 @@ impl<'k> Run<'k> {
     }
 
     fn told(&self) -> Option<Pending> {
-        self.at.machine.engine.pending().iter().find(|(_, op)| !op.signals.is_empty()).map(|(id, _)| id)
+        signalling(&self.at.machine).next()
     }
 
     /// What every order ends with: the events, and the state of each agent.
@@ -288,12 +288,8 @@ impl<'k> Search<'k, '_> {
     fn seen(&mut self, run: &Run<'k>, depth: &mut usize) -> Result<(), Wrong> {
         let machine = &run.at.machine;
         *depth += 1;
-        let explored = &mut self.explored;
-        explored.states += 1;
-        explored.transitions += 1;
-        explored.depth = explored.depth.max(*depth);
-        explored.occupied = explored.occupied.max(occupied(machine));
-        explored.times = explored.times.max(machine.times());
+        self.explored.transitions += 1;
+        self.explored.visit(machine, *depth);
         match meet(machine) {
             Some((found, pair)) => {
                 let then = pair.map(|agent| Choice::Run { agent: index(agent), ops: 1 });

@@ -262,10 +262,7 @@ impl<'k, 'l> Search<'k, 'l> {
         let steps = self.steps(machine);
         let id = self.graph.add(hash, from, ready(machine).count());
         self.graph.edges.extend(from.map(|(from, _)| (from, id)));
-        self.explored.states += 1;
-        self.explored.depth = self.explored.depth.max(self.stack.len());
-        self.explored.occupied = self.explored.occupied.max(occupied(machine));
-        self.explored.times = self.explored.times.max(machine.times());
+        self.explored.visit(machine, self.stack.len());
         if let Some((found, pair)) = meet(machine) {
             let mut wrong = self.wrong(*found, from);
             wrong.1.extend(pair.map(|agent| Choice::Run { agent: index(agent), ops: 1 }));
@@ -290,14 +287,23 @@ impl<'k, 'l> Search<'k, 'l> {
         {
             return vec![Step::Agent(*agent)];
         }
-        let told = machine.engine.pending().iter().filter(|(_, op)| !op.signals.is_empty());
-        ready.into_iter().map(Step::Agent).chain(told.map(|(id, _)| Step::Complete(id))).collect()
+        ready.into_iter().map(Step::Agent).chain(signalling(machine).map(Step::Complete)).collect()
     }
 
     /// A finding after a choice, with all choices before it.
     fn wrong(&self, found: Found, last: Option<(u32, Choice)>) -> Wrong {
         let before = last.map(|(from, _)| self.graph.way(from)).unwrap_or_default();
         (found, joined(before.into_iter().chain(last.map(|(_, choice)| choice))))
+    }
+}
+
+impl Explored {
+    /// Counts a state, at a depth.
+    pub(super) fn visit(&mut self, machine: &Machine<'_>, depth: usize) {
+        self.states += 1;
+        self.depth = self.depth.max(depth);
+        self.occupied = self.occupied.max(occupied(machine));
+        self.times = self.times.max(machine.times());
     }
 }
 
@@ -332,6 +338,11 @@ pub(super) fn ready(machine: &Machine<'_>) -> impl Iterator<Item = usize> {
     (0..machine.threads.len()).filter(|a| machine.is_ready(*a))
 }
 
+/// The operations in flight whose completion arrives at a barrier.
+pub(super) fn signalling(machine: &Machine<'_>) -> impl Iterator<Item = Pending> {
+    machine.engine.pending().iter().filter(|(_, op)| !op.signals.is_empty()).map(|(id, _)| id)
+}
+
 /// Two agents whose next accesses conflict.
 pub(super) fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
     let about: Vec<_> = ready(machine).flat_map(|a| machine.about_to(a)).collect();
@@ -360,7 +371,7 @@ pub(super) fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
 }
 
 /// The most times of a ring that are acquired and not released.
-pub(super) fn occupied(machine: &Machine<'_>) -> u64 {
+fn occupied(machine: &Machine<'_>) -> u64 {
     let per = machine.plan.agents();
     let mut most = 0;
     for main in (0..machine.threads.len()).step_by(per.max(1)) {
