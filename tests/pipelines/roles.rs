@@ -132,3 +132,38 @@ fn rings_need_no_roles() {
         assert_eq!(y.to_vec().unwrap(), x.iter().map(|x| x * 2.0).collect::<Vec<_>>());
     }
 }
+
+/// The README's pipeline: the store of one tile overlaps with the copy of the next.
+#[titan::kernel(roles(load: 1 warp, work: 1 warpgroup))]
+fn twice(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 64, 64>, 3>::new();
+    let staging = Staging::<Smem<f32, 64, 64>, 2>::new();
+    let tiles = y.work::<64, 64>();
+    match role() {
+        Role::Load => {
+            for at in tiles.indices() {
+                ring.acquire().copy(x.tile(at)).commit();
+            }
+        }
+        Role::Work => {
+            for out in tiles.tiles() {
+                let stage = ring.ready().wait();
+                let written = staging.acquire().write(stage.get().load() * 2.0);
+                stage.release();
+                out.store_from(written).wait();
+            }
+        }
+    }
+}
+
+#[test]
+fn results_are_staged_beside_copies_of_one_thread() {
+    for (m, n) in [(64, 64), (100, 200), (1, 4), (70, 33), (0, 8)] {
+        let dev = device();
+        let x = dev.from_fn([m, n], |[i, j]| i as f32 - j as f32).unwrap();
+        let (mut y, mut want) = (dev.zeros([m, n]).unwrap(), dev.zeros([m, n]).unwrap());
+        twice(&x, &mut y).sync().unwrap();
+        twice::reference(&x, &mut want).unwrap();
+        assert_eq!(y.to_vec().unwrap(), want.to_vec().unwrap());
+    }
+}

@@ -16,6 +16,7 @@ pub(crate) fn every_kernel_is_assembled(least: usize, of_hopper: usize) {
         let has_own = kernel.variants.iter().any(|v| v.target == "sm_90a");
         let without: Vec<&str> = kernel.refused.iter().map(|(target, _)| target.as_str()).collect();
         assert_eq!(without, if has_own { &[][..] } else { &["sm_90a"] }, "{}: {:?}", kernel.name, kernel.refused);
+        assert!(kernel.refused.iter().all(|(_, why)| !why.contains("defect")), "{}: {:?}", kernel.name, kernel.refused);
     }
     let own = kernels.iter().filter(|k| k.refused.is_empty()).count();
     assert!(own >= of_hopper, "only {own} instances have code for Hopper");

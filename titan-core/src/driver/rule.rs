@@ -312,7 +312,11 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         let ops = body.map(|body| &kernel.block(*body).ops);
         let loaded = loads.iter().filter_map(|at| kernel.op(*ops?.get(*at)?).results.first());
         let names: Vec<String> = loaded.map(|v| kernel.display_name(*v)).collect();
-        notes.push(format!("pipelined: {} in {slots} slots, copied {distance} iterations ahead", names.join(", ")));
+        let how = match schedule.roles {
+            Roles::Split { .. } => "copied by a role of its own".to_owned(),
+            Roles::Kept | Roles::Fused { .. } => format!("copied {} ahead", iterations(*distance)),
+        };
+        notes.push(format!("pipelined: {} in {slots} slots, {how}", names.join(", ")));
     }
     if schedule.persistent {
         notes.push("persistent: as many programs as the device runs walk over the grid".to_owned());
@@ -333,15 +337,19 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         );
     }
     if let Roles::Fused { distance, .. } = schedule.roles {
-        notes.push(format!("roles fused: all warps copy {distance} iterations ahead and compute"));
+        notes.push(format!("roles fused: all warps copy {} ahead and compute", iterations(distance)));
     }
     let fewer = |(i, (pipe, slots)): (usize, (&crate::ir::PipeDecl, &u32))| {
         (*slots < pipe.slots)
-            .then(|| format!("`{}` has {slots} slots of {}", kernel.pipe_name(Pipe::new(i)), pipe.slots))
+            .then(|| format!("`{}` has {slots} of {} slots", kernel.pipe_name(Pipe::new(i)), pipe.slots))
     };
     let rings: Vec<String> = kernel.pipes.iter().zip(&schedule.slots).enumerate().filter_map(fewer).collect();
     if !rings.is_empty() {
         notes.push(format!("the shared memory of {target} is short: {}", rings.join(", ")));
     }
     notes
+}
+
+fn iterations(count: u32) -> String {
+    format!("{count} iteration{}", if count == 1 { "" } else { "s" })
 }

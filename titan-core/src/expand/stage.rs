@@ -1,11 +1,11 @@
 //! Stages: how they are filled and read.
 
 use super::filling::Filling;
-use super::ring::Mode;
+use super::ring::{Mode, sides};
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, ReduceOp, TileShape, TtgOp, Ty,
-    Unit, Value,
+    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, ReduceOp, TileShape, TtgOp,
+    Ty, Unit, Value,
 };
 use crate::layout::{Bit, Layout};
 
@@ -285,8 +285,10 @@ impl Expand<'_> {
 
     /// Waits for all copies of these threads.
     fn drain(&mut self) -> Made<()> {
-        // Nobody has to wait for bulk copies but their readers.
-        if !self.target.copy_async || self.rings.iter().all(|ring| ring.filling == Filling::Bulk) {
+        // Only their readers wait for bulk copies, and a role that fills one ring by them alone does nothing else.
+        let filled = |ring: usize| self.role.is_some_and(|role| sides(self.k, Pipe::new(ring))[0].contains(&role));
+        let mut bulk = self.rings.iter().enumerate().filter(|(_, ring)| ring.filling == Filling::Bulk);
+        if !self.target.copy_async || bulk.clone().count() == self.rings.len() || bulk.any(|(ring, _)| filled(ring)) {
             return Ok(());
         }
         if self.role.is_some() {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 
 /// The extents of a tile, rank 1 to 4, row-major: the last axis is contiguous.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TileShape {
     rank: u8,
     dims: [i32; 4],

@@ -56,30 +56,33 @@ pub struct MmaPlan {
 }
 
 /// Chooses methods and layouts; sources are settled when the layouts of the operands are known.
-pub(super) fn choose(
-    kernel: &Kernel,
-    target: &Target,
-    warps: u32,
-    classes: &Classes,
-    notes: &mut Vec<String>,
-) -> BTreeMap<OpId, MmaPlan> {
+pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Classes) -> BTreeMap<OpId, MmaPlan> {
     let mut mmas = BTreeMap::new();
     let whole_rows = whole_rows(kernel, classes);
     kernel.walk(&mut |id, op| {
         if let Some(args) = operands(op)
             && let Some(mma) = one(kernel, target, warps, (args, whole_rows.contains(&id)))
         {
-            let name = match mma.method {
-                Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
-                Method::Group(a) => format!("m{}n{}k{} of {}, by warpgroups", a.m, a.n, a.k, a.a),
-                Method::MulAdd => "multiply-adds: no matrix instruction takes these elements".to_owned(),
-            };
-            let [m, n, k] = mma.extents;
-            notes.push(format!("mma {m}x{n}x{k} by {name}"));
             mmas.insert(id, mma);
         }
     });
     mmas
+}
+
+/// A note for each kind of MMA.
+pub(super) fn notes<'a>(mmas: impl Iterator<Item = &'a MmaPlan>) -> Vec<String> {
+    let note = |mma: &MmaPlan| {
+        let name = match mma.method {
+            Method::Atom(a) => format!("m{}n{}k{} of {}", a.m, a.n, a.k, a.a),
+            Method::Group(a) => format!("m{}n{}k{} of {}, by warpgroups", a.m, a.n, a.k, a.a),
+            Method::MulAdd => "multiply-adds: no matrix instruction takes these elements".to_owned(),
+        };
+        let [m, n, k] = mma.extents;
+        format!("mma {m}x{n}x{k} by {name}")
+    };
+    let mut notes: Vec<String> = mmas.map(note).collect();
+    notes.dedup();
+    notes
 }
 
 /// A, B and the accumulator of an MMA; `None` for other operations.

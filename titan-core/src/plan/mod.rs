@@ -114,7 +114,8 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
     let classes = Classes::of(kernel);
     let (warps, mmas, layouts) = if kernel.roles.is_empty() {
         let warps = warps.unwrap_or_else(|| warps::choose(kernel, target, &mut notes));
-        let mmas = mma::choose(kernel, target, warps, &classes, &mut notes);
+        let mmas = mma::choose(kernel, target, warps, &classes);
+        notes.extend(mma::notes(mmas.values()));
         let layouts = layouts::choose(kernel, target, warps, &classes, &mmas);
         (warps, mmas, layouts)
     } else {
@@ -163,17 +164,15 @@ fn by_role(
             own.1.extend(op.results.iter().copied());
             own.1.extend(op.regions.iter().flat_map(|r| kernel.block(*r).args.iter().copied()));
         });
-        let mut said = Vec::new();
-        let of_role = mma::choose(kernel, target, warps, classes, &mut said);
+        let of_role = mma::choose(kernel, target, warps, classes);
         let laid_out = layouts::choose(kernel, target, warps, classes, &of_role);
-        if of_role.keys().any(|id| own.0.contains(id)) {
-            notes.extend(said);
-        }
+        let count = role_warps(target, role.warps);
+        notes.push(format!("role {}: {count} warp{}", role.name, if count == 1 { "" } else { "s" }));
+        notes.extend(mma::notes(of_role.iter().filter(|(id, _)| own.0.contains(id)).map(|(_, mma)| mma)));
         mmas.extend(of_role.into_iter().filter(|(id, _)| own.0.contains(id)));
         for value in own.1 {
             layouts[value.index()] = laid_out[value.index()].clone();
         }
-        notes.push(format!("role {}: {} warps", role.name, role_warps(target, role.warps)));
     }
     (kernel.roles.iter().map(|r| role_warps(target, r.warps)).sum(), mmas, layouts)
 }

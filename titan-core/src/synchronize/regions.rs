@@ -142,11 +142,15 @@ impl Regions {
 /// The column of tiles of a two-dimensional output that a tile of a tensor is in.
 fn column(kernel: &Kernel, tile: Value) -> Option<Column> {
     let op = kernel.def_op(tile)?;
-    let (OpKind::Ttg(TtgOp::Source(Unit::Tile, _)), [_, row, column, _]) = (&op.kind, &op.args[..]) else {
+    let (OpKind::Ttg(TtgOp::Source(Unit::Tile, shape)), [tensor, row, column, _]) = (&op.kind, &op.args[..]) else {
         return None;
     };
+    let of = (*tensor, *row, *shape);
+    if let Some(number) = kernel.int_constant(*column) {
+        return Some(Column { of, base: None, number });
+    }
     let sum = kernel.def_op(*column).filter(|op| op.kind == OpKind::Binary(BinOp::Add))?;
-    Some(Column { row: *row, base: *sum.args.first()?, number: kernel.int_constant(*sum.args.get(1)?)? })
+    Some(Column { of, base: sum.args.first().copied(), number: kernel.int_constant(*sum.args.get(1)?)? })
 }
 
 /// The output that a value is or views.

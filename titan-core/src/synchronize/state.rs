@@ -1,7 +1,7 @@
 //! The accesses that threads may have made since their last barrier.
 
 use super::slots::Slot;
-use crate::ir::{NvGroup, Value};
+use crate::ir::{NvGroup, TileShape, Value};
 use std::collections::BTreeSet;
 
 /// Memory that an operation accesses.
@@ -27,9 +27,10 @@ pub(super) enum Bytes {
 /// A column of tiles of an output: the value that its number is counted from, and the distance from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Column {
-    /// The operation that names the tiles of one row: those of another one are not comparable.
-    pub(super) row: Value,
-    pub(super) base: Value,
+    /// The output or view of it, the number of the row, and the extents of the tiles: columns of others are not comparable.
+    pub(super) of: (Value, Value, TileShape),
+    /// `None`: the number is counted from 0.
+    pub(super) base: Option<Value>,
     pub(super) number: i64,
 }
 
@@ -38,7 +39,7 @@ impl Bytes {
     fn overlaps(self, other: Bytes) -> bool {
         match (self, other) {
             (Bytes::Tensor(a, of), Bytes::Tensor(b, other)) => {
-                let apart = |(x, y): (Column, Column)| x.row == y.row && x.base == y.base && x.number != y.number;
+                let apart = |(x, y): (Column, Column)| x.of == y.of && x.base == y.base && x.number != y.number;
                 a == b && !of.zip(other).is_some_and(apart)
             }
             (Bytes::Tensor(..), Bytes::Shared { .. }) | (Bytes::Shared { .. }, Bytes::Tensor(..)) => false,
