@@ -13,6 +13,7 @@
 //! | [`vector`] | how many neighbours of a row may be accessed at once |
 //! | [`boxes`] | the boxes of tensors that bulk copies copy |
 //! | [`cluster`] | values that may differ between the programs of a cluster |
+//! | [`tiles`] | tile numbers that are not far behind the last tile of an extent |
 //! | [`turns`] | roles whose instances take tiles in turn, and accesses that exclude each other |
 //! | [`cover`] | whether a declared grid covers every output |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
@@ -34,6 +35,7 @@ pub mod number;
 pub mod one_thread;
 pub mod partition;
 pub mod proxy;
+pub mod tiles;
 pub mod turns;
 pub mod uses;
 pub mod vector;

@@ -13,6 +13,7 @@ use super::tensor::View;
 use super::tile::LoweredValue;
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
+use crate::analysis::tiles;
 use crate::analysis::vector::{self, Packing};
 use crate::ir::{Op, Pred, Ty, Unit, Value};
 use crate::lane::{self, IntBin, Space};
@@ -38,8 +39,8 @@ pub(super) struct Window {
 /// The bound that decides which elements exist along an axis.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// The number of existing coordinates from the thread's first one on; 0 if that does not exist. For tiles by number, which never
-    /// begin before the tensor.
+    /// The number of existing coordinates from the thread's first one on; 0 or negative if that does not exist. For tiles by number,
+    /// which never begin before the tensor.
     Left(Reg),
     /// The thread's first coordinate, and the extent.
     Extent(Reg, Reg),
@@ -137,6 +138,9 @@ impl Lower<'_> {
         for (axis, start) in starts.iter().enumerate() {
             let (at, extent) = (sums[axis], view.extents[axis]);
             match start.exists {
+                Some(_) if self.is_near(view, axis, (coords[axis], extents[axis])) => {
+                    bounds.push(Bound::Left(self.b.int(IntBin::Sub, extent, at)));
+                }
                 Some(begins) if !layout.is_padded(axis) => bounds.push(self.left(begins, at, extent)),
                 begins => {
                     exists = self.both(exists, begins);
@@ -156,6 +160,14 @@ impl Lower<'_> {
         let rows = vec![(Coords::default(), address)];
         let whole_rows = (0..layout.registers()).all(|r| layout.register_coords(r)[last] < vector);
         Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector }
+    }
+
+    /// Whether a tile by number is at most a few behind the last one along an axis, so that no difference to the extent wraps.
+    pub(super) fn is_near(&mut self, view: &View, axis: usize, (number, tile): (Value, u32)) -> bool {
+        // A difference is at least -(64 + 2) tiles.
+        let small = tile < 1 << 20;
+        let counts = if small { tiles::counts_near(self.k, &self.tree, number) } else { Vec::new() };
+        counts.iter().any(|count| count.tile == tile && self.scalar(count.extent) == view.extents[axis])
     }
 
     /// The number of existing coordinates from a thread's first one on, for a tile whose first coordinate exists: nothing wraps.

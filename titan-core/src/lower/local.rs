@@ -1,9 +1,10 @@
 //! The operations that laying out inserts: buffers for tiles, copies between registers and shared memory, parts of tiles.
 
-use super::staging::{Rows, Tile, What};
+use super::staging::{Rows, Source, Tile, What};
 use super::tile::{LoweredValue, Staged, register_index};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{LocalOp, NvOp, Op, OpKind, Value};
+use crate::analysis::tiles;
+use crate::ir::{LocalOp, NvOp, Op, OpKind, Unit, Value};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Coords, Layout};
 
@@ -94,10 +95,23 @@ impl Lower<'_> {
         let Some(LoweredValue::Source(mut source)) = self.lowered[op.args[0].index()].clone() else {
             return Err(self.defect("a guard of a value that is not a source"));
         };
-        let condition = self.scalar(op.args[1]);
-        source.view.exists = self.both(source.view.exists, Some(condition));
+        if !self.is_empty_unless(&source, op) {
+            let condition = self.scalar(op.args[1]);
+            source.view.exists = self.both(source.view.exists, Some(condition));
+        }
         self.define(op.results[0], LoweredValue::Source(source));
         Ok(())
+    }
+
+    /// Whether the tile of a guard has no elements where the guard's condition is false.
+    fn is_empty_unless(&mut self, source: &Source, guard: &Op) -> bool {
+        let What::Tile(Unit::Tile, coords) = &source.what else { return false };
+        let tile = self.extents(guard.results[0]);
+        coords.iter().zip(tile).enumerate().any(|(axis, (number, tile))| {
+            let count =
+                tiles::empty_unless(self.k, &self.tree, guard.args[1], *number).filter(|count| count.tile == tile);
+            count.is_some_and(|count| self.scalar(count.extent) == source.view.extents[axis])
+        })
     }
 
     fn slice_local(&mut self, op: &Op, axis: usize, n: i32) -> Result<(), LowerError> {
