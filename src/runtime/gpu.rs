@@ -6,7 +6,7 @@ use super::device::Device;
 use super::kernel::{KernelRef, Loaded};
 use super::print::print_line;
 use crate::error::{Error, Result};
-use titan_core::artifact::{TensorFact, TensorFacts, Variant};
+use titan_core::artifact::{GridRule, TensorFact, TensorFacts, Variant};
 use titan_core::ir::{Const, HostEnv, HostNames, ParamKind, Signature, Symbol};
 #[cfg(feature = "emulator")]
 use titan_core::launch::abi::{self, Slot};
@@ -183,16 +183,18 @@ impl TensorFacts for Facts<'_> {
 /// The grid with which a variant is launched, `None` if the device determines it; or the reason why it cannot be launched so.
 pub(super) fn grid(call: &Call<'_>, variant: &Variant) -> std::result::Result<Option<[u32; 3]>, String> {
     let programs = variant.cluster.max(1);
-    match call.grid {
-        None => Ok(None),
-        Some(_) if variant.persistent && call.given => {
-            Err("it determines its grid, but the launch gives one".to_owned())
+    let Some(grid) = call.grid else { return Ok(None) };
+    if call.given && variant.grid != GridRule::Declared {
+        return Err("it determines its grid, but the launch gives one".to_owned());
+    }
+    match variant.grid {
+        GridRule::Persistent => Ok(None),
+        // Fewer than 2³¹, which such a variant assumes.
+        GridRule::Flat => Ok(Some([grid.into_iter().fold(1, u32::saturating_mul), 1, 1])),
+        GridRule::Declared if !grid[0].is_multiple_of(programs) => {
+            Err(format!("its clusters have {programs} programs, and the grid has {} along axis 0", grid[0]))
         }
-        Some(_) if variant.persistent => Ok(None),
-        Some([x, ..]) if !x.is_multiple_of(programs) => {
-            Err(format!("its clusters have {programs} programs, and the grid has {x} along axis 0"))
-        }
-        Some(grid) => Ok(Some(grid)),
+        GridRule::Declared => Ok(Some(grid)),
     }
 }
 

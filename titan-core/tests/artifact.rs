@@ -1,7 +1,7 @@
 //! Artifacts read back as they were written, choose by what holds, and never panic on other bytes.
 
 use proptest::prelude::*;
-use titan_core::artifact::{Artifact, ArtifactError, Assumption, TensorFact, TensorFacts, VERSION, Variant};
+use titan_core::artifact::{Artifact, ArtifactError, Assumption, GridRule, TensorFact, TensorFacts, VERSION, Variant};
 use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
 use titan_core::launch::abi::MapParam;
 use titan_core::launch::report::{Site, SiteKind};
@@ -36,7 +36,7 @@ fn sample() -> Artifact {
         shared_bytes: 227 * 1024,
         threads: 384,
         cluster: 2,
-        persistent: true,
+        grid: GridRule::Persistent,
         notes: vec!["bulk copies: the inner extent is a multiple of 16 bytes".to_owned()],
         sites: vec![
             Site { loc: Loc { line: 3, column: 9 }, kind: SiteKind::Trap("no such row".to_owned()) },
@@ -65,13 +65,13 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 5 stay what they are: programs embed them.
+/// The bytes of version 6 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
     let body = b"\x01\0\0\0k\x01\0\0\0\x31\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x05\0\0\0");
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x06\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
 }
@@ -109,19 +109,19 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 6), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 7), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
     let (n, cut) = (bytes.len(), bytes.len() - 1);
     assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
-    let text = with(8, 6).expect_err("a newer one").to_string();
+    let text = with(8, 7).expect_err("a newer one").to_string();
     assert!(text.starts_with("made by a newer TITAN"), "{text}");
 }
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x05\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x06\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());
@@ -319,15 +319,15 @@ fn variant() -> impl Strategy<Value = Variant> {
     let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];
     let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
-    (".{0,9}", lists, any::<[u32; 3]>(), any::<bool>(), payload).prop_map(
-        |(target, (config, assumptions, notes), [shared_bytes, threads, cluster], persistent, payload)| Variant {
+    (".{0,9}", lists, any::<[u32; 3]>(), 0usize..3, payload).prop_map(
+        |(target, (config, assumptions, notes), [shared_bytes, threads, cluster], grid, payload)| Variant {
             target,
             config,
             assumptions,
             shared_bytes,
             threads,
             cluster,
-            persistent,
+            grid: [GridRule::Declared, GridRule::Persistent, GridRule::Flat][grid],
             notes,
             sites: Vec::new(),
             payload,

@@ -141,6 +141,7 @@ fn one(
         drop(sh);
         return None;
     }
+    sh.b.set_tails(item.config.tails);
     if let Some(grid) = &grid {
         sh.b.set_grid(grid.clone());
         sh.b.set_partial(item.config.partial);

@@ -33,14 +33,69 @@ const MOST_BEYOND: i64 = 64;
 #[must_use]
 pub fn counts_near(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
     let (index, ahead) = plus_constant(kernel, number);
-    let Def::BlockArg(block, 0) = kernel.value(index).def else { return Vec::new() };
-    let looped = tree.owner(block).map(|id| kernel.op(id)).filter(|op| matches!(op.kind, OpKind::For(_)));
-    let Some([from, to, step, ..]) = looped.map(|op| op.args.as_slice()) else { return Vec::new() };
-    let constant = |value: Value| kernel.int_constant(value).unwrap_or(-1);
-    if constant(*from) < 0 || constant(*step) < 1 || !(0..=MOST_BEYOND).contains(&ahead) {
-        return Vec::new();
+    match bounds_of(kernel, tree, index) {
+        Some((_, to)) if (0..=MOST_BEYOND).contains(&ahead) => counts_above(kernel, to),
+        Some(_) | None => Vec::new(),
     }
-    counts_above(kernel, *to)
+}
+
+/// Extents and tiles of which a number is one that exists and is whole: `0 ≤ number < extent / tile`.
+#[must_use]
+pub fn whole(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
+    let (index, ahead) = plus_constant(kernel, number);
+    let Some((from, to)) = bounds_of(kernel, tree, index).filter(|_| (0..=MOST_BEYOND).contains(&ahead)) else {
+        return Vec::new();
+    };
+    let (mut open, mut found) = (vec![to], Vec::new());
+    while let Some(value) = open.pop() {
+        // The index is less than each side of a minimum.
+        if let Some(sides) = sides(kernel, BinOp::Min, value) {
+            open.extend(sides);
+            continue;
+        }
+        // It is less than `x` if it is less than `max(from, x)`, and not less than `from`.
+        if let Some([a, b]) = sides(kernel, BinOp::Max, value).as_deref() {
+            open.extend(if *a == from { Some(*b) } else { None });
+            continue;
+        }
+        let (quotient, behind) = minus_constant(kernel, value);
+        let division = kernel.def_op(quotient).filter(|op| op.kind == OpKind::Binary(BinOp::Div));
+        if let Some([extent, tile]) = division.map(|op| &op.args[..])
+            && let Some(tile) = kernel.int_constant(*tile).and_then(|n| u32::try_from(n).ok()).filter(|n| *n >= 2)
+            && (ahead..=MOST_BEYOND).contains(&behind)
+            && is_extent(kernel, *extent)
+        {
+            found.push(Count { extent: *extent, tile });
+        }
+    }
+    found
+}
+
+/// The bounds of the loop of which a value is the index, for loops from a number that is not negative, by a positive step.
+fn bounds_of(kernel: &Kernel, tree: &Tree, index: Value) -> Option<(Value, Value)> {
+    let Def::BlockArg(block, 0) = kernel.value(index).def else { return None };
+    let looped = kernel.op(tree.owner(block)?);
+    let (OpKind::For(_), [from, to, step, ..]) = (&looped.kind, &looped.args[..]) else { return None };
+    let is_positive = kernel.int_constant(*step).is_some_and(|step| step > 0);
+    (is_positive && starts_at_zero_or_later(kernel, *from, *to)).then_some((*from, *to))
+}
+
+/// Whether a value is a constant that is not negative, or a sum of two small ones.
+#[must_use]
+pub fn is_natural(kernel: &Kernel, value: Value) -> bool {
+    let within = |value: Value, most: i64| kernel.int_constant(value).is_some_and(|n| (0..=most).contains(&n));
+    let sum = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(BinOp::Add));
+    within(value, i64::from(i32::MAX)) || sum.is_some_and(|op| op.args.iter().all(|v| within(*v, 1 << 16)))
+}
+
+/// Whether a loop's first index is not negative: a constant, or `min(to, max(constant, ..))`, which is `to` or not negative.
+fn starts_at_zero_or_later(kernel: &Kernel, from: Value, to: Value) -> bool {
+    if is_natural(kernel, from) {
+        return true;
+    }
+    let is_large =
+        |value: &Value| sides(kernel, BinOp::Max, *value).is_some_and(|of| of.iter().any(|v| is_natural(kernel, *v)));
+    sides(kernel, BinOp::Min, from).is_some_and(|of| of.contains(&to) && of.iter().any(is_large))
 }
 
 /// Whether a tile that begins at a number has no element where a condition is false, and of which tiles that is so.
@@ -58,31 +113,55 @@ pub fn empty_unless(kernel: &Kernel, tree: &Tree, condition: Value, number: Valu
     (small && bounded && of_number == of_less && ahead - before >= behind).then_some(count)
 }
 
-/// The counts that a value is at most.
+/// The counts that a value is at most: counts grow with what is counted.
 fn counts_above(kernel: &Kernel, value: Value) -> Vec<Count> {
-    match kernel.def_op(value) {
-        Some(op) if op.kind == OpKind::Binary(BinOp::Min) => {
-            op.args.iter().flat_map(|side| counts_above(kernel, *side)).collect()
-        }
-        Some(_) | None => count(kernel, value).into_iter().collect(),
+    if let Some(sides) = sides(kernel, BinOp::Min, value) {
+        return sides.iter().flat_map(|side| counts_above(kernel, *side)).collect();
     }
+    let Some((counted, tile)) = cdiv(kernel, value) else { return Vec::new() };
+    let (mut open, mut found) = (vec![counted], Vec::new());
+    while let Some(counted) = open.pop() {
+        match sides(kernel, BinOp::Min, counted) {
+            Some(sides) => open.extend(sides),
+            None if is_extent(kernel, counted) => found.push(Count { extent: counted, tile }),
+            None => {}
+        }
+    }
+    found
 }
 
-/// The count that a value is: `extent / tile + (extent % tile > 0)`.
+/// The count that a value is.
 fn count(kernel: &Kernel, value: Value) -> Option<Count> {
+    let (extent, tile) = cdiv(kernel, value)?;
+    is_extent(kernel, extent).then_some(Count { extent, tile })
+}
+
+/// `x` and `y` of `x / y + (x % y > 0)`, for a constant of at least 2. If `x` is negative, so is the value, or it is 0.
+fn cdiv(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
     let args = |value: Value, kind: OpKind| kernel.def_op(value).filter(|op| op.kind == kind).map(|op| &op.args[..]);
     let [whole, more] = args(value, OpKind::Binary(BinOp::Add))? else { return None };
-    let [extent, tile] = args(*whole, OpKind::Binary(BinOp::Div))? else { return None };
+    let [x, y] = args(*whole, OpKind::Binary(BinOp::Div))? else { return None };
     let [more] = args(*more, OpKind::Cast(Elem::I32))? else { return None };
     let [rest, zero] = args(*more, OpKind::Cmp(Pred::Gt)).or_else(|| args(*more, OpKind::Cmp(Pred::Ne)))? else {
         return None;
     };
     let [of, by] = args(*rest, OpKind::Binary(BinOp::Rem))? else { return None };
-    let divisor = kernel.int_constant(*tile)?;
-    let is_count = of == extent && kernel.int_constant(*by) == Some(divisor) && kernel.int_constant(*zero) == Some(0);
-    let is_extent = matches!(kernel.def_op(*extent)?.kind, OpKind::Dim(_));
-    let tile = u32::try_from(divisor).ok().filter(|tile| *tile >= 2 && is_count && is_extent)?;
-    Some(Count { extent: *extent, tile })
+    let divisor = kernel.int_constant(*y)?;
+    let is_cdiv = of == x && kernel.int_constant(*by) == Some(divisor) && kernel.int_constant(*zero) == Some(0);
+    // With `!=` a negative remainder counts too.
+    let rounds_up = matches!(kernel.def_op(*more)?.kind, OpKind::Cmp(Pred::Gt)) || is_extent(kernel, *x);
+    let tile = u32::try_from(divisor).ok().filter(|tile| *tile >= 2 && is_cdiv && rounds_up)?;
+    Some((*x, tile))
+}
+
+/// Whether a value is the extent of a tensor or view.
+fn is_extent(kernel: &Kernel, value: Value) -> bool {
+    kernel.def_op(value).is_some_and(|op| matches!(op.kind, OpKind::Dim(_)))
+}
+
+/// The operands of a minimum or maximum.
+fn sides(kernel: &Kernel, of: BinOp, value: Value) -> Option<Vec<Value>> {
+    kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(of)).map(|op| op.args.clone())
 }
 
 /// A value as another one plus a constant.

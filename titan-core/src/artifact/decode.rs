@@ -2,7 +2,7 @@
 
 use super::encode::{AS_IT_IS, HEADER, MAGIC, PACKED, checksum};
 use super::pack::{self, Forms};
-use super::{Artifact, ArtifactError, Assumption, VERSION, Variant};
+use super::{Artifact, ArtifactError, Assumption, GridRule, VERSION, Variant};
 use crate::ir::{Elem, HostExpr, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
 use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
@@ -164,19 +164,20 @@ impl<'a> Reader<'a> {
             shared_bytes: self.u32("the size of shared memory")?,
             threads: self.u32("the number of threads")?,
             cluster: self.u32("the programs of a cluster")?,
-            persistent: self.flag("whether the device determines the grid")?,
+            grid: self.grid()?,
             notes: self.list("the notes", |r| r.text("a note"))?,
             sites: self.list("the sites", Reader::site)?,
             payload: Vec::new(),
         })
     }
 
-    fn flag(&mut self, what: &'static str) -> Read<bool> {
+    fn grid(&mut self) -> Read<GridRule> {
         let at = self.at;
-        match self.tag(what)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(malformed("a flag that is neither 0 nor 1", at)),
+        match self.tag("the grid")? {
+            0 => Ok(GridRule::Declared),
+            1 => Ok(GridRule::Persistent),
+            2 => Ok(GridRule::Flat),
+            _ => Err(malformed("an unknown kind of grid", at)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Artifacts to bytes. The format is described in the module above.
 
 use super::pack::{self, Forms};
-use super::{Artifact, Assumption, VERSION, Variant};
+use super::{Artifact, Assumption, GridRule, VERSION, Variant};
 use crate::ir::{Elem, HostExpr, HostOp, Swizzle, Ty};
 use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
@@ -79,7 +79,11 @@ impl Writer {
         self.u32(v.shared_bytes);
         self.u32(v.threads);
         self.u32(v.cluster);
-        self.0.push(u8::from(v.persistent));
+        self.0.push(match v.grid {
+            GridRule::Declared => 0,
+            GridRule::Persistent => 1,
+            GridRule::Flat => 2,
+        });
         self.list(&v.notes, |w, n| w.text(n));
         self.list(&v.sites, Writer::site);
     }

@@ -26,7 +26,7 @@
 //! | list | configuration: text *name*, text *value* |
 //! | list | assumptions: `u8` tag and its fields, see [`Assumption`] |
 //! | `u32` `u32` | shared memory in bytes; threads |
-//! | `u32` `u8` | programs of a cluster, 0 without clusters; 1 if the device determines the grid although the kernel has one, else 0 |
+//! | `u32` `u8` | programs of a cluster, 0 without clusters; the grid: 0 the kernel's, 1 the device determines it, 2 all programs along axis 0 |
 //! | list | notes: text |
 //! | list | sites: `u32` line, `u32` column, `u8` kind; 0 text *message*; 1 text *format*, list of types |
 //! | | a type: `u8` 0 scalar, 1 tile; `u8` index in `Elem::ALL`; of a tile, list of `u32` extents |
@@ -56,7 +56,7 @@ use crate::launch::abi::MapParam;
 use crate::launch::report::Site;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// What is embedded for one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +67,18 @@ pub struct Artifact {
     pub variants: Vec<Variant>,
     /// Targets that were asked for and have no variant, and why.
     pub refused: Vec<(String, String)>,
+}
+
+/// The grid with which a variant is launched, although the kernel may have another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GridRule {
+    /// The kernel's.
+    #[default]
+    Declared,
+    /// The device determines it, as for a persistent kernel.
+    Persistent,
+    /// As many programs as the kernel's, along axis 0.
+    Flat,
 }
 
 /// A kernel instance compiled for one target under some assumptions.
@@ -84,8 +96,8 @@ pub struct Variant {
     pub threads: u32,
     /// Programs of a cluster, which are neighbours along axis 0 of the grid; 0 without clusters.
     pub cluster: u32,
-    /// Whether the device determines the grid, as for a persistent kernel, although the kernel has a grid of its own.
-    pub persistent: bool,
+    /// The grid of a launch.
+    pub grid: GridRule,
     /// Why this variant was made, and others were not.
     pub notes: Vec<String>,
     /// Where it may trap and what it prints; the code names them by their places here.

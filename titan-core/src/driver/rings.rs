@@ -1,7 +1,7 @@
 //! Applies the part of a schedule that concerns rings: slots, roles, and loops whose loads run ahead.
 
 use super::schedule::{Ahead, Roles, Schedule};
-use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe};
+use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe, Tails};
 use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
@@ -9,8 +9,10 @@ use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::instances::with_instances;
 use crate::pipeline::peel::peel;
 use crate::pipeline::persist::persistent;
+use crate::pipeline::raster::grouped;
 use crate::pipeline::shift::shift;
 use crate::pipeline::split::split;
+use crate::pipeline::unmask::unmask;
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
@@ -25,6 +27,8 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     let changes = schedule.roles != Roles::Kept
         || schedule.peeled
         || schedule.persistent
+        || schedule.grouped
+        || schedule.unmasked
         || schedule.shifted
         || made.roles.iter().any(|role| role.instances > 1)
         || !schedule.loops.is_empty()
@@ -55,12 +59,18 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     if schedule.persistent {
         made = persistent(&made)?;
     }
+    if schedule.grouped {
+        made = grouped(&made)?;
+    }
     made = in_turn(made, schedule)?;
     if schedule.shifted {
         made = shift(&made)?;
     }
     if schedule.peeled {
         made = peel(&made).unwrap_or(made);
+    }
+    if schedule.unmasked {
+        made = unmask(&made, made.sig.tails == Some(Tails::Split))?;
     }
     let made = verify(made.canonical()).ok()?;
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)

@@ -14,7 +14,7 @@ use super::estimate::Estimate;
 use super::rings::{pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Roles, Schedule};
-use crate::ir::{Kernel, OpId, Pipe, Value};
+use crate::ir::{Kernel, OpId, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::shift;
@@ -55,13 +55,23 @@ pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<
         slots: kernel.pipes.iter().map(|p| p.slots).collect(),
         ..Schedule::default()
     };
-    if !kernel.roles.is_empty() {
-        return with_roles(kernel, target, written);
+    let filled = if !kernel.roles.is_empty() {
+        with_roles(kernel, target, written)?
+    } else if let Some(filled) = specialized(kernel, target, &written) {
+        filled
+    } else {
+        pipelined(kernel, target, written)?
+    };
+    Ok(without_masks(kernel, target, filled))
+}
+
+/// The same with a loop for the iterations that need no masks, if there are some and the kernel does not ask for one loop.
+fn without_masks(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
+    if !filled.schedule.aligned || kernel.sig.tails == Some(Tails::ZeroFilled) {
+        return filled;
     }
-    match specialized(kernel, target, &written) {
-        Some(filled) => Ok(filled),
-        None => pipelined(kernel, target, written),
-    }
+    let schedule = Schedule { unmasked: true, ..filled.schedule.clone() };
+    tried(kernel, target, &schedule).map_or(filled, |(unmasked, _)| unmasked)
 }
 
 /// Whether roles are worth their warps under a schedule: the MMAs are of warpgroups, or, on a machine without these, one role copies
@@ -175,9 +185,16 @@ fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Fi
         }
     }
     match best {
-        Some(filled) => Ok(filled),
+        Some(filled) => Ok(in_groups(kernel, target, filled)),
         None => Ok(fitted(kernel.clone(), target, &written)?.0),
     }
+}
+
+/// The same with programs in groups of rows, if they share tiles along two axes of the grid.
+fn in_groups(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
+    let schedule = Schedule { grouped: true, warps: None, ..filled.schedule.clone() };
+    let grouped = if filled.schedule.aligned { tried(kernel, target, &schedule) } else { None };
+    grouped.map_or(filled, |(grouped, _)| grouped)
 }
 
 /// The loop with the slots of the rule, beside everything else.
@@ -263,6 +280,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
         })
     };
     match ahead.or_else(kept) {
+        Some(filled) if filled.rings.roles.is_empty() => Ok(in_groups(kernel, target, filled)),
         Some(filled) => Ok(filled),
         None => Ok(fitted(kernel.clone(), target, &written)?.0),
     }
@@ -320,6 +338,13 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
     }
     if schedule.persistent {
         notes.push("persistent: as many programs as the device runs walk over the grid".to_owned());
+    }
+    if schedule.unmasked {
+        notes
+            .push("iterations in which masks hold for every element have a loop of their own without masks".to_owned());
+    }
+    if schedule.grouped {
+        notes.push("grouped: programs that run at the same time have tiles of few rows and few columns".to_owned());
     }
     if let Some(instances) = schedule.instances {
         notes.push(format!(

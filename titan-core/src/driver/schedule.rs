@@ -36,6 +36,10 @@ pub struct Schedule {
     pub shifted: bool,
     /// Whether the programs of a kernel with roles walk over its grid.
     pub persistent: bool,
+    /// Whether the programs of the grid are numbered in groups of rows, along one axis.
+    pub grouped: bool,
+    /// Whether the iterations of loops over MMAs in which masks hold for every element have a loop of their own, without masks.
+    pub unmasked: bool,
     /// The instances of roles, which take tiles in turn: as many as a role declares, or this many of the one that computes if the kernel
     /// was split. `None`: one.
     pub instances: Option<u32>,
@@ -112,6 +116,8 @@ impl Schedule {
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
             persistent: false,
+            grouped: false,
+            unmasked: false,
             instances: None,
             cluster: None,
             bodies: Vec::new(),
@@ -171,6 +177,12 @@ impl fmt::Display for Schedule {
         }
         if self.persistent {
             writeln!(f, "programs walk over the grid")?;
+        }
+        if self.unmasked {
+            writeln!(f, "iterations without masks in a loop of their own")?;
+        }
+        if self.grouped {
+            writeln!(f, "programs of the grid in groups of rows")?;
         }
         if let Some(instances) = self.instances {
             writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;

@@ -2,7 +2,7 @@
 
 use super::Made;
 use super::backend::Code;
-use crate::artifact::{Assumption, Variant};
+use crate::artifact::{Assumption, GridRule, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
 
@@ -21,6 +21,11 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     let of_arguments = if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() };
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
     let maps = lowered.func.maps.iter().cloned().map(Assumption::TensorMap);
+    let grid = match (schedule.persistent, schedule.grouped) {
+        (true, _) => GridRule::Persistent,
+        (false, true) => GridRule::Flat,
+        (false, false) => GridRule::Declared,
+    };
     Variant {
         target: plan.target.name.to_owned(),
         config,
@@ -28,7 +33,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
         cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },
-        persistent: schedule.persistent,
+        grid,
         notes: [plan.notes, notes, lowered.notes].concat(),
         sites: lowered.sites,
         payload: code.payload,

@@ -8,7 +8,7 @@ use super::fold;
 use super::host_expr::{HostExpr, Symbol};
 use super::infer::{TypeError, infer};
 use super::kernel::{
-    Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value, ValueData,
+    Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Tails, Value, ValueData,
 };
 use super::op::{ForKind, Loc, Op, OpId, OpKind};
 use super::{Access, Elem, Encoding, LaidOut, Layout, LayoutId, Pipe, PipeDecl, Place, RoleDecl, TtgOp, Ty};
@@ -55,6 +55,7 @@ impl Builder {
             params: Vec::new(),
             grid: GridSpec::Extents(Vec::new()),
             partial: false,
+            tails: None,
             requires: Vec::new(),
         };
         let kernel = Kernel {
@@ -170,6 +171,11 @@ impl Builder {
     /// Sets whether the grid may leave parts of outputs unwritten.
     pub fn set_partial(&mut self, partial: bool) {
         self.kernel.sig.partial = partial;
+    }
+
+    /// Sets what is done about iterations whose tiles are not whole.
+    pub fn set_tails(&mut self, tails: Option<Tails>) {
+        self.kernel.sig.tails = tails;
     }
 
     /// Adds a condition on the arguments.

@@ -132,6 +132,31 @@ pub struct Signature {
     pub partial: bool,
     /// Conditions on the arguments.
     pub requires: Vec<HostExpr>,
+    /// The last iterations of loops, whose tiles extend beyond the end of a tensor; `None`: the compiler decides.
+    pub tails: Option<Tails>,
+}
+
+/// What is done about iterations of loops over MMAs whose tiles are not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tails {
+    /// They have a loop of their own. In the other one tiles are whole, and need no masks along the loop's axis.
+    Split,
+    /// All iterations are in one loop, which masks what is beyond the end.
+    ZeroFilled,
+}
+
+impl Tails {
+    /// Every choice.
+    pub const ALL: [Tails; 2] = [Tails::Split, Tails::ZeroFilled];
+
+    /// The word for it, in kernels and in the text form.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tails::Split => "split",
+            Tails::ZeroFilled => "zero_filled",
+        }
+    }
 }
 
 impl Signature {

@@ -57,7 +57,7 @@ pub use grouped::grouped;
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
 pub use kernel::{
-    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Value,
+    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Tails, Value,
     ValueData,
 };
 pub use local::{Fold, LocalOp};

@@ -42,6 +42,8 @@ enum Bound {
     /// The number of existing coordinates from the thread's first one on; 0 or negative if that does not exist. For tiles by number,
     /// which never begin before the tensor.
     Left(Reg),
+    /// All coordinates exist.
+    Whole,
     /// The thread's first coordinate, and the extent.
     Extent(Reg, Reg),
 }
@@ -138,6 +140,7 @@ impl Lower<'_> {
         for (axis, start) in starts.iter().enumerate() {
             let (at, extent) = (sums[axis], view.extents[axis]);
             match start.exists {
+                Some(_) if self.is_whole(view, axis, (coords[axis], extents[axis])) => bounds.push(Bound::Whole),
                 Some(_) if self.is_near(view, axis, (coords[axis], extents[axis])) => {
                     bounds.push(Bound::Left(self.b.int(IntBin::Sub, extent, at)));
                 }
@@ -162,8 +165,14 @@ impl Lower<'_> {
         Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector }
     }
 
+    /// Whether a tile by number has no element beyond the end of an axis, which a loop over whole tiles implies.
+    fn is_whole(&mut self, view: &View, axis: usize, (number, tile): (Value, u32)) -> bool {
+        let counts = tiles::whole(self.k, &self.tree, number);
+        counts.iter().any(|count| count.tile == tile && self.scalar(count.extent) == view.extents[axis])
+    }
+
     /// Whether a tile by number is at most a few behind the last one along an axis, so that no difference to the extent wraps.
-    pub(super) fn is_near(&mut self, view: &View, axis: usize, (number, tile): (Value, u32)) -> bool {
+    fn is_near(&mut self, view: &View, axis: usize, (number, tile): (Value, u32)) -> bool {
         // A difference is at least -(64 + 2) tiles.
         let small = tile < 1 << 20;
         let counts = if small { tiles::counts_near(self.k, &self.tree, number) } else { Vec::new() };
@@ -311,6 +320,7 @@ impl Lower<'_> {
         let mut mask = window.exists;
         for (axis, bound) in window.bounds.iter().enumerate().rev() {
             mask = match (bound, mask) {
+                (Bound::Whole, mask) => mask,
                 (Bound::Left(left), None) => Some(self.more_than(*left, part[axis])),
                 (Bound::Left(left), Some(row)) if window.whole_rows => {
                     let none = self.b.i32(0);

@@ -108,6 +108,11 @@ impl Lower<'_> {
         let What::Tile(Unit::Tile, coords) = &source.what else { return false };
         let tile = self.extents(guard.results[0]);
         coords.iter().zip(tile).enumerate().any(|(axis, (number, tile))| {
+            // In a loop over whole tiles the condition stays. Without it those on rows would be the same in every iteration, and
+            // ptxas would keep all of them: more than there are predicates.
+            if !tiles::whole(self.k, &self.tree, *number).is_empty() {
+                return false;
+            }
             let count =
                 tiles::empty_unless(self.k, &self.tree, guard.args[1], *number).filter(|count| count.tile == tile);
             count.is_some_and(|count| self.scalar(count.extent) == source.view.extents[axis])

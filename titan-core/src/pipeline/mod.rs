@@ -9,8 +9,10 @@
 //! * [`cluster`] deals the tiles of a persistent kernel to clusters of programs;
 //! * [`instances`] gives a role several instances, which take the tiles of a persistent kernel in turn;
 //! * [`persist`] makes kernels with a grid persistent;
+//! * [`raster`] numbers the programs of a grid in groups of rows, which share tiles;
 //! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it runs beside other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
+//! * [`unmask`](mod@unmask) splits loops into iterations that need no masks, and the rest;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
 //!
@@ -27,6 +29,8 @@ pub mod implicit;
 pub mod instances;
 pub mod peel;
 pub mod persist;
+pub mod raster;
 pub mod shift;
 pub mod split;
+pub mod unmask;
 pub mod vtok;

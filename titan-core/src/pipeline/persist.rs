@@ -25,7 +25,7 @@ use crate::ir::{
 };
 
 /// Rows of tiles that neighbouring programs share.
-const GROUP: i32 = 8;
+pub(super) const GROUP: i32 = 8;
 
 /// The kernel with programs that walk over its grid; `None` if it has no roles, no grid, or one that is not supported.
 #[must_use]
@@ -41,11 +41,17 @@ pub fn persistent(kernel: &Kernel) -> Option<Kernel> {
     for region in regions {
         walk(&mut edit, region, extents)?;
     }
-    let number = extents.iter().cloned().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
-    let most = HostExpr::Const(i64::from(i32::MAX));
-    edit.kernel.sig.requires.push(HostExpr::binary(HostOp::Le, number, most));
+    require_programs(&mut edit.kernel, extents)?;
     edit.kernel.sig.grid = GridSpec::Persistent;
     Some(edit.kernel.canonical())
+}
+
+/// Requires that a grid has less than 2³¹ programs, and gives their number.
+pub(super) fn require_programs(kernel: &mut Kernel, extents: &[HostExpr]) -> Option<HostExpr> {
+    let number = extents.iter().cloned().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
+    let most = HostExpr::Const(i64::from(i32::MAX));
+    kernel.sig.requires.push(HostExpr::binary(HostOp::Le, number.clone(), most));
+    Some(number)
 }
 
 /// Whether all programs do equally much: no loop or branch depends on which program it is.
@@ -130,7 +136,7 @@ fn is_within(kernel: &Kernel, ops: &[OpId], id: OpId) -> bool {
 }
 
 /// The extent of a grid as a value of the kernel.
-fn computed(edit: &mut Edit, extent: &HostExpr) -> Option<Value> {
+pub(super) fn computed(edit: &mut Edit, extent: &HostExpr) -> Option<Value> {
     match extent {
         HostExpr::Const(n) => edit.i32(*n).filter(|_| i32::try_from(*n).is_ok()),
         HostExpr::Dim(param, axis) => {

@@ -6,6 +6,7 @@ mod bounds;
 mod groups;
 mod program;
 mod random;
+mod raster;
 mod shapes;
 mod shift;
 mod stores;

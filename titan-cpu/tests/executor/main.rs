@@ -17,3 +17,4 @@ mod rings;
 mod safety;
 mod scalar;
 mod shapes;
+mod unmask;

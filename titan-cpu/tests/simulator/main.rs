@@ -195,13 +195,18 @@ fn agree(elem: Elem, a: &[u8], b: &[u8]) -> Option<String> {
     Some(format!("{elem}: element {at} is {} in the simulator and {} in the executor", a[at], b[at]))
 }
 
-/// A launch's grid, by the kernel's own rule for these arguments.
 /// The grid on which a barrier program of a kernel runs, whose programs may walk over that of the kernel.
 fn program_grid(program: &Kernel, grid: [u32; 3]) -> [u32; 3] {
     let cluster = program.laid_out.as_deref().map_or(1, |laid| laid.cluster);
-    if program.sig.grid == GridSpec::Persistent { [2u32.next_multiple_of(cluster), 1, 1] } else { grid }
+    match &program.sig.grid {
+        GridSpec::Persistent => [2u32.next_multiple_of(cluster), 1, 1],
+        // All programs along axis 0, as for programs in groups of rows.
+        GridSpec::Extents(extents) if extents.len() == 1 => [grid.iter().product(), 1, 1],
+        GridSpec::Extents(_) => grid,
+    }
 }
 
+/// A launch's grid, by the kernel's own rule for these arguments.
 fn grid(kernel: &Verified, args: &[sim::Arg]) -> Option<[u32; 3]> {
     let info: Vec<_> = args
         .iter()

@@ -40,6 +40,8 @@ pub(crate) struct KernelConfig {
     pub(crate) partial: bool,
     /// `targets(..)`: the GPU targets that the kernel is compiled for; `None` means all.
     pub(crate) targets: Option<Vec<&'static str>>,
+    /// `tails(..)`: the treatment of iterations whose tiles are not whole; `None`: the compiler decides.
+    pub(crate) tails: Option<titan_core::ir::Tails>,
     /// `require(..)`
     pub(crate) requires: Vec<Expr>,
     /// `require(tma)`

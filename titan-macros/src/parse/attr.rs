@@ -9,8 +9,10 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Token, token};
 use titan_core::diag::Code;
+use titan_core::ir::Tails;
 
-const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `targets(..)` and `crate = path`";
+const KEYS: &str =
+    "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `tails(..)`, `targets(..)` and `crate = path`";
 
 /// One `key(..)` or `key = ..`.
 struct Entry {
@@ -24,6 +26,7 @@ enum Value {
     Grid(bool, Vec<syn::Expr>),
     Exprs(Vec<syn::Expr>),
     Targets(Vec<Ident>),
+    Tails(Vec<Ident>),
     Path(TokenStream),
     Roles(syn::Result<Vec<super::roles::Entry>>),
     Unknown,
@@ -52,6 +55,7 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
                 config.partial = partial;
             }
             (_, Value::Targets(list)) => config.targets = Some(targets(p, &key, &list)),
+            (_, Value::Tails(list)) => config.tails = tails(p, &key, &list),
             (_, Value::Exprs(list)) => {
                 config.bulk = list.iter().find(|e| is_tma(e)).map(|e| first_span(e.to_token_stream()));
                 config.requires = list.iter().filter(|e| !is_tma(e)).map(|e| p.expr(e)).collect();
@@ -83,6 +87,7 @@ impl syn::parse::Parse for Entry {
                 "grid" => Value::Grid(unchecked(&body)?, list(&body)?),
                 "require" => Value::Exprs(list(&body)?),
                 "targets" => Value::Targets(list(&body)?),
+                "tails" => Value::Tails(list(&body)?),
                 "crate" => Value::Path(body.parse()?),
                 "roles" => {
                     let tokens = body.parse::<TokenStream>()?;
@@ -103,7 +108,7 @@ impl syn::parse::Parse for Entry {
         let expr = input.parse::<syn::Expr>()?;
         match key.to_string().as_str() {
             "crate" => Ok(Entry { key, value: Value::Path(expr.to_token_stream()) }),
-            "instances" | "grid" | "require" | "roles" | "targets" => {
+            "instances" | "grid" | "require" | "roles" | "tails" | "targets" => {
                 Err(syn::Error::new(equals.span, format!("`{key}` is written with parentheses: `{key}(..)`")))
             }
             _ => Ok(Entry { key, value: Value::Unknown }),
@@ -153,6 +158,20 @@ fn targets(p: &Parser<'_>, key: &Ident, names: &[Ident]) -> Vec<&'static str> {
 
 fn list<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
     Ok(Punctuated::<T, Token![,]>::parse_terminated(input)?.into_iter().collect())
+}
+
+/// The one word of `tails(..)`.
+fn tails(p: &Parser<'_>, key: &Ident, words: &[Ident]) -> Option<Tails> {
+    let help = || "write `tails(split)` or `tails(zero_filled)`, or leave it out: then the compiler decides";
+    let [word] = words else {
+        p.cx.error_help(Code::Attribute, key.span(), "`tails(..)` takes one word", help());
+        return None;
+    };
+    let found = Tails::ALL.into_iter().find(|tails| word == tails.name());
+    if found.is_none() {
+        p.cx.error_help(Code::Attribute, word.span(), format!("unknown word `{word}` in `tails(..)`"), help());
+    }
+    found
 }
 
 /// `T in [f16, bf16], (BM, BN) in [(128, 256), (64, 64)]`

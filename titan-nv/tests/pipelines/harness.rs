@@ -1,6 +1,6 @@
 //! Kernels from text to results.
 
-use titan_core::artifact::{Assumption, Variant};
+use titan_core::artifact::{Assumption, GridRule, Variant};
 use titan_core::driver::compile;
 use titan_core::driver::lower;
 use titan_core::launch::abi::{self, GpuArg};
@@ -20,6 +20,7 @@ pub(crate) struct Code {
     entry: String,
     threads: u32,
     shared: u32,
+    rule: GridRule,
     /// The notes of the plan.
     pub(crate) notes: Vec<String>,
 }
@@ -43,7 +44,8 @@ pub(crate) fn embedded(text: &str, aligned: bool) -> Code {
     let source = String::from_utf8(variant.payload.clone()).unwrap();
     let module = Module::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"));
     let (threads, shared) = (variant.threads, variant.shared_bytes);
-    Code { kernel, module, entry: variant.entry().to_owned(), threads, shared, notes: variant.notes.clone() }
+    let (entry, rule, notes) = (variant.entry().to_owned(), variant.grid, variant.notes.clone());
+    Code { kernel, module, entry, threads, shared, rule, notes }
 }
 
 /// With slots of rings between roles released like this.
@@ -56,7 +58,7 @@ pub(crate) fn with_free(text: &str, free: FreeBy, aligned: bool) -> Code {
     let ptx = emit(&lowered.func, machine, None).unwrap_or_else(|e| panic!("{e}\n{}", lowered.func));
     let module = Module::parse(&ptx.text).unwrap_or_else(|e| panic!("{e}\n{}", ptx.text));
     let (threads, shared) = (lowered.func.threads, lowered.func.shared_bytes);
-    Code { kernel, module, entry: ptx.entry, threads, shared, notes: plan.notes }
+    Code { kernel, module, entry: ptx.entry, threads, shared, rule: GridRule::Declared, notes: plan.notes }
 }
 
 /// Orders in which copies complete and warps run; the sanitizer watches one of them.
@@ -122,6 +124,10 @@ pub(crate) enum Arg {
 impl Code {
     /// Runs a grid and gives the output.
     pub(crate) fn run(&self, args: &[Arg], grid: [u32; 3], options: &Options) -> Result<Vec<f32>, EmuError> {
+        let grid = match self.rule {
+            GridRule::Declared | GridRule::Persistent => grid,
+            GridRule::Flat => [grid.iter().product(), 1, 1],
+        };
         let mut memory = Memory::new();
         let mut packed = Vec::new();
         let mut outputs = Vec::new();

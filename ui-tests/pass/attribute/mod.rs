@@ -7,4 +7,5 @@ mod malformed;
 mod not_a_function;
 mod of_a_device_function;
 mod on_a_parameter;
+mod tails;
 mod unknown_key;

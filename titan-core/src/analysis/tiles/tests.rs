@@ -12,7 +12,9 @@ fn kernel(from: i32, by: i32, to: &str, inner: &str) -> Kernel {
          %zero = const 0 : i32\n%from = const {from} : i32\n%by = const {by} : i32\n%one = const 1 : i32\n\
          %three = const 3 : i32\n%K = dim<0> %a\n%whole = div %K, %by\n%rest = rem %K, %by\n%is = gt %rest, %zero\n\
          %some = cast %is : i32\n%count = add %whole, %some\n%limit = sub %count, %three\n%least = min %count, %n\n\
-         %other = sub %least, %three\nfor %k = %from to {to} step %one {{\n{inner}\ncontinue\n}}\nreturn\n}}\n"
+         %other = sub %least, %three\n%end = min %n, %K\n%whole2 = div %end, %by\n%rest2 = rem %end, %by\n\
+         %is2 = gt %rest2, %zero\n%some2 = cast %is2 : i32\n%before = add %whole2, %some2\n\
+         %not = ne %rest2, %zero\n%some3 = cast %not : i32\n%after = add %whole2, %some3\nfor %k = %from to {to} step %one {{\n{inner}\ncontinue\n}}\nreturn\n}}\n"
     );
     parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
@@ -36,9 +38,11 @@ fn numbers_of_loops_over_tiles_are_near() {
     assert!(is_near(&kernel(0, 64, "%count", "%near = add %three, %k")));
     assert!(is_near(&kernel(1, 64, "%count", ahead)));
     assert!(is_near(&kernel(0, 64, "%least", ahead)));
+    assert!(is_near(&kernel(0, 64, "%before", ahead)));
     // Negative numbers; other bounds; tiles of one element; numbers before the loop's or far behind them.
     assert!(!is_near(&kernel(-1, 64, "%count", ahead)));
     assert!(!is_near(&kernel(0, 64, "%n", ahead)));
+    assert!(!is_near(&kernel(0, 64, "%after", ahead)));
     assert!(!is_near(&kernel(0, 64, "%K", ahead)));
     assert!(!is_near(&kernel(0, 64, "%whole", ahead)));
     assert!(!is_near(&kernel(0, 1, "%count", ahead)));
@@ -65,6 +69,7 @@ fn conditions_that_say_what_the_extent_says() {
     assert!(!implied("%count", &format!("{ahead}%more = lt %k, %other")));
     assert!(!implied("%count", &format!("{ahead}%more = gt %k, %limit")));
     assert!(!implied("%count", &format!("{ahead}%more = lt %n, %limit")));
+    assert!(!implied("%count", &format!("{ahead}%more = lt %near, %before")));
     assert!(!implied("%n", &format!("{ahead}%more = lt %k, %limit")));
 }
 

@@ -5,7 +5,7 @@ use super::{Body, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
     Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind,
-    PipeDecl, PipeSpace, Place, RoleDecl, Signature, Ty, Value, ValueData,
+    PipeDecl, PipeSpace, Place, RoleDecl, Signature, Tails, Ty, Value, ValueData,
 };
 use crate::text::lex::{Tok, unquote};
 use std::collections::BTreeMap;
@@ -56,8 +56,9 @@ impl<'a> Parser<'a> {
         let declared = self.list(")", |p| p.param(&mut scope, &mut bound))?;
         let (grid, partial) = self.grid(&mut scope)?;
         let requires = if self.eat_word("require") { self.exprs(&mut scope)? } else { Vec::new() };
+        let tails = if self.eat_word("tails") { Some(self.tails()?) } else { None };
         let (names, params): (Vec<Name<'a>>, Vec<Param>) = declared.into_iter().unzip();
-        let mut sig = Signature { name, instance, symbols: scope.symbols, params, grid, partial, requires };
+        let mut sig = Signature { name, instance, symbols: scope.symbols, params, grid, partial, requires, tails };
         self.resolve(&mut sig, &names, &scope.mentioned)?;
         Ok((sig, names))
     }
@@ -207,6 +208,18 @@ impl<'a> Parser<'a> {
         }
         let partial = self.eat_word("unchecked");
         Ok((GridSpec::Extents(self.exprs(scope)?), partial))
+    }
+
+    /// `(split)`
+    fn tails(&mut self) -> Parse<Tails> {
+        self.expect("(")?;
+        let found = Tails::ALL.into_iter().find(|tails| self.eat_word(tails.name()));
+        let Some(tails) = found else {
+            let error = self.unexpected("`split` or `zero_filled`");
+            return self.error(error);
+        };
+        self.expect(")")?;
+        Ok(tails)
     }
 
     fn exprs(&mut self, scope: &mut Scope<'a>) -> Parse<Vec<HostExpr>> {

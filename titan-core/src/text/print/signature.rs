@@ -34,6 +34,9 @@ impl Printer<'_> {
         if !sig.requires.is_empty() {
             self.exprs(" require(", &sig.requires);
         }
+        if let Some(tails) = sig.tails {
+            self.put(format_args!(" tails({})", tails.name()));
+        }
         self.out.push(' ');
     }
 

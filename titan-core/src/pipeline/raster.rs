@@ -1,0 +1,123 @@
+//! Numbers the programs of a grid in groups of rows, so that programs that run at the same time read tiles of few rows and few columns,
+//! which stay in the cache ("grouped ordering", "threadblock swizzling").
+//!
+//! ```text
+//! grid(%e, %f)                         grid(%e * %f)
+//! %m = program_id<0>                   %i = program_id<0>
+//! %n = program_id<1>          ─▶       %m, %n = unflatten_grouped<8> %i, %e, %f
+//! ```
+//!
+//! A device starts programs in the order of axis 0. On a machine that runs 108 at once, an unchanged matrix product of 64×64 tiles reads
+//! 64 tiles of A and 2 of B in every step; in groups of 8 rows it reads 8 and 14.
+//!
+//! The caller verifies the result: that the parts of an output are disjoint is shown again for the new numbers. It needs a launch
+//! whose grid has less than 2³¹ programs, which becomes a requirement.
+//!
+//! Deliberately absent: kernels whose programs do not share tiles along two axes of the grid; kernels that ask how many programs there
+//! are; grids that are computed from anything else than extents and constants.
+
+use super::edit::Edit;
+use super::persist::{GROUP, computed, require_programs};
+use crate::ir::{Block, Def, ForKind, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The kernel with programs in grouped order; `None` if nothing is gained, or the grid is not supported.
+#[must_use]
+pub fn grouped(kernel: &Kernel) -> Option<Kernel> {
+    let GridSpec::Extents(extents) = kernel.sig.grid.clone() else { return None };
+    if !(2..=3).contains(&extents.len()) || !asks_only_for_its_place(kernel) || !shares_tiles(kernel, extents.len()) {
+        return None;
+    }
+    let mut edit = Edit::new(kernel.clone());
+    edit.loc = kernel.block(kernel.body).ops.first().map(|id| kernel.op(*id).loc)?;
+    let old: Vec<(OpId, u8, Value)> = program_ids(kernel);
+    let all = extents.iter().map(|extent| computed(&mut edit, extent)).collect::<Option<Vec<Value>>>()?;
+    let number = edit.one(OpKind::ProgramId(0), &[])?;
+    let places = edit.op(OpKind::UnflattenGrouped(GROUP), &[&[number], &all[..]].concat())?;
+    let first = *edit.kernel.block(edit.kernel.body).ops.first()?;
+    edit.put_before(edit.kernel.body, first);
+    for (id, axis, value) in old {
+        edit.replace(value, *places.get(usize::from(axis))?);
+        edit.kernel.blocks.iter_mut().for_each(|block| block.ops.retain(|op| *op != id));
+    }
+    let programs = require_programs(&mut edit.kernel, &extents)?;
+    edit.kernel.sig.grid = GridSpec::Extents(vec![programs]);
+    Some(edit.kernel.canonical())
+}
+
+/// The operations that ask which program it is, with the axis and the result.
+fn program_ids(kernel: &Kernel) -> Vec<(OpId, u8, Value)> {
+    let mut found = Vec::new();
+    kernel.walk(&mut |id, op| {
+        if let (OpKind::ProgramId(axis), [value]) = (&op.kind, &op.results[..]) {
+            found.push((id, *axis, *value));
+        }
+    });
+    found
+}
+
+/// Whether nothing asks how many programs there are, and no loop distributes its iterations over them.
+fn asks_only_for_its_place(kernel: &Kernel) -> bool {
+    let mut only = true;
+    kernel.walk(&mut |_, op| {
+        only &= !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed));
+    });
+    only
+}
+
+/// Whether loops load tiles that are the same for all programs of a row of the grid's last two axes, and others that are the same for
+/// all of a column.
+fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
+    let (Ok(last), Ok(before)) = (u8::try_from(axes - 1), u8::try_from(axes - 2)) else { return false };
+    let mut loads: Vec<BTreeSet<u8>> = Vec::new();
+    let mut axes = Axes { kernel, known: BTreeMap::new() };
+    kernel.walk(&mut |_, op| {
+        let OpKind::For(_) = op.kind else { return };
+        for region in &op.regions {
+            kernel.walk_block(*region, &mut |_, inner| {
+                if matches!(inner.kind, OpKind::Load(..) | OpKind::Ttg(TtgOp::Source(..))) {
+                    loads.push(axes.of_all(&inner.args));
+                }
+            });
+        }
+    });
+    let of = |axis: u8, other: u8| loads.iter().any(|load| load.contains(&axis) && !load.contains(&other));
+    of(last, before) && of(before, last)
+}
+
+/// On which axes of the grid values depend.
+struct Axes<'k> {
+    kernel: &'k Kernel,
+    known: BTreeMap<Value, BTreeSet<u8>>,
+}
+
+impl Axes<'_> {
+    fn of_all(&mut self, values: &[Value]) -> BTreeSet<u8> {
+        values.iter().flat_map(|value| self.of(*value)).collect()
+    }
+
+    fn of(&mut self, value: Value) -> BTreeSet<u8> {
+        if let Some(known) = self.known.get(&value) {
+            return known.clone();
+        }
+        // A value that depends on itself, through a loop, depends on what else its loop is given.
+        self.known.insert(value, BTreeSet::new());
+        let kernel = self.kernel;
+        let found = match kernel.value(value).def {
+            Def::Param(_) => BTreeSet::new(),
+            Def::BlockArg(block, _) => self.of_all(&given(kernel, block)),
+            Def::Result(id, _) => {
+                let op = kernel.op(id);
+                if let OpKind::ProgramId(axis) = op.kind { BTreeSet::from([axis]) } else { self.of_all(&op.args) }
+            }
+        };
+        self.known.insert(value, found.clone());
+        found
+    }
+}
+
+/// The operands of the operation that a block belongs to.
+fn given(kernel: &Kernel, block: Block) -> Vec<Value> {
+    let owner = kernel.ops.iter().find(|op| op.regions.contains(&block));
+    owner.map(|op| op.args.clone()).unwrap_or_default()
+}

@@ -1,0 +1,204 @@
+//! Splits loops over MMAs into the iterations in which masks hold for every element, which need no masks, and the rest
+//! (index-set splitting).
+//!
+//! ```text
+//! for %j = 0 to %n {                         %whole = %NK / 64
+//!     %key = iota<64> + %j * 64              for %j = 0 to min(%n, max(0, %whole)) {
+//!     %seen = lt %key, %NK             ─▶        .. %s ..
+//!     .. select %seen, %s, -inf ..           }
+//! }                                          for %j = min(%n, max(0, %whole)) to %n {
+//!                                                %key = iota<64> + %j * 64
+//!                                                .. select lt(%key, %NK), %s, -inf ..
+//!                                            }
+//! ```
+//!
+//! The operations of an iteration and their order stay: rings go on from the first loop to the second, and copies that run ahead in
+//! the first one are those that the second one reads. In attention the masks of keys beyond the end and, in its causal form, of keys
+//! behind the query concern the last iterations only.
+//!
+//! On request the tiles that a loop loads count as masks too: then the first loop has only tiles without elements beyond the end of the
+//! tensor along the loop's axis, those that are copied ahead included.
+//!
+//! The caller verifies the result.
+//!
+//! Deliberately absent: conditions that hold for the last iterations instead of the first, as in sliding windows; loops with early
+//! exits; steps other than 1; conditions in nested regions.
+
+mod threshold;
+
+use super::edit::Edit;
+use super::peel::leaves;
+use crate::analysis::tiles::is_natural;
+use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use threshold::{Threshold, of_condition, of_tile};
+
+/// The kernel with such loops split; `None` if there is none. `tiles`: whether tiles that are loaded count as masks.
+#[must_use]
+pub fn unmask(kernel: &Kernel, tiles: bool) -> Option<Kernel> {
+    let mut edit = Edit::new(kernel.clone());
+    let mut any = false;
+    for around in (0..kernel.blocks.len()).map(Block::new) {
+        for looped in kernel.block(around).ops.clone() {
+            if let Some(found) = find(kernel, looped, tiles) {
+                split(&mut edit, around, &found)?;
+                any = true;
+            }
+        }
+    }
+    any.then(|| edit.kernel.canonical())
+}
+
+/// A loop with masks.
+struct Found {
+    looped: OpId,
+    /// The conditions that hold for every element in the iterations below the thresholds.
+    masks: Vec<Value>,
+    /// Each iteration below all of them has no masks.
+    thresholds: Vec<Threshold>,
+}
+
+fn find(kernel: &Kernel, looped: OpId, tiles: bool) -> Option<Found> {
+    let op = kernel.op(looped);
+    let body = *op.regions.first()?;
+    let (OpKind::For(kind), [from, _, step, ..]) = (&op.kind, &op.args[..]) else { return None };
+    let is_plain = *kind != ForKind::Distributed && kernel.int_constant(*step) == Some(1);
+    if !is_plain || !is_natural(kernel, *from) || leaves(kernel, body) || !has_mma(kernel, body) {
+        return None;
+    }
+    let inside = inside(kernel, body);
+    let (mut masks, mut thresholds) = (Vec::new(), Vec::new());
+    for id in &kernel.block(body).ops {
+        let op = kernel.op(*id);
+        if let OpKind::Cmp(pred) = op.kind {
+            let [result] = op.results[..] else { continue };
+            let is_mask = matches!(kernel.ty(result), Ty::Tile(..));
+            let threshold = if is_mask { of_condition(kernel, (body, &inside), pred, &op.args) } else { None };
+            if let Some(threshold) = threshold {
+                masks.push(result);
+                thresholds.push(threshold);
+            }
+        } else if tiles {
+            thresholds.extend(of_tile(kernel, (body, &inside), op));
+        }
+    }
+    (!thresholds.is_empty()).then_some(Found { looped, masks, thresholds })
+}
+
+fn has_mma(kernel: &Kernel, body: Block) -> bool {
+    kernel.block(body).ops.iter().any(|id| {
+        matches!(
+            kernel.op(*id).kind,
+            OpKind::Mma | OpKind::Ttg(TtgOp::AccMma | TtgOp::ComputeIssue | TtgOp::ComputeWait)
+        )
+    })
+}
+
+/// Values that are defined in a loop.
+fn inside(kernel: &Kernel, body: Block) -> BTreeSet<Value> {
+    let mut found: BTreeSet<Value> = kernel.block(body).args.iter().copied().collect();
+    kernel.walk_block(body, &mut |_, op| {
+        found.extend(&op.results);
+        op.regions.iter().for_each(|region| found.extend(&kernel.block(*region).args));
+    });
+    found
+}
+
+/// Puts the iterations without masks into a loop of their own, in front of the others.
+fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
+    let Found { looped, masks, thresholds } = found;
+    let Op { args, results, loc, .. } = edit.kernel.op(*looped).clone();
+    let [from, to, ..] = args[..] else { return None };
+    edit.loc = loc;
+    let mut end: Option<Value> = None;
+    for threshold in thresholds {
+        let next = threshold.value(edit)?;
+        end = Some(match end {
+            Some(end) => edit.one(OpKind::Binary(BinOp::Min), &[end, next])?,
+            None => next,
+        });
+    }
+    // Between the bounds of the loop, if it has iterations; otherwise neither loop has.
+    let end = edit.one(OpKind::Binary(BinOp::Max), &[from, end?])?;
+    let end = edit.one(OpKind::Binary(BinOp::Min), &[to, end])?;
+    let mut names = BTreeMap::new();
+    edit.copies(&[*looped], &mut names);
+    let copy = *edit.pending.last()?;
+    edit.kernel.ops.get_mut(copy.index())?.args[1] = end;
+    let renamed = |value: &Value| names.get(value).copied();
+    remove_masks(edit, copy, &masks.iter().filter_map(renamed).collect())?;
+    let first: Vec<Value> = results.iter().filter_map(renamed).collect();
+    edit.put_before(around, *looped);
+    let rest = edit.kernel.ops.get_mut(looped.index())?;
+    rest.args = [vec![end, to, args[2]], first].concat();
+    Some(())
+}
+
+/// Replaces conditions of a loop that hold for every element, and what follows from them.
+fn remove_masks(edit: &mut Edit, looped: OpId, masks: &BTreeSet<Value>) -> Option<()> {
+    let body = *edit.kernel.op(looped).regions.first()?;
+    let outer = std::mem::take(&mut edit.pending);
+    let holds = edit.one(OpKind::Const(Const::Int(Elem::Bool, 1)), &[])?;
+    let mut known: BTreeSet<Value> = BTreeSet::from([holds]);
+    for id in edit.kernel.block(body).ops.clone() {
+        let op = edit.kernel.op(id).clone();
+        let Some(result) = op.results.first().copied().filter(|_| op.results.len() == 1) else { continue };
+        let all = !op.args.is_empty() && op.args.iter().all(|v| known.contains(v));
+        let replaced = match (&op.kind, &op.args[..]) {
+            (OpKind::Select, [mask, then, _]) if known.contains(mask) => Some(*then),
+            (OpKind::Binary(BinOp::And), [a, b]) if known.contains(a) && !known.contains(b) => Some(*b),
+            (OpKind::Binary(BinOp::And), [a, b]) if known.contains(b) && !known.contains(a) => Some(*a),
+            _ => None,
+        };
+        if let Some(by) = replaced {
+            edit.replace(result, by);
+            edit.take_out(body, id);
+        } else if masks.contains(&result) || all && keeps_truth(&op.kind) {
+            known.insert(result);
+            let op = edit.kernel.ops.get_mut(id.index())?;
+            if let Ty::Tile(_, shape) = edit.kernel.values[result.index()].ty {
+                (op.kind, op.args) = (OpKind::Splat(shape), vec![holds]);
+            } else {
+                edit.replace(result, holds);
+                edit.take_out(body, id);
+            }
+        }
+    }
+    let first = *edit.kernel.block(body).ops.first()?;
+    edit.put_before(body, first);
+    edit.pending = outer;
+    remove_unused(edit, body);
+    Some(())
+}
+
+/// Whether an operation on conditions that hold gives one that holds.
+const fn keeps_truth(kind: &OpKind) -> bool {
+    matches!(
+        kind,
+        OpKind::Binary(BinOp::And | BinOp::Or)
+            | OpKind::Splat(_)
+            | OpKind::Broadcast { .. }
+            | OpKind::Permute(_)
+            | OpKind::Reshape(_)
+            | OpKind::Ttg(TtgOp::Rematerialize)
+    )
+}
+
+/// Removes operations without effect whose results are not used.
+fn remove_unused(edit: &mut Edit, body: Block) {
+    loop {
+        let mut used: BTreeSet<Value> = BTreeSet::new();
+        edit.kernel.walk_block(body, &mut |_, op| used.extend(&op.args));
+        let kernel = &edit.kernel;
+        let is_unused = |id: &OpId| {
+            let op = kernel.op(*id);
+            let idle = op.kind.effect() == Effect::Pure && op.regions.is_empty() && !op.results.is_empty();
+            idle && op.results.iter().all(|v| !used.contains(v) && !kernel.ty(*v).is_linear())
+        };
+        let unused: Vec<OpId> = kernel.block(body).ops.iter().copied().filter(is_unused).collect();
+        if unused.is_empty() {
+            return;
+        }
+        unused.iter().for_each(|id| edit.take_out(body, *id));
+    }
+}

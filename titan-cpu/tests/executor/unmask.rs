@@ -1,0 +1,134 @@
+//! Loops whose first iterations need no masks, as a loop of their own: the results are those of the loop as it was, for masks of every
+//! form, at the limits of `i32` too.
+
+use crate::common::{Tensor, run};
+use titan_core::ir::{Elem, Kernel};
+use titan_core::pipeline::unmask::unmask;
+use titan_core::text::parse_one;
+use titan_core::verify::verify;
+use titan_cpu::{Arg, Options, Program, Scalar};
+
+/// A loop over tiles of 8 keys, with the sums of what a mask leaves; the rows of the mask begin at `%x`.
+fn kernel(from: i32, mask: &str) -> Kernel {
+    let text = format!(
+        "kernel @k(%q: in tensor<f32>[8, 8], %k: in tensor<f32>[NK, 8], %out: mut tensor<f32>[8, 8], %x: i32) grid(1) {{
+            %0 = const 0 : i32
+            %1 = const 1 : i32
+            %8 = const 8 : i32
+            %from = const {from} : i32
+            %NK = dim<0> %k
+            %more = const 7 : i32
+            %up = add %NK, %more
+            %steps = div %up, %8
+            %pad = const 0.0 : f32
+            %none = const -1.0 : f32
+            %zero = splat %pad : tile<8x8xf32>
+            %nothing = splat %none : tile<8x8xf32>
+            %qt = load_tile %q[%0, %0] or %pad : tile<8x8xf32>
+            %all = for %j = %from to %steps step %1 carry(%sum = %zero) : tile<8x8xf32> {{
+                %kt = load_tile %k[%j, %0] or %pad : tile<8x8xf32>
+                %t = permute<1, 0> %kt : tile<8x8xf32>
+                %s = mma %qt, %t, %zero : tile<8x8xf32>
+                %at = mul %j, %8
+                %ats = splat %at : tile<8xi32>
+                %column = iota<8> : tile<8xi32>
+                %key = add %column, %ats
+                %xs = splat %x : tile<8xi32>
+                %row = add %column, %xs
+                %ends = splat %NK : tile<8xi32>
+                %keys = broadcast<0, 8> %key : tile<8x8xi32>
+                %rows = broadcast<1, 8> %row : tile<8x8xi32>
+                %end = broadcast<0, 8> %ends : tile<8x8xi32>
+                {mask}
+                %left = select %mask, %s, %nothing
+                %next = add %sum, %left
+                continue %next
+            }}
+            store_tile %out[%0, %0], %all
+            return
+        }}"
+    );
+    parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+fn results(kernel: &Kernel, keys: i32, x: i32) -> Vec<f64> {
+    let kernel = verify(kernel.clone()).unwrap_or_else(|e| panic!("{e:?}"));
+    let program = Program::compile_with(&kernel, Options::default()).unwrap();
+    let numbers = |n: i32, step: i32| -> Vec<f64> { (0..n).map(|i| f64::from(i * step % 5 - 2)).collect() };
+    let q = Tensor::new(Elem::F32, &[8, 8], &numbers(64, 3));
+    let k = Tensor::new(Elem::F32, &[keys, 8], &numbers(keys * 8, 7));
+    let out = Tensor::zeros(Elem::F32, &[8, 8]);
+    let x = Arg::Scalar(Scalar::Int(x.into()));
+    run(&program, &[q.arg(), k.arg(), out.arg(), x], [1, 1, 1]);
+    out.values()
+}
+
+/// How many loops a kernel has.
+fn loops(kernel: &Kernel) -> usize {
+    let mut n = 0;
+    kernel.walk(&mut |_, op| n += usize::from(op.kind.is_loop()));
+    n
+}
+
+const KEYS: [i32; 9] = [0, 1, 7, 8, 9, 16, 23, 40, 41];
+
+/// Rows that see nothing, some keys or all, and rows whose numbers wrap.
+const ROWS: [i32; 17] =
+    [i32::MIN, i32::MIN + 7, -9, -8, -7, -1, 0, 1, 7, 8, 9, 24, 40, 1 << 30, i32::MAX - 8, i32::MAX - 7, i32::MAX];
+
+#[test]
+fn masks_that_hold_at_first_are_left_out() {
+    let masks = [
+        "%mask = lt %keys, %end",
+        "%mask = gt %end, %keys",
+        "%mask = ge %rows, %keys",
+        "%mask = gt %rows, %keys",
+        "%mask = le %keys, %rows",
+        "%mask = lt %keys, %rows",
+        "%a = lt %keys, %end\n%b = ge %rows, %keys\n%mask = and %a, %b",
+        "%a = lt %key, %ends\n%b = broadcast<0, 8> %a : tile<8x8xbool>\n%c = gt %rows, %keys\n%mask = and %c, %b",
+        "%a = splat %1 : tile<8x8xi32>\n%later = add %keys, %a\n%mask = le %later, %rows",
+        "%a = splat %8 : tile<8x8xi32>\n%twice = mul %keys, %a\n%mask = lt %twice, %rows",
+        "%a = splat %8 : tile<8x8xi32>\n%less = sub %rows, %a\n%mask = ge %less, %keys",
+        "%a = lt %keys, %end\n%c = eq %keys, %rows\n%mask = or %c, %a",
+    ];
+    for (mask, from) in masks.iter().flat_map(|mask| [(mask, 0), (mask, 1), (mask, 3)]) {
+        let before = kernel(from, mask);
+        let after = unmask(&before, false).unwrap_or_else(|| panic!("{mask}: no mask is found"));
+        assert_eq!((loops(&before), loops(&after)), (1, 2), "{mask}");
+        for (keys, x) in KEYS.iter().flat_map(|keys| ROWS.iter().map(move |x| (*keys, *x))) {
+            assert_eq!(results(&before, keys, x), results(&after, keys, x), "{mask}: {keys} keys, {x}, from {from}");
+        }
+    }
+}
+
+#[test]
+fn tiles_that_are_whole_have_a_loop_if_the_kernel_asks_for_it() {
+    let before = kernel(0, "%mask = ge %keys, %rows");
+    let after = unmask(&before, true).expect("the tiles of keys are whole at first");
+    assert_eq!((loops(&before), loops(&after)), (1, 2));
+    for keys in KEYS {
+        assert_eq!(results(&before, keys, 5), results(&after, keys, 5), "{keys} keys");
+    }
+}
+
+#[test]
+fn other_masks_stay() {
+    let masks = [
+        // They hold at last, once, or for no first iterations.
+        "%mask = ge %keys, %rows",
+        "%mask = eq %keys, %rows",
+        "%mask = lt %rows, %keys",
+        "%mask = lt %rows, %end",
+        "%minus = sub %end, %keys\n%mask = lt %minus, %rows",
+        // Two values from outside, or a product of one, may wrap.
+        "%both = add %rows, %end\n%mask = lt %keys, %both",
+        "%a = splat %8 : tile<8x8xi32>\n%twice = mul %rows, %a\n%mask = lt %keys, %twice",
+        // Of floats.
+        "%f = cast %keys : tile<8x8xf32>\n%mask = lt %f, %s",
+    ];
+    for mask in masks {
+        assert_eq!(unmask(&kernel(0, mask), false), None, "{mask}");
+    }
+    assert_eq!(unmask(&kernel(-1, "%mask = lt %keys, %end"), false), None, "tiles in front of the tensor");
+}
