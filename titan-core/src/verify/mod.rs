@@ -82,7 +82,7 @@
 //!
 //! 63. A role does not access elements that it has stored from a staging slot, by another such store neither. T0707
 //!
-//! **Pipelines: all roles together** (`pipes::coexecution`)
+//! **Pipelines: all roles together** (`coexecution`, `coexecution::rings`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
 //! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
@@ -106,7 +106,7 @@
 //! 53. A fence is between two different proxies. T0713
 //! 70. A bulk copy of a tile is one that a tensor map describes ([`crate::analysis::boxes`]). T0903
 //!
-//! All roles together, for any number of iterations, by the induction of `pipes`:
+//! All roles together, for any number of iterations, by the induction of `coexecution` (`coexecution::barriers`):
 //!
 //! 54. Conflicting accesses to shared memory, and to outputs of bulk stores, are ordered by happens-before; asynchronous work is waited
 //!     for. T0707, T0709
@@ -139,11 +139,14 @@
 //! are uniform by construction), and everything that depends on the target.
 
 mod barriers;
+mod coexecution;
 mod control;
 mod ids;
+mod loops;
 mod optional;
 mod pipes;
 mod program;
+mod roles;
 mod scope;
 mod signature;
 mod structure;
@@ -154,7 +157,7 @@ mod tests;
 
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Kernel, Loc, OpKind, TtgOp};
+use crate::ir::{HostExpr, Kernel, Loc, OpKind, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -264,9 +267,31 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
         }
     };
     reject_if_any(errors)?;
-    let (conditions, anew) = pipes::check(&kernel)?;
+    let (conditions, anew) = protocols(&kernel)?;
     kernel.sig.requires.extend(conditions);
     Ok(Verified { kernel, partition, anew })
+}
+
+/// Checks rules 28 to 63, 70 and 73 to 77: pipelines and barriers. Returns the conditions on the launch under which they hold, and for
+/// each ring the number of loops in which it restarts empty. A kernel without such operations passes at once.
+///
+/// # Errors
+/// Breaks of these rules, of the first group that has any.
+fn protocols(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<Error>> {
+    let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
+    any |= coexecution::barriers::objects::any(kernel);
+    kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
+    if !any {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    reject_if_any(pipes::shape::check(kernel))?;
+    reject_if_any(pipes::instances::check(kernel))?;
+    reject_if_any(barriers::check(kernel))?;
+    reject_if_any(pipes::tokens::check(kernel))?;
+    reject_if_any(pipes::stores::check(kernel))?;
+    let shown = coexecution::check(kernel)?;
+    reject_if_any(barriers::proxies::check(kernel))?;
+    Ok((shown.conditions, pipes::anew::loops(kernel, &shown.occupied)))
 }
 
 /// Checks a barrier program that was made from a verified kernel: its barriers must implement the protocol of that kernel's rings.

@@ -1,19 +1,16 @@
-//! Rule 48: barriers are initialised once, before any other use, and fenced; and their invalidation, in the co-execution of the roles.
+//! Rule 48: barriers are initialised once, before any other use, and fenced. Their invalidation is checked in the co-execution of the
+//! roles (`crate::verify::coexecution`).
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
 
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
-use super::event::{At, refuse};
-use super::place::{beginning, error};
+use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Value};
 use crate::verify::Error;
+use crate::verify::coexecution::barriers::lives::MAX_COUNT;
+use crate::verify::roles::beginning;
 use std::collections::BTreeMap;
-
-/// The maximum of an mbarrier's arrival count and of its transaction count (PTX ISA, "mbarrier object": both have 20 bits).
-pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
 
 /// Rule 48: barriers are initialised once, before any other use, and fenced.
 pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
@@ -163,48 +160,5 @@ impl Uses<'_> {
             }
         });
         found.or_else(|| self.kernel.def_op(self.alloc).filter(|_| cluster).map(|o| o.loc))
-    }
-}
-
-impl<'k> Run<'k> {
-    pub(super) fn alive(&self, state: &State, at: At<'_>, barrier: usize) -> Result<(), Fault> {
-        match state.machine.gone.get(&barrier) {
-            None => Ok(()),
-            Some(op) => {
-                let title =
-                    format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
-                refuse(
-                    Error::new(Code::BarrierLife, at.op.loc, title)
-                        .related(self.kernel.op(*op).loc, "it is invalidated here"),
-                )
-            }
-        }
-    }
-
-    pub(super) fn inval(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
-        let Some(alloc) = at.op.args.first() else { return Ok(()) };
-        for barrier in self.objects.of_alloc(*alloc).to_vec() {
-            self.alive(state, at, barrier)?;
-            let name = self.objects.barriers[barrier].name.clone();
-            let using = state.machine.using(at.role, barrier);
-            if let Some(record) = using {
-                let role = self.role_name(record.role);
-                let title = format!("{name} is invalidated while {role} may still use it");
-                let error = Error::new(Code::BarrierLife, at.op.loc, title);
-                return refuse(
-                    error
-                        .related(self.kernel.op(record.op).loc, "it is used here")
-                        .help("first wait for an event that comes after its last use there"),
-                );
-            }
-            if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
-                let title = format!("{name} is invalidated while a copy that signals it may still be in flight");
-                let error =
-                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
-                return refuse(error.help(format!("wait for {name} first")));
-            }
-            state.machine.gone.insert(barrier, at.id);
-        }
-        Ok(())
     }
 }

@@ -2,12 +2,13 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use super::super::pipes::threads;
 use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{AmdOp, Kernel, Loc, NvOp, Op, OpKind};
 use crate::verify::Error;
+use crate::verify::coexecution::barriers::messages;
+use crate::verify::roles::threads;
 use std::collections::BTreeMap;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
@@ -75,7 +76,7 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
             if arrivals != wanted {
                 let title = format!(
                     "{} for the copies of {who}, but each of its {wanted} threads arrives once",
-                    super::messages::arrivals(arrivals)
+                    messages::arrivals(arrivals)
                 );
                 let help = format!("`arrivals = {wanted}`, or as many warps as copy");
                 errors.push(Error::new(Code::Participants, op.loc, title).help(help));

@@ -3,13 +3,14 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use super::super::pipes::{roles_op, threads};
-use super::index::out_of_range;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, RegionOp, Tcgen05Op, TtgOp, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpKind, RegionOp, Tcgen05Op, TtgOp, Ty, Value};
+use crate::verify::coexecution::barriers::index::out_of_range;
+use crate::verify::coexecution::barriers::objects;
+use crate::verify::roles::{beginning, roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ const WORD: u64 = 8;
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     fences(kernel, &mut errors);
-    if !super::objects::any(kernel) {
+    if !objects::any(kernel) {
         return errors;
     }
     regions(kernel, &mut errors);
@@ -176,13 +177,6 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
             }
         }
     });
-}
-
-/// The operations before the roles, where barriers are initialised.
-pub(in crate::verify) fn beginning(kernel: &Kernel) -> &[OpId] {
-    let top = &kernel.block(kernel.body).ops;
-    let end = roles_op(kernel).and_then(|r| top.iter().position(|o| *o == r)).unwrap_or(top.len());
-    &top[..end]
 }
 
 /// Rule 49: copies fit their regions, read inputs, and write outputs that are exempt from the output rule.

@@ -3,12 +3,13 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
-use super::{roles_op, tensors, threads};
+use super::tensors;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
     Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, RoleDecl, TtgOp, Ty, Value,
 };
+use crate::verify::roles::{roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_WARPS: u32 = 32;
 
 /// Breaks of rules 28 to 35 and 62.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     roles(kernel, &mut errors);
     rings(kernel, &mut errors);

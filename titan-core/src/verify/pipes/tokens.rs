@@ -13,7 +13,7 @@ use crate::verify::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Breaks of rules 36 to 40.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut poison = BTreeSet::new();
     kernel.walk(&mut |_, op| {
         let may = matches!(

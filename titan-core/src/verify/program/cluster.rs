@@ -18,7 +18,8 @@
 
 use super::realize::Check;
 use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
-use crate::verify::pipes::threads;
+use crate::verify::coexecution::rings::find;
+use crate::verify::roles::threads;
 
 impl Check<'_> {
     /// The programs of a cluster.
@@ -130,14 +131,14 @@ impl Check<'_> {
         kernel.walk(&mut |id, op| {
             let of_tile = |v: &Value| {
                 matches!(kernel.ty(*v), Ty::Smem(..))
-                    && super::find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
+                    && find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
             };
             // Copies by threads write other tiles of the slot.
             let own = matches!(
                 op.kind,
                 OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. })
             );
-            if !own && !super::find::is_view(kernel, op) && op.args.iter().any(of_tile) {
+            if !own && !find::is_view(kernel, op) && op.args.iter().any(of_tile) {
                 wrong.push(id);
             }
         });

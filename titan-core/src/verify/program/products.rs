@@ -21,7 +21,7 @@
 use super::wrong;
 use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::Error;
-use crate::verify::pipes::threads;
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many groups were committed since that of an MMA; `None`: its group is open.

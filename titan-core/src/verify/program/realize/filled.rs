@@ -20,7 +20,7 @@
 use super::{At, Check};
 use crate::ir::traffic::{Access, On, traffic};
 use crate::ir::{LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty, Value};
-use crate::verify::program::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
+use crate::verify::coexecution::rings::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
 use crate::verify::program::wrong;
 
 /// The first byte in a part of a region, and the end.

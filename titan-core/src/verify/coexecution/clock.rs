@@ -7,11 +7,11 @@
 //! of that iteration, in every case, it holds for all. Objects and variables that deviate get a weaker hypothesis: anywhere, but
 //! together with those that advance alike; and finally each on its own.
 
-use super::claims::{Clocks, Shown, Side};
 use super::cyclic::Turn;
 use super::fault::Stop;
 use super::induct::Partner;
 use super::linear::{Condition, Facts, Linear};
+use super::rings::claims::{Clocks, Shown, Side};
 use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;

@@ -1,7 +1,7 @@
 //! Accesses of operations to regions, and to outputs of bulk stores of the barrier dialect, in the co-execution of the roles.
 
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
+use super::super::run::{Fault, Run};
+use super::super::state::State;
 use super::event::{At, refuse};
 use super::machine::{Pending, What};
 use super::messages;

@@ -3,9 +3,9 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
+use super::barriers::objects::Objects;
 use crate::analysis::uses::Tree;
 use crate::ir::{AmdOp, Block, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
-use crate::verify::barriers::objects::Objects;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The relevant operations, and the staging rings.

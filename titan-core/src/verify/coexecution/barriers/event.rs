@@ -4,8 +4,8 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
-use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
-use super::super::pipes::coexecution::state::{Mark, State};
+use super::super::run::{Fault, On, Run, Wait};
+use super::super::state::{Mark, State};
 use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};

@@ -12,7 +12,7 @@
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Ty, Value};
-use crate::verify::pipes::threads;
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of a barrier.

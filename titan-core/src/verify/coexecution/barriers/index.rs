@@ -3,16 +3,16 @@
 //! It follows from the counter behind the index: element `t mod n` of `n` belongs to time `t`. Where an element is selected, its
 //! index must be proved in range; where it is used, its time must be known relative to the clock of the array.
 
-use super::super::pipes::coexecution::linear::Linear;
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
+use super::super::linear::Linear;
+use super::super::run::{Fault, Run};
+use super::super::state::State;
 use super::event::{At, refuse};
 use super::objects::Named;
 use crate::diag::Code;
 use crate::verify::Error;
 
 /// A constant index out of range.
-pub(super) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -> Error {
+pub(in crate::verify) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -> Error {
     let has = if n == 1 { "one element".to_owned() } else { format!("{n} elements") };
     Error::new(Code::RegionMade, at, format!("index {index} is out of range: {name} has {has}"))
 }

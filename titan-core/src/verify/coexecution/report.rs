@@ -10,7 +10,7 @@ use super::run::Run;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty};
 use crate::verify::Error;
-use crate::verify::pipes::threads;
+use crate::verify::roles::threads;
 
 pub(super) struct Report<'r, 'k> {
     run: &'r Run<'k>,
