@@ -157,7 +157,8 @@ mod tests;
 
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{HostExpr, Kernel, Loc, OpKind, TtgOp};
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Family, HostExpr, Kernel, Loc, Op, OpKind, RegionOp, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -254,10 +255,7 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     if kernel.laid_out.is_some() {
         return Err(vec![laid_out(&kernel)]);
     }
-    if let Some(claim) = kernel.ops.iter().find(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)))) {
-        let title = "a claim (`ttg.claim`) in a kernel that is not laid out over threads";
-        return Err(vec![Diagnostic::new(Code::NotShown, claim.loc, title).help("remove it")]);
-    }
+    reject_if_any(kernel.ops.iter().filter_map(only_laid_out).collect())?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,
@@ -310,11 +308,42 @@ fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
     reject_if_any([types::check(kernel), scope::check(kernel)].concat())
 }
 
+/// The error for an operation that is verified in laid-out kernels only: a claim, or an access to a tile that is not a ring's.
+fn only_laid_out(op: &Op) -> Option<Error> {
+    let (what, help) = match op.kind.family() {
+        Family::Ttg(TtgOp::Claim(..)) => ("a claim (`ttg.claim`)".to_owned(), "remove it"),
+        Family::Region(RegionOp::Tile { .. }) | Family::Local(_) => {
+            (format!("`{}`", mnemonic(&op.kind)), "access regions with `ttg.region.read` and `ttg.region.write`")
+        }
+        Family::Ttg(_)
+        | Family::Region(
+            RegionOp::Place { .. }
+            | RegionOp::At
+            | RegionOp::Read
+            | RegionOp::Write
+            | RegionOp::Call(_)
+            | RegionOp::Wait,
+        )
+        | Family::Data(_)
+        | Family::Flow(_)
+        | Family::Nv(_)
+        | Family::Amd(_) => return None,
+    };
+    let title = format!("{what} in a kernel that is not laid out over threads");
+    Some(Diagnostic::new(Code::NotShown, op.loc, title).help(help))
+}
+
 /// The error for a laid-out kernel, which cannot be verified from its text.
 fn laid_out(kernel: &Kernel) -> Error {
     let title =
         format!("`{}` is laid out over threads: such a kernel cannot be verified from its text", kernel.sig.name);
     Diagnostic::new(Code::NotShown, Loc::default(), title).help("verify the kernel that it was made from")
+}
+
+/// The error for what the rules that were checked before exclude: a defect of this module, never a reason to accept a kernel.
+fn defect(loc: Loc, what: &str) -> Error {
+    Diagnostic::new(Code::Internal, loc, format!("a defect of TITAN's verifier: {what}"))
+        .help("please report it with the kernel")
 }
 
 /// `Err` with the errors in program order, if there are any. Errors without a location belong to the signature and come first.

@@ -1,12 +1,10 @@
 //! Rule 48: barriers are initialised once, before any other use, and fenced. Their invalidation is checked in the co-execution of the
 //! roles (`crate::verify::coexecution`).
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
-
 use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Value};
+use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Stated, Value};
 use crate::verify::Error;
 use crate::verify::coexecution::barriers::lives::MAX_COUNT;
 use crate::verify::roles::beginning;
@@ -42,23 +40,33 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
 fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
     let picked = |v: &Value| kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt));
     let name = op.args.first().map(|v| kernel.display_name(*v)).unwrap_or_default();
-    match op.kind {
-        OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) if op.args.first().is_some_and(picked) => {
-            let title =
-                format!("`{}` takes all barriers of an `alloc`, but `{name}` is one of several", mnemonic(&op.kind));
-            errors.push(Error::new(Code::BarrierLife, op.loc, title).help("name the `alloc` itself"));
-        }
-        OpKind::Nv(NvOp::Arrive { arrivals }) if !(1..=MAX_COUNT).contains(&arrivals) => {
+    if let OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) = op.kind
+        && op.args.first().is_some_and(picked)
+    {
+        let title =
+            format!("`{}` takes all barriers of an `alloc`, but `{name}` is one of several", mnemonic(&op.kind));
+        errors.push(Error::new(Code::BarrierLife, op.loc, title).help("name the `alloc` itself"));
+    }
+    match op.kind.stated() {
+        Stated::Arrivals(arrivals) if !(1..=MAX_COUNT).contains(&arrivals) => {
             let title = format!("{arrivals} arrivals at `{name}`: the number must be 1 to {MAX_COUNT}");
             error(errors, Code::BarrierCount, op.loc, title);
         }
-        OpKind::Nv(NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes }) if bytes > MAX_COUNT => {
+        Stated::Expects(bytes) if bytes > MAX_COUNT => {
             let title = format!(
                 "`{name}` cannot expect {bytes} bytes: the transaction count of an mbarrier is at most {MAX_COUNT}"
             );
             error(errors, Code::TxBytes, op.loc, title);
         }
-        _ => {}
+        Stated::Arrivals(_) | Stated::Expects(_) => {}
+        // `lives` checks the count of a barrier, `numbers` what threads state, `place` the bytes of copies.
+        Stated::Count(_)
+        | Stated::CopyArrivals(_)
+        | Stated::Named { .. }
+        | Stated::Registers(_)
+        | Stated::Priority(_)
+        | Stated::Copies { .. }
+        | Stated::Nothing => {}
     }
 }
 

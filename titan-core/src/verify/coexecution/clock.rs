@@ -119,7 +119,7 @@ impl Run<'_> {
         let mut goal = vec![usize::MAX; state.roles.len()];
         for p in partners {
             goal[p.role] = first.roles[p.role].frames.len();
-            self.enter(&mut first, p.role);
+            self.enter(&mut first, p.role)?;
         }
         let timed = std::mem::replace(&mut self.timed, false);
         let asked = self.symbols.required.clone();

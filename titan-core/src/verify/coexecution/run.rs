@@ -13,7 +13,7 @@ use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait};
+pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait, defect};
 
 /// The outcome of a step.
 pub(in crate::verify) enum Step {

@@ -1,12 +1,10 @@
 //! The effect of one operation, executed by one role.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
 use super::linear::{Condition, Linear};
-use super::run::{Fault, Run, Step, Wait};
+use super::run::{Fault, Run, Step, Wait, defect};
 use super::state::{Frame, Index, Loop, State, TokenState};
 use super::values::Known;
-use crate::ir::{ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Family, Flow, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
 /// An operation and its number.
 type Named<'k> = (OpId, &'k Op);
@@ -22,17 +20,17 @@ impl<'k> Run<'k> {
             Some(Frame::Loop(l)) => {
                 let left = l.left();
                 if l.quota > 0 {
-                    self.enter(state, role);
+                    self.enter(state, role)?;
                     return Ok(Step::Moved);
                 }
                 let number = if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
                 if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
-                    self.exit(state, role);
+                    self.exit(state, role)?;
                     return Ok(Step::Moved);
                 }
                 // An example proves a fault only if everything is executed.
                 if number.is_some_and(|n| n <= UNROLL || self.symbols.example.is_some()) {
-                    self.enter(state, role);
+                    self.enter(state, role)?;
                     return Ok(Step::Moved);
                 }
                 Ok(Step::AtLoop)
@@ -61,9 +59,9 @@ impl<'k> Run<'k> {
         if !self.events.contains(&id) {
             return Ok(Self::advance(state, role));
         }
-        match &op.kind {
-            OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
-            OpKind::Loop => match self.polled(op) {
+        match op.kind.family() {
+            Family::Flow(Flow::For(kind)) => self.begin(state, role, (id, op), kind),
+            Family::Flow(Flow::Loop) => match self.polled(op) {
                 // A loop that polls one barrier until its phase is complete is a wait.
                 Some((picks, poll)) => {
                     for pick in picks {
@@ -73,7 +71,7 @@ impl<'k> Run<'k> {
                 }
                 None => Err(Fault::Endless { role, op: id }),
             },
-            OpKind::If => {
+            Family::Flow(Flow::If) => {
                 if let Some(wait) = self.peeked(state, role, op) {
                     return Ok(Self::waits(self.barrier_wait(state, role, wait)?, state, role));
                 }
@@ -91,19 +89,27 @@ impl<'k> Run<'k> {
                     None => Step::AtBranch(condition),
                 })
             }
-            OpKind::Ttg(TtgOp::Claim(claim, pipe)) => {
+            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => {
+                defect(id, "the end of a block in its midst")
+            }
+            Family::Ttg(TtgOp::Claim(claim, pipe)) => {
                 Ok(Self::waits(self.claimed(state, role, (id, op), (*claim, *pipe))?, state, role))
             }
-            OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
-            OpKind::Nv(nv) if !self.claims.events.is_empty() => {
+            Family::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
+            Family::Nv(nv) if !self.claims.events.is_empty() => {
                 self.touched(state, role, id)?;
-                Self::grouped(state, role, *nv);
+                Self::grouped(state, role, nv);
                 Ok(Self::advance(state, role))
             }
-            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+            Family::Region(region) if !self.claims.events.is_empty() => {
+                Self::by_claims(id, region)?;
+                Ok(Self::advance(state, role))
+            }
+            Family::Region(_) | Family::Nv(_) | Family::Amd(_) => {
                 Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
             }
-            _ => {
+            // Accesses to outputs of bulk stores, and by claims to rings.
+            Family::Data(_) | Family::Local(_) => {
                 self.output_access(state, role, (id, op))?;
                 self.touched(state, role, id)?;
                 Ok(Self::advance(state, role))
@@ -210,9 +216,9 @@ impl<'k> Run<'k> {
     }
 
     /// Starts the next iteration.
-    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) {
+    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) -> Result<(), Fault> {
         let here = &mut state.roles[role];
-        let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
+        let Some(Frame::Loop(l)) = here.frames.last_mut() else { return Err(Fault::Lost) };
         let occupied = state.rings.iter().enumerate().filter(|(_, ring)| !ring.is_empty());
         self.occupied.extend(occupied.map(|(i, _)| (l.op, Pipe::new(i))));
         let op = self.kernel.op(l.op);
@@ -222,17 +228,18 @@ impl<'k> Run<'k> {
         };
         l.done = l.done.plus_const(1);
         l.quota = (l.quota - 1).max(0);
-        let Some(body) = op.regions.first().copied() else { return };
+        let Some(body) = op.regions.first().copied() else { return defect(l.op, "a loop without a body") };
         if let Some(arg) = self.kernel.block(body).args.first() {
             here.env.known.insert(*arg, Known::Int(index));
         }
         here.env.serial = self.next_serial();
         here.frames.push(Frame::Block(body, 0));
+        Ok(())
     }
 
     /// Leaves a loop at its end: its results are the carried values.
-    fn exit(&mut self, state: &mut State, role: usize) {
-        let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return };
+    fn exit(&mut self, state: &mut State, role: usize) -> Result<(), Fault> {
+        let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Err(Fault::Lost) };
         let op = self.kernel.op(l.op);
         let args = self.carried(op);
         self.hand_pairs_on(state, role, l.op, (&args, &op.results), false);
@@ -241,6 +248,7 @@ impl<'k> Run<'k> {
             bind(&mut state.roles[role], *from, *to, known);
         }
         Self::advance(state, role);
+        Ok(())
     }
 
     /// Leaves all frames nested in a loop: the innermost one, or one that contains `inner` open loops.
@@ -258,41 +266,58 @@ impl<'k> Run<'k> {
     }
 
     fn leave(&mut self, state: &mut State, role: usize, id: OpId, op: &Op) -> Result<Step, Fault> {
-        match op.kind {
-            OpKind::Yield => {
+        match op.kind.family() {
+            Family::Flow(Flow::Yield) => {
                 state.roles[role].frames.pop();
-                let Some(Frame::Block(block, at)) = state.roles[role].frames.last().cloned() else {
-                    return Ok(Step::Moved);
+                let (block, at) = match state.roles[role].frames.last() {
+                    // The end of the role.
+                    None => return Ok(Step::Moved),
+                    Some(Frame::Block(block, at)) => (*block, *at),
+                    Some(Frame::Loop(_)) => return defect(id, "a `yield` in the body of a loop"),
                 };
-                let Some(branch) = self.kernel.block(block).ops.get(at) else { return Ok(Step::Moved) };
+                let Some(branch) = self.kernel.block(block).ops.get(at) else {
+                    return defect(id, "a `yield` in a region of no operation");
+                };
                 let results = self.kernel.op(*branch).results.clone();
                 self.hand_pairs_on(state, role, *branch, (&op.args, &results), false);
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
             // The rules of barriers relate phases to iterations only in loops that run to their end.
-            OpKind::Break(_) | OpKind::Continue(1..) if !self.objects.is_empty() => Err(Fault::Early { role, op: id }),
-            OpKind::Continue(n) => {
+            Family::Flow(Flow::Break(_) | Flow::Continue(1..)) if !self.objects.is_empty() => {
+                Err(Fault::Early { role, op: id })
+            }
+            Family::Flow(Flow::Continue(n)) => {
                 Self::to_loop(state, role, n);
-                let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Ok(Step::Ended) };
+                let Some(Frame::Loop(l)) = state.roles[role].frames.last() else {
+                    return defect(id, "a `continue` outside of the loops that it counts");
+                };
                 let (around, args) = (l.op, self.carried(self.kernel.op(l.op)));
                 self.hand_pairs_on(state, role, around, (&op.args, &args), false);
                 self.hand_on(state, role, &op.args, &args);
                 Ok(Step::Moved)
             }
-            OpKind::Break(n) => {
+            Family::Flow(Flow::Break(n)) => {
                 Self::to_loop(state, role, n);
-                let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Ok(Step::Ended) };
+                let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else {
+                    return defect(id, "a `break` outside of the loops that it counts");
+                };
                 let results = self.kernel.op(l.op).results.clone();
                 self.hand_pairs_on(state, role, l.op, (&op.args, &results), false);
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
-            OpKind::Return => {
+            Family::Flow(Flow::Return) => {
                 state.roles[role].frames.clear();
                 Ok(Step::Moved)
             }
-            _ => Err(Fault::Early { role, op: id }),
+            Family::Flow(Flow::For(_) | Flow::Loop | Flow::If)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => defect(id, "an operation at the end of a block that is no end"),
         }
     }
 

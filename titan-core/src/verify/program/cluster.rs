@@ -152,12 +152,9 @@ const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other 
 
 /// Whether a coordinate is `x · size + rank`, perhaps as `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
 fn is_of_rank(kernel: &Kernel, at: Value, size: i64) -> bool {
-    let two = |value: Value, kind: BinOp| match kernel.def_op(value) {
-        Some(Op { kind: OpKind::Binary(found), args, .. }) if *found == kind => match args[..] {
-            [a, b] => Some((a, b)),
-            _ => None,
-        },
-        _ => None,
+    let two = |value: Value, kind: BinOp| {
+        let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(kind))?;
+        if let [a, b] = op.args[..] { Some((a, b)) } else { None }
     };
     let place = |value: Value| {
         two(value, BinOp::Add).is_some_and(|(first, rank)| {

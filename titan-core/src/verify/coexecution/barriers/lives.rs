@@ -1,9 +1,10 @@
 //! Rule 58: a barrier is invalidated when no role uses it any more, and not used after.
 
-use super::super::run::{Fault, Run};
+use super::super::run::{Fault, Run, defect};
 use super::super::state::State;
 use super::event::{At, refuse};
 use crate::diag::Code;
+use crate::ir::{NvOp, OpKind};
 use crate::verify::Error;
 
 /// The maximum of an mbarrier's arrival count and of its transaction count (PTX ISA, "mbarrier object": both have 20 bits).
@@ -25,7 +26,11 @@ impl<'k> Run<'k> {
     }
 
     pub(super) fn inval(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
-        let Some(alloc) = at.op.args.first() else { return Ok(()) };
+        let made = at.op.args.first().filter(|v| {
+            self.kernel.def_op(**v).is_some_and(|op| matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. })))
+        });
+        let Some(alloc) = made else { return defect(at.id, "an invalidation of something that is not allocated") };
+        // There is none if no element of the array is used.
         for barrier in self.objects.of_alloc(*alloc).to_vec() {
             self.alive(state, at, barrier)?;
             let name = self.objects.barriers[barrier].name.clone();

@@ -1,7 +1,5 @@
 //! Messages about barriers and memory.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
-
 use super::super::run::{Fault, On, Run, Wait};
 use super::super::state::State;
 use super::event::At;
@@ -9,7 +7,7 @@ use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, Wrong};
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
-use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp, Tcgen05Op};
+use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp, Stated, Tcgen05Op};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 
@@ -25,27 +23,24 @@ pub(in crate::verify) fn is_copy(kind: &OpKind) -> bool {
 
 /// How many bytes an operation accesses, if it states it.
 pub(in crate::verify) fn bytes_of(kind: &OpKind) -> Option<u64> {
-    match kind {
-        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes })
-        | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => Some(u64::from(*bytes)),
-        _ => None,
-    }
+    if let Stated::Copies { bytes, .. } = kind.stated() { Some(u64::from(bytes)) } else { None }
 }
 
 /// The verb of an access to shared memory.
 pub(in crate::verify) fn does(kind: &OpKind) -> &'static str {
-    match kind {
-        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. })
-        | OpKind::Local(LocalOp::Copy { .. })
-        | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
-        OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
-        OpKind::Nv(NvOp::Wgmma | NvOp::Tcgen05(Tcgen05Op::Mma(_))) => "is read by an MMA",
-        OpKind::Region(RegionOp::Call(_)) => "is accessed by a call",
-        OpKind::Region(RegionOp::Write)
-        | OpKind::Local(LocalOp::Store)
-        | OpKind::Amd(AmdOp::DsWrite { .. })
-        | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::SequenceInit) => "is written",
-        _ => "is read",
+    let writes = traffic(kind).accesses.into_iter().flatten().any(|a| a.on != Touches::Tensor && a.writes);
+    if is_copy(kind) || matches!(kind, OpKind::Local(LocalOp::Copy { .. })) {
+        "is copied to"
+    } else if matches!(kind, OpKind::Nv(NvOp::BulkStore { .. })) {
+        "is stored from"
+    } else if matches!(kind, OpKind::Nv(NvOp::Wgmma | NvOp::Tcgen05(Tcgen05Op::Mma(_)))) {
+        "is read by an MMA"
+    } else if matches!(kind, OpKind::Region(RegionOp::Call(_))) {
+        "is accessed by a call"
+    } else if writes {
+        "is written"
+    } else {
+        "is read"
     }
 }
 
@@ -241,10 +236,8 @@ impl Run<'_> {
             }
             Wrong::Bare { announced } => {
                 let (role, op) = (self.role_name(announced.role), self.kernel.op(announced.op));
-                let does = match op.kind {
-                    OpKind::Nv(NvOp::CpAsyncArrive { .. }) => "raises the count of",
-                    _ => "adds bytes (expect_tx) to",
-                };
+                let copies = matches!(op.kind, OpKind::Nv(NvOp::CpAsyncArrive { .. }));
+                let does = if copies { "raises the count of" } else { "adds bytes (expect_tx) to" };
                 let title = format!(
                     "{role} {does} {name}, but no arrival of that phase is ordered after it: the phase may complete first"
                 );

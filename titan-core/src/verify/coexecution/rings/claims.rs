@@ -20,11 +20,11 @@
 //!     continue select(%w, 0, %n), select(%w, %r + 1, %r)
 //! ```
 
-use super::super::fault::{Fault, On, Wait};
+use super::super::fault::{Fault, On, Wait, defect};
 use super::super::run::Run;
 use super::super::state::State;
 use super::find::{Access, Arrival, Claims, When};
-use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
+use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, RegionOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What may be in flight in the stages of rings: how many groups were committed when it was, if it is in a group.
@@ -91,6 +91,7 @@ impl Pairs {
         match group {
             NvGroup::CpAsync => Some((&mut self.issued, &mut self.copying)),
             NvGroup::Wgmma => Some((&mut self.multiplied, &mut self.reading)),
+            // Bulk stores read no stage: `touched` refuses those that do.
             NvGroup::BulkStore => None,
         }
     }
@@ -330,12 +331,13 @@ impl Run<'_> {
                 if state.roles[role].pairs.reading.contains_key(&(pipe, time)) {
                     return Self::breaks(id, "MMAs may still read this stage: their group was not waited for");
                 }
-                if let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) {
-                    reader.released.add(time);
-                }
+                let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) else {
+                    return defect(id, "a stage that is released by a role that is no reader");
+                };
+                reader.released.add(time);
                 state.roles[role].pairs.end(side, time);
             }
-            Claim::Acquired | Claim::Next => {}
+            Claim::Acquired | Claim::Next => return defect(id, "a stage that is taken twice by one claim"),
         }
         Ok(None)
     }
@@ -400,6 +402,7 @@ impl Run<'_> {
                 return Self::breaks(id, "this accesses the memory of a ring that is in use");
             }
         }
+        // Other operations access no slot.
         let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
         for access in accesses {
             let Access { region, slot, writes, when } = access;
@@ -433,7 +436,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Commits a group, or waits for groups.
+    /// An operation on a region that names no slot of a ring.
+    pub(in crate::verify::coexecution) fn by_claims(id: OpId, region: &RegionOp) -> Result<(), Fault> {
+        match region {
+            // They only name parts of shared memory.
+            RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } => Ok(()),
+            RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
+                Self::breaks(id, "this accesses a region as a whole, which no claim covers")
+            }
+        }
+    }
+
+    /// Commits a group, or waits for groups; other operations do not concern groups.
     pub(in crate::verify::coexecution) fn grouped(state: &mut State, role: usize, nv: NvOp) {
         let pairs = &mut state.roles[role].pairs;
         if let NvOp::Commit { group, .. } = nv {
@@ -452,6 +466,7 @@ impl Run<'_> {
         (from, to): (&[Value], &[Value]),
         enters: bool,
     ) {
+        // A program without claims has no pairs.
         if self.claims.events.is_empty() {
             return;
         }

@@ -1,7 +1,7 @@
 //! The effect of one operation on rings, executed by one role.
 
 use super::super::linear::Condition;
-use super::super::run::{Fault, On, Run, Wait};
+use super::super::run::{Fault, On, Run, Wait, defect};
 use super::super::state::{State, TokenState};
 use crate::ir::{Block, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
@@ -14,12 +14,11 @@ impl Run<'_> {
         (id, op): (OpId, &Op),
         ttg: &TtgOp,
     ) -> Result<Option<Wait>, Fault> {
-        let taken = |state: &mut State| op.args.first().and_then(|v| state.roles[role].tokens.remove(v));
         match ttg {
             TtgOp::Acquire(pipe) => return self.acquire(state, role, (id, op), *pipe),
             TtgOp::Ready(pipe) => {
                 let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else {
-                    return Ok(None);
+                    return defect(id, "a wait for a stage by a role that is no reader");
                 };
                 let t = reader.claimed;
                 reader.claimed += 1;
@@ -27,50 +26,49 @@ impl Run<'_> {
                 give(state, role, &op.results, &TokenState::Time(*pipe, t));
             }
             TtgOp::WaitReady => {
-                let Some(TokenState::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned()
-                else {
-                    return Ok(None);
-                };
+                let wait = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned();
+                let Some(TokenState::Time(pipe, t)) = wait else { return defect(id, NO_TOKEN) };
                 if !state.rings[pipe.index()].filled.has(t) {
                     return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
-                drop(taken(state));
+                taken(state, role, (id, op))?;
                 give(state, role, &op.results, &TokenState::Time(pipe, t));
             }
             TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
-                if let Some(TokenState::Time(pipe, t)) = taken(state) {
-                    state.rings[pipe.index()].filled.add(t);
-                    give(state, role, &op.results, &TokenState::Time(pipe, t));
-                }
+                let (pipe, t) = time(taken(state, role, (id, op))?, id)?;
+                state.rings[pipe.index()].filled.add(t);
+                give(state, role, &op.results, &TokenState::Time(pipe, t));
             }
             TtgOp::Release | TtgOp::StoreWait => {
-                if let Some(TokenState::Time(pipe, t)) = taken(state) {
-                    release(state, role, pipe, t);
-                }
+                let at = time(taken(state, role, (id, op))?, id)?;
+                release(state, role, id, at)?;
             }
             TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Split(_) => {
-                if let Some(held) = taken(state) {
-                    give(state, role, &op.results, &held);
-                }
+                let held = taken(state, role, (id, op))?;
+                give(state, role, &op.results, &held);
             }
             TtgOp::Join => {
-                let parts: Vec<Option<TokenState>> = op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
-                if let Some(Some(held)) = parts.first() {
-                    give(state, role, &op.results, held);
-                }
+                let parts: Option<Vec<TokenState>> =
+                    op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
+                let Some(held) = parts.and_then(|parts| parts.into_iter().next()) else {
+                    return defect(id, NO_TOKEN);
+                };
+                give(state, role, &op.results, &held);
             }
             TtgOp::StoreIssue(_) => {
-                if let Some(held) = op.args.last().and_then(|v| state.roles[role].tokens.remove(v)) {
-                    give(state, role, &op.results, &held);
-                }
+                let Some(held) = op.args.last().and_then(|v| state.roles[role].tokens.remove(v)) else {
+                    return defect(id, NO_TOKEN);
+                };
+                give(state, role, &op.results, &held);
             }
             TtgOp::ComputeIssue => give(state, role, &op.results, &TokenState::Mma),
-            TtgOp::ComputeWait => drop(taken(state)),
+            TtgOp::ComputeWait => drop(taken(state, role, (id, op))?),
             TtgOp::AccStart(_) => give(state, role, &op.results, &TokenState::Acc(Vec::new())),
-            TtgOp::AccMma => self.accumulate(state, role, op),
+            TtgOp::AccMma => self.accumulate(state, role, (id, op))?,
             TtgOp::AccFinish => {
-                if let Some(TokenState::Acc(list)) = taken(state) {
-                    list.into_iter().for_each(|(pipe, t)| release(state, role, pipe, t));
+                let TokenState::Acc(list) = taken(state, role, (id, op))? else { return defect(id, NO_TOKEN) };
+                for at in list {
+                    release(state, role, id, at)?;
                 }
             }
             TtgOp::Source(..)
@@ -132,21 +130,21 @@ impl Run<'_> {
     }
 
     /// An MMA takes its stage; the oldest stages beyond those of MMAs that may be in flight have been read, and are released.
-    fn accumulate(&mut self, state: &mut State, role: usize, op: &Op) {
-        let [acc, stage, ..] = op.args[..] else { return };
-        let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return };
+    fn accumulate(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op)) -> Result<(), Fault> {
+        let [acc, stage, ..] = op.args[..] else { return defect(id, NO_TOKEN) };
+        let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return defect(id, NO_TOKEN) };
         let tokens = &mut state.roles[role].tokens;
         let (Some(TokenState::Acc(mut list)), Some(TokenState::Time(pipe, t))) =
             (tokens.remove(&acc), tokens.remove(&stage))
         else {
-            return;
+            return defect(id, NO_TOKEN);
         };
         list.push((pipe, t));
         while list.len() > usize::from(keep) {
-            let (pipe, t) = list.remove(0);
-            release(state, role, pipe, t);
+            release(state, role, id, list.remove(0))?;
         }
         give(state, role, &op.results, &TokenState::Acc(list));
+        Ok(())
     }
 
     /// Whether a block uses a ring.
@@ -161,14 +159,33 @@ impl Run<'_> {
     }
 }
 
+/// Tokens are used once, by operations of their kind: rules 36 to 40 are checked before.
+const NO_TOKEN: &str = "an operation on a token that its role does not have";
+
+/// The state of the token that is the first operand.
+fn taken(state: &mut State, role: usize, (id, op): (OpId, &Op)) -> Result<TokenState, Fault> {
+    let token = op.args.first().and_then(|v| state.roles[role].tokens.remove(v));
+    token.map_or_else(|| defect(id, NO_TOKEN), Ok)
+}
+
+/// The ring and the time of a token.
+fn time(token: TokenState, id: OpId) -> Result<(Pipe, i64), Fault> {
+    match token {
+        TokenState::Time(pipe, t) => Ok((pipe, t)),
+        TokenState::Acc(_) | TokenState::Mma => defect(id, NO_TOKEN),
+    }
+}
+
 fn give(state: &mut State, role: usize, results: &[Value], held: &TokenState) {
     for result in results {
         state.roles[role].tokens.insert(*result, held.clone());
     }
 }
 
-fn release(state: &mut State, role: usize, pipe: Pipe, t: i64) {
-    if let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) {
-        reader.released.add(t);
-    }
+fn release(state: &mut State, role: usize, id: OpId, (pipe, t): (Pipe, i64)) -> Result<(), Fault> {
+    let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else {
+        return defect(id, "a stage that is released by a role that is no reader");
+    };
+    reader.released.add(t);
+    Ok(())
 }
