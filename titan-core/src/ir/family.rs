@@ -4,7 +4,7 @@
 //! answered wherever that dialect matters, and a new operation on data by its [`Effect`]. Deliberately absent: what operations do to
 //! memory ([`super::traffic`]).
 
-use super::{AmdOp, Effect, ForKind, LocalOp, NvOp, OpKind, RegionOp, TtgOp};
+use super::{AmdOp, Class, Completion, Effect, ForKind, LocalOp, NvOp, OpKind, RegionOp, TtgOp};
 
 /// An operation, by the part of the IR that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +139,33 @@ impl OpKind {
             | OpKind::RaggedTile { .. }
             | OpKind::Print(_)
             | OpKind::Assert(_) => Family::Data(self.effect()),
+        }
+    }
+
+    /// How what the operation starts is known to be done.
+    #[must_use]
+    pub const fn completion(&self) -> Completion {
+        match self.family() {
+            // A target chooses the class of the others, whose tokens say when they are done.
+            Family::Ttg(TtgOp::AsyncProduce { .. }) => Completion::Phase,
+            Family::Ttg(_) => Completion::Immediate,
+            Family::Local(op) => match op {
+                LocalOp::Copy { asynchronous: true } => Completion::Prefix(Class::CpAsync),
+                LocalOp::Copy { asynchronous: false }
+                | LocalOp::Alloc { .. }
+                | LocalOp::Store
+                | LocalOp::Load
+                | LocalOp::Guard
+                | LocalOp::Slice { .. }
+                | LocalOp::Reshape(_)
+                | LocalOp::Stack
+                | LocalOp::Mma
+                | LocalOp::Convert
+                | LocalOp::Fold { .. } => Completion::Immediate,
+            },
+            Family::Nv(op) => op.completion(),
+            Family::Amd(op) => op.completion(),
+            Family::Data(_) | Family::Flow(_) | Family::Region(_) => Completion::Immediate,
         }
     }
 

@@ -103,27 +103,11 @@ impl<'k> Run<'k> {
                 self.output_access(state, at.role, (at.id, at.op))?;
             }
             NvOp::CpAsync { .. } => self.access(state, at, last(at)?, true, Pending::Group(Class::CpAsync, None))?,
-            NvOp::Wgmma => {
-                // Operands in registers and accumulators are values.
-                let shared = |v: &&Value| {
-                    !matches!(self.kernel.ty(**v), Ty::Tile(..) | Ty::Compute(..))
-                };
-                for region in at.op.args.iter().filter(shared).collect::<Vec<_>>() {
-                    self.access(state, at, *region, false, Pending::Group(Class::Wgmma, None))?;
-                }
-            }
+            NvOp::Wgmma => self.group_mma(state, at)?,
             NvOp::Commit { group, .. } => self.commit(state, at, group.class()),
             NvOp::WaitGroup { group, n, read } => self.wait_group(state, at.role, group.class(), (n, read)),
             NvOp::BarrierSync { .. } => return self.sync(state, at),
-            NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
-                let Some(barrier) = self.objects.wordless(&at.op.kind) else {
-                    return defect(at.id, "an arrival at no barrier");
-                };
-                let time = self.arrive_wordless(state, at, barrier)?;
-                if nv == NvOp::ClusterArrive {
-                    state.machine.joined.insert(at.role, (at.id, barrier, time));
-                }
-            }
+            NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => self.arrive_apart(state, at, nv)?,
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
             NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
@@ -340,6 +324,28 @@ impl<'k> Run<'k> {
         state.machine.send(to, |r| r.known & bit(at.role) != 0);
         self.bring(state, at, to, brings)?;
         Ok(to.1)
+    }
+
+    /// An MMA of warpgroups reads its operands in shared memory; the others, and accumulators, are values.
+    fn group_mma(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
+        for operand in &at.op.args {
+            if !matches!(self.kernel.ty(*operand), Ty::Tile(..) | Ty::Compute(..)) {
+                self.access(state, at, *operand, false, Pending::Group(Class::Wgmma, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arrives at such a barrier, and goes on.
+    fn arrive_apart(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Result<(), Fault> {
+        let Some(barrier) = self.objects.wordless(&at.op.kind) else {
+            return defect(at.id, "an arrival at no barrier");
+        };
+        let time = self.arrive_wordless(state, at, barrier)?;
+        if nv == NvOp::ClusterArrive {
+            state.machine.joined.insert(at.role, (at.id, barrier, time));
+        }
+        Ok(())
     }
 
     fn sync(&mut self, state: &mut State, at: At<'k>) -> Waits {
