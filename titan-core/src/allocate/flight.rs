@@ -5,11 +5,11 @@
 //! in flight when the roles begin keeps its region live until they end.
 
 use super::{Region, Span};
-use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Value};
+use crate::ir::{Block, Class, Completion, Family, Flow, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Regions that operations in flight access, by the class of these.
-type InFlight = BTreeSet<(NvGroup, usize)>;
+type InFlight = BTreeSet<(Class, usize)>;
 
 /// Extends the spans of regions over all operations at which copies to them may be in flight. Positions are those of the
 /// operations in program order, as in spans.
@@ -63,26 +63,16 @@ impl Flight<'_> {
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only copies, waits and control flow change which copies are in flight"
-    )]
     fn op(&mut self, id: OpId, op: &Op, mut in_flight: InFlight) -> Option<InFlight> {
-        match &op.kind {
-            OpKind::Local(LocalOp::Copy { asynchronous: true }) | OpKind::Nv(NvOp::BulkStore { .. } | NvOp::Wgmma) => {
-                let group = match op.kind {
-                    OpKind::Nv(NvOp::BulkStore { .. }) => NvGroup::BulkStore,
-                    OpKind::Nv(_) => NvGroup::Wgmma,
-                    _ => NvGroup::CpAsync,
-                };
-                in_flight.extend(op.args.iter().filter_map(|v| self.by_value.get(v)).map(|region| (group, *region)));
+        if let Completion::Prefix(class) = op.kind.completion() {
+            in_flight.extend(op.args.iter().filter_map(|v| self.by_value.get(v)).map(|region| (class, *region)));
+        }
+        match op.kind.family() {
+            Family::Nv(NvOp::WaitGroup { group, n: 0, .. }) => {
+                in_flight.retain(|(class, _)| *class != group.class());
                 Some(in_flight)
             }
-            OpKind::Nv(NvOp::WaitGroup { group, n: 0, .. }) => {
-                in_flight.retain(|(other, _)| other != group);
-                Some(in_flight)
-            }
-            OpKind::If | OpKind::Ttg(TtgOp::Roles) => {
+            Family::Flow(Flow::If) | Family::Ttg(TtgOp::Roles) => {
                 if op.kind != OpKind::If {
                     self.need(&in_flight, self.last(id, op));
                 }
@@ -97,14 +87,21 @@ impl Flight<'_> {
                 }
                 after
             }
-            OpKind::For(_) | OpKind::Loop => self.repeat(op, in_flight),
-            OpKind::Break(n) | OpKind::Continue(n) => {
-                let around = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get_mut(at))?;
+            Family::Flow(Flow::For(_) | Flow::Loop) => self.repeat(op, in_flight),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
+                let around = self.loops.len().checked_sub(1 + n as usize).and_then(|at| self.loops.get_mut(at))?;
                 join(if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next }, in_flight);
                 None
             }
-            OpKind::Return => None,
-            _ => Some(in_flight),
+            Family::Flow(Flow::Return) => None,
+            // They complete nothing that is in flight.
+            Family::Flow(Flow::Yield)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => Some(in_flight),
         }
     }
 

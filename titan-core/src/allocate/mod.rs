@@ -139,27 +139,23 @@ impl Walk<'_> {
     }
 
     /// Visits an operation: it creates a region, or names some.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation uses the regions that its operands name")]
     fn name(&mut self, id: OpId, op: &Op) {
-        match op.kind {
-            OpKind::Region(RegionOp::Place { bytes, .. }) => {
-                self.by_value.extend(op.results.first().map(|v| (*v, self.regions.len())));
-                let (made, codes) = (self.clock, BTreeSet::new());
-                self.regions.push(Region { op: id, bytes, align: 16, made, span: None, codes });
+        if let OpKind::Region(RegionOp::Place { bytes, .. }) = op.kind {
+            self.by_value.extend(op.results.first().map(|v| (*v, self.regions.len())));
+            let (made, codes) = (self.clock, BTreeSet::new());
+            self.regions.push(Region { op: id, bytes, align: 16, made, span: None, codes });
+        } else if self.renames(op) {
+            let (Some(result), Some(of)) = (op.results.first(), op.args.first()) else { return };
+            let Some(region) = self.by_value.get(of).copied() else { return };
+            self.by_value.insert(*result, region);
+            if let (OpKind::Region(RegionOp::Tile { .. }), Some(e)) = (&op.kind, self.kernel.encoding(*result)) {
+                let align = &mut self.regions[region].align;
+                *align = e.align().max(*align);
             }
-            _ if self.renames(op) => {
-                let (Some(result), Some(of)) = (op.results.first(), op.args.first()) else { return };
-                let Some(region) = self.by_value.get(of).copied() else { return };
-                self.by_value.insert(*result, region);
-                if let (OpKind::Region(RegionOp::Tile { .. }), Some(e)) = (&op.kind, self.kernel.encoding(*result)) {
-                    let align = &mut self.regions[region].align;
-                    *align = e.align().max(*align);
-                }
-            }
-            _ => {
-                let named: Vec<usize> = op.args.iter().filter_map(|v| self.by_value.get(v)).copied().collect();
-                named.iter().for_each(|region| self.mark(*region));
-            }
+        } else {
+            // It uses the regions that its operands name.
+            let named: Vec<usize> = op.args.iter().filter_map(|v| self.by_value.get(v)).copied().collect();
+            named.iter().for_each(|region| self.mark(*region));
         }
     }
 

@@ -102,14 +102,17 @@ pub struct Boxed {
 ///
 /// # Errors
 /// Why the tile is none.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations name no tile of a tensor")]
 pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Result<Boxed, NoBox> {
-    let tile: Vec<u32> = match &op.kind {
-        OpKind::Ttg(TtgOp::Source(_, shape)) | OpKind::Load(_, shape) => (*shape).into(),
-        OpKind::Ttg(TtgOp::SourceRows { .. }) | OpKind::GatherRows { .. } => return Err(NoBox::Gathered),
-        OpKind::Local(LocalOp::Guard) => return Err(NoBox::Conditional),
-        _ => return Err(NoBox::NoTensor),
+    let (OpKind::Ttg(TtgOp::Source(_, shape)) | OpKind::Load(_, shape)) = &op.kind else {
+        let gathers = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }) | OpKind::GatherRows { .. });
+        let guards = matches!(op.kind, OpKind::Local(LocalOp::Guard));
+        return Err(match (gathers, guards) {
+            (true, _) => NoBox::Gathered,
+            (false, true) => NoBox::Conditional,
+            (false, false) => NoBox::NoTensor,
+        });
     };
+    let tile: Vec<u32> = (*shape).into();
     in_memory(&tile, encoding)?;
     if !op.args.last().and_then(|pad| k.constant(*pad)).is_some_and(is_zero) {
         return Err(NoBox::Padding);

@@ -14,11 +14,9 @@
 //!
 //! Deliberately absent: values that differ but are equal after all.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "operations are told apart by their effects")]
-
 use super::forms::is_input;
 use super::number::root;
-use crate::ir::{Block, Effect, ForKind, Kernel, NvOp, Op, OpKind, Value};
+use crate::ir::{Block, Effect, Family, Flow, ForKind, Kernel, NvOp, Op, OpKind, Value};
 
 /// The values that may differ.
 #[derive(Clone, Debug)]
@@ -68,10 +66,17 @@ impl Differing {
     /// Whether what decides about the regions of an operation may differ.
     #[must_use]
     pub fn control(&self, op: &Op) -> bool {
-        match op.kind {
-            OpKind::For(_) => self.any(op.args.get(..3).unwrap_or(&op.args)),
-            OpKind::If => self.any(&op.args),
-            _ => self.all,
+        match op.kind.family() {
+            Family::Flow(Flow::For(_)) => self.any(op.args.get(..3).unwrap_or(&op.args)),
+            Family::Flow(Flow::If) => self.any(&op.args),
+            // What leaves a loop without a count is a branch in it; regions of other operations are executed once.
+            Family::Flow(Flow::Loop | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => self.all,
         }
     }
 
@@ -96,11 +101,16 @@ impl Differing {
     fn block<'k>(&mut self, kernel: &'k Kernel, block: Block, around: &mut Vec<(&'k Op, bool)>) {
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
-            match op.kind {
-                OpKind::For(_) | OpKind::Loop | OpKind::If => self.regions(kernel, op, around),
-                OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => self.leave(kernel, op, around),
-                OpKind::Return => self.all |= !around.is_empty(),
-                _ => {
+            match op.kind.family() {
+                Family::Flow(Flow::For(_) | Flow::Loop | Flow::If) => self.regions(kernel, op, around),
+                Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_)) => self.leave(kernel, op, around),
+                Family::Flow(Flow::Return) => self.all |= !around.is_empty(),
+                Family::Data(_)
+                | Family::Ttg(_)
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Nv(_)
+                | Family::Amd(_) => {
                     let differ = self.results(kernel, op);
                     self.mark(&op.results, differ);
                     around.push((op, false));
@@ -117,8 +127,8 @@ impl Differing {
         for region in &op.regions {
             let args = &kernel.block(*region).args;
             self.mark(args, differ);
-            match op.kind {
-                OpKind::For(kind) => {
+            match op.kind.family() {
+                Family::Flow(Flow::For(kind)) => {
                     let to_clusters = !self.anywhere && kernel.laid_out.as_deref().is_some_and(|l| l.cluster > 1);
                     let dealt = kind == ForKind::Distributed && !to_clusters;
                     self.mark(&args[..1.min(args.len())], dealt);
@@ -126,8 +136,15 @@ impl Differing {
                     // A loop over an empty range gives what it was given.
                     self.pass(op.args.get(3..).unwrap_or_default(), &op.results);
                 }
-                OpKind::Loop => self.pass(&op.args, args),
-                _ => {}
+                Family::Flow(Flow::Loop) => self.pass(&op.args, args),
+                // They give their regions no arguments.
+                Family::Flow(Flow::If | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
+                | Family::Data(_)
+                | Family::Ttg(_)
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Nv(_)
+                | Family::Amd(_) => {}
             }
             around.push((op, differ));
             self.block(kernel, *region, around);
@@ -159,10 +176,9 @@ impl Differing {
     }
 
     fn results(&self, kernel: &Kernel, op: &Op) -> bool {
-        match op.kind {
-            OpKind::ProgramId(0) | OpKind::Nv(NvOp::ClusterRank) => return true,
-            OpKind::ProgramId(_) if self.anywhere => return true,
-            _ => {}
+        let first = matches!(op.kind, OpKind::ProgramId(0) | OpKind::Nv(NvOp::ClusterRank));
+        if first || self.anywhere && matches!(op.kind, OpKind::ProgramId(_)) {
+            return true;
         }
         match op.kind.effect() {
             Effect::Pure => self.any(&op.args),

@@ -5,7 +5,7 @@
 //! late waits for a parity that does not come. So in a role that does nothing else, one thread executes everything but its first
 //! operations, and the others leave ([`first`]).
 
-use crate::ir::{Block, Kernel, NvOp, OpId, OpKind, RegionOp, TtgOp};
+use crate::ir::{Block, Family, Flow, Kernel, NvOp, OpId, OpKind, RegionOp, TtgOp};
 
 /// The first operations of a role, which all its threads execute: constants, and what its warpgroups do as a whole.
 #[must_use]
@@ -18,7 +18,6 @@ pub fn first(kernel: &Kernel, role: Block) -> &[OpId] {
 /// Whether one thread executes a role: besides its first operations it consists of bulk copies, waits for mbarriers, numbers, and
 /// control flow. In a kernel whose rings are not expanded, all its copies to rings become bulk copies if `fills`.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "every other operation is one of all threads")]
 pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
     let (mut only, mut copies) = (true, false);
     let first = first(kernel, role);
@@ -27,8 +26,8 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
             return;
         }
         copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }) | OpKind::Ttg(TtgOp::AsyncProduce { .. }));
-        only &= match &op.kind {
-            OpKind::Nv(nv) => {
+        only &= match op.kind.family() {
+            Family::Nv(nv) => {
                 matches!(
                     nv,
                     NvOp::BulkLoad { .. }
@@ -38,10 +37,23 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
                         | NvOp::ClusterRank
                 )
             }
-            OpKind::Region(region) => matches!(region, RegionOp::At | RegionOp::Tile { .. }),
-            OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::AsyncProduce { .. }) => fills,
-            OpKind::Ttg(ttg) => matches!(ttg, TtgOp::Source(..) | TtgOp::Claim(..) | TtgOp::Finalize),
-            OpKind::Const(_)
+            Family::Region(region) => matches!(region, RegionOp::At | RegionOp::Tile { .. }),
+            Family::Ttg(TtgOp::Acquire(_) | TtgOp::AsyncProduce { .. }) => fills,
+            Family::Ttg(ttg) => matches!(ttg, TtgOp::Source(..) | TtgOp::Claim(..) | TtgOp::Finalize),
+            Family::Data(_) => computes_numbers(&op.kind),
+            Family::Flow(flow) => flow != Flow::Return,
+            // Tiles are of all threads, and so are the waves of AMD GPUs.
+            Family::Local(_) | Family::Amd(_) => false,
+        };
+    });
+    only && copies
+}
+
+/// Whether an operation only computes numbers that all threads know; whatever is not named here is executed by all threads.
+fn computes_numbers(kind: &OpKind) -> bool {
+    matches!(
+        kind,
+        OpKind::Const(_)
             | OpKind::ProgramId(_)
             | OpKind::NumPrograms(_)
             | OpKind::Dim(_)
@@ -54,14 +66,5 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
             | OpKind::Get
             | OpKind::Unflatten
             | OpKind::UnflattenGrouped(_)
-            | OpKind::For(_)
-            | OpKind::Loop
-            | OpKind::If
-            | OpKind::Yield
-            | OpKind::Break(_)
-            | OpKind::Continue(_) => true,
-            _ => false,
-        };
-    });
-    only && copies
+    )
 }

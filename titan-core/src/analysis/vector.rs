@@ -6,7 +6,6 @@ use crate::ir::{BinOp, Def, Kernel, OpKind, Ty, Unit, Value};
 /// Whether the alignment assumption on a parameter (`params`) also holds for a view of it: rows are aligned to 16 bytes and a multiple
 /// of 16 bytes long.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "only views keep the assumption")]
 pub fn is_aligned(kernel: &Kernel, tensor: Value, params: &[bool]) -> bool {
     match kernel.value(tensor).def {
         Def::Param(index) => params.get(index) == Some(&true),
@@ -15,13 +14,9 @@ pub fn is_aligned(kernel: &Kernel, tensor: Value, params: &[bool]) -> bool {
             let op = kernel.op(op);
             let Some(of) = op.args.first().copied() else { return false };
             let Ty::Tensor(_, rank) = kernel.ty(of) else { return false };
-            let keeps = match op.kind {
-                OpKind::Index(axis) | OpKind::Slice(axis) => axis + 1 != rank,
-                OpKind::Segment => rank > 1,
-                OpKind::Shared => true,
-                _ => false,
-            };
-            keeps && is_aligned(kernel, of, params)
+            let other_axis = matches!(op.kind, OpKind::Index(axis) | OpKind::Slice(axis) if axis + 1 != rank);
+            let rows = op.kind == OpKind::Segment && rank > 1;
+            (other_axis || rows || op.kind == OpKind::Shared) && is_aligned(kernel, of, params)
         }
     }
 }
@@ -40,7 +35,6 @@ pub enum Packing {
 
 /// How the elements of a tensor, or of a view of one, share bytes.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "only views share bytes differently from parameters")]
 pub fn packing(kernel: &Kernel, tensor: Value) -> Packing {
     let Some(op) = kernel.def_op(tensor) else { return Packing::Pairs };
     let (Some(of), bits) = (op.args.first().copied(), kernel.ty(tensor).elem().bits()) else { return Packing::Pairs };
@@ -49,13 +43,13 @@ pub fn packing(kernel: &Kernel, tensor: Value) -> Packing {
     if bits >= 8 {
         return whole;
     }
-    let odd = match op.kind {
-        OpKind::Index(axis) if axis + 1 == rank => return Packing::Apart,
-        // Clipping leaves even ends even: the tensor's own are.
-        OpKind::Slice(axis) if axis + 1 == rank => divisor(kernel, op.args[1]).min(divisor(kernel, op.args[2])) < 2,
-        OpKind::Segment => rank == 1,
-        _ => false,
-    };
+    if matches!(op.kind, OpKind::Index(axis) if axis + 1 == rank) {
+        return Packing::Apart;
+    }
+    // Clipping leaves even ends even: the tensor's own are.
+    let cut = matches!(op.kind, OpKind::Slice(axis) if axis + 1 == rank)
+        && divisor(kernel, op.args[1]).min(divisor(kernel, op.args[2])) < 2;
+    let odd = cut || op.kind == OpKind::Segment && rank == 1;
     if odd && whole == Packing::Pairs { Packing::Neighbours } else { whole }
 }
 
@@ -83,19 +77,19 @@ pub fn tile_width(kernel: &Kernel, kind: (u32, bool, Packing), unit: Unit, (last
 
 /// A power of two, at most 128, that divides a scalar, as far as its definition shows.
 #[must_use]
-#[expect(clippy::wildcard_enum_match_arm, reason = "no divisor is known for other operations")]
 pub fn divisor(kernel: &Kernel, value: Value) -> u32 {
     if let Some(c) = kernel.int_constant(value) {
         return if c == 0 { 128 } else { 1 << c.trailing_zeros().min(7) };
     }
     let Some(op) = kernel.def_op(value) else { return 1 };
-    match op.kind {
-        OpKind::Binary(BinOp::Shl) => match kernel.int_constant(op.args[1]) {
+    let OpKind::Binary(bin) = op.kind else { return 1 };
+    match bin {
+        BinOp::Shl => match kernel.int_constant(op.args[1]) {
             Some(by @ 0..=7) => (divisor(kernel, op.args[0]) << by).min(128),
             Some(_) | None => divisor(kernel, op.args[0]),
         },
-        OpKind::Binary(BinOp::Mul) => (divisor(kernel, op.args[0]) * divisor(kernel, op.args[1])).min(128),
-        OpKind::Binary(BinOp::Add | BinOp::Sub) => divisor(kernel, op.args[0]).min(divisor(kernel, op.args[1])),
-        _ => 1,
+        BinOp::Mul => (divisor(kernel, op.args[0]) * divisor(kernel, op.args[1])).min(128),
+        BinOp::Add | BinOp::Sub => divisor(kernel, op.args[0]).min(divisor(kernel, op.args[1])),
+        BinOp::Div | BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr | BinOp::Min | BinOp::Max => 1,
     }
 }

@@ -1,7 +1,5 @@
 //! Rings: their shared memory, their clocks, and the waits of their sides.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what advances clocks or joins roles is named")]
-
 use super::filling::Filling;
 use super::{Expand, Made, Stage};
 use crate::ir::{
@@ -58,14 +56,22 @@ pub(super) fn sides(kernel: &Kernel, pipe: Pipe) -> [BTreeSet<usize>; 2] {
             return;
         }
         for (role, region) in op.regions.iter().enumerate() {
-            kernel.walk_block(*region, &mut |_, op| match &op.kind {
-                OpKind::Ttg(TtgOp::Acquire(p)) if *p == pipe => drop(found[0].insert(role)),
-                OpKind::Ttg(TtgOp::Ready(p)) if *p == pipe => drop(found[1].insert(role)),
-                _ => {}
+            kernel.walk_block(*region, &mut |_, op| {
+                if let Some((p, reads)) = advances(&op.kind)
+                    && p == pipe
+                {
+                    found[usize::from(reads)].insert(role);
+                }
             });
         }
     });
     found
+}
+
+/// The ring of which an operation advances a clock: that of the reading side, or of the filling one.
+fn advances(kind: &OpKind) -> Option<(Pipe, bool)> {
+    let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = kind else { return None };
+    Some((*pipe, matches!(kind, OpKind::Ttg(TtgOp::Ready(_)))))
 }
 
 fn may_be_poison(kernel: &Kernel, pipe: Pipe) -> bool {
@@ -205,11 +211,8 @@ impl Expand<'_> {
         let mut found = BTreeSet::new();
         for block in blocks {
             self.k.walk_block(*block, &mut |_, op| {
-                let (pipe, side) = match &op.kind {
-                    OpKind::Ttg(TtgOp::Acquire(pipe)) => (pipe.index(), 0),
-                    OpKind::Ttg(TtgOp::Ready(pipe)) => (pipe.index(), 1),
-                    _ => return,
-                };
+                let Some((pipe, reads)) = advances(&op.kind) else { return };
+                let (pipe, side) = (pipe.index(), usize::from(reads));
                 found.insert((pipe, side, 0));
                 if !matches!(self.rings[pipe].mode, Mode::Counted) {
                     found.insert((pipe, side, 1));

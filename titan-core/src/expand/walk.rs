@@ -3,7 +3,7 @@
 use super::filling::Filling;
 use super::ring::sides;
 use super::{Expand, Made, Moving, Stage};
-use crate::ir::{Block, Effect, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
+use crate::ir::{Block, Effect, Family, Flow, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
 
 /// The registers of a thread of a role that only starts bulk copies.
 const FEW: u32 = 40;
@@ -19,7 +19,6 @@ impl Expand<'_> {
         Ok(())
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "operations without blocks and not on rings are copied")]
     fn visit(&mut self, id: OpId) -> Made<()> {
         let op = self.k.op(id);
         self.at = Some(id);
@@ -31,25 +30,28 @@ impl Expand<'_> {
         if reads_shared || writes || parts {
             self.settle_copies()?;
         }
-        match &op.kind {
-            OpKind::Ttg(ttg) => self.ring_op(id, op, ttg),
-            OpKind::Local(LocalOp::Copy { asynchronous }) => {
+        if let OpKind::Store(unit) = op.kind {
+            let args = self.all_same(&op.args)?;
+            return self.store(unit, args);
+        }
+        if let OpKind::Print(_) = op.kind {
+            return self.print(op);
+        }
+        match op.kind.family() {
+            Family::Ttg(ttg) => self.ring_op(id, op, ttg),
+            Family::Local(LocalOp::Copy { asynchronous }) => {
                 self.copying |= asynchronous;
                 self.copy(op)
             }
-            OpKind::Local(LocalOp::Alloc { elem, shape }) => self.alloc(op, *elem, *shape),
-            OpKind::Store(unit) => {
-                let args = self.all_same(&op.args)?;
-                self.store(*unit, args)
-            }
-            OpKind::Print(_) => self.print(op),
-            OpKind::For(_) | OpKind::Loop => self.looped(op),
-            OpKind::If => {
+            Family::Local(LocalOp::Alloc { elem, shape }) => self.alloc(op, *elem, *shape),
+            Family::Flow(Flow::For(_) | Flow::Loop) => self.looped(op),
+            Family::Flow(Flow::If) => {
                 self.branch(op)?;
                 self.close_group(id)
             }
-            OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return => self.leave(op),
-            _ => self.copy(op),
+            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => self.leave(op),
+            // They concern no ring.
+            Family::Data(_) | Family::Local(_) | Family::Region(_) | Family::Nv(_) | Family::Amd(_) => self.copy(op),
         }
     }
 
@@ -176,13 +178,13 @@ impl Expand<'_> {
     }
 
     /// A terminator, which passes the clocks too.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other terminators end the enclosing operation")]
     fn leave(&mut self, op: &Op) -> Made<()> {
         let mut args = self.given(&op.args)?;
-        let carrier = match op.kind {
-            OpKind::Break(n) | OpKind::Continue(n) => self.moving.iter().rev().filter(|m| m.is_loop).nth(n as usize),
-            OpKind::Return => None,
-            _ => self.moving.last(),
+        let carrier = if let OpKind::Break(n) | OpKind::Continue(n) = op.kind {
+            self.moving.iter().rev().filter(|m| m.is_loop).nth(n as usize)
+        } else {
+            // A `yield` ends the enclosing operation.
+            self.moving.last().filter(|_| op.kind == OpKind::Yield)
         };
         args.extend(carrier.map(|m| self.clocks(&m.clocks)).unwrap_or_default());
         self.b.terminate(op.kind.clone(), &args);

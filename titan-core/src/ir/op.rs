@@ -5,9 +5,7 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
 
-use super::{
-    AmdOp, Block, CallProxy, Class, Completion, Const, Elem, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value,
-};
+use super::{AmdOp, Block, CallProxy, Const, Elem, Family, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
 use crate::named_enum::named_enum;
 
 named_enum! {
@@ -421,39 +419,22 @@ impl OpKind {
 
     /// The proxy through which the operation accesses shared memory, as it is written; `None` if it names none.
     #[must_use]
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "tile operations access shared memory only when they are lowered"
-    )]
     pub const fn proxy(&self) -> Option<Proxy> {
-        match self {
-            OpKind::Ttg(TtgOp::AsyncProduce { proxy, .. }) => Some(*proxy),
-            OpKind::Ttg(TtgOp::Read | TtgOp::Write) => Some(Proxy::Generic),
-            OpKind::Ttg(TtgOp::StoreIssue(_) | TtgOp::ComputeIssue | TtgOp::AccMma) => Some(Proxy::Async),
-            OpKind::Local(LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. }) => Some(Proxy::Generic),
-            OpKind::Region(RegionOp::Read | RegionOp::Write) => Some(Proxy::Generic),
-            OpKind::Region(RegionOp::Call(call)) => match call.declared() {
+        match self.family() {
+            Family::Ttg(TtgOp::AsyncProduce { proxy, .. }) => Some(*proxy),
+            Family::Ttg(TtgOp::Read | TtgOp::Write) => Some(Proxy::Generic),
+            Family::Ttg(TtgOp::StoreIssue(_) | TtgOp::ComputeIssue | TtgOp::AccMma) => Some(Proxy::Async),
+            Family::Local(LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. }) => Some(Proxy::Generic),
+            Family::Region(RegionOp::Read | RegionOp::Write) => Some(Proxy::Generic),
+            Family::Region(RegionOp::Call(call)) => match call.declared() {
                 CallProxy::Generic => Some(Proxy::Generic),
                 CallProxy::Async => Some(Proxy::Async),
                 CallProxy::None => None,
             },
-            OpKind::Nv(op) => op.proxy(),
-            OpKind::Amd(op) => op.proxy(),
-            _ => None,
-        }
-    }
-
-    /// How what the operation starts is known to be done.
-    #[must_use]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tile operations are done when they are")]
-    pub const fn completion(&self) -> Completion {
-        match self {
-            // A target chooses the class of the others.
-            OpKind::Ttg(TtgOp::AsyncProduce { .. }) => Completion::Phase,
-            OpKind::Local(LocalOp::Copy { asynchronous: true }) => Completion::Prefix(Class::CpAsync),
-            OpKind::Nv(op) => op.completion(),
-            OpKind::Amd(op) => op.completion(),
-            _ => Completion::Immediate,
+            Family::Nv(op) => op.proxy(),
+            Family::Amd(op) => op.proxy(),
+            // Operations on data access shared memory only when they are lowered.
+            Family::Data(_) | Family::Flow(_) | Family::Ttg(_) | Family::Local(_) | Family::Region(_) => None,
         }
     }
 

@@ -33,7 +33,9 @@ mod slots;
 mod state;
 
 use crate::analysis::uses::Tree;
-use crate::ir::{Block, BlockData, Claim, Class, Completion, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp};
+use crate::ir::{
+    Block, BlockData, Claim, Class, Completion, Family, Flow, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp,
+};
 use regions::Regions;
 use slots::Slots;
 use state::{State, Touch, join};
@@ -230,14 +232,10 @@ impl<'k> Run<'k> {
         self.fixed.as_ref().map_or(needs, |fixed| fixed.contains(&id))
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the accesses of every other operation are in the traffic table"
-    )]
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
-        match &op.kind {
-            OpKind::For(_) | OpKind::Loop => self.repeat(id, op, &state),
-            OpKind::If => {
+        match op.kind.family() {
+            Family::Flow(Flow::For(_) | Flow::Loop) => self.repeat(id, op, &state),
+            Family::Flow(Flow::If) => {
                 // A barrier that an arm needs may be placed in front of the branch.
                 if self.settle(id, false) {
                     state.barrier();
@@ -253,10 +251,10 @@ impl<'k> Run<'k> {
                 }
                 after
             }
-            OpKind::Ttg(TtgOp::Roles) => Some(self.parts(id, op, state)),
-            OpKind::Break(n) | OpKind::Continue(n) => {
+            Family::Ttg(TtgOp::Roles) => Some(self.parts(id, op, state)),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                 let leaves = matches!(op.kind, OpKind::Break(_));
-                let around = self.loops.len().checked_sub(1 + *n as usize)?;
+                let around = self.loops.len().checked_sub(1 + n as usize)?;
                 // This leaves the loops nested in that one too.
                 for inner in self.loops[around + 1..].iter().rev() {
                     state = state.renamed(&|slot| self.slots.along(inner.op, None, true, slot), &[]);
@@ -268,16 +266,16 @@ impl<'k> Run<'k> {
                 join(if leaves { &mut around.exit } else { &mut around.next }, state);
                 None
             }
-            OpKind::Return => {
+            Family::Flow(Flow::Return) => {
                 self.ends(id, &state);
                 None
             }
-            OpKind::Ttg(TtgOp::Finalize) => {
+            Family::Ttg(TtgOp::Finalize) => {
                 self.ends(id, &state);
                 Some(state)
             }
-            OpKind::Yield => Some(state),
-            OpKind::Ttg(TtgOp::Claim(claim, _)) => {
+            Family::Flow(Flow::Yield) => Some(state),
+            Family::Ttg(TtgOp::Claim(claim, _)) => {
                 if let [region, slot, ..] = op.args[..]
                     && let Some(ring) = self.regions.of(region)
                 {
@@ -290,19 +288,25 @@ impl<'k> Run<'k> {
                 }
                 Some(state)
             }
-            OpKind::Nv(NvOp::Commit { group, .. }) => {
-                state.commit(*group);
+            Family::Nv(NvOp::Commit { group, .. }) => {
+                state.commit(group);
                 Some(state)
             }
-            OpKind::Nv(NvOp::WaitGroup { group, n, .. }) => {
-                self.arrive(state.wait(*group, *n as usize), &mut state);
+            Family::Nv(NvOp::WaitGroup { group, n, .. }) => {
+                self.arrive(state.wait(group, n as usize), &mut state);
                 Some(state)
             }
-            OpKind::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
+            Family::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
                 state.barrier();
                 Some(state)
             }
-            _ => {
+            // What they access is in the table of accesses; none of them orders threads.
+            Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => {
                 self.access(id, op, &mut state);
                 Some(state)
             }
@@ -317,15 +321,11 @@ impl<'k> Run<'k> {
     }
 
     /// Whether all threads that run this code take part in the barrier.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation is a barrier of all")]
     fn is_whole(&self, kind: &OpKind) -> bool {
         let (Some(laid), OpKind::Nv(nv)) = (self.laid, kind) else { return false };
         let warps = self.role.map_or(laid.warps, |r| self.kernel.roles.get(r).map_or(u32::MAX, |r| r.warps));
-        match nv {
-            NvOp::WarpSync => warps == 1,
-            NvOp::BarrierSync { threads, .. } => *threads == warps.saturating_mul(laid.lanes),
-            _ => false,
-        }
+        let lanes = *nv == NvOp::WarpSync && warps == 1;
+        lanes || matches!(nv, NvOp::BarrierSync { threads, .. } if *threads == warps.saturating_mul(laid.lanes))
     }
 
     fn access(&mut self, id: OpId, op: &Op, state: &mut State) {

@@ -3,7 +3,9 @@
 use super::slots::Slots;
 use super::state::{Bytes, Column, Touch};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Access, BarrierTy, BinOp, Kernel, NvOp, Op, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value};
+use crate::ir::{
+    Access, BarrierTy, BinOp, Family, Kernel, NvOp, Op, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A region of shared memory.
@@ -25,21 +27,20 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest makes and names no region")]
     pub(super) fn new(kernel: &Kernel) -> Self {
         let (mut regions, mut by_value) = (Vec::new(), BTreeMap::new());
-        kernel.walk(&mut |_, op| match op.kind {
-            OpKind::Region(RegionOp::Place { offset, bytes, parts }) => {
+        kernel.walk(&mut |_, op| {
+            if let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = op.kind {
                 by_value.extend(op.results.first().map(|v| (*v, regions.len())));
                 regions.push(Region { offset, bytes, parts: parts.max(1) });
+                return;
             }
-            _ => {
-                let is_shared = |v: &&Value| {
-                    matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier))
-                };
-                let of = op.args.first().and_then(|v| by_value.get(v)).copied();
-                by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
-            }
+            // A result in shared memory is part of what the first operand names.
+            let is_shared = |v: &&Value| {
+                matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier))
+            };
+            let of = op.args.first().and_then(|v| by_value.get(v)).copied();
+            by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
         });
         let mut found = Regions { regions, by_value, joined: BTreeSet::new(), claimed: BTreeSet::new() };
         kernel.walk(&mut |_, op| {
@@ -99,10 +100,6 @@ impl Regions {
     }
 
     /// The accesses of an operation.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the accesses of every other operation are in the traffic table"
-    )]
     pub(super) fn touches(&self, kernel: &Kernel, slots: &Slots<'_>, op: &Op) -> Vec<Touch> {
         let shared = |value: &Value, writes: bool| self.bytes(kernel, slots, *value).map(|bytes| (bytes, writes));
         let of = |wanted: &dyn Fn(Ty) -> bool, writes: bool| -> Vec<Touch> {
@@ -121,19 +118,25 @@ impl Regions {
                 On::Stage => {}
             }
         }
-        match &op.kind {
+        let prints = matches!(op.kind, OpKind::Print(_));
+        let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
+        match op.kind.family() {
+            // They name words, and access nothing.
+            Family::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt) => {}
             // Arrivals and waits change the words of barriers.
-            OpKind::Nv(_)
-                if found.is_empty()
-                    && !matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt)) =>
-            {
-                found.extend(op.args.iter().filter_map(|v| shared(v, true)));
-            }
-            OpKind::Print(_) => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
-            OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => {
+            Family::Nv(_) if found.is_empty() => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
+            Family::Data(_) if prints => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
+            Family::Data(_) if offsets => {
                 found.extend(op.args.iter().filter_map(|v| output(kernel, *v)).map(|p| (p, false)));
             }
-            _ => {}
+            // All their accesses are in the table.
+            Family::Nv(_)
+            | Family::Data(_)
+            | Family::Flow(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Amd(_) => {}
         }
         found
     }

@@ -89,26 +89,23 @@ impl<'k> Slots<'k> {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "any other operation gives an unknown number")]
     fn of_result(&self, index: Value, id: OpId, at: usize, slots: u32) -> Option<Slot> {
         let own = Slot { root: Root::Value(index), k: 0, slots };
         let op = self.kernel.op(id);
-        match op.kind {
-            OpKind::Select => match self.before(op.args.as_slice(), slots) {
-                Some(before) => Some(self.of(before, slots)?.moved(1)),
-                None => Some(own),
-            },
-            OpKind::For(_) | OpKind::Loop => {
-                let inside = self.carried(id, slots).inside.get(at).copied().flatten();
-                let left = |slot: Slot| match slot.root {
-                    Root::Loop(of, first) if of == id && self.leaves_alike(id, at, slot) => {
-                        Some(Slot { root: Root::After(id, first), ..slot })
-                    }
-                    Root::Loop(..) | Root::Zero | Root::After(..) | Root::Value(_) => None,
-                };
-                inside.and_then(left).or(Some(own))
-            }
-            _ => Some(own),
+        if op.kind.is_loop() {
+            let inside = self.carried(id, slots).inside.get(at).copied().flatten();
+            let left = |slot: Slot| match slot.root {
+                Root::Loop(of, first) if of == id && self.leaves_alike(id, at, slot) => {
+                    Some(Slot { root: Root::After(id, first), ..slot })
+                }
+                Root::Loop(..) | Root::Zero | Root::After(..) | Root::Value(_) => None,
+            };
+            return inside.and_then(left).or(Some(own));
+        }
+        // Any other operation gives an unknown number, which is a root of its own.
+        match self.before(op.args.as_slice(), slots).filter(|_| op.kind == OpKind::Select) {
+            Some(before) => Some(self.of(before, slots)?.moved(1)),
+            None => Some(own),
         }
     }
 
@@ -154,14 +151,13 @@ impl<'k> Slots<'k> {
         found
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are edges of a loop")]
     fn edges_in(&self, block: Block, depth: u32, found: &mut Vec<(OpId, bool, &'k [Value])>) {
         for id in &self.kernel.block(block).ops {
             let op = self.kernel.op(*id);
-            match op.kind {
-                OpKind::Continue(n) if n == depth => found.push((*id, false, &op.args)),
-                OpKind::Break(n) if n == depth => found.push((*id, true, &op.args)),
-                _ => {}
+            if let OpKind::Continue(n) | OpKind::Break(n) = op.kind
+                && n == depth
+            {
+                found.push((*id, matches!(op.kind, OpKind::Break(_)), &op.args));
             }
             let inner = depth + u32::from(op.kind.is_loop());
             op.regions.iter().for_each(|r| self.edges_in(*r, inner, found));

@@ -82,7 +82,7 @@
 //!
 //! 63. A role does not access elements that it has stored from a staging slot, by another such store neither. T0707
 //!
-//! **Pipelines: all roles together** (`pipes::coexecution`)
+//! **Pipelines: all roles together** (`coexecution`, `coexecution::rings`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
 //! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
@@ -106,7 +106,7 @@
 //! 53. A fence is between two different proxies. T0713
 //! 70. A bulk copy of a tile is one that a tensor map describes ([`crate::analysis::boxes`]). T0903
 //!
-//! All roles together, for any number of iterations, by the induction of `pipes`:
+//! All roles together, for any number of iterations, by the induction of `coexecution` (`coexecution::barriers`):
 //!
 //! 54. Conflicting accesses to shared memory, and to outputs of bulk stores, are ordered by happens-before; asynchronous work is waited
 //!     for. T0707, T0709
@@ -139,11 +139,14 @@
 //! are uniform by construction), and everything that depends on the target.
 
 mod barriers;
+mod coexecution;
 mod control;
 mod ids;
+mod loops;
 mod optional;
 mod pipes;
 mod program;
+mod roles;
 mod scope;
 mod signature;
 mod structure;
@@ -154,7 +157,8 @@ mod tests;
 
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Kernel, Loc, OpKind, TtgOp};
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Family, HostExpr, Kernel, Loc, Op, OpKind, RegionOp, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -251,10 +255,7 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     if kernel.laid_out.is_some() {
         return Err(vec![laid_out(&kernel)]);
     }
-    if let Some(claim) = kernel.ops.iter().find(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)))) {
-        let title = "a claim (`ttg.claim`) in a kernel that is not laid out over threads";
-        return Err(vec![Diagnostic::new(Code::NotShown, claim.loc, title).help("remove it")]);
-    }
+    reject_if_any(kernel.ops.iter().filter_map(only_laid_out).collect())?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,
@@ -264,9 +265,31 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
         }
     };
     reject_if_any(errors)?;
-    let (conditions, anew) = pipes::check(&kernel)?;
+    let (conditions, anew) = protocols(&kernel)?;
     kernel.sig.requires.extend(conditions);
     Ok(Verified { kernel, partition, anew })
+}
+
+/// Checks rules 28 to 63, 70 and 73 to 77: pipelines and barriers. Returns the conditions on the launch under which they hold, and for
+/// each ring the number of loops in which it restarts empty. A kernel without such operations passes at once.
+///
+/// # Errors
+/// Breaks of these rules, of the first group that has any.
+fn protocols(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<Error>> {
+    let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
+    any |= coexecution::barriers::objects::any(kernel);
+    kernel.walk(&mut |_, op| any |= matches!(op.kind, OpKind::Ttg(_)));
+    if !any {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    reject_if_any(pipes::shape::check(kernel))?;
+    reject_if_any(pipes::instances::check(kernel))?;
+    reject_if_any(barriers::check(kernel))?;
+    reject_if_any(pipes::tokens::check(kernel))?;
+    reject_if_any(pipes::stores::check(kernel))?;
+    let shown = coexecution::check(kernel)?;
+    reject_if_any(barriers::proxies::check(kernel))?;
+    Ok((shown.conditions, pipes::anew::loops(kernel, &shown.occupied)))
 }
 
 /// Checks a barrier program that was made from a verified kernel: its barriers must implement the protocol of that kernel's rings.
@@ -285,11 +308,42 @@ fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
     reject_if_any([types::check(kernel), scope::check(kernel)].concat())
 }
 
+/// The error for an operation that is verified in laid-out kernels only: a claim, or an access to a tile that is not a ring's.
+fn only_laid_out(op: &Op) -> Option<Error> {
+    let (what, help) = match op.kind.family() {
+        Family::Ttg(TtgOp::Claim(..)) => ("a claim (`ttg.claim`)".to_owned(), "remove it"),
+        Family::Region(RegionOp::Tile { .. }) | Family::Local(_) => {
+            (format!("`{}`", mnemonic(&op.kind)), "access regions with `ttg.region.read` and `ttg.region.write`")
+        }
+        Family::Ttg(_)
+        | Family::Region(
+            RegionOp::Place { .. }
+            | RegionOp::At
+            | RegionOp::Read
+            | RegionOp::Write
+            | RegionOp::Call(_)
+            | RegionOp::Wait,
+        )
+        | Family::Data(_)
+        | Family::Flow(_)
+        | Family::Nv(_)
+        | Family::Amd(_) => return None,
+    };
+    let title = format!("{what} in a kernel that is not laid out over threads");
+    Some(Diagnostic::new(Code::NotShown, op.loc, title).help(help))
+}
+
 /// The error for a laid-out kernel, which cannot be verified from its text.
 fn laid_out(kernel: &Kernel) -> Error {
     let title =
         format!("`{}` is laid out over threads: such a kernel cannot be verified from its text", kernel.sig.name);
     Diagnostic::new(Code::NotShown, Loc::default(), title).help("verify the kernel that it was made from")
+}
+
+/// The error for what the rules that were checked before exclude: a defect of this module, never a reason to accept a kernel.
+fn defect(loc: Loc, what: &str) -> Error {
+    Diagnostic::new(Code::Internal, loc, format!("a defect of TITAN's verifier: {what}"))
+        .help("please report it with the kernel")
 }
 
 /// `Err` with the errors in program order, if there are any. Errors without a location belong to the signature and come first.

@@ -460,7 +460,7 @@ fn ring_of(slots: usize) -> Kernel {
 /// `cargo check` verifies every ring each time: the macro is seldom optimized, so the cost must not explode with the slots.
 #[test]
 fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
-    use super::pipes::coexecution::linear::SUMS;
+    use super::coexecution::linear::SUMS;
     let cost = |slots: usize| {
         SUMS.set(0);
         verify(ring_of(slots)).unwrap();

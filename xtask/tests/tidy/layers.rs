@@ -73,6 +73,41 @@ const MODULES: &[(&str, &[&str])] = &[
     ("filetest", &["diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 
+/// A module of the verifier may name only the modules on its line, which stand above it: so there are no circles. `mod.rs`, which
+/// calls their checks in order, may name all.
+///
+/// `roles` and `loops` are facts about a kernel; `coexecution` is the joint execution of all roles, for rings and for barriers;
+/// `pipes` and `barriers` are the rules that do not need it; `program` relates the two kinds of events.
+const VERIFIER: &[(&str, &[&str])] = &[
+    ("ids", &[]),
+    ("structure", &["ids"]),
+    ("scope", &[]),
+    ("types", &["structure"]),
+    ("signature", &[]),
+    ("control", &["structure"]),
+    ("optional", &[]),
+    ("roles", &[]),
+    ("loops", &[]),
+    ("coexecution", &["roles", "loops"]),
+    ("pipes", &["roles", "loops"]),
+    ("barriers", &["roles", "coexecution"]),
+    ("program", &["roles", "coexecution", "pipes", "barriers"]),
+];
+
+/// The same for the co-execution: what its symbolic numbers may name, and each of its two kinds of events. The driver (`run`, `step`,
+/// `induct`) and the events know each other: the state and the induction are those of all events together.
+const COEXECUTION: &[(&str, &[&str])] = &[
+    ("linear", &[]),
+    ("values", &["linear", "example"]),
+    ("example", &["linear", "values"]),
+    ("bounds", &["linear", "values"]),
+    ("ranges", &["linear", "values"]),
+    ("cyclic", &["linear", "values"]),
+    ("fault", &["linear"]),
+    ("rings", &["linear", "fault", "state", "run", "events"]),
+    ("barriers", &["linear", "values", "cyclic", "fault", "state", "run"]),
+];
+
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.
 const OUTSIDE: &[(&str, &str)] = &[
     ("env", "take the value as an argument"),
@@ -171,6 +206,103 @@ fn modules_of_the_core_name_only_modules_below_them() {
         &found,
         "Move the item down, or pass what is needed as an argument; the order is MODULES in layers.rs.",
     );
+}
+
+/// The modules below `top` that a file names with `super::` or with a path from the crate's root, of which `top` is given as a path.
+/// `at` is the path of the file's own module.
+fn relative<'c>(code: &'c str, top: &[&str], at: &[String]) -> Vec<&'c str> {
+    let mut all = Vec::new();
+    let word = |text: &'c str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+    let mut first = |rest: &'c str| {
+        let Some(list) = rest.strip_prefix('{') else { return all.push(word(rest)) };
+        // The first words of a list, without those in the lists inside of it.
+        let mut depth = 0;
+        let mut begins = true;
+        for (i, c) in list.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                c if begins && !c.is_whitespace() => {
+                    all.push(word(&list[i..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    };
+    let absolute = format!("crate::{}::", top.join("::"));
+    code.match_indices(&absolute).for_each(|(i, _)| first(&code[i + absolute.len()..]));
+    for (i, _) in code.match_indices("super::").filter(|(i, _)| !code[..*i].ends_with("super::")) {
+        let (mut rest, mut up) = (&code[i..], 0);
+        while let Some(next) = rest.strip_prefix("super::") {
+            (rest, up) = (next, up + 1);
+        }
+        if at.len().checked_sub(up) == Some(top.len()) {
+            first(rest);
+        }
+    }
+    all
+}
+
+/// Checks the arrows between the modules below one of titan-core; `top` is its path.
+fn expect_arrows(top: &[&str], arrows: &[(&str, &[&str])]) {
+    let dir = top.iter().fold(root().join("titan-core/src"), |dir, part| dir.join(part));
+    let mut found = Vec::new();
+    for (module, allowed) in arrows {
+        let mut sources = files(&dir.join(module), "rs");
+        sources.extend([dir.join(format!("{module}.rs"))].into_iter().filter(|f| f.exists()));
+        if sources.is_empty() {
+            found.push(format!("{}: there is no `{module}`", name(&dir)));
+        }
+        for file in sources {
+            let text = code(&read(&file));
+            let path = file.strip_prefix(root().join("titan-core/src")).unwrap_or(&file).with_extension("");
+            let mut at: Vec<String> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            at.retain(|part| part != "mod");
+            for target in relative(&text, top, &at).into_iter().filter(|target| !target.is_empty()) {
+                let known =
+                    files(&dir.join(target), "rs").len() + usize::from(dir.join(format!("{target}.rs")).exists());
+                if known > 0 && target != *module && !allowed.contains(&target) {
+                    found.push(format!("{}: `{module}` names `{target}`", name(&file)));
+                }
+            }
+        }
+    }
+    expect_none(
+        &found,
+        "Move the item to a module that both may name; the arrows are VERIFIER and COEXECUTION in layers.rs.",
+    );
+}
+
+#[test]
+fn modules_of_the_verifier_name_only_modules_above_them() {
+    expect_arrows(&["verify"], VERIFIER);
+    expect_arrows(&["verify", "coexecution"], COEXECUTION);
+    for (i, (module, allowed)) in VERIFIER.iter().enumerate() {
+        for target in *allowed {
+            assert!(
+                VERIFIER[..i].iter().any(|(m, _)| m == target),
+                "`{module}` may name `{target}`, which is below it"
+            );
+        }
+    }
+    let verify = read(&root().join("titan-core/src/verify/mod.rs"));
+    let modules = verify.lines().filter_map(|l| l.strip_prefix("mod ")?.strip_suffix(';')).filter(|m| *m != "tests");
+    let missing: Vec<_> = modules.filter(|m| !VERIFIER.iter().any(|(known, _)| known == m)).collect();
+    assert!(missing.is_empty(), "{missing:?}: say in VERIFIER of layers.rs what they may name");
+}
+
+#[test]
+fn names_are_found_in_paths_and_in_lists() {
+    let at = |path: &[&str]| path.iter().map(|part| (*part).to_owned()).collect::<Vec<String>>();
+    let text = "use super::super::pipes::{a, b}; use super::own; use crate::verify::{Error, roles::{x, y}, loops}; crate::ir::z";
+    assert_eq!(
+        relative(text, &["verify"], &at(&["verify", "barriers", "place"])),
+        ["Error", "roles", "loops", "pipes"]
+    );
+    assert_eq!(relative(text, &["verify"], &at(&["verify", "barriers"])), ["Error", "roles", "loops", "own"]);
 }
 
 #[test]

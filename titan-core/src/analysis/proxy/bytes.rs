@@ -1,10 +1,8 @@
 //! The bytes of an access, and whether two accesses may overlap.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that place, select and copy are named")]
-
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{BarrierTy, BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, RegionOp, Ty, Value};
+use crate::ir::{BarrierTy, BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, RegionOp, Stated, Ty, Value};
 
 /// Bytes of an mbarrier (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
@@ -37,7 +35,16 @@ impl Pick {
                     pick.modulus = Some(c)
                 }
                 BinOp::Xor if pick.modulus.is_none() && pick.add == 0 => pick.flip ^= c,
-                _ => break,
+                BinOp::Rem
+                | BinOp::Xor
+                | BinOp::Mul
+                | BinOp::Div
+                | BinOp::And
+                | BinOp::Or
+                | BinOp::Shl
+                | BinOp::Shr
+                | BinOp::Min
+                | BinOp::Max => break,
             }
             pick.base = a;
         }
@@ -168,12 +175,8 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
 
 /// How many bytes of its region a copy accesses.
 fn bytes_of(kind: &OpKind) -> u64 {
-    match kind {
-        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes }) => {
-            u64::from(*bytes)
-        }
-        _ => u64::MAX,
-    }
+    // What states no number may access all.
+    if let Stated::Copies { bytes, .. } = kind.stated() { u64::from(bytes) } else { u64::MAX }
 }
 
 /// The parameter behind a tensor, or behind the source of a copy.

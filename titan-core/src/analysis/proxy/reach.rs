@@ -1,12 +1,10 @@
 //! Reachability: positions in the code of the roles, and the paths through arrivals and waits from one role to another, with the
 //! fences on them.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only operations that synchronise are named")]
-
 use super::walk::{Fact, Walk, walk};
 use super::{Overlay, fence_of};
 use crate::ir::traffic::{Order, traffic};
-use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, TtgOp, Value};
+use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, Stated, TtgOp, Value};
 use std::collections::BTreeMap;
 
 /// The concurrent blocks; with roles, the code before them is last.
@@ -31,12 +29,10 @@ pub(super) enum SyncPoint {
 
 impl SyncPoint {
     pub(super) fn is(self, other: SyncPoint) -> bool {
-        match (self, other) {
-            (SyncPoint::Word(a, i), SyncPoint::Word(b, j)) => {
-                a.zip(b).is_none_or(|(a, b)| a == b && i.zip(j).is_none_or(|(i, j)| i == j))
-            }
-            _ => self == other,
+        if let (SyncPoint::Word(a, i), SyncPoint::Word(b, j)) = (self, other) {
+            return a.zip(b).is_none_or(|(a, b)| a == b && i.zip(j).is_none_or(|(i, j)| i == j));
         }
+        self == other
     }
 }
 
@@ -49,20 +45,23 @@ pub(super) fn sync_point(kernel: &Kernel, id: OpId) -> Option<SyncPoint> {
     ) {
         return None;
     }
-    Some(match &op.kind {
-        OpKind::Nv(NvOp::BarrierSync { id, .. } | NvOp::BarrierArrive { id, .. }) => SyncPoint::Named(*id),
-        OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait) => SyncPoint::Cluster,
-        OpKind::Amd(AmdOp::Barrier) => SyncPoint::Waves,
-        _ => {
-            let barrier = *op.args.first()?;
-            match kernel.def_op(barrier).map(|o| (&o.kind, &o.args[..])) {
-                Some((OpKind::Nv(NvOp::MbarrierAlloc { .. }), _)) => SyncPoint::Word(Some(barrier), None),
-                Some((OpKind::Nv(NvOp::MbarrierAt), [alloc, index])) => {
-                    SyncPoint::Word(Some(*alloc), kernel.int_constant(*index))
-                }
-                Some(_) | None => SyncPoint::Word(None, None),
-            }
+    if let Stated::Named { id, .. } = op.kind.stated() {
+        return Some(SyncPoint::Named(id));
+    }
+    if matches!(op.kind, OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait)) {
+        return Some(SyncPoint::Cluster);
+    }
+    if matches!(op.kind, OpKind::Amd(AmdOp::Barrier)) {
+        return Some(SyncPoint::Waves);
+    }
+    // Everything else arrives or waits at a word, which is its first operand; an unknown word may be any.
+    let barrier = *op.args.first()?;
+    Some(match kernel.def_op(barrier).map(|o| (&o.kind, &o.args[..])) {
+        Some((OpKind::Nv(NvOp::MbarrierAlloc { .. }), _)) => SyncPoint::Word(Some(barrier), None),
+        Some((OpKind::Nv(NvOp::MbarrierAt), [alloc, index])) => {
+            SyncPoint::Word(Some(*alloc), kernel.int_constant(*index))
         }
+        Some(_) | None => SyncPoint::Word(None, None),
     })
 }
 

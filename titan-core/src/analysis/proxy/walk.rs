@@ -1,9 +1,7 @@
 //! A forward data-flow analysis over the structured code of a role: states are joined after branches, loops are walked to a fixed
 //! point.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only control flow is named")]
-
-use crate::ir::{Block, Kernel, Op, OpId, OpKind, TtgOp};
+use crate::ir::{Block, Family, Flow, Kernel, Op, OpId, OpKind, TtgOp};
 use std::collections::BTreeMap;
 
 /// The state at one point. It only grows at joins.
@@ -57,9 +55,9 @@ impl<W: Walk> Walker<'_, '_, W> {
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
             self.walk.step(*id, op, &mut state);
-            match &op.kind {
-                OpKind::For(_) | OpKind::Loop => state = self.looped(*id, op, state)?,
-                OpKind::If => {
+            match op.kind.family() {
+                Family::Flow(Flow::For(_) | Flow::Loop) => state = self.looped(*id, op, state)?,
+                Family::Flow(Flow::If) => {
                     let mut after = None;
                     for arm in &op.regions {
                         if let Some(end) = self.block(*arm, state.clone()) {
@@ -68,8 +66,8 @@ impl<W: Walk> Walker<'_, '_, W> {
                     }
                     state = after?;
                 }
-                OpKind::Continue(n) | OpKind::Break(n) => {
-                    let level = usize::try_from(*n).unwrap_or(usize::MAX);
+                Family::Flow(Flow::Continue(n) | Flow::Break(n)) => {
+                    let level = usize::try_from(n).unwrap_or(usize::MAX);
                     let frame = self.loops.len().checked_sub(1).and_then(|top| top.checked_sub(level));
                     if let Some(frame) = frame.and_then(|i| self.loops.get_mut(i)) {
                         let again = matches!(op.kind, OpKind::Continue(_));
@@ -77,11 +75,17 @@ impl<W: Walk> Walker<'_, '_, W> {
                     }
                     return None;
                 }
-                OpKind::Return => return None,
-                OpKind::Yield => return Some(state),
+                Family::Flow(Flow::Return) => return None,
+                Family::Flow(Flow::Yield) => return Some(state),
                 // The roles are walked separately.
-                OpKind::Ttg(TtgOp::Roles) => return None,
-                _ => {}
+                Family::Ttg(TtgOp::Roles) => return None,
+                // `step` has seen them.
+                Family::Ttg(_)
+                | Family::Data(_)
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Nv(_)
+                | Family::Amd(_) => {}
             }
         }
         None

@@ -1,19 +1,14 @@
-//! Rule 48: barriers are initialised once, before any other use, and fenced; and their invalidation, in the co-execution of the roles.
+//! Rule 48: barriers are initialised once, before any other use, and fenced. Their invalidation is checked in the co-execution of the
+//! roles (`crate::verify::coexecution`).
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only operations with a count are named")]
-
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
-use super::event::{At, refuse};
-use super::place::{beginning, error};
+use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Value};
+use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Stated, Value};
 use crate::verify::Error;
+use crate::verify::coexecution::barriers::lives::MAX_COUNT;
+use crate::verify::roles::beginning;
 use std::collections::BTreeMap;
-
-/// The maximum of an mbarrier's arrival count and of its transaction count (PTX ISA, "mbarrier object": both have 20 bits).
-pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
 
 /// Rule 48: barriers are initialised once, before any other use, and fenced.
 pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
@@ -45,23 +40,33 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
 fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
     let picked = |v: &Value| kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt));
     let name = op.args.first().map(|v| kernel.display_name(*v)).unwrap_or_default();
-    match op.kind {
-        OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) if op.args.first().is_some_and(picked) => {
-            let title =
-                format!("`{}` takes all barriers of an `alloc`, but `{name}` is one of several", mnemonic(&op.kind));
-            errors.push(Error::new(Code::BarrierLife, op.loc, title).help("name the `alloc` itself"));
-        }
-        OpKind::Nv(NvOp::Arrive { arrivals }) if !(1..=MAX_COUNT).contains(&arrivals) => {
+    if let OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval) = op.kind
+        && op.args.first().is_some_and(picked)
+    {
+        let title =
+            format!("`{}` takes all barriers of an `alloc`, but `{name}` is one of several", mnemonic(&op.kind));
+        errors.push(Error::new(Code::BarrierLife, op.loc, title).help("name the `alloc` itself"));
+    }
+    match op.kind.stated() {
+        Stated::Arrivals(arrivals) if !(1..=MAX_COUNT).contains(&arrivals) => {
             let title = format!("{arrivals} arrivals at `{name}`: the number must be 1 to {MAX_COUNT}");
             error(errors, Code::BarrierCount, op.loc, title);
         }
-        OpKind::Nv(NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes }) if bytes > MAX_COUNT => {
+        Stated::Expects(bytes) if bytes > MAX_COUNT => {
             let title = format!(
                 "`{name}` cannot expect {bytes} bytes: the transaction count of an mbarrier is at most {MAX_COUNT}"
             );
             error(errors, Code::TxBytes, op.loc, title);
         }
-        _ => {}
+        Stated::Arrivals(_) | Stated::Expects(_) => {}
+        // `lives` checks the count of a barrier, `numbers` what threads state, `place` the bytes of copies.
+        Stated::Count(_)
+        | Stated::CopyArrivals(_)
+        | Stated::Named { .. }
+        | Stated::Registers(_)
+        | Stated::Priority(_)
+        | Stated::Copies { .. }
+        | Stated::Nothing => {}
     }
 }
 
@@ -163,48 +168,5 @@ impl Uses<'_> {
             }
         });
         found.or_else(|| self.kernel.def_op(self.alloc).filter(|_| cluster).map(|o| o.loc))
-    }
-}
-
-impl<'k> Run<'k> {
-    pub(super) fn alive(&self, state: &State, at: At<'_>, barrier: usize) -> Result<(), Fault> {
-        match state.machine.gone.get(&barrier) {
-            None => Ok(()),
-            Some(op) => {
-                let title =
-                    format!("{} is used when it may have been invalidated", self.objects.barriers[barrier].name);
-                refuse(
-                    Error::new(Code::BarrierLife, at.op.loc, title)
-                        .related(self.kernel.op(*op).loc, "it is invalidated here"),
-                )
-            }
-        }
-    }
-
-    pub(super) fn inval(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
-        let Some(alloc) = at.op.args.first() else { return Ok(()) };
-        for barrier in self.objects.of_alloc(*alloc).to_vec() {
-            self.alive(state, at, barrier)?;
-            let name = self.objects.barriers[barrier].name.clone();
-            let using = state.machine.using(at.role, barrier);
-            if let Some(record) = using {
-                let role = self.role_name(record.role);
-                let title = format!("{name} is invalidated while {role} may still use it");
-                let error = Error::new(Code::BarrierLife, at.op.loc, title);
-                return refuse(
-                    error
-                        .related(self.kernel.op(record.op).loc, "it is used here")
-                        .help("first wait for an event that comes after its last use there"),
-                );
-            }
-            if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
-                let title = format!("{name} is invalidated while a copy that signals it may still be in flight");
-                let error =
-                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
-                return refuse(error.help(format!("wait for {name} first")));
-            }
-            state.machine.gone.insert(barrier, at.id);
-        }
-        Ok(())
     }
 }

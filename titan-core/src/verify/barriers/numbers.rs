@@ -1,13 +1,12 @@
 //! Rule 51: hardware limits on threads, registers and barrier numbers.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
-
-use super::super::pipes::threads;
 use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, Kernel, Loc, NvOp, Op, OpKind};
+use crate::ir::{Kernel, Loc, NvOp, Op, OpKind, Stated};
 use crate::verify::Error;
+use crate::verify::coexecution::barriers::messages;
+use crate::verify::roles::threads;
 use std::collections::BTreeMap;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
@@ -22,8 +21,8 @@ const WARPGROUP: u32 = 4;
 pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut named: BTreeMap<u8, (u32, Loc)> = BTreeMap::new();
     let wrong = |errors: &mut Vec<Error>, op: &Op, title: String| error(errors, Code::Participants, op.loc, title);
-    kernel.walk(&mut |_, op| match op.kind {
-        OpKind::Nv(NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads }) => {
+    kernel.walk(&mut |_, op| match op.kind.stated() {
+        Stated::Named { id, threads } => {
             // PTX ISA, "bar": sixteen barriers, whole warps.
             let again = named.contains_key(&id);
             if id >= 16 && !again {
@@ -41,7 +40,7 @@ pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) 
                 errors.push(Error::new(Code::Participants, op.loc, title).related(loc, "the other use"));
             }
         }
-        OpKind::Nv(NvOp::SetMaxNReg { registers }) if registers % 8 != 0 || !(24..=256).contains(&registers) => {
+        Stated::Registers(registers) if registers % 8 != 0 || !(24..=256).contains(&registers) => {
             // PTX ISA, "setmaxnreg".
             wrong(
                 errors,
@@ -49,10 +48,17 @@ pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) 
                 format!("{registers} registers per thread: the number must be a multiple of 8 from 24 to 256"),
             );
         }
-        OpKind::Amd(AmdOp::SetPrio { level }) if level > 3 => {
+        Stated::Priority(level) if level > 3 => {
             wrong(errors, op, format!("there is no priority {level}: priorities are 0 to 3"))
         }
-        _ => {}
+        Stated::Registers(_) | Stated::Priority(_) => {}
+        // `copiers` checks the arrivals for copies, `lives` those of barriers, `place` the bytes of copies.
+        Stated::CopyArrivals(_)
+        | Stated::Count(_)
+        | Stated::Arrivals(_)
+        | Stated::Expects(_)
+        | Stated::Copies { .. }
+        | Stated::Nothing => {}
     });
     copiers(kernel, errors);
     warpgroups(kernel, errors);
@@ -75,7 +81,7 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
             if arrivals != wanted {
                 let title = format!(
                     "{} for the copies of {who}, but each of its {wanted} threads arrives once",
-                    super::messages::arrivals(arrivals)
+                    messages::arrivals(arrivals)
                 );
                 let help = format!("`arrivals = {wanted}`, or as many warps as copy");
                 errors.push(Error::new(Code::Participants, op.loc, title).help(help));

@@ -1,15 +1,14 @@
 //! Rules 46 to 53: the placement of regions and barriers, the initialisation of barriers, and hardware limits. Only the rule that
 //! barriers are initialised first depends on the order of operations.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
-
-use super::super::pipes::{roles_op, threads};
-use super::index::out_of_range;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{AmdOp, BarrierTy, Block, Kernel, Loc, NvOp, Op, OpId, OpKind, RegionOp, Tcgen05Op, TtgOp, Ty, Value};
+use crate::ir::{BarrierTy, Block, Kernel, Loc, NvOp, Op, OpKind, RegionOp, Stated, Tcgen05Op, TtgOp, Ty, Value};
+use crate::verify::coexecution::barriers::index::out_of_range;
+use crate::verify::coexecution::barriers::objects;
+use crate::verify::roles::{beginning, roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ const WORD: u64 = 8;
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     fences(kernel, &mut errors);
-    if !super::objects::any(kernel) {
+    if !objects::any(kernel) {
         return errors;
     }
     regions(kernel, &mut errors);
@@ -41,12 +40,8 @@ pub(super) fn error(errors: &mut Vec<Error>, code: Code, loc: Loc, title: impl I
 
 /// The placement of a region: first byte, bytes, parts.
 fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
-    match kernel.def_op(value)?.kind {
-        OpKind::Region(RegionOp::Place { offset, bytes, parts }) => {
-            Some((u64::from(offset), u64::from(bytes), u64::from(parts)))
-        }
-        _ => None,
-    }
+    let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = kernel.def_op(value)?.kind else { return None };
+    Some((u64::from(offset), u64::from(bytes), u64::from(parts)))
 }
 
 /// The first byte of a region or of one of its parts, and its size.
@@ -96,10 +91,12 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 fn count_of(kernel: &Kernel, of: Value) -> Option<u32> {
-    match kernel.def_op(of)?.kind {
-        OpKind::Region(RegionOp::Place { parts, .. }) => Some(parts),
-        OpKind::Nv(NvOp::MbarrierAlloc { n, .. }) => Some(n),
-        _ => None,
+    // Elements are selected of nothing else: what has none is refused.
+    let made = &kernel.def_op(of)?.kind;
+    if let OpKind::Region(RegionOp::Place { parts: n, .. }) | OpKind::Nv(NvOp::MbarrierAlloc { n, .. }) = made {
+        Some(*n)
+    } else {
+        None
     }
 }
 
@@ -178,21 +175,10 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// The operations before the roles, where barriers are initialised.
-pub(in crate::verify) fn beginning(kernel: &Kernel) -> &[OpId] {
-    let top = &kernel.block(kernel.body).ops;
-    let end = roles_op(kernel).and_then(|r| top.iter().position(|o| *o == r)).unwrap_or(top.len());
-    &top[..end]
-}
-
 /// Rule 49: copies fit their regions, read inputs, and write outputs that are exempt from the output rule.
 fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
-        let (bytes, bulk) = match op.kind {
-            OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. }) => (bytes, true),
-            OpKind::Nv(NvOp::CpAsync { bytes }) | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => (bytes, false),
-            _ => return,
-        };
+        let Stated::Copies { bytes, bulk } = op.kind.stated() else { return };
         let region = op.args.iter().copied().find(|v| kernel.ty(*v) == Ty::Barrier(BarrierTy::Region));
         let Some((offset, room, whole)) = region.and_then(|v| part(kernel, v)) else { return };
         let name = kernel.display_name(whole);

@@ -1,13 +1,13 @@
 //! Rule 61: accesses through the async proxy are fenced from earlier generic accesses to the same bytes. The hazards are found by
 //! [`crate::analysis::proxy`]; this module words the errors.
 
-use super::super::pipes::threads;
-use super::messages::{access, access_outside, does, does_outside};
 use crate::analysis::proxy::{Hazard, Overlay, find};
 use crate::diag::Code;
 use crate::ir::traffic::{Order, traffic};
 use crate::ir::{BarrierTy, FenceSpace, Kernel, OpId, OpKind, RegionOp, Scope, Ty, Value};
 use crate::verify::Error;
+use crate::verify::coexecution::barriers::messages::{access, access_outside, does, does_outside};
+use crate::verify::roles::threads;
 
 /// Breaks of rule 61.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {

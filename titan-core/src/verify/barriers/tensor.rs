@@ -10,12 +10,12 @@
 //!
 //! Deliberately absent: the order of accesses to tensor memory; no kernel is lowered to it.
 
-use super::super::pipes::threads;
 use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{BarrierTy, Block, Kernel, Loc, Mma, NoMma, NvOp, Op, OpId, OpKind, Tcgen05Op, TensorShape, Ty};
 use crate::verify::Error;
+use crate::verify::roles::threads;
 
 /// Columns of tensor memory of a block, and the fewest that are allocated.
 const COLUMNS: u32 = 512;

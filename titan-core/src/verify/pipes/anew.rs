@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// For each ring: the number of loops, from the outermost inwards, that enclose all its operations, the last of which is one in which
 /// it restarts; 0 if there is none. `occupied`: the rings that co-execution found non-empty at the heads of loops.
-pub(super) fn loops(kernel: &Kernel, occupied: &BTreeSet<(OpId, Pipe)>) -> Vec<usize> {
+pub(in crate::verify) fn loops(kernel: &Kernel, occupied: &BTreeSet<(OpId, Pipe)>) -> Vec<usize> {
     let of = |i| {
         let mut around = None;
         if kernel.roles.is_empty() {

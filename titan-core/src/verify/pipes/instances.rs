@@ -5,15 +5,15 @@
 //!
 //! Deliberately absent: outputs, of which the instances write different tiles (rule 33 checks that of the kernel with its instances).
 
-use super::roles_op;
 use crate::analysis::number::Numbers;
 use crate::analysis::turns::{NoWalk, Turns, rings, walk};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, Op, RoleDecl};
 use crate::verify::Error;
+use crate::verify::roles::roles_op;
 
 /// Breaks of rule 77, at most one for each role.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let Some(roles) = roles_op(kernel).map(|id| kernel.op(id)) else { return Vec::new() };
     let several = (0..kernel.roles.len()).filter(|role| kernel.roles.get(*role).is_some_and(|r| r.instances > 1));
     several.filter_map(|role| one(kernel, roles, role).err()).collect()

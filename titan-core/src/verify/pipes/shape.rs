@@ -1,14 +1,13 @@
 //! Rules 28 to 32, 35 and 62: declarations, which role does what, and the contents of stages. Accesses of roles to tensors are in
 //! `tensors`. Nothing here depends on the order of operations.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
-use super::{roles_op, tensors, threads};
+use super::tensors;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
     Block, Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, RoleDecl, TtgOp, Ty, Value,
 };
+use crate::verify::roles::{roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_WARPS: u32 = 32;
 
 /// Breaks of rules 28 to 35 and 62.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     roles(kernel, &mut errors);
     rings(kernel, &mut errors);
@@ -170,7 +169,32 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
                 return view((kernel, pipe, decl), op, usize::from(*at), Field { elem: *elem, shape: *shape }, errors);
             }
             TtgOp::StoreIssue(_) => return store((kernel, pipe, decl), op, errors),
-            _ => return,
+            // These name no tile of the stage, or one that a view has named.
+            TtgOp::Acquire(_)
+            | TtgOp::Fill(_)
+            | TtgOp::Ready(_)
+            | TtgOp::WaitReady
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::StoreWait => return,
+            // These have no token.
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. } => return,
         };
         let ring = kernel.pipe_name(pipe);
         if found != decl.fields {
@@ -262,16 +286,38 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
         kernel.walk_block(*block, &mut |_, op| {
             let pipe =
                 |token: Option<&Value>| if let Ty::Token(_, p) = kernel.ty(*token?) { Some(p.index()) } else { None };
-            match &op.kind {
-                OpKind::Ttg(TtgOp::Acquire(p)) => drop(rings[p.index()].fill.entry(thread).or_insert(op.loc)),
-                OpKind::Ttg(TtgOp::Ready(p)) => drop(rings[p.index()].read.entry(thread).or_insert(op.loc)),
-                OpKind::Ttg(TtgOp::Write) => {
-                    pipe(op.args.first()).into_iter().for_each(|p| rings[p].write = Some(op.loc))
-                }
-                OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
+            let OpKind::Ttg(ttg) = &op.kind else { return };
+            match ttg {
+                TtgOp::Acquire(p) => drop(rings[p.index()].fill.entry(thread).or_insert(op.loc)),
+                TtgOp::Ready(p) => drop(rings[p.index()].read.entry(thread).or_insert(op.loc)),
+                TtgOp::Write => pipe(op.args.first()).into_iter().for_each(|p| rings[p].write = Some(op.loc)),
+                TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => {
                     pipe(op.args.first()).into_iter().for_each(|p| rings[p].copy = Some(op.loc));
                 }
-                _ => {}
+                // They continue what these operations have begun, or use no ring.
+                TtgOp::Source(..)
+                | TtgOp::SourceRows { .. }
+                | TtgOp::WaitReady
+                | TtgOp::Poisoned
+                | TtgOp::ReadPerm
+                | TtgOp::Split(_)
+                | TtgOp::Join
+                | TtgOp::View { .. }
+                | TtgOp::Read
+                | TtgOp::Consumed
+                | TtgOp::Release
+                | TtgOp::ComputeIssue
+                | TtgOp::ComputeWait
+                | TtgOp::AccStart(_)
+                | TtgOp::AccMma
+                | TtgOp::AccFinish
+                | TtgOp::StoreIssue(_)
+                | TtgOp::StoreWait
+                | TtgOp::Roles
+                | TtgOp::Finalize
+                | TtgOp::Rematerialize
+                | TtgOp::Claim(..)
+                | TtgOp::Fence { .. } => {}
             }
         });
     }

@@ -5,18 +5,19 @@
 //! iteration of all loops around both, or in a later iteration of any of them. They are disjoint if their coordinates differ by
 //! a constant of at least a tile, or, between iterations of a loop, by the index of that loop.
 
-use super::threads;
 use crate::analysis::access::{Access, Accesses, Kind};
 use crate::analysis::affine::{Affine, Term};
 use crate::analysis::forms::Forms;
 use crate::analysis::uses::Tree;
 use crate::diag::Code;
-use crate::ir::{BinOp, Block, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
+use crate::ir::{Block, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
 use crate::verify::Error;
+use crate::verify::loops::{changes, once, step_of};
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Breaks of rule 63.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut stores = false;
     kernel.walk(&mut |_, op| stores |= is_store(op));
     if !stores {
@@ -169,46 +170,6 @@ impl Look<'_> {
         error.related(self.kernel.op(early.op).loc, "the store").help(format!(
             "use `{tensor}.store_tile(..)` instead of that store: stores from registers are ordered with this access"
         ))
-    }
-}
-
-/// Whether a loop executes at most one iteration, as written.
-pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
-    let op = kernel.op(looped);
-    let bound = |i: usize| op.args.get(i).and_then(|v| kernel.int_constant(*v));
-    match (&op.kind, bound(0), bound(1), bound(2)) {
-        (OpKind::For(_), Some(lo), Some(hi), Some(step)) => step > 0 && hi.saturating_sub(lo) <= step,
-        (_, _, _, _) => false,
-    }
-}
-
-/// Whether a value may differ between iterations of a loop.
-fn changes(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> bool {
-    let within = |op: OpId| tree.around(op).any(|o| o == looped);
-    match kernel.value(value).def {
-        Def::Param(_) => false,
-        Def::Result(op, _) => within(op),
-        Def::BlockArg(block, _) => tree.owner(block).is_some_and(|op| op == looped || within(op)),
-    }
-}
-
-/// By how much a value grows when the index of a loop grows by one, modulo 2³²; `None` if it depends on anything else in the loop.
-pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> Option<i64> {
-    let body = kernel.op(looped).regions.first().filter(|_| matches!(kernel.op(looped).kind, OpKind::For(_)));
-    if body.is_some_and(|b| kernel.block(*b).args.first() == Some(&value)) {
-        return Some(1);
-    }
-    let of = |v: &Value| step_of(kernel, tree, looped, *v);
-    match kernel.def_op(value).map(|op| (&op.kind, &op.args[..])) {
-        Some((OpKind::Const(_), _)) => Some(0),
-        Some((OpKind::Binary(BinOp::Add), [a, b])) => of(a)?.checked_add(of(b)?),
-        Some((OpKind::Binary(BinOp::Sub), [a, b])) => of(a)?.checked_sub(of(b)?),
-        Some((OpKind::Binary(BinOp::Mul), [a, b])) => match (kernel.int_constant(*a), kernel.int_constant(*b)) {
-            (Some(k), _) => of(b)?.checked_mul(k),
-            (_, Some(k)) => of(a)?.checked_mul(k),
-            (None, None) => (of(a)? == 0 && of(b)? == 0).then_some(0),
-        },
-        Some(_) | None => (!changes(kernel, tree, looped, value)).then_some(0),
     }
 }
 

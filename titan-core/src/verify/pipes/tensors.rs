@@ -1,6 +1,5 @@
 //! Rules 33 and 34: concurrent accesses of roles to outputs.
 
-use super::threads;
 use crate::analysis::access::{Kind, kind_of};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
@@ -8,6 +7,7 @@ use crate::analysis::turns::{Turn, Turns, each_turn};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Value};
 use crate::verify::Error;
+use crate::verify::roles::threads;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 

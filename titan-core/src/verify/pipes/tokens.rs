@@ -4,16 +4,14 @@
 //! its head must be live again. An MMA in flight borrows the stages of its operands; carried MMAs borrow carried stages, so the walk
 //! repeats a body until the borrows no longer change.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns tokens is named")]
-
 use super::{named, ring_of};
 use crate::diag::Code;
-use crate::ir::{Block, Fill, Kernel, Loc, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, UnOp, Use, Value};
-use crate::verify::Error;
+use crate::ir::{Block, Family, Fill, Flow, Kernel, Loc, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, UnOp, Use, Value};
+use crate::verify::{Error, defect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Breaks of rules 36 to 40.
-pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut poison = BTreeSet::new();
     kernel.walk(&mut |_, op| {
         let may = matches!(
@@ -96,10 +94,10 @@ impl Walk<'_> {
     }
 
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
-        let mut state = match &op.kind {
-            OpKind::If => self.branch(op, state)?,
-            OpKind::For(_) | OpKind::Loop => self.looped(op, state)?,
-            OpKind::Ttg(TtgOp::Roles) => {
+        let mut state = match op.kind.family() {
+            Family::Flow(Flow::If) => self.branch(op, state)?,
+            Family::Flow(Flow::For(_) | Flow::Loop) => self.looped(op, state)?,
+            Family::Ttg(TtgOp::Roles) => {
                 for region in &op.regions {
                     if let Some(end) = self.block(*region, state.clone()) {
                         self.all_gone(&end, 0, op.loc);
@@ -107,7 +105,14 @@ impl Walk<'_> {
                 }
                 state
             }
-            _ => {
+            // What an operation does to its tokens is in `TtgOp::uses`; those of the other families take them.
+            Family::Ttg(_)
+            | Family::Data(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_)
+            | Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => {
                 self.plain(id, op, &mut state);
                 state
             }
@@ -362,15 +367,21 @@ impl Walk<'_> {
                 self.take(*arg, op, Use::Move, &mut state);
             }
         }
-        match op.kind {
-            OpKind::Yield => return Some(state),
-            OpKind::Return => self.all_gone(&state, 0, op.loc),
-            OpKind::Break(n) | OpKind::Continue(n) => {
+        match op.kind.family() {
+            Family::Flow(Flow::Yield) => return Some(state),
+            Family::Flow(Flow::Return) => self.all_gone(&state, 0, op.loc),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                 let at = self.loops.len().checked_sub(1 + n as usize)?;
                 self.all_gone(&state, at + 1, op.loc);
                 self.end_of(at, op, state);
             }
-            _ => {}
+            Family::Flow(Flow::For(_) | Flow::Loop | Flow::If)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => self.errors.push(defect(op.loc, "an operation at the end of a block that is no end")),
         }
         None
     }

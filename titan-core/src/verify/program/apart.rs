@@ -3,11 +3,11 @@
 //! All other memory of a role is private to it, and so are its named barriers. Deliberately absent: which role holds which slot when,
 //! which the co-execution of the claims checks, and barriers between the warps of one role.
 
-use super::find::{Claims, is_view, places, region_of};
 use super::realize::Check;
 use super::wrong;
 use crate::ir::{NvOp, OpKind, Pipe, Value};
-use crate::verify::pipes::threads;
+use crate::verify::coexecution::rings::find::{Claims, is_view, places, region_of};
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Check<'_> {

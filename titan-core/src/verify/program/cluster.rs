@@ -18,7 +18,8 @@
 
 use super::realize::Check;
 use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
-use crate::verify::pipes::threads;
+use crate::verify::coexecution::rings::find;
+use crate::verify::roles::threads;
 
 impl Check<'_> {
     /// The programs of a cluster.
@@ -130,14 +131,14 @@ impl Check<'_> {
         kernel.walk(&mut |id, op| {
             let of_tile = |v: &Value| {
                 matches!(kernel.ty(*v), Ty::Smem(..))
-                    && super::find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
+                    && find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
             };
             // Copies by threads write other tiles of the slot.
             let own = matches!(
                 op.kind,
                 OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. })
             );
-            if !own && !super::find::is_view(kernel, op) && op.args.iter().any(of_tile) {
+            if !own && !find::is_view(kernel, op) && op.args.iter().any(of_tile) {
                 wrong.push(id);
             }
         });
@@ -151,12 +152,9 @@ const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other 
 
 /// Whether a coordinate is `x · size + rank`, perhaps as `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
 fn is_of_rank(kernel: &Kernel, at: Value, size: i64) -> bool {
-    let two = |value: Value, kind: BinOp| match kernel.def_op(value) {
-        Some(Op { kind: OpKind::Binary(found), args, .. }) if *found == kind => match args[..] {
-            [a, b] => Some((a, b)),
-            _ => None,
-        },
-        _ => None,
+    let two = |value: Value, kind: BinOp| {
+        let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(kind))?;
+        if let [a, b] = op.args[..] { Some((a, b)) } else { None }
     };
     let place = |value: Value| {
         two(value, BinOp::Add).is_some_and(|(first, rank)| {

@@ -3,7 +3,7 @@
 //! Such a program states next to its waits and arrivals what they do to which ring (`ttg.claim.*`). It is correct if
 //!
 //! 64. the claims obey the rules of rings: all roles terminate, a slot is accessed only by the role that holds it, and
-//!     slots and rounds are those of the ring's clock (`crate::verify::pipes::coexecution::claims`);
+//!     slots and rounds are those of the ring's clock (`crate::verify::coexecution::rings::claims`);
 //! 65. the operations at each claim implement it, with barriers, counters, counts and parities of this ring alone
 //!     (`realize`, `apart`): then a wait passes exactly when the claim holds (`docs/protocol.md`);
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
@@ -17,11 +17,10 @@
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
-//! protocol is inferred (`crate::verify::barriers`).
+//! protocol is inferred (`crate::verify::coexecution::barriers`).
 
 mod apart;
 mod cluster;
-mod find;
 mod group_mma;
 mod parity;
 mod products;
@@ -29,13 +28,13 @@ mod realize;
 
 use super::Error;
 use super::barriers::{boxes, numbers, proxies};
-use super::pipes::{coexecution, shape};
+use super::coexecution;
+use super::coexecution::rings::find::Claims;
+use super::pipes::shape;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
 use std::collections::BTreeMap;
-
-pub(in crate::verify) use find::{Access, Arrival, Claims, When};
 
 /// Rules 64 to 72.
 ///

@@ -19,9 +19,9 @@
 //! Deliberately absent: the shared memory that MMAs read, which the claims of rings and barriers between warps cover.
 
 use super::wrong;
-use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Block, Family, Flow, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::Error;
-use crate::verify::pipes::threads;
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many groups were committed since that of an MMA; `None`: its group is open.
@@ -126,11 +126,10 @@ impl Run<'_> {
         Some(state)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other operation takes results in flight")]
     fn op(&mut self, id: OpId, mut state: State) -> Option<State> {
         let op = self.kernel.op(id);
-        match &op.kind {
-            OpKind::Nv(NvOp::Wgmma) => {
+        match op.kind.family() {
+            Family::Nv(NvOp::Wgmma) => {
                 if let Some(value) = op.args.iter().find(|v| !is_fenced(self.kernel, id, **v)) {
                     let name = self.kernel.display_name(*value);
                     self.say(id, format!("no `ttg.nv.wgmma.fence` orders this MMA behind what writes `{name}`"));
@@ -140,27 +139,27 @@ impl Run<'_> {
                 }
                 state.extend(op.results.iter().map(|v| (*v, None)));
             }
-            OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, .. }) => {
+            Family::Nv(NvOp::Commit { group: NvGroup::Wgmma, .. }) => {
                 state.values_mut().for_each(|age| *age = Some(age.map_or(0, |n| (n + 1).min(OLDEST))));
             }
-            OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, .. }) => {
+            Family::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, .. }) => {
                 for value in &op.args {
-                    if self.take(id, *value, &mut state).is_none_or(|age| age < *n) {
+                    if self.take(id, *value, &mut state).is_none_or(|age| age < n) {
                         let name = self.kernel.display_name(*value);
                         self.say(id, format!("`{name}` may still be in flight behind this wait"));
                     }
                 }
             }
-            OpKind::For(_) | OpKind::Loop => return self.repeat(id, op, state),
-            OpKind::If => return self.branch(id, op, state),
-            OpKind::Ttg(TtgOp::Roles) | OpKind::Return => {
+            Family::Flow(Flow::For(_) | Flow::Loop) => return self.repeat(id, op, state),
+            Family::Flow(Flow::If) => return self.branch(id, op, state),
+            Family::Ttg(TtgOp::Roles) | Family::Flow(Flow::Return) => {
                 self.ends(id, &state);
                 return if op.kind == OpKind::Return { None } else { Some(state) };
             }
-            OpKind::Ttg(TtgOp::Finalize) => self.ends(id, &state),
-            OpKind::Break(n) | OpKind::Continue(n) => {
+            Family::Ttg(TtgOp::Finalize) => self.ends(id, &state),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                 let leaves = matches!(op.kind, OpKind::Break(_));
-                let at = self.loops.len().checked_sub(1 + *n as usize)?;
+                let at = self.loops.len().checked_sub(1 + n as usize)?;
                 let to = if leaves { self.loops[at].results.clone() } else { self.loops[at].args.clone() };
                 self.hand(id, (&op.args, &to), &mut state);
                 if leaves {
@@ -170,8 +169,15 @@ impl Run<'_> {
                 }
                 return None;
             }
-            OpKind::Yield => {}
-            _ => {
+            // Its values are those of the operation around it.
+            Family::Flow(Flow::Yield) => {}
+            // Nothing else takes results in flight.
+            Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => {
                 if let Some(value) = op.args.iter().find(|v| self.is_in_flight(**v)) {
                     let name = self.kernel.display_name(*value);
                     self.say(id, format!("`{name}` is in flight here"));

@@ -20,13 +20,13 @@
 mod counts;
 mod filled;
 
-use super::find::{Claims, FilledBy};
 use super::wrong;
 use crate::analysis::cluster::Differing;
 use crate::ir::{Block, Claim, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
-use crate::verify::pipes::threads;
+use crate::verify::coexecution::rings::find::{Claims, FilledBy};
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The objects that the claims of a ring use.

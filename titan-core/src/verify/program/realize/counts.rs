@@ -4,9 +4,9 @@
 use super::{Check, Ring};
 use crate::analysis::one_thread;
 use crate::ir::{Kernel, NvOp, Op, OpKind, Pipe, Value};
-use crate::verify::barriers;
-use crate::verify::pipes::threads;
 use crate::verify::program::wrong;
+use crate::verify::roles::beginning;
+use crate::verify::roles::threads;
 use std::collections::BTreeSet;
 
 impl Check<'_> {
@@ -88,7 +88,7 @@ impl Check<'_> {
 
 /// Whether the initialisation of a barrier is fenced before the roles.
 fn is_fenced(kernel: &Kernel, word: Value) -> bool {
-    let begin = barriers::beginning(kernel);
+    let begin = beginning(kernel);
     let inits = |op: &Op| op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. }));
     let init = begin.iter().rposition(|id| inits(kernel.op(*id)));
     let fence = begin.iter().rposition(|id| kernel.op(*id).kind == OpKind::Nv(NvOp::FenceMbarrierInit));
@@ -101,7 +101,7 @@ fn made(kernel: &Kernel, word: Value) -> Vec<&OpKind> {
         op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::SequenceInit))
     };
     let all = kernel.ops.iter().filter(|op| makes(op)).count();
-    let first = barriers::beginning(kernel).iter().map(|id| kernel.op(*id)).filter(|op| makes(op));
+    let first = beginning(kernel).iter().map(|id| kernel.op(*id)).filter(|op| makes(op));
     let first: Vec<&OpKind> = first.map(|op| &op.kind).collect();
     if first.len() == all { first } else { Vec::new() }
 }

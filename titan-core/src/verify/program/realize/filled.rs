@@ -19,8 +19,8 @@
 
 use super::{At, Check};
 use crate::ir::traffic::{Access, On, traffic};
-use crate::ir::{LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty, Value};
-use crate::verify::program::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
+use crate::ir::{Family, LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty, Value};
+use crate::verify::coexecution::rings::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
 use crate::verify::program::wrong;
 
 /// The first byte in a part of a region, and the end.
@@ -79,7 +79,6 @@ impl Check<'_> {
     }
 
     /// Bulk copies to the slot, the nearest first, behind the arrival that expects their bytes, which is given.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only copies and the arrival for them come before the claim")]
     fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<OpId> {
         let kernel = self.kernel;
         let mut copied = 0u32;
@@ -88,8 +87,8 @@ impl Check<'_> {
             let full = self.picked(*op.args.last()?, at)?;
             self.ring(at).full.insert(full);
             self.explain(*id);
-            match op.kind {
-                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }) => {
+            match op.kind.family() {
+                Family::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }) => {
                     let [_, tile, _] = op.args[..] else { return None };
                     let (_, slot) = picked(kernel, tile)?;
                     let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);
@@ -102,8 +101,15 @@ impl Check<'_> {
                     }
                     copied = copied.checked_add(bytes)?;
                 }
-                OpKind::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(*id),
-                _ => return None,
+                Family::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(*id),
+                // Anything else fills no slot: the claim is not implemented.
+                Family::Nv(_)
+                | Family::Data(_)
+                | Family::Flow(_)
+                | Family::Ttg(_)
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Amd(_) => return None,
             }
         }
         None

@@ -1,16 +1,14 @@
 //! The errors of co-execution. A fault that was shown to occur for concrete arguments is reported as such, with these; anything else
 //! is reported as something that could not be shown.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what fills and reads is named")]
-
 use super::example::Example;
 use super::fault::{Fault, On, Stuck, Wait};
 use super::linear::Linear;
 use super::run::Run;
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty};
-use crate::verify::Error;
-use crate::verify::pipes::threads;
+use crate::verify::roles::threads;
+use crate::verify::{Error, defect};
 
 pub(super) struct Report<'r, 'k> {
     run: &'r Run<'k>,
@@ -99,6 +97,7 @@ impl<'r, 'k> Report<'r, 'k> {
                 )
             }
             Fault::Barrier(error) => *error,
+            Fault::Defect { op, what } => defect(self.loc(op), what),
             Fault::Lost => {
                 let loc = self.kernel.pipes.first().map_or(Loc::default(), |p| p.loc);
                 Error::new(
@@ -261,11 +260,8 @@ impl<'r, 'k> Report<'r, 'k> {
     fn last(&self, pipe: Pipe, fills: bool) -> Loc {
         let mut loc = Loc::default();
         self.kernel.walk(&mut |_, op| {
-            let side = match op.kind {
-                OpKind::Ttg(TtgOp::Acquire(_)) => fills,
-                OpKind::Ttg(TtgOp::Ready(_)) => !fills,
-                _ => false,
-            };
+            let fills_it = matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_)));
+            let side = fills_it == fills && (fills_it || matches!(op.kind, OpKind::Ttg(TtgOp::Ready(_))));
             let own = op.results.first().map(|v| self.kernel.ty(*v));
             if side && matches!(own, Some(Ty::Token(_, p)) if p == pipe) {
                 loc = op.loc;

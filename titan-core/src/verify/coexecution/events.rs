@@ -1,11 +1,9 @@
 //! The relevant operations for co-execution: those on rings, barriers, groups or memory, the loops and branches around them, and
 //! early exits from such loops; and the scalars that control these operations.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
+use super::barriers::objects::Objects;
 use crate::analysis::uses::Tree;
-use crate::ir::{AmdOp, Block, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
-use crate::verify::barriers::objects::Objects;
+use crate::ir::{AmdOp, Block, Family, Flow, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The relevant operations, and the staging rings.
@@ -60,12 +58,19 @@ impl Events {
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
             let loops: Vec<usize> = (0..around.len()).rev().filter(|i| kernel.op(around[*i]).kind.is_loop()).collect();
-            let from = match op.kind {
-                OpKind::Break(n) | OpKind::Continue(n) => {
+            let from = match op.kind.family() {
+                Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                     loops.get(n as usize).filter(|i| self.ops.contains(&around[**i])).copied()
                 }
-                OpKind::Return if returns => Some(0),
-                _ => None,
+                Family::Flow(Flow::Return) if returns => Some(0),
+                // They leave no loop.
+                Family::Flow(Flow::Return | Flow::For(_) | Flow::Loop | Flow::If | Flow::Yield)
+                | Family::Data(_)
+                | Family::Ttg(_)
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Nv(_)
+                | Family::Amd(_) => None,
             };
             if let Some(from) = from {
                 self.ops.extend(around.get(from..).unwrap_or_default());
@@ -123,17 +128,16 @@ fn carried(kernel: &Kernel) -> BTreeMap<Value, Vec<Value>> {
 /// The carried values of a loop: the initial ones, and the arguments of its body.
 fn handed<'k>(kernel: &'k Kernel, op: &'k Op) -> (&'k [Value], &'k [Value]) {
     let args = op.regions.first().map_or(&[][..], |b| &kernel.block(*b).args);
-    match op.kind {
-        OpKind::For(_) => (op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default()),
-        OpKind::Loop => (&op.args, args),
-        _ => (&[], &[]),
+    if let OpKind::For(_) = op.kind {
+        return (op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default());
     }
+    if op.kind == OpKind::Loop { (&op.args, args) } else { (&[], &[]) }
 }
 
 /// Whether an operation affects rings, barriers, groups or memory: loops and branches without one are skipped.
 const fn does_something(kind: &OpKind) -> bool {
-    match kind {
-        OpKind::Ttg(ttg) => !matches!(
+    match kind.family() {
+        Family::Ttg(ttg) => !matches!(
             ttg,
             TtgOp::Source(..)
                 | TtgOp::SourceRows { .. }
@@ -142,8 +146,8 @@ const fn does_something(kind: &OpKind) -> bool {
                 | TtgOp::Rematerialize
                 | TtgOp::Fence { .. }
         ),
-        OpKind::Region(region) => !matches!(region, RegionOp::Place { .. }),
-        OpKind::Nv(nv) => !matches!(
+        Family::Region(region) => !matches!(region, RegionOp::Place { .. }),
+        Family::Nv(nv) => !matches!(
             nv,
             NvOp::MbarrierAlloc { .. }
                 | NvOp::MbarrierInit { .. }
@@ -151,7 +155,9 @@ const fn does_something(kind: &OpKind) -> bool {
                 | NvOp::WgmmaFence
                 | NvOp::SetMaxNReg { .. }
         ),
-        OpKind::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
-        _ => false,
+        Family::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
+        // Accesses to outputs of bulk stores are found by their tensors, loops and branches by what is in them. Tiles that are laid out
+        // are accessed by the claims of their program.
+        Family::Data(_) | Family::Flow(_) | Family::Local(_) => false,
     }
 }

@@ -1,12 +1,10 @@
 //! The effect of one operation, executed by one role.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
 use super::linear::{Condition, Linear};
-use super::run::{Fault, On, Run, Step, Wait};
+use super::run::{Fault, Run, Step, Wait, defect};
 use super::state::{Frame, Index, Loop, State, TokenState};
 use super::values::Known;
-use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
+use crate::ir::{Family, Flow, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
 /// An operation and its number.
 type Named<'k> = (OpId, &'k Op);
@@ -22,17 +20,17 @@ impl<'k> Run<'k> {
             Some(Frame::Loop(l)) => {
                 let left = l.left();
                 if l.quota > 0 {
-                    self.enter(state, role);
+                    self.enter(state, role)?;
                     return Ok(Step::Moved);
                 }
                 let number = if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
                 if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
-                    self.exit(state, role);
+                    self.exit(state, role)?;
                     return Ok(Step::Moved);
                 }
                 // An example proves a fault only if everything is executed.
                 if number.is_some_and(|n| n <= UNROLL || self.symbols.example.is_some()) {
-                    self.enter(state, role);
+                    self.enter(state, role)?;
                     return Ok(Step::Moved);
                 }
                 Ok(Step::AtLoop)
@@ -61,9 +59,9 @@ impl<'k> Run<'k> {
         if !self.events.contains(&id) {
             return Ok(Self::advance(state, role));
         }
-        match &op.kind {
-            OpKind::For(kind) => self.begin(state, role, (id, op), *kind),
-            OpKind::Loop => match self.polled(op) {
+        match op.kind.family() {
+            Family::Flow(Flow::For(kind)) => self.begin(state, role, (id, op), kind),
+            Family::Flow(Flow::Loop) => match self.polled(op) {
                 // A loop that polls one barrier until its phase is complete is a wait.
                 Some((picks, poll)) => {
                     for pick in picks {
@@ -73,7 +71,7 @@ impl<'k> Run<'k> {
                 }
                 None => Err(Fault::Endless { role, op: id }),
             },
-            OpKind::If => {
+            Family::Flow(Flow::If) => {
                 if let Some(wait) = self.peeked(state, role, op) {
                     return Ok(Self::waits(self.barrier_wait(state, role, wait)?, state, role));
                 }
@@ -91,19 +89,27 @@ impl<'k> Run<'k> {
                     None => Step::AtBranch(condition),
                 })
             }
-            OpKind::Ttg(TtgOp::Claim(claim, pipe)) => {
+            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => {
+                defect(id, "the end of a block in its midst")
+            }
+            Family::Ttg(TtgOp::Claim(claim, pipe)) => {
                 Ok(Self::waits(self.claimed(state, role, (id, op), (*claim, *pipe))?, state, role))
             }
-            OpKind::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
-            OpKind::Nv(nv) if !self.claims.events.is_empty() => {
+            Family::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
+            Family::Nv(nv) if !self.claims.events.is_empty() => {
                 self.touched(state, role, id)?;
-                Self::grouped(state, role, *nv);
+                Self::grouped(state, role, nv);
                 Ok(Self::advance(state, role))
             }
-            OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
+            Family::Region(region) if !self.claims.events.is_empty() => {
+                Self::by_claims(id, region)?;
+                Ok(Self::advance(state, role))
+            }
+            Family::Region(_) | Family::Nv(_) | Family::Amd(_) => {
                 Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
             }
-            _ => {
+            // Accesses to outputs of bulk stores, and by claims to rings.
+            Family::Data(_) | Family::Local(_) => {
                 self.output_access(state, role, (id, op))?;
                 self.touched(state, role, id)?;
                 Ok(Self::advance(state, role))
@@ -210,9 +216,9 @@ impl<'k> Run<'k> {
     }
 
     /// Starts the next iteration.
-    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) {
+    pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) -> Result<(), Fault> {
         let here = &mut state.roles[role];
-        let Some(Frame::Loop(l)) = here.frames.last_mut() else { return };
+        let Some(Frame::Loop(l)) = here.frames.last_mut() else { return Err(Fault::Lost) };
         let occupied = state.rings.iter().enumerate().filter(|(_, ring)| !ring.is_empty());
         self.occupied.extend(occupied.map(|(i, _)| (l.op, Pipe::new(i))));
         let op = self.kernel.op(l.op);
@@ -222,17 +228,18 @@ impl<'k> Run<'k> {
         };
         l.done = l.done.plus_const(1);
         l.quota = (l.quota - 1).max(0);
-        let Some(body) = op.regions.first().copied() else { return };
+        let Some(body) = op.regions.first().copied() else { return defect(l.op, "a loop without a body") };
         if let Some(arg) = self.kernel.block(body).args.first() {
             here.env.known.insert(*arg, Known::Int(index));
         }
         here.env.serial = self.next_serial();
         here.frames.push(Frame::Block(body, 0));
+        Ok(())
     }
 
     /// Leaves a loop at its end: its results are the carried values.
-    fn exit(&mut self, state: &mut State, role: usize) {
-        let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return };
+    fn exit(&mut self, state: &mut State, role: usize) -> Result<(), Fault> {
+        let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Err(Fault::Lost) };
         let op = self.kernel.op(l.op);
         let args = self.carried(op);
         self.hand_pairs_on(state, role, l.op, (&args, &op.results), false);
@@ -241,6 +248,7 @@ impl<'k> Run<'k> {
             bind(&mut state.roles[role], *from, *to, known);
         }
         Self::advance(state, role);
+        Ok(())
     }
 
     /// Leaves all frames nested in a loop: the innermost one, or one that contains `inner` open loops.
@@ -258,41 +266,58 @@ impl<'k> Run<'k> {
     }
 
     fn leave(&mut self, state: &mut State, role: usize, id: OpId, op: &Op) -> Result<Step, Fault> {
-        match op.kind {
-            OpKind::Yield => {
+        match op.kind.family() {
+            Family::Flow(Flow::Yield) => {
                 state.roles[role].frames.pop();
-                let Some(Frame::Block(block, at)) = state.roles[role].frames.last().cloned() else {
-                    return Ok(Step::Moved);
+                let (block, at) = match state.roles[role].frames.last() {
+                    // The end of the role.
+                    None => return Ok(Step::Moved),
+                    Some(Frame::Block(block, at)) => (*block, *at),
+                    Some(Frame::Loop(_)) => return defect(id, "a `yield` in the body of a loop"),
                 };
-                let Some(branch) = self.kernel.block(block).ops.get(at) else { return Ok(Step::Moved) };
+                let Some(branch) = self.kernel.block(block).ops.get(at) else {
+                    return defect(id, "a `yield` in a region of no operation");
+                };
                 let results = self.kernel.op(*branch).results.clone();
                 self.hand_pairs_on(state, role, *branch, (&op.args, &results), false);
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
             // The rules of barriers relate phases to iterations only in loops that run to their end.
-            OpKind::Break(_) | OpKind::Continue(1..) if !self.objects.is_empty() => Err(Fault::Early { role, op: id }),
-            OpKind::Continue(n) => {
+            Family::Flow(Flow::Break(_) | Flow::Continue(1..)) if !self.objects.is_empty() => {
+                Err(Fault::Early { role, op: id })
+            }
+            Family::Flow(Flow::Continue(n)) => {
                 Self::to_loop(state, role, n);
-                let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Ok(Step::Ended) };
+                let Some(Frame::Loop(l)) = state.roles[role].frames.last() else {
+                    return defect(id, "a `continue` outside of the loops that it counts");
+                };
                 let (around, args) = (l.op, self.carried(self.kernel.op(l.op)));
                 self.hand_pairs_on(state, role, around, (&op.args, &args), false);
                 self.hand_on(state, role, &op.args, &args);
                 Ok(Step::Moved)
             }
-            OpKind::Break(n) => {
+            Family::Flow(Flow::Break(n)) => {
                 Self::to_loop(state, role, n);
-                let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else { return Ok(Step::Ended) };
+                let Some(Frame::Loop(l)) = state.roles[role].frames.pop() else {
+                    return defect(id, "a `break` outside of the loops that it counts");
+                };
                 let results = self.kernel.op(l.op).results.clone();
                 self.hand_pairs_on(state, role, l.op, (&op.args, &results), false);
                 self.hand_on(state, role, &op.args, &results);
                 Ok(Self::advance(state, role))
             }
-            OpKind::Return => {
+            Family::Flow(Flow::Return) => {
                 state.roles[role].frames.clear();
                 Ok(Step::Moved)
             }
-            _ => Err(Fault::Early { role, op: id }),
+            Family::Flow(Flow::For(_) | Flow::Loop | Flow::If)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => defect(id, "an operation at the end of a block that is no end"),
         }
     }
 
@@ -310,160 +335,6 @@ impl<'k> Run<'k> {
             }
         }
     }
-
-    /// The effect of an operation on rings; or the wait that blocks it.
-    fn event(
-        &mut self,
-        state: &mut State,
-        role: usize,
-        (id, op): (OpId, &Op),
-        ttg: &TtgOp,
-    ) -> Result<Option<Wait>, Fault> {
-        let taken = |state: &mut State| op.args.first().and_then(|v| state.roles[role].tokens.remove(v));
-        match ttg {
-            TtgOp::Acquire(pipe) => return self.acquire(state, role, (id, op), *pipe),
-            TtgOp::Ready(pipe) => {
-                let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) else {
-                    return Ok(None);
-                };
-                let t = reader.claimed;
-                reader.claimed += 1;
-                self.check_time(state, role, (id, op), (*pipe, t, false))?;
-                give(state, role, &op.results, &TokenState::Time(*pipe, t));
-            }
-            TtgOp::WaitReady => {
-                let Some(TokenState::Time(pipe, t)) = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned()
-                else {
-                    return Ok(None);
-                };
-                if !state.rings[pipe.index()].filled.has(t) {
-                    return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
-                }
-                drop(taken(state));
-                give(state, role, &op.results, &TokenState::Time(pipe, t));
-            }
-            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => {
-                if let Some(TokenState::Time(pipe, t)) = taken(state) {
-                    state.rings[pipe.index()].filled.add(t);
-                    give(state, role, &op.results, &TokenState::Time(pipe, t));
-                }
-            }
-            TtgOp::Release | TtgOp::StoreWait => {
-                if let Some(TokenState::Time(pipe, t)) = taken(state) {
-                    release(state, role, pipe, t);
-                }
-            }
-            TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Split(_) => {
-                if let Some(held) = taken(state) {
-                    give(state, role, &op.results, &held);
-                }
-            }
-            TtgOp::Join => {
-                let parts: Vec<Option<TokenState>> = op.args.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
-                if let Some(Some(held)) = parts.first() {
-                    give(state, role, &op.results, held);
-                }
-            }
-            TtgOp::StoreIssue(_) => {
-                if let Some(held) = op.args.last().and_then(|v| state.roles[role].tokens.remove(v)) {
-                    give(state, role, &op.results, &held);
-                }
-            }
-            TtgOp::ComputeIssue => give(state, role, &op.results, &TokenState::Mma),
-            TtgOp::ComputeWait => drop(taken(state)),
-            TtgOp::AccStart(_) => give(state, role, &op.results, &TokenState::Acc(Vec::new())),
-            TtgOp::AccMma => self.accumulate(state, role, op),
-            TtgOp::AccFinish => {
-                if let Some(TokenState::Acc(list)) = taken(state) {
-                    list.into_iter().for_each(|(pipe, t)| release(state, role, pipe, t));
-                }
-            }
-            TtgOp::Source(..)
-            | TtgOp::SourceRows { .. }
-            | TtgOp::Poisoned
-            | TtgOp::View { .. }
-            | TtgOp::Read
-            | TtgOp::Roles
-            | TtgOp::Finalize
-            | TtgOp::Rematerialize
-            // Barrier programs are executed by their claims alone.
-            | TtgOp::Claim(..)
-            | TtgOp::Fence { .. } => {}
-        }
-        Ok(None)
-    }
-
-    fn acquire(
-        &mut self,
-        state: &mut State,
-        role: usize,
-        (id, op): (OpId, &Op),
-        pipe: Pipe,
-    ) -> Result<Option<Wait>, Fault> {
-        let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
-        let ring = &state.rings[pipe.index()];
-        let t = ring.acquired;
-        if !ring.readers.iter().all(|r| r.released.has(t - slots)) {
-            if self.staging.contains(&pipe) {
-                return Err(Fault::Staging { op: id, pipe });
-            }
-            return Ok(Some(Wait { role, op: id, on: On::Free(pipe) }));
-        }
-        self.check_time(state, role, (id, op), (pipe, t, true))?;
-        let ring = &mut state.rings[pipe.index()];
-        ring.acquired += 1;
-        if self.staging.contains(&pipe) {
-            ring.readers.iter_mut().for_each(|r| r.claimed += 1);
-        }
-        give(state, role, &op.results, &TokenState::Time(pipe, t));
-        Ok(None)
-    }
-
-    /// A stated time must equal the clock.
-    fn check_time(
-        &mut self,
-        state: &mut State,
-        role: usize,
-        (id, op): (OpId, &Op),
-        (pipe, t, fills): (Pipe, i64, bool),
-    ) -> Result<(), Fault> {
-        let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
-        let written = self.symbols.int(*written, &state.roles[role].env, &mut state.facts);
-        let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
-        match state.facts.decide(&Condition::Zero(written.minus(&clock), true)) {
-            Some(true) => Ok(()),
-            other => Err(Fault::Time { op: id, pipe, wrong: other == Some(false) }),
-        }
-    }
-
-    /// An MMA takes its stage; the oldest stages beyond those of MMAs that may be in flight have been read, and are released.
-    fn accumulate(&mut self, state: &mut State, role: usize, op: &Op) {
-        let [acc, stage, ..] = op.args[..] else { return };
-        let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return };
-        let tokens = &mut state.roles[role].tokens;
-        let (Some(TokenState::Acc(mut list)), Some(TokenState::Time(pipe, t))) =
-            (tokens.remove(&acc), tokens.remove(&stage))
-        else {
-            return;
-        };
-        list.push((pipe, t));
-        while list.len() > usize::from(keep) {
-            let (pipe, t) = list.remove(0);
-            release(state, role, pipe, t);
-        }
-        give(state, role, &op.results, &TokenState::Acc(list));
-    }
-
-    /// Whether a block uses a ring.
-    pub(in crate::verify) fn touches(&self, block: Block, pipe: Pipe) -> bool {
-        let mut found = false;
-        self.kernel.walk_block(block, &mut |_, op| {
-            let names = |v: &Value| matches!(self.kernel.ty(*v), Ty::Token(_, p) if p == pipe);
-            found |= matches!(op.kind, OpKind::Ttg(TtgOp::Claim(_, p)) if p == pipe);
-            found |= op.args.iter().chain(&op.results).any(names);
-        });
-        found
-    }
 }
 
 /// Passes a value, with its token state, to another.
@@ -474,17 +345,5 @@ fn bind(role: &mut super::state::Role, from: Value, to: Value, known: Option<Kno
     }
     if let Some(held) = role.tokens.remove(&from) {
         role.tokens.insert(to, held);
-    }
-}
-
-fn give(state: &mut State, role: usize, results: &[Value], held: &TokenState) {
-    for result in results {
-        state.roles[role].tokens.insert(*result, held.clone());
-    }
-}
-
-fn release(state: &mut State, role: usize, pipe: Pipe, t: i64) {
-    if let Some(reader) = state.rings[pipe.index()].readers.iter_mut().find(|r| r.role == role) {
-        reader.released.add(t);
     }
 }

@@ -1,51 +1,46 @@
 //! Messages about barriers and memory.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
-
-use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
-use super::super::pipes::coexecution::state::State;
+use super::super::run::{Fault, On, Run, Wait};
+use super::super::state::State;
 use super::event::At;
 use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, Wrong};
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
-use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp, Tcgen05Op};
+use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp, Stated, Tcgen05Op};
 use crate::verify::Error;
-use crate::verify::pipes::threads;
+use crate::verify::roles::threads;
 
 /// A number of arrivals, in words.
-pub(super) fn arrivals(n: u32) -> String {
+pub(in crate::verify) fn arrivals(n: u32) -> String {
     if n == 1 { "1 arrival".to_owned() } else { format!("{n} arrivals") }
 }
 
 /// Whether an operation copies from device memory to shared memory.
-pub(super) fn is_copy(kind: &OpKind) -> bool {
+pub(in crate::verify) fn is_copy(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }))
 }
 
 /// How many bytes an operation accesses, if it states it.
-pub(super) fn bytes_of(kind: &OpKind) -> Option<u64> {
-    match kind {
-        OpKind::Nv(NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } | NvOp::CpAsync { bytes })
-        | OpKind::Amd(AmdOp::BufferLoadLds { bytes, .. }) => Some(u64::from(*bytes)),
-        _ => None,
-    }
+pub(in crate::verify) fn bytes_of(kind: &OpKind) -> Option<u64> {
+    if let Stated::Copies { bytes, .. } = kind.stated() { Some(u64::from(bytes)) } else { None }
 }
 
 /// The verb of an access to shared memory.
-pub(super) fn does(kind: &OpKind) -> &'static str {
-    match kind {
-        OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. })
-        | OpKind::Local(LocalOp::Copy { .. })
-        | OpKind::Amd(AmdOp::BufferLoadLds { .. }) => "is copied to",
-        OpKind::Nv(NvOp::BulkStore { .. }) => "is stored from",
-        OpKind::Nv(NvOp::Wgmma | NvOp::Tcgen05(Tcgen05Op::Mma(_))) => "is read by an MMA",
-        OpKind::Region(RegionOp::Call(_)) => "is accessed by a call",
-        OpKind::Region(RegionOp::Write)
-        | OpKind::Local(LocalOp::Store)
-        | OpKind::Amd(AmdOp::DsWrite { .. })
-        | OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::MbarrierInval | NvOp::SequenceInit) => "is written",
-        _ => "is read",
+pub(in crate::verify) fn does(kind: &OpKind) -> &'static str {
+    let writes = traffic(kind).accesses.into_iter().flatten().any(|a| a.on != Touches::Tensor && a.writes);
+    if is_copy(kind) || matches!(kind, OpKind::Local(LocalOp::Copy { .. })) {
+        "is copied to"
+    } else if matches!(kind, OpKind::Nv(NvOp::BulkStore { .. })) {
+        "is stored from"
+    } else if matches!(kind, OpKind::Nv(NvOp::Wgmma | NvOp::Tcgen05(Tcgen05Op::Mma(_)))) {
+        "is read by an MMA"
+    } else if matches!(kind, OpKind::Region(RegionOp::Call(_))) {
+        "is accessed by a call"
+    } else if writes {
+        "is written"
+    } else {
+        "is read"
     }
 }
 
@@ -65,7 +60,7 @@ fn may(kind: &OpKind, role: Option<&str>) -> String {
 }
 
 /// An access to shared memory as a noun.
-pub(super) fn access(kind: &OpKind, name: &str) -> String {
+pub(in crate::verify) fn access(kind: &OpKind, name: &str) -> String {
     match does(kind) {
         "is copied to" => format!("a copy into {name}"),
         "is stored from" => format!("a store from {name}"),
@@ -89,7 +84,7 @@ fn wait_of(class: Class, n: impl std::fmt::Display) -> String {
 }
 
 /// The verb of an access to a tensor.
-pub(super) fn does_outside(kind: &OpKind) -> &'static str {
+pub(in crate::verify) fn does_outside(kind: &OpKind) -> &'static str {
     let own = traffic(kind).accesses.into_iter().flatten().find(|a| a.on == Touches::Tensor);
     match (kind, own.map(|a| (a.reads, a.writes))) {
         (OpKind::Nv(NvOp::BulkStore { .. }), _) => "is stored to",
@@ -106,7 +101,7 @@ pub(super) fn does_outside(kind: &OpKind) -> &'static str {
 }
 
 /// An access to a tensor as a noun.
-pub(super) fn access_outside(kind: &OpKind, name: &str) -> String {
+pub(in crate::verify) fn access_outside(kind: &OpKind, name: &str) -> String {
     match does_outside(kind) {
         "is stored to" => format!("a store to {name}"),
         "is copied from" => format!("a copy from {name}"),
@@ -241,10 +236,8 @@ impl Run<'_> {
             }
             Wrong::Bare { announced } => {
                 let (role, op) = (self.role_name(announced.role), self.kernel.op(announced.op));
-                let does = match op.kind {
-                    OpKind::Nv(NvOp::CpAsyncArrive { .. }) => "raises the count of",
-                    _ => "adds bytes (expect_tx) to",
-                };
+                let copies = matches!(op.kind, OpKind::Nv(NvOp::CpAsyncArrive { .. }));
+                let does = if copies { "raises the count of" } else { "adds bytes (expect_tx) to" };
                 let title = format!(
                     "{role} {does} {name}, but no arrival of that phase is ordered after it: the phase may complete first"
                 );

@@ -62,8 +62,8 @@
 //! | round `i` of these | 2 | time 1 | | as before, with all times one later: all rounds are covered |
 //! | after the loops | | the last | 0, 0 | it is released; the ring is empty |
 
+pub(in crate::verify) mod barriers;
 mod bounds;
-pub(in crate::verify) mod claims;
 mod clock;
 pub(in crate::verify) mod cyclic;
 pub(in crate::verify) mod events;
@@ -73,21 +73,22 @@ mod induct;
 pub(in crate::verify) mod linear;
 mod ranges;
 mod report;
+pub(in crate::verify) mod rings;
 pub(in crate::verify) mod run;
 pub(in crate::verify) mod state;
 mod step;
 pub(in crate::verify) mod values;
 mod waits;
 
+use self::barriers::messages::unproven;
 use self::example::Example;
 use self::fault::Fault;
 use self::linear::Facts;
 use self::report::Report;
+use self::rings::find::Claims;
 use self::run::Run;
 use crate::ir::{HostExpr, Kernel, OpId, Pipe};
 use crate::verify::Error;
-use crate::verify::barriers::messages::unproven;
-use crate::verify::program::Claims;
 use std::collections::BTreeSet;
 
 /// The maximum number of examples that are run.
@@ -106,8 +107,8 @@ pub(in crate::verify) struct Shown {
 ///
 /// # Errors
 /// The first break of these rules that is found.
-pub(super) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
-    if kernel.pipes.is_empty() && !crate::verify::barriers::objects::any(kernel) {
+pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
+    if kernel.pipes.is_empty() && !barriers::objects::any(kernel) {
         return Ok(Shown::default());
     }
     let mut run = Run::new(kernel);

@@ -4,17 +4,17 @@
 //! accessed too early, in one of the first iterations. So when a program is rejected for such a reason, its waits are examined once
 //! more, in arbitrary iterations of the loops around them; if one of them cannot be correct, that is reported instead.
 
-use super::super::pipes::coexecution::cyclic::Turn;
-use super::super::pipes::coexecution::linear::Linear;
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
-use super::super::pipes::coexecution::values::{Env, Known};
-use super::super::pipes::threads;
+use super::super::cyclic::Turn;
+use super::super::linear::Linear;
+use super::super::run::{Fault, Run};
+use super::super::state::State;
+use super::super::values::{Env, Known};
 use super::event::At;
 use super::parity::constant;
 use crate::diag::Code;
 use crate::ir::{Block, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
+use crate::verify::roles::threads;
 
 impl Run<'_> {
     /// Replaces an error by that of a wait whose parity is wrong as written, if there is one.

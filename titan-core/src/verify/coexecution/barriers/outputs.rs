@@ -4,10 +4,10 @@
 //! boxes are disjoint along an axis if their first elements are at least as far apart as a box can extend: its number of elements,
 //! limited by what a tensor map allows for one axis.
 
-use super::super::pipes::stores::{once, step_of};
 use crate::analysis::number::root;
 use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Def, Kernel, NvOp, Op, OpId, OpKind, Ty, Value};
+use crate::verify::loops::{once, step_of};
 use std::collections::BTreeSet;
 
 /// The maximum extent of a box along one axis (PTX ISA, "tensor map").

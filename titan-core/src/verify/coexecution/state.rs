@@ -3,11 +3,11 @@
 //! Times are relative to the start of the current analysis. Two states are equal if they differ only by a shift of the times
 //! of each ring: this is what makes one iteration of a loop representative for all.
 
-use super::claims::Pairs;
+use super::barriers::machine::Machine;
 use super::linear::{Facts, Linear};
+use super::rings::claims::Pairs;
 use super::values::Env;
 use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
-use crate::verify::barriers::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A set of times: all below `low`, and some above.

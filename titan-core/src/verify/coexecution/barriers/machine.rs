@@ -10,11 +10,11 @@
 //! checked with the same relation: a role that arrives has observed the completion of the previous phase, and a phase completes only
 //! after all waits for the previous one have passed.
 //!
-//! Times are those of `crate::verify::pipes::coexecution`: time `t` of an array of `n` barriers that are used in turn is phase
+//! Times are those of `crate::verify::coexecution`: time `t` of an array of `n` barriers that are used in turn is phase
 //! `t div n` of barrier `t mod n`, relative to an *origin*, a sum of symbols.
 
-use super::super::pipes::coexecution::linear::Linear;
-use super::super::pipes::coexecution::state::Times;
+use super::super::linear::Linear;
+use super::super::state::Times;
 use super::objects::Objects;
 use crate::ir::{Class, OpId};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,9 +4,9 @@
 //! equally, `t − n`. A role that has observed the last complete phase waits for that one or for the next. A poll (`test_wait`) refers to
 //! the same phase as a wait.
 
-use super::super::pipes::coexecution::linear::Linear;
-use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
-use super::super::pipes::coexecution::state::{Mark, State};
+use super::super::linear::Linear;
+use super::super::run::{Fault, On, Run, Wait};
+use super::super::state::{Mark, State};
 use super::event::{At, Waits, refuse};
 use super::objects::Named;
 use crate::diag::Code;

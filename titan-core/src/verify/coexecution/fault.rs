@@ -58,6 +58,8 @@ pub(in crate::verify) enum Fault {
     Claim { op: OpId, what: String },
     /// A break of the rules of barriers, groups and memory.
     Barrier(Box<Error>),
+    /// The rules that were checked before exclude this: a defect of the verifier.
+    Defect { op: OpId, what: &'static str },
     /// Too many cases.
     Lost,
 }
@@ -74,6 +76,11 @@ pub(in crate::verify) enum Stop {
     },
     /// No fault either: both outcomes of a condition on launch arguments must be tried before any loop.
     Open(Condition),
+}
+
+/// The fault for what the rules that were checked before exclude.
+pub(in crate::verify) const fn defect<T>(op: OpId, what: &'static str) -> Result<T, Fault> {
+    Err(Fault::Defect { op, what })
 }
 
 impl From<Fault> for Stop {

@@ -20,26 +20,26 @@
 //!     continue select(%w, 0, %n), select(%w, %r + 1, %r)
 //! ```
 
-use super::fault::{Fault, On, Wait};
-use super::run::Run;
-use super::state::State;
-use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, Value};
-use crate::verify::program::{Access, Arrival, Claims, When};
+use super::super::fault::{Fault, On, Wait, defect};
+use super::super::run::Run;
+use super::super::state::State;
+use super::find::{Access, Arrival, Claims, When};
+use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, RegionOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What may be in flight in the stages of rings: how many groups were committed when it was, if it is in a group.
 type InFlight = BTreeMap<(Pipe, i64), Option<i64>>;
 
 /// The values that stand for a time: a slot, and, if the ring is between roles, the number of earlier rounds, or its parity.
-pub(super) type Pair = (Value, Option<Value>);
+pub(in crate::verify::coexecution) type Pair = (Value, Option<Value>);
 
 /// A side of a ring: the one that fills, or a reader.
 pub(in crate::verify) type Side = (Pipe, bool);
 
 /// A known relation to a clock: a pair (or (0, 0)), and by how many steps the clock is ahead of it.
-pub(super) type Shown = (Option<Pair>, u32);
+pub(in crate::verify::coexecution) type Shown = (Option<Pair>, u32);
 
-pub(super) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
+pub(in crate::verify::coexecution) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
 
 /// A stage that a role has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ struct Stage {
 pub(in crate::verify) struct Pairs {
     stages: BTreeMap<(Side, Pair), Stage>,
     /// The known relation to each clock.
-    pub(super) clocks: Clocks,
+    pub(in crate::verify::coexecution) clocks: Clocks,
     /// The number of commit groups of asynchronous copies so far, and the group of each time whose copies may be in flight: `None` for
     /// the open group.
     issued: i64,
@@ -72,7 +72,7 @@ pub(in crate::verify) struct Pairs {
 
 impl Pairs {
     /// The same, with times relative to the clock of each ring.
-    pub(super) fn shifted(&self, base: impl Fn(Pipe) -> i64) -> Pairs {
+    pub(in crate::verify::coexecution) fn shifted(&self, base: impl Fn(Pipe) -> i64) -> Pairs {
         let mut all = self.clone();
         for (((pipe, _), _), stage) in &mut all.stages {
             stage.time -= base(*pipe);
@@ -91,6 +91,7 @@ impl Pairs {
         match group {
             NvGroup::CpAsync => Some((&mut self.issued, &mut self.copying)),
             NvGroup::Wgmma => Some((&mut self.multiplied, &mut self.reading)),
+            // Bulk stores read no stage: `touched` refuses those that do.
             NvGroup::BulkStore => None,
         }
     }
@@ -110,7 +111,7 @@ impl Pairs {
     }
 
     /// How many stages of a ring are held.
-    pub(super) fn holds(&self, pipe: Pipe) -> usize {
+    pub(in crate::verify::coexecution) fn holds(&self, pipe: Pipe) -> usize {
         let times: BTreeSet<i64> =
             self.stages.iter().filter(|(((p, _), _), _)| *p == pipe).map(|(_, stage)| stage.time).collect();
         times.len()
@@ -257,7 +258,7 @@ impl Run<'_> {
     }
 
     /// The effect of a claim; or the wait that blocks it.
-    pub(super) fn claimed(
+    pub(in crate::verify::coexecution) fn claimed(
         &mut self,
         state: &mut State,
         role: usize,
@@ -330,12 +331,13 @@ impl Run<'_> {
                 if state.roles[role].pairs.reading.contains_key(&(pipe, time)) {
                     return Self::breaks(id, "MMAs may still read this stage: their group was not waited for");
                 }
-                if let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) {
-                    reader.released.add(time);
-                }
+                let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) else {
+                    return defect(id, "a stage that is released by a role that is no reader");
+                };
+                reader.released.add(time);
                 state.roles[role].pairs.end(side, time);
             }
-            Claim::Acquired | Claim::Next => {}
+            Claim::Acquired | Claim::Next => return defect(id, "a stage that is taken twice by one claim"),
         }
         Ok(None)
     }
@@ -386,7 +388,12 @@ impl Run<'_> {
     }
 
     /// An access of an operation to rings: its role must hold the stage.
-    pub(super) fn touched(&mut self, state: &mut State, role: usize, id: OpId) -> Result<(), Fault> {
+    pub(in crate::verify::coexecution) fn touched(
+        &mut self,
+        state: &mut State,
+        role: usize,
+        id: OpId,
+    ) -> Result<(), Fault> {
         for ring in self.claims.under.get(&id).into_iter().flatten() {
             let own = &state.rings[ring.index()];
             let idle = own.filled.low == own.acquired
@@ -395,6 +402,7 @@ impl Run<'_> {
                 return Self::breaks(id, "this accesses the memory of a ring that is in use");
             }
         }
+        // Other operations access no slot.
         let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
         for access in accesses {
             let Access { region, slot, writes, when } = access;
@@ -428,8 +436,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Commits a group, or waits for groups.
-    pub(super) fn grouped(state: &mut State, role: usize, nv: NvOp) {
+    /// An operation on a region that names no slot of a ring.
+    pub(in crate::verify::coexecution) fn by_claims(id: OpId, region: &RegionOp) -> Result<(), Fault> {
+        match region {
+            // They only name parts of shared memory.
+            RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } => Ok(()),
+            RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
+                Self::breaks(id, "this accesses a region as a whole, which no claim covers")
+            }
+        }
+    }
+
+    /// Commits a group, or waits for groups; other operations do not concern groups.
+    pub(in crate::verify::coexecution) fn grouped(state: &mut State, role: usize, nv: NvOp) {
         let pairs = &mut state.roles[role].pairs;
         if let NvOp::Commit { group, .. } = nv {
             pairs.commit(group);
@@ -439,7 +458,7 @@ impl Run<'_> {
     }
 
     /// Passes pairs along where an operation with regions is entered, repeated or left.
-    pub(super) fn hand_pairs_on(
+    pub(in crate::verify::coexecution) fn hand_pairs_on(
         &self,
         state: &mut State,
         role: usize,
@@ -447,6 +466,7 @@ impl Run<'_> {
         (from, to): (&[Value], &[Value]),
         enters: bool,
     ) {
+        // A program without claims has no pairs.
         if self.claims.events.is_empty() {
             return;
         }

@@ -7,11 +7,11 @@
 //! of that iteration, in every case, it holds for all. Objects and variables that deviate get a weaker hypothesis: anywhere, but
 //! together with those that advance alike; and finally each on its own.
 
-use super::claims::{Clocks, Shown, Side};
 use super::cyclic::Turn;
 use super::fault::Stop;
 use super::induct::Partner;
 use super::linear::{Condition, Facts, Linear};
+use super::rings::claims::{Clocks, Shown, Side};
 use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;
@@ -119,7 +119,7 @@ impl Run<'_> {
         let mut goal = vec![usize::MAX; state.roles.len()];
         for p in partners {
             goal[p.role] = first.roles[p.role].frames.len();
-            self.enter(&mut first, p.role);
+            self.enter(&mut first, p.role)?;
         }
         let timed = std::mem::replace(&mut self.timed, false);
         let asked = self.symbols.required.clone();

@@ -1,19 +1,19 @@
 //! The driver: steps all roles, and decides how to proceed at branches and loops. [`super`] has the idea and an example.
 
-use super::claims::Pairs;
+use super::barriers::machine::Machine;
+use super::barriers::objects::Objects;
 use super::cyclic::Turns;
 use super::events::{Events, deciding};
 use super::linear::{Atom, Condition, Facts, Linear};
+use super::rings::claims::Pairs;
+use super::rings::find::Claims;
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
-use crate::verify::barriers::machine::Machine;
-use crate::verify::barriers::objects::Objects;
-use crate::verify::pipes::threads;
-use crate::verify::program::Claims;
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait};
+pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait, defect};
 
 /// The outcome of a step.
 pub(in crate::verify) enum Step {

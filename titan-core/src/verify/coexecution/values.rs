@@ -1,7 +1,5 @@
 //! The symbolic values of scalars, computed on demand from their definitions.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations give unknowns")]
-
 use super::example::Example;
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
@@ -389,7 +387,9 @@ impl<'k> Symbols<'k> {
         let result = match bin {
             BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
             // Quotients, remainders and selects are no greater than their operands.
-            _ => return result.or_else(|| self.opaque(bin, &a, &b)),
+            BinOp::Div | BinOp::Rem | BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr => {
+                return result.or_else(|| self.opaque(bin, &a, &b));
+            }
         };
         result.or_else(|| {
             let sum = self.opaque(bin, &a, &b)?;
@@ -425,24 +425,26 @@ impl<'k> Symbols<'k> {
     /// An operation as an atom: the same operation on the same scalars gives the same value, in every role. Inputs do not change.
     fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
-        let stable = match &op.kind {
+        // Whatever is not named here is an unknown: nothing is concluded from it.
+        let same = matches!(
+            op.kind,
             OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Cmp(_)
-            | OpKind::Select
-            | OpKind::MulAdd
-            | OpKind::Cast(_)
-            | OpKind::Bitcast(_)
-            | OpKind::Const(_)
-            | OpKind::ProgramId(_)
-            | OpKind::NumPrograms(_)
-            | OpKind::Present => true,
-            OpKind::Unflatten => op.results.len() == 1,
-            OpKind::Get => {
-                root(kernel, op.args[0]).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == op.args[0])
-            }
-            _ => false,
-        };
+                | OpKind::Binary(_)
+                | OpKind::Cmp(_)
+                | OpKind::Select
+                | OpKind::MulAdd
+                | OpKind::Cast(_)
+                | OpKind::Bitcast(_)
+                | OpKind::Const(_)
+                | OpKind::ProgramId(_)
+                | OpKind::NumPrograms(_)
+                | OpKind::Present
+        );
+        let coordinate = op.kind == OpKind::Unflatten && op.results.len() == 1;
+        let of_input =
+            |tensor: Value| root(kernel, tensor).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == tensor);
+        let read = op.kind == OpKind::Get && of_input(op.args[0]);
+        let stable = same || coordinate || read;
         if !stable {
             return None;
         }
@@ -463,10 +465,9 @@ impl<'k> Symbols<'k> {
             });
         }
         let key = Key::Op(op.kind.clone(), args);
-        match elem {
-            Elem::I32 => Some(Known::Int(self.given(key))),
-            Elem::Bool => Some(Known::Condition(Condition::Opaque(self.intern(key), true))),
-            _ => None,
+        if elem == Elem::I32 {
+            return Some(Known::Int(self.given(key)));
         }
+        (elem == Elem::Bool).then(|| Known::Condition(Condition::Opaque(self.intern(key), true)))
     }
 }

@@ -1,14 +1,12 @@
 //! Loops with an unknown iteration count: induction over an arbitrary iteration, peeling, and splitting. [`super`] says which is tried
 //! when.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only loops and what uses a ring are named")]
-
 use super::clock::{Deviations, passed};
 use super::fault::{Fault, Stop, Wait};
 use super::linear::{Condition, Linear};
 use super::run::{Run, loop_of};
 use super::state::{Frame, Loop, State};
-use crate::ir::{Block, Claim, OpId, OpKind, Pipe, TtgOp, Value};
+use crate::ir::{Block, Claim, Family, Flow, OpId, OpKind, Pipe, TtgOp, Value};
 
 /// A role at a loop that is executed together with others.
 #[derive(Clone, Debug)]
@@ -208,21 +206,26 @@ impl Run<'_> {
         let mut sum = 0i64;
         for id in &self.kernel.block(block).ops {
             let op = self.kernel.op(*id);
-            let own = match op.kind {
-                OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Claim(Claim::Acquired, p)) => fills && p == pipe,
-                OpKind::Ttg(TtgOp::Ready(p) | TtgOp::Claim(Claim::Next, p)) => !fills && p == pipe,
-                _ => false,
-            };
+            let filled =
+                matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Claim(Claim::Acquired, p)) if p == pipe);
+            let read = matches!(op.kind, OpKind::Ttg(TtgOp::Ready(p) | TtgOp::Claim(Claim::Next, p)) if p == pipe);
+            let own = if fills { filled } else { read };
             let inside: i64 = op.regions.iter().filter_map(|r| self.uses(*r, pipe, fills)).sum();
-            let times = match op.kind {
-                _ if inside == 0 => 0,
-                OpKind::For(_) => {
+            let times = match op.kind.family() {
+                Family::Flow(Flow::For(_)) if inside > 0 => {
                     let [lo, hi, step] = [0, 1, 2].map(|i| self.kernel.int_constant(op.args[i]));
                     let (lo, hi, step) = (lo?, hi?, step.filter(|s| *s > 0)?);
                     (hi - lo + step - 1).div_euclid(step).max(0)
                 }
-                OpKind::Loop => return None,
-                _ => 1,
+                Family::Flow(Flow::Loop) if inside > 0 => return None,
+                // Without regions, or with some that run once.
+                Family::Flow(_)
+                | Family::Data(_)
+                | Family::Ttg(_)
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Nv(_)
+                | Family::Amd(_) => 1,
             };
             sum = sum.checked_add(inside.checked_mul(times)?.checked_add(i64::from(own))?)?;
         }
@@ -287,7 +290,7 @@ impl Run<'_> {
             if let Some(Frame::Loop(l)) = state.roles[*role].frames.last_mut() {
                 l.peeled += 1;
             }
-            self.enter(&mut state, *role);
+            self.enter(&mut state, *role)?;
         }
         self.run(state, goal)
     }

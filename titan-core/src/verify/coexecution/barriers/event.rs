@@ -2,15 +2,13 @@
 //!
 //! `index` decides which element of an array an index selects, `parity` which phase a parity stands for.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
-
-use super::super::pipes::coexecution::run::{Fault, On, Run, Wait};
-use super::super::pipes::coexecution::state::{Mark, State};
+use super::super::run::{Fault, On, Run, Wait, defect};
+use super::super::state::{Mark, State};
 use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};
 use crate::diag::Code;
-use crate::ir::{AmdOp, BarrierTy, Class, NvOp, Op, OpId, OpKind, RegionOp, Tcgen05Op, Ty, Value};
+use crate::ir::{AmdOp, BarrierTy, Class, Family, NvOp, Op, OpId, RegionOp, Tcgen05Op, Ty, Value};
 use crate::verify::Error;
 
 /// An operation and the role that executes it.
@@ -44,16 +42,22 @@ impl<'k> Run<'k> {
         (id, op): (OpId, &'k Op),
     ) -> Waits {
         let at = At { role, id, op };
-        match &op.kind {
-            OpKind::Region(RegionOp::Read) => self.access(state, at, op.args[0], false, Pending::Done)?,
-            OpKind::Region(RegionOp::Write) => self.access(state, at, op.args[0], true, Pending::Done)?,
-            OpKind::Region(RegionOp::Call(call)) => self.call(state, at, call)?,
-            OpKind::Region(RegionOp::Wait) => self.wait_token(state, at)?,
-            OpKind::Region(RegionOp::At) => self.picked(state, at)?,
-            OpKind::Region(RegionOp::Place { .. }) => {}
-            OpKind::Nv(nv) => return self.nv(state, at, *nv),
-            OpKind::Amd(amd) => return self.amd(state, at, *amd),
-            _ => {}
+        match op.kind.family() {
+            Family::Region(region) => match region {
+                RegionOp::Read => self.access(state, at, op.args[0], false, Pending::Done)?,
+                RegionOp::Write => self.access(state, at, op.args[0], true, Pending::Done)?,
+                RegionOp::Call(call) => self.call(state, at, call)?,
+                RegionOp::Wait => self.wait_token(state, at)?,
+                RegionOp::At => self.picked(state, at)?,
+                // It places a region, and accesses nothing.
+                RegionOp::Place { .. } => {}
+                RegionOp::Tile { .. } => return defect(id, "a tile of a region in a program that is not laid out"),
+            },
+            Family::Nv(nv) => return self.nv(state, at, nv),
+            Family::Amd(amd) => return self.amd(state, at, amd),
+            Family::Data(_) | Family::Flow(_) | Family::Ttg(_) | Family::Local(_) => {
+                return defect(id, "an operation of another dialect as an event of barriers");
+            }
         }
         Ok(None)
     }
@@ -95,25 +99,15 @@ impl<'k> Run<'k> {
             NvOp::MbarrierWait => return self.wait_state(state, at),
             NvOp::WaitParity => return self.wait_parity(state, at),
             NvOp::BulkStore { .. } => {
-                self.access(state, at, last(at.op), false, Pending::Group(Class::BulkStore, None))?;
+                self.access(state, at, last(at)?, false, Pending::Group(Class::BulkStore, None))?;
                 self.output_access(state, at.role, (at.id, at.op))?;
             }
-            NvOp::CpAsync { .. } => self.access(state, at, last(at.op), true, Pending::Group(Class::CpAsync, None))?,
-            NvOp::Wgmma => {
-                for region in &at.op.args {
-                    self.access(state, at, *region, false, Pending::Group(Class::Wgmma, None))?;
-                }
-            }
+            NvOp::CpAsync { .. } => self.access(state, at, last(at)?, true, Pending::Group(Class::CpAsync, None))?,
+            NvOp::Wgmma => self.group_mma(state, at)?,
             NvOp::Commit { group, .. } => self.commit(state, at, group.class()),
             NvOp::WaitGroup { group, n, read } => self.wait_group(state, at.role, group.class(), (n, read)),
             NvOp::BarrierSync { .. } => return self.sync(state, at),
-            NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => {
-                let Some(barrier) = self.objects.wordless(&at.op.kind) else { return Ok(None) };
-                let time = self.arrive_wordless(state, at, barrier)?;
-                if nv == NvOp::ClusterArrive {
-                    state.machine.joined.insert(at.role, (at.id, barrier, time));
-                }
-            }
+            NvOp::BarrierArrive { .. } | NvOp::ClusterArrive => self.arrive_apart(state, at, nv)?,
             NvOp::ClusterWait => return self.wait_met(state, at),
             NvOp::MbarrierInval => self.inval(state, at)?,
             NvOp::TryWait | NvOp::TestWait => self.poll(state, at)?,
@@ -155,12 +149,12 @@ impl<'k> Run<'k> {
                 self.wait_group(state, at.role, Class::Lgkmcnt, (lgkmcnt, false));
             }
             AmdOp::BufferLoadLds { .. } => {
-                self.access(state, at, last(at.op), true, Pending::Group(Class::Vmcnt, None))?;
+                self.access(state, at, last(at)?, true, Pending::Group(Class::Vmcnt, None))?;
                 self.commit(state, at, Class::Vmcnt);
             }
             AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => {
                 let write = matches!(amd, AmdOp::DsWrite { .. });
-                self.access(state, at, last(at.op), write, Pending::Group(Class::Lgkmcnt, None))?;
+                self.access(state, at, last(at)?, write, Pending::Group(Class::Lgkmcnt, None))?;
                 self.commit(state, at, Class::Lgkmcnt);
             }
             AmdOp::Barrier => return self.sync(state, at),
@@ -263,7 +257,7 @@ impl<'k> Run<'k> {
     }
 
     fn bulk_load(&mut self, state: &mut State, at: At<'k>, bytes: u32) -> Result<(), Fault> {
-        let [.., region, bar] = at.op.args[..] else { return Ok(()) };
+        let [.., region, bar] = at.op.args[..] else { return defect(at.id, "a bulk copy without its barrier") };
         let Some(named) = self.objects.barrier(bar) else { return refuse(self.several(at)) };
         let brings = Brings { copied: u64::from(bytes), ..Brings::default() };
         let (barrier, time) = self.current(state, at, named, brings)?;
@@ -332,8 +326,30 @@ impl<'k> Run<'k> {
         Ok(to.1)
     }
 
+    /// An MMA of warpgroups reads its operands in shared memory; the others, and accumulators, are values.
+    fn group_mma(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
+        for operand in &at.op.args {
+            if !matches!(self.kernel.ty(*operand), Ty::Tile(..) | Ty::Compute(..)) {
+                self.access(state, at, *operand, false, Pending::Group(Class::Wgmma, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arrives at such a barrier, and goes on.
+    fn arrive_apart(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Result<(), Fault> {
+        let Some(barrier) = self.objects.wordless(&at.op.kind) else {
+            return defect(at.id, "an arrival at no barrier");
+        };
+        let time = self.arrive_wordless(state, at, barrier)?;
+        if nv == NvOp::ClusterArrive {
+            state.machine.joined.insert(at.role, (at.id, barrier, time));
+        }
+        Ok(())
+    }
+
     fn sync(&mut self, state: &mut State, at: At<'k>) -> Waits {
-        let Some(barrier) = self.objects.wordless(&at.op.kind) else { return Ok(None) };
+        let Some(barrier) = self.objects.wordless(&at.op.kind) else { return defect(at.id, "a wait at no barrier") };
         if !state.machine.joined.contains_key(&at.role) {
             let time = self.arrive_wordless(state, at, barrier)?;
             state.machine.joined.insert(at.role, (at.id, barrier, time));
@@ -395,6 +411,7 @@ impl<'k> Run<'k> {
     }
 }
 
-fn last(op: &Op) -> Value {
-    op.args.last().copied().unwrap_or(Value::new(0))
+/// The last operand, the region of a copy.
+fn last(at: At<'_>) -> Result<Value, Fault> {
+    at.op.args.last().copied().map_or_else(|| defect(at.id, "a copy without operands"), Ok)
 }

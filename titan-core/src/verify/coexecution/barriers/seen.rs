@@ -1,6 +1,6 @@
 //! Whether two states of the machine are equal up to a shift of times.
 
-use super::super::pipes::coexecution::state::Times;
+use super::super::state::Times;
 use super::machine::{Machine, Pending, Phase, Phases, Record, Roles, What};
 use crate::ir::OpId;
 use std::collections::BTreeSet;

@@ -1,17 +1,20 @@
 //! Accesses of operations to regions, and to outputs of bulk stores of the barrier dialect, in the co-execution of the roles.
 
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
+use super::super::run::{Fault, Run, defect};
+use super::super::state::State;
 use super::event::{At, refuse};
 use super::machine::{Pending, What};
 use super::messages;
+use crate::diag::Code;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{Call, CallProxy, Class, Op, OpId, Proxy, Ty, Value};
+use crate::verify::Error;
 
 impl<'k> Run<'k> {
     /// The accesses of an opaque call to its regions, in order.
     pub(super) fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
         if call.declared() == CallProxy::None {
+            // It is declared to access none of them.
             return Ok(());
         }
         for (i, region) in at.op.args.iter().enumerate() {
@@ -34,7 +37,10 @@ impl<'k> Run<'k> {
         write: bool,
         pending: Pending,
     ) -> Result<(), Fault> {
-        let Some(named) = self.objects.memory(region) else { return Ok(()) };
+        let Some(named) = self.objects.memory(region) else {
+            let title = "this accesses a tile in shared memory, which could not be verified";
+            return refuse(Error::new(Code::NotShown, at.op.loc, title).help("name a region"));
+        };
         let (memory, object) = (named.object, state.machine.memory_object(named.object));
         let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
         let slot = self.slot(state, at, (named, n), (object, &name))?;
@@ -51,9 +57,10 @@ impl<'k> Run<'k> {
         role: usize,
         (id, op): (OpId, &'k Op),
     ) -> Result<(), Fault> {
+        // Other tensors are not stored to in bulk: rules 25 to 33 are enough for them.
         let Some(memory) = self.objects.output(self.kernel, op) else { return Ok(()) };
         let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Tensor) else {
-            return Ok(());
+            return defect(id, "an access to an output that the table of accesses does not have");
         };
         let bulk = own.writes && own.proxy == Proxy::Async;
         let pending = if bulk { Pending::Group(Class::BulkStore, None) } else { Pending::Done };

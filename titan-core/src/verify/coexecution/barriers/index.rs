@@ -3,16 +3,16 @@
 //! It follows from the counter behind the index: element `t mod n` of `n` belongs to time `t`. Where an element is selected, its
 //! index must be proved in range; where it is used, its time must be known relative to the clock of the array.
 
-use super::super::pipes::coexecution::linear::Linear;
-use super::super::pipes::coexecution::run::{Fault, Run};
-use super::super::pipes::coexecution::state::State;
+use super::super::linear::Linear;
+use super::super::run::{Fault, Run, defect};
+use super::super::state::State;
 use super::event::{At, refuse};
 use super::objects::Named;
 use crate::diag::Code;
 use crate::verify::Error;
 
 /// A constant index out of range.
-pub(super) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -> Error {
+pub(in crate::verify) fn out_of_range(at: crate::ir::Loc, name: &str, index: i64, n: i64) -> Error {
     let has = if n == 1 { "one element".to_owned() } else { format!("{n} elements") };
     Error::new(Code::RegionMade, at, format!("index {index} is out of range: {name} has {has}"))
 }
@@ -27,15 +27,16 @@ fn wraps(n: impl std::fmt::Display) -> String {
 impl Run<'_> {
     /// Selects an element: its index must be in range.
     pub(super) fn picked(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
-        let Some(result) = at.op.results.first() else { return Ok(()) };
+        let Some(result) = at.op.results.first() else { return defect(at.id, "a selection without a result") };
         let barrier = self.objects.barrier(*result).map(|b| (b, &self.objects.barriers[b.object]));
         let memory = self.objects.memory(*result).map(|m| (m, &self.objects.memories[m.object]));
         let found = barrier
             .map(|(b, own)| (b, (own.n, own.all), &own.name))
             .or(memory.map(|(m, own)| (m, (own.n, own.all), &own.name)));
         let Some((named, (n, all), name)) = found.map(|(named, n, name)| (named, n, name.clone())) else {
-            return Ok(());
+            return defect(at.id, "a selected element of no array");
         };
+        // An element that constants alone select is an object of its own; rule 46 has compared the constant with the number of elements.
         let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(()) };
         let number = index.clone();
         if let Some(c) = index.as_constant() {

@@ -7,12 +7,10 @@
 //!
 //! An output of bulk stores is an object too, tracked as a whole.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
-
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Ty, Value};
-use crate::verify::pipes::threads;
+use crate::ir::{AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Stated, Ty, Value};
+use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of a barrier.
@@ -170,12 +168,12 @@ impl Objects {
 
     /// The barrier without an mbarrier word at which an operation arrives.
     pub(in crate::verify) fn wordless(&self, kind: &OpKind) -> Option<usize> {
-        match kind {
-            OpKind::Nv(NvOp::BarrierSync { id, .. } | NvOp::BarrierArrive { id, .. }) => self.named.get(id).copied(),
-            OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait) => self.everybody.get(&true).copied(),
-            OpKind::Amd(AmdOp::Barrier) => self.everybody.get(&false).copied(),
-            _ => None,
+        if let Stated::Named { id, .. } = kind.stated() {
+            return self.named.get(&id).copied();
         }
+        let cluster = matches!(kind, OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait));
+        let waves = matches!(kind, OpKind::Amd(AmdOp::Barrier));
+        self.everybody.get(&cluster).copied().filter(|_| cluster || waves)
     }
 
     /// Whether an operation in a block arrives at a barrier, or transfers bytes that it counts.

@@ -1,11 +1,11 @@
 //! The claims of a barrier program, and its accesses to rings.
 
+use super::super::events::Events;
+use super::claims::Side;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
     BarrierTy, Block, Claim, Class, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
 };
-use crate::verify::pipes::coexecution::claims::Side;
-use crate::verify::pipes::coexecution::events::Events;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What completes before a stage counts as filled.
@@ -78,7 +78,7 @@ pub(in crate::verify) struct Claims {
 }
 
 impl Claims {
-    pub(super) fn of(kernel: &Kernel) -> Claims {
+    pub(in crate::verify) fn of(kernel: &Kernel) -> Claims {
         let mut all = Claims::default();
         let mut next = BTreeSet::new();
         let mut rings = BTreeSet::new();
@@ -172,7 +172,7 @@ impl Claims {
 }
 
 /// The byte ranges of the regions.
-pub(super) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
+pub(in crate::verify) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
     let mut places = BTreeMap::new();
     kernel.walk(&mut |_, op| {
         if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
@@ -184,12 +184,12 @@ pub(super) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
 }
 
 /// Whether an operation only names a part of shared memory, and accesses nothing.
-pub(super) fn is_view(kernel: &Kernel, op: &Op) -> bool {
+pub(in crate::verify) fn is_view(kernel: &Kernel, op: &Op) -> bool {
     op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)))
 }
 
 /// The region that a value names as a whole or in part.
-pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
+pub(in crate::verify) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)) {
         let op = kernel.def_op(at)?;
@@ -202,7 +202,7 @@ pub(super) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
 }
 
 /// The region and the index that select a tile in shared memory.
-pub(super) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
+pub(in crate::verify) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
     let mut at = tile;
     loop {
         let op = kernel.def_op(at)?;
@@ -214,7 +214,7 @@ pub(super) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, Value)> {
 }
 
 /// The bytes of its part that a tile in a region occupies: the first one and their end. A part of a tile counts as the whole tile.
-pub(super) fn bytes_in_part(kernel: &Kernel, tile: Value) -> (u64, u64) {
+pub(in crate::verify) fn bytes_in_part(kernel: &Kernel, tile: Value) -> (u64, u64) {
     let mut at = tile;
     while let Some(op) = kernel.def_op(at) {
         if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {

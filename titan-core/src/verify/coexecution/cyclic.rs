@@ -4,8 +4,6 @@
 //! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the
 //! second kind in the body of a loop.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only cyclic updates are named")]
-
 use super::linear::{Condition, Facts, Linear};
 use super::values::{Env, Key, Known, Symbols};
 use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, Value};
@@ -227,23 +225,22 @@ fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
     for _ in 0..2 {
         kernel.walk_block(body, &mut |_, op| {
             let from = |v: &Value| all.contains(v) || stepped(kernel, *v, &all).is_some();
-            match &op.kind {
-                OpKind::For(_) => {
-                    let inner: &[Value] = op.regions.first().map_or(&[], |b| &kernel.block(*b).args);
-                    for (i, init) in op.args.iter().skip(3).enumerate() {
-                        if all.contains(init) {
-                            all.extend(inner.get(i + 1));
-                            all.extend(op.results.get(i));
-                        }
+            if let OpKind::For(_) = op.kind {
+                let inner: &[Value] = op.regions.first().map_or(&[], |b| &kernel.block(*b).args);
+                for (i, init) in op.args.iter().skip(3).enumerate() {
+                    if all.contains(init) {
+                        all.extend(inner.get(i + 1));
+                        all.extend(op.results.get(i));
                     }
                 }
-                OpKind::Select if op.args.iter().skip(1).any(from) => all.extend(&op.results),
-                OpKind::Binary(BinOp::Rem | BinOp::And) if stepped(kernel, op.args[0], &all).is_some() => {
-                    all.extend(&op.results);
-                }
-                OpKind::Binary(BinOp::Xor) if op.args.iter().any(|v| all.contains(v)) => all.extend(&op.results),
-                OpKind::Binary(BinOp::Sub) if all.contains(&op.args[1]) => all.extend(&op.results),
-                _ => {}
+                return;
+            }
+            let is = |kind: BinOp| op.kind == OpKind::Binary(kind);
+            let chosen = op.kind == OpKind::Select && op.args.iter().skip(1).any(from);
+            let wrapped = (is(BinOp::Rem) || is(BinOp::And)) && stepped(kernel, op.args[0], &all).is_some();
+            let flipped = is(BinOp::Xor) && op.args.iter().any(|v| all.contains(v));
+            if chosen || wrapped || flipped || is(BinOp::Sub) && all.contains(&op.args[1]) {
+                all.extend(&op.results);
             }
         });
     }
