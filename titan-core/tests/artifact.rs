@@ -1,7 +1,9 @@
 //! Artifacts read back as they were written, choose by what holds, and never panic on other bytes.
 
 use proptest::prelude::*;
-use titan_core::artifact::{Artifact, ArtifactError, Assumption, TensorFact, TensorFacts, VERSION, Variant};
+use titan_core::artifact::{
+    Artifact, ArtifactError, Assumption, BankConflict, TensorFact, TensorFacts, VERSION, Variant,
+};
 use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
 use titan_core::launch::abi::MapParam;
 use titan_core::launch::report::{Site, SiteKind};
@@ -38,6 +40,7 @@ fn sample() -> Artifact {
         cluster: 2,
         persistent: true,
         notes: vec!["bulk copies: the inner extent is a multiple of 16 bytes".to_owned()],
+        conflicts: vec![BankConflict { loc: Loc { line: 7, column: 1 }, degree: 4 }],
         sites: vec![
             Site { loc: Loc { line: 3, column: 9 }, kind: SiteKind::Trap("no such row".to_owned()) },
             Site {
@@ -65,13 +68,13 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 5 stay what they are: programs embed them.
+/// The bytes of version 6 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
-    let body = b"\x01\0\0\0k\x01\0\0\0\x31\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x05\0\0\0");
+    let body = b"\x01\0\0\0k\x01\0\0\0\x35\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x06\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
 }
@@ -121,7 +124,7 @@ fn damage_has_a_name() {
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x05\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x06\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());

@@ -81,6 +81,7 @@ impl Writer {
         self.u32(v.cluster);
         self.0.push(u8::from(v.persistent));
         self.list(&v.notes, |w, n| w.text(n));
+        self.list(&v.conflicts, |w, c| [c.loc.line, c.loc.column, c.degree].into_iter().for_each(|n| w.u32(n)));
         self.list(&v.sites, Writer::site);
     }
 
