@@ -3,10 +3,10 @@
 use titan::prelude::*;
 
 const FIRST: u32 = line!();
-#[titan::kernel(grid(cdiv(M, 64), cdiv(N, 128)))]
-fn turned(#[shape(M, N)] x: &Tensor<f64, 2>, #[shape(N, M)] y: &mut Tensor<f64, 2>) {
+#[titan::kernel(grid(cdiv(M, 64), cdiv(N, 64)))]
+fn turned(#[shape(M, N)] x: &Tensor<f16, 2>, #[shape(N, M)] y: &mut Tensor<f16, 2>) {
     let (p, q) = (program_id(0), program_id(1));
-    let tile = x.load_tile::<64, 128>([p, q]);
+    let tile = x.load_tile::<64, 64>([p, q]);
     y.store_tile([q, p], tile.t());
 }
 

@@ -112,7 +112,7 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 6), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 7), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
@@ -321,19 +321,25 @@ fn variant() -> impl Strategy<Value = Variant> {
     let texts = proptest::collection::vec(".{0,9}", 0..3);
     let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];
     let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
-    let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
+    let conflict =
+        any::<[u32; 3]>().prop_map(|[line, column, degree]| BankConflict { loc: Loc { line, column }, degree });
+    let conflicts = proptest::collection::vec(conflict, 0..3);
+    let lists = (config, proptest::collection::vec(assumption, 0..4), texts, conflicts);
     (".{0,9}", lists, any::<[u32; 3]>(), any::<bool>(), payload).prop_map(
-        |(target, (config, assumptions, notes), [shared_bytes, threads, cluster], persistent, payload)| Variant {
-            target,
-            config,
-            assumptions,
-            shared_bytes,
-            threads,
-            cluster,
-            persistent,
-            notes,
-            sites: Vec::new(),
-            payload,
+        |(target, (config, assumptions, notes, conflicts), [shared_bytes, threads, cluster], persistent, payload)| {
+            Variant {
+                target,
+                config,
+                assumptions,
+                shared_bytes,
+                threads,
+                cluster,
+                persistent,
+                notes,
+                conflicts,
+                sites: Vec::new(),
+                payload,
+            }
         },
     )
 }

@@ -51,17 +51,19 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn degree(&mut self, op: &Op) -> Option<u32> {
-        let width = match op.kind {
-            OpKind::Load { space: Space::Shared, bytes, n, .. }
-            | OpKind::Store { space: Space::Shared, bytes, n, .. } => u32::from(bytes) * u32::from(n),
-            OpKind::LoadMatrix { .. } => 16,
-            OpKind::CopyAsync { bytes, .. } => u32::from(bytes),
+        let (width, offset) = match op.kind {
+            OpKind::Load { space: Space::Shared, bytes, n, offset, .. }
+            | OpKind::Store { space: Space::Shared, bytes, n, offset, .. } => (u32::from(bytes) * u32::from(n), offset),
+            OpKind::LoadMatrix { offset, .. } => (16, offset),
+            OpKind::CopyAsync { bytes, offset, .. } => (u32::from(bytes), offset),
             _ => return None,
         };
         let mut addresses = self.lanes(*op.args.first()?)?;
         if let OpKind::LoadMatrix { n, .. } = op.kind {
             addresses.truncate(8 * usize::from(n));
         }
+        // Of elements narrower than a word, it decides which share one.
+        addresses.iter_mut().for_each(|address| *address = address.wrapping_add_signed(offset));
         Some(degree(&addresses, width))
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Bit, Coords, Encoding, Layout};
 use crate::lane::banks;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The way of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,14 +87,21 @@ fn lanes(layout: &Layout) -> u32 {
     1 << layout.lane_bits().len()
 }
 
-/// The degree of the bank conflicts when the lanes of a warp write or read a buffer without a swizzle: that of the first access.
-/// Those to other registers, and of other warps, are the same distance away in every lane.
+/// The greatest degree of the bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other
+/// registers, and of other warps, are the same distance away in every lane: they differ only if this is no whole number of words.
 #[must_use]
 pub fn conflict_degree(layout: &Layout, encoding: &Encoding) -> u32 {
-    let width = neighbours(layout, encoding) * encoding.bits / 8;
+    let together = neighbours(layout, encoding);
+    let width = together * encoding.bits / 8;
     let addresses: Vec<u32> =
         (0..lanes(layout)).map(|lane| encoding.offset(layout.coords(0, lane as usize, 0))).collect();
-    banks::degree(&addresses, width)
+    let firsts = (0..layout.registers()).step_by(together as usize);
+    let distances: BTreeSet<u32> = firsts.map(|r| encoding.offset(layout.register_coords(r)) % 4).collect();
+    let after = |distance: &u32| {
+        let moved: Vec<u32> = addresses.iter().map(|address| address + distance).collect();
+        banks::degree(&moved, width)
+    };
+    distances.iter().map(after).max().unwrap_or(1)
 }
 
 /// How many neighbours a thread writes or reads together, up to 16 bytes.
