@@ -8,6 +8,7 @@ mod control;
 mod elements;
 mod functions;
 mod memory;
+mod notes;
 mod shapes;
 
 use titan::prelude::*;

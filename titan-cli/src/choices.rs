@@ -70,6 +70,9 @@ fn explain(kernel: &Verified, machine: &Machine, out: &mut dyn Write) -> io::Res
         for note in &variant.notes {
             writeln!(out, "    - {note}")?;
         }
+        for conflict in &variant.conflicts {
+            writeln!(out, "    - line {}: {conflict}", conflict.loc.line)?;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Artifacts read back as they were written, choose by what holds, and never panic on other bytes.
 
 use proptest::prelude::*;
-use titan_core::artifact::{Artifact, ArtifactError, Assumption, GridRule, TensorFact, TensorFacts, VERSION, Variant};
+use titan_core::artifact::{
+    Artifact, ArtifactError, Assumption, BankConflict, GridRule, TensorFact, TensorFacts, VERSION, Variant,
+};
 use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
 use titan_core::launch::abi::MapParam;
 use titan_core::launch::report::{Site, SiteKind};
@@ -38,6 +40,7 @@ fn sample() -> Artifact {
         cluster: 2,
         grid: GridRule::Persistent,
         notes: vec!["bulk copies: the inner extent is a multiple of 16 bytes".to_owned()],
+        conflicts: vec![BankConflict { loc: Loc { line: 7, column: 1 }, degree: 4 }],
         sites: vec![
             Site { loc: Loc { line: 3, column: 9 }, kind: SiteKind::Trap("no such row".to_owned()) },
             Site {
@@ -70,7 +73,7 @@ fn an_artifact_reads_back() {
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
-    let body = b"\x01\0\0\0k\x01\0\0\0\x31\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
+    let body = b"\x01\0\0\0k\x01\0\0\0\x35\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\0\x01\x01\x07\0\0\0\0";
     assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x06\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
@@ -318,9 +321,12 @@ fn variant() -> impl Strategy<Value = Variant> {
     let texts = proptest::collection::vec(".{0,9}", 0..3);
     let payload = prop_oneof![proptest::collection::vec(any::<u8>(), 0..64), code().prop_map(String::into_bytes)];
     let config = proptest::collection::vec((".{0,9}", ".{0,9}"), 0..3);
-    let lists = (config, proptest::collection::vec(assumption, 0..4), texts);
+    let conflict =
+        any::<[u32; 3]>().prop_map(|[line, column, degree]| BankConflict { loc: Loc { line, column }, degree });
+    let conflicts = proptest::collection::vec(conflict, 0..3);
+    let lists = (config, proptest::collection::vec(assumption, 0..4), texts, conflicts);
     (".{0,9}", lists, any::<[u32; 3]>(), 0usize..3, payload).prop_map(
-        |(target, (config, assumptions, notes), [shared_bytes, threads, cluster], grid, payload)| Variant {
+        |(target, (config, assumptions, notes, conflicts), [shared_bytes, threads, cluster], grid, payload)| Variant {
             target,
             config,
             assumptions,
@@ -329,6 +335,7 @@ fn variant() -> impl Strategy<Value = Variant> {
             cluster,
             grid: [GridRule::Declared, GridRule::Persistent, GridRule::Flat][grid],
             notes,
+            conflicts,
             sites: Vec::new(),
             payload,
         },

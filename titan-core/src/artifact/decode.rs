@@ -2,7 +2,7 @@
 
 use super::encode::{AS_IT_IS, HEADER, MAGIC, PACKED, checksum};
 use super::pack::{self, Forms};
-use super::{Artifact, ArtifactError, Assumption, GridRule, VERSION, Variant};
+use super::{Artifact, ArtifactError, Assumption, BankConflict, GridRule, VERSION, Variant};
 use crate::ir::{Elem, HostExpr, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
 use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
@@ -166,9 +166,15 @@ impl<'a> Reader<'a> {
             cluster: self.u32("the programs of a cluster")?,
             grid: self.grid()?,
             notes: self.list("the notes", |r| r.text("a note"))?,
+            conflicts: self.list("the bank conflicts", Reader::conflict)?,
             sites: self.list("the sites", Reader::site)?,
             payload: Vec::new(),
         })
+    }
+
+    fn conflict(&mut self) -> Read<BankConflict> {
+        let loc = Loc { line: self.u32("the line of a conflict")?, column: self.u32("its column")? };
+        Ok(BankConflict { loc, degree: self.u32("its degree")? })
     }
 
     fn grid(&mut self) -> Read<GridRule> {

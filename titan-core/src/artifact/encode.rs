@@ -85,6 +85,7 @@ impl Writer {
             GridRule::Flat => 2,
         });
         self.list(&v.notes, |w, n| w.text(n));
+        self.list(&v.conflicts, |w, c| [c.loc.line, c.loc.column, c.degree].into_iter().for_each(|n| w.u32(n)));
         self.list(&v.sites, Writer::site);
     }
 

@@ -28,6 +28,7 @@
 //! | `u32` `u32` | shared memory in bytes; threads |
 //! | `u32` `u8` | programs of a cluster, 0 without clusters; the grid: 0 the kernel's, 1 the device determines it, 2 all programs along axis 0 |
 //! | list | notes: text |
+//! | list | bank conflicts: `u32` line, `u32` column, `u32` degree |
 //! | list | sites: `u32` line, `u32` column, `u8` kind; 0 text *message*; 1 text *format*, list of types |
 //! | | a type: `u8` 0 scalar, 1 tile; `u8` index in `Elem::ALL`; of a tile, list of `u32` extents |
 //! | `u8` | 0 the code as it is: `u32` and bytes; 1 packed: `u32` its length, `u32` and packed bytes |
@@ -52,8 +53,10 @@ pub use assumption::{Assumption, TensorFact, TensorFacts};
 pub use place::cache_dir;
 
 use crate::diag::Code;
+use crate::ir::Loc;
 use crate::launch::abi::MapParam;
 use crate::launch::report::Site;
+use std::fmt;
 
 /// The version that this crate writes, and the only one that it reads.
 pub const VERSION: u16 = 6;
@@ -100,10 +103,27 @@ pub struct Variant {
     pub grid: GridRule,
     /// Why this variant was made, and others were not.
     pub notes: Vec<String>,
+    /// The accesses to shared memory with bank conflicts, by line: those of the greatest degree.
+    pub conflicts: Vec<BankConflict>,
     /// Where it may trap and what it prints; the code names them by their places here.
     pub sites: Vec<Site>,
     /// The code.
     pub payload: Vec<u8>,
+}
+
+/// An access to shared memory that several lanes make one after the other, because their words lie in one bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BankConflict {
+    /// The operation.
+    pub loc: Loc,
+    /// How many times longer the access takes.
+    pub degree: u32,
+}
+
+impl fmt::Display for BankConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-way bank conflicts in shared memory", self.degree)
+    }
 }
 
 impl Variant {

@@ -2,7 +2,7 @@
 
 use super::Made;
 use super::backend::Code;
-use crate::artifact::{Assumption, GridRule, Variant};
+use crate::artifact::{Assumption, BankConflict, GridRule, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
 
@@ -34,7 +34,8 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
         threads: lowered.func.threads,
         cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },
         grid,
-        notes: [plan.notes, notes, lowered.notes].concat(),
+        notes: [plan.notes, notes].concat(),
+        conflicts: lowered.conflicts.into_iter().map(|(loc, degree)| BankConflict { loc, degree }).collect(),
         sites: lowered.sites,
         payload: code.payload,
     }

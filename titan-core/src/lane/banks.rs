@@ -51,22 +51,20 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn degree(&mut self, op: &Op) -> Option<u32> {
-        let (width, phase) = match op.kind {
-            OpKind::Load { space: Space::Shared, bytes, n, .. }
-            | OpKind::Store { space: Space::Shared, bytes, n, .. } => {
-                let width = u32::from(bytes) * u32::from(n);
-                (width, 128 / width.max(4))
-            }
-            OpKind::LoadMatrix { .. } => (16, 8),
-            OpKind::CopyAsync { bytes, .. } => (u32::from(bytes), 128 / u32::from(bytes).max(4)),
+        let (width, offset) = match op.kind {
+            OpKind::Load { space: Space::Shared, bytes, n, offset, .. }
+            | OpKind::Store { space: Space::Shared, bytes, n, offset, .. } => (u32::from(bytes) * u32::from(n), offset),
+            OpKind::LoadMatrix { offset, .. } => (16, offset),
+            OpKind::CopyAsync { bytes, offset, .. } => (u32::from(bytes), offset),
             _ => return None,
         };
         let mut addresses = self.lanes(*op.args.first()?)?;
         if let OpKind::LoadMatrix { n, .. } = op.kind {
             addresses.truncate(8 * usize::from(n));
         }
-        let phases = addresses.chunks(phase.max(1) as usize);
-        Some(phases.map(|lanes| longest(lanes, width)).max().unwrap_or(1))
+        // Of elements narrower than a word, it decides which share one.
+        addresses.iter_mut().for_each(|address| *address = address.wrapping_add_signed(offset));
+        Some(degree(&addresses, width))
     }
 
     /// The value in each lane of warp 0.
@@ -126,6 +124,13 @@ const fn apply(f: IntBin, a: u32, b: u32) -> Option<u32> {
         | IntBin::MaxS
         | IntBin::MaxU => return None,
     })
+}
+
+/// The degree of an access of so many bytes by each lane.
+#[must_use]
+pub fn degree(addresses: &[u32], width: u32) -> u32 {
+    let phase = (128 / width.max(4)).max(1) as usize;
+    addresses.chunks(phase).map(|lanes| longest(lanes, width)).max().unwrap_or(1)
 }
 
 /// The greatest number of different words in one bank.

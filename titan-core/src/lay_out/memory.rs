@@ -7,6 +7,7 @@ use crate::analysis::vector::{self, Packing};
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::launch::abi::MapParam;
 use crate::layout::{Bit, Encoding, Layout};
+use crate::plan::wide_to_turn;
 
 impl LayOut<'_> {
     pub(super) fn load(&mut self, op: &Op, unit: Unit) -> Laid<()> {
@@ -55,7 +56,12 @@ impl LayOut<'_> {
         let copied = layout.lane_bits().iter().chain(layout.warp_bits()).any(|b| *b == Bit::Copy);
         let short = run(&layout) * bits < 256 && run(&wide) > run(&layout) && !copied;
         let whole = bits >= 8 || layout.vector(last) >= 2 || wide.vector(last) < 2;
-        if short || !whole { wide } else { layout }
+        if !short && whole {
+            return layout;
+        }
+        // The neighbours of a thread lie along another axis: the tile was turned.
+        let is_turned = layout.vector(last) == 1 && (0..last).any(|axis| layout.vector(axis) > 1);
+        if is_turned { wide_to_turn(layout.extents(), bits, self.plan.target.lanes, self.warps) } else { wide }
     }
 
     /// An operation with one tile that decides the layout of its index tiles.

@@ -1,7 +1,8 @@
 //! How a tile gets from one register layout into another.
 
 use super::{Bit, Coords, Encoding, Layout};
-use std::collections::BTreeMap;
+use crate::lane::banks;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The way of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +40,82 @@ fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// A buffer for the exchange: rows along the axis that the target reads in vectors, and a pad of 16 bytes between rows.
+/// A buffer for the exchange, which takes the least time to write and to read; of equals, that with the fewest accesses, then
+/// the smallest. None is larger than one with rows along the axis that the target reads in vectors, padded by 16 bytes.
+///
+/// Rows may lie along any axis, and be padded by any number of elements: a padding by 16 bytes keeps vectors of 16 bytes, which
+/// is best where both layouts have vectors along one axis. A transposition has single elements on one side, and vectors on
+/// the other do not pay if their rows begin in few banks.
 fn exchange(from: &Layout, to: &Layout, bits: u32) -> Encoding {
     let rank = to.rank();
     let fast = (0..rank).rev().max_by_key(|axis| to.vector(*axis).min(16) * 16 + from.vector(*axis).min(15));
-    let fast = fast.unwrap_or(0);
-    let mut order: Vec<usize> = (0..rank).filter(|a| *a != fast).collect();
-    order.push(fast);
-    Encoding::padded(to.extents(), bits.max(8), &order, 16)
+    let bits = bits.max(8);
+    let usual = Encoding::padded(to.extents(), bits, &order(rank, fast.unwrap_or(0)), 16);
+    let limit = usual.bytes();
+    let mut best = (cost(from, to, &usual), usual);
+    for axis in 0..rank {
+        let plain = Encoding::padded(to.extents(), bits, &order(rank, axis), 0);
+        for pad in 0..=16 / (bits / 8) {
+            let encoding = Encoding { pitch: plain.pitch + pad * bits / 8, ..plain.clone() };
+            let next = cost(from, to, &encoding);
+            if next < best.0 && encoding.bytes() <= limit {
+                best = (next, encoding);
+            }
+        }
+    }
+    best.1
+}
+
+/// The axes with one of them last.
+fn order(rank: usize, fast: usize) -> Vec<usize> {
+    (0..rank).filter(|a| *a != fast).chain([fast]).collect()
+}
+
+/// What an exchange costs a warp: the phases of its accesses with their conflicts, and the number of accesses.
+fn cost(from: &Layout, to: &Layout, encoding: &Encoding) -> (u32, u32, u32) {
+    let sides = [from, to].map(|layout| {
+        let width = neighbours(layout, encoding) * encoding.bits / 8;
+        let accesses = u32::try_from(layout.registers()).unwrap_or(u32::MAX) / neighbours(layout, encoding);
+        let phases = (width.max(4) * lanes(layout)).div_ceil(128);
+        (accesses.saturating_mul(phases * conflict_degree(layout, encoding)), accesses)
+    });
+    let [(write, writes), (read, reads)] = sides;
+    (write.saturating_add(read), writes.saturating_add(reads), encoding.bytes())
+}
+
+fn lanes(layout: &Layout) -> u32 {
+    1 << layout.lane_bits().len()
+}
+
+/// The greatest degree of the bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other
+/// registers, and of other warps, are the same distance away in every lane: they differ only if this is no whole number of words.
+#[must_use]
+pub fn conflict_degree(layout: &Layout, encoding: &Encoding) -> u32 {
+    let together = neighbours(layout, encoding);
+    let width = together * encoding.bits / 8;
+    let addresses: Vec<u32> =
+        (0..lanes(layout)).map(|lane| encoding.offset(layout.coords(0, lane as usize, 0))).collect();
+    let firsts = (0..layout.registers()).step_by(together as usize);
+    let distances: BTreeSet<u32> = firsts.map(|r| encoding.offset(layout.register_coords(r)) % 4).collect();
+    let after = |distance: &u32| {
+        let moved: Vec<u32> = addresses.iter().map(|address| address + distance).collect();
+        banks::degree(&moved, width)
+    };
+    distances.iter().map(after).max().unwrap_or(1)
+}
+
+/// How many neighbours a thread writes or reads together, up to 16 bytes.
+#[must_use]
+pub fn neighbours(layout: &Layout, encoding: &Encoding) -> u32 {
+    let fast = encoding.fast_axis();
+    let mut n = layout.vector(fast).min(encoding.vector()).min(16 / (encoding.bits / 8).max(1)).max(1);
+    // Rows that are not a multiple of the vector, or not aligned, shorten it.
+    while n > 1
+        && (!encoding.row.is_multiple_of(n)
+            || !encoding.pitch.is_multiple_of(n * encoding.bits / 8)
+            || !layout.extents()[fast].is_multiple_of(n))
+    {
+        n /= 2;
+    }
+    n
 }

@@ -7,6 +7,7 @@ use super::vector::Place;
 use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane::{IntBin, OpKind, Region, Space};
+use crate::layout::convert::neighbours;
 use crate::layout::{Bit, Coords, Encoding, Layout, Swizzle};
 
 impl Lower<'_> {
@@ -171,22 +172,7 @@ pub(super) fn reach(layout: &Layout) -> Coords {
 
 /// Registers in groups of neighbours in a buffer, up to 16 bytes each. Padding counts whole groups.
 fn groups(layout: &Layout, staged: &Staged) -> Vec<Vec<usize>> {
-    let encoding = &staged.encoding;
-    let fast = encoding.fast_axis();
-    let mut n = layout
-        .vector(fast)
-        .min(staged.origin.multiple(fast))
-        .min(encoding.vector())
-        .min(16 / (encoding.bits / 8).max(1))
-        .max(1);
-    // Rows that are not a multiple of the vector, or not aligned, shorten it.
-    while n > 1
-        && (!encoding.row.is_multiple_of(n)
-            || !encoding.pitch.is_multiple_of(n * encoding.bits / 8)
-            || !layout.extents()[fast].is_multiple_of(n))
-    {
-        n /= 2;
-    }
+    let n = neighbours(layout, &staged.encoding).min(staged.origin.multiple(staged.encoding.fast_axis()));
     let all: Vec<usize> = (0..layout.registers()).collect();
     all.chunks(n as usize).map(<[usize]>::to_vec).collect()
 }

@@ -53,7 +53,7 @@ mod tile;
 mod vector;
 
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, LaidOut, OpId, Value};
+use crate::ir::{Kernel, LaidOut, Loc, OpId, Value};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
@@ -74,8 +74,8 @@ pub struct Lowered {
     pub sites: Vec<Site>,
     /// The number of barriers.
     pub barriers: usize,
-    /// Performance notes for the user.
-    pub notes: Vec<String>,
+    /// The greatest degrees of bank conflicts in shared memory, by line of the kernel.
+    pub conflicts: Vec<(Loc, u32)>,
 }
 
 /// Lowers a barrier program: a laid-out kernel whose rings were expanded to barriers.
@@ -101,22 +101,21 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     }
     lane::eliminate_dead(&mut func);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
-    let notes = conflict_notes(kernel, &func);
-    Ok(Lowered { func, sites, barriers, notes })
+    let conflicts = conflicts(&func);
+    Ok(Lowered { func, sites, barriers, conflicts })
 }
 
-/// Shared-memory bank conflicts by source line.
-fn conflict_notes(kernel: &Kernel, func: &Func) -> Vec<String> {
-    let mut worst: BTreeMap<u32, u32> = BTreeMap::new();
+/// Bank conflicts in shared memory: the greatest of each line.
+fn conflicts(func: &Func) -> Vec<(Loc, u32)> {
+    let mut worst: BTreeMap<u32, (Loc, u32)> = BTreeMap::new();
     for conflict in lane::banks::conflicts(func) {
-        let degree = worst.entry(func.op(conflict.op).loc.line).or_default();
-        *degree = conflict.degree.max(*degree);
+        let loc = func.op(conflict.op).loc;
+        let most = worst.entry(loc.line).or_insert((loc, 0));
+        if conflict.degree > most.1 {
+            *most = (loc, conflict.degree);
+        }
     }
-    let name = &kernel.sig.name;
-    worst
-        .into_iter()
-        .map(|(line, n)| format!("line {line} of `{name}`: {n}-way bank conflicts in shared memory"))
-        .collect()
+    worst.into_values().collect()
 }
 
 /// The warps that run code together: those of the program, or of a role.

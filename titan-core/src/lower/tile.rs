@@ -9,9 +9,13 @@ use super::barrier::{Barriers, Bytes};
 use super::staging::Source;
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
-use crate::ir::{Elem, Op, OpKind, Ty, Value};
+use crate::ir::{BinOp, Elem, Op, OpKind, Ty, Value};
 use crate::lane;
 use crate::layout::{Coords, Encoding, Layout};
+use std::collections::BTreeMap;
+
+/// The most quotients that are computed together: both their operands and the results are in registers.
+const QUOTIENTS: usize = 32;
 
 /// The lowered form of a value of the tile IR.
 #[derive(Clone, Debug)]
@@ -219,7 +223,10 @@ impl Lower<'_> {
                 self.regs(*arg)
             });
         }
-        let mut done: std::collections::BTreeMap<Vec<Reg>, Reg> = std::collections::BTreeMap::new();
+        let mut done: BTreeMap<Vec<Reg>, Reg> = BTreeMap::new();
+        if let (OpKind::Binary(BinOp::Div), [numerators, divisors]) = (&op.kind, columns.as_slice()) {
+            done = self.quotients(self.k.ty(op.args[0]).elem(), numerators, divisors);
+        }
         let mut out = Vec::with_capacity(layout.registers());
         for i in 0..layout.registers() {
             let args: Vec<Reg> = columns.iter().filter_map(|c| c.get(i).copied()).collect();
@@ -234,6 +241,25 @@ impl Lower<'_> {
             out.push(reg);
         }
         Ok(out)
+    }
+
+    /// The quotients of a tile, by their operands: those by the same register have one reciprocal.
+    fn quotients(&mut self, elem: Elem, numerators: &[Reg], divisors: &[Reg]) -> BTreeMap<Vec<Reg>, Reg> {
+        let mut rows: BTreeMap<Reg, Vec<Reg>> = BTreeMap::new();
+        for (x, y) in numerators.iter().zip(divisors) {
+            let row = rows.entry(*y).or_default();
+            if !row.contains(x) {
+                row.push(*x);
+            }
+        }
+        let mut done = BTreeMap::new();
+        for (y, row) in rows {
+            for part in row.chunks(QUOTIENTS) {
+                let quotients = scalar::quotients(&mut self.b, self.target, elem, part, y);
+                done.extend(part.iter().zip(quotients).map(|(x, q)| (vec![*x, y], q)));
+            }
+        }
+        done
     }
 
     /// An elementwise operation on one element.
@@ -259,6 +285,6 @@ impl Lower<'_> {
 }
 
 /// Which register holds which coordinates (those of the register alone).
-pub(super) fn register_index(layout: &Layout) -> std::collections::BTreeMap<Coords, usize> {
+pub(super) fn register_index(layout: &Layout) -> BTreeMap<Coords, usize> {
     (0..layout.registers()).map(|r| (layout.register_coords(r), r)).collect()
 }

@@ -129,7 +129,19 @@ impl Run<'_> {
         let shape = values.first().and_then(|v| self.kernel.ty(*v).tile_shape());
         let bits = values.iter().map(|v| self.kernel.ty(*v).elem().bits()).min().unwrap_or(32);
         let extents: Vec<u32> = shape.map(Into::into).unwrap_or_else(|| vec![1]);
+        if values.iter().any(|v| self.is_turned(*v)) {
+            return wide_to_turn(&extents, bits, self.target.lanes, self.warps);
+        }
         wide(&extents, bits, self.target.lanes, self.warps)
+    }
+
+    /// Whether the last axis of the tile becomes another one.
+    fn is_turned(&self, value: Value) -> bool {
+        let rank = self.kernel.ty(value).tile_shape().map_or(0, |shape| shape.rank());
+        self.tree.users(value).iter().any(|id| match &self.kernel.op(*id).kind {
+            OpKind::Permute(perm) => rank > 0 && usize::from(perm[rank - 1]) != rank - 1,
+            _ => false,
+        })
     }
 }
 
@@ -137,6 +149,22 @@ impl Run<'_> {
 /// lanes and warps along the other axes.
 #[must_use]
 pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
+    wide_within(extents, bits, lanes, warps, lanes)
+}
+
+/// The same for tiles whose last axis becomes another one, through shared memory: a warp has at most 128 bytes of each line, as
+/// many lines as that allows, and therefore elements of many rows and columns, which lie in different banks both ways.
+#[must_use]
+pub fn wide_to_turn(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
+    let (_, others) = extents.split_last().unwrap_or((&1, &[]));
+    let lines = others.iter().fold(1u32, |n, extent| n.saturating_mul(extent.next_power_of_two()));
+    let vector = wide(extents, bits, lanes, warps).vector(extents.len() - 1);
+    let along = (128 * 8 / (vector * bits)).max(lanes.div_ceil(lines)).max(1);
+    wide_within(extents, bits, lanes, warps, along)
+}
+
+/// The same with at most so many lanes along the last axis.
+fn wide_within(extents: &[u32], bits: u32, lanes: u32, warps: u32, along: u32) -> Layout {
     let rank = extents.len();
     let last = rank - 1;
     let total: u32 = extents.iter().product();
@@ -148,21 +176,21 @@ pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     let mut per_thread = vec![1; rank];
     per_thread[last] = vector;
     let mut left = lanes;
-    let deal = |axis: usize, taken: u32, left: &mut u32| {
-        let n = extents[axis].div_ceil(taken).next_power_of_two().min(*left);
+    let deal = |axis: usize, taken: u32, left: &mut u32, most: u32| {
+        let n = extents[axis].div_ceil(taken).next_power_of_two().min(*left).min(most);
         *left /= n;
         n
     };
     let mut lane = vec![1; rank];
     for axis in (0..rank).rev() {
-        lane[axis] = deal(axis, per_thread[axis], &mut left);
+        lane[axis] = deal(axis, per_thread[axis], &mut left, if axis == last { along } else { lanes });
     }
     // Remaining lanes are beyond the tile: they hold copies.
     lane[last] *= left;
     let mut warp = vec![1; rank];
     let mut left = warps;
     for axis in 0..rank {
-        warp[axis] = deal(axis, per_thread[axis] * lane[axis], &mut left);
+        warp[axis] = deal(axis, per_thread[axis] * lane[axis], &mut left, warps);
     }
     warp[last] *= left;
     let order: Vec<usize> = (0..rank).rev().collect();

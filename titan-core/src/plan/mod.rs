@@ -18,7 +18,7 @@ mod warps;
 
 pub use classes::is_elementwise;
 pub use error::LowerError;
-pub use layouts::wide;
+pub use layouts::{wide, wide_to_turn};
 pub use mma::{Method, MmaPlan, Source, operands};
 pub(crate) use no_group::NoGroup;
 pub use target::Target;

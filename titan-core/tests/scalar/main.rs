@@ -6,4 +6,5 @@ mod floats;
 mod functions;
 mod harness;
 mod ints;
+mod quotients;
 mod wide;

@@ -16,5 +16,6 @@ mod sass;
 mod stages;
 mod text;
 mod tiles;
+mod transposes;
 mod versions;
 mod waits;

@@ -142,7 +142,7 @@ fn power(b: &mut Builder, x: Value, n: Nearest, r: Value) -> Value {
     let low = b.fma(F64, square, rest, r);
     let y = shift(b, F64, low, 1.0);
     let negative = fcmp_const(b, Pred::Lt, F64, x, 0.0);
-    let value = scale_by_power(b, F64, y, n.word, negative);
+    let value = scale_by_power(b, y, n.word, negative);
     let nan = is_nan(b, F64, x);
     b.select(nan, x, value)
 }

@@ -108,24 +108,27 @@ pub(super) struct Nearest {
     pub(super) word: Value,
 }
 
+/// Added to an `f32` below 2²¹, it rounds it to an integer.
+pub(super) const NEAREST: f64 = 12_582_912.0;
+
 /// The integer nearest to `x · c`, for products below 2²¹ (`f32`) or 2⁵⁰ (`f64`): added to a number whose last place is 1,
 /// the product is rounded by the addition.
 pub(super) fn nearest(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Nearest {
-    let magic = if ty == FloatTy::F64 { 6_755_399_441_055_744.0 } else { 12_582_912.0 };
+    let magic = if ty == FloatTy::F64 { 6_755_399_441_055_744.0 } else { NEAREST };
     let constant = num(b, ty, magic);
     let word = fma_const(b, ty, x, c, constant);
     Nearest { float: shift(b, ty, word, -magic), word }
 }
 
-/// `y · 2ⁿ`, rounded once, for `y` around 1 and results from 0 to infinity. The first of two factors stays a normal number;
-/// which two, `negative` says, the sign of `n`.
-pub(super) fn scale_by_power(b: &mut Builder, ty: FloatTy, y: Value, n: Value, negative: Value) -> Value {
-    let (digits, bias, far) = if ty == FloatTy::F64 { (52, 1023, 128) } else { (23, 127, 64) };
-    let (up, down) = (b.const_like(n, (bias + far) << digits), b.const_like(n, (bias - 1) << digits));
+/// `y · 2ⁿ` of `f64`, rounded once, for `y` around 1 and results from 0 to infinity. The first of two factors stays a normal
+/// number; which two, `negative` says, the sign of `n`.
+pub(super) fn scale_by_power(b: &mut Builder, y: Value, n: Value, negative: Value) -> Value {
+    let ty = FloatTy::F64;
+    let (up, down) = (b.const_like(n, (1023 + 128) << 52), b.const_like(n, (1023 - 1) << 52));
     let start = b.select(negative, up, down);
-    let power = int_const(b, IntBin::Shl, n, digits);
+    let power = int_const(b, IntBin::Shl, n, 52);
     let power = b.add(power, start);
-    let (small, large) = (num(b, ty, exp2i(-far)), num(b, ty, 2.0));
+    let (small, large) = (num(b, ty, exp2i(-128)), num(b, ty, 2.0));
     let rest = b.select(negative, small, large);
     let y = b.float(FloatBin::Mul, ty, y, power);
     b.float(FloatBin::Mul, ty, y, rest)

@@ -10,13 +10,11 @@
 //! | function | machines at their worst | machines that are exact |
 //! |---|---|---|
 //! | `exp2` | 2.0 | 0.75 |
-//! | `exp` | 1.9 | 0.9 |
+//! | `exp`, all numbers | 2.3, beyond 88 2.6 | 0.8, beyond 88 1.1 |
 //! | `sigmoid` | 3.4 | 2.0 |
 //! | `tanh` | 2.8 | 1.7 |
 
-use super::emit::{
-    exp2i, fcmp_const, fma_const, int_const, nearest, num, poly, scale, scale_by_power, shift, un, with_sign,
-};
+use super::emit::{NEAREST, exp2i, fcmp_const, fma_const, int_const, nearest, num, poly, scale, shift, un, with_sign};
 use super::float::Range;
 use crate::ir::Pred;
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Value};
@@ -38,23 +36,27 @@ fn fraction(b: &mut Builder, x: Value, n: Value) -> Value {
     fma_const(b, F32, x, LOG2_E_LOW, high)
 }
 
-/// eˣ = 2ⁿ · 2ᶠ. Only `n` is kept in bounds: beyond them `f` goes to infinity with `x`, and NaN stays.
-pub(super) fn exp(b: &mut Builder, range: Range, x: Value) -> Value {
-    // Half: 2⁻¹²⁶ to 2¹²⁷ with one factor. Single: from the least subnormal to what overflows.
-    let (least, greatest) = if range == Range::Half { (-87.0, 88.0) } else { (-104.0, 89.0) };
-    let (least, greatest) = (num(b, F32, least), num(b, F32, greatest));
+/// eˣ = 2ⁿ · 2ᶠ. Only `n` is kept in bounds, those of one normal factor: beyond them `f` grows with `x`, which leads to subnormal
+/// numbers and zero below and to infinity above, and NaN stays.
+pub(super) fn exp(b: &mut Builder, x: Value) -> Value {
+    let (least, greatest) = (num(b, F32, -87.0), num(b, F32, 88.0));
     let near = b.float(FloatBin::Max, F32, x, least);
     let near = b.float(FloatBin::Min, F32, near, greatest);
-    let n = nearest(b, F32, near, LOG2_E);
-    let f = fraction(b, x, n.float);
+    // The exponent of 2ⁿ as it is stored, n + 127, in the low bits of a float whose last place is 1.
+    let magic = NEAREST + 127.0;
+    let constant = num(b, F32, magic);
+    let word = fma_const(b, F32, near, LOG2_E, constant);
+    let n = shift(b, F32, word, -magic);
+    let f = fraction(b, x, n);
     let y = un(b, FloatUn::Ex2Approx, F32, f);
-    if range == Range::Half {
-        let power = int_const(b, IntBin::Shl, n.word, 23);
-        let power = int_const(b, IntBin::Add, power, 127 << 23);
-        return b.float(FloatBin::Mul, F32, y, power);
-    }
-    let negative = fcmp_const(b, Pred::Lt, F32, x, 0.0);
-    scale_by_power(b, F32, y, n.word, negative)
+    let power = int_const(b, IntBin::Shl, word, 23);
+    b.float(FloatBin::Mul, F32, y, power)
+}
+
+/// eˣ of a half: what the rounding of x · log₂ e costs is far below the half's last place.
+pub(super) fn exp_of_half(b: &mut Builder, x: Value) -> Value {
+    let power = scale(b, F32, x, LOG2_E);
+    un(b, FloatUn::Ex2Approx, F32, power)
 }
 
 /// eˣ of a number that is not positive.

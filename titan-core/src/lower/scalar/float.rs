@@ -73,6 +73,10 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
         | UnOp::RoundTiesEven => {}
     }
     let wide_x = widen(b, ty, x);
+    if op == UnOp::Exp && matches!(ty, FloatTy::F16 | FloatTy::Bf16) {
+        let result = exp::exp_of_half(b, wide_x);
+        return narrow(b, ty, result);
+    }
     let result = match wide(ty) {
         FloatTy::F64 => double::function(b, op, wide_x),
         FloatTy::F16 | FloatTy::Bf16 | FloatTy::F32 => function(b, op, Range::of(ty), wide_x),
@@ -101,7 +105,7 @@ impl Range {
 /// A transcendental function of an `f32`.
 fn function(b: &mut Builder, op: UnOp, range: Range, x: Value) -> Option<Value> {
     Some(match op {
-        UnOp::Exp => exp::exp(b, range, x),
+        UnOp::Exp => exp::exp(b, x),
         UnOp::Exp2 => exp::exp2(b, x),
         UnOp::Sigmoid => exp::sigmoid(b, range, x),
         UnOp::Tanh => exp::tanh(b, x),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `int` | integers and conditions: wrapping, narrow types, divisors of 0, long shifts |
 //! | `float` | float arithmetic: 16-bit types, rounding, sums of products |
+//! | `quotient` | quotients by one divisor |
 //! | `cast`, `fp8` | conversions of values and of bits |
 //! | `exp`, `log`, `erf` | functions of `f32` |
 //! | `trig`, `far` | sine and cosine of both; arguments beyond all tables of angles |
@@ -31,6 +32,7 @@ mod float;
 mod fp8;
 mod int;
 mod log;
+mod quotient;
 mod trig;
 
 pub use cast::{bitcast, cast};
@@ -145,6 +147,14 @@ pub fn binary(b: &mut Builder, target: &Target, op: BinOp, elem: Elem, x: Value,
     match float_ty(elem) {
         Some(ty) => float::binary(b, target, (op, ty), x, y),
         None => int::binary(b, op, elem, x, y),
+    }
+}
+
+/// The quotients of several elements by one, as [`binary`] computes them.
+pub fn quotients(b: &mut Builder, target: &Target, elem: Elem, numerators: &[Value], divisor: Value) -> Vec<Value> {
+    match float_ty(elem) {
+        Some(ty) if numerators.len() >= quotient::WORTHWHILE => quotient::quotients(b, ty, numerators, divisor),
+        Some(_) | None => numerators.iter().map(|x| binary(b, target, BinOp::Div, elem, *x, divisor)).collect(),
     }
 }
 
