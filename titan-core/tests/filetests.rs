@@ -34,7 +34,7 @@ fn every_file_passes() {
         }
     }
     assert!(failures.is_empty(), "{} of {} files\n{}", failures.len(), paths.len(), failures.join("\n"));
-    assert!(paths.len() >= 25, "only {} files", paths.len());
+    assert!(paths.len() >= 400, "only {} files", paths.len());
 }
 
 #[test]
@@ -59,4 +59,30 @@ fn the_runner_tells_what_is_wrong() {
     assert_eq!(failures(below), "");
     assert_ne!(failures(&below.replace("help: `add`", "help: `sub`")), "");
     assert_eq!(failures("; test parse\n; test verify\nkernel @k() {\n    return\n}\n"), "");
+}
+
+/// Mistakes must fit the text, and cause the errors that they expect where they expect them.
+#[test]
+fn the_runner_makes_mistakes() {
+    let kernel = "kernel @k(%n: i32) {\n    %a = add %n, %n\n    %b = add %a, %n\n    return\n}\n";
+    let failures = |mistake: &str| run("verify/a.tir", &format!("{kernel}{mistake}")).failures.join("\n");
+    let of_b = "; mistake: what is not there\n; < %b = add %a, %n\n; > %b = add %c, %n\n";
+    assert_eq!(failures(&format!("{of_b}; error[T0805]: `%c` is not defined\n")), "");
+    assert_eq!(failures(&format!("{of_b}; error[T0805] at `%b = `: `%c` is not defined\n")), "");
+    assert!(failures(&format!("{of_b}; error[T0805] at `return`: `%c` is not defined\n")).contains("but not found"));
+    assert!(
+        failures(&format!("{of_b}; error[T0805] at `nothing`: `%c` is not defined\n")).contains("no line contains")
+    );
+    assert!(failures(of_b).contains("no error is expected"));
+    let gone = "; mistake: gone\n; < %a = add %n, %n\n; error[T0805] at `%b = `: `%a` is not defined\n";
+    assert_eq!(failures(gone), "");
+    assert!(failures(&gone.replace("%n, %n", "%n, %a")).contains("occurs 0 times"));
+    assert!(failures("; mistake: none\n").contains("nothing is changed"));
+    let harmless = "; mistake: harmless\n; < %b = add %a, %n\n; > %b = add %n, %a\n; error[T0805]: no value\n";
+    assert!(failures(harmless).contains("expected, but not found"));
+    let twice = kernel.replace("%b = add %a, %n", "print \"a\"\n    print \"a\"");
+    let second = "; mistake: the second\n; < (2 of 2) print \"a\"\n; > print \"a\n; error[T0805]: a string without\n";
+    assert_eq!(run("verify/a.tir", &format!("{twice}{second}")).failures, [""; 0]);
+    let third = second.replace("2 of 2", "2 of 3");
+    assert!(run("verify/a.tir", &format!("{twice}{third}")).failures.join("").contains("occurs 2 times"));
 }
