@@ -56,6 +56,11 @@ fn expectations(text: &str) -> Vec<Expected<'_>> {
     expected
 }
 
+/// The lines on which a text expects errors.
+pub(super) fn lines(text: &str) -> Vec<u32> {
+    expectations(text).iter().map(|e| e.line).collect()
+}
+
 /// One message for each error that is expected and not found, or found and not expected.
 pub(super) fn compare(name: &str, text: &str, found: &[Diagnostic<TextPos>]) -> Vec<String> {
     compare_with(name, expectations(text), found)

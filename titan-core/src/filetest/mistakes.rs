@@ -44,6 +44,11 @@ pub(super) fn base(text: &str) -> &str {
     split(text).0
 }
 
+/// The number of mistakes of a file.
+pub(super) fn count(text: &str) -> usize {
+    split(text).1.len()
+}
+
 /// The mistakes of a file.
 ///
 /// # Errors

@@ -39,6 +39,10 @@ pub struct Report {
     pub failures: Vec<String>,
     /// The text that the file should have, if it is tested for that and has another.
     pub blessed: Option<String>,
+    /// Of a file that is verified: how many kernels and mistakes are expected to have errors.
+    pub refused: usize,
+    /// Of a file that is verified: how many kernels are expected to have none.
+    pub accepted: usize,
 }
 
 /// Runs the tests of a file; `name` is its path.
@@ -63,6 +67,8 @@ pub fn run(name: &str, text: &str) -> Report {
                 let base = mistakes::base(text);
                 report.failures.extend(expect::compare(name, base, &verify_errors(base)));
                 report.failures.extend(mistakes::check(name, text));
+                (report.refused, report.accepted) = refused_and_accepted(base);
+                report.refused += mistakes::count(text);
             }
             other => report.failures.push(format!("{name}: there is no test `{other}`")),
         }
@@ -98,6 +104,16 @@ fn canonical(name: &str, text: &str, report: &mut Report) {
 
 fn parse_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
     parse(text).err().unwrap_or_default()
+}
+
+/// How many kernels of a text are expected to have errors, and how many are not.
+fn refused_and_accepted(text: &str) -> (usize, usize) {
+    let kernels = parse_located(text).unwrap_or_default();
+    let lines = expect::lines(text);
+    let ends = kernels.iter().skip(1).map(|k| k.at.line).chain([u32::MAX]);
+    let refused =
+        kernels.iter().zip(ends).filter(|(k, end)| lines.iter().any(|l| (k.at.line..*end).contains(l))).count();
+    (refused, kernels.len() - refused)
 }
 
 /// Errors of the whole kernel are on its first line.
