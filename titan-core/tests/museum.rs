@@ -1,5 +1,6 @@
-//! The corpus of published bugs (`museum`): publicly reported bugs of pipelines, reproduced as kernels. The verifier rejects each of
-//! them for the expected reason, and accepts its repaired twin; `docs/museum.md` is generated from the files and the messages.
+//! The corpus of published bugs (`museum`): publicly reported bugs of pipelines, reproduced as kernels. `docs/museum.md` is generated from
+//! the files and the messages. That the verifier rejects each of them for the expected reason, and accepts its repaired twin, is
+//! tested with the other files (`filetests.rs`).
 
 use std::fmt::Write;
 use std::path::Path;
@@ -67,13 +68,11 @@ fn rendered(exhibit: &Exhibit, error: &Diagnostic<Loc>) -> String {
 }
 
 #[test]
-fn every_bug_is_rejected_and_every_repair_accepted() {
+fn every_exhibit_has_a_bug_and_its_repair() {
     let all = exhibits();
     assert!(all.len() >= 27, "{} exhibits", all.len());
     for e in &all {
         assert_eq!([&e.bug.kernel.sig.name, &e.repaired.kernel.sig.name], ["bug", "repaired"], "{}", e.name);
-        assert!(verify(e.bug.kernel.clone()).is_err(), "{} is accepted", e.name);
-        assert_eq!(verify(e.repaired.kernel.clone()).err(), None, "{} is not repaired", e.name);
         assert!(e.link.starts_with("https://"), "{}", e.name);
     }
 }

@@ -151,7 +151,7 @@ const BARRIERS: &[(&str, &str)] = &[
     ("a named barrier with different numbers of threads", "turns_of_different_threads"),
     ("a cluster barrier that one role does not reach", "cluster_not_come_to"),
     ("multicast to programs that are not modelled", "copy_to_others"),
-    ("more registers than a multiprocessor has", "registers_too_many"),
+    ("more registers than a program has", "registers_too_many"),
     ("more shared memory than any target has", "region_too_large"),
 ];
 
@@ -208,8 +208,7 @@ fn page() -> String {
         * *A `cp.async` into the wrong slot while no role uses that slot.* This is a wrong result but not a race. Rings cannot express it; \
         in a barrier program only a run shows it.\n\
         * *Descriptors and swizzles*, which are part of the back end of a target.\n\
-        * *Overflow of sums of indices* is either excluded by proof or checked by the launch ([protocol.md](protocol.md)).\n\
-        * *Registers* are summed per warp, not per warpgroup, until TITAN supports a target with `setmaxnreg`.\n");
+        * *Overflow of sums of indices* is either excluded by proof or checked by the launch ([protocol.md](protocol.md)).\n");
     out.push_str("\n## Correct programs that must be accepted\n\n\
         Stages that are released in another order than they were filled; a pending wait that is taken long before it is completed; one copy \
         before a loop and the rest inside it; an accumulator that releases a stage one iteration late; roles that exchange data in both \

@@ -4,7 +4,7 @@ use crate::diag::Diagnostic;
 use crate::text::TextPos;
 
 /// An error that a file expects.
-struct Expected<'a> {
+pub(super) struct Expected<'a> {
     line: u32,
     code: &'a str,
     text: &'a str,
@@ -12,7 +12,19 @@ struct Expected<'a> {
     notes: Vec<&'a str>,
 }
 
-impl Expected<'_> {
+impl<'a> Expected<'a> {
+    pub(super) const fn new(line: u32, code: &'a str, text: &'a str) -> Self {
+        Expected { line, code, text, helps: Vec::new(), notes: Vec::new() }
+    }
+
+    pub(super) fn help(&mut self, text: &'a str) {
+        self.helps.push(text);
+    }
+
+    pub(super) fn note(&mut self, text: &'a str) {
+        self.notes.push(text);
+    }
+
     fn matches(&self, found: &Diagnostic<TextPos>) -> bool {
         self.line == found.site.line
             && self.code == found.code.number()
@@ -33,22 +45,32 @@ fn expectations(text: &str) -> Vec<Expected<'_>> {
         for part in line.split("; ").skip(1) {
             let part = part.trim_end();
             if let Some((code, text)) = part.strip_prefix("error[").and_then(|rest| rest.split_once("]: ")) {
-                expected.push(Expected { line: code_line, code, text, helps: Vec::new(), notes: Vec::new() });
+                expected.push(Expected::new(code_line, code, text));
             } else if let (Some(help), Some(last)) = (part.strip_prefix("help: "), expected.last_mut()) {
-                last.helps.push(help);
+                last.help(help);
             } else if let (Some(note), Some(last)) = (part.strip_prefix("note: "), expected.last_mut()) {
-                last.notes.push(note);
+                last.note(note);
             }
         }
     }
     expected
 }
 
+/// The lines on which a text expects errors.
+pub(super) fn lines(text: &str) -> Vec<u32> {
+    expectations(text).iter().map(|e| e.line).collect()
+}
+
 /// One message for each error that is expected and not found, or found and not expected.
 pub(super) fn compare(name: &str, text: &str, found: &[Diagnostic<TextPos>]) -> Vec<String> {
+    compare_with(name, expectations(text), found)
+}
+
+/// The same for these errors.
+pub(super) fn compare_with(name: &str, expected: Vec<Expected<'_>>, found: &[Diagnostic<TextPos>]) -> Vec<String> {
     let mut unexpected: Vec<&Diagnostic<TextPos>> = found.iter().collect();
     let mut failures = Vec::new();
-    for e in expectations(text) {
+    for e in expected {
         match unexpected.iter().position(|f| e.matches(f)) {
             Some(i) => drop(unexpected.remove(i)),
             None => {

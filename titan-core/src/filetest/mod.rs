@@ -7,7 +7,7 @@
 //! | `text` | the file is the canonical text of its kernels, below the comments at its top |
 //! | `parse` | reading it gives the errors that it expects, or none |
 //! | `fence` | what the fence pass makes of its kernels is what stands at its end |
-//! | `verify` | reading and verifying it gives the errors that it expects, or none |
+//! | `verify`, `program` | reading and verifying it gives the errors that it expects, or none, and so does the text with each of its mistakes; kernels that are laid out are verified as barrier programs |
 //!
 //! An expectation is a comment on the offending line, or alone on a line below it:
 //!
@@ -17,16 +17,20 @@
 //! ```
 //!
 //! Code and line must agree, and the title must contain the text; `; help:` and `; note:` demand that the help, and what is
-//! said of second places, contain theirs. Every expected error must be found and every found error expected.
+//! said of second places, contain theirs. Every expected error must be found and every found error expected. Behind its kernels a
+//! file may have mistakes, which change their text: see [`mistakes`](fn@mistakes).
 //!
 //! This module works on texts: reading files, and writing what [`Report::blessed`] gives, is the harness's part.
 
 mod expect;
 mod fences;
+mod mistakes;
 
 use crate::diag::Diagnostic;
 use crate::text::{TextPos, parse, parse_located, print};
-use crate::verify::verify;
+use crate::verify::{barrier_program, verify};
+
+pub use mistakes::{Mistake, mistakes};
 
 /// What came of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,10 @@ pub struct Report {
     pub failures: Vec<String>,
     /// The text that the file should have, if it is tested for that and has another.
     pub blessed: Option<String>,
+    /// Of a file that is verified: how many kernels and mistakes are expected to have errors.
+    pub refused: usize,
+    /// Of a file that is verified: how many kernels are expected to have none.
+    pub accepted: usize,
 }
 
 /// Runs the tests of a file; `name` is its path.
@@ -47,7 +55,7 @@ pub fn run(name: &str, text: &str) -> Report {
     }
     if tests.is_empty() {
         report.failures.push(format!(
-            "{name}: the first line must be `; test text`, `; test parse`, `; test verify` or `; test fence`"
+            "{name}: the first line must be `; test text`, `; test parse`, `; test verify`, `; test program` or `; test fence`"
         ));
     }
     for test in tests {
@@ -55,7 +63,13 @@ pub fn run(name: &str, text: &str) -> Report {
             "text" => canonical(name, text, &mut report),
             "fence" => fences::check(name, text, header(text), &mut report),
             "parse" => report.failures.extend(expect::compare(name, text, &parse_errors(text))),
-            "verify" => report.failures.extend(expect::compare(name, text, &verify_errors(text))),
+            "verify" | "program" => {
+                let base = mistakes::base(text);
+                report.failures.extend(expect::compare(name, base, &verify_errors(base)));
+                report.failures.extend(mistakes::check(name, text));
+                (report.refused, report.accepted) = refused_and_accepted(base);
+                report.refused += mistakes::count(text);
+            }
             other => report.failures.push(format!("{name}: there is no test `{other}`")),
         }
     }
@@ -92,6 +106,16 @@ fn parse_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
     parse(text).err().unwrap_or_default()
 }
 
+/// How many kernels of a text are expected to have errors, and how many are not.
+fn refused_and_accepted(text: &str) -> (usize, usize) {
+    let kernels = parse_located(text).unwrap_or_default();
+    let lines = expect::lines(text);
+    let ends = kernels.iter().skip(1).map(|k| k.at.line).chain([u32::MAX]);
+    let refused =
+        kernels.iter().zip(ends).filter(|(k, end)| lines.iter().any(|l| (k.at.line..*end).contains(l))).count();
+    (refused, kernels.len() - refused)
+}
+
 /// Errors of the whole kernel are on its first line.
 fn verify_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
     let kernels = match parse_located(text) {
@@ -101,7 +125,11 @@ fn verify_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
     let mut all = Vec::new();
     for located in kernels {
         let at = located.at;
-        let errors = verify(located.kernel).err().unwrap_or_default();
+        let errors = match located.kernel.laid_out {
+            Some(_) => barrier_program(&located.kernel).err(),
+            None => verify(located.kernel).err(),
+        };
+        let errors = errors.unwrap_or_default();
         all.extend(errors.into_iter().map(|e| {
             e.map_site(|loc| if loc.line == 0 { at } else { TextPos { line: loc.line, column: loc.column } })
         }));

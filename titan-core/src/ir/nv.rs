@@ -173,7 +173,7 @@ pub enum NvOp {
     SequenceStore,
     /// Waits until a counter is at least a number, with acquire semantics.
     SequenceWait,
-    /// Sets the number of registers of each thread of the role.
+    /// Sets the number of registers of each thread of the role, as its first operation; waits until other roles have released so many.
     SetMaxNReg {
         /// How many.
         registers: u32,

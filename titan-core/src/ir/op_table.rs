@@ -738,7 +738,7 @@ table! {
     SequenceWait "ttg.nv.sequence.wait" Warpgroups [OpKind::Nv(NvOp::SequenceWait)]
         "", "region, n: i32" => "", NONE, "waits until a counter is at least n, with acquire semantics", [];
     SetMaxNReg "ttg.nv.setmaxnreg" Warpgroups [OpKind::Nv(NvOp::SetMaxNReg { .. })]
-        "", "" => "", NONE, "sets the number of registers of each thread of the role", [Participants];
+        "", "" => "", NONE, "sets the number of registers of each thread of the role, as its first operation; waits until the program has so many", [Participants];
     BarrierSync "ttg.nv.barrier.sync" Warpgroups [OpKind::Nv(NvOp::BarrierSync { .. })]
         "", "" => "", NONE, "arrives at a named barrier and waits for all its threads", [Participants NeverCompletes PhaseMixed];
     BarrierArrive "ttg.nv.barrier.arrive" Warpgroups [OpKind::Nv(NvOp::BarrierArrive { .. })]

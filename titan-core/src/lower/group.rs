@@ -333,9 +333,11 @@ impl Lower<'_> {
         }
     }
 
-    /// The registers of a thread when the program begins, where the machine can change them: what all threads find room for.
+    /// The registers of a thread when the program begins, where the machine can change them: what all threads of whole warpgroups find
+    /// room for.
     pub(super) fn entry_registers(&self) -> u32 {
-        let threads = (self.laid.warps * self.laid.lanes).max(1);
+        let warps = self.laid.warps.next_multiple_of(self.target.role_warps.max(1));
+        let threads = (warps * self.laid.lanes).max(1);
         (self.target.registers_per_sm / threads / 8 * 8).min(self.target.registers)
     }
 

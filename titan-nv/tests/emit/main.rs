@@ -5,6 +5,7 @@ mod cases;
 mod coverage;
 mod driver;
 mod execute;
+mod golden;
 mod groups;
 mod kernels;
 mod loops;

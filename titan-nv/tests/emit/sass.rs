@@ -16,6 +16,9 @@ pub(crate) type Instruction = u128;
 pub(crate) type Opcode = u128;
 
 pub(crate) const HMMA: Opcode = 0x23c;
+/// A barrier between threads of a block (`BAR.SYNC`, `BAR.ARV`).
+#[allow(dead_code, reason = "barriers are counted in loops of one target")]
+pub(crate) const BAR: Opcode = 0xb1d;
 pub(crate) const HGMMA: Opcode = 0x9f0;
 /// With operand A in shared memory, and in registers.
 pub(crate) const ALL_HGMMA: [Opcode; 2] = [HGMMA, 0xdf0];
@@ -172,6 +175,8 @@ fn fields_of_instructions_are_where_listings_show_them() {
     // On sm_80, `/*0660*/ @P2 BRA` to 0x470, and `/*0480*/ @P2 BRA` to 0x630.
     assert_eq!(target(0x66, 0x000f_ea00_0383_ffff_ffff_fe00_0000_2947, false), 0x47);
     assert_eq!(target(0x48, 0x002f_ea00_0380_0000_0000_01a0_0000_2947, false), 0x63);
+    // `BAR.SYNC.DEFER_BLOCKING 0x0`
+    assert_eq!(opcode(0x000f_ec00_0001_0000_0000_0000_0000_7b1d), BAR);
     // On sm_90, `/*19a0*/ @P0 BRA` to 0x1740, and `/*02b0*/ @P2 BRA.U.ANY` to 0x250.
     assert_eq!(target(0x19a, 0x000f_ea00_0383_ffff_ffff_fffc_0064_0947, true), 0x174);
     assert_eq!(target(0x2b, 0x000f_ea00_0393_ffff_ffff_fffd_00e4_2947, true), 0x25);

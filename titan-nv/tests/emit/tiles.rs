@@ -3,10 +3,11 @@
 use crate::ptxas;
 use std::path::{Path, PathBuf};
 use titan_core::driver::{compile, stages};
+use titan_core::lower::lower;
 use titan_core::text;
-use titan_core::verify::{Verified, verify};
-use titan_nv::Machine;
+use titan_core::verify::{Verified, barrier_program, verify};
 use titan_nv::machine::Feature;
+use titan_nv::{Machine, emit, target};
 
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
@@ -63,5 +64,25 @@ fn kernels_of_the_language_are_assembled() {
         let spilling: Vec<_> = usages.iter().filter(|u| u.spilled > 0).collect();
         assert!(spilling.is_empty(), "{}: {spilling:?}", machine.name);
         ptxas::say(&format!("{}: {} variants, {refused} kernels refused", machine.name, usages.len()));
+    }
+}
+
+/// The text of a barrier program holds all that its code depends on: read back, it is verified and gives the same PTX.
+#[test]
+fn barrier_programs_read_back_give_the_same_code() {
+    let kernels = kernels();
+    for machine in ["sm_80", "sm_90a"].map(|name| Machine::from_name(name).expect("a target that exists")) {
+        let (target, mut compared) = (target(machine), 0);
+        for (kernel, aligned) in kernels.iter().flat_map(|kernel| [(kernel, true), (kernel, false)]) {
+            let Ok(all) = stages(kernel, machine, aligned, None) else { continue };
+            let printed = text::print(&all.barriers);
+            let read = text::parse_one(&printed).unwrap_or_else(|e| panic!("{e:?}\n{printed}"));
+            barrier_program(&read).unwrap_or_else(|e| panic!("{e:?}\n{printed}"));
+            let lowered = lower(&read, &target).unwrap_or_else(|e| panic!("{e}\n{printed}"));
+            let code = emit(&lowered.func, machine, None).unwrap_or_else(|e| panic!("{e}\n{printed}"));
+            assert!(code.text.as_bytes() == all.code.payload, "{}, aligned: {aligned}\n{printed}", machine.name);
+            compared += 1;
+        }
+        assert!(compared > 300, "{}: {compared} of {} kernels", machine.name, kernels.len());
     }
 }

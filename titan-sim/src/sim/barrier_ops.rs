@@ -197,7 +197,7 @@ impl Machine<'_> {
             NvOp::ClusterArrive | NvOp::ClusterWait => {
                 return self.cluster(agent, id, what == NvOp::ClusterArrive, obs);
             }
-            NvOp::SetMaxNReg { registers } => self.registers(agent, registers)?,
+            NvOp::SetMaxNReg { registers } => return self.registers(agent, registers),
             NvOp::WgmmaFence => self.thread(agent)?.written_to.clear(),
             // The lanes of a warp are modelled as one thread of control.
             NvOp::WarpSync => {}

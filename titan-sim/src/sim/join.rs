@@ -1,4 +1,4 @@
-//! Barriers without a word in shared memory: named barriers, the cluster barrier, `s_barrier`; and the register budget.
+//! Barriers without a word in shared memory: named barriers, the cluster barrier, `s_barrier`; and the registers of a program.
 //!
 //! All of them are barriers with phases: a phase counts arrivals of threads or agents, and an agent waits for the phase in which
 //! it arrived. Cluster and program barriers do not wait for an agent that has ended.
@@ -8,8 +8,11 @@ use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, index};
 use super::state::{Moved, Named};
 use super::work::Res;
-use crate::engine::{self, Agent, BarrierId, Place};
-use titan_core::ir::OpId;
+use crate::engine::{self, Agent, BarrierId, Place, State, Wait};
+use titan_core::ir::{NvOp, OpId, OpKind};
+
+/// An agent waits for registers that others give back.
+const REGISTERS: u32 = 3;
 
 impl Machine<'_> {
     /// Arrives at a named barrier, and waits there or not.
@@ -130,29 +133,72 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// `setmaxnreg` has no effect on the simulation, but the register budget is checked.
-    pub(super) fn registers(&mut self, agent: usize, registers: u32) -> Res<()> {
+    /// PTX ISA, "setmaxnreg": an agent gives registers back to its program, or waits until the program has so many left.
+    pub(super) fn registers(&mut self, agent: usize, registers: u32) -> Res<Moved> {
         if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
             return Err(Found::new(
                 Kind::Participants,
                 format!("{registers} registers requested; the count must be a multiple of 8 from 24 to 256"),
             ));
         }
-        self.thread(agent)?.registers = Some(registers);
-        let (per, main) = (self.plan.agents(), agent / self.plan.agents() * self.plan.agents());
-        let of = |a: usize| {
-            let role = self.plan.role_of(a - main).and_then(|r| self.kernel().roles.get(r));
-            let warps = if self.kernel().laid_out.is_some() { 1 } else { role.map_or(0, |r| r.warps) };
-            u64::from(warps) * 32 * u64::from(self.threads.get(a).and_then(|t| t.registers).unwrap_or(0))
-        };
-        let all: u64 = (main..main + per).map(of).sum();
-        if all > 65536 {
-            return Err(Found::new(
-                Kind::Participants,
-                format!("the roles request {all} registers, but a program has 65536"),
-            ));
+        if self.registers_wanted(agent, registers) > self.registers_left(agent) {
+            self.engine.agents_mut().set(Agent::new(agent), State::Blocked(Wait::Other(REGISTERS)));
+            return Ok(Moved::Blocked);
         }
-        Ok(())
+        self.thread(agent)?.registers = Some(registers);
+        self.engine.agents_mut().wake(|w| w == Wait::Other(REGISTERS));
+        Ok(Moved::On)
+    }
+
+    /// How many registers an agent needs that it does not have, all its threads together.
+    fn registers_wanted(&self, agent: usize, registers: u32) -> u64 {
+        let has = self.threads.get(agent).and_then(|t| t.registers).unwrap_or_else(|| self.registers_at_entry());
+        u64::from(registers.saturating_sub(has)) * self.register_threads(agent)
+    }
+
+    /// The threads whose registers an agent changes.
+    fn register_threads(&self, agent: usize) -> u64 {
+        let local = agent % self.plan.agents();
+        let role = self.plan.role_of(local).and_then(|r| self.kernel().roles.get(r));
+        let warps = match (self.kernel().laid_out.is_some(), role) {
+            (true, _) => u64::from(local > 0),
+            // Roles that have not been laid out occupy whole warpgroups.
+            (false, Some(role)) => u64::from(role.warps).next_multiple_of(4),
+            (false, None) => 0,
+        };
+        warps * 32
+    }
+
+    /// The registers of a thread when a program begins: an equal part of 65,536 for each thread of whole warpgroups, in steps of 8.
+    fn registers_at_entry(&self) -> u32 {
+        let threads: u64 = (0..self.plan.agents()).map(|local| self.register_threads(local)).sum();
+        u32::try_from(65_536 / threads.next_multiple_of(128).max(128) / 8 * 8).unwrap_or(0).min(248)
+    }
+
+    /// The registers of a program that no thread has.
+    fn registers_left(&self, agent: usize) -> u64 {
+        let (entry, first) = (self.registers_at_entry(), agent / self.plan.agents() * self.plan.agents());
+        let (mut all, mut taken) = (0, 0);
+        for one in first..first + self.plan.agents() {
+            let has = self.threads.get(one).and_then(|t| t.registers).unwrap_or(entry);
+            all += u64::from(entry) * self.register_threads(one);
+            taken += u64::from(has) * self.register_threads(one);
+        }
+        all.saturating_sub(taken)
+    }
+
+    /// Whether a request for registers gives some back, or changes nothing: then it neither waits nor makes others wait.
+    pub(super) fn gives_registers(&self, agent: usize, registers: u32) -> bool {
+        self.registers_wanted(agent, registers) == 0
+    }
+
+    /// What an agent that waits for registers lacks.
+    pub(super) fn lacks_registers(&self, agent: usize) -> Option<String> {
+        let OpKind::Nv(NvOp::SetMaxNReg { registers }) = self.kernel().op(self.next_op(agent)?).kind else {
+            return None;
+        };
+        let (wanted, left) = (self.registers_wanted(agent, registers), self.registers_left(agent));
+        (wanted > left).then(|| format!("{} waits for {wanted} registers, of which {left} are left", self.role(agent)))
     }
 
     /// The barrier of all agents of a program; it does not wait for those that have ended.

@@ -63,9 +63,12 @@ impl Machine<'_> {
         if self.engine.agents().state(Agent::new(agent)) == State::Blocked(Wait::Other(ROLES_JOIN)) {
             return (1..self.plan.agents()).map(|r| self.role(agent + r)).collect();
         }
-        let Some((barrier, _)) = self.awaited(agent) else { return Vec::new() };
         let cta = self.cta(agent);
         let first = cta * self.plan.agents();
+        if self.lacks_registers(agent).is_some() {
+            return (1..self.plan.agents()).filter(|l| first + l != agent).map(|l| self.role(first + l)).collect();
+        }
+        let Some((barrier, _)) = self.awaited(agent) else { return Vec::new() };
         let others = |locals: &[usize]| locals.iter().map(|l| self.role(first + l)).collect();
         for (i, ring) in self.plan.rings.iter().enumerate() {
             let Some((ready, free)) = self.ctas.get(cta).and_then(|c| c.rings.get(i)) else { continue };
@@ -96,6 +99,9 @@ impl Machine<'_> {
     /// A description of what an agent waits for.
     pub(super) fn waiting(&self, agent: usize) -> String {
         let who = self.role(agent);
+        if let Some(said) = self.lacks_registers(agent) {
+            return said;
+        }
         let Some((barrier, _)) = self.awaited(agent) else { return format!("{who} waits") };
         let name = self.barrier_name(barrier);
         let missing = self.engine.barrier(barrier).map_or_else(String::new, |b| format!(", of which {}", b.missing()));

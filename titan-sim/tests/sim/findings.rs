@@ -202,3 +202,33 @@ fn what_is_not_computed_is_a_finding_where_it_decides() {
     assert!(run(&kernel, &mut args, None, &Options::default()).unwrap().findings.is_empty());
     assert!(matches!(args[1], Arg::Tensor { .. }));
 }
+
+/// Registers come from a pool: a role waits until others have given back as many as it asks for.
+#[test]
+fn registers_that_nobody_gives_back_are_waited_for() {
+    let text = include_str!("../../../titan-core/filetests/verify/barrier_registers_pool.tir");
+    let mut seen = Vec::new();
+    for located in titan_core::text::parse_located(text).unwrap() {
+        let kernel = well_formed(located.kernel).unwrap();
+        let args = make(&kernel.sig, 16, 3);
+        let found = match explore(&kernel, &args, None, &Limits::default()).unwrap() {
+            Verdict::Safe(_) => None,
+            Verdict::Finding(found, _) => Some((found.kind, found.to_string())),
+            Verdict::Bound(what, _) => panic!("{what}"),
+        };
+        let name = kernel.sig.name.clone();
+        let ran = run(&kernel, &mut make(&kernel.sig, 16, 3), None, &Options::default()).unwrap();
+        assert_eq!(ran.findings.is_empty(), found.is_none(), "{name}");
+        if matches!(name.as_str(), "fails" | "fails_alone" | "fails_late" | "fails_rounded") {
+            let (kind, said) = found.unwrap();
+            assert_eq!(kind, Kind::Deadlock, "{name}: {said}");
+            assert!(said.contains("`worker` waits for") || said.contains("`copier` waits for"), "{name}: {said}");
+            assert!(said.contains(" registers, of which "), "{name}: {said}");
+            seen.push(name);
+        } else if name.starts_with("passes") {
+            assert_eq!(found, None, "{name}");
+            seen.push(name);
+        }
+    }
+    assert_eq!(seen.len(), 10, "{seen:?}");
+}

@@ -3,7 +3,7 @@
 use super::place::error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Kernel, Loc, NvOp, Op, OpKind, Stated};
+use crate::ir::{Block, Effect, Kernel, Loc, NvOp, Op, OpId, OpKind, RoleDecl, Stated};
 use crate::verify::Error;
 use crate::verify::coexecution::barriers::messages;
 use crate::verify::roles::threads;
@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 
 /// Registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
 const REGISTERS: u64 = 65_536;
+/// The most registers of a thread when a program begins: instructions name 255 (CUDA programming guide, same table), and registers are
+/// counted in steps of 8.
+const MOST_AT_ENTRY: u64 = 248;
 /// Threads of a warp, and the maximum of a program (CUDA programming guide, same table).
 const WARP: u32 = 32;
 const THREADS: u32 = 1024;
@@ -92,42 +95,114 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
 
 /// Operations of a warpgroup are executed by roles with whole warpgroups (PTX ISA, "wgmma" and "setmaxnreg").
 fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
-    for (role, (_, block)) in
-        kernel.roles.iter().zip(threads(kernel)).filter(|(r, _)| !r.warps.is_multiple_of(WARPGROUP))
-    {
+    let mut before = 0u64;
+    for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)) {
+        // The warps of a program that is not laid out have no numbers yet.
+        let begins = if kernel.laid_out.is_some() { before } else { 0 };
+        before += u64::from(role.warps);
+        let aligned = begins.is_multiple_of(u64::from(WARPGROUP));
+        if role.warps.is_multiple_of(WARPGROUP) && aligned {
+            continue;
+        }
         let mut first: Option<(&str, Loc)> = None;
         kernel.walk_block(block, &mut |_, op| {
             let together = matches!(op.kind, OpKind::Nv(NvOp::Wgmma | NvOp::SetMaxNReg { .. }));
             first = first.or(together.then(|| (mnemonic(&op.kind), op.loc)));
         });
         if let Some((name, loc)) = first {
-            let title =
-                format!("`{name}` needs whole warpgroups of {WARPGROUP} warps, but `{}` has {}", role.name, role.warps);
-            errors.push(
-                Error::new(Code::Participants, loc, title)
-                    .help(format!("give the role a multiple of {WARPGROUP} warps")),
-            );
+            let needs = format!("`{name}` needs whole warpgroups of {WARPGROUP} warps, but `{}`", role.name);
+            let (title, who) = if aligned {
+                (format!("{needs} has {}", role.warps), "the role")
+            } else {
+                (format!("{needs} begins at warp {begins}"), "the roles before it")
+            };
+            let help = format!("give {who} a multiple of {WARPGROUP} warps");
+            errors.push(Error::new(Code::Participants, loc, title).help(help));
         }
     }
 }
 
-/// The registers of all roles together fit a multiprocessor.
+/// `setmaxnreg.inc` waits until the pool of its program has the registers: what all threads begin with, and no more (PTX ISA, "setmaxnreg").
+///
+/// Each role asks once, and before anything for which threads may wait. Then roles that ask for less than they have give back the rest
+/// without waiting for anybody, and those that ask for more go on as soon as all have done so, if and only if all that is asked for,
+/// with what the other threads keep, is in the pool.
 fn registers(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let mut sum = 0;
-    let mut last = None;
-    for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)) {
-        let mut most = None;
-        kernel.walk_block(block, &mut |_, op| {
-            if let OpKind::Nv(NvOp::SetMaxNReg { registers }) = op.kind {
-                most = most.max(Some((registers, op.loc)));
-            }
-        });
-        let Some((registers, loc)) = most else { return };
-        sum += u64::from(registers) * u64::from(role.warps) * 32;
-        last = Some(loc);
+    let asked: Vec<Option<(OpId, u32, Loc)>> = if kernel.roles.is_empty() {
+        Vec::new()
+    } else {
+        threads(kernel).iter().map(|(_, b)| asks(kernel, *b)).collect()
+    };
+    let mut elsewhere = 0;
+    kernel.walk(&mut |id, op| {
+        let first = asked.iter().flatten().any(|(at, ..)| *at == id);
+        if matches!(op.kind, OpKind::Nv(NvOp::SetMaxNReg { .. })) && !first {
+            elsewhere += 1;
+            let title =
+                "`ttg.nv.setmaxnreg` that is not the first operation of a role: it waits for registers of other roles";
+            let help = "each role sets its number of registers once, before all other operations";
+            errors.push(Error::new(Code::Participants, op.loc, title).help(help));
+        }
+    });
+    let Some((_, _, loc)) = asked.iter().flatten().max_by_key(|(_, registers, _)| *registers).copied() else { return };
+    let pool = Pool::of(kernel);
+    let role = |(decl, asked): (&RoleDecl, &Option<(OpId, u32, Loc)>)| {
+        let each = asked.map_or(pool.entry, |(_, registers, _)| u64::from(registers));
+        each * 32 * pool.warps(decl)
+    };
+    let in_roles: u64 = kernel.roles.iter().map(|decl| pool.warps(decl)).sum();
+    let idle = pool.threads.saturating_sub(32 * in_roles);
+    let sum = kernel.roles.iter().zip(&asked).map(role).sum::<u64>() + idle * pool.entry;
+    let all = pool.threads.max(32 * in_roles);
+    if elsewhere == 0 && sum > pool.entry * all {
+        let title = format!(
+            "the roles ask for {sum} registers in all, and wait for ever: the program has {}, {} for each of its {all} threads",
+            pool.entry * all,
+            pool.entry
+        );
+        let help = "a role without `ttg.nv.setmaxnreg` keeps what it begins with";
+        errors.push(Error::new(Code::Participants, loc, title).help(help));
     }
-    if let Some(loc) = last.filter(|_| sum > REGISTERS) {
-        let title = format!("the roles ask for {sum} registers in all: a multiprocessor has {REGISTERS}");
-        error(errors, Code::Participants, loc, title);
+}
+
+/// How a role asks for registers: in its first operation, apart from pure ones.
+fn asks(kernel: &Kernel, role: Block) -> Option<(OpId, u32, Loc)> {
+    let mut ops = kernel.block(role).ops.iter().map(|id| (*id, kernel.op(*id)));
+    let (id, op) = ops.find(|(_, op)| op.kind.effect() != Effect::Pure)?;
+    let OpKind::Nv(NvOp::SetMaxNReg { registers }) = op.kind else { return None };
+    Some((id, registers, op.loc))
+}
+
+/// The registers that a program begins with.
+struct Pool {
+    /// Of each thread.
+    entry: u64,
+    threads: u64,
+    /// The least number of warps of which a role is a multiple.
+    whole: u64,
+}
+
+impl Pool {
+    /// An assembler gives each thread an equal part of the multiprocessor's registers, in steps of 8, at most what an instruction can
+    /// name; parts are counted for whole warpgroups (`ptxas` 12.9: 168 for `.maxntid` 288 as for 384). The roles of a program that is
+    /// not laid out are rounded up to whole warpgroups, because those of a program that is laid out for such a target are.
+    fn of(kernel: &Kernel) -> Pool {
+        let group = u64::from(WARPGROUP);
+        let laid = kernel.laid_out.as_deref().map(|laid| u64::from(laid.warps));
+        let whole = if laid.is_some() { 1 } else { group };
+        let roles = kernel.roles.iter().map(|r| whole_warps(r, whole)).sum();
+        let warps = laid.unwrap_or(roles).max(roles);
+        let parts = warps.next_multiple_of(group).max(1) * u64::from(WARP);
+        let entry = (REGISTERS / parts / 8 * 8).min(MOST_AT_ENTRY);
+        Pool { entry, threads: warps * u64::from(WARP), whole }
     }
+
+    fn warps(&self, role: &RoleDecl) -> u64 {
+        whole_warps(role, self.whole)
+    }
+}
+
+/// The warps of a role, rounded up. The roles of a program that is laid out have one instance.
+fn whole_warps(role: &RoleDecl, whole: u64) -> u64 {
+    u64::from(role.warps).next_multiple_of(whole) * u64::from(role.instances.max(1))
 }

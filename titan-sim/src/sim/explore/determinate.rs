@@ -50,7 +50,24 @@ pub(super) fn speaks_of(kernel: &Kernel) -> bool {
             numbers.insert(id);
         }
     });
-    all && counts.len() == numbers.len()
+    all && counts.len() == numbers.len() && registers_at_first(kernel)
+}
+
+/// Whether each role asks for registers at most once, before all operations for which it may wait: then what is asked for does not depend
+/// on the order, and neither does whether there is enough.
+fn registers_at_first(kernel: &Kernel) -> bool {
+    let asks = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::SetMaxNReg { .. }));
+    let (mut all, mut first) = (0, 0);
+    kernel.walk(&mut |_, op| {
+        all += usize::from(asks(op));
+        if op.kind == OpKind::Ttg(TtgOp::Roles) {
+            for role in &op.regions {
+                let mut ops = kernel.block(*role).ops.iter().map(|id| kernel.op(*id));
+                first += usize::from(ops.find(|op| op.kind.effect() != Effect::Pure).is_some_and(asks));
+            }
+        }
+    });
+    all == first
 }
 
 #[expect(
@@ -156,16 +173,12 @@ struct Run<'k> {
     at: Point<'k>,
     choices: Vec<Choice>,
     steps: u64,
-    /// How often each agent has asked for registers.
-    registers: Vec<u8>,
 }
 
 impl<'k> Run<'k> {
     /// Why this order may not stand for all, so far.
     fn doubt(&self) -> bool {
-        let why = self.at.watch.certificate().is_none_or(|c| c.why().is_some());
-        // The check of their sum depends on the order if an agent asks twice.
-        why || self.registers.iter().any(|n| *n > 1) || self.steps > STEPS
+        self.at.watch.certificate().is_none_or(|c| c.why().is_some()) || self.steps > STEPS
     }
 
     fn next(&self, order: Order) -> Option<usize> {
@@ -231,7 +244,7 @@ impl<'k> Search<'k, '_> {
         let agents = programs.len() * self.plan.agents();
         let certificate = Certificate::new(agents, self.plan.agents());
         let at = self.start(setup, programs, Some(certificate)).map_err(|e| (*e, Vec::new()))?;
-        let mut run = Run { at, choices: Vec::new(), steps: 0, registers: vec![0; agents] };
+        let mut run = Run { at, choices: Vec::new(), steps: 0 };
         let mut depth = 0;
         loop {
             if let Some(op) = run.told().filter(|_| order.early) {
@@ -267,12 +280,6 @@ impl<'k> Search<'k, '_> {
             run.choices.push(Choice::Run { agent: index(agent), ops: 1 });
             run.steps += 1;
             let machine = &mut run.at.machine;
-            let next = machine.next_op(agent).map(|id| &machine.kernel().op(id).kind);
-            if matches!(next, Some(OpKind::Nv(NvOp::SetMaxNReg { .. })))
-                && let Some(asked) = run.registers.get_mut(agent)
-            {
-                *asked = asked.saturating_add(1);
-            }
             match machine.step(agent, &mut run.at.watch) {
                 Err(e) => return Err((*run.at.watch.told(machine, e), joined(std::mem::take(&mut run.choices)))),
                 Ok(Moved::On) if machine.is_ready(agent) && machine.is_local(agent, &self.privacy) => {}

@@ -173,8 +173,9 @@ impl Machine<'_> {
             | NvOp::ClusterRank
             | NvOp::WgmmaFence
             | NvOp::WarpSync
-            | NvOp::Commit { .. }
-            | NvOp::SetMaxNReg { .. } => true,
+            | NvOp::Commit { .. } => true,
+            // Who takes registers may take those that another waits for.
+            NvOp::SetMaxNReg { registers } => self.gives_registers(agent, registers),
             // What is not modelled ends the run.
             NvOp::Tcgen05(_) => false,
             NvOp::WaitGroup { group, n, .. } => match group {

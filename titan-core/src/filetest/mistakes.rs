@@ -1,0 +1,165 @@
+//! Mistakes: changes of a file's text, each with the errors that it must cause.
+//!
+//! They stand behind the kernels of a file, which must pass without them:
+//!
+//! ```text
+//! ; mistake: a wait for the wrong parity
+//! ; < ttg.nv.mbarrier.wait_parity %24, %25
+//! ; > ttg.nv.mbarrier.wait_parity %24, %15
+//! ; error[T0712]: waits for
+//! ```
+//!
+//! `; <` names a line, which must occur once, and `; >` the lines in its place; without one the line is dropped. Of several equal lines
+//! `; < (1 of 2) ..` names the first. An error is
+//! expected on the line that was changed first; ``; error[T0712] at `ttg.claim.ready`: ..`` expects it on the line that
+//! contains this text instead, and `; error[T0712] at kernel: ..` on that of the first kernel.
+//!
+//! Deliberately absent: changes of more than one place by one pair, and changes that need not cause an error.
+
+use super::expect::{Expected, compare_with};
+use super::verify_errors;
+
+/// The line that begins a mistake.
+const MISTAKE: &str = "; mistake: ";
+
+/// A mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// What it says of itself.
+    pub name: String,
+    /// The text of the file with it.
+    pub text: String,
+}
+
+/// A file without its mistakes, and these.
+fn split(text: &str) -> (&str, Vec<&str>) {
+    let first = if text.starts_with(MISTAKE) { Some(0) } else { text.find(&format!("\n{MISTAKE}")).map(|at| at + 1) };
+    let Some(first) = first else { return (text, Vec::new()) };
+    let (base, rest) = text.split_at(first);
+    (base, rest.split(MISTAKE).filter(|part| !part.is_empty()).collect())
+}
+
+/// The text without its mistakes: what must pass.
+pub(super) fn base(text: &str) -> &str {
+    split(text).0
+}
+
+/// The number of mistakes of a file.
+pub(super) fn count(text: &str) -> usize {
+    split(text).1.len()
+}
+
+/// The mistakes of a file.
+///
+/// # Errors
+/// A change that does not fit the text.
+pub fn mistakes(text: &str) -> Result<Vec<Mistake>, String> {
+    let (base, parts) = split(text);
+    parts.into_iter().map(|part| Change::of(base, part).map(|c| Mistake { name: c.name, text: c.text })).collect()
+}
+
+/// Runs the mistakes of a file: what is not as it should be.
+pub(super) fn check(name: &str, text: &str) -> Vec<String> {
+    let (base, parts) = split(text);
+    let mut failures = Vec::new();
+    for part in parts {
+        let change = match Change::of(base, part) {
+            Ok(change) => change,
+            Err(why) => {
+                failures.push(format!("{name}: {why}"));
+                continue;
+            }
+        };
+        let what = format!("{name}, {}", change.name);
+        match change.expected(part) {
+            Ok(expected) if expected.is_empty() => failures.push(format!("{what}: no error is expected")),
+            Ok(expected) => failures.extend(compare_with(&what, expected, &verify_errors(&change.text))),
+            Err(why) => failures.push(format!("{what}: {why}")),
+        }
+    }
+    failures
+}
+
+/// A mistake that was made.
+struct Change {
+    name: String,
+    text: String,
+    /// The line that was changed first.
+    line: u32,
+}
+
+impl Change {
+    fn of(base: &str, part: &str) -> Result<Change, String> {
+        let name = part.lines().next().unwrap_or_default().trim().to_owned();
+        let mut edits: Vec<(&str, Vec<&str>)> = Vec::new();
+        for line in part.lines().skip(1) {
+            if let Some(old) = line.strip_prefix("; < ") {
+                edits.push((old.trim(), Vec::new()));
+            } else if let (Some(new), Some((_, by))) = (line.strip_prefix("; > "), edits.last_mut()) {
+                by.push(new.trim());
+            }
+        }
+        let lines: Vec<&str> = base.lines().collect();
+        let mut at = Vec::new();
+        for (old, _) in &edits {
+            let (which, all, old) = one_of(old).unwrap_or((1, 1, old));
+            let found: Vec<usize> = (0..lines.len()).filter(|i| lines[*i].trim() == old).collect();
+            match found.get(which.wrapping_sub(1)) {
+                Some(one) if found.len() == all => at.push(*one),
+                _ => return Err(format!("{name}: `{old}` occurs {} times", found.len())),
+            }
+        }
+        let Some(first) = at.iter().min().copied() else { return Err(format!("{name}: nothing is changed")) };
+        let mut text = String::new();
+        for (i, line) in lines.iter().enumerate() {
+            match at.iter().position(|changed| *changed == i) {
+                None => text.push_str(line),
+                Some(edit) => text.push_str(&edits[edit].1.join("\n")),
+            }
+            text.push('\n');
+        }
+        Ok(Change { name, text, line: number(first) })
+    }
+
+    /// The errors that the mistake must cause.
+    fn expected<'a>(&self, part: &'a str) -> Result<Vec<Expected<'a>>, String> {
+        let mut expected: Vec<Expected<'a>> = Vec::new();
+        for line in part.lines() {
+            if let Some((code, rest)) = line.strip_prefix("; error[").and_then(|rest| rest.split_once(']')) {
+                let (line, text) = match rest.strip_prefix(" at kernel: ") {
+                    Some(text) => (self.line_with("kernel @")?, text),
+                    None => match rest.strip_prefix(" at `").and_then(|rest| rest.split_once("`: ")) {
+                        Some((what, text)) => (self.line_with(what)?, text),
+                        None => (
+                            self.line,
+                            rest.strip_prefix(": ").ok_or("`; error[T0712]: ..` or ``; error[T0712] at `..`: ..``")?,
+                        ),
+                    },
+                };
+                expected.push(Expected::new(line, code, text.trim_end()));
+            } else if let (Some(help), Some(last)) = (line.strip_prefix("; help: "), expected.last_mut()) {
+                last.help(help.trim_end());
+            } else if let (Some(note), Some(last)) = (line.strip_prefix("; note: "), expected.last_mut()) {
+                last.note(note.trim_end());
+            }
+        }
+        Ok(expected)
+    }
+
+    fn line_with(&self, what: &str) -> Result<u32, String> {
+        let found = self.text.lines().position(|line| line.contains(what));
+        found.map(number).ok_or_else(|| format!("no line contains `{what}`"))
+    }
+}
+
+/// Which of how many equal lines is meant, and the line.
+fn one_of(line: &str) -> Option<(usize, usize, &str)> {
+    let (count, line) = line.strip_prefix('(')?.split_once(") ")?;
+    let (which, all) = count.split_once(" of ")?;
+    Some((which.parse().ok()?, all.parse().ok()?, line))
+}
+
+/// The number of a line, from its index.
+fn number(index: usize) -> u32 {
+    u32::try_from(index + 1).unwrap_or(u32::MAX)
+}
