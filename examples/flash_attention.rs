@@ -5,9 +5,9 @@ mod common;
 
 use titan::prelude::*;
 
-/// `out[b, h, m, ..] = softmax(q · kᵀ · scale) · v`, one block of `BM` queries per program.
+/// `out[b, h, m, ..] = softmax(q · kᵀ · scale) · v`, one block of `BM` queries per program; `scale` is positive.
 #[titan::kernel(
-    instances(T in [f16, bf16], (BM, BN, D) in [(64, 64, 64), (128, 64, 128)], CAUSAL in [true, false]),
+    instances(T in [f16, bf16], (BM, BN, D) in [(64, 64, 64), (128, 64, 128), (128, 128, 128)], CAUSAL in [true, false]),
     grid(cdiv(N, BM), H, B),
 )]
 pub fn flash_attention<T: Float, const BM: i32, const BN: i32, const D: i32, const CAUSAL: bool>(
@@ -23,13 +23,15 @@ pub fn flash_attention<T: Float, const BM: i32, const BN: i32, const D: i32, con
     let q_pos = iota::<BM>() + (m * BM + NK - N); // the last query sees the last key
     let end = if CAUSAL { NK.min(NK - N + (m + 1) * BM) } else { NK };
 
+    tassert!(scale > 0.0, "the greatest score must stay the greatest when it is scaled");
+    let scale = scale * std::f32::consts::LOG2_E;
     let mut top = Tile::<f32, BM>::full(f32::NEG_INFINITY);
     let mut sum = Tile::<f32, BM>::zeros();
     let mut acc = Tile::<f32, BM, D>::zeros();
     for j in pipelined(0..cdiv(end, BN)) {
         let kt = k.load_tile::<BN, D>([j, 0]);
         let vt = v.load_tile::<BN, D>([j, 0]);
-        let s = mma(qt, kt.t(), Tile::<f32, BM, BN>::zeros()) * (scale * std::f32::consts::LOG2_E);
+        let s = mma(qt, kt.t(), Tile::<f32, BM, BN>::zeros());
         let k_pos = iota::<BN>() + j * BN;
         let mut seen = (k_pos < NK).broadcast::<0, BM>();
         if CAUSAL {
@@ -37,8 +39,10 @@ pub fn flash_attention<T: Float, const BM: i32, const BN: i32, const D: i32, con
         }
         let s = select(seen, s, f32::NEG_INFINITY);
         let new = top.max(s.reduce_max::<1>());
-        let p = (s - new.col()).exp2();
-        let fix = (top - new).exp2();
+        // Scores are scaled on the way to the power, by one operation for each: `top` is the greatest one before it is scaled.
+        let less = -(new * scale);
+        let p = s.mul_add(scale, less.col()).exp2();
+        let fix = top.mul_add(scale, less).exp2();
         sum = sum * fix + p.reduce_sum::<1>();
         acc = mma(p.cast::<T>(), vt, acc * fix.col());
         top = new;

@@ -1,7 +1,7 @@
 //! The examples, on ragged shapes: the device's result and the reference's agree with plain loops in `f64`.
 #![expect(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
 
-use titan::Device;
+use titan::prelude::*;
 
 #[path = "../examples/batched_gemm.rs"]
 mod batched_gemm;
@@ -61,6 +61,20 @@ fn flash_attention_agrees() {
     within(2e-3, flash_attention::check(&dev, 77, 100, true));
     within(2e-3, flash_attention::check(&dev, 70, 70, false));
     within(2e-3, flash_attention::check(&dev, 1, 65, true));
+}
+
+/// A scale that would turn the order of the scores around stops the launch.
+#[test]
+fn flash_attention_refuses_scales_that_are_not_positive() {
+    let dev = Device::best().expect("there is a device");
+    let tensor = || dev.zeros::<f16, 4>([1, 1, 64, 64]).expect("there is memory");
+    let (q, k, v) = (tensor(), tensor(), tensor());
+    for scale in [0.0, -0.125, f32::NAN] {
+        let mut out = tensor();
+        let launch = flash_attention::flash_attention::<f16, 64, 64, 64, false>(&q, &k, &v, &mut out, scale);
+        let error = launch.sync().expect_err("the scale is not positive").to_string();
+        assert!(error.contains("the greatest score must stay the greatest"), "{error}");
+    }
 }
 
 #[test]

@@ -346,3 +346,30 @@ fn the_example_runs_on_both_boards() {
         }
     }
 }
+
+/// Programs of a cluster take tiles that are neighbours along one axis. With one tile there, code without clusters runs: every second program
+/// would have nothing to do.
+#[test]
+fn one_tile_along_the_axis_of_clusters_runs_code_without_them() {
+    with("one_tile_along_the_axis_of_clusters_runs_code_without_them", &[HOPPER], || {
+        let dev = device();
+        for ([m, n, k], alone) in [
+            ([1, 304, 72], true),
+            ([128, 72, 64], true),
+            ([129, 72, 64], false),
+            ([300, 8, 136], false),
+            ([100, 128, 200], true),
+        ] {
+            let (a, b) =
+                (dev.tensor(numbers(m * k, 5), [m, k]).unwrap(), dev.tensor(numbers(n * k, 6), [n, k]).unwrap());
+            let (mut c, mut want) = (dev.full([m, n], f16::NAN).unwrap(), dev.zeros([m, n]).unwrap());
+            let choice = gemm_ws::gemm_ws::<128, 128, 64>(&a, &b, &mut c).choice().unwrap().unwrap();
+            assert_eq!(choice.target, "sm_90a", "{choice}");
+            let passed: Vec<&str> = choice.passed_over.iter().map(|(_, why)| why.as_str()).collect();
+            assert_eq!(passed, if alone { &["it needs that `M > 128`"][..] } else { &[] }, "{m} by {n}");
+            gemm_ws::gemm_ws::<128, 128, 64>(&a, &b, &mut c).sync().unwrap();
+            gemm_ws::gemm_ws::reference::<128, 128, 64>(&a, &b, &mut want).unwrap();
+            assert_eq!(c.to_vec().unwrap(), want.to_vec().unwrap(), "{m} by {n} by {k}");
+        }
+    });
+}

@@ -2,6 +2,7 @@
 //! nothing. `cargo xtask test` brings the assembler; without it the test says so and passes.
 #![expect(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
 
+mod attention;
 #[path = "../../examples/batched_gemm.rs"]
 mod batched_gemm;
 #[path = "../../examples/conv2d.rs"]
@@ -30,6 +31,8 @@ mod rms_norm;
 mod rope;
 #[path = "../../examples/router.rs"]
 mod router;
+#[path = "../../titan-nv/tests/emit/sass.rs"]
+mod sass;
 #[cfg(feature = "cuda")]
 mod size;
 #[path = "../../examples/softmax.rs"]

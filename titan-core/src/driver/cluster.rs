@@ -4,13 +4,16 @@
 //! those along M share the tile of B, 32 KiB of a stage, and those along N the tile of A, 16 KiB. The axis with which more bytes are
 //! shared is taken. Two programs save half of a shared tile; four save a quarter more, but are harder to place on a device.
 //!
-//! Deliberately absent: extents, which are known at launches only.
+//! Extents are known at launches only. With one tile along the axis, half of the programs of such clusters would have none, so there is a
+//! variant without clusters besides, and the one with clusters assumes that there are more ([`pays`]).
+//!
+//! Deliberately absent: odd numbers of tiles, of which one program of the last cluster has none.
 
 use super::schedule::Cluster;
 use crate::analysis::cluster::Differing;
-use crate::ir::{Encoding, Kernel, OpKind, Token, TtgOp, Ty};
+use crate::ir::{Encoding, HostExpr, HostOp, Kernel, OpKind, Token, TtgOp, Ty};
 use crate::lay_out;
-use crate::pipeline::cluster::deal;
+use crate::pipeline::cluster::{deal, extent};
 use crate::plan::Target;
 
 /// The programs of a cluster that the rule chooses.
@@ -26,6 +29,12 @@ pub(super) fn choose(laid_out: &Kernel, target: &Target) -> Option<Cluster> {
     let (bytes, axis) = (0..2).rev().filter_map(shared).max()?;
     let (_, axis) = shared(0).filter(|(first, _)| *first == bytes).unwrap_or((bytes, axis));
     (bytes > 0).then_some(Cluster { size: SIZE, axis })
+}
+
+/// When a cluster leaves no program of all clusters without a tile: there is more than one tile along its axis.
+pub(super) fn pays(laid_out: &Kernel, cluster: Cluster) -> Option<HostExpr> {
+    let (along, tile) = extent(laid_out, cluster.axis)?;
+    Some(HostExpr::binary(HostOp::Gt, along, HostExpr::Const(tile)))
 }
 
 /// The laid-out kernel with the cluster of a schedule; `None` if it cannot have that.

@@ -32,7 +32,7 @@ pub use road::barrier_program;
 pub use schedule::{Ahead, Body, Cluster, Roles, Schedule};
 
 use crate::artifact::Variant;
-use crate::ir::Kernel;
+use crate::ir::{HostExpr, Kernel};
 use crate::lane::{Func, MmaAtom};
 use crate::lay_out::lay_out;
 use crate::lower::{self, Lowered};
@@ -62,7 +62,8 @@ pub struct Stages {
 /// that grant more shared memory first. The last one assumes nothing.
 ///
 /// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups, for aligned arguments; perhaps none at
-/// all ([`why_not_bulk`]). Such a machine runs the code for older ones too.
+/// all ([`why_not_bulk`]). Such a machine runs the code for older ones too. Behind a variant with clusters there is one without, for launches with
+/// too few tiles.
 ///
 /// `source` is the user's file and the line of it on which the kernel begins, for line information.
 ///
@@ -98,11 +99,23 @@ pub fn compile(
             }
         }
         for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
-            let code = backend.emit(&done.lowered.func, source)?;
-            variants.push(variant::of(kernel, done, code, bytes));
+            for done in with_one_alone(kernel, &target, aligned, done) {
+                let code = backend.emit(&done.lowered.func, source)?;
+                variants.push(variant::of(kernel, done, code, bytes));
+            }
         }
     }
     Ok(variants)
+}
+
+/// A kernel that was compiled, and behind it, if it has a cluster that does not pay in all launches, the same without one.
+fn with_one_alone(kernel: &Verified, target: &Target, aligned: bool, done: Made) -> Vec<Made> {
+    let bytes = done.schedule.shared_bytes;
+    let target = Target { clusters: false, shared_bytes: bytes, ..target.clone() };
+    let alone = done.pays.as_ref().and_then(|_| made(kernel, &target, aligned).ok()).filter(Made::is_new);
+    // Without another one it has to take all launches.
+    let pays = done.pays.clone().filter(|_| alone.is_some());
+    [Some(Made { pays, ..done }), alone].into_iter().flatten().collect()
 }
 
 /// Why a kernel has no variant for a machine with bulk copies ([`compile`]), or why not all tiles of its rings are copied in bulk; in the
@@ -185,6 +198,8 @@ struct Made {
     barriers: Kernel,
     lowered: Lowered,
     notes: Vec<String>,
+    /// In which launches its cluster pays, if it has one and that depends on the launch.
+    pays: Option<HostExpr>,
 }
 
 impl Made {
@@ -204,11 +219,12 @@ fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, Lower
     let mut filled = rule::fill(kernel, target, aligned)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     filled.schedule.cluster = cluster::choose(&laid_out, target);
+    let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out);
     let simpler = filled.schedule.simpler();
     let why = match carried_out(kernel, filled, laid_out) {
-        Ok(made) => return Ok(made),
+        Ok(made) => return Ok(Made { pays, ..made }),
         Err(Stop::Refused(error)) => return Err(error),
         Err(Stop::Unproven(error)) => error,
     };
@@ -242,7 +258,7 @@ fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Ma
     let barriers = road::barriers(&rings, &plan, laid_out.clone(), &schedule.bodies)?;
     let lowered = lower::lower(&barriers, &plan.target)?;
     let notes = rule::notes(kernel, &schedule, plan.target.name);
-    let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes };
+    let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes, pays: None };
     if made.is_new() && made.plan.target.bulk_tensor {
         made.notes.extend(why::copied_by_threads(&made));
     }

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 /// The variant of a kernel that was compiled for one kind of arguments, and for devices that grant a program at least `granted`
 /// bytes of shared memory; 0 for all devices.
 pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Variant {
-    let Made { schedule, rings, plan, lowered, notes, .. } = made;
+    let Made { schedule, rings, plan, lowered, notes, pays, .. } = made;
     let more = [
         ("warps", plan.warps.to_string()),
         ("barriers", lowered.barriers.to_string()),
@@ -20,6 +20,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     let asked = kernel.sig.requires.len();
     let of_arguments = if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() };
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
+    let of_launch = pays.map(Assumption::Holds);
     let maps = lowered.func.maps.iter().cloned().map(Assumption::TensorMap);
     let grid = match (schedule.persistent, schedule.grouped) {
         (true, _) => GridRule::Persistent,
@@ -29,7 +30,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     Variant {
         target: plan.target.name.to_owned(),
         config,
-        assumptions: on_device.into_iter().chain(of_arguments).chain(maps).collect(),
+        assumptions: on_device.into_iter().chain(of_launch).chain(of_arguments).chain(maps).collect(),
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
         cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },

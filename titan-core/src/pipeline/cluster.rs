@@ -21,8 +21,8 @@
 use super::edit::Edit;
 use crate::analysis::number::Numbers;
 use crate::ir::{
-    BinOp, Block, Def, DimSpec, Effect, ForKind, HostExpr, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pred, TtgOp, Ty,
-    Unit, Value,
+    BinOp, Block, Def, DimSpec, Effect, ForKind, HostExpr, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pred, Symbol,
+    TtgOp, Ty, Unit, Value,
 };
 
 /// The kernel with its tiles dealt to clusters of `size` programs, which are neighbours along the `axis`-th of the last two coordinates of
@@ -58,6 +58,18 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Option<Kernel> {
     let outside = writes_outside(kernel);
     edit.kernel.laid_out.as_deref_mut()?.cluster = size;
     (!outside).then(|| edit.kernel.canonical())
+}
+
+/// The extent along which the programs of a cluster take neighbouring tiles, and how many of its elements a tile has. With one tile there,
+/// all but one program of a cluster have none.
+#[must_use]
+pub fn extent(kernel: &Kernel, axis: usize) -> Option<(HostExpr, i64)> {
+    let mut looped = None;
+    kernel.walk(&mut |id, op| looped = looped.or((op.kind == OpKind::For(ForKind::Distributed)).then_some(id)));
+    let dealt = Dealt::of(kernel, looped?, axis)?;
+    let counted = *kernel.op(dealt.unflatten).args.get(1 + dealt.at)?;
+    let ((param, axis), tile) = tiles_of(kernel, counted)?;
+    Some((symbol(kernel, (param, axis)).map_or(HostExpr::Dim(param, axis), HostExpr::Symbol), tile))
 }
 
 /// Replaces the number of programs by that of clusters, where it only tells which of its own tiles a program is at.
@@ -275,14 +287,18 @@ fn param(kernel: &Kernel, value: Value) -> Option<usize> {
     }
 }
 
-/// Whether two axes have one extent in every launch.
-fn same_extent(kernel: &Kernel, a: Axis, b: Axis) -> bool {
-    let symbol = |(param, axis): Axis| match &kernel.sig.params.get(param)?.kind {
+/// The name of an extent in the signature.
+fn symbol(kernel: &Kernel, (param, axis): Axis) -> Option<Symbol> {
+    match &kernel.sig.params.get(param)?.kind {
         ParamKind::Tensor { shape, optional: false, .. } => match shape.get(axis)? {
             DimSpec::Bind(symbol) | DimSpec::Equals(HostExpr::Symbol(symbol)) => Some(*symbol),
             DimSpec::Any | DimSpec::Equals(_) => None,
         },
         ParamKind::Tensor { .. } | ParamKind::Scalar(_) => None,
-    };
-    a == b || symbol(a).is_some() && symbol(a) == symbol(b)
+    }
+}
+
+/// Whether two axes have one extent in every launch.
+fn same_extent(kernel: &Kernel, a: Axis, b: Axis) -> bool {
+    a == b || symbol(kernel, a).is_some() && symbol(kernel, a) == symbol(kernel, b)
 }

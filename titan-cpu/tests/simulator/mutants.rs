@@ -197,6 +197,13 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             NvOp::ClusterRank => {
                 let same = OpKind::Const(Const::Int(Elem::I32, 0));
                 all.push(("all programs of a cluster take one tile", with(program, id, same)));
+                let sums = program.ops.iter().enumerate().filter(|(_, sum)| sum.args.get(1) == Some(&op.results[0]));
+                for (sum, args) in sums.map(|(i, sum)| (OpId::new(i), &sum.args)) {
+                    all.push(("a coordinate that is a rank", with_arg(program, sum, 0, args[1])));
+                    let cluster = program.def_op(args[0]).map(|product| product.args[0]);
+                    let close = cluster.map(|cluster| with_arg(program, sum, 0, cluster));
+                    all.extend(close.map(|mutant| ("tiles of clusters that overlap", mutant)));
+                }
             }
             NvOp::CpAsyncArrive { arrivals, noinc } => {
                 all.push(gone("an arrival of copies is gone"));
@@ -320,6 +327,10 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
         }
         OpKind::Select if op.args.len() == 3 && program.int_constant(op.args[1]) == Some(0) => {
             all.push(("a slot that does not wrap", with_arg(program, id, 1, op.args[2])));
+        }
+        OpKind::Unflatten | OpKind::UnflattenGrouped(_) if cluster(program) > 1 && op.args.len() == 3 => {
+            let swapped = with_arg(&with_arg(program, id, 1, op.args[2]), id, 2, op.args[1]);
+            all.push(("tiles of a cluster in another order", swapped));
         }
         OpKind::Binary(BinOp::Sub) if flips(program, op) => {
             all.push(("a round that counts, and not its parity", with(program, id, OpKind::Binary(BinOp::Add))));

@@ -5,7 +5,8 @@ use super::harness::orders;
 use super::lowered::{Gemm, run_on};
 use super::ptxas;
 use std::fmt::Write as _;
-use titan_core::driver::{Cluster, Stages, follow, stages};
+use titan_core::artifact::Variant;
+use titan_core::driver::{Cluster, Stages, compile, follow, stages};
 use titan_core::ir::Elem;
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
@@ -107,6 +108,28 @@ fn the_larger_tile_is_shared() {
     assert_eq!(of([64, 128, 64]), Some(along(0, 2)), "programs along M share B");
     assert_eq!(of([128, 64, 64]), Some(along(1, 2)), "programs along N share A");
     assert_eq!(of([64, 64, 64]), Some(along(0, 2)));
+}
+
+/// Launches with one tile along the axis of clusters take the variant behind, which is the same without clusters.
+#[test]
+fn a_variant_without_clusters_is_behind() {
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    for (tile, condition) in [([64, 128, 64], "`M > 64`"), ([128, 64, 64], "`N > 64`")] {
+        let kernel = verified(&kernel(&Gemm { tile, ..PLAIN }, 2, false));
+        let variants = compile(&kernel, machine, None).expect("it compiles");
+        let [with, without] = &variants[..] else { panic!("{} variants", variants.len()) };
+        let assumed = |variant: &Variant| -> Vec<String> {
+            variant.assumptions.iter().map(|assumption| assumption.sentence(&kernel.sig)).collect()
+        };
+        assert_eq!((with.cluster, without.cluster), (2, 0));
+        let (mut all, fewer) = (assumed(with), assumed(without));
+        let at = all.iter().position(|sentence| sentence == condition).expect("the condition");
+        all.remove(at);
+        // Boxes of shared tiles are halves of them.
+        let but_for_maps =
+            |all: &[String]| all.iter().filter(|s| !s.contains("tensor map")).cloned().collect::<Vec<_>>();
+        assert_eq!(but_for_maps(&all), but_for_maps(&fewer));
+    }
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //!   are what each program's barrier expects;
 //! * no program copies to, or arrives at, the shared memory of one that has not initialised its barriers, or that has ended: the cluster
 //!   barrier stands right in front of the roles and right behind them, and nowhere else;
+//! * all roles of all programs agree about the tile of each program, so that what is copied for all and what a program copies for itself
+//!   belong together (`tiles`);
 //! * readers release the slots of such a ring in all programs (`realize`).
 //!
 //! The bytes of round `r` from other programs can arrive before this program expects them, but not before its phase `r − 1` of `full` is
@@ -49,6 +51,7 @@ impl Check<'_> {
         for (_, block) in threads(kernel) {
             self.same_claims(block);
         }
+        self.same_tiles();
         self.no_generic_reads();
         self.apart_outputs();
     }

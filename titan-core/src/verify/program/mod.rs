@@ -13,7 +13,8 @@
 //! 69. results of MMAs in flight are used once, behind a wait that completes them (`products`);
 //! 70. bulk copies of tiles are those that tensor maps describe ([`super::barriers::boxes`]);
 //! 71. MMAs of warpgroups are those that exist (`group_mma`); numbers of threads and registers, as in rule 51;
-//! 72. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`).
+//! 72. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`); all of
+//!     their roles agree about the tile of each program (`tiles`).
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
@@ -25,6 +26,7 @@ mod group_mma;
 mod parity;
 mod products;
 mod realize;
+mod tiles;
 
 use super::Error;
 use super::barriers::{boxes, numbers, proxies};
