@@ -6,11 +6,42 @@
 //! values of their steps, or keep their distance from the object whose clock advanced alike. If the hypothesis holds again at the end
 //! of that iteration, in every case, it holds for all. Objects and variables that deviate get a weaker hypothesis: anywhere, but
 //! together with those that advance alike; and finally each on its own.
+//!
+//! # An example
+//!
+//! A ring of three slots with barriers `full` and `empty`; both roles carry a slot `s` and a parity `p`, and wrap them by hand:
+//!
+//! ```text
+//! fill:  for 0..n carry(s = 0, p = 1) { wait empty[s], p; copy to slot s, arrive at full[s];   s, p = next(s, p) }
+//! read:  for 0..n carry(s = 0, p = 0) { wait full[s], p;  read slot s, arrive at empty[s];     s, p = next(s, p) }
+//! ```
+//!
+//! The first three rounds use a slot each that has not been used before, so the state changes, and they are peeled. From then on a round
+//! leads to the same state. These are the hypothesis and its check, for the round `i` after them; `+ k` is relative to the clock:
+//!
+//! | | first round | [`Plan`] | start of round `i` | found at its end | wanted there |
+//! |---|---|---|---|---|---|
+//! | clocks of `full`, `empty`, the slots | + 1 | advance 1, even | origin `i` | origin `i`, + 1 | + 1, as in the first round |
+//! | `s` of both | 0 to 1 | `Stage(3)`, `Step(1)` from 0 | `i mod 3` | `(i + 1) mod 3` | `(i + 1) mod 3` |
+//! | `p` of `read`, 1 after three rounds | 1 to 1 | `Parity(3, 1)`, `Step(1)` from 0 | `(i / 3 + 1) mod 2` | `((i + 1) / 3 + 1) mod 2` | the same |
+//! | `p` of `fill`, 0 after three rounds | 0 to 0 | `Parity(3, 0)`, `Step(1)` from 0 | `(i / 3) mod 2` | `((i + 1) / 3) mod 2` | the same |
+//!
+//! With a loop over tiles around both, whose inner loops have `m` steps and pass `s` and `p` on, the plan of the outer loop is:
+//!
+//! | `m` is | the clocks | start of tile `i` | `s` and `p` |
+//! |---|---|---|---|
+//! | an argument of the launch | advance `m`, even | origin `m · i` | grow by no constant, but as `full` does: `Object(full, 0)`, so `s` is `m · i mod 3` |
+//! | loaded from an input | advance `m`, not even: `m · i` is no number that a launch can check | origin `x`, an unknown, the same for all three | `Object(full, 0)`: `s` is `x mod 3` |
+//!
+//! A deviation in some iteration weakens one of these, and the iteration is executed again, at most as often as there are steps here:
+//! `Step` becomes `Object`, and that becomes no induction variable; an even clock is anywhere, together with those that advance alike,
+//! and then anywhere on its own.
 
 use super::cyclic::Turn;
 use super::fault::Stop;
 use super::induct::Partner;
 use super::linear::{Condition, Facts, Linear};
+
 use super::rings::claims::{Clocks, Shown, Side};
 use super::run::Run;
 use super::state::{Frame, Ring, State};

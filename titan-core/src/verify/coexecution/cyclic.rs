@@ -3,6 +3,26 @@
 //! Kernels divide a counter, or they carry a slot index and a parity and wrap them by hand: `s = s + 1 == n ? 0 : s + 1`,
 //! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the
 //! second kind in the body of a loop.
+//!
+//! # An example
+//!
+//! A ring of three slots, wrapped by hand. In step `t`, with `q = t / 3` and `q' = (t + 1) / 3` atoms of quotients:
+//!
+//! | value | as an integer | found by |
+//! |---|---|---|
+//! | `s` | `t − 3·q` | the hypothesis of the loop: `s` is a `Turn::Stage(3)` |
+//! | `p` | `q − 2·(q / 2)` | the same: `p` is a `Turn::Parity(3, s)` |
+//! | `w`, `s + 1 == 3` | `t − 3·q − 2 = 0` | `begins`: it tests that the counter `t + 1` is a multiple of 3 |
+//! | `w ? 0 : s + 1` | `(t + 1) − 3·q'` | `chosen`: 0 where `t + 1` wraps, and one more than the remainder of `t` elsewhere |
+//! | `p ^ w` | `q' − 2·(q' / 2)` | `turned`: `q` is the quotient before the step, so the parity is that of `q'` after it |
+//!
+//! So the next `s` and `p` are those of `t + 1`, whatever `t` is. In numbers:
+//!
+//! | `t` | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
+//! |---|---|---|---|---|---|---|---|
+//! | `s` | 0 | 1 | 2 | 0 | 1 | 2 | 0 |
+//! | `s + 1 == 3` | no | no | yes | no | no | yes | no |
+//! | `p` | 0 | 0 | 0 | 1 | 1 | 1 | 0 |
 
 use super::linear::{Condition, Facts, Linear};
 use super::values::{Env, Key, Known, Symbols};

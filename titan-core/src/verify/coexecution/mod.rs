@@ -80,6 +80,9 @@ mod step;
 pub(in crate::verify) mod values;
 mod waits;
 
+#[cfg(test)]
+mod tests;
+
 use self::barriers::messages::unproven;
 use self::example::Example;
 use self::fault::Fault;

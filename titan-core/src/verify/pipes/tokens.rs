@@ -182,14 +182,6 @@ impl Walk<'_> {
             (OpKind::Ttg(TtgOp::View { .. }), [stage]) => {
                 state.borrows.insert(op.results[0], BTreeSet::from([*stage]));
             }
-            (OpKind::Permute(_), [tile]) => {
-                let stages = of(state, tile);
-                state.borrows.insert(op.results[0], stages);
-            }
-            (OpKind::Ttg(TtgOp::ComputeIssue), [a, b, _]) => {
-                let stages = of(state, a).into_iter().chain(of(state, b)).collect();
-                state.borrows.insert(op.results[0], stages);
-            }
             (OpKind::Ttg(TtgOp::AccMma), [acc, own, a, b]) => {
                 let mut stages: BTreeSet<Value> =
                     of(state, acc).into_iter().chain(of(state, a)).chain(of(state, b)).collect();
@@ -201,7 +193,12 @@ impl Walk<'_> {
                 borrow_of(state, whole, &op.results);
             }
             (OpKind::Ttg(TtgOp::Join), parts) => self.join(op, parts, state),
-            (_, _) => {}
+            // A tile in shared memory, or an MMA in flight, borrows whatever it is made of.
+            (_, args) => {
+                let stages: BTreeSet<Value> = args.iter().flat_map(|v| of(state, v)).collect();
+                let borrows = |v: &&Value| matches!(self.kernel.ty(**v), Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..));
+                state.borrows.extend(op.results.iter().filter(borrows).map(|v| (*v, stages.clone())));
+            }
         }
     }
 

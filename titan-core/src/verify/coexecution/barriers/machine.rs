@@ -12,6 +12,25 @@
 //!
 //! Times are those of `crate::verify::coexecution`: time `t` of an array of `n` barriers that are used in turn is phase
 //! `t div n` of barrier `t mod n`, relative to an *origin*, a sum of symbols.
+//!
+//! # An example
+//!
+//! A ring of three slots between a filler `f` and a reader `r`, with barriers `full` and `empty` that count one arrival. These are the
+//! records about slot 0 (executed by a test): `write 0 {r} → full 0` is the write of time 0, which `r` has observed, and which phase 0 of
+//! `full` carries. Phase −3 is the one before the first.
+//!
+//! | step | records |
+//! |---|---|
+//! | `f` waits for the free slot | empty waited for −3 {f} |
+//! | `f` arrives at `full`, and expects the bytes | empty waited for −3 {f} → full 0 |
+//! | `f` starts the copy, which completes `full` 0 | empty waited for −3 {f} → full 0; write 0 {} → full 0; full completed 0 {} → full 0 |
+//! | `r` waits for `full` 0 | write 0 {r} → full 0; full completed 0 {r} → full 0; full waited for 0 {r} |
+//! | `r` reads | write 0 {r} → full 0; full completed 0 {r} → full 0; full waited for 0 {r}; read 0 {r} |
+//! | `r` arrives at `empty`, which completes phase 0 | write 0 {r} → full 0 → empty 0; full completed 0 {r} → full 0 → empty 0; full waited for 0 {r} → empty 0; read 0 {r} → empty 0; empty completed 0 {} → empty 0 |
+//! | `f` waits for `empty` 0, in step 3 | empty completed 0 {f} → empty 0; empty waited for 0 {f} |
+//!
+//! The wait of `r` is what makes its read safe: before it, `r` has not observed the write. What both have observed is dropped, so after
+//! the last row the filler may write again: nothing is left that conflicts.
 
 use super::super::linear::Linear;
 use super::super::state::Times;
@@ -68,6 +87,12 @@ pub(in crate::verify) struct Record {
 }
 
 impl Record {
+    /// The phases that carry it.
+    #[cfg(test)]
+    pub(in crate::verify) fn phases(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
+        self.sent.iter().copied()
+    }
+
     /// The barriers whose phases carry it.
     pub(in crate::verify) fn carriers(&self) -> impl Iterator<Item = usize> + '_ {
         self.sent.iter().map(|(barrier, _)| *barrier)

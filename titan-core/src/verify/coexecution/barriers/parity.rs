@@ -3,6 +3,30 @@
 //! Element `t mod n` of `n` barriers and the parity of `t div n` belong to time `t`; with the parity flipped, to time `t + n` or,
 //! equally, `t − n`. A role that has observed the last complete phase waits for that one or for the next. A poll (`test_wait`) refers to
 //! the same phase as a wait.
+//!
+//! # An example
+//!
+//! A ring of three slots; the reader waits for `full` with the parity of `t div 3`, the filler for `empty` with the flipped one, as the
+//! first wait for a free slot must pass. These are the times of the phases that they wait for (executed by a test):
+//!
+//! | `t` | element | filler's parity | waits for `empty` | reader's parity | waits for `full` |
+//! |---|---|---|---|---|---|
+//! | 0 | 0 | 1 | −3 | 0 | 0 |
+//! | 1 | 1 | 1 | −2 | 0 | 1 |
+//! | 2 | 2 | 1 | −1 | 0 | 2 |
+//! | 3 | 0 | 0 | 0 | 1 | 3 |
+//! | 4 | 1 | 0 | 1 | 1 | 4 |
+//! | 5 | 2 | 0 | 2 | 1 | 5 |
+//! | 6 | 0 | 1 | 3 | 0 | 6 |
+//!
+//! An index and a parity give a time modulo 6 only. In step 4 the filler's give `t + 3 = 7`, so 1 or −5 or 7; the last complete phase of
+//! element 1 of `empty` decides which one is meant:
+//!
+//! | last complete phase | as 7 modulo 6 | the wait is for | |
+//! |---|---|---|---|
+//! | 1 | yes | 1 | it passes |
+//! | −2, before the first | no | the next one, 1 | it waits |
+//! | 4, and the filler has not observed it | no | | refused: the parity may stand for another phase (`lapped`) |
 
 use super::super::linear::Linear;
 use super::super::run::{Fault, On, Run, Wait};
