@@ -47,5 +47,6 @@ mod w4a16;
 
 #[test]
 fn what_the_examples_ship_is_assembled_without_spills() {
+    assert_eq!(table::FALLBACK, titan_core::driver::FALLBACK);
     table::every_kernel_is_assembled(40, 20);
 }

@@ -127,7 +127,11 @@ impl Accesses {
                 (_, _) => {}
             }
             if let Some(kind) = kind_of(&op.kind) {
-                all.tile_access(kernel, forms, id, op, kind);
+                // A bulk store of a tile has the coordinates of the source that names it.
+                let box_of = op.args.first().and_then(|named| kernel.def_op(*named));
+                let place =
+                    box_of.filter(|named| is_bulk_store(op) && matches!(named.kind, OpKind::Ttg(TtgOp::Source(..))));
+                all.tile_access(kernel, forms, id, place.unwrap_or(op), kind);
             }
             let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
             if let (true, Some(off)) = (offsets, op.args.get(1)) {
@@ -283,6 +287,10 @@ fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
     }
 }
 
+const fn is_bulk_store(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }))
+}
+
 /// The kind of an operation's access to the memory of its first operand.
 #[must_use]
 pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
@@ -352,15 +360,10 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
 /// The extents of a stored value: a tile, or the contents of a slot.
 fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
     match kernel.ty(value) {
-        Ty::Tile(_, shape) => Some(shape),
+        // Of barrier programs, a tile in shared memory too.
+        Ty::Tile(_, shape) | Ty::Smem(_, shape) => Some(shape),
         Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
-        Ty::Scalar(_)
-        | Ty::Tensor(..)
-        | Ty::Source(..)
-        | Ty::Smem(..)
-        | Ty::Compute(..)
-        | Ty::Acc(..)
-        | Ty::Barrier(_) => None,
+        Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => None,
     }
 }
 

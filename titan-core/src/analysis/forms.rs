@@ -25,7 +25,8 @@ use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::grid::program_bounds;
 use super::number::{Numbers, root};
 use crate::ir::{
-    Access, BinOp, Block, Const, Elem, ForKind, Kernel, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, UnOp, Value,
+    Access, BinOp, Block, Const, Elem, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, UnOp,
+    Value,
 };
 
 /// Parts that together determine a base.
@@ -51,6 +52,8 @@ pub struct Forms {
     pub groups: Vec<Group>,
     /// Invariant values.
     pub numbers: Numbers,
+    /// Of each distributed loop: its index, and the numbers of the factors of its end.
+    ends: Vec<(Value, Vec<Value>)>,
 }
 
 impl Forms {
@@ -62,6 +65,7 @@ impl Forms {
             ranges: program_bounds(kernel, grid_known),
             groups: Vec::new(),
             numbers: Numbers::new(kernel),
+            ends: Vec::new(),
         };
         forms.ranges.insert(Term::Work, Range { lo: 0, hi: I32.hi - 1 });
         for (i, param) in kernel.sig.params.iter().enumerate() {
@@ -126,6 +130,9 @@ impl Forms {
                 && let Some(index) = op.regions.first().and_then(|r| kernel.block(*r).args.first())
             {
                 let form = self.index_form(kind, op, in_distributed);
+                if let (true, Some(hi)) = (form == Affine::term(Term::Work), op.args.get(1)) {
+                    self.ends.extend(self.numbers.factors(kernel, *hi).map(|factors| (*index, factors)));
+                }
                 self.set(kernel, *index, form);
             }
             let inner = in_distributed || op.kind == OpKind::For(ForKind::Distributed);
@@ -171,7 +178,8 @@ impl Forms {
             (OpKind::Unflatten | OpKind::UnflattenGrouped(_), [base, extents @ ..]) => {
                 let needed = extents.iter().enumerate();
                 let needed = needed.map(|(i, e)| i == 0 || self.of(*e).as_constant() != Some(1)).collect();
-                (self.group(*base, extents, needed, id, op), self.digit_ranges(*base, extents))
+                let ranges = self.box_ranges(*base, extents).unwrap_or_else(|| self.digit_ranges(*base, extents));
+                (self.group(*base, extents, needed, id, op), ranges)
             }
             (OpKind::RaggedTile { .. }, [y, off, base]) => {
                 let input = root(kernel, *off).is_some_and(|p| is_input(kernel, p));
@@ -196,8 +204,11 @@ impl Forms {
             self.groups.push(group.clone());
             self.groups.len() - 1
         });
-        self.ranges.insert(Term::Part(number, i), range);
-        Affine::term(Term::Part(number, i))
+        // One group may be divided in loops of different ends.
+        let term = Term::Part(number, i);
+        let range = self.ranges.get(&term).map_or(range, |known| known.join(range));
+        self.ranges.insert(term, range);
+        Affine::term(term)
     }
 
     fn group(&self, base: Value, args: &[Value], needed: Vec<bool>, id: OpId, op: &Op) -> Option<Group> {
@@ -205,6 +216,21 @@ impl Forms {
         base.fits(&self.ranges)?;
         let args = args.iter().map(|a| self.numbers.of(*a)).collect::<Option<Vec<Value>>>()?;
         Some(Group { base, needed, kind: op.kind.clone(), args, op: id })
+    }
+
+    /// The ranges of the digits of an iteration number, if the end of its loop is the product of their extents, which are not
+    /// negative: then each digit is less than its extent. In an iteration the end is positive, so no extent is 0; and an end that wraps
+    /// is less than the product.
+    fn box_ranges(&self, base: Value, extents: &[Value]) -> Option<Vec<Range>> {
+        let (_, factors) = self.ends.iter().find(|(index, _)| *index == base)?;
+        let mut numbers = Vec::new();
+        for extent in extents.iter().filter(|e| self.of(**e).as_constant() != Some(1)) {
+            numbers.push(self.numbers.of(*extent)?);
+        }
+        numbers.sort_unstable();
+        let ranges: Vec<Range> = extents.iter().map(|e| self.range(*e)).collect();
+        let is_box = numbers == *factors && ranges.iter().all(|r| r.lo >= 0 && r.hi > 0);
+        is_box.then(|| ranges.iter().map(|r| Range { lo: 0, hi: r.hi - 1 }).collect())
     }
 
     /// The ranges of the digits of a base: of positive extents what one expects, of others any `i32`.
@@ -230,6 +256,10 @@ impl Forms {
             OpKind::Const(Const::Int(_, v)) => Affine::constant(*v),
             OpKind::ProgramId(axis) => Affine::term(Term::Program(*axis)),
             OpKind::NumPrograms(_) => count(1),
+            OpKind::Nv(NvOp::ClusterRank) => match kernel.laid_out.as_deref() {
+                Some(laid) => Affine::range(Range { lo: 0, hi: i64::from(laid.cluster.max(1)) - 1 }),
+                None => Affine::unknown(),
+            },
             OpKind::Dim(_) | OpKind::RaggedCount { .. } => count(0),
             OpKind::Iota(n) => Affine::range(Range { lo: 0, hi: i64::from(*n).max(1) - 1 }),
             OpKind::Splat(_)

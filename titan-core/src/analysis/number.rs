@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: values read from memory, even where every program reads the same; equalities that need algebra.
 
-use crate::ir::{Const, Def, Kernel, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{BinOp, Const, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
 
 /// The numbers of invariant values.
@@ -50,6 +50,21 @@ impl Numbers {
     #[must_use]
     pub fn of(&self, value: Value) -> Option<Value> {
         self.number.get(value.index()).copied().flatten()
+    }
+
+    /// The numbers of the factors of a product, sorted, without constants of 1; `None` if one of them is not invariant.
+    #[must_use]
+    pub fn factors(&self, kernel: &Kernel, product: Value) -> Option<Vec<Value>> {
+        let (mut open, mut factors) = (vec![product], Vec::new());
+        while let Some(value) = open.pop() {
+            match kernel.def_op(value) {
+                Some(Op { kind: OpKind::Binary(BinOp::Mul), args, .. }) => open.extend(args),
+                Some(_) if kernel.int_constant(value) == Some(1) => {}
+                Some(_) | None => factors.push(self.of(value)?),
+            }
+        }
+        factors.sort_unstable();
+        Some(factors)
     }
 }
 

@@ -134,6 +134,7 @@
 //! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
 //! 71. MMAs of warpgroups have the extents and operands of one that exists; numbers are within the limits of rule 51. T0905, T0714
+//! 78. No two programs write the same elements of an output. T0401, T0402, T0406, T0407, T0712
 //!
 //! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
 //! are uniform by construction), and everything that depends on the target.

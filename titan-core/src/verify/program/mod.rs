@@ -14,7 +14,8 @@
 //! 70. bulk copies of tiles are those that tensor maps describe ([`super::barriers::boxes`]);
 //! 71. MMAs of warpgroups are those that exist (`group_mma`); numbers of threads and registers, as in rule 51;
 //! 72. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`); all of
-//!     their roles agree about the tile of each program (`tiles`).
+//!     their roles agree about the tile of each program (`tiles`);
+//! 78. no two programs write the same elements of an output (`outputs`).
 //!
 //! An error here is a defect of the lowering, or of a program that was written by hand: the rings were verified before.
 //! Deliberately absent: layouts, which are covered by the checks of lane IR ([`crate::lane::hazard`]); programs without claims, whose
@@ -23,6 +24,7 @@
 mod apart;
 mod cluster;
 mod group_mma;
+mod outputs;
 mod parity;
 mod products;
 mod realize;
@@ -38,7 +40,7 @@ use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
 use std::collections::BTreeMap;
 
-/// Rules 64 to 72.
+/// Rules 64 to 72, and 78.
 ///
 /// # Errors
 /// Breaks of these rules, of the first group that has any.
@@ -60,6 +62,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     errors.extend(products::check(kernel));
     errors.extend(boxes::check(kernel));
     errors.extend(group_mma::check(kernel));
+    errors.extend(outputs::check(kernel));
     numbers::participants(kernel, &mut errors);
     super::reject_if_any(errors)?;
     coexecution::check_claims(kernel, claims)?;

@@ -1,0 +1,60 @@
+//! Rule 78: no two programs write the same elements of an output.
+//!
+//! The verifier has shown this for the kernel that a program was made from, by forms of its coordinates ([`Partition`]). The proof is not
+//! carried along: it is found again in the program, whose stores may have become bulk stores, whose tiles may have been dealt to clusters,
+//! and which may have been written by hand. Two programs of different clusters are told apart here; those of one cluster by rule 72.
+//!
+//! Deliberately absent: how the parts are found ([`crate::analysis::partition`]).
+
+use super::wrong;
+use crate::analysis::access::Accesses;
+use crate::analysis::forms::{Forms, is_input};
+use crate::analysis::number::root;
+use crate::analysis::partition::Partition;
+use crate::analysis::uses::Tree;
+use crate::ir::{Effect, Kernel, NvOp, Op, OpKind, Ty, Value};
+use crate::verify::Error;
+
+/// Breaks of rule 78.
+pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
+    let forms = Forms::new(kernel, true);
+    let known = Accesses::new(kernel, &forms, &Tree::new(kernel));
+    let mut errors = Vec::new();
+    kernel.walk(&mut |id, op| {
+        let of_bytes = is_bulk_store_of_bytes(kernel, op);
+        if may_write(kernel, op) && !known.list.iter().any(|access| access.op == id && (access.shared || !of_bytes)) {
+            errors.push(wrong(op.loc, "the elements of an output that are written here could not be determined"));
+        }
+        if let Some((given, all)) = other_bytes(kernel, op) {
+            errors.push(wrong(op.loc, format!("a bulk store of {given} bytes, but its tile has {all}")));
+        }
+    });
+    errors.extend(Partition::of(kernel).err().unwrap_or_default());
+    errors
+}
+
+/// Whether an operation may write to an output: it is given one, or a part of one, and does not only name or read it.
+fn may_write(kernel: &Kernel, op: &Op) -> bool {
+    match op.kind.effect() {
+        Effect::Pure | Effect::Read | Effect::Control => false,
+        Effect::Write | Effect::Atomic => true,
+        Effect::Trap | Effect::Print | Effect::Pipeline => op.args.iter().any(|arg| is_of_output(kernel, *arg)),
+    }
+}
+
+/// The bytes of a bulk store, if they are not those of the tile that it names, which is stored as a whole.
+fn other_bytes(kernel: &Kernel, op: &Op) -> Option<(u32, u32)> {
+    let (OpKind::Nv(NvOp::BulkStore { bytes, .. }), [_, tile]) = (&op.kind, &op.args[..]) else { return None };
+    let all = kernel.encoding(*tile)?.bytes();
+    (*bytes != all).then_some((*bytes, all))
+}
+
+/// A bulk store that does not name the tile that it writes: which elements its bytes are is unspecified.
+fn is_bulk_store_of_bytes(kernel: &Kernel, op: &Op) -> bool {
+    let named = op.args.first().is_some_and(|to| matches!(kernel.ty(*to), Ty::Source(..)));
+    matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && !named
+}
+
+fn is_of_output(kernel: &Kernel, value: Value) -> bool {
+    matches!(kernel.ty(value), Ty::Tensor(..)) && !root(kernel, value).is_some_and(|param| is_input(kernel, param))
+}
