@@ -26,11 +26,8 @@ const SHAPES: [[u32; 2]; 9] =
 
 /// For each element the degrees of [`SHAPES`]. Before the padding was chosen by the conflicts they were, for `f32`, 4, 8, 16, 8, 4,
 /// 16, 8, 16, 4; for `f16` the same; for `i8` 4, 4, 8, 4, 2, 8, 4, 8, 2.
-const DEGREES: [(&str, u32, [u32; 9]); 3] = [
-    ("f32", 4, [1; 9]),
-    ("f16", 2, [2, 2, 2, 1, 1, 2, 2, 1, 1]),
-    ("i8", 1, [2, 2, 2, 2, 2, 2, 2, 1, 1]),
-];
+const DEGREES: [(&str, u32, [u32; 9]); 3] =
+    [("f32", 4, [1; 9]), ("f16", 2, [2, 2, 2, 1, 1, 2, 2, 1, 1]), ("i8", 1, [2, 2, 2, 2, 2, 2, 2, 1, 1])];
 
 #[test]
 fn transpositions_have_no_more_conflicts_than_they_had() {
