@@ -107,8 +107,25 @@ fn quotients_of_halves_are_rounded_once() {
     }
 }
 
+/// A numerator whose quotient by an odd significand of 24 bits is as close to a tie as possible: for the `m` of 25 bits with
+/// m · y = x · 2²⁵ ± 1, x / y is m / 2²⁵ but for 1 / (2²⁵ y).
+fn close_to_tie(y: u32, above: bool) -> f32 {
+    // Newton's iteration modulo 2⁶⁴: each step doubles the right bits.
+    let (odd, one) = (u64::from(y | 1), 1u64);
+    let inverse = (0..6).fold(one, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))));
+    let modulus = 1u64 << 25;
+    let inverse = inverse % modulus;
+    // Of m and its opposite, one has 25 bits.
+    let (m, rest) = if inverse >= modulus / 2 { (inverse, one) } else { (modulus - inverse, modulus - 1) };
+    let product = m * odd;
+    assert_eq!(product % modulus, rest);
+    // The neighbours of the tie are the numerators below and above.
+    let x = product / modulus + u64::from(rest != 1);
+    (x as f32) * if above { 2f32.powi(-22) } else { 2f32.powi(-23) }
+}
+
 /// Numerators that are all usual, so that no branch corrects them, and divisors of all significands that matter: those just
-/// below powers of two, where reciprocals are hardest to round.
+/// below powers of two, where reciprocals are hardest to round. Of odd ones, half of the quotients are close to a tie.
 #[test]
 fn quotients_of_usual_singles_are_rounded_once() {
     let row = Row::new(Elem::F32);
@@ -127,9 +144,7 @@ fn quotients_of_usual_singles_are_rounded_once() {
                 let word = random.word();
                 let scale = 2f32.powi((word >> 33) as i32 % 58);
                 let quotient = f32::from_bits(127 << 23 | word as u32 & 0x7f_ffff);
-                // Half of them are products with a number of 25 bits, rounded: close to a tie.
-                let halfway = f64::from(quotient) + 2f64.powi(-24);
-                let near = (halfway * f64::from(y)) as f32;
+                let near = close_to_tie(y.to_bits() & 0x7f_ffff | 0x80_0000, word >> 60 & 1 == 0);
                 let x = if i % 2 == 0 { near * scale } else { quotient * scale };
                 (if word & 1 << 40 == 0 { x } else { -x }).to_bits().into()
             });
