@@ -138,6 +138,12 @@ pub mod sim {
     pub use titan_sim::sim::Options;
 }
 
+/// The options of an emulated device: when asynchronous operations complete, and how warps interleave. See [`Device::emulator_with`].
+#[cfg(feature = "emulator")]
+pub mod emu {
+    pub use titan_nv::emu::{Completion, Options, Schedule};
+}
+
 /// Functions for expansions of `#[titan::kernel]`. Internal: they change without notice.
 #[doc(hidden)]
 pub mod __private {

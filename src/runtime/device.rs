@@ -100,29 +100,14 @@ impl Device {
         Device::choose("the device", name)
     }
 
-    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of uninitialised
-    /// memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
-    ///
-    /// # Errors
-    /// If there is no such target, or no emulator of it.
+    /// A device that is an emulator, the one of this number.
     #[cfg(feature = "emulator")]
-    pub fn emulator(target: &str) -> Result<Device> {
-        let all = titan_nv::Machine::all();
-        let index = all.iter().position(|m| m.name == target);
-        let Some((index, machine)) = index.and_then(|i| Some((i, all.get(i)?))) else {
-            return Err(Error::NoSuchDevice {
-                asked_by: "the emulated target",
-                asked: target.to_owned(),
-                available: format!("emulators of {}", all.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")),
-                reason: None,
-                help: Some("use one of these targets, such as `emulator:sm_80`"),
-            });
-        };
-        let mut device = Device::new(DeviceKind::Emulator, u32::try_from(index).unwrap_or(0), target.to_owned());
+    pub(super) fn emulating(number: u32, machine: &'static titan_nv::Machine, space: super::emulator::Space) -> Device {
+        let mut device = Device::new(DeviceKind::Emulator, number, machine.name.to_owned());
         if let Some(inner) = Arc::get_mut(&mut device.0) {
-            inner.emulated = Some((machine, super::emulator::Space::default()));
+            inner.emulated = Some((machine, space));
         }
-        Ok(device)
+        device
     }
 
     /// The shared emulator of a target, for devices that are chosen by name: tensors of two calls of [`Device::best`] are on one device.

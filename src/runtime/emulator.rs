@@ -12,7 +12,7 @@ use titan_core::artifact::Variant;
 use titan_core::ir::Loc;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
-use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Schedule, Source};
+use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Source};
 use titan_nv::{Feature, Machine};
 
 /// Programs of a persistent grid: enough that each has few iterations, and some have none.
@@ -21,9 +21,45 @@ const PERSISTENT: u32 = 6;
 /// The greatest extents of a grid (CUDA C++ Programming Guide, "Compute Capabilities"; the same for every NVIDIA GPU).
 const GRID: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
-/// The memory of an emulated device.
+impl Device {
+    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of uninitialised
+    /// memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
+    ///
+    /// # Errors
+    /// If there is no such target, or no emulator of it.
+    pub fn emulator(target: &str) -> Result<Device> {
+        Device::emulator_with(target, Options::default())
+    }
+
+    /// The same with options: when asynchronous copies and MMAs complete, in which order warps run, whether the sanitizer watches.
+    ///
+    /// # Errors
+    /// If there is no such target, or no emulator of it.
+    pub fn emulator_with(target: &str, options: Options) -> Result<Device> {
+        let all = Machine::all();
+        let index = all.iter().position(|m| m.name == target);
+        let Some((index, machine)) = index.and_then(|i| Some((i, all.get(i)?))) else {
+            return Err(Error::NoSuchDevice {
+                asked_by: "the emulated target",
+                asked: target.to_owned(),
+                available: format!("emulators of {}", all.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")),
+                reason: None,
+                help: Some("use one of these targets, such as `emulator:sm_80`"),
+            });
+        };
+        Ok(Device::emulating(u32::try_from(index).unwrap_or(0), machine, Space::new(options)))
+    }
+}
+
+/// The memory of an emulated device, and how its launches run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Space(Arc<Mutex<emu::Memory>>);
+pub(crate) struct Space(Arc<Mutex<emu::Memory>>, Options);
+
+impl Space {
+    pub(crate) fn new(options: Options) -> Space {
+        Space(Arc::default(), options)
+    }
+}
 
 /// A buffer in it, freed when dropped.
 #[derive(Clone, Debug)]
@@ -160,7 +196,7 @@ impl Code {
             cluster: None,
             params: &params,
         };
-        let outcome = Self::launch(module, variant, &launch, &mut memory);
+        let outcome = Self::launch(module, variant, &launch, (&mut memory, &space.1));
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);
         drop(memory);
@@ -179,11 +215,9 @@ impl Code {
         module: &Module,
         variant: &Variant,
         launch: &Launch<'_>,
-        memory: &mut emu::Memory,
+        (memory, options): (&mut emu::Memory, &Options),
     ) -> std::result::Result<(), emu::EmuError> {
-        // Every launch has another order of warps, which is the same if the process is repeated.
-        let options = Options { schedule: Schedule::InTurn, ..Options::default() };
-        module.entry(variant.entry())?.run(launch, memory, &options).map(drop)
+        module.entry(variant.entry())?.run(launch, memory, options).map(drop)
     }
 }
 

@@ -2,7 +2,12 @@
 
 mod attention;
 mod gemm;
+#[path = "../../titan-nv/tests/emit/ptxas.rs"]
+mod ptxas;
 mod roles;
+#[path = "../../titan-nv/tests/emit/sass.rs"]
+#[allow(dead_code, reason = "loops of other targets are counted in other tests")]
+mod sass;
 
 use titan::prelude::*;
 
@@ -52,7 +57,7 @@ fn none_is_compiled_to_barriers_that_cannot_be_verified() {
         let said: Vec<&String> = kernel.variants.iter().flat_map(|v| &v.notes).chain(refused).collect();
         assert!(said.iter().all(|text| !text.contains("fails verification")), "{}: {said:?}", kernel.name);
     }
-    for name in ["twice", "attention_ws::<64, 128, 128>"] {
+    for name in ["twice", "attention_ws::<64, 128, 128>", "attention_in_turn::<64, 64, 128>"] {
         let kernel = kernels.iter().find(|k| k.name == name).unwrap();
         assert!(kernel.variants.iter().any(|v| v.target == "sm_90a"), "{name}: {:?}", kernel.refused);
     }

@@ -10,25 +10,59 @@
 //! Deliberately absent: odd numbers of tiles, of which one program of the last cluster has none.
 
 use super::schedule::Cluster;
+use super::table::CLUSTER;
 use crate::analysis::cluster::Differing;
 use crate::ir::{Encoding, HostExpr, HostOp, Kernel, OpKind, Token, TtgOp, Ty};
 use crate::lay_out;
-use crate::pipeline::cluster::{deal, extent};
+use crate::pipeline::cluster::{NoDeal, deal, extent};
 use crate::plan::Target;
+use std::fmt;
 
-/// The programs of a cluster that the rule chooses.
-const SIZE: u32 = 2;
+/// Why a kernel has no cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoCluster {
+    /// The machine has none.
+    Machine,
+    /// This is the variant for launches in which a cluster does not pay.
+    DoesNotPay,
+    /// Its tiles cannot be dealt to clusters.
+    NoDeal(NoDeal),
+    /// Neighbours have no tile in common that is copied in bulk, or not one that can be divided.
+    NothingShared,
+}
 
-/// The cluster for a laid-out kernel, if its programs would share anything.
-pub(super) fn choose(laid_out: &Kernel, target: &Target) -> Option<Cluster> {
-    if !target.clusters {
-        return None;
+impl fmt::Display for NoCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoCluster::Machine => f.write_str("the target has none"),
+            NoCluster::DoesNotPay => f.write_str("for launches with one tile along its axis"),
+            NoCluster::NoDeal(why) => why.fmt(f),
+            NoCluster::NothingShared => {
+                f.write_str("neighbouring tiles share no tile that is copied in bulk and can be copied in parts")
+            }
+        }
     }
-    let shared = |axis: usize| Some((shared_bytes(&deal(laid_out, SIZE, axis)?), axis));
-    // Of equal ones the first axis: neighbours along it are those whose tiles of the second operand are the same.
-    let (bytes, axis) = (0..2).rev().filter_map(shared).max()?;
-    let (_, axis) = shared(0).filter(|(first, _)| *first == bytes).unwrap_or((bytes, axis));
-    (bytes > 0).then_some(Cluster { size: SIZE, axis })
+}
+
+/// The cluster for a laid-out kernel.
+///
+/// # Errors
+/// Why it has none.
+pub(super) fn choose(laid_out: &Kernel, target: &Target, wanted: bool) -> Result<Cluster, NoCluster> {
+    if !target.clusters {
+        return Err(NoCluster::Machine);
+    }
+    if !wanted {
+        return Err(NoCluster::DoesNotPay);
+    }
+    let dealt = [0, 1].map(|axis| deal(laid_out, CLUSTER, axis));
+    let [first, second] = dealt.each_ref().map(|kernel| kernel.as_ref().map_or(0, shared_bytes));
+    match dealt {
+        [Err(why), Err(_)] => Err(NoCluster::NoDeal(why)),
+        [_, _] if first.max(second) == 0 => Err(NoCluster::NothingShared),
+        // Of equal ones the first axis: neighbours along it are those whose tiles of the second operand are the same.
+        [_, _] => Ok(Cluster { size: CLUSTER, axis: usize::from(second > first) }),
+    }
 }
 
 /// When a cluster leaves no program of all clusters without a tile: there is more than one tile along its axis.
@@ -41,7 +75,7 @@ pub(super) fn pays(laid_out: &Kernel, cluster: Cluster) -> Option<HostExpr> {
 pub(super) fn apply(laid_out: Kernel, cluster: Option<Cluster>) -> Option<Kernel> {
     match cluster {
         None => Some(laid_out),
-        Some(Cluster { size, axis }) => deal(&laid_out, size, axis),
+        Some(Cluster { size, axis }) => deal(&laid_out, size, axis).ok(),
     }
 }
 

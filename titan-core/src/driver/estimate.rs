@@ -1,16 +1,14 @@
 //! What a program takes of a multiprocessor, from layouts: its shared memory, and the registers of a thread.
 //!
 //! Shared memory is exact: regions get their places here as they will later. Registers are those of tiles that are needed at the
-//! same time, and [`OTHERS`] for everything else; the assembler shares and moves values, so this is no bound.
+//! same time, and [`OTHER_REGISTERS`] for everything else; the assembler shares and moves values, so this is no bound.
 //!
 //! Deliberately absent: registers of addresses and of scalars, one by one.
 
+use super::table::OTHER_REGISTERS;
 use crate::ir::{Block, Kernel, NvOp, OpKind, Value};
 use crate::plan::Target;
 use std::collections::BTreeSet;
-
-/// Registers of addresses, counters and predicates, which are about as many in every kernel.
-const OTHERS: u32 = 40;
 
 /// What a program takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +30,7 @@ impl Estimate {
         walk.block(program.body, BTreeSet::new());
         let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
         let copies_in_bulk = program.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })));
-        Estimate { shared_bytes, registers: walk.most.saturating_add(OTHERS), warps, copies_in_bulk }
+        Estimate { shared_bytes, registers: walk.most.saturating_add(OTHER_REGISTERS), warps, copies_in_bulk }
     }
 
     /// How many programs a multiprocessor runs at once, if it has no more shared memory than it grants to one.

@@ -5,7 +5,7 @@
 //!   --[schedule: order], expand, allocate, synchronize, verify--> barrier program --lower--> lanes --back end--> code
 //! ```
 //!
-//! What is decided is a [`Schedule`]; a simple rule fills it, this module carries it out. A [`Backend`] has the tables of a machine and
+//! What is decided is a [`Schedule`]; a simple rule fills it, with the numbers of one [`table`], and this module carries it out. A [`Backend`] has the tables of a machine and
 //! spells lanes as its code; it decides nothing. The same driver serves the macro, the runtime and the command line.
 //!
 //! A barrier program that is not shown to do what its kernel asks is never made into code. The kernel then falls back to the
@@ -16,6 +16,7 @@
 mod backend;
 mod cluster;
 mod estimate;
+mod not_chosen;
 mod order;
 pub mod passes;
 mod rings;
@@ -23,6 +24,7 @@ mod road;
 mod rotate;
 mod rule;
 mod schedule;
+pub mod table;
 mod variant;
 mod why;
 
@@ -110,9 +112,8 @@ pub fn compile(
 
 /// A kernel that was compiled, and behind it, if it has a cluster that does not pay in all launches, the same without one.
 fn with_one_alone(kernel: &Verified, target: &Target, aligned: bool, done: Made) -> Vec<Made> {
-    let bytes = done.schedule.shared_bytes;
-    let target = Target { clusters: false, shared_bytes: bytes, ..target.clone() };
-    let alone = done.pays.as_ref().and_then(|_| made(kernel, &target, aligned).ok()).filter(Made::is_new);
+    let target = Target { shared_bytes: done.schedule.shared_bytes, ..target.clone() };
+    let alone = done.pays.as_ref().and_then(|_| made_for(kernel, &target, aligned, false).ok()).filter(Made::is_new);
     // Without another one it has to take all launches.
     let pays = done.pays.clone().filter(|_| alone.is_some());
     [Some(Made { pays, ..done }), alone].into_iter().flatten().collect()
@@ -216,15 +217,26 @@ impl Made {
 }
 
 fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, LowerError> {
+    made_for(kernel, target, aligned, true)
+}
+
+/// The same, with or without a cluster.
+fn made_for(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -> Result<Made, LowerError> {
     let mut filled = rule::fill(kernel, target, aligned)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
-    filled.schedule.cluster = cluster::choose(&laid_out, target);
+    let chosen = cluster::choose(&laid_out, target, clusters);
+    filled.schedule.cluster = chosen.ok();
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out);
     let simpler = filled.schedule.simpler();
     let why = match carried_out(kernel, filled, laid_out) {
-        Ok(made) => return Ok(Made { pays, ..made }),
+        Ok(mut made) => {
+            if made.is_new() && target.bulk_tensor {
+                made.notes.extend(not_chosen::notes(&made, chosen.err()));
+            }
+            return Ok(Made { pays, ..made });
+        }
         Err(Stop::Refused(error)) => return Err(error),
         Err(Stop::Unproven(error)) => error,
     };

@@ -1,6 +1,7 @@
 //! Applies the part of a schedule that concerns rings: slots, roles, and loops whose loads run ahead.
 
 use super::schedule::{Ahead, Roles, Schedule};
+use super::table::RASTER_ROWS;
 use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe, Tails};
 use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::carry::carry;
@@ -57,10 +58,10 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         made = accumulate(&made).unwrap_or(made);
     }
     if schedule.persistent {
-        made = persistent(&made)?;
+        made = persistent(&made, RASTER_ROWS).ok()?;
     }
     if schedule.grouped {
-        made = grouped(&made)?;
+        made = grouped(&made, RASTER_ROWS)?;
     }
     made = in_turn(made, schedule)?;
     if schedule.shifted {

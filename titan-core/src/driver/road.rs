@@ -16,6 +16,7 @@
 use super::estimate::Estimate;
 use super::order;
 use super::schedule::Body;
+use super::table::REGISTERS;
 use crate::ir::Kernel;
 use crate::pipeline::fence::{Options, fence};
 use crate::plan::{LowerError, Plan};
@@ -93,7 +94,7 @@ const ROAD: &[Pass] = &[
         needs: &[Fact::LaidOut],
         gives: Fact::Barriers,
         ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
-        run: |kernel, way| Ok(expand::expand(&kernel, &way.plan.target, way.anew)?),
+        run: |kernel, way| Ok(expand::expand(&kernel, &way.plan.target, REGISTERS, way.anew)?),
     },
     Pass {
         name: "allocate",
@@ -181,7 +182,7 @@ pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerEr
 /// The resources of a multiprocessor that a kernel uses.
 pub(super) fn estimate(kernel: &Verified, plan: &Plan) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let mut program = expand::expand(&laid_out, &plan.target, kernel.rings_begin_anew())?;
+    let mut program = expand::expand(&laid_out, &plan.target, REGISTERS, kernel.rings_begin_anew())?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));

@@ -2,7 +2,7 @@
 //!
 //! * A role that copies and one that computes are fused where threads issue copies (`cp.async`): the copying warps can also
 //!   compute. First the slots and distances with which copies run ahead are tried, then the others; more slots before fewer.
-//! * A loop over `pipelined(..)` gets as many slots as fit, at most [`depth::MOST`], and fewer if a multiprocessor then runs two
+//! * A loop over `pipelined(..)` gets as many slots as fit, at most [`AHEAD_SLOTS`], and fewer if a multiprocessor then runs two
 //!   programs instead of one, so that one computes while the other waits at a barrier.
 //! * Fragments are loaded one step early, copies are issued behind the first MMA ([`super::order`]).
 //!
@@ -11,9 +11,11 @@
 //! Deliberately absent: measurements.
 
 use super::estimate::Estimate;
+use super::not_chosen;
 use super::rings::{pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Roles, Schedule};
+use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
 use crate::ir::{Kernel, OpId, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
@@ -28,13 +30,6 @@ const EARLY: u32 = 2;
 const fn early(schedule: &Schedule, distance: u32) -> bool {
     schedule.aligned && distance >= EARLY
 }
-
-/// Instances of a role of one warpgroup, which take tiles in turn: while one stores its tile, the MMAs of another one run. CUTLASS's and
-/// `QuACK`'s kernels for tiles of 64 to 192 rows have as many ("ping-pong").
-const INSTANCES: u32 = 2;
-
-/// Programs that a multiprocessor runs at once, so that one computes while the other waits.
-const TWO: u32 = 2;
 
 /// A feasible schedule, and the kernel with its rings.
 #[derive(Clone, Debug)]
@@ -107,15 +102,13 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
     // Overlap is worth more than slots.
     let overlapped = apart
         .filter(|_| !target.group_atoms.is_empty())
-        .and_then(|apart| (1..=MOST_SLOTS).rev().find_map(|n| with(&apart, n, None, [true, true])));
+        .and_then(|apart| (1..=ROLE_SLOTS).rev().find_map(|n| with(&apart, n, None, [true, true])));
     let in_turn = || {
-        if warps != target.role_warps || target.group_atoms.is_empty() {
-            return None;
-        }
-        (2 * INSTANCES..=MOST_SLOTS).rev().find_map(|n| with(&together, n, Some(INSTANCES), [true, false]))
+        let instances = not_chosen::instances_of(warps, target).ok()?;
+        (2 * instances..=ROLE_SLOTS).rev().find_map(|n| with(&together, n, Some(instances), [true, false]))
     };
     overlapped.or_else(in_turn).or_else(|| {
-        let mut slots = (1..=MOST_SLOTS).rev();
+        let mut slots = (1..=ROLE_SLOTS).rev();
         slots.find_map(|n| releases(target).find_map(|late| with(&together, n, None, [late, false])))
     })
 }
@@ -152,9 +145,6 @@ pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSp
     }
     Some(LoopsToSplit { together, apart: any_apart.then_some(apart) })
 }
-
-/// The most slots of a ring between roles that the rule chooses: enough for the latency of bulk copies.
-const MOST_SLOTS: u32 = 8;
 
 /// The kernel under a schedule, if that is feasible and fits.
 fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Filled, Estimate)> {
@@ -223,14 +213,14 @@ fn deepest(
         let (filled, estimate) = early.or_else(|| with(false))?;
         Some((filled, estimate.programs(&plan.target)))
     };
-    let depths = depth::depths(stage, plan.target.shared_bytes.into(), trips);
+    let depths = depth::depths(stage, plan.target.shared_bytes.into(), trips, AHEAD_SLOTS);
     let mut fitting = depths.iter().filter_map(|depth| Some((depth.distance(), fits(depth)?)));
     let (_, (most, programs)) = fitting.next()?;
-    if programs >= TWO {
+    if programs >= PROGRAMS {
         return Some(most);
     }
     // Copies two iterations ahead hide most of what three do.
-    let beside = fitting.take_while(|(distance, _)| *distance >= 2).find(|(_, (_, programs))| *programs >= TWO);
+    let beside = fitting.take_while(|(distance, _)| *distance >= 2).find(|(_, (_, programs))| *programs >= PROGRAMS);
     Some(beside.map_or(most, |(_, (fewer, _))| fewer))
 }
 
@@ -302,7 +292,7 @@ fn rings_fit(kernel: &Kernel, schedule: &Schedule) -> bool {
 pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
     let loops = pipelined_loops(kernel);
     schedule.loops.len() < loops.len()
-        || schedule.loops.iter().any(|ahead| ahead.slots < depth::MOST)
+        || schedule.loops.iter().any(|ahead| ahead.slots < AHEAD_SLOTS)
         || kernel.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| *slots < pipe.slots)
 }
 

@@ -44,12 +44,25 @@ use crate::plan::{LowerError, Target};
 use ring::Ring;
 use std::collections::BTreeMap;
 
+/// The registers of threads where roles give some to others (`setmaxnreg`).
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// Of a thread whose role only starts bulk copies, to a few rings.
+    pub copying: u32,
+    /// Of one whose role does so to more rings: it keeps a slot and a parity of each.
+    pub copying_to_many: u32,
+    /// How many rings are few.
+    pub few_rings: usize,
+    /// The most of a thread of another role.
+    pub most: u32,
+}
+
 /// Expands a laid-out kernel to a barrier program. The memory of a ring is created in the loop in which the ring restarts
 /// ([`crate::verify::Verified::rings_begin_anew`]), if there is one.
 ///
 /// # Errors
 /// If the target lacks what the rings need.
-pub fn expand(kernel: &Kernel, target: &Target, anew: &[usize]) -> Result<Kernel, LowerError> {
+pub fn expand(kernel: &Kernel, target: &Target, registers: Registers, anew: &[usize]) -> Result<Kernel, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
     };
@@ -62,6 +75,7 @@ pub fn expand(kernel: &Kernel, target: &Target, anew: &[usize]) -> Result<Kernel
         laid,
         differing: Differing::new(kernel),
         target,
+        registers,
         anew,
         b,
         made,
@@ -108,6 +122,7 @@ struct Expand<'a> {
     /// The values that may differ between the programs of a cluster.
     differing: Differing,
     target: &'a Target,
+    registers: Registers,
     /// For each ring, the loop depth at which its memory is created.
     anew: &'a [usize],
     b: Builder,

@@ -2,14 +2,8 @@
 
 use super::filling::Filling;
 use super::ring::sides;
-use super::{Expand, Made, Moving, Stage};
+use super::{Expand, Made, Moving, Registers, Stage};
 use crate::ir::{Block, Effect, Family, Flow, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
-
-/// The registers of a thread of a role that only starts bulk copies.
-const FEW: u32 = 40;
-
-/// The most that a thread may have by `setmaxnreg` and still be assembled: it names at most 255.
-const MOST: u32 = 248;
 
 impl Expand<'_> {
     pub(super) fn block(&mut self, block: Block) -> Made<()> {
@@ -193,7 +187,7 @@ impl Expand<'_> {
 
     /// The registers of a thread of each role, if roles that only start bulk copies can give some to the others: what they keep is enough
     /// for addresses and counters, and together the roles have no more than all threads begin with. Empty if nothing is to be gained.
-    fn registers(&self, op: &Op) -> Vec<u32> {
+    fn pool(&self, op: &Op) -> Vec<u32> {
         let (roles, each) = (&self.k.roles, self.target.role_warps * self.laid.lanes);
         let threads: u32 = roles.iter().map(|r| r.warps * self.laid.lanes).sum();
         let entry = |threads: u32| self.target.registers_per_sm / threads.max(1) / 8 * 8;
@@ -210,9 +204,14 @@ impl Expand<'_> {
         {
             return Vec::new();
         }
-        let pool = entry(threads) * threads - FEW * (threads - taking);
-        let more = (pool / taking / 8 * 8).min(MOST);
-        (0..roles.len()).map(|role| if giving.contains(&role) { FEW } else { more }).collect()
+        let Registers { copying, copying_to_many, few_rings, most } = self.registers;
+        let kept = |role: &usize| {
+            let filled = (0..self.rings.len()).filter(|ring| sides(self.k, Pipe::new(*ring))[0].contains(role)).count();
+            if filled > few_rings { copying_to_many } else { copying }
+        };
+        let given: u32 = giving.iter().map(|role| kept(role) * roles[*role].warps * self.laid.lanes).sum();
+        let more = ((entry(threads) * threads - given) / taking / 8 * 8).min(most);
+        (0..roles.len()).map(|role| if giving.contains(&role) { kept(&role) } else { more }).collect()
     }
 
     /// Whether a role starts bulk copies, reads no ring, and holds no tiles.
@@ -236,7 +235,7 @@ impl Expand<'_> {
     pub(super) fn roles(&mut self, op: &Op) -> Made<()> {
         let (warps, start) = (self.warps, self.rings.iter().map(|r| r.clocks).collect::<Vec<_>>());
         let mut regions = Vec::new();
-        let pool = self.registers(op);
+        let pool = self.pool(op);
         for (role, region) in op.regions.iter().enumerate() {
             self.rings.iter_mut().zip(&start).for_each(|(ring, start)| ring.clocks = *start);
             self.warps = self.k.roles.get(role).map_or(1, |r| r.warps);

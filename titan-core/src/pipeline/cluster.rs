@@ -24,40 +24,81 @@ use crate::ir::{
     BinOp, Block, Def, DimSpec, Effect, ForKind, HostExpr, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pred, Symbol,
     TtgOp, Ty, Unit, Value,
 };
+use std::fmt;
 
 /// The kernel with its tiles dealt to clusters of `size` programs, which are neighbours along the `axis`-th of the last two coordinates of
-/// tiles. `None` if the kernel is not one that can be dealt so.
-#[must_use]
-pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Option<Kernel> {
-    if !size.is_power_of_two() || size < 2 || kernel.laid_out.as_deref()?.cluster != 1 {
-        return None;
+/// tiles.
+///
+/// # Errors
+/// Why the tiles of the kernel cannot be dealt so.
+pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
+    let alone = kernel.laid_out.as_deref().is_some_and(|laid| laid.cluster == 1);
+    if !size.is_power_of_two() || size < 2 || !alone {
+        return Err(NoDeal::Size);
     }
     let (mut loops, mut programs) = (Vec::new(), Vec::new());
-    let mut alone = true;
+    let mut asks = false;
     kernel.walk(&mut |id, op| {
         loops.extend((op.kind == OpKind::For(ForKind::Distributed)).then_some(id));
         match op.kind {
             OpKind::NumPrograms(0) => programs.push(id),
-            OpKind::NumPrograms(_) | OpKind::ProgramId(_) => alone = false,
+            OpKind::NumPrograms(_) | OpKind::ProgramId(_) => asks = true,
             _ => {}
         }
     });
-    if loops.is_empty() || !alone {
-        return None;
+    if loops.is_empty() {
+        return Err(NoDeal::NoLoop);
+    }
+    if asks {
+        return Err(NoDeal::AsksProgram);
     }
     let mut edit = Edit::new(kernel.clone());
     for id in &programs {
-        of_clusters(&mut edit, *id, &loops, size)?;
+        of_clusters(&mut edit, *id, &loops, size).ok_or(NoDeal::AsksProgram)?;
     }
     for id in loops {
-        let dealt = Dealt::of(kernel, id, axis)?;
-        dealt.is_clipped(kernel)?;
-        dealt.apply(&mut edit, i64::from(size))?;
+        let dealt = Dealt::of(kernel, id, axis).ok_or(NoDeal::Coordinates)?;
+        dealt.is_clipped(kernel).ok_or(NoDeal::NotClipped)?;
+        dealt.apply(&mut edit, i64::from(size)).ok_or(NoDeal::Coordinates)?;
     }
     // What is written outside of such loops is written by a program for itself.
-    let outside = writes_outside(kernel);
-    edit.kernel.laid_out.as_deref_mut()?.cluster = size;
-    (!outside).then(|| edit.kernel.canonical())
+    if writes_outside(kernel) {
+        return Err(NoDeal::Outside);
+    }
+    edit.kernel.laid_out.as_deref_mut().ok_or(NoDeal::Size)?.cluster = size;
+    Ok(edit.kernel.canonical())
+}
+
+/// Why the tiles of a kernel cannot be dealt to clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoDeal {
+    /// There is no such cluster, or there is one already.
+    Size,
+    /// Its programs do not loop over tiles.
+    NoLoop,
+    /// Something depends on the number of a program, or on how many there are.
+    AsksProgram,
+    /// The coordinates of a tile are not those of its number alone.
+    Coordinates,
+    /// What is written for a tile that does not exist need not lie outside of the tensor; or single elements are read for it.
+    NotClipped,
+    /// Something is written outside of the loop.
+    Outside,
+}
+
+impl fmt::Display for NoDeal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoDeal::Size => "a cluster has 2, 4 or 8 programs, and a kernel has one size of them",
+            NoDeal::NoLoop => "programs do not loop over tiles",
+            NoDeal::AsksProgram => "something depends on `program_id` or `num_programs`",
+            NoDeal::Coordinates => "the coordinates of a tile do not follow from its number alone",
+            NoDeal::NotClipped => {
+                "with an odd number of tiles, something could be written or read for a tile that does not exist"
+            }
+            NoDeal::Outside => "something is written outside of the loop over tiles",
+        })
+    }
 }
 
 /// The extent along which the programs of a cluster take neighbouring tiles, and how many of its elements a tile has. With one tile there,

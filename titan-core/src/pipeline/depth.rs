@@ -1,11 +1,8 @@
 //! The depth of a pipelined loop: a rule instead of a search.
 //!
-//! As many slots as fit, at most [`MOST`], and at least two; copies run one iteration fewer ahead than there are slots, so that a slot
+//! As many slots as fit, at most a given number, and at least two; copies run one iteration fewer ahead than there are slots, so that a slot
 //! is free when it is needed. More slots hide more latency, but take memory from other programs on the same multiprocessor;
-//! hand-written kernels with `cp.async` use four.
-
-/// The maximum number of slots that the rule chooses.
-pub const MOST: u32 = 4;
+//! the caller says how many are worth it.
 
 /// The depth of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +22,10 @@ impl Depth {
 /// The depths to try for a loop, by the bytes of a stage and the available bytes, the deepest first. Empty if two do not fit, or
 /// if the loop has fewer than two iterations.
 #[must_use]
-pub fn depths(stage_bytes: u64, shared_bytes: u64, trips: Option<i64>) -> Vec<Depth> {
+pub fn depths(stage_bytes: u64, shared_bytes: u64, trips: Option<i64>, most: u32) -> Vec<Depth> {
     let fit = shared_bytes.checked_div(stage_bytes.max(1)).unwrap_or(0);
-    let useful = trips.map_or(u64::from(MOST), |n| u64::try_from(n).unwrap_or(0));
-    let most = fit.min(u64::from(MOST)).min(useful);
+    let useful = trips.map_or(u64::from(most), |n| u64::try_from(n).unwrap_or(0));
+    let most = fit.min(u64::from(most)).min(useful);
     (2..=u32::try_from(most).unwrap_or(0)).rev().map(|slots| Depth { slots }).collect()
 }
 
@@ -37,7 +34,7 @@ mod tests {
     use super::*;
 
     fn slots(stage: u64, shared: u64, trips: Option<i64>) -> Vec<u32> {
-        depths(stage, shared, trips).into_iter().map(|d| d.slots).collect()
+        depths(stage, shared, trips, 4).into_iter().map(|d| d.slots).collect()
     }
 
     #[test]

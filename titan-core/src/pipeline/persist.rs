@@ -23,27 +23,60 @@ use crate::analysis::cluster::Differing;
 use crate::ir::{
     BinOp, Block, DimSpec, ForKind, GridSpec, HostExpr, HostOp, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value,
 };
+use std::fmt;
 
-/// Rows of tiles that neighbouring programs share.
-pub(super) const GROUP: i32 = 8;
+/// Why the programs of a kernel do not walk over its grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoWalk {
+    /// They walk over tiles already.
+    OwnGrid,
+    /// There are no roles.
+    NoRoles,
+    /// Some programs do more than others.
+    Uneven,
+    /// What stands around the roles is for one program.
+    OutsideRoles,
+    /// The grid is not known to the device.
+    Grid,
+}
 
-/// The kernel with programs that walk over its grid; `None` if it has no roles, no grid, or one that is not supported.
-#[must_use]
-pub fn persistent(kernel: &Kernel) -> Option<Kernel> {
-    let GridSpec::Extents(extents) = &kernel.sig.grid else { return None };
+impl fmt::Display for NoWalk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoWalk::OwnGrid => "the kernel loops over tiles itself",
+            NoWalk::NoRoles => "no role could copy for the next tile while another one stores",
+            NoWalk::Uneven => "programs differ in how much they do, which the device balances",
+            NoWalk::OutsideRoles => "what stands outside of the roles depends on the program",
+            NoWalk::Grid => "the grid depends on more than extents and constants",
+        })
+    }
+}
+
+/// The kernel with programs that walk over its grid, over so many rows of tiles together.
+///
+/// # Errors
+/// Why it cannot have them.
+pub fn persistent(kernel: &Kernel, rows: i32) -> Result<Kernel, NoWalk> {
+    let GridSpec::Extents(extents) = &kernel.sig.grid else { return Err(NoWalk::OwnGrid) };
     let ops = &kernel.block(kernel.body).ops;
-    let roles = *ops.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
-    let regions = kernel.op(roles).regions.clone();
-    if !(1..=3).contains(&extents.len()) || !is_even(kernel, &regions) || !is_in_roles(kernel, &regions) {
-        return None;
+    let roles = ops.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles)).ok_or(NoWalk::NoRoles)?;
+    let regions = kernel.op(*roles).regions.clone();
+    if !is_even(kernel, &regions) {
+        return Err(NoWalk::Uneven);
+    }
+    if !is_in_roles(kernel, &regions) {
+        return Err(NoWalk::OutsideRoles);
+    }
+    if !(1..=3).contains(&extents.len()) {
+        return Err(NoWalk::Grid);
     }
     let mut edit = Edit::new(kernel.clone());
     for region in regions {
-        walk(&mut edit, region, extents)?;
+        walk(&mut edit, region, extents, rows).ok_or(NoWalk::Grid)?;
     }
-    require_programs(&mut edit.kernel, extents)?;
+    require_programs(&mut edit.kernel, extents).ok_or(NoWalk::Grid)?;
     edit.kernel.sig.grid = GridSpec::Persistent;
-    Some(edit.kernel.canonical())
+    Ok(edit.kernel.canonical())
 }
 
 /// Requires that a grid has less than 2³¹ programs, and gives their number.
@@ -83,7 +116,7 @@ fn is_in_roles(kernel: &Kernel, regions: &[Block]) -> bool {
 }
 
 /// A role that executes its operations for every tile of the grid.
-fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr]) -> Option<()> {
+fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr], rows: i32) -> Option<()> {
     let ops = edit.kernel.block(region).ops.clone();
     let (inner, end) = ops.split_at(ops.len().checked_sub(2)?);
     let ends = [OpKind::Ttg(TtgOp::Finalize), OpKind::Yield];
@@ -101,7 +134,7 @@ fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr]) -> Option<()> {
         number = edit.one(OpKind::Binary(BinOp::Mul), &[number, *extent])?;
     }
     let body = edit.block(&[Ty::I32], |edit, args| {
-        let kind = if all.len() > 1 { OpKind::UnflattenGrouped(GROUP) } else { OpKind::Unflatten };
+        let kind = if all.len() > 1 { OpKind::UnflattenGrouped(rows) } else { OpKind::Unflatten };
         let places = edit.op(kind, &[&[args[0]], &all[..]].concat())?;
         edit.pending.extend(inner);
         edit.raw(OpKind::Continue(0), &[], &[], Vec::new());

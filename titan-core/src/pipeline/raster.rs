@@ -17,13 +17,13 @@
 //! are; grids that are computed from anything else than extents and constants.
 
 use super::edit::Edit;
-use super::persist::{GROUP, computed, require_programs};
+use super::persist::{computed, require_programs};
 use crate::ir::{Block, Def, ForKind, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kernel with programs in grouped order; `None` if nothing is gained, or the grid is not supported.
+/// The kernel with programs in groups of so many rows; `None` if nothing is gained, or the grid is not supported.
 #[must_use]
-pub fn grouped(kernel: &Kernel) -> Option<Kernel> {
+pub fn grouped(kernel: &Kernel, rows: i32) -> Option<Kernel> {
     let GridSpec::Extents(extents) = kernel.sig.grid.clone() else { return None };
     if !(2..=3).contains(&extents.len()) || !asks_only_for_its_place(kernel) || !shares_tiles(kernel, extents.len()) {
         return None;
@@ -33,7 +33,7 @@ pub fn grouped(kernel: &Kernel) -> Option<Kernel> {
     let old: Vec<(OpId, u8, Value)> = program_ids(kernel);
     let all = extents.iter().map(|extent| computed(&mut edit, extent)).collect::<Option<Vec<Value>>>()?;
     let number = edit.one(OpKind::ProgramId(0), &[])?;
-    let places = edit.op(OpKind::UnflattenGrouped(GROUP), &[&[number], &all[..]].concat())?;
+    let places = edit.op(OpKind::UnflattenGrouped(rows), &[&[number], &all[..]].concat())?;
     let first = *edit.kernel.block(edit.kernel.body).ops.first()?;
     edit.put_before(edit.kernel.body, first);
     for (id, axis, value) in old {

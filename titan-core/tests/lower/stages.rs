@@ -4,6 +4,7 @@
 use crate::filetests::kernels;
 use crate::launch::target;
 use std::path::Path;
+use titan_core::driver::table::REGISTERS;
 use titan_core::driver::{barrier_program, lower};
 use titan_core::expand::expand;
 use titan_core::ir::{FreeBy, Kernel, OpKind};
@@ -37,7 +38,10 @@ fn every_stage_is_a_text() {
             let plan = plan(&verified, &target(lanes), aligned);
             let Ok(direct) = lower(&verified, &plan) else { continue };
             let laid_out = read_back(&lay_out(&verified, &plan).expect("it was lowered"), &name);
-            read_back(&expand(&laid_out, &plan.target, verified.rings_begin_anew()).expect("it was lowered"), &name);
+            read_back(
+                &expand(&laid_out, &plan.target, REGISTERS, verified.rings_begin_anew()).expect("it was lowered"),
+                &name,
+            );
             let barriers = read_back(&barrier_program(&verified, &plan).expect("it was lowered"), &name);
             barriers.walk(&mut |_, op| assert!(!of_rings(&op.kind), "{name}: {:?}", op.kind));
             let lanes = lower_barriers(&barriers, &plan.target).expect("it was lowered");

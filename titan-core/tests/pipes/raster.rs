@@ -39,7 +39,7 @@ fn parsed(text: &str) -> Kernel {
 }
 
 fn in_groups(text: &str) -> Option<Kernel> {
-    let made = grouped(&parsed(text))?;
+    let made = grouped(&parsed(text), 8)?;
     let GridSpec::Extents(extents) = &made.sig.grid else { panic!("a grid of extents") };
     assert_eq!(extents.len(), 1);
     Some((*verify(made).unwrap_or_else(|e| panic!("{e:?}\n{text}"))).clone())

@@ -167,3 +167,36 @@ fn changes_by_hand_that_the_machine_does_not_have() {
         assert!(found.iter().any(|(c, title)| *c == code && title.contains(reason)), "{reason}: {found:#?}\n{changed}");
     }
 }
+
+/// The notes of each variant for sm_90a that begin so.
+fn not_chosen(text: &str) -> Vec<Vec<String>> {
+    let kernel = verify(text::parse_one(text).expect("it is tile IR")).expect("it is right");
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    let variants = compile(&kernel, machine, None).expect("it is compiled");
+    let is_one = |note: &String| ["not persistent", "one instance", "no cluster"].iter().any(|n| note.starts_with(n));
+    variants.into_iter().map(|v| v.notes.into_iter().filter(is_one).collect()).collect()
+}
+
+/// Programs that walk over the grid, instances in turn and clusters: where a kernel does without, a note says why.
+#[test]
+fn what_is_not_chosen_has_a_reason() {
+    use super::kernels::{Mask, text as attention};
+    use super::mixed::{Case, How, PLAIN, with_roles};
+    let alone = "no cluster: for launches with one tile along its axis";
+    let good = kernel(&GOOD);
+    assert_eq!(not_chosen(&good), [vec![], vec![alone.to_owned()]]);
+    let wide = "one instance: a tile takes 8 warps, and an instance has one warpgroup";
+    assert_eq!(not_chosen(&kernel(&Gemm { tile: [128, 256, 64], ..GOOD })), [vec![wide], vec![wide, alone]]);
+    let overlap = "the MMAs of a tile overlap instead";
+    let (one, walk) = (format!("one instance: {overlap}"), format!("not persistent: {overlap}"));
+    let own = "no cluster: programs do not loop over tiles";
+    assert_eq!(not_chosen(&attention([128, 64, 128], Mask::Tail)), [[&walk, &one, own]]);
+    let uneven = "not persistent: programs differ in how much they do, which the device balances";
+    assert_eq!(not_chosen(&attention([128, 64, 128], Mask::Causal)), [[uneven, &one, own]]);
+    let once = good.replace("grid(cdiv(M, 64), cdiv(N, 64))", "grid(cdiv(M, 64) * 1, cdiv(N, 64))");
+    let grid = "not persistent: the grid depends on more than extents and constants";
+    assert_eq!(not_chosen(&once), [[grid, "one instance: each program has one tile", own]]);
+    let gathered = with_roles(&Case { how: [How::Gathered, How::Rows(2)], ..PLAIN });
+    let shared = "no cluster: neighbouring tiles share no tile that is copied in bulk and can be copied in parts";
+    assert_eq!(not_chosen(&gathered), [[shared]]);
+}
