@@ -206,13 +206,13 @@ type Attention = for<'a> fn([&'a Tensor<f16, 2>; 3], &'a mut Tensor<f16, 2>) -> 
 /// A launch on a device; `code` is the target of what runs there.
 #[track_caller]
 fn launched(dev: &Device, all: &[Vec<f16>; 3], [s, d]: [usize; 2], kernel: Attention, code: &str) -> Vec<f16> {
-    let [q, k, v] = [0, 1, 2].map(|i| dev.tensor(&all[i], [s, d]).unwrap());
-    let mut o = dev.full([s, d], f16::NAN).unwrap();
+    let [q, k, v] = [0, 1, 2].map(|i| dev.tensor(&all[i], [s, d]).expect("there is memory"));
+    let mut o = dev.full([s, d], f16::NAN).expect("there is memory");
     if !code.is_empty() {
-        assert_eq!(kernel([&q, &k, &v], &mut o).choice().unwrap().unwrap().target, code);
+        assert_eq!(kernel([&q, &k, &v], &mut o).choice().expect("it fits").expect("it has programs").target, code);
     }
-    kernel([&q, &k, &v], &mut o).sync().unwrap();
-    o.to_vec().unwrap()
+    kernel([&q, &k, &v], &mut o).sync().expect("it runs");
+    o.to_vec().expect("it is read")
 }
 
 type Reference = fn([&Tensor<f16, 2>; 3], &mut Tensor<f16, 2>) -> titan::Result<()>;
@@ -220,10 +220,10 @@ type Reference = fn([&Tensor<f16, 2>; 3], &mut Tensor<f16, 2>) -> titan::Result<
 /// What the reference gives, which is right.
 fn referred(all: &[Vec<f16>; 3], [s, d]: [usize; 2], reference: Reference) -> Vec<f16> {
     let dev = Device::cpu();
-    let [q, k, v] = [0, 1, 2].map(|i| dev.tensor(&all[i], [s, d]).unwrap());
-    let mut o = dev.full([s, d], f16::NAN).unwrap();
-    reference([&q, &k, &v], &mut o).unwrap();
-    let got = o.to_vec().unwrap();
+    let [q, k, v] = [0, 1, 2].map(|i| dev.tensor(&all[i], [s, d]).expect("there is memory"));
+    let mut o = dev.full([s, d], f16::NAN).expect("there is memory");
+    reference([&q, &k, &v], &mut o).expect("it runs");
+    let got = o.to_vec().expect("it is read");
     // Powers of two of the scores are powers of e of the scores times ln 2.
     let q: Vec<f64> = all[0].iter().map(|x| x.to_f64() * std::f64::consts::LN_2).collect();
     close(&got, &softmax(&q, &all[1], &all[2], [s, d]), 2e-3);
@@ -259,7 +259,7 @@ fn hoppers() -> [Device; 3] {
     use titan::emu::{Completion, Options, Schedule};
     let of = |completion, schedule| {
         let options = Options { completion, schedule, sanitize: true, ..Options::default() };
-        Device::emulator_with("sm_90a", options).unwrap()
+        Device::emulator_with("sm_90a", options).expect("sm_90a is emulated")
     };
     [
         of(Completion::Late, Schedule::InTurn),

@@ -6,7 +6,7 @@ mod gemm;
 mod ptxas;
 mod roles;
 #[path = "../../titan-nv/tests/emit/sass.rs"]
-#[allow(dead_code, reason = "loops of other targets are counted in other tests")]
+#[expect(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
 
 use titan::prelude::*;

@@ -32,7 +32,7 @@ mod rope;
 #[path = "../../examples/router.rs"]
 mod router;
 #[path = "../../titan-nv/tests/emit/sass.rs"]
-#[allow(dead_code, reason = "loops of other targets are counted in other tests")]
+#[expect(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
 #[cfg(feature = "cuda")]
 mod size;
