@@ -22,6 +22,8 @@
 
 mod apart;
 mod cluster;
+#[cfg(test)]
+mod cost;
 mod find;
 mod group_mma;
 mod outputs;
