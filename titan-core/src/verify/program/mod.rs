@@ -22,14 +22,14 @@
 
 mod apart;
 mod cluster;
-#[cfg(test)]
-mod cost;
 mod find;
 mod group_mma;
 mod outputs;
 mod parity;
 mod products;
 mod realize;
+#[cfg(test)]
+mod tests;
 
 use super::Error;
 use super::barriers::{boxes, numbers, proxies};
