@@ -28,6 +28,8 @@ mod outputs;
 mod parity;
 mod products;
 mod realize;
+#[cfg(test)]
+mod tests;
 mod tiles;
 
 use super::Error;
