@@ -168,3 +168,38 @@ fn casts_saturate_from_floats_and_wrap_between_integers() -> titan::Result<()> {
     assert_eq!(got[40 + 6], i64::from(1.000_976_6f32.to_bits()), "tf32 keeps ten bits");
     Ok(())
 }
+
+#[titan::kernel(grid(1))]
+fn shares(#[shape(16, 64)] x: &Tensor<f32, 2>, #[shape(16)] y: &Tensor<f32, 1>, out: &mut Tensor<f32, 2>) {
+    let (rows, sums) = (x.load_tile::<16, 64>([0, 0]), y.load_tile::<16>([0]));
+    out.store_tile([0, 0], rows / sums.col());
+    out.store_tile([1, 0], (rows.cast::<f16>() / sums.cast::<f16>().col()).cast());
+    out.store_tile([2, 0], (rows.cast::<bf16>() / sums.cast::<bf16>().col()).cast());
+}
+
+/// GPUs compute one reciprocal a row, which must not be seen: zeros of both signs, infinities, NaN, subnormals, quotients that
+/// overflow, that are subnormal and that are none of it, by divisors of all kinds.
+#[test]
+fn rows_divided_by_one_number_are_quotients() -> titan::Result<()> {
+    let dev = device();
+    let special =
+        [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, -1e-40, 1e-30, 3e38, -3e38, 7.0, 1.0 / 3.0];
+    let xs: Vec<f32> = (0..16 * 64)
+        .map(|i: i32| {
+            let usual = (i % 97 - 48) as f32 * 0.37;
+            // Rows without special numbers, with one, and of nothing else.
+            match (i / 64 % 3, i % 64) {
+                (0, _) | (1, 1..) => usual,
+                (_, column) => special[(column + i / 64) as usize % special.len()],
+            }
+        })
+        .collect();
+    let ys =
+        [3.0, 7.0, 1.9999999, 0.0, -0.0, f32::INFINITY, 1e-40, 3e38, -5.0, 1e-7, 1e7, f32::NAN, 1.0, 0.3, 6e-5, 49.0];
+    let got = same!(shares(dev; &dev.tensor(&xs, [16, 64])?, &dev.tensor(&ys, [16])?; f32, [48, 64]));
+    for (i, x) in xs.iter().enumerate() {
+        let want = x / ys[i / 64];
+        assert!(got[i].to_bits() == want.to_bits() || (got[i].is_nan() && want.is_nan()), "{x} / {}", ys[i / 64]);
+    }
+    Ok(())
+}
