@@ -41,7 +41,7 @@ fn transpositions_have_no_more_conflicts_than_they_had() {
             let found = variants[0].conflicts.iter().map(|c| c.degree).max().unwrap_or(1);
             let [m, n] = shape;
             let padded = n * (m * bytes + 16);
-            println!("{elem} {m}x{n}: {found}, {} bytes of {padded}", variants[0].shared_bytes);
+            crate::ptxas::say(&format!("{elem} {m}x{n}: {found}, {} bytes of {padded}", variants[0].shared_bytes));
             if found != most || variants[0].shared_bytes > padded {
                 wrong.push(format!("{elem} {m}x{n}: {found}, not {most}; {} bytes", variants[0].shared_bytes));
             }

@@ -79,6 +79,11 @@ pub(in crate::verify) struct Symbols<'k> {
     pub(super) example: Option<Example>,
     /// The undecided condition of a minimum, maximum or select that was needed.
     pub(super) open: Option<Condition>,
+    /// What values are, found since the outermost value was asked for. An index that is advanced in several steps has as many uses of
+    /// each step as paths lead to it, twice as many with every step.
+    found: BTreeMap<Value, Option<Known>>,
+    /// How many values are being computed, each for the one before it.
+    nested: u32,
 }
 
 impl<'k> Symbols<'k> {
@@ -98,6 +103,8 @@ impl<'k> Symbols<'k> {
             speculative: false,
             example: None,
             open: None,
+            found: BTreeMap::new(),
+            nested: 0,
         }
     }
 
@@ -332,6 +339,23 @@ impl<'k> Symbols<'k> {
         if let Some(known) = env.known.get(&value) {
             return Some(known.clone());
         }
+        if let Some(found) = self.found.get(&value) {
+            return found.clone();
+        }
+        // The loops and branches that the values are in, and what is known about them, stay until the outermost one is found.
+        self.nested += 1;
+        let known = self.computed(value, env, facts);
+        self.nested -= 1;
+        if self.nested == 0 {
+            self.found.clear();
+        } else {
+            self.found.insert(value, known.clone());
+        }
+        known
+    }
+
+    /// What a value is, from its definition.
+    fn computed(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
         let op = kernel.def_op(value)?;
         match (&op.kind, kernel.ty(value)) {

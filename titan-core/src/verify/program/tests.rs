@@ -1,6 +1,6 @@
 //! The cost of verifying barrier programs, in sums of positions: every kernel with rings is verified so in each `cargo build`.
 //!
-//! Deliberately absent: many steps of one ring in one iteration. Each may begin a new round, and the paths of all of them are told apart.
+//! Deliberately absent: times, which depend on the machine.
 
 use crate::ir::Kernel;
 use crate::text::parse_one;
@@ -85,5 +85,13 @@ fn the_cost_is_at_most_quadratic_in_the_slots() {
             assert!(pair[1] <= 5 * pair[0], "twice the slots, {steps} steps: {costs:?}");
         }
         assert!(costs[4] > 64 && costs[4] < 400_000, "{costs:?}");
+    }
+}
+
+#[test]
+fn the_cost_is_at_most_quadratic_in_the_steps_of_an_iteration() {
+    let costs = [1, 2, 4, 8, 16].map(|steps| cost(16, steps));
+    for pair in costs.windows(2) {
+        assert!(pair[1] <= 5 * pair[0], "twice the steps: {costs:?}");
     }
 }
