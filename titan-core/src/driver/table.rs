@@ -11,7 +11,7 @@
 //! | [`REGISTERS`] | 40 or 48 for a thread that only copies, up to 248 for another | CUTLASS, DeepGEMM, PTX ISA |
 //! | [`OTHER_REGISTERS`] | 40 registers | CUTLASS |
 //!
-//! They are the same for all kernels and sizes of one target; what differs is whether a choice is possible and fits ([`super::rule`]).
+//! They are the same for all kernels and sizes of one target; what differs is whether a choice is possible and fits (`rule.rs`).
 //!
 //! Deliberately absent: limits of a machine, which are those of its back end; the number of warps, which follows from the registers of
 //! accumulators ([`crate::plan`]); a search, and with it anything measured.

@@ -1,8 +1,10 @@
 //! The driver: schedules are plain data that say all that was decided, and none is carried out that does not fit its kernel.
 
 use super::{loops, tiles::kernels};
+use std::collections::BTreeSet;
 use titan_core::artifact::Assumption;
 use titan_core::driver::{Ahead, Body, FALLBACK, Roles, Schedule, compile, follow, stages};
+use titan_core::ir::{LocalOp, NvOp, Op, OpKind};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
@@ -121,4 +123,106 @@ fn slots_and_distance_are_apart() {
         let made = follow(&kernel, machine(), &schedule).unwrap_or_else(|e| panic!("{slots}, {distance}: {e}"));
         assert_eq!(made.rings.pipes[0].slots, slots);
     }
+}
+
+/// What an operation or instruction is, as far as the order of a loop matters.
+fn kind_of_op(kind: &OpKind) -> Option<char> {
+    Some(match kind {
+        OpKind::Local(LocalOp::Load) => 'L',
+        OpKind::Local(LocalOp::Mma) => 'M',
+        OpKind::Local(LocalOp::Copy { .. }) => 'C',
+        OpKind::Nv(NvOp::Commit { .. }) => 'G',
+        OpKind::Nv(NvOp::WaitGroup { .. }) => 'W',
+        OpKind::Nv(NvOp::BarrierSync { .. }) => 'B',
+        _ => return None,
+    })
+}
+
+fn kind_of_instruction(line: &str) -> Option<char> {
+    let code = line.trim_start().trim_start_matches(|c: char| c == '@' || c == '%' || c == '!');
+    let kinds = [
+        ("ldmatrix", 'L'),
+        ("mma.sync", 'M'),
+        ("cp.async.commit_group", 'G'),
+        ("cp.async.wait_group", 'W'),
+        ("cp.async.c", 'C'),
+        ("bar.sync", 'B'),
+        ("barrier.sync", 'B'),
+    ];
+    kinds.iter().find(|(word, _)| code.contains(word)).map(|(_, kind)| *kind)
+}
+
+/// The kinds in order, of neighbours that are alike one.
+fn in_order(kinds: impl Iterator<Item = Option<char>>) -> String {
+    let mut all: Vec<char> = kinds.flatten().collect();
+    all.dedup();
+    all.into_iter().collect()
+}
+
+/// The lines of the loop with the first MMA.
+fn main_loop(ptx: &str) -> Vec<&str> {
+    let lines: Vec<&str> = ptx.lines().collect();
+    let mma = lines.iter().position(|line| line.contains("mma.sync")).expect("an MMA");
+    let label = lines[..mma].iter().rposition(|line| line.trim_end().ends_with(':')).expect("a loop");
+    let name = lines[label].trim().trim_end_matches(':');
+    let ends = |line: &&str| line.contains("bra") && line.contains(&format!("{name};"));
+    let end = label + lines[label..].iter().position(|line| ends(&line)).expect("its end");
+    lines[label..=end].to_vec()
+}
+
+/// A legal order of a loop's operations is that of the instructions, whoever chose it; one that is not legal is refused.
+#[test]
+fn every_legal_order_is_that_of_the_code() {
+    let kernel: Verified = gemm(64, 64, 64);
+    let chosen = stages(&kernel, machine(), true, None).unwrap();
+    let mut body = None;
+    let laid_out = &chosen.laid_out;
+    let mut number = 0;
+    laid_out.walk(&mut |_, op| {
+        if op.kind.is_loop() {
+            let has_mma =
+                laid_out.block(op.regions[0]).ops.iter().any(|id| kind_of_op(&laid_out.op(*id).kind) == Some('M'));
+            body = if has_mma { Some((number, op.regions[0])) } else { body };
+            number += 1;
+        }
+    });
+    let (number, block) = body.expect("a loop with MMAs");
+    let ops = laid_out.block(block).ops.clone();
+    let uses = |user: usize, of: usize| {
+        let mut any = false;
+        let mut look = |op: &Op| any |= op.args.iter().any(|v| laid_out.op(ops[of]).results.contains(v));
+        look(laid_out.op(ops[user]));
+        laid_out.op(ops[user]).regions.iter().for_each(|r| laid_out.walk_block(*r, &mut |_, op| look(op)));
+        any
+    };
+    let (mut state, mut seen, mut refused) = (1u64, BTreeSet::new(), 0);
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    for _ in 0..120 {
+        let mut order: Vec<usize> = (0..ops.len()).collect();
+        for _ in 0..below(4000) {
+            let at = below(ops.len() - 2);
+            if !uses(order[at + 1], order[at]) {
+                order.swap(at, at + 1);
+            }
+        }
+        let bodies = vec![Body { number, ahead: Vec::new(), order }];
+        let schedule = Schedule { bodies, ..chosen.schedule.clone() };
+        let Ok(made) = follow(&kernel, machine(), &schedule) else {
+            refused += 1;
+            continue;
+        };
+        let mut wanted = String::new();
+        made.barriers.walk(&mut |_, op| {
+            let body = op.regions.first().filter(|_| op.kind.is_loop()).map(|r| &made.barriers.block(*r).ops);
+            let kinds = body.map(|ops| in_order(ops.iter().map(|id| kind_of_op(&made.barriers.op(*id).kind))));
+            wanted = kinds.filter(|kinds| kinds.contains('M')).unwrap_or(std::mem::take(&mut wanted));
+        });
+        let ptx = String::from_utf8(made.code.payload).unwrap();
+        assert_eq!(in_order(main_loop(&ptx).into_iter().map(kind_of_instruction)), wanted, "{schedule}");
+        seen.insert(wanted);
+    }
+    assert!(seen.len() > 10 && refused > 0, "{} orders, {refused} refused", seen.len());
 }
