@@ -8,7 +8,6 @@ use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
 
 /// What is wrong with a number that has another encoding.
-const LEB128: &str = "a number that is not LEB128 of 32 bits, or not as short as it can be";
 /// How deep an expression may nest: the limit of the text form.
 const MAX_DEPTH: usize = crate::text::MAX_DEPTH;
 
@@ -125,18 +124,11 @@ impl<'a> Reader<'a> {
         Ok(Reader { bytes: &self.bytes[..at + section.len()], at })
     }
 
-    /// Unsigned LEB128 of 32 bits, as short as it can be.
-    pub(super) fn leb128(&mut self, what: &'static str) -> Read<u32> {
-        let (at, mut value) = (self.at, 0);
-        for shift in (0..35).step_by(7) {
-            let byte = self.tag(what)?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                let shortest = byte > 0 || shift == 0;
-                return u32::try_from(value).ok().filter(|_| shortest).ok_or_else(|| malformed(LEB128, at));
-            }
-        }
-        Err(malformed(LEB128, at))
+    /// All bytes that are left.
+    pub(super) fn rest(&mut self) -> &'a [u8] {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at = self.bytes.len();
+        rest
     }
 
     fn text(&mut self, what: &'static str) -> Read<String> {

@@ -9,19 +9,24 @@
 //! General compressors cannot do this, because a register more renumbers all that follow. Of the variants of a product deflate leaves
 //! twice as many bytes and LZMA as many, and both take an unoptimized macro more than ten times as long (docs/performance.md).
 //!
+//! What is written is coded arithmetically ([`code`]): the chances of each bit adapt to the text, those of the form to the form before it, those of
+//! the numbers to their form. So the code of a variant that is like the one before costs a fraction of a byte for a line.
+//!
 //! # Format
 //!
-//! A text is a sequence of lines, each with a line feed behind it; one more than the text has is put behind the last. Eight lines
-//! follow a byte whose bit *i* says whether line *i* comes as expected; bits without a line are zero. The others of these lines
-//! follow in their order, each as the index of its form and then, by numbers of the form, the difference to the number in its last line.
-//! The index after the last form announces a new one: the length of the line and the line follow. In the beginning there is the form
-//! of the empty line, and it is followed by itself.
+//! A text is a sequence of lines, each with a line feed behind it; one more than the text has is put behind the last. Of each line comes
+//! first whether it comes as expected. If not, the index of its form follows and then, by numbers of the form, the difference to the number in its
+//! last line. The index after the last form announces a new one: the length of the line and the line follow. In the beginning there is the
+//! form of the empty line, and it is followed by itself.
 //!
-//! Indices and lengths are unsigned LEB128, differences as well after the zigzag mapping (0, −1, 1, −2, ..) on 32 bits. A text has one encoding:
-//! whatever a writer would have written otherwise is refused.
+//! Indices and lengths are unsigned LEB128, differences as well after the zigzag mapping (0, −1, 1, −2, ..) on 32 bits. Bytes are coded from
+//! their highest bit. A text has one encoding: whatever a writer would have written otherwise is refused.
+
+mod code;
 
 use super::Variant;
 use super::decode::{Read, Reader, malformed};
+use code::{Bits, Byte, Decoder, Encoder, Flag};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
@@ -98,6 +103,50 @@ struct Form {
     next: usize,
 }
 
+/// The chances of what follows a form.
+#[derive(Debug, Default)]
+struct Context {
+    /// The first byte of the index of the form that comes next, if that is not expected.
+    next: Byte,
+    /// The first byte of a number of this form.
+    number: Byte,
+}
+
+/// As many forms have a context of their own, a power of two; they share them with the others.
+const CONTEXTS: usize = 1 << 12;
+
+/// The chances of all that is written.
+#[derive(Debug)]
+struct Model {
+    expected: Flag,
+    contexts: Vec<Context>,
+    /// The first byte of a length.
+    length: Byte,
+    /// Further bytes of indices, lengths and numbers, by their place.
+    further: [Byte; 4],
+    /// Characters, by the one before.
+    letters: Vec<Byte>,
+}
+
+impl Model {
+    fn new() -> Model {
+        Model {
+            expected: Flag::new(),
+            contexts: vec![Context::default()],
+            length: Byte::default(),
+            further: Default::default(),
+            letters: vec![Byte::default(); 256],
+        }
+    }
+
+    /// There is one form more, the one of this index.
+    fn grow(&mut self, form: usize) {
+        if form == self.contexts.len() && form < CONTEXTS {
+            self.contexts.push(Context::default());
+        }
+    }
+}
+
 /// All forms so far, to write or to read the texts of one artifact in their order.
 #[derive(Debug)]
 pub(super) struct Forms {
@@ -106,13 +155,20 @@ pub(super) struct Forms {
     known: BTreeMap<Vec<u8>, usize>,
     /// The form of the last line.
     at: usize,
+    model: Model,
     /// How many bytes may still be read.
     left: usize,
 }
 
 impl Forms {
     pub(super) fn new() -> Forms {
-        Forms { all: vec![Form::default()], known: BTreeMap::from([(Vec::new(), 0)]), at: 0, left: MOST }
+        Forms {
+            all: vec![Form::default()],
+            known: BTreeMap::from([(Vec::new(), 0)]),
+            at: 0,
+            model: Model::new(),
+            left: MOST,
+        }
     }
 
     /// The line that is expected: its form, and its numbers into `numbers`.
@@ -138,106 +194,159 @@ impl Forms {
     /// A new form, that of this line.
     fn add(&mut self, line: &Line) {
         self.known.insert(line.form.clone(), self.all.len());
+        self.model.grow(self.all.len());
         let (last, step) = (line.numbers.clone(), vec![0; line.numbers.len()]);
         self.all.push(Form { text: line.form.clone(), last, step, next: 0 });
     }
 
     /// The bytes of a text.
     pub(super) fn pack(&mut self, text: &[u8]) -> Vec<u8> {
-        let (mut out, mut line, mut expected) = (Vec::new(), Line::default(), Vec::new());
-        let (mut at, mut bits, mut bit) = (0, 0, 0u8);
+        let (mut out, mut line, mut expected) = (Encoder::new(), Line::default(), Vec::new());
+        let mut at = 0;
         while at <= text.len() {
-            if bit == 0 {
-                (bits, bit) = (out.len(), 1);
-                out.push(0);
-            }
             let end = line.read(text, at);
             let mut form = self.expect(&mut expected);
             let likely = self.all[form].text == line.form;
-            if likely && expected == line.numbers {
-                out[bits] |= bit;
-            } else {
+            let comes = likely && expected == line.numbers;
+            if !self.model.expected.code(&mut out, comes) {
                 let known = if likely { Some(form) } else { self.known.get(&line.form).copied() };
                 form = self.write(&mut out, known, &line, &text[at..end]);
             }
             self.came(form, &line.numbers);
             at = end + 1;
-            bit <<= 1;
         }
-        out
+        out.end()
     }
 
     /// Writes a line that does not come as expected, and returns its form.
-    fn write(&mut self, out: &mut Vec<u8>, known: Option<usize>, line: &Line, text: &[u8]) -> usize {
+    fn write(&mut self, out: &mut Encoder, known: Option<usize>, line: &Line, text: &[u8]) -> usize {
         let form = known.unwrap_or(self.all.len());
-        put_length(out, form);
+        // A writer has no number that could not be written.
+        let _ = self.index(out, form);
         if known.is_some() {
             for (number, last) in line.numbers.iter().zip(&self.all[form].last) {
-                put(out, zigzag(number.wrapping_sub(*last).cast_signed()));
+                let value = zigzag(number.wrapping_sub(*last).cast_signed());
+                let number = &mut self.model.contexts[form & (CONTEXTS - 1)].number;
+                let _ = leb128(out, number, &mut self.model.further, value);
             }
         } else {
-            put_length(out, text.len());
-            out.extend_from_slice(text);
+            let _ = self.length(out, text.len());
+            let mut before = 0;
+            for letter in text {
+                before = self.model.letters[usize::from(before)].code(out, *letter);
+            }
             self.add(line);
         }
         form
     }
 
+    /// Writes or reads the index of the form of the next line.
+    fn index(&mut self, bits: &mut impl Bits, form: usize) -> Option<usize> {
+        let Model { contexts, further, .. } = &mut self.model;
+        let value = leb128(bits, &mut contexts[self.at & (CONTEXTS - 1)].next, further, short(form))?;
+        usize::try_from(value).ok()
+    }
+
+    /// Writes or reads the length of a line.
+    fn length(&mut self, bits: &mut impl Bits, length: usize) -> Option<usize> {
+        let Model { length: first, further, .. } = &mut self.model;
+        usize::try_from(leb128(bits, first, further, short(length))?).ok()
+    }
+
     /// The text of this length that the rest of the reader's bytes stand for.
     pub(super) fn unpack(&mut self, r: &mut Reader<'_>, length: usize) -> Read<Vec<u8>> {
-        self.left = self.left.checked_sub(length).ok_or_else(|| malformed("more code than is ever packed", r.at()))?;
+        let start = r.at();
+        self.left = self.left.checked_sub(length).ok_or_else(|| malformed("more code than is ever packed", start))?;
+        let mut bits = Decoder::new(r.rest());
         let (mut out, mut numbers, mut line) = (Vec::new(), Vec::new(), Line::default());
-        let (mut bits, mut bit) = (0, 0u8);
         while out.len() <= length {
-            if bit == 0 {
-                (bits, bit) = (r.tag(WHAT)?, 1);
-            }
             let mut form = self.expect(&mut numbers);
-            if bits & bit == 0 {
-                form = self.read(r, form, &mut numbers, &mut line)?;
+            if !self.model.expected.code(&mut bits, false) {
+                form = self
+                    .read(&mut bits, (form, length), &mut numbers, &mut line)
+                    .map_err(|what| malformed(what, start))?;
             }
             if numbers.iter().any(|n| *n >= LIMIT) {
-                return Err(malformed("a number in code that has too many digits", r.at()));
+                return Err(malformed("a number in code that has too many digits", start));
             }
             render(&mut out, &self.all[form].text, &numbers);
             self.came(form, &numbers);
-            bits &= !bit;
-            bit <<= 1;
         }
-        if bits != 0 || out.len() != length + 1 {
-            return Err(malformed("code of another length than is said", r.at()));
+        if out.len() != length + 1 {
+            return Err(malformed("code of another length than is said", start));
+        }
+        if !bits.is_at_end() {
+            return Err(malformed("code that ends before or behind the end of its bytes", start));
         }
         out.pop();
         Ok(out)
     }
 
     /// Reads a line that does not come as expected: returns its form, and puts its numbers in place of those that were expected.
-    fn read(&mut self, r: &mut Reader<'_>, expected: usize, numbers: &mut Vec<u32>, line: &mut Line) -> Read<usize> {
-        let at = r.at();
-        let form = r.leb128(WHAT)? as usize;
+    fn read(
+        &mut self,
+        bits: &mut Decoder<'_>,
+        (expected, most): (usize, usize),
+        numbers: &mut Vec<u32>,
+        line: &mut Line,
+    ) -> Result<usize, &'static str> {
+        let form = self.index(bits, 0).ok_or(LEB128)?;
         if form == self.all.len() {
-            let length = r.leb128(WHAT)? as usize;
-            let text = r.take(length, WHAT)?;
-            if !is_text(text) || line.read(text, 0) != text.len() || self.known.contains_key(&line.form) {
-                return Err(malformed("a line of code that is not of a new form", at));
+            let length = self.length(bits, 0).ok_or(LEB128)?;
+            if length > most {
+                return Err("code of another length than is said");
+            }
+            let (mut text, mut before) = (Vec::new(), 0);
+            for _ in 0..length {
+                before = self.model.letters[usize::from(before)].code(bits, 0);
+                text.push(before);
+            }
+            if !is_text(&text) || line.read(&text, 0) != text.len() || self.known.contains_key(&line.form) {
+                return Err("a line of code that is not of a new form");
             }
             numbers.clone_from(&line.numbers);
             self.add(line);
             return Ok(form);
         }
-        let last = &self.all.get(form).ok_or_else(|| malformed("a line of code of an unknown form", at))?.last;
-        let number = |last: &u32| Ok(last.wrapping_add(unzigzag(r.leb128(WHAT)?).cast_unsigned()));
-        let read = last.iter().map(number).collect::<Read<Vec<u32>>>()?;
+        let last = self.all.get(form).map(|form| &form.last).ok_or("a line of code of an unknown form")?;
+        let mut read = Vec::with_capacity(last.len());
+        for last in last {
+            let Model { contexts, further, .. } = &mut self.model;
+            let value = leb128(bits, &mut contexts[form & (CONTEXTS - 1)].number, further, 0).ok_or(LEB128)?;
+            read.push(last.wrapping_add(unzigzag(value).cast_unsigned()));
+        }
         if form == expected && read == *numbers {
-            return Err(malformed("a line of code that comes as expected, and is not marked so", at));
+            return Err("a line of code that comes as expected, and is not marked so");
         }
         *numbers = read;
         Ok(form)
     }
 }
 
-/// What is cut off where packed code ends too early.
-const WHAT: &str = "the code";
+/// A number that is not LEB128 as short as it can be.
+const LEB128: &str = "a number that is not LEB128";
+
+/// Writes or reads unsigned LEB128 of 32 bits; `None` if what is read is not as short as it can be.
+fn leb128(bits: &mut impl Bits, first: &mut Byte, further: &mut [Byte; 4], value: u32) -> Option<u32> {
+    let (mut left, mut read) = (value, 0u64);
+    for place in 0..5 {
+        let [low, ..] = left.to_le_bytes();
+        left >>= 7;
+        let more = if left > 0 { 0x80 } else { 0 };
+        let chances = if place == 0 { &mut *first } else { &mut further[place - 1] };
+        let byte = chances.code(bits, low & 0x7f | more);
+        read |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            return u32::try_from(read).ok().filter(|_| byte > 0 || place == 0);
+        }
+    }
+    None
+}
+
+/// Lines and forms of texts that are packed are fewer than 2³².
+fn short(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
 
 /// A line and a line feed.
 fn render(out: &mut Vec<u8>, form: &[u8], numbers: &[u32]) {
@@ -258,20 +367,6 @@ fn zigzag(v: i32) -> u32 {
 
 fn unzigzag(v: u32) -> i32 {
     (v >> 1).cast_signed() ^ -(v & 1).cast_signed()
-}
-
-/// Unsigned LEB128.
-fn put(out: &mut Vec<u8>, mut value: u32) {
-    while value > 0x7f {
-        out.push(0x80 | value.to_le_bytes()[0]);
-        value >>= 7;
-    }
-    out.push(value.to_le_bytes()[0]);
-}
-
-/// Lines and forms of texts that are packed are fewer than 2³².
-fn put_length(out: &mut Vec<u8>, n: usize) {
-    put(out, u32::try_from(n).unwrap_or(u32::MAX));
 }
 
 #[cfg(test)]

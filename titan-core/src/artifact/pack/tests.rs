@@ -45,40 +45,77 @@ fn texts_come_back() {
         assert_eq!(reader.unpack(&mut Reader::new(&bytes), text.len()).as_deref(), Ok(text.as_bytes()));
         sizes.push(bytes.len());
     }
-    assert!(sizes[0] > 18 && sizes[1] == 1 && sizes[2] == 2, "{sizes:?}");
+    assert!(sizes[0] > 18 && sizes[1] <= 2 && sizes[2] <= 2, "{sizes:?}");
 }
 
 #[test]
-fn lines_that_go_on_as_before_take_a_bit() {
+fn lines_that_go_on_as_before_take_a_fraction_of_a_bit() {
     let lines = |n: u32| (0..n).map(|i| format!("  mov.b32 %r{}, %r{};\n", 4000 - i, 2 * i)).collect::<String>();
     let (few, many) = (pack(&lines(16)).len(), pack(&lines(1616)).len());
-    assert_eq!(many - few, 200, "{few} and {many}");
+    assert!(many - few < 20, "{few} and {many}");
+}
+
+/// Bytes that stand for these bits and bytes, as a writer with another text might have written them.
+fn coded(write: impl FnOnce(&mut Forms, &mut Encoder)) -> Vec<u8> {
+    let (mut forms, mut out) = (Forms::new(), Encoder::new());
+    write(&mut forms, &mut out);
+    out.end()
+}
+
+/// A line of a new form that does not come as expected.
+fn new_line(forms: &mut Forms, out: &mut Encoder, index: usize, text: &[u8]) {
+    forms.model.expected.code(out, false);
+    forms.index(out, index);
+    forms.length(out, text.len());
+    let mut before = 0;
+    for letter in text {
+        before = forms.model.letters[usize::from(before)].code(out, *letter);
+    }
 }
 
 #[test]
 fn what_no_writer_writes_is_refused() {
     let refused = |bytes: &[u8], length| unpack(bytes, length).expect_err("malformed").to_string();
+    let lines = |texts: &[&[u8]]| {
+        coded(|forms, out| {
+            for (at, text) in texts.iter().enumerate() {
+                new_line(forms, out, at + 1, text);
+                let mut line = Line::default();
+                if is_text(text) && line.read(text, 0) == text.len() && !forms.known.contains_key(&line.form) {
+                    forms.add(&line);
+                    forms.came(at + 1, &line.numbers);
+                }
+            }
+        })
+    };
+    let number = |first: &[u8]| {
+        coded(|forms, out| {
+            forms.model.expected.code(out, false);
+            for (place, byte) in first.iter().enumerate() {
+                let Model { contexts, further, .. } = &mut forms.model;
+                let chances = if place == 0 { &mut contexts[0].next } else { &mut further[place - 1] };
+                chances.code(out, *byte);
+            }
+        })
+    };
     for (bytes, length, says) in [
-        (&b""[..], 0, "the code reaches past the end"),
-        (b"\0\x01\x05ab", 5, "the code reaches past the end"),
-        (b"\0\x02", 1, "a line of code of an unknown form"),
-        (b"\0\0", 1, "comes as expected, and is not marked so"),
-        (b"\0\x01\0", 0, "not of a new form"),
-        (b"\0\x01\x03a\nb", 3, "not of a new form"),
-        (b"\0\x01\x03a\0b", 3, "not of a new form"),
-        (b"\0\x01\x01a\x02\x01a", 3, "not of a new form"),
-        (b"\0\x01\x011\x02\x012", 3, "not of a new form"),
-        (b"\x04\x01\x011", 1, "code of another length than is said"),
-        (b"\0\x01\x02ab", 1, "code of another length than is said"),
-        (b"\0\x81\0\x01a", 1, "a number that is not LEB128"),
-        (b"\0\xff\xff\xff\xff\x7f", 1, "a number that is not LEB128"),
-        (b"\0\xff\xff\xff\xff\xff\x01", 1, "a number that is not LEB128"),
-        (b"\0\x01\x011\x01\x03", 13, "a number in code that has too many digits"),
-        (b"\x01", MOST + 1, "more code than is ever packed"),
-        (b"\x01", usize::MAX, "more code than is ever packed"),
-        (b"\x01x", 0, "bytes after the end of a section"),
+        (number(&[2]), 1, "a line of code of an unknown form"),
+        (number(&[0]), 1, "comes as expected, and is not marked so"),
+        (lines(&[b""]), 0, "not of a new form"),
+        (lines(&[b"a\nb"]), 3, "not of a new form"),
+        (lines(&[b"a\0b"]), 3, "not of a new form"),
+        (lines(&[b"a", b"a"]), 3, "not of a new form"),
+        (lines(&[b"1", b"2"]), 3, "not of a new form"),
+        (lines(&[b"ab"]), 1, "code of another length than is said"),
+        (number(&[0x81, 0]), 1, "a number that is not LEB128"),
+        (number(&[0xff, 0xff, 0xff, 0xff, 0x7f]), 1, "a number that is not LEB128"),
+        (number(&[0xff, 0xff, 0xff, 0xff, 0xff]), 1, "a number that is not LEB128"),
+        (pack("x"), MOST + 1, "more code than is ever packed"),
+        (pack("x"), usize::MAX, "more code than is ever packed"),
+        (vec![], 0, "ends before or behind the end of its bytes"),
+        ([pack("x"), vec![0]].concat(), 1, "ends before or behind the end of its bytes"),
     ] {
-        let told = refused(bytes, length);
+        let told = refused(&bytes, length);
         assert!(told.contains(says), "{bytes:?}: {told}");
     }
 }
@@ -88,9 +125,19 @@ fn what_no_writer_writes_is_refused() {
 fn numbers_stay_below_their_limit() {
     let text = "500000000\n999999999\n";
     assert_eq!(unpack(&pack(text), text.len()).as_deref(), Ok(text.as_bytes()));
-    let mut bytes = pack("500000000\n999999999\n999999999\n");
-    bytes[0] = 1 << 2;
-    bytes.truncate(bytes.len() - 3);
+    let bytes = coded(|forms, out| {
+        new_line(forms, out, 1, b"500000000");
+        let mut line = Line::default();
+        line.read(b"500000000", 0);
+        forms.add(&line);
+        forms.came(1, &line.numbers);
+        forms.model.expected.code(out, false);
+        forms.index(out, 1);
+        let Model { contexts, further, .. } = &mut forms.model;
+        leb128(out, &mut contexts[1].number, further, zigzag(499_999_999));
+        forms.came(1, &[999_999_999]);
+        forms.model.expected.code(out, true);
+    });
     let refused = unpack(&bytes, 30).expect_err("1499999998").to_string();
     assert!(refused.contains("too many digits"), "{refused}");
 }
@@ -103,16 +150,29 @@ fn no_text_has_two_encodings() {
     for cut in 0..bytes.len() {
         assert!(unpack(&bytes[..cut], text.len()).is_err(), "the first {cut} bytes");
     }
-    let mut others = 0;
     for (i, byte) in (0..bytes.len()).flat_map(|i| (0..=255).map(move |b| (i, b))) {
         let mut changed = bytes.clone();
         changed[i] = byte;
         if let Ok(other) = unpack(&changed, text.len()) {
             assert_eq!(Forms::new().pack(&other), changed, "byte {i} is {byte}");
-            others += 1;
         }
     }
-    assert!(others > bytes.len(), "{others} of other texts");
+    // Any bytes at all: most are no text of that length, some are.
+    let (mut state, mut texts) = (1u32, 0);
+    for _ in 0..200_000 {
+        let mut bytes = Vec::new();
+        for _ in 0..1 + state % 3 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            bytes.push(state.to_be_bytes()[0]);
+        }
+        for length in 0..4 {
+            if let Ok(other) = unpack(&bytes, length) {
+                assert_eq!(Forms::new().pack(&other), bytes, "{bytes:?}");
+                texts += 1;
+            }
+        }
+    }
+    assert!(texts > 100, "{texts} texts");
 }
 
 fn artifact(payloads: &[&[u8]]) -> Artifact {
