@@ -4,7 +4,7 @@ use crate::ptxas;
 use titan::KernelInfo;
 
 /// Bytes of an instance of the product, with all its variants.
-const MOST: usize = 30_000;
+const MOST: usize = 20_000;
 
 fn unpacked(kernel: &KernelInfo) -> usize {
     kernel.variants.iter().map(|v| v.code.len()).sum()
@@ -22,7 +22,7 @@ fn what_the_examples_carry_is_a_fraction_of_their_code() {
     }
     let (bytes, code) = kernels.iter().fold((0, 0), |(b, c), k| (b + k.bytes, c + unpacked(k)));
     ptxas::say(&format!("{} instances: {bytes} B, unpacked {code} B", kernels.len()));
-    assert!(bytes * 5 < code, "{bytes} of {code} bytes");
+    assert!(bytes * 10 < code, "{bytes} of {code} bytes");
 }
 
 #[test]
