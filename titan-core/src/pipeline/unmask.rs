@@ -68,8 +68,8 @@ fn find(kernel: &Kernel, looped: OpId, tiles: bool) -> Option<Found> {
     }
     let inside = inside(kernel, body);
     let (mut masks, mut thresholds) = (Vec::new(), Vec::new());
-    for id in &kernel.block(body).ops {
-        let op = kernel.op(*id);
+    for id in used(kernel, body) {
+        let op = kernel.op(id);
         if let OpKind::Cmp(pred) = op.kind {
             let [result] = op.results[..] else { continue };
             let is_mask = matches!(kernel.ty(result), Ty::Tile(..));
@@ -92,6 +92,24 @@ fn has_mma(kernel: &Kernel, body: Block) -> bool {
             OpKind::Mma | OpKind::Ttg(TtgOp::AccMma | TtgOp::ComputeIssue | TtgOp::ComputeWait)
         )
     })
+}
+
+/// The operations of a body, in order, without those whose results nothing uses.
+fn used(kernel: &Kernel, body: Block) -> Vec<OpId> {
+    let mut needed: BTreeSet<Value> = BTreeSet::new();
+    let mut used = Vec::new();
+    for id in kernel.block(body).ops.iter().rev() {
+        let op = kernel.op(*id);
+        let idle = op.kind.effect() == Effect::Pure && op.regions.is_empty();
+        if idle && !op.results.iter().any(|v| needed.contains(v)) {
+            continue;
+        }
+        needed.extend(&op.args);
+        op.regions.iter().for_each(|r| kernel.walk_block(*r, &mut |_, op| needed.extend(&op.args)));
+        used.push(*id);
+    }
+    used.reverse();
+    used
 }
 
 /// Values that are defined in a loop.

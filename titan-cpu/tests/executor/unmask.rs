@@ -118,6 +118,7 @@ fn other_masks_stay() {
         // They hold at last, once, or for no first iterations.
         "%mask = ge %keys, %rows",
         "%mask = eq %keys, %rows",
+        "%unused = lt %keys, %rows\n%mask = eq %keys, %rows",
         "%mask = lt %rows, %keys",
         "%mask = lt %rows, %end",
         "%minus = sub %end, %keys\n%mask = lt %minus, %rows",
