@@ -66,7 +66,8 @@ impl Stop {
 /// The context of passes.
 struct Way<'a> {
     plan: &'a Plan,
-    /// For each ring, the number of enclosing loops in which its ring time starts again from 0.
+    /// For each ring, the depth of the innermost loop around all its operations at the start of whose iterations it is empty; 0 if there is
+    /// none.
     anew: &'a [usize],
     bodies: &'a [Body],
 }
