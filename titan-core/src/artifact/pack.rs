@@ -1,37 +1,38 @@
-//! Code in few bytes: texts whose lines differ in little but numbers.
+//! Compression of code: texts whose lines are similar except for numbers.
 //!
-//! PTX and tile IR are lines of few *forms*. A form is a line whose numbers are taken out: those that stand alone and those that
-//! end a name, such as `%r12`. Writer and reader remember of each form the numbers of its last line, by how much they had changed, and which
-//! form came next. So both *expect* a line: the form that came next the last time, its numbers changed as they changed the last time.
-//! What is written is a bit for a line that comes as expected, and otherwise which form it has and by how much each number differs.
-//! All texts of an artifact share what is remembered: variants of a kernel are nearly the same lines.
+//! PTX and tile IR consist of lines of few *forms*. A form is a line without its numbers: those that stand alone and those that end a name,
+//! such as `%r12`. Writer and reader store for each form the numbers of its last line, by how much they had changed, and the form of the
+//! following line. From that, both *predict* a line: the form that followed the last time, with its numbers changed as they changed the
+//! last time. A line that is predicted correctly is encoded by one bit, other lines by the form and the differences of numbers. All texts
+//! of an artifact share this state, since variants of a kernel consist of nearly the same lines.
 //!
-//! General compressors cannot do this, because a register more renumbers all that follow. Of the variants of a product deflate leaves
-//! twice as many bytes and LZMA as many, and both take an unoptimized macro more than ten times as long (docs/performance.md).
+//! General compressors cannot do this, because one additional register renumbers everything after it. For the variants of a matrix product,
+//! deflate needs twice as many bytes and LZMA as many, and both take an unoptimized macro more than ten times as long
+//! (docs/performance.md).
 //!
 //! # Format
 //!
-//! A text is a sequence of lines, each with a line feed behind it; one more than the text has is put behind the last. Eight lines
-//! follow a byte whose bit *i* says whether line *i* comes as expected; bits without a line are zero. The others of these lines
-//! follow in their order, each as the index of its form and then, by numbers of the form, the difference to the number in its last line.
-//! The index after the last form announces a new one: the length of the line and the line follow. In the beginning there is the form
-//! of the empty line, and it is followed by itself.
+//! A text is a sequence of lines, each followed by a line feed, of which one is appended to the text. Eight lines follow a byte whose bit
+//! *i* says whether line *i* is predicted correctly; bits without a line are zero. The other lines follow in order, each as the index of
+//! its form, and for each number of the form the difference to the number in its last line. The index after the last form announces a new
+//! form: the length of the line and the line follow. Initially there is the form of the empty line, which is followed by itself.
 //!
-//! Indices and lengths are unsigned LEB128, differences as well after the zigzag mapping (0, −1, 1, −2, ..) on 32 bits. A text has one encoding:
-//! whatever a writer would have written otherwise is refused.
+//! Indices and lengths are unsigned LEB128; so are differences, after the zigzag mapping (0, −1, 1, −2, ..) on 32 bits. A text has one
+//! encoding: what a writer would encode differently is rejected.
 
 use super::Variant;
 use super::decode::{Read, Reader, malformed};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-/// Stands for a number in a form. Texts have none of it: code that has is kept as it is.
+/// The placeholder for a number in a form. Texts do not contain it: code that does is not packed.
 const NUMBER: u8 = 0;
-/// Digits of a number at most; longer ones are part of the form. So every number and every difference fits into 32 bits.
+/// The maximum number of digits of a number; longer ones are part of the form. So every number and every difference fits in 32 bits.
 const DIGITS: usize = 9;
-/// The first number that has more digits.
+/// The smallest number with more digits.
 const LIMIT: u32 = 1_000_000_000;
-/// The texts of an artifact are packed if they have no more bytes together: nor do bytes that somebody made up ask for more.
+/// The maximum size of all texts of an artifact in bytes, up to which they are packed. It also limits the memory that invalid input
+/// requests.
 const MOST: usize = 64 << 20;
 
 /// Whether code is a text.
@@ -44,7 +45,7 @@ pub(super) fn packs(variants: &[Variant]) -> bool {
     variants.iter().filter(|v| is_text(&v.payload)).map(|v| v.payload.len()).sum::<usize>() <= MOST
 }
 
-/// A line taken apart.
+/// A line, divided into its form and its numbers.
 #[derive(Debug, Default)]
 struct Line {
     form: Vec<u8>,
@@ -52,11 +53,11 @@ struct Line {
 }
 
 impl Line {
-    /// Takes the line apart that starts at `at`, and returns where it ends.
+    /// Divides the line that starts at `at`, and returns the position of its end.
     fn read(&mut self, text: &[u8], at: usize) -> usize {
         self.form.clear();
         self.numbers.clear();
-        // Up to `copied` the line is in the form. Digits in words are not numbers, unless the word is a name.
+        // The line has been copied to the form up to `copied`. Digits inside of words are not numbers, unless the word is a name.
         let (mut i, mut copied, mut in_name, mut in_word) = (at, at, false, false);
         while i < text.len() {
             match text[i] {
@@ -86,27 +87,27 @@ impl Line {
     }
 }
 
-/// A form, and what is remembered of it.
+/// A form, and what is stored about its last lines.
 #[derive(Debug, Default)]
 struct Form {
     text: Vec<u8>,
     /// The numbers of its last line.
     last: Vec<u32>,
-    /// By how much they differ from those of the line before.
+    /// The differences of these numbers to those of the line before.
     step: Vec<u32>,
-    /// The form of the line that came after its last one.
+    /// The form of the line that followed its last line.
     next: usize,
 }
 
-/// All forms so far, to write or to read the texts of one artifact in their order.
+/// All forms so far, while the texts of one artifact are written or read in order.
 #[derive(Debug)]
 pub(super) struct Forms {
     all: Vec<Form>,
-    /// Where in `all` each is.
+    /// The index of each form in `all`.
     known: BTreeMap<Vec<u8>, usize>,
     /// The form of the last line.
     at: usize,
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     left: usize,
 }
 
@@ -115,7 +116,7 @@ impl Forms {
         Forms { all: vec![Form::default()], known: BTreeMap::from([(Vec::new(), 0)]), at: 0, left: MOST }
     }
 
-    /// The line that is expected: its form, and its numbers into `numbers`.
+    /// Predicts the next line: returns its form, and puts its numbers into `numbers`.
     fn expect(&self, numbers: &mut Vec<u32>) -> usize {
         let next = self.all[self.at].next;
         let form = &self.all[next];
@@ -124,7 +125,7 @@ impl Forms {
         next
     }
 
-    /// Remembers a line.
+    /// Stores a line, for later predictions.
     fn came(&mut self, form: usize, numbers: &[u32]) {
         self.all[self.at].next = form;
         self.at = form;
@@ -135,14 +136,14 @@ impl Forms {
         }
     }
 
-    /// A new form, that of this line.
+    /// Adds a new form, that of this line.
     fn add(&mut self, line: &Line) {
         self.known.insert(line.form.clone(), self.all.len());
         let (last, step) = (line.numbers.clone(), vec![0; line.numbers.len()]);
         self.all.push(Form { text: line.form.clone(), last, step, next: 0 });
     }
 
-    /// The bytes of a text.
+    /// Packs a text.
     pub(super) fn pack(&mut self, text: &[u8]) -> Vec<u8> {
         let (mut out, mut line, mut expected) = (Vec::new(), Line::default(), Vec::new());
         let (mut at, mut bits, mut bit) = (0, 0, 0u8);
@@ -167,7 +168,7 @@ impl Forms {
         out
     }
 
-    /// Writes a line that does not come as expected, and returns its form.
+    /// Writes a line that was not predicted, and returns its form.
     fn write(&mut self, out: &mut Vec<u8>, known: Option<usize>, line: &Line, text: &[u8]) -> usize {
         let form = known.unwrap_or(self.all.len());
         put_length(out, form);
@@ -183,7 +184,7 @@ impl Forms {
         form
     }
 
-    /// The text of this length that the rest of the reader's bytes stand for.
+    /// Unpacks a text of this length from the remaining bytes of the reader.
     pub(super) fn unpack(&mut self, r: &mut Reader<'_>, length: usize) -> Read<Vec<u8>> {
         self.left = self.left.checked_sub(length).ok_or_else(|| malformed("more code than is ever packed", r.at()))?;
         let (mut out, mut numbers, mut line) = (Vec::new(), Vec::new(), Line::default());
@@ -211,7 +212,7 @@ impl Forms {
         Ok(out)
     }
 
-    /// Reads a line that does not come as expected: returns its form, and puts its numbers in place of those that were expected.
+    /// Reads a line that was not predicted: returns its form, and replaces the predicted numbers by its own.
     fn read(&mut self, r: &mut Reader<'_>, expected: usize, numbers: &mut Vec<u32>, line: &mut Line) -> Read<usize> {
         let at = r.at();
         let form = r.leb128(WHAT)? as usize;
@@ -236,15 +237,15 @@ impl Forms {
     }
 }
 
-/// What is cut off where packed code ends too early.
+/// The name of packed code in errors.
 const WHAT: &str = "the code";
 
-/// A line and a line feed.
+/// Appends a line and a line feed.
 fn render(out: &mut Vec<u8>, form: &[u8], numbers: &[u32]) {
     let mut numbers = numbers.iter();
     for (i, piece) in form.split(|b| *b == NUMBER).enumerate() {
         if i > 0 {
-            // A vector takes all that is written.
+            // Writing to a vector cannot fail.
             let _ = write!(out, "{}", numbers.next().copied().unwrap_or(0));
         }
         out.extend_from_slice(piece);
@@ -260,7 +261,7 @@ fn unzigzag(v: u32) -> i32 {
     (v >> 1).cast_signed() ^ -(v & 1).cast_signed()
 }
 
-/// Unsigned LEB128.
+/// Writes an unsigned LEB128 number.
 fn put(out: &mut Vec<u8>, mut value: u32) {
     while value > 0x7f {
         out.push(0x80 | value.to_le_bytes()[0]);
@@ -269,7 +270,7 @@ fn put(out: &mut Vec<u8>, mut value: u32) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Lines and forms of texts that are packed are fewer than 2³².
+/// Writes a number of lines or forms, which is less than 2³² for packed texts.
 fn put_length(out: &mut Vec<u8>, n: usize) {
     put(out, u32::try_from(n).unwrap_or(u32::MAX));
 }

@@ -1,6 +1,6 @@
 //! Mistakes: changes of a file's text, each with the errors that it must cause.
 //!
-//! They stand behind the kernels of a file, which must pass without them:
+//! They are written after the kernels of a file, which must be accepted without them:
 //!
 //! ```text
 //! ; mistake: a wait for the wrong parity
@@ -58,7 +58,7 @@ pub fn mistakes(text: &str) -> Result<Vec<Mistake>, String> {
     parts.into_iter().map(|part| Change::of(base, part).map(|c| Mistake { name: c.name, text: c.text })).collect()
 }
 
-/// Runs the mistakes of a file: what is not as it should be.
+/// Applies the mistakes of a file. Returns a message for each failure.
 pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     let (base, parts) = split(text);
     let mut failures = Vec::new();
@@ -80,11 +80,11 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     failures
 }
 
-/// A mistake that was made.
+/// A mistake that has been applied.
 struct Change {
     name: String,
     text: String,
-    /// The line that was changed first.
+    /// The number of the first changed line.
     line: u32,
 }
 
@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-/// Which of how many equal lines is meant, and the line.
+/// The number of a line among how many equal lines, and the line.
 fn one_of(line: &str) -> Option<(usize, usize, &str)> {
     let (count, line) = line.strip_prefix('(')?.split_once(") ")?;
     let (which, all) = count.split_once(" of ")?;

@@ -1,4 +1,4 @@
-//! One test per message, and a passing twin for each.
+//! A test for each message, each with a minimally different launch that is accepted.
 
 use super::*;
 use crate::ir::{Builder, HostOp, Need, Parts};
