@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-/// The number of a line among how many equal lines, and the line.
+/// The position of a line among equal lines, their number, and the line.
 fn one_of(line: &str) -> Option<(usize, usize, &str)> {
     let (count, line) = line.strip_prefix('(')?.split_once(") ")?;
     let (which, all) = count.split_once(" of ")?;
