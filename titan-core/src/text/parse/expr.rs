@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         self.tree(scope, 1, 0).map(|t| t.expr)
     }
 
-    /// Operators that bind at least as tightly as `least`.
+    /// Parses operators that bind at least as tightly as `least`.
     fn tree(&mut self, scope: &mut Scope<'a>, least: u8, depth: usize) -> Parse<Tree> {
         let mut left = self.prefix(scope, depth)?;
         let mut compared = false;
