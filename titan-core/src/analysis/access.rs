@@ -7,8 +7,8 @@
 //!
 //! * a coordinate is multiplied by the tile's extent, and added to the start of a view, exactly (in 64 bits);
 //! * an access outside of its view, including to the left of 0, has no effect (or traps);
-//! * so if the unwrapped form `v` lies in `−2³¹ ..= 2³² − E`, with `E` the extent of an access in element units (1 in tile
-//!   units), then either `v` is the coordinate, or the coordinate is `v − 2³²`, the access lies to the left of 0, and
+//! * so if the unwrapped form `v` is in `−2³¹ ..= 2³² − E`, with `E` the extent of an access in element units (1 in tile
+//!   units), then either `v` is the coordinate, or the coordinate is `v − 2³²`, the access is to the left of 0, and
 //!   every claim about it holds vacuously, because it accesses no elements.
 //!
 //! Forms beyond these bounds give no claim ([`Access::wraps`]). The bound of the grid matters here: `128 · p` with `p < cdiv(M, 128)` stays

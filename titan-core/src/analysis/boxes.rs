@@ -193,7 +193,7 @@ fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<usize, NoBo
             tensor = view.args.first().copied().filter(|_| whole).ok_or(NoBox::Narrow)?;
             continue;
         };
-        // Neighbours in a row stay neighbours in memory.
+        // Adjacent elements of a row stay adjacent in memory.
         extents.insert(usize::from(axis), 1);
         if usize::from(axis) + 1 == extents.len() {
             return Err(NoBox::Column);

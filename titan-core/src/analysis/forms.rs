@@ -8,8 +8,8 @@
 //!   are the digits of repeated division, the first one the last quotient: whatever the extents, negative and zero ones
 //!   included, all parts together determine `b` (`x / 0` is 0 and `x % 0` is `x`);
 //! * the parts of `unflatten_grouped`, likewise: they are those digits with the last two exchanged for others by a bijection
-//!   of their box ([`crate::ir::grouped`]). It keeps what is used here: each part has the range of its digit, the part of an
-//!   axis of extent 1 is 0, and the parts of 0, 1, 2, … are consecutive: a group begins after the rows of the one before it,
+//!   of their box ([`crate::ir::grouped`]). It preserves the properties that are used here: each part has the range of its digit, the part
+//!   of an axis of extent 1 is 0, and the parts of 0, 1, 2, … are consecutive: a group begins after the rows of the one before it,
 //!   goes through its own rows first, and then from column to column;
 //! * the parts of `ragged_tile(y, off, j)`, likewise, if `y` and `off` are invariant and `off` is an input: segment, row
 //!   tile and column tile determine `j`, which traps if there is no such tile.

@@ -69,6 +69,8 @@ pub(super) fn rotate(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Op
     let initial = kernel.op(looped).args.get(3..)?.to_vec();
     let next = kernel.op(last).args.clone();
     let mut made = kernel.clone();
+    // `first` loads before the loop for its first iteration, `later` at the end of the body for the next iteration. Each loaded value
+    // becomes a carried one, which replaces it in the body.
     let (first, first_names) = copied(&mut made, &needed, carried.iter().copied().zip(initial).collect());
     let (later, later_names) = copied(&mut made, &needed, carried.iter().copied().zip(next).collect());
     for load in loads {

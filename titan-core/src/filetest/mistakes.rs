@@ -9,12 +9,12 @@
 //! ; error[T0712]: waits for
 //! ```
 //!
-//! `; <` names a line, which must occur once, and `; >` the lines in its place; without one the line is dropped. Of several equal lines
-//! `; < (1 of 2) ..` names the first. An error is
-//! expected on the line that was changed first; ``; error[T0712] at `ttg.claim.ready`: ..`` expects it on the line that
-//! contains this text instead, and `; error[T0712] at kernel: ..` on that of the first kernel.
+//! `; <` states a line, which must occur exactly once, and `; >` the lines that replace it; without these, the line is removed. Of several
+//! equal lines, `; < (1 of 2) ..` selects the first. An error is expected on the line that was changed first; ``; error[T0712] at
+//! `ttg.claim.ready`: ..`` expects it on the line that contains this text instead, and `; error[T0712] at kernel: ..` on the line of the
+//! first kernel.
 //!
-//! Deliberately absent: changes of more than one place by one pair, and changes that need not cause an error.
+//! Deliberately absent: changes of several places by one pair, and changes that need not cause an error.
 
 use super::expect::{Expected, compare_with};
 use super::verify_errors;
@@ -25,13 +25,13 @@ const MISTAKE: &str = "; mistake: ";
 /// A mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What it says of itself.
+    /// The description after `; mistake:`.
     pub name: String,
     /// The text of the file with it.
     pub text: String,
 }
 
-/// A file without its mistakes, and these.
+/// Splits a text into the file without its mistakes, and the mistakes.
 fn split(text: &str) -> (&str, Vec<&str>) {
     let first = if text.starts_with(MISTAKE) { Some(0) } else { text.find(&format!("\n{MISTAKE}")).map(|at| at + 1) };
     let Some(first) = first else { return (text, Vec::new()) };
@@ -39,7 +39,7 @@ fn split(text: &str) -> (&str, Vec<&str>) {
     (base, rest.split(MISTAKE).filter(|part| !part.is_empty()).collect())
 }
 
-/// The text without its mistakes: what must pass.
+/// The text without its mistakes, which must be accepted.
 pub(super) fn base(text: &str) -> &str {
     split(text).0
 }

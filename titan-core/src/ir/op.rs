@@ -281,7 +281,7 @@ pub enum OpKind {
         cols: i32,
     },
 
-    /// Prints values with a format string, in which each `{}` stands for one.
+    /// Prints values with a format string, in which each `{}` is replaced by a value.
     Print(String),
     /// Traps with a message if the condition is false.
     Assert(String),

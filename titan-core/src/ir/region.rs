@@ -9,8 +9,8 @@
 //! many of the youngest groups may still be in flight, and so waits for all older ones. A [`Ty::Barrier`](super::Ty::Barrier) of
 //! [`BarrierTy::Vtok`] names one such group.
 //!
-//! *Opaque calls* stand for code that TITAN does not see. Their author declares the accesses to regions and the proxy; the worst
-//! case is assumed for what is not declared.
+//! *Opaque calls* stand for code that TITAN does not see. Their author declares the accesses to regions and the proxy; the worst case is
+//! assumed for everything that is not declared.
 //!
 //! Deliberately absent: the contents of regions. Elements and layouts are those of tiles.
 

@@ -26,7 +26,7 @@ impl TileShape {
         Some(TileShape { rank, dims: padded })
     }
 
-    /// A description of what is wrong with the extents; `None` if they are valid.
+    /// A description of the error in the extents; `None` if they are valid.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if let Some(d) = self.iter().find(|d| **d < 1) {

@@ -83,7 +83,7 @@ pub struct Func {
     pub threads: u32,
     /// The number of lanes of a warp: 32 or 64.
     pub lanes: u32,
-    /// The number of programs of a cluster, which are neighbours along axis 0 of the grid; 1 without clusters.
+    /// The number of programs of a cluster, which are adjacent along axis 0 of the grid; 1 without clusters.
     pub cluster: u32,
     /// The size of the shared memory of a program in bytes.
     pub shared_bytes: u32,

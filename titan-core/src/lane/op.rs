@@ -561,7 +561,7 @@ pub enum OpKind {
     },
     /// Makes the mbarriers that this thread has initialised visible to bulk copies, and to the cluster.
     MbarrierFence,
-    /// The address in the cluster (`b32`) at which the program of rank `b` has what is at the shared address `a`.
+    /// The address in the cluster (`b32`) of the same shared address `a` in the program of rank `b`.
     MapCluster,
     /// Arrives once at the mbarrier at `a`, an address in the cluster, with release semantics at cluster scope.
     MbarrierArriveCluster {

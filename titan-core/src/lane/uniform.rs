@@ -246,6 +246,7 @@ impl<'a> Run<'a> {
         for (value, first) in carried.iter().zip(init) {
             self.raise(*value, self.values[first.index()].max(apart));
         }
+        // A `for` may execute zero iterations; its results are then the initial values.
         if is_for {
             for (result, first) in op.results.iter().zip(init) {
                 self.raise(*result, self.values[first.index()].max(apart));

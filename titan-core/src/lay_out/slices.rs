@@ -49,6 +49,8 @@ impl LayOut<'_> {
         let (shape, pad) = (self.shape(&slice)?, self.zero(elem));
         for i in 0..number {
             let buffer = buffers[(i % 2) as usize];
+            // The store of the slice before the previous one must have read this buffer; only the previous store, of the other buffer, may
+            // still be reading.
             if i >= 2 {
                 self.wait_stores(1, true)?;
             }

@@ -7,7 +7,7 @@
 //!   have in common.
 //! * [`atoms`]: the fragments of matrix instructions, as layouts.
 //! * [`convert`]: conversions of tiles between layouts.
-//! * [`check`]: checks layouts by enumerating elements; it shares no code with what it checks.
+//! * [`check`]: checks layouts by enumerating elements, with separate code.
 //!
 //! The formalism is that of linear layouts (Zhou et al., "Linear Layouts: Robust Code Generation of Efficient Tensor
 //! Computation Using F₂", ASPLOS 2026), with integer repetitions around it.

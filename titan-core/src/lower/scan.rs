@@ -71,6 +71,7 @@ impl Lower<'_> {
         let place = self.b.and(lane, mask);
         let mut total = vec![own[own.len() - 1]];
         let mut by = 1;
+        // A scan over the lanes of a line in log₂ steps: each combines the total of the lane `by` below with the own one.
         while by < lanes {
             let below: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(by), None)).collect();
             let joined = self.combine(f, &below, &total)?;
@@ -81,6 +82,7 @@ impl Lower<'_> {
         }
         let mut out = own;
         if lanes > 1 {
+            // Each element is combined with the total of all lanes below.
             let before: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(1), None)).collect();
             let zero = self.b.i32(0);
             let has = self.b.cmp_s(Pred::Gt, place, zero);

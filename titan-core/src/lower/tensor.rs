@@ -1,4 +1,4 @@
-//! Tensors and views: addresses, extents and strides in registers, with what is assumed about them.
+//! Tensors and views: addresses, extents and strides in registers, with the assumptions about them.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
 

@@ -166,8 +166,9 @@ impl Encoding {
         (panel * self.rows() + row) * self.pitch + column * self.bits / 8
     }
 
-    /// The width of vector accesses, in elements along the fast axis: so many elements, starting at a multiple of this number, are
+    /// The width of vector accesses, in elements along the fast axis: this many elements, starting at a multiple of their number, are
     /// contiguous in memory and aligned to their total size. It is a power of two, and at most 16 bytes. A vector may extend into the
+    /// padding of a row.
     /// padding of a row.
     #[must_use]
     pub fn vector(&self) -> u32 {

@@ -90,8 +90,8 @@ pub struct LaidOut {
     pub index32: bool,
     /// How slots of rings between roles are released.
     pub free: FreeBy,
-    /// The programs of a cluster, a power of two; 1 for programs without clusters. They are neighbours along axis 0 of the grid, and
-    /// distributed loops deal iterations to clusters instead of programs.
+    /// The number of programs of a cluster, a power of two; 1 for programs without clusters. They are adjacent along axis 0 of the grid,
+    /// and distributed loops assign iterations to clusters instead of programs.
     pub cluster: u32,
     /// The layouts, each once.
     pub layouts: Vec<Layout>,

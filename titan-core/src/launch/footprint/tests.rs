@@ -81,7 +81,7 @@ fn numbers_at_the_ends_of_their_types_overlap_with_what_is_near() {
                     assert!(tensor.overlaps(&near) && near.overlaps(&tensor), "{extent} {stride}");
                 }
                 let (all, _) = (tensor.covers(&near), near.covers(&tensor));
-                // Two, three and two neighbours, in either direction, are five elements, and may hold the four.
+                // Two, three and two adjacent elements, in either direction, are five elements, and may include the four.
                 let reaches = (-1..=2).contains(&first);
                 assert!(!all || extent <= 0 || reaches || extent > 4, "{first} {extent} {stride}");
             }

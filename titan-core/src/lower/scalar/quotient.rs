@@ -5,10 +5,10 @@
 //! numerators need no special case, because both parts have the same sign.
 //!
 //! * `f16`: the sum differs from 1 / y by less than 2⁻³³ relatively, and the `f32` quotient by at most 2⁻²⁴ more. A quotient of
-//!   11-bit significands that is not halfway between two neighbours is at least 2⁻²³ away from there; one that is halfway has 12
+//!   11-bit significands that is not halfway between two adjacent `f16` is at least 2⁻²³ away from there; one that is halfway has 12
 //!   bits, so the `f32` is exact. No `f16` overflows or is subnormal in `f32`.
 //! * `bf16`: likewise (8 bits: 2⁻¹⁷) for divisors from 2⁻¹⁰⁰ to 2¹⁰⁰. Subnormal quotients are off by at most 2⁻¹⁴⁹, and not
-//!   closer than 2⁻¹⁴² to halfway between neighbours.
+//!   closer than 2⁻¹⁴² to halfway between adjacent numbers.
 //! * `f32`: the product is within ½ + 2⁻²⁰ units in the last place, so that the remainder `y · q − x` is exact. The correction
 //!   `q − remainder / y` uses a reciprocal that is off by `e = 1 − y · reciprocal`, and is then off by (½ + 2⁻²⁰) · |e| units. With
 //!   the significand of `y` in [1, 2), a quotient of 24-bit significands is at least 2⁻²⁴ / y units away from halfway, and |e| is

@@ -26,7 +26,7 @@
 //!
 //! and if no role can take a step, [`induct`] applies the first of these rules that matches:
 //!
-//! | situation | what is done |
+//! | situation | action |
 //! |---|---|
 //! | a role waits for one that is at a loop | the latter executes one iteration, if there is one |
 //! | a loop does not use rings | it is treated alone, as below |
@@ -34,7 +34,7 @@
 //!
 //! For rounds, one arbitrary round is executed: only `0 ≤ i < rounds` is assumed about its number `i`. The outcomes:
 //!
-//! | the round | what is done |
+//! | the round | action |
 //! |---|---|
 //! | returns to the same state, all times of a ring shifted by one amount | so does every round: all of them are covered |
 //! | leaves the loops on some path | that path is followed too, for an arbitrary `i` |
