@@ -1,8 +1,8 @@
 //! Thresholds: the iteration below which a condition is true for every element, or a tile has no element beyond the end of its tensor.
 //!
-//! The sides of the condition are sums: one that increases with the loop, `c · j + r` with `l ≤ r ≤ h` and `0 ≤ l`, and one that does not,
-//! `x + r` with `la ≤ r ≤ ha` and a value `x` from outside of the loop. With `s = h - la` (one more for `<`), the condition `x + r ≥ c · j
-//! + r'` is true for all elements if `x ≥ c · j + s`:
+//! The sides of the condition are sums: one that increases with the loop, `c · j + r` with `0 ≤ l ≤ r ≤ h`, and one that does not, `x + r`
+//! with `la ≤ r ≤ ha` and a value `x` from outside of the loop. With `s = h - la` (one more for `<`), the condition
+//! `x + r ≥ c · j + r'` is true for all elements if `x ≥ c · j + s`:
 //!
 //! ```text
 //! %key = iota<64> + %j * 64       c = 64, l = 0, h = 63
