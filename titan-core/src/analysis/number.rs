@@ -1,8 +1,8 @@
 //! Value numbering of invariant values: those that are the same in every program of a launch, at all times.
 //!
 //! A value is *invariant* if it is a constant, a parameter, an extent, or a pure scalar operation or view of invariant values. Two
-//! invariant values have the same number if they are the results of the same operation on values with the same numbers: a second `cdiv(M,
-//! 128)` has the number of the first one.
+//! invariant values have the same number if they are the results of the same operation on values with the same numbers: a second
+//! `cdiv(M, 128)` has the number of the first one.
 //!
 //! Deliberately absent: values read from memory, even if every program reads the same; equalities that need algebra.
 

@@ -26,11 +26,11 @@
 //! keys in whose `b` it occurs (the search rejects cycles), and take the first source that differs. Its `b` is equal in both programs. So
 //! the accesses are disjoint along its axis. ∎
 //!
-//! *Segments are disjoint* if the offsets do not decrease from the lower to the higher index. Every program traps unless `0 ≤ off[e] ≤
-//! off[e + 1] ≤ extent` for its own `e`; the checks of the two programs alone are not enough if there are indices in between. Hence a
-//! segment is accepted as a key only if the check is made for every index in between: some `segment(off, e)` is executed by every program,
-//! for all data, and `e` takes consecutive values over the launch; or a `ragged_count` of the same offsets, which checks all of them, is
-//! executed by every program. A launch in which a check fails is an error, whatever was written before.
+//! *Segments are disjoint* if the offsets do not decrease from the lower to the higher index. Every program traps unless
+//! `0 ≤ off[e] ≤ off[e + 1] ≤ extent` for its own `e`; the checks of the two programs alone are not enough if there are indices in between.
+//! Hence a segment is accepted as a key only if the check is made for every index in between: some `segment(off, e)` is executed by every
+//! program, for all data, and `e` takes consecutive values over the launch; or a `ragged_count` of the same offsets, which checks all of
+//! them, is executed by every program. A launch in which a check fails is an error, whatever was written before.
 //!
 //! # Bytes
 //!

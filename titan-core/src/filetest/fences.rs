@@ -1,7 +1,7 @@
 //! The test `fence`: comments at the end of a file state the kernels after the fence pass, and its report.
 //!
-//! Comments at the top may state the options of the pass: `; mode tilelang`, `; remove unneeded`, `; no handshake`, and for opaque calls `;
-//! call "name" generic`. The test also checks that a second run changes nothing.
+//! Comments at the top may state the options of the pass: `; mode tilelang`, `; remove unneeded`, `; no handshake`, and for opaque calls
+//! `; call "name" generic`. The test also checks that a second run changes nothing.
 
 use super::Report;
 use crate::ir::{CallProxy, Kernel};

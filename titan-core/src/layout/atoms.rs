@@ -1,9 +1,9 @@
 //! tidy: table
 //! The fragments of matrix instructions of a warp of 32 lanes, as layouts of their operands.
 //!
-//! Source: PTX ISA, "Warp-level matrix fragment layouts" of `mma.m16n8k16` and the following sections. With the group `g = lane / 4` and `t
-//! = lane mod 4`, all of them follow one pattern: a lane holds 32 bits of adjacent elements along K, groups are distributed along M or N,
-//! and the halves of M and K are in different registers:
+//! Source: PTX ISA, "Warp-level matrix fragment layouts" of `mma.m16n8k16` and the following sections. With the group `g = lane / 4` and
+//! `t = lane mod 4`, all of them follow one pattern: a lane holds 32 bits of adjacent elements along K, groups are distributed along M or
+//! N, and the halves of M and K are in different registers:
 //!
 //! * A, `m16 × k`: registers are the adjacent elements in 32 bits, then row `i + 8`, then the upper half of K.
 //! * B, `n8 × k`: registers are the adjacent elements in 32 bits, then the upper half of K.

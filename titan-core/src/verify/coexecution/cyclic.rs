@@ -1,8 +1,8 @@
 //! Cyclic indices and parities: `t mod n` and `(t div n) mod 2`, in every way in which kernels compute them.
 //!
-//! Kernels divide a counter, or they carry a slot index and a parity and wrap them explicitly: `s = s + 1 == n ? 0 : s + 1`, `p = p ^ (s +
-//! 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the second kind in the body
-//! of a loop.
+//! Kernels divide a counter, or they carry a slot index and a parity and wrap them explicitly: `s = s + 1 == n ? 0 : s + 1`,
+//! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the second
+//! kind in the body of a loop.
 //!
 //! # An example
 //!
