@@ -61,9 +61,9 @@ pub struct AxisClaims {
 /// An access to a tensor parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The operation.
+    /// The operation that makes the access.
     pub op: OpId,
-    /// The parameter.
+    /// The index of the parameter.
     pub param: usize,
     /// The kind of the access.
     pub kind: Kind,
@@ -94,7 +94,7 @@ pub struct Segment {
 /// All accesses of a kernel, in program order.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
-    /// The accesses.
+    /// The accesses, in program order.
     pub list: Vec<Access>,
     /// The segments of the views.
     pub segments: Vec<Segment>,

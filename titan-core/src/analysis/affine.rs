@@ -47,9 +47,9 @@ impl Term {
 /// The integers from `lo` to `hi`, both included, with `lo ≤ hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The minimum.
+    /// The minimum, inclusive.
     pub lo: i64,
-    /// The maximum.
+    /// The maximum, inclusive.
     pub hi: i64,
 }
 

@@ -45,9 +45,9 @@ pub enum NoBox {
     Axes(usize),
     /// An extent of the box is too large.
     Extent {
-        /// The axis.
+        /// The axis of the tensor.
         axis: usize,
-        /// The extent.
+        /// The extent of the box along the axis, in elements.
         extent: u32,
     },
     /// The element type is not supported.

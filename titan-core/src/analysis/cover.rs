@@ -110,7 +110,7 @@ fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
 /// A declared grid that is too small for an output, for some arguments that the kernel accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// The requirement.
+    /// The requirement that is violated.
     pub need: Need,
     /// The arguments, as shape names with values.
     pub example: Vec<(String, i64)>,

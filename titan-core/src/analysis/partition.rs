@@ -74,7 +74,7 @@ pub enum By {
 /// A division of an axis into parts, one for each value of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The source.
+    /// The source whose values select the parts.
     pub source: Term,
     /// The axis of the tensor.
     pub axis: usize,

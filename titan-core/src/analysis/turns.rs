@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 /// A role that consists of a loop over the tiles of its program.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
-    /// The loop.
+    /// The operation of the loop.
     pub looped: OpId,
-    /// Its body.
+    /// The body of the loop.
     pub body: Block,
     /// The number of tiles of all programs.
     pub tiles: Value,

@@ -10,7 +10,7 @@ pub enum Assumption {
     UnitStride {
         /// The tensor parameter.
         param: u32,
-        /// Its axis.
+        /// The axis of the tensor.
         axis: u32,
     },
     /// Tag 1, `u32` parameter, `u32` bytes: the address of the first element is a multiple of this number of bytes.
@@ -25,7 +25,7 @@ pub enum Assumption {
     StrideMultiple {
         /// The tensor parameter.
         param: u32,
-        /// Its axis.
+        /// The axis of the tensor.
         axis: u32,
         /// The divisor of the distance in bytes.
         bytes: u32,
@@ -60,7 +60,7 @@ pub struct TensorFact<'a> {
     pub address: u64,
     /// The number of bits of an element.
     pub elem_bits: u32,
-    /// The extents.
+    /// The extents, one for each axis.
     pub extents: &'a [i64],
     /// The distances of adjacent elements, in elements, for each axis.
     pub strides: &'a [i64],

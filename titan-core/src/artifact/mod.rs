@@ -106,7 +106,7 @@ pub struct Variant {
     pub conflicts: Vec<BankConflict>,
     /// The operations that may trap or print; the code refers to them by their index.
     pub sites: Vec<Site>,
-    /// The code.
+    /// The code for the target: PTX text, an ELF file, or the text form of the kernel.
     pub payload: Vec<u8>,
 }
 

@@ -39,7 +39,7 @@ macro_rules! codes {
                 match self { $(Code::$name => Reporter::$reporter,)* }
             }
 
-            /// The title.
+            /// The title of the rule.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title,)* }

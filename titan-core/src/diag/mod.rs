@@ -7,7 +7,7 @@ mod code;
 
 pub use code::{Code, Reporter};
 
-/// An error.
+/// An error that a rule reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic<S> {
     /// The violated rule.

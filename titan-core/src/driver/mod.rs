@@ -47,7 +47,7 @@ use rule::Filled;
 /// All stages of a kernel on the way to the code of a machine, for printing.
 #[derive(Clone, Debug)]
 pub struct Stages {
-    /// The decisions.
+    /// The schedule: all decisions about the kernel.
     pub schedule: Schedule,
     /// The kernel with the rings, prefetch distances and roles that were chosen for the machine.
     pub rings: Verified,

@@ -20,7 +20,7 @@ pub struct Options {
     pub target: Target,
 }
 
-/// A pass.
+/// A named pass, for tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     /// The name in tools.
@@ -33,7 +33,7 @@ pub struct Pass {
 /// A kernel after a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The kernel.
+    /// The kernel after the pass.
     pub kernel: Kernel,
     /// The changes, one per line.
     pub notes: Vec<String>,
@@ -45,13 +45,13 @@ pub enum PassError {
     /// There is no pass with this name.
     #[error("there is no pass `{name}`: there are {}", names())]
     Unknown {
-        /// The name.
+        /// The unknown name.
         name: String,
     },
     /// The pass does not apply to the kernel.
     #[error("`{pass}` does not apply: {why}")]
     NotApplicable {
-        /// The pass.
+        /// The name of the pass.
         pass: &'static str,
         /// The reason.
         why: String,

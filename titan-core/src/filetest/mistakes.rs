@@ -22,7 +22,7 @@ use super::verify_errors;
 /// The line that begins a mistake.
 const MISTAKE: &str = "; mistake: ";
 
-/// A mistake.
+/// A change of a file's text that must cause errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The description after `; mistake:`.

@@ -20,11 +20,11 @@ crate::entity!(
 /// The data of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueData {
-    /// The type.
+    /// The type of the value.
     pub ty: Ty,
     /// The user's name for it, for messages, if there is one.
     pub name: Option<String>,
-    /// Its definition.
+    /// The definition of the value.
     pub def: Def,
     /// Its layout or encoding, in a laid-out kernel.
     pub place: Place,
@@ -41,7 +41,7 @@ pub enum Def {
     Result(OpId, usize),
 }
 
-/// A block.
+/// The data of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockData {
     /// Arguments: the induction variable and the carried values of a loop, the operands of a reduction.
@@ -93,7 +93,7 @@ pub enum ParamKind {
 pub struct Param {
     /// The user's name.
     pub name: String,
-    /// Its kind.
+    /// The kind: tensor or scalar.
     pub kind: ParamKind,
 }
 
@@ -184,7 +184,7 @@ impl HostNames for Signature {
 /// A kernel in tile IR, for one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The signature.
+    /// The signature, which a launch reads.
     pub sig: Signature,
     /// Its rings.
     pub pipes: Vec<PipeDecl>,

@@ -33,7 +33,7 @@ pub enum LocalOp {
     Alloc {
         /// The type of its elements.
         elem: Elem,
-        /// Its extents.
+        /// The extents of the tile.
         shape: TileShape,
     },
     /// Stores a tile from registers to shared memory.
@@ -50,7 +50,7 @@ pub enum LocalOp {
     Guard,
     /// Selects a part of a tile along an axis.
     Slice {
-        /// The axis.
+        /// The axis along which the part is taken.
         axis: u8,
         /// The extent of the part along this axis.
         n: i32,

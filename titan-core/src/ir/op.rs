@@ -201,7 +201,7 @@ pub enum OpKind {
     Broadcast {
         /// The position at which the axis is inserted.
         axis: u8,
-        /// Its extent.
+        /// The extent of the new axis.
         n: i32,
     },
     /// A permutation of axes: axis `i` of the result is axis `perm[i]` of the operand.
@@ -456,14 +456,14 @@ crate::entity!(
     OpId, "op"
 );
 
-/// An operation.
+/// An operation of a kernel, with its operands, results and regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
     /// The kind, with its attributes.
     pub kind: OpKind,
     /// The operands, in the order of the op table.
     pub args: Vec<Value>,
-    /// The results.
+    /// The results, in the order of the op table.
     pub results: Vec<Value>,
     /// Nested blocks: the body of a loop, the two arms of an `if`, the function of a reduction.
     pub regions: Vec<Block>,

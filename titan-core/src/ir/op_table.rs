@@ -99,7 +99,7 @@ impl Group {
         Group::Waves,
     ];
 
-    /// The heading.
+    /// The heading in the documentation.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

@@ -160,7 +160,7 @@ pub enum RegionOp {
         offset: u32,
         /// The type of its elements.
         elem: Elem,
-        /// Its extents.
+        /// The extents of the tile.
         shape: TileShape,
     },
     /// Reads the whole region through the generic proxy.

@@ -36,7 +36,7 @@ named_enum! {
 pub struct Field {
     /// The type of its elements.
     pub elem: Elem,
-    /// Its extents.
+    /// The extents of the tile.
     pub shape: TileShape,
 }
 
@@ -136,7 +136,7 @@ named_enum! {
 named_enum! {
     /// The scope of a fence.
     Scope {
-        /// The program.
+        /// The program (thread block).
         Cta = "cta",
         /// The programs of a cluster.
         Cluster = "cluster",
@@ -210,7 +210,7 @@ pub enum TtgOp {
         field: u8,
         /// The type of its elements.
         elem: Elem,
-        /// Its extents.
+        /// The extents of the tile.
         shape: TileShape,
     },
     /// Reads a tile from shared memory to registers.
@@ -249,9 +249,9 @@ pub enum TtgOp {
         from: Proxy,
         /// The proxy of the later accesses.
         to: Proxy,
-        /// The scope.
+        /// The scope of the fence.
         scope: Scope,
-        /// The memory.
+        /// The memory that the fence orders.
         space: FenceSpace,
     },
 }
@@ -276,7 +276,7 @@ impl Claim {
     /// All claims.
     pub const ALL: [Claim; 5] = [Claim::Acquired, Claim::Filled, Claim::Next, Claim::Ready, Claim::Released];
 
-    /// The mnemonic.
+    /// The mnemonic in the text form.
     #[must_use]
     pub const fn mnemonic(self) -> &'static str {
         match self {

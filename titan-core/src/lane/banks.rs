@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An access with bank conflicts, which takes more phases than necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The operation.
+    /// The operation that makes the access.
     pub op: OpId,
     /// The degree of the conflict: how many times longer the access takes.
     pub degree: u32,

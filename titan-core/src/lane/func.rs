@@ -29,13 +29,13 @@ pub enum Def {
 /// The data of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueData {
-    /// The width.
+    /// The width of the value.
     pub ty: Ty,
-    /// The definition.
+    /// The definition of the value.
     pub def: Def,
 }
 
-/// A block.
+/// The data of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockData {
     /// The induction variable of a `for`, then the carried values.
@@ -44,14 +44,14 @@ pub struct BlockData {
     pub ops: Vec<OpId>,
 }
 
-/// An operation.
+/// An operation, with its operands, results and regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
     /// The kind, with its attributes.
     pub kind: OpKind,
-    /// The operands.
+    /// The operands, in the order of the contract.
     pub args: Vec<Value>,
-    /// The results.
+    /// The results, in the order of the contract.
     pub results: Vec<Value>,
     /// The body of a loop, the two arms of an `if`, the code of each role.
     pub regions: Vec<Block>,

@@ -403,7 +403,7 @@ pub enum OpKind {
     /// marks form a row), or up to the start or end of roles. It states that no two threads access the same element among these accesses,
     /// unless all read it or a protocol orders them ([`Region::Ring`]). Barriers are checked by these marks, which are then removed.
     Access {
-        /// The region.
+        /// The region that is accessed.
         region: Region,
         /// Whether the accesses write.
         write: bool,
@@ -495,7 +495,7 @@ pub enum OpKind {
     },
     /// Atomic update of the memory at `a` by `b`; relaxed, at the scope of the device. The result is the previous value (`b32`, `b64`).
     Atomic {
-        /// The function.
+        /// The function of the update.
         op: AtomicFn,
         /// The state space.
         space: Space,
@@ -683,7 +683,7 @@ pub enum OpKind {
     For,
     /// A loop that runs until `break`.
     Loop,
-    /// A branch.
+    /// A branch on a condition, with two arms.
     If,
     /// Specializes the warps: the warps of each role execute the role's code, all roles concurrently, and join after it. Together, the
     /// roles have all warps of the program, and each has its own named barrier. The results are the values that the thread's role yields.

@@ -17,7 +17,7 @@ pub struct Arguments<'a> {
 pub(super) enum Place<'a> {
     /// An extent in a `#[shape(..)]`.
     Extent {
-        /// The parameter.
+        /// The name of the parameter.
         param: &'a str,
         /// The axis of the parameter.
         axis: usize,

@@ -58,7 +58,7 @@ pub enum BindError {
     Extent {
         /// The name of the parameter.
         param: String,
-        /// The axis.
+        /// The axis of the tensor.
         axis: usize,
         /// The extent along the axis.
         extent: i64,
@@ -80,7 +80,7 @@ pub enum BindError {
     Shape {
         /// The name of the parameter.
         param: String,
-        /// The axis.
+        /// The axis of the tensor.
         axis: usize,
         /// The extent of the argument.
         extent: i64,
@@ -97,7 +97,7 @@ pub enum BindError {
         But(values)
     )]
     Requirement {
-        /// The condition.
+        /// The condition, as the user wrote it.
         condition: String,
         /// The names in the condition with their values.
         values: Vec<(String, i64)>,
@@ -124,7 +124,7 @@ pub enum BindError {
         rule: Rule,
         /// The declaration, in words.
         place: String,
-        /// The expression.
+        /// The expression without a value.
         expr: String,
         /// The names in the expression with their values.
         values: Vec<(String, i64)>,
@@ -237,7 +237,7 @@ impl BindError {
 pub struct Origin {
     /// The shape name, scalar or extent.
     pub name: String,
-    /// Its value.
+    /// The value of the name.
     pub value: i64,
     /// For a shape name, the parameter and the axis that bound it.
     pub bound_by: Option<(String, usize)>,

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A loop that can be pipelined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The loop.
+    /// The operation of the loop.
     pub op: OpId,
     /// The loads that become copies, in program order.
     pub loads: Vec<OpId>,

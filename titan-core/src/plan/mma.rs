@@ -35,7 +35,7 @@ pub enum Source {
 /// The plan of an MMA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MmaPlan {
-    /// The method.
+    /// The method by which it is computed.
     pub method: Method,
     /// The element types to which the operands are converted first.
     pub staged: (Elem, Elem),

@@ -222,7 +222,7 @@ pub(super) struct Head<'a> {
 pub(super) enum Named {
     /// An integer.
     Int(i64),
-    /// A word.
+    /// A word, such as the name of a proxy.
     Word(String),
 }
 

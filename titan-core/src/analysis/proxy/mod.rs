@@ -118,7 +118,7 @@ pub fn join(a: FenceSpace, b: FenceSpace) -> FenceSpace {
 /// A bulk store that may still read its region when that is written again, or at the end of its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reuse {
-    /// The store.
+    /// The operation of the store.
     pub store: OpId,
     /// The minimum number of groups committed after the group of the store; `None` if that group may still be open.
     pub younger: Option<u32>,

@@ -12,7 +12,7 @@ pub(super) trait Fact: Clone + Default + PartialEq {
 
 /// The transfer functions.
 pub(super) trait Walk {
-    /// The state.
+    /// The state that the analysis computes.
     type State: Fact;
 
     /// The transfer function of an operation, without its regions.

@@ -61,7 +61,7 @@ pub struct Encoding {
     pub row: u32,
     /// The distance between the starts of consecutive rows in bytes: the size of a row, or more to avoid bank conflicts.
     pub pitch: u32,
-    /// The swizzle.
+    /// The swizzle, which is applied last.
     pub swizzle: Swizzle,
 }
 

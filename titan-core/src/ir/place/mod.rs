@@ -52,9 +52,9 @@ pub enum Place {
 /// A type and a place, as in the text form: `tile<64x64xf16, 3>` has layout 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// The type.
+    /// The type of a value.
     pub ty: Ty,
-    /// The place.
+    /// The place of the value.
     pub place: Place,
 }
 

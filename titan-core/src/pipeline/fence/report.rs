@@ -14,7 +14,7 @@ pub struct Placed {
     pub before: &'static str,
     /// The location of that operation.
     pub at: Loc,
-    /// Its scope.
+    /// The scope of the fence.
     pub scope: Scope,
     /// The memory that it orders.
     pub space: FenceSpace,
@@ -23,9 +23,9 @@ pub struct Placed {
 /// A problem that the pass could not repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its location.
+    /// The location of the operation.
     pub at: Loc,
-    /// A description.
+    /// A description of the problem.
     pub what: &'static str,
 }
 

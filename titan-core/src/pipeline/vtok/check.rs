@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The error that a stage is read before its group must be complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Early {
-    /// The wait.
+    /// The wait for the stage.
     pub wait: OpId,
     /// The number of iterations of the loops.
     pub trips: i64,

@@ -132,7 +132,7 @@ impl Linear {
     }
 }
 
-/// A condition.
+/// A condition on symbolic integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Condition {
     Known(bool),

@@ -37,14 +37,14 @@ impl Times {
 /// One reader of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Reader {
-    /// Its role.
+    /// The number of its role.
     pub(in crate::verify) role: usize,
     /// Its clock: the next time for which it creates a wait.
     pub(in crate::verify) claimed: i64,
     pub(in crate::verify) released: Times,
 }
 
-/// A ring.
+/// The state of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Ring {
     /// The role that fills it.
@@ -137,7 +137,7 @@ impl Loop {
 pub(in crate::verify) enum Mark {
     /// A phase of a barrier.
     Phase(usize, i64),
-    /// A group.
+    /// A commit group of a class, by its number.
     Group(Class, i64),
 }
 

@@ -310,7 +310,7 @@ impl<'k> Symbols<'k> {
         number.map_or(l, Linear::constant)
     }
 
-    /// A condition.
+    /// The symbolic condition of a `bool` value.
     pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
         match self.known(value, env, facts) {
             Some(Known::Condition(c)) => c,

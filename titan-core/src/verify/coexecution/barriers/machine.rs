@@ -59,7 +59,7 @@ pub(in crate::verify) enum Pending {
     Phase(usize, i64),
 }
 
-/// An event.
+/// The event that a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum What {
     /// An access to one part of a memory, or to its first `bytes` bytes. `copy` is whether it is a copy to shared memory, `bulk` whether it
