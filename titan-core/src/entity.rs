@@ -1,6 +1,6 @@
 //! Typed indices into the arenas of a kernel: `u32` newtypes whose `Display` is the text syntax.
 //!
-//! There are no generational checks: an entity belongs to one kernel, and the verifier rejects dangling ones.
+//! There are no generational checks: an entity belongs to one kernel, and the verifier rejects invalid ones.
 
 /// Declares an entity: `entity!(Value, "%")` prints as `%7`.
 #[macro_export]
@@ -15,7 +15,7 @@ macro_rules! entity {
             /// The entity with this index.
             ///
             /// # Panics
-            /// Above 2³² − 1: no kernel is that large.
+            /// For indices above 2³² − 1, which no kernel reaches.
             #[must_use]
             pub fn new(index: usize) -> Self {
                 $name(u32::try_from(index).expect("fewer than 2^32 entities"))

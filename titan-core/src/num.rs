@@ -1,6 +1,6 @@
-//! Conversions between number formats, on bits: exact, or rounded once.
+//! Conversions between number formats on their bits, exact or rounded once.
 //!
-//! | format | bits | exponent | fraction | too large becomes | ties |
+//! | format | bits | exponent | fraction | overflow gives | ties |
 //! |---|---|---|---|---|---|
 //! | [`Format::F16`] | 16 | 5 | 10 | infinity | to even |
 //! | [`Format::BF16`] | 16 | 8 | 7 | infinity | to even |
@@ -8,10 +8,10 @@
 //! | [`Format::E5M2`] | 8 | 5 | 2 | ±57344, also from infinity | to even |
 //! | [`Format::TF32`] | 19 | 8 | 10 | infinity | away from zero |
 //!
-//! Every `f64`, `i64` and `u64` is a sign, a 64-bit significand and a power of two, so one rounding routine serves all
-//! of them and nothing is rounded on the way. NaN stays NaN; its sign is kept and its payload is not.
+//! Every `f64`, `i64` and `u64` is a sign, a 64-bit significand and a power of two, so that one rounding routine serves all of them and
+//! there are no intermediate roundings. NaN stays NaN; its sign is kept and its payload is not.
 //!
-//! Absent: arithmetic. The types of `f32` and `f64` need no help: Rust's `as` rounds as `docs/semantics.md` says.
+//! Deliberately absent: arithmetic; and conversions between `f32` and `f64`, which Rust's `as` rounds as `docs/semantics.md` requires.
 
 /// A binary floating-point format of at most 32 bits: sign, exponent, fraction, from the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Format {
     ties: Ties,
 }
 
-/// What the largest codes of a format mean.
+/// The meaning of the largest codes of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Top {
     /// Infinity and NaN as in IEEE 754; conversions overflow to infinity.
@@ -42,11 +42,11 @@ enum Ties {
 impl Format {
     /// IEEE 754 binary16.
     pub const F16: Format = Format { exp_bits: 5, frac_bits: 10, top: Top::Ieee, ties: Ties::ToEven };
-    /// The upper half of a binary32.
+    /// bfloat16: the upper half of a binary32.
     pub const BF16: Format = Format { exp_bits: 8, frac_bits: 7, top: Top::Ieee, ties: Ties::ToEven };
-    /// OCP FP8 with more precision.
+    /// OCP FP8 with more fraction bits.
     pub const E4M3: Format = Format { exp_bits: 4, frac_bits: 3, top: Top::OneNan, ties: Ties::ToEven };
-    /// OCP FP8 with more range.
+    /// OCP FP8 with more exponent bits.
     pub const E5M2: Format = Format { exp_bits: 5, frac_bits: 2, top: Top::IeeeSaturating, ties: Ties::ToEven };
     /// The 19 significant bits of a `tf32`; see [`tf32_from_f64`] for its 32-bit form.
     pub const TF32: Format = Format { exp_bits: 8, frac_bits: 10, top: Top::Ieee, ties: Ties::Away };
@@ -55,7 +55,7 @@ impl Format {
         1 << (self.exp_bits + self.frac_bits)
     }
 
-    /// The exponent of the least normal number.
+    /// The exponent of the smallest normal number.
     const fn min_exp(self) -> i32 {
         2 - (1 << (self.exp_bits - 1))
     }
@@ -133,12 +133,12 @@ impl Format {
             };
             whole + up as u64
         };
-        // A carry out of the fraction raises the exponent, as it should.
+        // A carry out of the fraction correctly increases the exponent.
         let code = ((binade - min_exp).cast_unsigned() << self.frac_bits) + kept;
         if code > self.max_finite() as u64 { self.overflow() } else { code as u32 }
     }
 
-    /// The value of a code: exact.
+    /// The exact value of a code.
     #[must_use]
     pub const fn to_f64(self, code: u32) -> f64 {
         let magnitude = code & (self.sign_bit() - 1);
@@ -212,7 +212,7 @@ pub const fn tf32_from_f32(x: f32) -> f32 {
     tf32_from_f64(x as f64)
 }
 
-/// Two 4-bit values to a byte, the lower index in the low nibble; only the low four bits of each are read.
+/// Packs two 4-bit values per byte, the lower index in the low nibble; only the low four bits of each value are used.
 #[must_use]
 pub fn pack_nibbles(values: &[u8]) -> Vec<u8> {
     values.chunks(2).map(|pair| (pair[0] & 0xF) | (pair.get(1).map_or(0, |hi| hi << 4))).collect()
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Between neighbours, the middle goes where ties go, and a hair beside the middle goes to the nearer one.
+    /// Between adjacent numbers, the middle is rounded as a tie, and numbers close to the middle are rounded to the nearer one.
     #[test]
     fn halfway_points_round_as_declared() {
         for (format, _) in FORMATS {
@@ -356,11 +356,11 @@ mod tests {
 
     #[test]
     fn doubles_and_integers_round_once() {
-        // Just above a tie of f16, but on it after a rounding to f32.
+        // Just above a tie of f16, but a tie after rounding to f32.
         let x = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
         assert_eq!(f16_from_f64(x), 0x3C01);
         assert_eq!(f16_from_f64(1.0 + 2f64.powi(-11)), 0x3C00, "what a rounding to f32 on the way would give");
-        // Just above a tie of bf16, but on it after a rounding to f64.
+        // Just above a tie of bf16, but a tie after rounding to f64.
         let n = (1_u64 << 63) + (1 << 55) + 1;
         assert_eq!(Format::BF16.from_int(false, n), 0x5F01);
         assert_eq!(Format::BF16.from_f64(n as f64), 0x5F00);

@@ -1,18 +1,18 @@
-//! The live ranges of regions that asynchronous operations access: a region is live wherever one of them may be in flight. These are
-//! copies to it (`cp.async`), bulk stores from it, and MMAs of warpgroups that read it.
+//! The live ranges of regions that asynchronous operations access: a region is live wherever one of these may be in flight. They are copies
+//! to the region (`cp.async`), bulk stores from it, and MMAs of warpgroups that read it.
 //!
-//! A wait for all operations of a class completes those of the waiting threads only. A role waits for its own threads' copies, so a copy that is
-//! in flight when the roles begin keeps its region live until they end.
+//! A wait for all operations of a class completes only those of the waiting threads. A role waits for the copies of its own threads, so a
+//! copy that is in flight when the roles begin keeps its region live until they end.
 
 use super::{Region, Span};
 use crate::ir::{Block, Class, Completion, Family, Flow, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Regions that operations in flight access, by the class of these.
+/// The regions that operations in flight access, each with the class of the operation.
 type InFlight = BTreeSet<(Class, usize)>;
 
-/// Extends the spans of regions over all operations at which copies to them may be in flight. Positions are those of the
-/// operations in program order, as in spans.
+/// Extends the live ranges of regions to all operations at which accesses to them may be in flight. Positions are those of the operations
+/// in program order, as in `Span`.
 pub(super) fn extend_spans(kernel: &Kernel, by_value: &BTreeMap<Value, usize>, regions: &mut [Region]) {
     let mut at = BTreeMap::new();
     let mut clock = 0;
@@ -23,7 +23,7 @@ pub(super) fn extend_spans(kernel: &Kernel, by_value: &BTreeMap<Value, usize>, r
     Flight { kernel, by_value, regions, at, loops: Vec::new() }.block(kernel.body, InFlight::new());
 }
 
-/// The copies in flight at the back edge of a loop, and at its exit.
+/// The accesses in flight at the back edges of a loop, and at its exits.
 #[derive(Default)]
 struct Around {
     next: Option<InFlight>,
@@ -43,7 +43,7 @@ fn join(to: &mut Option<InFlight>, from: InFlight) {
 }
 
 impl Flight<'_> {
-    /// The copies that may be in flight after a block; `None` if its end is not reached.
+    /// The accesses that may be in flight after a block; `None` if its end is unreachable.
     fn block(&mut self, block: Block, entry: InFlight) -> Option<InFlight> {
         let kernel = self.kernel;
         let mut in_flight = entry;
@@ -94,7 +94,7 @@ impl Flight<'_> {
                 None
             }
             Family::Flow(Flow::Return) => None,
-            // They complete nothing that is in flight.
+            // These complete nothing that is in flight.
             Family::Flow(Flow::Yield)
             | Family::Data(_)
             | Family::Ttg(_)

@@ -1,13 +1,13 @@
 //! Allocation of shared memory: regions whose live ranges do not overlap may share bytes.
 //!
-//! A region is live from the first operation that names it to the last, in program order; if it is created outside a loop and
-//! named inside, it is live in the whole loop, because its contents may come from another iteration. A region that is created inside
-//! a loop is written before it is read in every iteration; rings that are empty between iterations are created there
-//! (`crate::expand`). The target of an asynchronous copy is live wherever the copy may be in flight: on every path, around loops too,
-//! until a wait for all copies.
+//! A region is live from the first operation that refers to it to the last, in program order. If it is created outside of a loop and used
+//! inside, it is live in the whole loop, because its contents may come from another iteration. A region that is created inside a loop is
+//! written before it is read in every iteration; rings that are empty between iterations are created there (`crate::expand`). A region that
+//! asynchronous operations access is live wherever one of these may be in flight: on every path, including around loops, until a wait
+//! completes them.
 //!
-//! Roles run concurrently, so program order does not separate them: regions that are named in different roles, or one in
-//! several roles and the other in one of these, are live at the same time. Regions of one role only may share bytes.
+//! Roles run concurrently, so program order does not separate them: regions that are used in different roles, or one in several roles and
+//! the other in one of these, are live at the same time. Regions of the same role only may share bytes.
 //!
 //! ```text
 //! %a = ttg.region {bytes = 4096}        live from 1
@@ -18,15 +18,15 @@
 //! ```
 //!
 //! Addresses are assigned first fit, the largest regions first. If MMAs of warpgroups read regions, none begins at the first address: ptxas
-//! keeps that one in a register of each thread, and then computes the descriptors of a region there in such registers too, from which
-//! every MMA needs them moved to uniform ones.
+//! would keep that address in a register of each thread, and would compute the descriptors of a region there in such registers too, from
+//! which they would have to be moved to uniform registers for every MMA.
 
 mod flight;
 
 use crate::ir::{BarrierTy, Block, Kernel, NvOp, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes at the beginning that are not used where MMAs of warpgroups read regions; barriers fill the rest up to the next region.
+/// The bytes at the beginning that are unused if MMAs of warpgroups read regions; barriers fill the rest up to the next region.
 const UNUSED: u32 = 16;
 
 /// The live range of a region, as positions in program order.
@@ -45,7 +45,7 @@ impl Span {
 /// The code of a role: the `roles` operation, and the index of the role.
 type Code = (OpId, usize);
 
-/// A region that is to be allocated.
+/// A region to be allocated.
 #[derive(Clone, Debug)]
 struct Region {
     op: OpId,
@@ -54,7 +54,7 @@ struct Region {
     /// The position at which it is created.
     made: u32,
     span: Option<Span>,
-    /// The roles whose code names it.
+    /// The roles that use it.
     codes: BTreeSet<Code>,
 }
 
@@ -96,12 +96,12 @@ pub fn allocate(kernel: &mut Kernel) -> u32 {
     size
 }
 
-/// Whether MMAs of warpgroups read shared memory.
+/// Whether MMAs of warpgroups read shared memory by matrix descriptors.
 fn reads_by_descriptor(kernel: &Kernel) -> bool {
     kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Wgmma)))
 }
 
-/// Whether two regions are live at the same time.
+/// Whether two regions are live at the same time, so that they must not share bytes.
 fn interfere(a: &Region, b: &Region) -> bool {
     let roles = a.codes.iter().any(|(split, role)| b.codes.iter().any(|(of, also)| split == of && role != also));
     roles || a.span.zip(b.span).is_some_and(|(a, b)| a.overlaps(b))
@@ -138,7 +138,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Visits an operation: it creates a region, or names some.
+    /// Visits an operation, which creates a region or uses some.
     fn name(&mut self, id: OpId, op: &Op) {
         if let OpKind::Region(RegionOp::Place { bytes, .. }) = op.kind {
             self.by_value.extend(op.results.first().map(|v| (*v, self.regions.len())));
@@ -153,13 +153,13 @@ impl Walk<'_> {
                 *align = e.align().max(*align);
             }
         } else {
-            // It uses the regions that its operands name.
+            // The operation uses the regions to which its operands refer.
             let named: Vec<usize> = op.args.iter().filter_map(|v| self.by_value.get(v)).copied().collect();
             named.iter().for_each(|region| self.mark(*region));
         }
     }
 
-    /// Whether the result of an operation is another name for a region or for a part of it.
+    /// Whether the result of an operation refers to the same region, or to a part of it.
     fn renames(&self, op: &Op) -> bool {
         let is_shared = |v: &Value| {
             matches!(self.kernel.ty(*v), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier))
@@ -174,7 +174,7 @@ impl Walk<'_> {
         region.codes.extend(self.role);
     }
 
-    /// A region that is created before a loop and named in it is live in the whole loop.
+    /// Extends the live ranges of regions that are created before a loop and used in it to the whole loop.
     fn stretch(&mut self, around: Span) {
         for Region { made, span, .. } in &mut self.regions {
             let Some(span) = span else { continue };

@@ -1,26 +1,26 @@
-//! The part of a tensor that each memory operation accesses: boxes in the axes of the parameter, through views.
+//! The part of a tensor that each memory operation accesses: boxes along the axes of the parameter, through views.
 //!
 //! # From coordinates to elements
 //!
-//! A coordinate is an `i32` whose form holds modulo 2³² ([`crate::analysis::affine`]). Three facts of the language turn it
-//! into a statement about elements without a modulus:
+//! A coordinate is an `i32` whose form holds modulo 2³² ([`crate::analysis::affine`]). Three facts about the language turn it into a claim
+//! about elements without a modulus:
 //!
 //! * a coordinate is multiplied by the tile's extent, and added to the start of a view, exactly (in 64 bits);
-//! * an access outside its view, to the left of 0 included, has no effect (or traps);
-//! * so if the unwrapped form `v` lies in `−2³¹ ..= 2³² − E`, with `E` the extent of an access in element units (1 in tile
-//!   units), then either `v` is the coordinate, or the coordinate is `v − 2³²`, the access lies to the left of 0, and
+//! * an access outside of its view, including to the left of 0, has no effect (or traps);
+//! * so if the unwrapped form `v` is in `−2³¹ ..= 2³² − E`, with `E` the extent of an access in element units (1 in tile
+//!   units), then either `v` is the coordinate, or the coordinate is `v − 2³²`, the access is to the left of 0, and
 //!   every claim about it holds vacuously, because it accesses no elements.
 //!
-//! Forms beyond these bounds claim nothing ([`Access::wraps`]). That is where the bound of the grid matters: `128 · p` with
-//! `p < cdiv(M, 128)` stays below 2³¹, with an arbitrary `p` it does not.
+//! Forms beyond these bounds give no claim ([`Access::wraps`]). The bound of the grid matters here: `128 · p` with `p < cdiv(M, 128)` stays
+//! below 2³¹, with an arbitrary `p` it does not.
 //!
 //! # Views
 //!
 //! * `index` fixes an axis at its coordinate.
-//! * `slice(lo..hi)` shifts an axis by `max(lo, 0)` and keeps accesses inside `lo ..= hi − 1`, which is a claim by itself
-//!   if `lo` and `hi` have equal terms: coordinates inside the slice need not be known.
+//! * `slice(lo..hi)` shifts an axis by `max(lo, 0)` and keeps accesses inside of `lo ..= hi − 1`, which is a claim by itself
+//!   if `lo` and `hi` have equal terms: coordinates inside of the slice need not be known.
 //! * `segment(off, e)` shifts by `off[e]`, and keeps accesses inside the segment.
-//! * `shared` exempts.
+//! * `shared` exempts accesses from the rule.
 
 use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::forms::{Forms, is_input};
@@ -31,7 +31,7 @@ use crate::ir::{AmdOp, Def, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A load, `get` or gather, or the use as offsets of segments.
+    /// A load, `get` or gather, or a use as offsets of segments.
     Read,
     /// A store or `set`.
     Write,
@@ -41,52 +41,52 @@ pub enum Kind {
     Atomic,
 }
 
-/// The claims about one axis of a parameter; each holds for every accessed element.
+/// The claims about one axis of a parameter. Each holds for every accessed element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AxisClaims {
-    /// The index along the axis is `Σ c·t + r`, `r` in the rest: no modulus.
+    /// The index along the axis is `Σ c·t + r` with `r` in the rest, without a modulus.
     pub spans: Vec<Affine>,
-    /// The index lies in the segment of this number.
+    /// The index is inside of the segment with this number.
     pub segments: Vec<usize>,
     /// The first index of the access.
     pub start: Option<Affine>,
     /// Whether the first index is known to be even.
     pub even: bool,
-    /// How many elements from the first on.
+    /// The number of elements from the first one on.
     pub extent: Option<i64>,
     /// Whether a view may cut the axis at an odd element.
     pub odd_cut: bool,
 }
 
-/// One access to a tensor parameter.
+/// An access to a tensor parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The operation.
+    /// The operation that makes the access.
     pub op: OpId,
-    /// The parameter.
+    /// The index of the parameter.
     pub param: usize,
-    /// Its kind.
+    /// The kind of the access.
     pub kind: Kind,
     /// Whether it goes through a `shared` view.
     pub shared: bool,
-    /// The claims, one entry per axis of the parameter.
+    /// The claims, one for each axis of the parameter.
     pub axes: Vec<AxisClaims>,
-    /// Every coordinate of the access and of its views, with the axis of the parameter.
+    /// All coordinates of the access and of its views, each with the axis of the parameter.
     pub coordinates: Vec<(usize, Value)>,
-    /// Coordinates whose form may wrap onto elements.
+    /// Coordinates whose form may wrap to other elements.
     pub wraps: Vec<Value>,
 }
 
-/// Rows `off[e] .. off[e + 1]`.
+/// A segment: the rows `off[e] .. off[e + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of the offsets: an input, or an invariant view of one.
+    /// The value number of the offsets: an input, or an invariant view of one.
     pub off: Value,
-    /// The index.
+    /// The index `e` of the segment.
     pub index: Affine,
-    /// An operation that makes the segment, for messages.
+    /// An operation that creates the segment, for messages.
     pub op: OpId,
-    /// Whether the offsets around every index that some program has are checked: see `segments are disjoint` in
+    /// Whether the offsets are checked for every index of a segment that some program has: see "Segments are disjoint" in
     /// [`crate::analysis::partition`].
     pub checked: bool,
 }
@@ -94,16 +94,16 @@ pub struct Segment {
 /// All accesses of a kernel, in program order.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
-    /// The accesses.
+    /// The accesses, in program order.
     pub list: Vec<Access>,
-    /// The segments of their views.
+    /// The segments of the views.
     pub segments: Vec<Segment>,
 }
 
-/// A view while it is built up from its parameter.
+/// A view during its construction from its parameter.
 struct View {
     access: Access,
-    /// For each axis of the view: the axis of the parameter, and where the view starts there.
+    /// For each axis of the view: the axis of the parameter, and the start of the view along it.
     lanes: Vec<(usize, Option<Affine>)>,
 }
 
@@ -127,7 +127,7 @@ impl Accesses {
                 (_, _) => {}
             }
             if let Some(kind) = kind_of(&op.kind) {
-                // A bulk store of a tile has the coordinates of the source that names it.
+                // The coordinates of a tile's bulk store are those of the source that names its destination.
                 let box_of = op.args.first().and_then(|named| kernel.def_op(*named));
                 let place =
                     box_of.filter(|named| is_bulk_store(op) && matches!(named.kind, OpKind::Ttg(TtgOp::Source(..))));
@@ -135,7 +135,7 @@ impl Accesses {
             }
             let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
             if let (true, Some(off)) = (offsets, op.args.get(1)) {
-                // Offsets are read at internal coordinates: nothing is claimed.
+                // Offsets are read at internal coordinates, about which nothing is claimed.
                 let view = all.view(kernel, forms, *off, id, Kind::Read);
                 all.list.extend(view.map(|v| v.access));
             }
@@ -159,7 +159,7 @@ impl Accesses {
             let claims = &mut view.access.axes[axis];
             let whole = base.as_ref().is_some_and(Affine::is_even);
             claims.start = base.and_then(|b| b.plus(&start));
-            // Whole tiles of an even extent start at even elements, whatever their number.
+            // Whole tiles of an even extent start at even elements, for all tile numbers.
             let even = claims.start.as_ref().is_some_and(Affine::is_even);
             claims.even = even || (unit == Unit::Tile && extent % 2 == 0 && whole);
             claims.extent = Some(*extent);
@@ -168,7 +168,7 @@ impl Accesses {
         self.list.push(view.access);
     }
 
-    /// What is known of a view; `None` if it is not one of a parameter.
+    /// The view that a tensor is; `None` if it is not a view of a parameter.
     fn view(&mut self, kernel: &Kernel, forms: &Forms, tensor: Value, op: OpId, kind: Kind) -> Option<View> {
         let mut chain = Vec::new();
         let mut at = tensor;
@@ -239,7 +239,7 @@ impl Accesses {
         Some(())
     }
 
-    /// The number of a segment; `None` if its offsets may change, or its index is not an exact form.
+    /// The number of a segment; `None` if its offsets may change, or the form of its index is not exact.
     fn segment(&mut self, kernel: &Kernel, forms: &Forms, (off, e): (Value, Value), op: OpId) -> Option<usize> {
         let input = root(kernel, off).is_some_and(|p| is_input(kernel, p));
         let off = forms.numbers.of(off).filter(|_| input)?;
@@ -253,7 +253,7 @@ impl Accesses {
     }
 }
 
-/// The first element of an access at a coordinate of this form, without a modulus: see the head of this module.
+/// The first element of an access at a coordinate with this form, without a modulus: see the beginning of this module.
 fn coordinate(form: &Affine, unit: Unit, extent: i64, ranges: &TermRanges) -> Option<Affine> {
     let (slack, scale) = match unit {
         Unit::Tile => (1, extent),
@@ -263,8 +263,8 @@ fn coordinate(form: &Affine, unit: Unit, extent: i64, ranges: &TermRanges) -> Op
     bounds.within(Range { lo: I32.lo, hi: (1 << 32) - slack }).then(|| form.times(scale)).flatten()
 }
 
-/// Elements of `lo .. hi` of a view. A start that wraps is raised to 0 and an end that wraps upward empties the slice, so
-/// the start must not wrap and the end not below.
+/// The elements of a view that are in `lo .. hi`. A start that wraps is clipped to 0, and an end that wraps upward makes the slice empty;
+/// so the start must not wrap, and the end must not wrap downward.
 fn slice_claim(forms: &Forms, lo: Value, hi: Value) -> Option<Affine> {
     let (lo, hi) = (forms.of(lo), forms.of(hi));
     lo.fits(&forms.ranges)?;
@@ -273,7 +273,7 @@ fn slice_claim(forms: &Forms, lo: Value, hi: Value) -> Option<Affine> {
     sound.then(|| Affine { terms: lo.terms, rest: Range { lo: lo.rest.lo, hi: hi.rest.hi - 1 } })
 }
 
-/// Where a slice starts: `max(lo, 0)`.
+/// The start of a slice, `max(lo, 0)`.
 fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
     let form = forms.of(lo);
     let range = form.fits(&forms.ranges)?;
@@ -357,17 +357,17 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
     }
 }
 
-/// The extents of a stored value: a tile, or the contents of a slot.
+/// The extents of a stored value, which is a tile or the contents of a slot.
 fn stored_shape(kernel: &Kernel, value: Value) -> Option<TileShape> {
     match kernel.ty(value) {
-        // Of barrier programs, a tile in shared memory too.
+        // In barrier programs, tiles in shared memory are stored too.
         Ty::Tile(_, shape) | Ty::Smem(_, shape) => Some(shape),
         Ty::Token(_, pipe) => kernel.pipe(pipe)?.fields.first().map(|f| f.shape),
         Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => None,
     }
 }
 
-/// The unit of an access and its extents along the axes of its view.
+/// The unit of an access, and its extents along the axes of its view.
 fn extents(kernel: &Kernel, op: &Op, rank: usize) -> (Unit, Vec<i64>) {
     let stored = || op.args.last().and_then(|v| stored_shape(kernel, *v));
     let dims = |shape: &[i32]| shape.iter().map(|d| i64::from(*d)).collect::<Vec<i64>>();

@@ -1,19 +1,18 @@
 //! Affine forms: `Σ coefficient · term + rest`, where `lo ≤ rest ≤ hi`.
 //!
-//! The form of an `i32` value is a statement **modulo 2³²**: `value ≡ Σ cᵢ·tᵢ + r` for some `r` in `lo ..= hi`. Addition,
-//! subtraction and multiplication by a constant keep such a statement true although the machine wraps after every step, so
-//! the intermediate results may wrap freely. Everything that is not a ring operation (`min`, `/`, `%`, comparisons) needs
-//! the value itself, and first checks [`Affine::fits`]. So must every use of a form as an *element index*: see
-//! [`crate::analysis::access`].
+//! The form of an `i32` value is a statement **modulo 2³²**: `value ≡ Σ cᵢ·tᵢ + r` for some `r` in `lo ..= hi`. Addition, subtraction and
+//! multiplication by a constant preserve such a statement although the machine wraps after every step, so that intermediate results may
+//! wrap. Everything that is not a ring operation (`min`, `/`, `%`, comparisons) needs the value itself, and first checks [`Affine::fits`].
+//! So must every use of a form as an *element index*: see [`crate::analysis::access`].
 //!
-//! "Unknown" is the form without terms and with the whole of `i32` as its rest; it is always true.
+//! "Unknown" is the form without terms, with all of `i32` as its rest; it is always true.
 //!
-//! Deliberately absent: products of terms, modular facts (parity is asked of the coefficients), and symbolic bounds.
+//! Deliberately absent: products of terms, modular facts (parity is derived from the coefficients), and symbolic bounds.
 
 use crate::ir::Value;
 use std::collections::BTreeMap;
 
-/// The values of an `i32`, ends included.
+/// The range of an `i32`, both ends included.
 pub const I32: Range = Range { lo: i32::MIN as i64, hi: i32::MAX as i64 };
 
 /// A term of a form.
@@ -21,16 +20,16 @@ pub const I32: Range = Range { lo: i32::MIN as i64, hi: i32::MAX as i64 };
 pub enum Term {
     /// The program's index along a grid axis.
     Program(u8),
-    /// The iteration number of a distributed loop from 0 by 1: programs of one index along axis 0 get the numbers that are
-    /// congruent to it, in every such loop.
+    /// The iteration number of a distributed loop from 0 by 1. In every such loop, a program executes the numbers that are congruent to its
+    /// index along axis 0.
     Work,
-    /// A part of an `unflatten` or `ragged_tile`: number of the group, number of the part.
+    /// A part of an `unflatten` or `ragged_tile`: the number of the group, and the number of the part.
     Part(usize, usize),
     /// A value that is the same in all programs of a launch, at all times.
     Invariant(Value),
-    /// Such a value, or 0 if it is negative: the start of a slice.
+    /// The maximum of such a value and 0: the start of a slice.
     Clipped(Value),
-    /// The first row of a segment, by number: a function of the segment's index.
+    /// The first row of the segment with this number, which is a function of the segment's index.
     SegmentStart(usize),
 }
 
@@ -45,41 +44,41 @@ impl Term {
     }
 }
 
-/// Integers from `lo` to `hi`, both included. `lo ≤ hi`.
+/// The integers from `lo` to `hi`, both included, with `lo ≤ hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The least.
+    /// The minimum, inclusive.
     pub lo: i64,
-    /// The greatest.
+    /// The maximum, inclusive.
     pub hi: i64,
 }
 
 impl Range {
-    /// One integer.
+    /// The range of one integer.
     #[must_use]
     pub const fn point(v: i64) -> Range {
         Range { lo: v, hi: v }
     }
 
-    /// Whether every integer of `self` is one of `other`.
+    /// Whether every integer of `self` is in `other`.
     #[must_use]
     pub const fn within(self, other: Range) -> bool {
         self.lo >= other.lo && self.hi <= other.hi
     }
 
-    /// The least range that has both.
+    /// The smallest range that contains both.
     #[must_use]
     pub fn join(self, other: Range) -> Range {
         Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// The sums; `None` beyond 64 bits.
+    /// The range of sums; `None` beyond 64 bits.
     #[must_use]
     pub fn plus(self, other: Range) -> Option<Range> {
         Some(Range { lo: self.lo.checked_add(other.lo)?, hi: self.hi.checked_add(other.hi)? })
     }
 
-    /// The products; `None` beyond 64 bits.
+    /// The range of products; `None` beyond 64 bits.
     #[must_use]
     pub fn times(self, other: Range) -> Option<Range> {
         let mut out: Option<Range> = None;
@@ -93,20 +92,20 @@ impl Range {
     }
 }
 
-/// The form of a value: `Σ cᵢ·tᵢ + r` with `r` in `rest`. No coefficient is zero.
+/// The form of a value: `Σ cᵢ·tᵢ + r` with `r` in `rest`. Coefficients are not zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affine {
-    /// Coefficients.
+    /// The coefficients of the terms.
     pub terms: BTreeMap<Term, i64>,
-    /// The rest.
+    /// The range of the rest.
     pub rest: Range,
 }
 
-/// The ranges of terms. Terms without an entry have all of `i32`.
+/// The ranges of terms. A term without an entry may have any `i32` value.
 pub type TermRanges = BTreeMap<Term, Range>;
 
 impl Affine {
-    /// A range without terms.
+    /// A form without terms.
     #[must_use]
     pub fn range(rest: Range) -> Affine {
         Affine { terms: BTreeMap::new(), rest }
@@ -124,25 +123,25 @@ impl Affine {
         Affine::range(Range::point(v))
     }
 
-    /// A term.
+    /// The form of a term alone.
     #[must_use]
     pub fn term(t: Term) -> Affine {
         Affine { terms: BTreeMap::from([(t, 1)]), rest: Range::point(0) }
     }
 
-    /// The constant that the form is.
+    /// The value of a constant form.
     #[must_use]
     pub fn as_constant(&self) -> Option<i64> {
         (self.terms.is_empty() && self.is_exact()).then_some(self.rest.lo)
     }
 
-    /// Whether the rest is one integer.
+    /// Whether the rest is a single integer.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.rest.lo == self.rest.hi
     }
 
-    /// Whether the value is known to be even, wrapped or not.
+    /// Whether the value is known to be even, whether it wraps or not.
     #[must_use]
     pub fn is_even(&self) -> bool {
         self.is_exact() && self.rest.lo % 2 == 0 && self.terms.values().all(|c| c % 2 == 0)
@@ -174,14 +173,14 @@ impl Affine {
         Some(Affine { terms: terms?, rest: self.rest.times(Range::point(c))? })
     }
 
-    /// With `rest` widened by `0 ..= more`.
+    /// The form with `rest` extended by `0 ..= more`.
     #[must_use]
     pub fn widened(&self, more: i64) -> Option<Affine> {
         let rest = Range { lo: self.rest.lo, hi: self.rest.hi.checked_add(more)? };
         Some(Affine { terms: self.terms.clone(), rest })
     }
 
-    /// The integers that `Σ cᵢ·tᵢ + r` may be, before any wrap; `None` beyond 64 bits.
+    /// The range of `Σ cᵢ·tᵢ + r` before wrapping; `None` beyond 64 bits.
     #[must_use]
     pub fn bounds(&self, ranges: &TermRanges) -> Option<Range> {
         self.terms
@@ -189,13 +188,13 @@ impl Affine {
             .try_fold(self.rest, |sum, (t, c)| sum.plus(ranges.get(t).copied().unwrap_or(I32).times(Range::point(*c))?))
     }
 
-    /// The range of the value itself, if the form cannot leave `i32`.
+    /// The range of the value, if the form is always within `i32`.
     #[must_use]
     pub fn fits(&self, ranges: &TermRanges) -> Option<Range> {
         self.bounds(ranges).filter(|r| r.within(I32))
     }
 
-    /// The one source term `t` with its coefficient, if the form is `c·t + constant`.
+    /// The source `t` and its coefficient, if the form is `c·t + constant` with one source.
     #[must_use]
     pub fn as_source(&self) -> Option<(Term, i64)> {
         let mut terms = self.terms.iter();
@@ -205,7 +204,7 @@ impl Affine {
         }
     }
 
-    /// Whether the form is the same integer in all programs of a launch.
+    /// Whether the form has the same value in all programs of a launch.
     #[must_use]
     pub fn is_invariant(&self) -> bool {
         let fixed = |t: &Term| match t {
@@ -215,7 +214,7 @@ impl Affine {
         self.is_exact() && self.terms.keys().all(fixed)
     }
 
-    /// One form for a value that has either form: equal terms and joined rests, or joined ranges.
+    /// A form for a value that has one of two forms: the equal terms with the join of the rests, or else the join of the ranges.
     #[must_use]
     pub fn join(&self, other: &Affine, ranges: &TermRanges) -> Affine {
         if self.terms == other.terms {

@@ -1,7 +1,7 @@
-//! Tiles that are copied in bulk: the boxes of tensors that tensor maps describe, and why a tile is none.
+//! Tiles that are copied in bulk: the boxes of tensors that tensor maps describe, and the reasons why a tile is not a box.
 //!
-//! A box is a tile of a tensor parameter that is always given, perhaps with some axes fixed; what lies outside is to be zero; and the
-//! encoding in shared memory is that of boxes: no row is padded, and nothing is beyond the tile.
+//! A box is a tile of a tensor parameter that is not optional, possibly with some axes fixed. Elements outside of the tensor must be zero,
+//! and the encoding in shared memory must be that of a box: rows without padding, and nothing beyond the tile.
 //! Source: CUDA driver API, `cuTensorMapEncodeTiled`.
 //!
 //! Deliberately absent: what depends on the arguments of a launch, such as addresses and strides (`titan_nv::tma::fit`).
@@ -9,50 +9,50 @@
 use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Value};
 use std::fmt;
 
-/// The greatest extent of a box along an axis.
+/// The maximum extent of a box along an axis.
 const MOST_EXTENT: u32 = 256;
-/// The most axes of a tensor that has a tensor map.
+/// The maximum number of axes of a tensor with a tensor map.
 const MOST_AXES: usize = 5;
 
-/// Why a tile is not copied in bulk, as the end of a sentence about it.
+/// The reason why a tile is not copied in bulk; displayed as the end of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoBox {
-    /// Its rows are given by index.
+    /// The rows are selected by indices.
     Gathered,
-    /// It is copied only under a condition.
+    /// The copy has a condition.
     Conditional,
-    /// Shared memory has its axes in another order than the tensor.
+    /// The order of axes in shared memory is not that of the tensor.
     Turned,
-    /// Shared memory has more elements of it than there are: `[of the tile, in shared memory]`.
+    /// The encoding in shared memory is larger than the tile; the extents of both.
     Larger([Vec<u32>; 2]),
-    /// Its rows in shared memory are followed by unused bytes.
+    /// The rows in shared memory have padding.
     PaddedRows,
-    /// The bytes of its rows.
+    /// The size of the rows in bytes is not suitable.
     Row(u32),
-    /// The elements of its rows, and of the rows in shared memory.
+    /// The rows of the tile are not whole panels; the elements of its rows, and of the rows in shared memory.
     Panels([u32; 2]),
-    /// What lies outside of the tensor is not zero.
+    /// Elements outside of the tensor are not zero.
     Padding,
-    /// It is one of a view that fixes the last axis of a tensor.
+    /// The tile is of a view that fixes the last axis of the tensor.
     Column,
-    /// It is one of a view that ends before its tensor does.
+    /// The tile is of a view that may end before the tensor does.
     Narrow,
-    /// The tensor may be absent.
+    /// The tensor is optional.
     Absent(String),
-    /// The rows of the tensor need not be aligned.
+    /// The rows of the tensor are not known to be aligned.
     Unaligned(String),
-    /// The axes of the box.
+    /// The number of axes of the box is not supported.
     Axes(usize),
-    /// An extent of the box.
+    /// An extent of the box is too large.
     Extent {
-        /// The axis.
+        /// The axis of the tensor.
         axis: usize,
-        /// The extent.
+        /// The extent of the box along the axis, in elements.
         extent: u32,
     },
-    /// Its elements.
+    /// The element type is not supported.
     Elements(Elem),
-    /// It is no tile of a tensor.
+    /// The source is not a tile of a tensor.
     NoTensor,
 }
 
@@ -89,19 +89,19 @@ impl fmt::Display for NoBox {
 /// A box of a tensor parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boxed {
-    /// The parameter.
+    /// The index of the parameter.
     pub param: usize,
-    /// Its elements.
+    /// The element type.
     pub elem: Elem,
     /// The extents of the box, one for each axis of the tensor.
     pub extents: Vec<u32>,
 }
 
-/// The box of the operation that loads a tile or names one, for this encoding in shared memory. `aligned`: by parameter, whether rows are
-/// aligned.
+/// The box of the tile that an operation loads or names as a source, for an encoding in shared memory. `aligned` is, for each parameter,
+/// whether its rows are aligned.
 ///
 /// # Errors
-/// Why the tile is none.
+/// The reason why the tile is not a box.
 pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Result<Boxed, NoBox> {
     let (OpKind::Ttg(TtgOp::Source(_, shape)) | OpKind::Load(_, shape)) = &op.kind else {
         let gathers = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }) | OpKind::GatherRows { .. });
@@ -132,14 +132,14 @@ pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Resu
     Ok(Boxed { param, elem, extents })
 }
 
-/// Why no tile of a tensor, or of a view of one, is a box; `None` if that depends on the tile.
+/// The reason why no tile of a tensor or view is a box; `None` if that depends on the tile.
 #[must_use]
 pub fn never(k: &Kernel, view: Value) -> Option<NoBox> {
     let rank = if let Ty::Tensor(_, rank) = k.ty(view) { usize::from(rank) } else { return Some(NoBox::NoTensor) };
     parameter(k, view, &mut vec![1; rank]).err()
 }
 
-/// The parameter that a tensor is a view of, with its elements; gives the box the axes that its views fix.
+/// The parameter that a tensor is a view of, with its element type. Adds the axes that the views fix to the extents of the box.
 fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, Elem), NoBox> {
     let param = tensor(k, view, extents)?;
     let Some(ParamKind::Tensor { elem, optional, .. }) = k.sig.params.get(param).map(|p| &p.kind) else {
@@ -157,7 +157,7 @@ fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, 
     Ok((param, *elem))
 }
 
-/// Whether a tile lies in shared memory as boxes do.
+/// Checks that the encoding of a tile in shared memory is that of a box.
 fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
     let last = tile.last().copied().unwrap_or(0);
     if !encoding.order.iter().copied().eq(0..tile.len()) {
@@ -178,7 +178,7 @@ fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
     Ok(())
 }
 
-/// The parameter that a tensor is a view of; gives the box the axes that its views fix.
+/// The parameter that a tensor is a view of. Adds the axes that the views fix to the extents of the box.
 fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<usize, NoBox> {
     let mut tensor = view;
     loop {
@@ -193,7 +193,7 @@ fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<usize, NoBo
             tensor = view.args.first().copied().filter(|_| whole).ok_or(NoBox::Narrow)?;
             continue;
         };
-        // Neighbours in a row stay neighbours in memory.
+        // Adjacent elements of a row stay adjacent in memory.
         extents.insert(usize::from(axis), 1);
         if usize::from(axis) + 1 == extents.len() {
             return Err(NoBox::Column);

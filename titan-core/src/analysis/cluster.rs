@@ -1,18 +1,18 @@
-//! Values that may differ between the programs of a cluster when these execute the same operation for the same time.
+//! Values that may differ between the programs of a cluster when these execute the same operation in the same iteration.
 //!
-//! The programs of a cluster are neighbours along axis 0 of the grid. They differ in their program id along that axis, in their rank,
-//! and in what memory that the kernel writes gives them; everything computed from these may differ too. A loop or branch whose
-//! control differs makes all that it gives differ. If a loop may be left, or the program ended, where control differs, nothing is
-//! known to be the same.
+//! The programs of a cluster are adjacent along axis 0 of the grid. They differ in their program index along that axis, in their rank, and
+//! in values read from memory that the kernel writes; everything computed from these may differ too. If the control of a loop or branch
+//! differs, all its results may differ. If a loop may be left, or the program ended, under control that differs, nothing is known to be the
+//! same.
 //!
 //! ```text
-//! %i                                the same: distributed loops deal iterations to clusters
+//! %i                                the same: distributed loops assign iterations to clusters
 //! %q, %n = unflatten %i, %e, %f     the same
 //! %r = ttg.nv.cluster.rank          differs
 //! %m = add (mul %q, 2), %r          differs
 //! ```
 //!
-//! Deliberately absent: values that differ but are equal after all.
+//! Deliberately absent: values that are equal although they are computed from values that differ.
 
 use super::forms::is_input;
 use super::number::root;
@@ -22,10 +22,10 @@ use crate::ir::{Block, Effect, Family, Flow, ForKind, Kernel, NvOp, Op, OpKind, 
 #[derive(Clone, Debug)]
 pub struct Differing {
     values: Vec<bool>,
-    /// Nothing is known to be the same.
+    /// Whether nothing is known to be the same.
     all: bool,
     changed: bool,
-    /// Whether the programs are any of the grid, and not those of a cluster.
+    /// Whether any two programs of the grid are compared, and not those of a cluster.
     anywhere: bool,
 }
 
@@ -63,13 +63,13 @@ impl Differing {
         values.iter().any(|v| self.of(*v))
     }
 
-    /// Whether what decides about the regions of an operation may differ.
+    /// Whether the control of an operation's regions may differ.
     #[must_use]
     pub fn control(&self, op: &Op) -> bool {
         match op.kind.family() {
             Family::Flow(Flow::For(_)) => self.any(op.args.get(..3).unwrap_or(&op.args)),
             Family::Flow(Flow::If) => self.any(&op.args),
-            // What leaves a loop without a count is a branch in it; regions of other operations are executed once.
+            // A loop without a count is left by a branch in it; the regions of other operations are executed once.
             Family::Flow(Flow::Loop | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
             | Family::Data(_)
             | Family::Ttg(_)
@@ -89,7 +89,7 @@ impl Differing {
         }
     }
 
-    /// Passes values on to those that receive them.
+    /// Propagates difference from values to those that receive them.
     fn pass(&mut self, from: &[Value], to: &[Value]) {
         for (from, to) in from.iter().zip(to) {
             let differ = self.of(*from);
@@ -133,11 +133,11 @@ impl Differing {
                     let dealt = kind == ForKind::Distributed && !to_clusters;
                     self.mark(&args[..1.min(args.len())], dealt);
                     self.pass(op.args.get(3..).unwrap_or_default(), args.get(1..).unwrap_or_default());
-                    // A loop over an empty range gives what it was given.
+                    // A loop with zero iterations returns its initial values.
                     self.pass(op.args.get(3..).unwrap_or_default(), &op.results);
                 }
                 Family::Flow(Flow::Loop) => self.pass(&op.args, args),
-                // They give their regions no arguments.
+                // Their regions have no arguments.
                 Family::Flow(Flow::If | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
                 | Family::Data(_)
                 | Family::Ttg(_)
@@ -152,7 +152,8 @@ impl Differing {
         }
     }
 
-    /// A terminator passes its operands on: to the results of what it leaves, and to the arguments of a loop that goes on.
+    /// Propagates the operands of a terminator to the results of the operation that it leaves, and to the arguments of a loop that it
+    /// continues.
     fn leave(&mut self, kernel: &Kernel, op: &Op, around: &[(&Op, bool)]) {
         if op.kind == OpKind::Yield {
             if let Some((outer, _)) = around.last() {

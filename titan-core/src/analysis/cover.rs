@@ -1,9 +1,9 @@
-//! Whether a declared grid covers every output that is divided between programs.
+//! Whether a declared grid covers every output that is partitioned between programs.
 //!
-//! A key of [`super::partition`] confines each program to its own part of an axis, so a grid with fewer programs than parts
-//! leaves elements unwritten, whatever the kernel does inside a part. The number of parts is a [`Need`]: a launch
-//! compares it with its grid, and [`short`] looks for arguments by which a declared grid would be too small, while the kernel
-//! is compiled. `grid(unchecked ..)` declares that the rest of an output is left unwritten on purpose.
+//! A key of [`super::partition`] confines each program to its own part of an axis. So a grid with fewer programs than parts leaves elements
+//! unwritten, whatever the kernel does inside of a part. The number of parts is a [`Need`]: a launch compares it with its grid, and at
+//! compile time [`short`] searches for arguments for which a declared grid is too small. `grid(unchecked ..)` declares that the rest of an
+//! output is left unwritten intentionally.
 //!
 //! * For a program index itself, the parts are those of the axis that it divides.
 //! * For an index that is decomposed ([`Term::Part`]), each part of it divides an axis, and different programs have different
@@ -11,8 +11,8 @@
 //!
 //! A grid may be larger: stores outside of a tensor are dropped.
 //!
-//! Deliberately absent: outputs that are scattered to, updated atomically or taken out of the rule; parts whose start is an
-//! argument or that run backwards, and elements before the first part; whether a program writes all of its part.
+//! Deliberately absent: outputs that are scattered to, updated atomically or exempt from the rule; parts that start at an argument or are
+//! in reverse order, and elements before the first part; whether a program writes all of its part.
 
 mod example;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub fn needs(kernel: &Kernel, partition: &Partition) -> Vec<Need> {
     }
     let forms = Forms::new(kernel, true);
     let mut needs = Vec::new();
-    // The output rule has no keys for axes of one program.
+    // The output rule has no keys for axes with one program.
     let narrow = Partition::of_narrow_axes(kernel);
     for (param, class) in partition.outputs.iter().chain(narrow.iter().flat_map(|p| &p.outputs)) {
         let Class::Partitioned(keys) = class else { continue };
@@ -46,7 +46,7 @@ pub fn needs(kernel: &Kernel, partition: &Partition) -> Vec<Need> {
     needs
 }
 
-/// The requirement of the parts of a decomposed index.
+/// The number of programs that the parts of a decomposed index require.
 fn of_group(kernel: &Kernel, forms: &Forms, param: usize, keys: &[Key], number: usize) -> Option<Need> {
     let group = forms.groups.get(number)?;
     let (Term::Program(axis), 1) = group.base.as_source()? else { return None };
@@ -61,7 +61,7 @@ fn of_group(kernel: &Kernel, forms: &Forms, param: usize, keys: &[Key], number: 
     Some(Need { axis, param, programs, parts })
 }
 
-/// How many values a source must have for its parts to reach the end of the axis that it divides.
+/// The number of values that a source must have so that its parts reach the end of the axis that it divides.
 fn count(sig: &Signature, param: usize, key: &Key) -> Option<(HostExpr, Parts)> {
     let axis = key.axis;
     match key.by {
@@ -86,7 +86,7 @@ fn count(sig: &Signature, param: usize, key: &Key) -> Option<(HostExpr, Parts)> 
     }
 }
 
-/// As many programs as a key needs that divides all of its axis from 0 on: what a grid that is left out is.
+/// The number of programs for a key that divides all of its axis from 0 on: the extent of the inferred grid.
 pub(super) fn from_zero(sig: &Signature, param: usize, key: &Key) -> Option<HostExpr> {
     let whole = match key.by {
         By::Stride { offset, .. } => offset == 0,
@@ -95,7 +95,7 @@ pub(super) fn from_zero(sig: &Signature, param: usize, key: &Key) -> Option<Host
     count(sig, param, key).filter(|_| whole).map(|(programs, _)| programs)
 }
 
-/// An extent of a parameter, by its name if it has one.
+/// An extent of a parameter, by its shape name if it has one.
 fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
     match sig.params.get(param).map(|p| &p.kind) {
         Some(ParamKind::Tensor { shape, .. }) => match shape.get(axis)? {
@@ -107,23 +107,23 @@ fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
     }
 }
 
-/// A declared grid that is too small for an output, by some arguments that the kernel takes.
+/// A declared grid that is too small for an output, for some arguments that the kernel accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// The requirement.
+    /// The requirement that is violated.
     pub need: Need,
-    /// The arguments: shape names and their values.
+    /// The arguments, as shape names with values.
     pub example: Vec<(String, i64)>,
-    /// The extent of the grid.
+    /// The extent of the grid for them.
     pub found: i64,
-    /// The required extent.
+    /// The required extent for them.
     pub wanted: i64,
     /// A grid that is large enough, as far as it is known.
     pub right: Vec<HostExpr>,
 }
 
-/// The first axis of a declared grid that is too small for some arguments. Only shape names are tried: extents without a name and
-/// scalar arguments are compared at the launch.
+/// The first axis of a declared grid that is too small for some arguments. Only shape names are tried; extents without a name and scalar
+/// arguments are compared at each launch.
 #[must_use]
 pub fn short(kernel: &Kernel, partition: &Partition) -> Option<Short> {
     let GridSpec::Extents(declared) = &kernel.sig.grid else { return None };
@@ -140,7 +140,7 @@ pub fn short(kernel: &Kernel, partition: &Partition) -> Option<Short> {
         if let Some(extent) = right.get_mut(axis).filter(|e| **e != programs)
             && let Some(found) = example::find(&kernel.sig, extent, need)
         {
-            // Of several outputs the greatest; where nothing is right yet, what is needed.
+            // For several outputs, the maximum of their requirements; it replaces an extent that is too small.
             *extent = match declared.get(axis) {
                 Some(own) if own == extent => programs,
                 Some(_) | None => HostExpr::binary(HostOp::Max, extent.clone(), programs),
@@ -152,14 +152,14 @@ pub fn short(kernel: &Kernel, partition: &Partition) -> Option<Short> {
 }
 
 impl Short {
-    /// T0410, without a place: it is the grid's.
+    /// T0410, without a location, which is that of the grid.
     #[must_use]
     pub fn diagnostic(&self, sig: &Signature) -> Diagnostic<Loc> {
         let Short { need, example, found, wanted, right } = self;
         let (axis, name, parts) = (need.axis, sig.param(need.param), need.text());
         let written = |e: &HostExpr| {
             let mut out = String::new();
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = e.write(&mut out, sig);
             out
         };

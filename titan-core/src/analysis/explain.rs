@@ -1,8 +1,8 @@
-//! The errors of the output rule: for an output that is not divided between programs, the most useful explanation.
+//! Explains errors of the output rule: for an output that is not partitioned between programs, the most useful explanation.
 //!
-//! The search of [`super::partition`] only fails. Here the reasons are tried in the order in which a user would fix
-//! them: an access that does not depend on the axis; an index from memory; an overflow; one access whose parts overlap; two accesses that
-//! divide the output differently.
+//! The search of [`super::partition`] only fails. Here the causes are tried in the order in which a user would fix them: an access that
+//! does not depend on the axis; an index from memory; an overflow; one access whose parts overlap; two accesses that divide the output
+//! differently.
 
 use super::access::{Access, Kind};
 use super::affine::Term;
@@ -13,7 +13,7 @@ use super::partition::{By, Output};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Def, GridSpec, Loc, OpKind, TileShape, Value};
 
-/// Parts wider than any tile come from indices of which nothing is known: their width is no help.
+/// A wider part comes from an index of unknown range; its width does not help the user.
 const WIDEST: i64 = TileShape::MAX_LEN;
 
 /// T0401.
@@ -23,7 +23,7 @@ pub(super) fn never_stored(output: &Output<'_>) -> Diagnostic<Loc> {
         .help(format!("take `{name}` by `&` if it is an input"))
 }
 
-/// T0406: an access of one class beside one of another.
+/// T0406: an access of one class and an access of another class.
 pub(super) fn mixed(output: &Output<'_>, plain: &Access, defined: &Access) -> Diagnostic<Loc> {
     let name = output.name();
     let how = if defined.kind == Kind::Atomic { "updated atomically" } else { "scattered to" };
@@ -36,7 +36,7 @@ pub(super) fn mixed(output: &Output<'_>, plain: &Access, defined: &Access) -> Di
         .help(format!("use another tensor, or `unsafe {{ {name}.shared() }}` if you order the accesses yourself"))
 }
 
-/// Why an access to a packed output may write half of a byte.
+/// The reason why an access to a packed output may write half of a byte.
 pub(super) fn halves(access: &Access) -> Option<String> {
     let claims = access.axes.last()?;
     let odd = claims.extent.filter(|n| n % 2 != 0);
@@ -49,7 +49,7 @@ pub(super) fn halves(access: &Access) -> Option<String> {
     }
 }
 
-/// T0407: programs whose parts share bytes although they share no element.
+/// T0407: the parts of programs share bytes, although they share no element.
 pub(super) fn half_bytes(output: &Output<'_>, accesses: &[&Access], axis: u8) -> Diagnostic<Loc> {
     let (name, who) = (output.name(), Context { output, axis, origins: Origins::new(output.kernel) }.programs());
     let written = || accesses.iter().filter(|a| a.kind == Kind::Write);
@@ -65,7 +65,7 @@ pub(super) fn half_bytes(output: &Output<'_>, accesses: &[&Access], axis: u8) ->
         .help(format!("or divide `{name}` along another axis: rows do not share bytes"))
 }
 
-/// T0407: lanes that may write the same byte.
+/// T0407: several lanes may write to the same byte.
 pub(super) fn scattered_halves(output: &Output<'_>, access: &Access) -> Diagnostic<Loc> {
     let (name, why) = (output.name(), halves(access).unwrap_or_default());
     let title =
@@ -91,7 +91,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Accesses that do not mention the axis.
+    /// Accesses that do not depend on the axis.
     fn forgotten(&self, accesses: &[&Access]) -> Option<Diagnostic<Loc>> {
         let uses = |a: &&&Access| a.coordinates.iter().any(|(_, v)| self.origins.of(*v).of_axis(self.axis));
         let forgets = |a: &&&Access| !uses(a);
@@ -114,7 +114,7 @@ impl Context<'_> {
         Some(self.advise(error))
     }
 
-    /// The error of one access taken by itself.
+    /// The error of a single access.
     fn alone(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         if self.output.tell_apart(&[access], self.axis).is_some() {
             return None;
@@ -150,7 +150,7 @@ impl Context<'_> {
         })
     }
 
-    /// An index that is decomposed by arithmetic.
+    /// An index that is decomposed by arithmetic instead of `unflatten`.
     fn taken_apart(&self, error: impl Fn(String) -> Diagnostic<Loc>, v: Value) -> Diagnostic<Loc> {
         let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
         let error = error(format!(
@@ -172,7 +172,7 @@ impl Context<'_> {
             .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"))
     }
 
-    /// Segments that do not count.
+    /// A segment that is not accepted as a key.
     fn segment(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         let (output, name) = (self.output, self.output.name());
         let kernel = output.kernel;
@@ -189,7 +189,7 @@ impl Context<'_> {
                 "take a `segment({off}, ..)` before the first `return`, `if` and loop, by a plain `program_id`"
             )));
         }
-        // A segment whose offsets may change has no number: look at the views themselves.
+        // A segment whose offsets may change has no number, so the views are searched.
         let mut at = *kernel.op(access.op).args.first()?;
         while let Def::Result(id, _) = kernel.value(at).def {
             let op = kernel.op(id);
@@ -206,7 +206,7 @@ impl Context<'_> {
         None
     }
 
-    /// A part of an `unflatten` that the access does not mention.
+    /// A coordinate of an `unflatten` on which the access does not depend.
     fn part(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         let (output, name) = (self.output, self.output.name());
         let base = |t: Term| t == Term::Program(self.axis) || (self.axis == 0 && t == Term::Work);
@@ -242,7 +242,7 @@ impl Context<'_> {
         )
     }
 
-    /// Parts wider than the distance between programs.
+    /// Parts that are wider than the distance between programs.
     fn narrow(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         let name = self.output.name();
         let source = if self.axis == 0 { vec![Term::Program(0), Term::Work] } else { vec![Term::Program(self.axis)] };
@@ -265,7 +265,7 @@ impl Context<'_> {
         None
     }
 
-    /// Two accesses that divide the output by the axis, each in its own way.
+    /// Two accesses that divide the output in different ways.
     fn disagree(&self, accesses: &[&Access]) -> Option<Diagnostic<Loc>> {
         let (first, others) = accesses.split_first()?;
         let other = others.iter().find(|o| self.output.tell_apart(&[first, o], self.axis).is_none())?;
@@ -287,7 +287,7 @@ impl Context<'_> {
         Some(error.help(format!("give each program one part of `{name}`, the same in all loads and stores")))
     }
 
-    /// The axis and the size of the parts that an access alone implies.
+    /// The axis and the size of the parts that an access implies by itself.
     fn division(&self, access: &Access) -> Option<(usize, i64)> {
         let keys = self.output.tell_apart(&[access], self.axis)?;
         keys.iter().rev().find_map(|k| match k.by {
@@ -329,17 +329,17 @@ impl Context<'_> {
         self.output.kernel.sig.grid == GridSpec::Persistent
     }
 
-    /// The programs that should be apart.
+    /// The programs whose parts should be disjoint, in words.
     fn programs(&self) -> String {
         if self.is_persistent() { "programs".to_owned() } else { format!("programs of different {}", self.who()) }
     }
 
-    /// What distinguishes them.
+    /// The index that distinguishes them, in words.
     fn who(&self) -> String {
         if self.is_persistent() { "the number of the tile".to_owned() } else { format!("`{}`", self.source()) }
     }
 
-    /// The same in a formula.
+    /// The index that distinguishes them, in a formula.
     fn source(&self) -> String {
         if self.is_persistent() { "tile".to_owned() } else { format!("program_id({})", self.axis) }
     }
@@ -360,7 +360,7 @@ fn count(n: i64) -> String {
     if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
 }
 
-/// The access in messages, before the name of the tensor.
+/// The verb for an access in messages, before the name of the tensor.
 fn verb(output: &Output<'_>, access: &Access) -> &'static str {
     let offsets = matches!(
         output.kernel.op(access.op).kind,

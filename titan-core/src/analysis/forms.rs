@@ -1,4 +1,4 @@
-//! The affine form of every `i32` value, scalar or tile (a tile's form holds for each of its elements).
+//! The affine form of every `i32` value, scalar or tile; the form of a tile holds for each of its elements.
 //!
 //! # Sources: values that differ between programs in a known way
 //!
@@ -8,18 +8,18 @@
 //!   are the digits of repeated division, the first one the last quotient: whatever the extents, negative and zero ones
 //!   included, all parts together determine `b` (`x / 0` is 0 and `x % 0` is `x`);
 //! * the parts of `unflatten_grouped`, likewise: they are those digits with the last two exchanged for others by a bijection
-//!   of their box ([`crate::ir::grouped`]). It keeps what is used here: each part has the range of its digit, the part of an
-//!   axis of extent 1 is 0, and the parts of 0, 1, 2, … are consecutive: a group begins behind the rows of the one before it,
+//!   of their box ([`crate::ir::grouped`]). It preserves the properties that are used here: each part has the range of its digit, the part
+//!   of an axis of extent 1 is 0, and the parts of 0, 1, 2, … are consecutive: a group begins after the rows of the one before it,
 //!   goes through its own rows first, and then from column to column;
 //! * the parts of `ragged_tile(y, off, j)`, likewise, if `y` and `off` are invariant and `off` is an input: segment, row
 //!   tile and column tile determine `j`, which traps if there is no such tile.
 //!
-//! Two operations with equal bases and equal invariant operands have the same parts: they are one *group*. Bases are equal
-//! if their forms are equal and exact: `p + i` and `p + j` of two loops may have one form, `p + r` with `0 ≤ r ≤ 3`, and
-//! be different numbers, so each operation on such a base is a group by itself.
+//! Two operations with equal bases and equal invariant operands have the same parts: they are one *group*. Bases are equal if their forms
+//! are equal and exact. `p + i` and `p + j` of two loops may have the same form, `p + r` with `0 ≤ r ≤ 3`, and be different numbers; so
+//! each operation on an inexact base is a group by itself.
 //!
-//! An invariant value that has no better form is a term of its own. Loop variables of other loops have the range of their
-//! bounds; carried values, and what is read from memory, are unknown.
+//! An invariant value without a more precise form is a term of its own. Loop variables of other loops have the range of their bounds;
+//! carried values, and values read from memory, are unknown.
 
 use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::grid::program_bounds;
@@ -32,13 +32,13 @@ use crate::ir::{
 /// Parts that together determine a base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The number that is divided into parts.
+    /// The number that is decomposed into parts.
     pub base: Affine,
-    /// Which parts must be distinguished for the base to be; the others are always 0.
+    /// For each part, whether it must be known to determine the base; the other parts are always 0.
     pub needed: Vec<bool>,
     kind: OpKind,
     args: Vec<Value>,
-    /// The first operation that makes the group.
+    /// The first operation of the group.
     pub op: OpId,
 }
 
@@ -46,18 +46,18 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub struct Forms {
     forms: Vec<Affine>,
-    /// What terms may be.
+    /// The ranges of terms.
     pub ranges: TermRanges,
     /// Groups of parts.
     pub groups: Vec<Group>,
-    /// Invariant values.
+    /// The numbers of invariant values.
     pub numbers: Numbers,
-    /// Of each distributed loop: its index, and the numbers of the factors of its end.
+    /// For each distributed loop, its induction variable, and the numbers of the factors of its end.
     ends: Vec<(Value, Vec<Value>)>,
 }
 
 impl Forms {
-    /// The forms of a kernel, its grid taken as declared; without `grid_known`, program indices are taken as small.
+    /// Computes the forms of a kernel. Without `grid_known`, the grid is not declared yet, and program indices are assumed to be small.
     #[must_use]
     pub fn new(kernel: &Kernel, grid_known: bool) -> Forms {
         let mut forms = Forms {
@@ -83,14 +83,14 @@ impl Forms {
         self.forms.get(value.index()).cloned().unwrap_or_else(Affine::unknown)
     }
 
-    /// The range of a value: all of `i32` if its form may wrap.
+    /// The range of a value; all of `i32` if its form may wrap.
     #[must_use]
     pub fn range(&self, value: Value) -> Range {
         self.of(value).fits(&self.ranges).unwrap_or(I32)
     }
 
-    /// Whether the values that the form takes in a launch, in all programs, are consecutive integers: of `program_id`, of
-    /// the numbers of a distributed loop, and of the digits of either, each with a constant added.
+    /// Whether the values of the form in a launch, over all programs, are consecutive integers. This holds for `program_id`, the numbers of
+    /// a distributed loop, and the parts of either, each with a constant added.
     #[must_use]
     pub fn is_contiguous(&self, form: &Affine) -> bool {
         let mut form = form;
@@ -107,7 +107,7 @@ impl Forms {
         }
     }
 
-    /// Records a form; an invariant scalar without an exact one becomes a term.
+    /// Records a form. An invariant scalar without an exact form becomes a term.
     fn set(&mut self, kernel: &Kernel, value: Value, form: Affine) {
         let number = self.numbers.of(value).filter(|_| kernel.ty(value) == Ty::I32 && !form.is_exact());
         let form = match number {
@@ -204,7 +204,7 @@ impl Forms {
             self.groups.push(group.clone());
             self.groups.len() - 1
         });
-        // One group may be divided in loops of different ends.
+        // The same group may be decomposed in loops with different ends.
         let term = Term::Part(number, i);
         let range = self.ranges.get(&term).map_or(range, |known| known.join(range));
         self.ranges.insert(term, range);
@@ -218,9 +218,9 @@ impl Forms {
         Some(Group { base, needed, kind: op.kind.clone(), args, op: id })
     }
 
-    /// The ranges of the digits of an iteration number, if the end of its loop is the product of their extents, which are not
-    /// negative: then each digit is less than its extent. In an iteration the end is positive, so no extent is 0; and an end that wraps
-    /// is less than the product.
+    /// The ranges of the parts of an iteration number, if the end of its loop is the product of their extents, which are not negative: each
+    /// part is then less than its extent. In an iteration the end is positive, so that no extent is 0; and an end that wraps is less than
+    /// the product.
     fn box_ranges(&self, base: Value, extents: &[Value]) -> Option<Vec<Range>> {
         let (_, factors) = self.ends.iter().find(|(index, _)| *index == base)?;
         let mut numbers = Vec::new();
@@ -233,7 +233,7 @@ impl Forms {
         is_box.then(|| ranges.iter().map(|r| Range { lo: 0, hi: r.hi - 1 }).collect())
     }
 
-    /// The ranges of the digits of a base: of positive extents what one expects, of others any `i32`.
+    /// The ranges of the parts of a base: the usual ones if the extents are positive, otherwise any `i32`.
     fn digit_ranges(&self, base: Value, extents: &[Value]) -> Vec<Range> {
         let base = self.range(base);
         let positive = base.lo >= 0 && extents.iter().all(|e| self.range(*e).lo > 0);
@@ -330,7 +330,7 @@ impl Forms {
         }
     }
 
-    /// The joined form of what the arms of an `if` yield.
+    /// The join of the forms that the arms of an `if` yield.
     fn yielded(&self, kernel: &Kernel, op: &Op, result: usize) -> Affine {
         let mut form: Option<Affine> = None;
         for region in &op.regions {
@@ -406,12 +406,12 @@ impl Forms {
     }
 }
 
-/// Whether an operation gives the coordinates of a number in a box.
+/// Whether the results of an operation are the coordinates of a number in a box.
 const fn is_box(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
 }
 
-/// Whether a parameter is an input tensor, which is not written during the launch.
+/// Whether a parameter is an input tensor, so that it is not written during the launch.
 #[must_use]
 pub fn is_input(kernel: &Kernel, param: usize) -> bool {
     let kind = kernel.sig.params.get(param).map(|p| &p.kind);
@@ -422,7 +422,7 @@ fn divided(a: &Affine, range: Option<Range>, by: Option<i64>) -> Option<Affine> 
     match (by?, range?) {
         (0, _) => Some(Affine::constant(0)),
         (1, _) => Some(a.clone()),
-        // Truncating division by a constant is monotone; `MIN / -1` leaves `i32` and the form may say so.
+        // Truncating division by a constant is monotonic. `MIN / -1` is outside of `i32`, and so may the form be.
         (d, r) => Some(Affine::range(Range::point(r.lo / d).join(Range::point(r.hi / d)))),
     }
 }
@@ -446,7 +446,7 @@ fn extremum(op: BinOp, (a, ra): (&Affine, Option<Range>), (b, rb): (&Affine, Opt
     }
     let (x, y) = (ra.unwrap_or(I32), rb.unwrap_or(I32));
     let range = pick_range(x, y);
-    // One side never loses: its form stands.
+    // If the minimum or maximum is always the same side, the result has the form of that side.
     match (ra, rb) {
         (Some(_), _) if range == x && (if op == BinOp::Min { x.hi <= y.lo } else { x.lo >= y.hi }) => a.clone(),
         (_, Some(_)) if range == y && (if op == BinOp::Min { y.hi <= x.lo } else { y.lo >= x.hi }) => b.clone(),
@@ -454,7 +454,7 @@ fn extremum(op: BinOp, (a, ra): (&Affine, Option<Range>), (b, rb): (&Affine, Opt
     }
 }
 
-/// What a narrow integer may be as an `i32`.
+/// The range of a narrow integer, converted to `i32`.
 fn narrow(from: Elem) -> Affine {
     match from {
         Elem::Bool => Affine::range(Range { lo: 0, hi: 1 }),

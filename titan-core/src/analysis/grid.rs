@@ -1,4 +1,4 @@
-//! Grids: how large a declared one may be, which axes may have several programs, and the grid that the outputs imply.
+//! Grids: bounds of declared grids, the axes along which there may be several programs, and the grid that the outputs imply.
 //!
 //! Deliberately absent: bounds from `require(..)`.
 
@@ -7,17 +7,17 @@ use super::partition::Partition;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Signature};
 
-/// The greatest extent of a grid along an axis: a launch rejects more.
+/// The maximum extent of a grid along an axis; a launch rejects larger ones.
 pub const MAX_EXTENT: i64 = I32.hi;
 
-/// The ranges of the program indices. For a grid that is not declared yet they are assumed to be small: inference uses only the
-/// strides, and the verifier checks again.
+/// The ranges of the program indices. For a grid that is not declared yet they are assumed to be small: the inference of grids uses only
+/// the strides, and the verifier checks the result.
 pub(super) fn program_bounds(kernel: &Kernel, grid_known: bool) -> TermRanges {
     let last = |axis: u8| if grid_known { (max_extent(&kernel.sig, axis) - 1).max(0) } else { 1023 };
     (0..3).map(|axis| (Term::Program(axis), Range { lo: 0, hi: last(axis) })).collect()
 }
 
-/// The greatest extent that the grid may have along an axis; 1 for an axis it does not have.
+/// The maximum extent of the grid along an axis; 1 for an axis that it does not have.
 #[must_use]
 pub fn max_extent(sig: &Signature, axis: u8) -> i64 {
     match (&sig.grid, axis) {
@@ -82,11 +82,11 @@ fn binary_bound(op: HostOp, a: Range, b: Range) -> Option<Range> {
     }
 }
 
-/// The grid that the outputs imply: for every program axis the number of parts of the axis that it divides, all outputs
-/// agreeing; as many programs as the device runs if a loop is distributed.
+/// The grid that the outputs imply: for every axis of the grid, the number of parts of the output axis that it divides, which must be the
+/// same for all outputs; a persistent grid if a loop is distributed.
 ///
 /// # Errors
-/// T0304 if no output is divided by an axis in equal parts from 0, T0408 if two outputs imply different extents.
+/// T0304 if no output is divided by an axis into equal parts from 0 on; T0408 if two outputs imply different extents.
 pub fn infer_grid(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
     let (mut axes, mut distributed, mut places) = (0, false, [Loc::default(); 3]);
     kernel.walk(&mut |_, op| {
@@ -105,7 +105,7 @@ pub fn infer_grid(kernel: &Kernel) -> Result<GridSpec, Diagnostic<Loc>> {
     let mut extents = Vec::new();
     for axis in 0..axes.min(3) {
         let place = places.get(usize::from(axis)).copied().unwrap_or_default();
-        // An output that is not divided at all says more than that nothing divides it evenly.
+        // The error that an output is not divided at all is more useful than the error that it is not divided evenly.
         let cause = |e: Diagnostic<Loc>| match errors.iter().find(|o| o.code == Code::Overlap) {
             Some(overlap) if e.code == Code::Grid => overlap.clone(),
             Some(_) | None => e,
@@ -126,7 +126,7 @@ fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Re
                 let name = |p: usize| crate::ir::HostNames::param(&kernel.sig, p);
                 let text = |e: &HostExpr| {
                     let mut out = String::new();
-                    // Writing to a string does not fail.
+                    // Writing to a string cannot fail.
                     let _ = e.write(&mut out, &kernel.sig);
                     out
                 };

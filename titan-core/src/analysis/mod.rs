@@ -1,28 +1,28 @@
-//! Analyses of kernels: pure functions from IR to tables. They neither change a kernel nor report errors of style.
+//! Analyses of kernels: pure functions from IR to tables. They neither change kernels nor report errors of style.
 //!
 //! | module | result |
 //! |---|---|
-//! | [`uses`] | parents, users, and which operations every program runs |
-//! | [`number`] | values that are equal, values that are the same in every program of a launch |
+//! | [`uses`] | parents, users, and the operations that every program executes |
+//! | [`number`] | invariant values, and which of them are equal |
 //! | [`affine`] | the form `Σ coefficient · term + [lo, hi]` and its arithmetic |
 //! | [`forms`] | the affine form of every `i32` value of a kernel |
 //! | [`access`] | the part of a tensor that each memory operation accesses |
-//! | [`one_thread`] | roles that one thread executes for all |
+//! | [`one_thread`] | roles of which one thread executes most operations |
 //! | [`partition`] | the output rule: no two programs access the same element of an output |
-//! | [`proxy`] | asynchronous accesses that are not fenced from generic ones, stores that are not waited for |
-//! | [`vector`] | how many neighbours of a row may be accessed at once |
-//! | [`boxes`] | the boxes of tensors that bulk copies copy |
+//! | [`proxy`] | asynchronous accesses without a fence after generic ones, missing waits for stores |
+//! | [`vector`] | the number of adjacent elements of a row that may be accessed at once |
+//! | [`boxes`] | boxes of tensors that can be copied in bulk |
 //! | [`cluster`] | values that may differ between the programs of a cluster |
-//! | [`tiles`] | tile numbers that are not far behind the last tile of an extent |
+//! | [`tiles`] | tile numbers that exceed the last tile of an extent by at most a few |
 //! | [`turns`] | roles whose instances take tiles in turn, and accesses that exclude each other |
 //! | [`cover`] | whether a declared grid covers every output |
 //! | [`grid`] | bounds of declared grids, inference of undeclared ones |
 //!
-//! The analyses expect a well-formed kernel (`crate::verify` checks that first): on anything else their results are useless, but
-//! they do not panic.
+//! The analyses expect a well-formed kernel, which `crate::verify` checks first. For other kernels their results are meaningless, but they
+//! do not panic.
 //!
-//! Deliberately absent: dependence between iterations, alias analysis (distinct parameters are distinct memory: the
-//! launch takes `&` and `&mut`), and ranges of floats.
+//! Deliberately absent: dependences between iterations, alias analysis (distinct parameters are distinct memory, since a launch takes `&`
+//! and `&mut`), and ranges of floats.
 
 pub mod access;
 pub mod affine;

@@ -1,10 +1,10 @@
-//! Values that are the same in every program of a launch, at all times, and which of those are equal to each other.
+//! Value numbering of invariant values: those that are the same in every program of a launch, at all times.
 //!
-//! A value is *invariant* if it is a constant, a parameter, an extent, or a pure scalar operation or view of invariant
-//! values. Two invariant values get one number if they are the same operation of values with the same numbers: a second
-//! `cdiv(M, 128)` is the first one.
+//! A value is *invariant* if it is a constant, a parameter, an extent, or a pure scalar operation or view of invariant values. Two
+//! invariant values have the same number if they are the results of the same operation on values with the same numbers: a second
+//! `cdiv(M, 128)` has the number of the first one.
 //!
-//! Deliberately absent: values read from memory, even where every program reads the same; equalities that need algebra.
+//! Deliberately absent: values read from memory, even if every program reads the same; equalities that need algebra.
 
 use crate::ir::{BinOp, Const, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ impl Numbers {
                 numbers.number[i] = Some(Value::new(i));
             }
         }
-        // By their operands, so that a kernel of many operations is numbered in one pass over them.
+        // Operations are found by their operands, so that one pass over a kernel with many operations is enough.
         let mut known: BTreeMap<(Vec<Value>, u64), Vec<OpId>> = BTreeMap::new();
         kernel.walk(&mut |id, op| {
             if !may_number(&op.kind) || op.results.iter().any(|r| matches!(kernel.ty(*r), Ty::Tile(..))) {
@@ -46,13 +46,13 @@ impl Numbers {
         numbers
     }
 
-    /// The value that stands for all invariant values equal to this one; `None` if this one is not invariant.
+    /// The value that represents all invariant values equal to this one; `None` if this one is not invariant.
     #[must_use]
     pub fn of(&self, value: Value) -> Option<Value> {
         self.number.get(value.index()).copied().flatten()
     }
 
-    /// The numbers of the factors of a product, sorted, without constants of 1; `None` if one of them is not invariant.
+    /// The numbers of the factors of a product, sorted, without constants of 1; `None` if a factor is not invariant.
     #[must_use]
     pub fn factors(&self, kernel: &Kernel, product: Value) -> Option<Vec<Value>> {
         let (mut open, mut factors) = (vec![product], Vec::new());
@@ -68,7 +68,7 @@ impl Numbers {
     }
 }
 
-/// The bits that distinguish constants, which have no operands.
+/// The bits of a constant, which distinguish constants, since these have no operands.
 fn bits(kind: &OpKind) -> u64 {
     let OpKind::Const(constant) = kind else { return 0 };
     match constant {
@@ -77,7 +77,7 @@ fn bits(kind: &OpKind) -> u64 {
     }
 }
 
-/// Whether the operation is a function of its operands alone and the same in all programs.
+/// Whether the result depends only on the operands, and is the same in all programs.
 const fn may_number(kind: &OpKind) -> bool {
     match kind {
         OpKind::Const(_)
@@ -141,7 +141,7 @@ const fn may_number(kind: &OpKind) -> bool {
     }
 }
 
-/// The parameter behind a view.
+/// The parameter that a view is of.
 #[must_use]
 pub fn root(kernel: &Kernel, tensor: Value) -> Option<usize> {
     let mut at = tensor;

@@ -1,13 +1,13 @@
-//! Roles that one thread executes for all: those that only start bulk copies.
+//! Roles of which one thread executes most operations: those that only start bulk copies.
 //!
-//! One thread starts a bulk copy, and arrives with the bytes that its barrier expects; the other threads of its role have nothing to do
-//! with either. If they waited for slots too, nothing would keep them within one phase of the barrier, and a thread that is two phases
-//! late waits for a parity that does not come. So in a role that does nothing else, one thread executes everything but its first
-//! operations, and the others leave ([`first`]).
+//! One thread starts a bulk copy, and arrives with the bytes that its barrier expects; the other threads of the role do neither. If they
+//! waited for slots too, nothing would keep them within one phase of the barrier, and a thread that is two phases late waits for a parity
+//! that does not come. So in a role that does nothing else, one thread executes everything except the first operations, and the other
+//! threads skip it ([`first`]).
 
 use crate::ir::{Block, Family, Flow, Kernel, NvOp, OpId, OpKind, RegionOp, TtgOp};
 
-/// The first operations of a role, which all its threads execute: constants, and what its warpgroups do as a whole.
+/// The first operations of a role, which all its threads execute: constants, and operations of whole warpgroups.
 #[must_use]
 pub fn first(kernel: &Kernel, role: Block) -> &[OpId] {
     let ops = &kernel.block(role).ops;
@@ -15,8 +15,8 @@ pub fn first(kernel: &Kernel, role: Block) -> &[OpId] {
     &ops[..ops.iter().take_while(whole).count()]
 }
 
-/// Whether one thread executes a role: besides its first operations it consists of bulk copies, waits for mbarriers, numbers, and
-/// control flow. In a kernel whose rings are not expanded, all its copies to rings become bulk copies if `fills`.
+/// Whether one thread executes a role: besides its first operations it consists of bulk copies, waits for mbarriers, computations of
+/// scalars, and control flow. In a kernel whose rings are not lowered, `fills` says that all its copies to rings become bulk copies.
 #[must_use]
 pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
     let (mut only, mut copies) = (true, false);
@@ -42,14 +42,14 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
             Family::Ttg(ttg) => matches!(ttg, TtgOp::Source(..) | TtgOp::Claim(..) | TtgOp::Finalize),
             Family::Data(_) => computes_numbers(&op.kind),
             Family::Flow(flow) => flow != Flow::Return,
-            // Tiles are of all threads, and so are the waves of AMD GPUs.
+            // Tiles are distributed over all threads, and operations of AMD GPUs are executed by whole waves.
             Family::Local(_) | Family::Amd(_) => false,
         };
     });
     only && copies
 }
 
-/// Whether an operation only computes numbers that all threads know; whatever is not named here is executed by all threads.
+/// Whether an operation only computes scalars that all threads can compute. All threads execute operations that are not listed here.
 fn computes_numbers(kind: &OpKind) -> bool {
     matches!(
         kind,

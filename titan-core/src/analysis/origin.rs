@@ -1,6 +1,6 @@
 //! The origins of a value, for messages: the program indices, memory or loops that it depends on.
 //!
-//! Only data flow counts, not control flow. A carried value depends on its loop; the updates in the loop are not followed.
+//! Only data flow is tracked, not control flow. A carried value depends on its loop; the updates in the loop are not followed.
 
 use crate::ir::{BinOp, Block, ForKind, Kernel, Op, OpKind, Value};
 
@@ -9,13 +9,13 @@ use crate::ir::{BinOp, Block, ForKind, Kernel, Op, OpKind, Value};
 pub(super) struct Origin {
     /// `program_id` of these axes.
     pub(super) program: [bool; 3],
-    /// The number of an iteration of a distributed loop.
+    /// The iteration number of a distributed loop.
     pub(super) work: bool,
-    /// Memory.
+    /// A value read from memory.
     pub(super) memory: bool,
-    /// The variable of a loop, or a value that it carries.
+    /// The induction variable of a loop, or a carried value.
     pub(super) looped: bool,
-    /// A quotient or remainder of what depends on the program's place.
+    /// A quotient or remainder of a value that depends on the program.
     pub(super) quotient: bool,
 }
 
@@ -87,7 +87,7 @@ impl Origins {
         }
     }
 
-    /// The origins of the operands of terminators in a block.
+    /// The join of the origins of the operands of all terminators in a block.
     fn leaving(&self, kernel: &Kernel, block: Block) -> Origin {
         let of = |op: &Op| {
             let nested = op.regions.iter().fold(Origin::default(), |o, r| o.or(self.leaving(kernel, *r)));
@@ -97,7 +97,7 @@ impl Origins {
     }
 }
 
-/// The origin that an operation adds.
+/// The origin that an operation adds to those of its operands.
 fn own(kind: &OpKind) -> Origin {
     let mut origin = Origin::default();
     if let OpKind::ProgramId(axis) = kind

@@ -4,44 +4,43 @@
 //!
 //! * **Partitioned**: loads and stores alike stay in the program's own part (below).
 //! * **Scattered** or **atomic**: only scatters, or only atomic updates. Their results are defined under collisions, but
-//!   those of a load would not be: the kernel does not read the tensor.
-//! * **Unchecked**: some access goes through `unsafe { c.shared() }`. The accesses that do not still obey the rule.
+//!   those of a load would not be; so the kernel must not read the tensor.
+//! * **Unchecked**: some access uses `unsafe { c.shared() }`. All other accesses must still obey the rule.
 //!
 //! # Parts
 //!
-//! A *key* of an output is a source `s` (something that differs between programs, see [`crate::analysis::forms`]), an axis
-//! `d` of the tensor, and one of
+//! A *key* of an output consists of a source `s` (a value that differs between programs, see [`crate::analysis::forms`]), an axis `d` of
+//! the tensor, and one of
 //!
 //! * a stride `C ≠ 0`: every access stays in `C·s + b + k ..  C·s + b + k + |C|` along `d`, with the same `C`, `k` and `b`
 //!   for all accesses. `b` is a sum of launch invariants and of starts of segments whose index has keys itself;
 //! * segments: every access stays in `off[s] .. off[s + 1]` along `d`, for one `off` that is not written.
 //!
-//! Two accesses with different values of `s`, whose `b` agree, are disjoint: their intervals along `d` are. A source is
-//! *told apart* if it has a key, or if all parts of a group that determines it are told apart. The output is partitioned if
-//! for each axis of the grid with more than one program `program_id` is told apart, or, for axis 0, the iteration number
-//! of distributed loops, of which different programs have different ones.
+//! Two accesses with different values of `s`, whose `b` agree, are disjoint, because their intervals along `d` are. A source is
+//! *distinguished* if it has a key, or if all parts of a group that determines it are distinguished. The output is partitioned if, for each
+//! axis of the grid with more than one program, `program_id` is distinguished, or, for axis 0, the iteration number of distributed loops,
+//! which differs between programs.
 //!
-//! *Proof.* Let two programs differ along axis `a`, and take one access of each. The sources that were used to tell `a`
-//! apart cannot all have equal values, since together they determine the index of the program. Order them so that the index
-//! of a segment comes before the keys whose `b` it is in (the search refuses cycles), and take the first that differs. Its
-//! `b` is equal in both programs. So the accesses are disjoint along its axis. ∎
+//! *Proof.* Let two programs differ along axis `a`, and take one access of each. The sources that were used to distinguish `a` cannot all
+//! have equal values, since together they determine the index of the program. Order them so that the index of a segment comes before the
+//! keys in whose `b` it occurs (the search rejects cycles), and take the first source that differs. Its `b` is equal in both programs. So
+//! the accesses are disjoint along its axis. ∎
 //!
 //! *Segments are disjoint* if the offsets do not decrease from the lower to the higher index. Every program traps unless
-//! `0 ≤ off[e] ≤ off[e + 1] ≤ extent` for its own `e`; that of the two programs alone is not enough when a third index lies
-//! between. Hence a segment counts as a key only if the check is made for every index in between: some `segment(off, e)`
-//! runs in every program, whatever the data, and `e` takes consecutive values over the launch; or a `ragged_count` of the
-//! same offsets, which checks all of them, runs in every program. A launch in which a check fails is an error, whatever
-//! else was written by then.
+//! `0 ≤ off[e] ≤ off[e + 1] ≤ extent` for its own `e`; the checks of the two programs alone are not enough if there are indices in between.
+//! Hence a segment is accepted as a key only if the check is made for every index in between: some `segment(off, e)` is executed by every
+//! program, for all data, and `e` takes consecutive values over the launch; or a `ragged_count` of the same offsets, which checks all of
+//! them, is executed by every program. A launch in which a check fails is an error, whatever was written before.
 //!
 //! # Bytes
 //!
 //! Two 4-bit elements along the last axis share a byte, and a write of one of them writes both. So the bytes of such an output are
-//! divided: parts of the last axis are those of the elements, each write widened to whole bytes, and segments of
-//! it do not count; parts of other axes are whole bytes anyway. Within a program, stores may cut bytes. A scatter
-//! starts at an even index and has an even extent along the last axis, because several lanes may write one row.
+//! partitioned: parts of the last axis are those of the elements, with each write widened to whole bytes, and segments of the last axis are
+//! not accepted; parts of other axes are whole bytes anyway. Within a program, stores may write halves of bytes. A scatter must start at an
+//! even index and have an even extent along the last axis, because several lanes may write to one row.
 //!
-//! Deliberately absent: guards (`if program_id(1) == 0`), linear indices over two program axes (`4 * p + q`: use
-//! `unflatten` of one axis), and everything that needs values of memory.
+//! Deliberately absent: guards (`if program_id(1) == 0`), linear indices over two program axes (`4 * p + q`: use `unflatten` of one axis),
+//! and everything that depends on values in memory.
 
 use super::access::{Access, Accesses, Kind, Segment};
 use super::affine::{Affine, I32, Range, Term};
@@ -56,55 +55,55 @@ use std::collections::BTreeMap;
 /// How the values of a source divide an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Equal parts.
+    /// Parts of equal size.
     Stride {
-        /// Elements from one part to the next; negative if the parts run backwards.
+        /// The distance from one part to the next in elements; negative if the parts are in reverse order.
         size: i64,
-        /// Where the part of source 0 starts, after what all programs add.
+        /// The start of the part of source 0, without the terms that are the same for all programs.
         offset: i64,
-        /// Whether there is nothing that all programs add but the offset.
+        /// Whether there are no other terms that are the same for all programs.
         plain: bool,
     },
     /// Segments.
     Segment {
-        /// The parameter that holds the offsets, if it is not a view of one.
+        /// The parameter with the offsets, if the offsets are not a view of one.
         offsets: Option<usize>,
     },
 }
 
-/// Parts of an axis, one for each value of a source.
+/// A division of an axis into parts, one for each value of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The source.
+    /// The source whose values select the parts.
     pub source: Term,
     /// The axis of the tensor.
     pub axis: usize,
-    /// Where the parts are.
+    /// The positions of the parts.
     pub by: By,
 }
 
 /// Why concurrent writes of programs to an output are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Each program has its own part, named by these keys.
+    /// Each program has its own part, which these keys determine.
     Partitioned(Vec<Key>),
-    /// It is only scattered to.
+    /// The output is only scattered to.
     Scattered,
-    /// It is only updated atomically.
+    /// The output is only updated atomically.
     Atomic,
-    /// The user is responsible (`unsafe`).
+    /// The user is responsible for it (`unsafe`).
     Unchecked,
 }
 
 /// The classes of the outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
-    /// Parameter and class of every output, in the order of the parameters.
+    /// The parameter and class of every output, in the order of the parameters.
     pub outputs: Vec<(usize, Class)>,
 }
 
 impl Partition {
-    /// The classes of a kernel's outputs, or what is wrong with them. The grid is the declared one.
+    /// The classes of a kernel's outputs, with the declared grid; or the errors.
     ///
     /// # Errors
     /// T0401 never stored, T0402 not disjoint, T0406 mixed classes, T0407 shared bytes; at most one for each output and
@@ -114,12 +113,13 @@ impl Partition {
         if errors.is_empty() { Ok(partition) } else { Err(errors) }
     }
 
-    /// The same for a grid that is not declared yet and has this many axes.
+    /// The same for a grid with this many axes that is not declared yet.
     pub(super) fn of_open_grid(kernel: &Kernel, axes: u8) -> (Partition, Vec<Diagnostic<Loc>>) {
         Partition::with_axes(kernel, &(0..axes.min(3)).collect::<Vec<u8>>(), false)
     }
 
-    /// The same for each axis of the grid that has one program: what would tell several apart, if anything does.
+    /// The same for each axis of the grid that has one program: the keys that would distinguish several programs along it, if there are
+    /// any.
     pub(super) fn of_narrow_axes(kernel: &Kernel) -> Vec<Partition> {
         let wide = wide_axes(&kernel.sig);
         let narrow = (0..3u8).filter(|axis| !wide.contains(axis) && names_axis(kernel, *axis));
@@ -144,7 +144,7 @@ impl Partition {
         (partition, errors)
     }
 
-    /// All keys, with the parameter that they divide.
+    /// All keys, with the parameter that each divides.
     pub fn keys(&self) -> impl Iterator<Item = (usize, &Key)> {
         self.outputs.iter().flat_map(|(param, class)| {
             let keys: &[Key] = match class {
@@ -163,11 +163,11 @@ pub(super) struct Output<'a> {
     pub(super) forms: &'a Forms,
     pub(super) segments: &'a [Segment],
     pub(super) param: usize,
-    /// Whether parts are looked for in which writes cover whole bytes.
+    /// Whether the search is for parts whose writes cover whole bytes.
     pub(super) bytes: bool,
 }
 
-/// A claim as seen from a source: its coefficient, what all programs add, and the rest.
+/// A claim about an access in terms of a source: its coefficient, the terms that are the same for all programs, and the rest.
 type Seen = (i64, BTreeMap<Term, i64>, Range);
 
 impl Output<'_> {
@@ -194,7 +194,7 @@ impl Output<'_> {
         Ok(if all.iter().any(|a| a.shared) { Class::Unchecked } else { class })
     }
 
-    /// Keys of the parts; of a packed output, of parts that share no byte.
+    /// The keys of a partition; for a packed output, of one whose parts share no byte.
     fn partition(&self, accesses: &[&Access], axes: &[u8]) -> Result<Vec<Key>, Vec<Diagnostic<Loc>>> {
         let (mut keys, mut errors) = (Vec::new(), Vec::new());
         for axis in axes {
@@ -223,13 +223,13 @@ impl Output<'_> {
         self.kernel.ty(self.kernel.param(self.param)).elem().bits() < 8
     }
 
-    /// Keys that tell the programs of a grid axis apart.
+    /// The keys that distinguish the programs along a grid axis.
     pub(super) fn tell_apart(&self, accesses: &[&Access], axis: u8) -> Option<Vec<Key>> {
         let source = |t| self.told(accesses, t, &mut Vec::new());
         source(Term::Program(axis)).or_else(|| if axis == 0 { source(Term::Work) } else { None })
     }
 
-    /// Keys that tell the values of a source apart; `open` are the sources that are being looked at.
+    /// The keys that distinguish the values of a source; `open` are the sources whose search is in progress.
     pub(super) fn told(&self, accesses: &[&Access], source: Term, open: &mut Vec<Term>) -> Option<Vec<Key>> {
         if open.contains(&source) {
             return None;
@@ -262,7 +262,7 @@ impl Output<'_> {
         })
     }
 
-    /// The parts of equal size that a source divides an axis into, and what all programs add.
+    /// The division of an axis into parts of equal size by a source, and the terms that are the same for all programs.
     pub(super) fn stride(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<(By, BTreeMap<Term, i64>)> {
         let (first, others) = accesses.split_first()?;
         self.seen(first, source, axis).into_iter().find_map(|(size, base, range)| {
@@ -282,12 +282,12 @@ impl Output<'_> {
         })
     }
 
-    /// Whether an access may write parts of bytes along an axis, as far as bytes are looked at.
+    /// Whether an access may write halves of bytes along an axis, if the search is for bytes.
     fn cuts(&self, access: &Access, axis: usize) -> bool {
         self.bytes && access.kind != Kind::Read && axis + 1 == access.axes.len()
     }
 
-    /// The claims of an access along an axis that depend on a source.
+    /// The claims about an access along an axis that depend on a source.
     pub(super) fn seen(&self, access: &Access, source: Term, axis: usize) -> Vec<Seen> {
         let see = |span: &Affine| {
             let (mut base, mut rest) = (BTreeMap::new(), span.rest);
@@ -305,7 +305,8 @@ impl Output<'_> {
         access.axes.get(axis).map_or_else(Vec::new, |claims| claims.spans.iter().filter_map(see).collect())
     }
 
-    /// Keys of the segments whose starts all programs add: two programs either differ in these or agree in the start.
+    /// The keys of the segments whose starts are terms of all programs: two programs either differ in these segments or have the same
+    /// start.
     fn bases_agree(&self, accesses: &[&Access], base: &BTreeMap<Term, i64>, open: &mut Vec<Term>) -> Option<Vec<Key>> {
         let mut keys = Vec::new();
         for term in base.keys() {
@@ -322,7 +323,7 @@ impl Output<'_> {
 
     fn by_segment(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<Key> {
         if accesses.iter().any(|a| self.cuts(a, axis)) {
-            // Segments begin anywhere.
+            // Segments may begin at any element, even or odd.
             return None;
         }
         let (first, others) = accesses.split_first()?;
@@ -341,7 +342,7 @@ impl Output<'_> {
         })
     }
 
-    /// Scatters to a packed output that share a byte with other elements.
+    /// Scatters to a packed output that may share a byte with other elements.
     fn shared_bytes(&self, accesses: &[&Access]) -> Vec<Diagnostic<Loc>> {
         let scattered = accesses.iter().filter(|a| a.kind == Kind::Scatter && explain::halves(a).is_some());
         scattered.map(|a| explain::scattered_halves(self, a)).collect()
@@ -361,8 +362,8 @@ fn names_axis(kernel: &Kernel, axis: u8) -> bool {
     kernel.ops.iter().any(|op| op.kind == OpKind::ProgramId(axis))
 }
 
-/// The range of the bytes of a range of 4-bit elements, in elements. Where it is not known that what is added to the range is
-/// even, either end may be in the middle of a byte.
+/// The range of whole bytes that covers a range of 4-bit elements, in elements. If the terms that are added to the range are not known to
+/// be even, either end may be in the middle of a byte.
 const fn whole_bytes(range: Range, even: bool) -> Range {
     if even {
         Range { lo: range.lo & !1, hi: range.hi | 1 }

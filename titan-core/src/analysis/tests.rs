@@ -1,4 +1,4 @@
-//! Facts that the verifier's verdict does not show: forms, numbers, keys, bounds and inferred grids.
+//! Properties of analyses that the verifier's verdict does not show: forms, numbers, keys, bounds and inferred grids.
 
 use super::affine::{Affine, I32, Range, Term};
 use super::forms::Forms;
@@ -10,7 +10,7 @@ use crate::diag::Code;
 use crate::ir::{GridSpec, HostExpr, Kernel, OpKind, Value};
 use crate::text::parse_one;
 
-/// A kernel with this signature after its name, and this body without its `return`.
+/// A kernel with this signature after its name, and this body, to which a `return` is added.
 fn kernel(signature: &str, body: &str) -> Kernel {
     let text = format!("kernel @k{signature} {{\n{body}\nreturn\n}}\n");
     parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))

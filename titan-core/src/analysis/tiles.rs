@@ -1,7 +1,7 @@
 //! Tile numbers in loops over the tiles of an extent, such as `for k in pipelined(0..cdiv(K, 64))`.
 //!
-//! Such a number is not negative and at most a few tiles behind the last one, if the loop copies ahead. So the coordinate of the
-//! tile, a product, exceeds the extent by so little that `extent - coordinate` does not wrap, and needs no check of its own.
+//! Such a number is not negative, and exceeds the last tile by at most a few, if the loop prefetches. So the coordinate of the tile, a
+//! product, exceeds the extent by so little that `extent - coordinate` does not overflow, and needs no check for that.
 //!
 //! ```text
 //! %NK = cdiv(%K, 64)
@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! Deliberately absent: extents that are not those of a tensor (they may be negative), tiles of one element (then `cdiv` may be
-//! 2³¹ - 1, and sums wrap), and numbers that loops carry.
+//! Deliberately absent: extents that are not those of a tensor (they may be negative), tiles of one element (`cdiv` may then be 2³¹ - 1,
+//! and sums overflow), and numbers that loops carry.
 
 use super::uses::Tree;
 use crate::ir::{BinOp, Def, Elem, Kernel, OpKind, Pred, Value};
@@ -20,16 +20,16 @@ use crate::ir::{BinOp, Def, Elem, Kernel, OpKind, Pred, Value};
 /// `cdiv(extent, tile)`, for the extent of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The extent, as the operation `dim` gives it.
+    /// The extent, a result of the operation `dim`.
     pub extent: Value,
     /// The extent of a tile, at least 2.
     pub tile: u32,
 }
 
-/// The furthest that a number may be behind the last tile.
+/// The maximum number of tiles by which a number may exceed the last tile.
 const MOST_BEYOND: i64 = 64;
 
-/// The counts of tiles, in front of each of which a number is: `0 ≤ number < cdiv(extent, tile) + 64`.
+/// The counts of tiles to which a number is near: `0 ≤ number < cdiv(extent, tile) + 64`.
 #[must_use]
 pub fn counts_near(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
     let (index, ahead) = plus_constant(kernel, number);
@@ -39,7 +39,7 @@ pub fn counts_near(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
     }
 }
 
-/// Extents and tiles of which a number is one that exists and is whole: `0 ≤ number < extent / tile`.
+/// The extents and tiles for which a number is that of a tile completely inside the extent: `0 ≤ number < extent / tile`.
 #[must_use]
 pub fn whole(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
     let (index, ahead) = plus_constant(kernel, number);
@@ -48,12 +48,12 @@ pub fn whole(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
     };
     let (mut open, mut found) = (vec![to], Vec::new());
     while let Some(value) = open.pop() {
-        // The index is less than each side of a minimum.
+        // An index below a minimum is below both of its operands.
         if let Some(sides) = sides(kernel, BinOp::Min, value) {
             open.extend(sides);
             continue;
         }
-        // It is less than `x` if it is less than `max(from, x)`, and not less than `from`.
+        // An index below `max(from, x)` that is not below `from` is below `x`.
         if let Some([a, b]) = sides(kernel, BinOp::Max, value).as_deref() {
             open.extend(if *a == from { Some(*b) } else { None });
             continue;
@@ -71,7 +71,7 @@ pub fn whole(kernel: &Kernel, tree: &Tree, number: Value) -> Vec<Count> {
     found
 }
 
-/// The bounds of the loop of which a value is the index, for loops from a number that is not negative, by a positive step.
+/// The bounds of the loop of which a value is the index, if the loop starts at a non-negative number and has a positive step.
 fn bounds_of(kernel: &Kernel, tree: &Tree, index: Value) -> Option<(Value, Value)> {
     let Def::BlockArg(block, 0) = kernel.value(index).def else { return None };
     let looped = kernel.op(tree.owner(block)?);
@@ -80,7 +80,7 @@ fn bounds_of(kernel: &Kernel, tree: &Tree, index: Value) -> Option<(Value, Value
     (is_positive && starts_at_zero_or_later(kernel, *from, *to)).then_some((*from, *to))
 }
 
-/// Whether a value is a constant that is not negative, or a sum of two small ones.
+/// Whether a value is a non-negative constant, or a sum of two small ones.
 #[must_use]
 pub fn is_natural(kernel: &Kernel, value: Value) -> bool {
     let within = |value: Value, most: i64| kernel.int_constant(value).is_some_and(|n| (0..=most).contains(&n));
@@ -88,7 +88,7 @@ pub fn is_natural(kernel: &Kernel, value: Value) -> bool {
     within(value, i64::from(i32::MAX)) || sum.is_some_and(|op| op.args.iter().all(|v| within(*v, 1 << 16)))
 }
 
-/// Whether a loop's first index is not negative: a constant, or `min(to, max(constant, ..))`, which is `to` or not negative.
+/// Whether the first index of a loop is not negative: a constant, or `min(to, max(constant, ..))`, which is `to` or not negative.
 fn starts_at_zero_or_later(kernel: &Kernel, from: Value, to: Value) -> bool {
     if is_natural(kernel, from) {
         return true;
@@ -98,7 +98,8 @@ fn starts_at_zero_or_later(kernel: &Kernel, from: Value, to: Value) -> bool {
     sides(kernel, BinOp::Min, from).is_some_and(|of| of.contains(&to) && of.iter().any(is_large))
 }
 
-/// Whether a tile that begins at a number has no element where a condition is false, and of which tiles that is so.
+/// Whether the tile with a number has no element inside the extent if a condition is false; returns the extents and tiles for which this
+/// holds.
 #[must_use]
 pub fn empty_unless(kernel: &Kernel, tree: &Tree, condition: Value, number: Value) -> Option<Count> {
     let compared = kernel.def_op(condition).filter(|op| op.kind == OpKind::Cmp(Pred::Lt))?;
@@ -106,14 +107,14 @@ pub fn empty_unless(kernel: &Kernel, tree: &Tree, condition: Value, number: Valu
     let (limit, behind) = minus_constant(kernel, limit);
     let ((of_number, ahead), (of_less, before)) = (plus_constant(kernel, number), plus_constant(kernel, less));
     let count = count(kernel, limit)?;
-    // Neither side of the comparison wraps, nor does the number.
+    // Neither side of the comparison overflows, nor does the number.
     let small = [behind, ahead, before].iter().all(|n| (0..=MOST_BEYOND).contains(n));
     let bounded = !counts_near(kernel, tree, number).is_empty() && !counts_near(kernel, tree, less).is_empty();
-    // False: less ≥ count - behind, so number = less - before + ahead ≥ count.
+    // If it is false, `less ≥ count - behind`, so `number = less - before + ahead ≥ count`.
     (small && bounded && of_number == of_less && ahead - before >= behind).then_some(count)
 }
 
-/// The counts that a value is at most: counts grow with what is counted.
+/// The counts that are at least a value; a count increases with the value that is divided.
 fn counts_above(kernel: &Kernel, value: Value) -> Vec<Count> {
     if let Some(sides) = sides(kernel, BinOp::Min, value) {
         return sides.iter().flat_map(|side| counts_above(kernel, *side)).collect();
@@ -130,13 +131,13 @@ fn counts_above(kernel: &Kernel, value: Value) -> Vec<Count> {
     found
 }
 
-/// The count that a value is.
+/// The count that a value is, if it is one.
 fn count(kernel: &Kernel, value: Value) -> Option<Count> {
     let (extent, tile) = cdiv(kernel, value)?;
     is_extent(kernel, extent).then_some(Count { extent, tile })
 }
 
-/// `x` and `y` of `x / y + (x % y > 0)`, for a constant of at least 2. If `x` is negative, so is the value, or it is 0.
+/// `x` and `y` of `x / y + (x % y > 0)`, with a constant `y` of at least 2. If `x` is negative, the result is negative or 0.
 fn cdiv(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
     let args = |value: Value, kind: OpKind| kernel.def_op(value).filter(|op| op.kind == kind).map(|op| &op.args[..]);
     let [whole, more] = args(value, OpKind::Binary(BinOp::Add))? else { return None };
@@ -148,7 +149,7 @@ fn cdiv(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
     let [of, by] = args(*rest, OpKind::Binary(BinOp::Rem))? else { return None };
     let divisor = kernel.int_constant(*y)?;
     let is_cdiv = of == x && kernel.int_constant(*by) == Some(divisor) && kernel.int_constant(*zero) == Some(0);
-    // With `!=` a negative remainder counts too.
+    // With `!=`, negative remainders would be rounded up too.
     let rounds_up = matches!(kernel.def_op(*more)?.kind, OpKind::Cmp(Pred::Gt)) || is_extent(kernel, *x);
     let tile = u32::try_from(divisor).ok().filter(|tile| *tile >= 2 && is_cdiv && rounds_up)?;
     Some((*x, tile))
@@ -159,12 +160,12 @@ fn is_extent(kernel: &Kernel, value: Value) -> bool {
     kernel.def_op(value).is_some_and(|op| matches!(op.kind, OpKind::Dim(_)))
 }
 
-/// The operands of a minimum or maximum.
+/// The operands of a minimum or maximum, if the value is one.
 fn sides(kernel: &Kernel, of: BinOp, value: Value) -> Option<Vec<Value>> {
     kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(of)).map(|op| op.args.clone())
 }
 
-/// A value as another one plus a constant.
+/// A value as the sum of another one and a constant.
 fn plus_constant(kernel: &Kernel, value: Value) -> (Value, i64) {
     let Some(op) = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(BinOp::Add)) else { return (value, 0) };
     let [a, b] = op.args[..] else { return (value, 0) };
@@ -175,7 +176,7 @@ fn plus_constant(kernel: &Kernel, value: Value) -> (Value, i64) {
     }
 }
 
-/// A value as another one minus a constant.
+/// A value as the difference of another one and a constant.
 fn minus_constant(kernel: &Kernel, value: Value) -> (Value, i64) {
     let Some(op) = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(BinOp::Sub)) else { return (value, 0) };
     let [a, b] = op.args[..] else { return (value, 0) };

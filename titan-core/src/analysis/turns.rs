@@ -1,16 +1,15 @@
-//! Roles whose instances take the tiles of a program in turn, and accesses of which at most one occurs for a tile.
+//! Roles whose instances compute the tiles of a program in turn, and accesses of which at most one is executed for each tile.
 //!
-//! A role that walks over the tiles of its program is one loop, which carries nothing from tile to tile:
+//! A role that loops over the tiles of its program consists of one loop, which carries no values:
 //!
 //! ```text
 //! for %i = 0 to %n step 1 distributed { .. }
 //! ```
 //!
-//! So nothing but the order of the tiles ties one iteration to the next, and iterations can run at the same time, each by another
-//! instance. Which iterations of its program an instance takes follows from `%i`, by branches such as
-//! `if rem(div(%i, num_programs), 2) == 0`.
+//! So the iterations depend on each other only by their order, and can be executed concurrently by different instances. The iterations that
+//! an instance executes are determined by `%i`, by branches such as `if rem(div(%i, num_programs), 2) == 0`.
 //!
-//! Deliberately absent: loops that begin elsewhere than at 0, and conditions that depend on more than the iteration and the launch.
+//! Deliberately absent: loops that do not start at 0, and conditions that depend on more than the iteration and the launch.
 
 use super::access::{Access, Accesses};
 use super::affine::{Affine, Term};
@@ -21,24 +20,24 @@ use super::uses::Tree;
 use crate::ir::{Block, Def, Effect, ForKind, Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
-/// A role that is a loop over the tiles of its program.
+/// A role that consists of a loop over the tiles of its program.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
-    /// The loop.
+    /// The operation of the loop.
     pub looped: OpId,
-    /// Its body.
+    /// The body of the loop.
     pub body: Block,
-    /// How many tiles all programs have.
+    /// The number of tiles of all programs.
     pub tiles: Value,
 }
 
-/// Why a role is no such loop, and where.
+/// The reason why a role is not such a loop, with its location.
 pub type NoWalk = (Loc, &'static str);
 
-/// The loop over tiles that the region of a role is.
+/// The loop over tiles of which the region of a role consists.
 ///
 /// # Errors
-/// The operation that does not belong there.
+/// The first operation that does not belong to such a loop, and the reason.
 pub fn walk(kernel: &Kernel, region: Block) -> Result<Walk, NoWalk> {
     let mut found = None;
     for id in &kernel.block(region).ops {
@@ -78,14 +77,14 @@ pub fn rings(kernel: &Kernel, block: Block) -> BTreeSet<Pipe> {
     found
 }
 
-/// Where accesses are, as far as it follows from the iteration of a loop over tiles.
+/// The iterations in which an access is executed, as far as they follow from the iteration of a loop over tiles.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
-    /// The branches in that loop, and which arm.
+    /// The enclosing branches in that loop, each with the arm that contains the access.
     arms: Vec<(Value, bool)>,
 }
 
-/// Calls a function with the operations in the region of a role, and with the turn of each that is in a loop over tiles.
+/// Calls a function with each operation in the region of a role, and with its turn if it is in a loop over tiles.
 pub fn each_turn(kernel: &Kernel, region: Block, see: &mut impl FnMut(OpId, Option<&Turn>)) {
     turns_in(kernel, region, None, see);
 }
@@ -109,7 +108,7 @@ fn turns_in(kernel: &Kernel, block: Block, turn: Option<&Turn>, see: &mut impl F
     }
 }
 
-/// What is known of the turns of a kernel.
+/// An analysis of turns.
 #[derive(Debug)]
 pub struct Turns<'k> {
     kernel: &'k Kernel,
@@ -118,11 +117,11 @@ pub struct Turns<'k> {
     accesses: Accesses,
 }
 
-/// How deep the expressions of conditions are that are compared.
+/// The maximum depth of the condition expressions that are compared.
 const DEEP: u32 = 8;
 
 impl<'k> Turns<'k> {
-    /// The turns of a kernel.
+    /// Creates the analysis for a kernel.
     #[must_use]
     pub fn new(kernel: &'k Kernel) -> Turns<'k> {
         let forms = Forms::new(kernel, true);
@@ -130,7 +129,7 @@ impl<'k> Turns<'k> {
         Turns { kernel, numbers: Numbers::new(kernel), forms, accesses }
     }
 
-    /// Whether at most one of two turns comes for each tile: they are in different arms of branches on one condition.
+    /// Whether at most one of two turns occurs for each tile: they are in different arms of branches with the same condition.
     #[must_use]
     pub fn exclude(&self, a: &Turn, b: &Turn) -> bool {
         a.arms.iter().any(|(condition, arm)| {
@@ -138,7 +137,7 @@ impl<'k> Turns<'k> {
         })
     }
 
-    /// Whether two values are one function of the iteration of the loop over tiles and of the launch.
+    /// Whether two values are the same function of the iteration of the loop over tiles and of the launch.
     fn same(&self, a: Value, b: Value, deep: u32) -> bool {
         if let (Some(a), Some(b)) = (self.numbers.of(a), self.numbers.of(b)) {
             return a == b;
@@ -160,8 +159,8 @@ impl<'k> Turns<'k> {
         matches!(self.kernel.value(value).def, Def::BlockArg(_, 0)) && self.forms.of(value) == Affine::term(Term::Work)
     }
 
-    /// Whether what is accessed of an output for different tiles is different: all accesses stay in parts that follow from the
-    /// iteration of the loop over tiles.
+    /// Whether different tiles access different elements of an output: all accesses are in parts that are determined by the iteration of
+    /// the loop over tiles.
     #[must_use]
     pub fn divides(&self, param: usize) -> bool {
         let all: Vec<&Access> = self.accesses.list.iter().filter(|access| access.param == param).collect();

@@ -2,7 +2,7 @@
 
 use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Value};
 
-/// Parents and users of all operations and values.
+/// The parents and users of all operations and values.
 #[derive(Clone, Debug)]
 pub struct Tree {
     block_of: Vec<Option<Block>>,
@@ -46,27 +46,27 @@ impl Tree {
         self.owner.get(block.index()).copied().flatten()
     }
 
-    /// The operation around an operation.
+    /// The operation whose region contains an operation.
     #[must_use]
     pub fn parent(&self, op: OpId) -> Option<OpId> {
         self.owner(self.block_of(op)?)
     }
 
-    /// The operations around an operation, the innermost first.
+    /// The operations whose regions contain an operation, the innermost first.
     pub fn around(&self, op: OpId) -> impl Iterator<Item = OpId> + '_ {
         std::iter::successors(self.parent(op), |o| self.parent(*o))
     }
 
-    /// The operations that take a value, once per operand.
+    /// The operations that use a value, once for each operand.
     #[must_use]
     pub fn users(&self, value: Value) -> &[OpId] {
         self.users.get(value.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether every program runs the operation, and inside a distributed loop some program runs it for each iteration:
-    /// nothing around it but distributed loops without early exits, and no exit before it.
+    /// Whether every program executes the operation, and inside of a distributed loop some program executes it for each iteration: it is
+    /// nested only in distributed loops without early exits, and no early exit comes before it.
     ///
-    /// Traps and endless loops before it do not count: after them the launch is an error.
+    /// Traps and endless loops before it are ignored: with them, the launch is an error.
     #[must_use]
     pub fn always_runs(&self, kernel: &Kernel, op: OpId) -> bool {
         let mut at = op;
@@ -104,8 +104,8 @@ fn may_leave(kernel: &Kernel, op: OpId, depth: u32) -> bool {
         || op.regions.iter().any(|r| kernel.block(*r).ops.iter().any(|o| may_leave(kernel, *o, inner)))
 }
 
-/// Whether some iteration of a loop may end all of it: a `return` inside, or a `break` of it or of a loop around it, or a
-/// `continue` of a loop around it.
+/// Whether an iteration may end the whole loop: by a nested `return`, by a `break` of this loop or of a loop around it, or by a `continue`
+/// of a loop around it.
 #[must_use]
 pub fn may_break(kernel: &Kernel, looped: OpId) -> bool {
     fn inside(kernel: &Kernel, op: OpId, depth: u32) -> bool {

@@ -1,5 +1,5 @@
-//! Vector widths: how many neighbours along the last axis of a tensor may be accessed at once, by the assumptions on the parameter,
-//! the views of it, and the known divisors of coordinates.
+//! Vector widths: how many adjacent elements along the last axis of a tensor may be accessed at once, given the assumptions about the
+//! parameter, the views of it, and the known divisors of coordinates.
 
 use crate::ir::{BinOp, Def, Kernel, OpKind, Ty, Unit, Value};
 
@@ -21,19 +21,19 @@ pub fn is_aligned(kernel: &Kernel, tensor: Value, params: &[bool]) -> bool {
     }
 }
 
-/// How the elements of a view share bytes.
+/// How the 4-bit elements of a view share bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// By pairs of an even and the next odd index of the last axis, both of the view; elements of whole bytes not at all.
+    /// An even index of the view's last axis shares a byte with the next odd index. Elements of whole bytes do not share any.
     Pairs,
-    /// By pairs of neighbours along the last axis, where the first or the last element may be half of a byte whose other
-    /// half is not of the view.
+    /// Adjacent elements along the last axis share bytes. The first or the last element may be half of a byte whose other half is not part
+    /// of the view.
     Neighbours,
-    /// They do not: the packed axis is fixed, and the other half of each byte is not of the view.
+    /// The elements share no bytes: the packed axis is fixed, and the other half of each byte is not part of the view.
     Apart,
 }
 
-/// How the elements of a tensor, or of a view of one, share bytes.
+/// How the elements of a tensor or view share bytes.
 #[must_use]
 pub fn packing(kernel: &Kernel, tensor: Value) -> Packing {
     let Some(op) = kernel.def_op(tensor) else { return Packing::Pairs };
@@ -46,15 +46,15 @@ pub fn packing(kernel: &Kernel, tensor: Value) -> Packing {
     if matches!(op.kind, OpKind::Index(axis) if axis + 1 == rank) {
         return Packing::Apart;
     }
-    // Clipping leaves even ends even: the tensor's own are.
+    // Clipping to the tensor leaves even ends even, because the packed axis of the tensor has an even extent.
     let cut = matches!(op.kind, OpKind::Slice(axis) if axis + 1 == rank)
         && divisor(kernel, op.args[1]).min(divisor(kernel, op.args[2])) < 2;
     let odd = cut || op.kind == OpKind::Segment && rank == 1;
     if odd && whole == Packing::Pairs { Packing::Neighbours } else { whole }
 }
 
-/// How many neighbours may be accessed at once if accesses begin at multiples of `step` elements: a power of two. The kind of a
-/// view is the bits of an element, whether [`is_aligned`] holds, and how elements share bytes.
+/// The number of adjacent elements that may be accessed at once, a power of two, if accesses begin at multiples of `step` elements. The
+/// `kind` of a view is the bits of an element, whether [`is_aligned`] holds, and how elements share bytes.
 #[must_use]
 pub fn width((bits, aligned, packing): (u32, bool, Packing), step: u32) -> u32 {
     let even = 1 << step.trailing_zeros().min(7);
@@ -65,7 +65,7 @@ pub fn width((bits, aligned, packing): (u32, bool, Packing), step: u32) -> u32 {
     }
 }
 
-/// How many neighbours of a tile may be accessed at once: `last` is the extent of its last axis, `coord` its coordinate there.
+/// The number of adjacent elements of a tile that may be accessed at once; `last` is the extent of its last axis, `coord` the coordinate.
 #[must_use]
 pub fn tile_width(kernel: &Kernel, kind: (u32, bool, Packing), unit: Unit, (last, coord): (u32, Value)) -> u32 {
     let step = match unit {

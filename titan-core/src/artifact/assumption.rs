@@ -1,72 +1,73 @@
-//! What a variant's code takes for granted of the arguments and of the device, checked before it is launched.
+//! The assumptions of a variant's code about the arguments and the device, which are checked before it is launched.
 
 use crate::ir::{HostEnv, HostExpr, HostNames};
 use crate::launch::abi::MapParam;
 
-/// Something that must hold of a launch. Of an optional tensor that is not given everything holds but that it has a tensor map.
+/// A condition on a launch. For an optional tensor that is absent, all conditions hold except that it has a tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assumption {
     /// Tag 0, `u32` parameter, `u32` axis: elements along the axis are contiguous.
     UnitStride {
         /// The tensor parameter.
         param: u32,
-        /// Its axis.
+        /// The axis of the tensor.
         axis: u32,
     },
-    /// Tag 1, `u32` parameter, `u32` bytes: the first element's address is a multiple.
+    /// Tag 1, `u32` parameter, `u32` bytes: the address of the first element is a multiple of this number of bytes.
     Aligned {
         /// The tensor parameter.
         param: u32,
-        /// The unit.
+        /// The alignment in bytes.
         bytes: u32,
     },
-    /// Tag 2, `u32` parameter, `u32` axis, `u32` bytes: the distance of neighbours along the axis is a multiple.
+    /// Tag 2, `u32` parameter, `u32` axis, `u32` bytes: the distance of adjacent elements along the axis is a multiple of this number of
+    /// bytes.
     StrideMultiple {
         /// The tensor parameter.
         param: u32,
-        /// Its axis.
+        /// The axis of the tensor.
         axis: u32,
-        /// The unit.
+        /// The divisor of the distance in bytes.
         bytes: u32,
     },
     /// Tag 3, expression, `i64` divisor. An expression is a `u8` tag and its fields: 0 constant `i64`; 1 shape symbol
     /// `u32`; 2 scalar parameter `u32`; 3 extent, `u32` parameter and `u32` axis; 4 negation and its operand; 16 + the
     /// index in `HostOp::ALL`, and both operands.
     Divisible {
-        /// The number.
+        /// The expression.
         expr: HostExpr,
-        /// Its divisor.
+        /// The divisor of its value.
         by: i64,
     },
     /// Tag 4: the offset of every element of every tensor, in elements, fits in an `i32`.
     Index32,
-    /// Tag 5, expression, as above: it is not 0.
+    /// Tag 5, expression, as above: its value is not 0.
     Holds(HostExpr),
-    /// Tag 6, `u32` bytes: the device grants a program so much shared memory.
+    /// Tag 6, `u32` bytes: the device allows a program this much shared memory.
     SharedMemory {
-        /// How much, at least.
+        /// The minimum in bytes.
         bytes: u32,
     },
-    /// Tag 7, `u32` parameter, `u8` index in `Elem::ALL`, `u8` index in `Swizzle::ALL`, list of `u32` extents: the launch can make
-    /// this tensor map. The code takes the maps of its assumptions as parameters, in their order.
+    /// Tag 7, `u32` parameter, `u8` index in `Elem::ALL`, `u8` index in `Swizzle::ALL`, list of `u32` extents: the launch can create this
+    /// tensor map. The code receives the maps of its assumptions as parameters, in the same order.
     TensorMap(MapParam),
 }
 
-/// How a tensor argument lies in memory.
+/// The placement of a tensor argument in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorFact<'a> {
     /// The address of the first element.
     pub address: u64,
-    /// Bits of an element.
+    /// The number of bits of an element.
     pub elem_bits: u32,
-    /// Extents.
+    /// The extents, one for each axis.
     pub extents: &'a [i64],
-    /// Distances of neighbours, in elements; one per axis.
+    /// The distances of adjacent elements, in elements, for each axis.
     pub strides: &'a [i64],
 }
 
 impl TensorFact<'_> {
-    /// Whether the distance of the first element to every other one, in elements, fits in an `i32`.
+    /// Whether the distance of the first element to every other element, in elements, fits in an `i32`.
     fn fits_index32(&self) -> bool {
         if self.extents.contains(&0) {
             return true;
@@ -78,7 +79,7 @@ impl TensorFact<'_> {
         reach.is_some_and(|(low, high)| i32::try_from(low).is_ok() && i32::try_from(high).is_ok())
     }
 
-    /// Whether the distance of neighbours along an axis, in elements, is right. Without neighbours it does not matter.
+    /// Whether the distance of adjacent elements along an axis satisfies a condition. It is ignored along axes with one element.
     fn stride_is(&self, axis: u32, right: impl Fn(i64) -> bool) -> bool {
         let axis = usize::try_from(axis).unwrap_or(usize::MAX);
         let stride = self.extents.get(axis).zip(self.strides.get(axis));
@@ -86,23 +87,23 @@ impl TensorFact<'_> {
     }
 }
 
-/// The arguments of a launch, and what its device grants.
+/// The arguments of a launch, and properties of its device.
 pub trait TensorFacts: HostEnv {
-    /// How many parameters there are.
+    /// The number of parameters.
     fn params(&self) -> u32;
-    /// A tensor argument; `None` for scalars and for optional tensors that are not given.
+    /// A tensor argument; `None` for scalars and for optional tensors that are absent.
     fn tensor(&self, param: u32) -> Option<TensorFact<'_>>;
-    /// The most shared memory that a program may have on the device, in bytes.
+    /// The maximum shared memory of a program on the device, in bytes.
     fn shared_memory(&self) -> u32;
-    /// Whether the device has tensor maps, and the tensor has this one.
+    /// Whether the device supports tensor maps, and this one can be created for the tensor.
     ///
     /// # Errors
-    /// If not: the reason, with axes counted as in the signature.
+    /// The reason why not, with axes numbered as in the signature.
     fn tensor_map(&self, map: &MapParam) -> Result<(), String>;
 }
 
 impl Assumption {
-    /// Whether it holds. What cannot be evaluated does not.
+    /// Whether the assumption holds. One that cannot be evaluated does not hold.
     #[must_use]
     pub fn holds(&self, facts: &dyn TensorFacts) -> bool {
         match self {
@@ -124,7 +125,7 @@ impl Assumption {
         }
     }
 
-    /// Why it does not hold, as a sentence without a stop; `None` if it holds.
+    /// The reason why it does not hold, as a sentence without a full stop; `None` if it holds.
     #[must_use]
     pub fn violation(&self, facts: &dyn TensorFacts, names: &dyn HostNames) -> Option<String> {
         if self.holds(facts) {
@@ -144,7 +145,7 @@ impl Assumption {
         Some(format!("it needs that {}{why}", self.sentence(names)))
     }
 
-    /// A sentence about the kernel's parameters by name, without a stop: `` `a` starts at a multiple of 16 bytes ``.
+    /// The assumption as a sentence with the kernel's parameters by name, without a full stop: `` `a` starts at a multiple of 16 bytes ``.
     #[must_use]
     pub fn sentence(&self, names: &dyn HostNames) -> String {
         let param = |p: &u32| names.param(*p as usize);

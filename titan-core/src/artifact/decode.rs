@@ -1,4 +1,4 @@
-//! Bytes to artifacts: whatever the bytes are, an artifact or an error.
+//! Decodes artifacts from bytes: every input gives an artifact or an error.
 
 use super::encode::{AS_IT_IS, HEADER, MAGIC, PACKED, checksum};
 use super::pack::{self, Forms};
@@ -7,8 +7,7 @@ use crate::ir::{Elem, HostExpr, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
 use crate::launch::abi::MapParam;
 use crate::launch::report::{Site, SiteKind};
 
-/// What is wrong with a number that has another encoding.
-/// How deep an expression may nest: the limit of the text form.
+/// The maximum nesting depth of an expression, which is that of the text form.
 const MAX_DEPTH: usize = crate::text::MAX_DEPTH;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
@@ -34,7 +33,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
     Ok(Artifact { kernel, variants, refused })
 }
 
-/// Checks the header, and the body as a whole.
+/// Checks the header, and the checksum of the body.
 fn check(bytes: &[u8]) -> Read<()> {
     if !bytes.starts_with(&MAGIC) {
         return Err(ArtifactError::NotAnArtifact);
@@ -66,7 +65,7 @@ fn check(bytes: &[u8]) -> Read<()> {
     Ok(())
 }
 
-/// Reads from `at`; positions in errors are those of the artifact.
+/// Reads from position `at`; positions in errors are those in the artifact.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -109,7 +108,7 @@ impl<'a> Reader<'a> {
         usize::try_from(self.u32(what)?).map_err(|_| malformed(what, at))
     }
 
-    /// A length and as many bytes: where they start, and they.
+    /// A length and as many bytes: the position of the first byte, and the bytes.
     fn section(&mut self, what: &'static str) -> Read<(usize, &'a [u8])> {
         let start = self.at;
         let n = self.index(what)?;
@@ -137,7 +136,7 @@ impl<'a> Reader<'a> {
         text.map(str::to_owned).map_err(|_| malformed("a text that is not UTF-8", at))
     }
 
-    /// Every item takes at least one byte, so a count above what is left fails before it costs memory.
+    /// A list. Every item takes at least one byte, so that a count above the number of remaining bytes fails before memory is allocated.
     fn list<T>(&mut self, what: &'static str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let at = self.at;
         let n = self.index(what)?;
@@ -147,7 +146,7 @@ impl<'a> Reader<'a> {
         (0..n).map(|_| item(self)).collect()
     }
 
-    /// All of a variant but its code.
+    /// All parts of a variant except for its code.
     fn variant(&mut self) -> Read<Variant> {
         Ok(Variant {
             target: self.text("the target")?,

@@ -1,4 +1,4 @@
-//! Artifacts to bytes. The format is described in the module above.
+//! Encodes artifacts as bytes. The parent module describes the format.
 
 use super::pack::{self, Forms};
 use super::{Artifact, Assumption, GridRule, VERSION, Variant};
@@ -8,9 +8,9 @@ use crate::launch::report::{Site, SiteKind};
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89TITAN\r\n";
 pub(super) const HEADER: usize = 24;
-/// The byte before code that is kept as it is.
+/// The byte before code that is stored without packing.
 pub(super) const AS_IT_IS: u8 = 0;
-/// The byte before the length of a text, and before what it was packed to.
+/// The byte before the length of a text and its packed bytes.
 pub(super) const PACKED: u8 = 1;
 
 /// FNV-1a, 64 bits.
@@ -50,7 +50,7 @@ impl Writer {
         self.0.extend(v.to_le_bytes());
     }
 
-    /// Above 4 GiB the length is wrong, and the artifact does not decode.
+    /// Writes a length. Above 4 GiB it is wrong, and the artifact does not decode.
     fn length(&mut self, n: usize) {
         self.u32(u32::try_from(n).unwrap_or(u32::MAX));
     }
@@ -89,7 +89,7 @@ impl Writer {
         self.list(&v.sites, Writer::site);
     }
 
-    /// Texts are packed if there are forms for that.
+    /// Writes code. Texts are packed if `forms` is given.
     fn code(&mut self, code: &[u8], forms: Option<&mut Forms>) {
         match forms.filter(|_| pack::is_text(code)) {
             None => {
@@ -120,7 +120,7 @@ impl Writer {
         }
     }
 
-    /// Scalars and tiles: tensors are not printed, and count as scalars.
+    /// Writes the type of a scalar or tile. Tensors are not printed, and count as scalars.
     fn ty(&mut self, ty: Ty) {
         let elem = Elem::ALL.iter().position(|e| *e == ty.elem()).unwrap_or(0);
         let shape = ty.tile_shape();

@@ -1,10 +1,9 @@
-//! Artifacts: what a program embeds for each kernel instance.
+//! Artifacts: the data that a program embeds for each kernel instance.
 //!
-//! An [`Artifact`] is a list of [`Variant`]s of one kernel, best first: for each target the code, what it assumes of the
-//! arguments, and what the launch must know. The first variant of the device's target whose [`Assumption`]s hold is
-//! launched; the last one that a device runs assumes nothing. The payload is the target's affair: the text form of the kernel for
-//! `cpu`, PTX for `sm_80`, an ELF file for `gfx942`. A device may run code for several targets: `sm_90a` for some arguments, and
-//! `sm_80` for the others.
+//! An [`Artifact`] is a list of [`Variant`]s of one kernel, best first: for each target the code, its assumptions about the arguments, and
+//! the data that a launch needs. The first variant of the device's target whose [`Assumption`]s hold is launched; the last one for a device
+//! has no assumptions. The payload depends on the target: the text form of the kernel for `cpu`, PTX for `sm_80`, an ELF file for `gfx942`.
+//! A device may run code for several targets: `sm_90a` for some arguments, and `sm_80` for the others.
 //!
 //! # Format
 //!
@@ -33,15 +32,15 @@
 //! | | a type: `u8` 0 scalar, 1 tile; `u8` index in `Elem::ALL`; of a tile, list of `u32` extents |
 //! | `u8` | 0 the code as it is: `u32` and bytes; 1 packed: `u32` its length, `u32` and packed bytes |
 //!
-//! The bytes are a function of the artifact, and every artifact has exactly one encoding. Code without a zero byte is packed, see
-//! `pack.rs`, unless an artifact has more than 64 MiB of it. There is no alignment.
+//! The bytes are a function of the artifact, and every artifact has exactly one encoding. Code without a zero byte is packed (see
+//! `pack.rs`), unless an artifact has more than 64 MiB of it. There is no alignment.
 //!
 //! # Security
 //!
-//! [`Artifact::decode`] never panics, reads nothing outside of its argument and allocates at most 256 MiB and two hundred times
-//! as much, whatever the bytes are. The checksum finds accidents, not attacks: an artifact is as trustworthy as the program that
-//! embeds it. A payload is code. Whoever loads artifacts from elsewhere must trust their source; what is inside is checked
-//! no further than the payload's own reader checks it (the text form is parsed and verified again).
+//! [`Artifact::decode`] never panics, reads nothing outside of its argument, and allocates at most 256 MiB plus two hundred times the size
+//! of the input, for all inputs. The checksum detects accidents, not attacks: an artifact is as trustworthy as the program that embeds it.
+//! A payload is code. Programs that load artifacts from elsewhere must trust their source; a payload is checked only by its own reader (the
+//! text form is parsed and verified again).
 
 mod assumption;
 mod decode;
@@ -61,62 +60,62 @@ use std::fmt;
 /// The version that this crate writes, and the only one that it reads.
 pub const VERSION: u16 = 6;
 
-/// What is embedded for one kernel instance.
+/// The artifact of one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact {
-    /// The kernel with its instance: `gemm::<f16, 128, 256, 64>`.
+    /// The name of the kernel with its instance: `gemm::<f16, 128, 256, 64>`.
     pub kernel: String,
     /// The variants, best first.
     pub variants: Vec<Variant>,
-    /// Targets that were asked for and have no variant, and why.
+    /// The requested targets without a variant, each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// The grid with which a variant is launched, although the kernel may have another one.
+/// The grid with which a variant is launched, which may differ from the kernel's grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GridRule {
-    /// The kernel's.
+    /// The grid of the kernel.
     #[default]
     Declared,
     /// The device determines it, as for a persistent kernel.
     Persistent,
-    /// As many programs as the kernel's, along axis 0.
+    /// The same number of programs as the kernel's grid, along axis 0.
     Flat,
 }
 
 /// A kernel instance compiled for one target under some assumptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
-    /// For which target: `cpu`, `sm_80`, `gfx942`.
+    /// The target: `cpu`, `sm_80`, `gfx942`.
     pub target: String,
-    /// What the compiler chose, for people: tile sizes, stages, warps.
+    /// The choices of the compiler, for display: tile sizes, stages, warps.
     pub config: Vec<(String, String)>,
-    /// What must hold of the arguments.
+    /// The assumptions about the arguments.
     pub assumptions: Vec<Assumption>,
-    /// Shared memory of a program, in bytes.
+    /// The shared memory of a program in bytes.
     pub shared_bytes: u32,
-    /// Threads of a program.
+    /// The number of threads of a program.
     pub threads: u32,
-    /// Programs of a cluster, which are neighbours along axis 0 of the grid; 0 without clusters.
+    /// The number of programs of a cluster, which are adjacent along axis 0 of the grid; 0 without clusters.
     pub cluster: u32,
     /// The grid of a launch.
     pub grid: GridRule,
-    /// Why this variant was made, and others were not.
+    /// The notes of the compiler: the reasons for this variant and against others.
     pub notes: Vec<String>,
-    /// The accesses to shared memory with bank conflicts, by line: those of the greatest degree.
+    /// The accesses to shared memory with bank conflicts, for each line those with the maximum degree.
     pub conflicts: Vec<BankConflict>,
-    /// Where it may trap and what it prints; the code names them by their places here.
+    /// The operations that may trap or print; the code refers to them by their index.
     pub sites: Vec<Site>,
-    /// The code.
+    /// The code for the target: PTX text, an ELF file, or the text form of the kernel.
     pub payload: Vec<u8>,
 }
 
-/// An access to shared memory that several lanes make one after the other, because their words lie in one bank.
+/// An access to shared memory that is serialized between lanes, because their words are in one bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BankConflict {
-    /// The operation.
+    /// The location of the operation.
     pub loc: Loc,
-    /// How many times longer the access takes.
+    /// The degree of the conflict: how many times longer the access takes.
     pub degree: u32,
 }
 
@@ -127,13 +126,13 @@ impl fmt::Display for BankConflict {
 }
 
 impl Variant {
-    /// The name of the kernel in the code, which the configuration has as `entry`; empty where code has no names.
+    /// The name of the kernel in the code, from the entry `entry` of the configuration; empty if code of the target has no names.
     #[must_use]
     pub fn entry(&self) -> &str {
         self.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value)
     }
 
-    /// The tensor maps that the code takes, in the order in which it takes them: those that it assumes.
+    /// The tensor maps that the code has as parameters, in order: those of its assumptions.
     pub fn maps(&self) -> impl Iterator<Item = &MapParam> {
         self.assumptions.iter().filter_map(|assumption| match assumption {
             Assumption::TensorMap(map) => Some(map),
@@ -149,16 +148,16 @@ impl Variant {
 }
 
 impl Artifact {
-    /// The bytes of the artifact.
+    /// Encodes the artifact as bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         encode::encode(self)
     }
 
-    /// The artifact of these bytes, all of them.
+    /// Decodes an artifact from all of these bytes.
     ///
     /// # Errors
-    /// If they are not an artifact of this version, whole and undamaged.
+    /// Returns an error if they are not a complete and undamaged artifact of this version.
     pub fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
         decode::decode(bytes)
     }
@@ -170,20 +169,20 @@ impl Artifact {
     }
 }
 
-/// Why bytes are not an artifact.
+/// The reason why bytes are not a valid artifact.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArtifactError {
-    /// The magic number is not there.
+    /// The magic number is missing.
     #[error("these bytes are not a TITAN artifact")]
     NotAnArtifact,
-    /// A later format.
+    /// The format is newer.
     #[error("made by a newer TITAN: format version {found}, this one reads version {VERSION}")]
     TooNew {
         /// The version of the bytes.
         found: u16,
     },
-    /// An earlier format.
+    /// The format is older.
     #[error(
         "made by an older TITAN: format version {found}, this one reads version {VERSION}; build the program again"
     )]
@@ -191,37 +190,37 @@ pub enum ArtifactError {
         /// The version of the bytes.
         found: u16,
     },
-    /// There are fewer or more bytes than the header says.
+    /// The number of bytes differs from that in the header.
     #[error("the artifact has {found} bytes, its header says {expected}: it was cut or something was appended")]
     Length {
-        /// Bytes there are.
+        /// The number of bytes.
         found: usize,
-        /// Bytes there should be.
+        /// The number of bytes according to the header.
         expected: usize,
     },
-    /// The body has changed since it was written.
+    /// The checksum does not match the body.
     #[error("the artifact is damaged: its checksum does not agree")]
     Checksum,
-    /// A part ends too early.
+    /// A part extends beyond its section.
     #[error("the artifact is malformed at byte {at}: {what} reaches past the end of its section")]
     Truncated {
-        /// The part.
+        /// The name of the part.
         what: &'static str,
-        /// Where it starts.
+        /// The position at which it starts.
         at: usize,
     },
-    /// A part is not what the format says.
+    /// A part does not conform to the format.
     #[error("the artifact is malformed at byte {at}: {what}")]
     Malformed {
-        /// What is wrong.
+        /// A description of the error.
         what: &'static str,
-        /// Where.
+        /// The position in bytes.
         at: usize,
     },
 }
 
 impl ArtifactError {
-    /// The code of the rule that is broken.
+    /// The code of the diagnostic.
     #[must_use]
     pub const fn code(&self) -> Code {
         Code::ArtifactFormat

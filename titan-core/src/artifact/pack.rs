@@ -1,13 +1,14 @@
-//! Code in few bytes: texts whose lines differ in little but numbers.
+//! Compression of code: texts whose lines are similar except for numbers.
 //!
-//! PTX and tile IR are lines of few *forms*. A form is a line whose numbers are taken out: those that stand alone and those that
-//! end a name, such as `%r12`. Writer and reader remember of each form the numbers of its last line, by how much they had changed, and which
-//! form came next. So both *expect* a line: the form that came next the last time, its numbers changed as they changed the last time.
-//! What is written is a bit for a line that comes as expected, and otherwise which form it has and by how much each number differs.
-//! All texts of an artifact share what is remembered: variants of a kernel are nearly the same lines.
+//! PTX and tile IR consist of lines of few *forms*. A form is a line without its numbers: those that stand alone and those that end a name,
+//! such as `%r12`. Writer and reader store for each form the numbers of its last line, by how much they had changed, and the form of the
+//! following line. From that, both *predict* a line: the form that followed the last time, with its numbers changed as they changed the
+//! last time. A line that is predicted correctly is encoded by one bit, other lines by the form and the differences of numbers. All texts
+//! of an artifact share this state, since variants of a kernel consist of nearly the same lines.
 //!
-//! General compressors cannot do this, because a register more renumbers all that follow. Of the variants of a product deflate leaves
-//! twice as many bytes and LZMA as many, and both take an unoptimized macro more than ten times as long (docs/performance.md).
+//! General compressors cannot do this, because one additional register renumbers everything after it. For the variants of a matrix product,
+//! deflate needs twice as many bytes and LZMA as many, and both take an unoptimized macro more than ten times as long
+//! (docs/performance.md).
 //!
 //! What is written is coded arithmetically ([`code`]): the chances of each bit adapt to the text, those of the form to the form before it, those of
 //! the numbers to their form. So the code of a variant that is like the one before costs a fraction of a byte for a line.
@@ -30,13 +31,14 @@ use code::{Bits, Byte, Decoder, Encoder, Flag};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-/// Stands for a number in a form. Texts have none of it: code that has is kept as it is.
+/// The placeholder for a number in a form. Texts do not contain it: code that does is not packed.
 const NUMBER: u8 = 0;
-/// Digits of a number at most; longer ones are part of the form. So every number and every difference fits into 32 bits.
+/// The maximum number of digits of a number; longer ones are part of the form. So every number and every difference fits in 32 bits.
 const DIGITS: usize = 9;
-/// The first number that has more digits.
+/// The smallest number with more digits.
 const LIMIT: u32 = 1_000_000_000;
-/// The texts of an artifact are packed if they have no more bytes together: nor do bytes that somebody made up ask for more.
+/// The maximum size of all texts of an artifact in bytes, up to which they are packed. It also limits the memory that invalid input
+/// requests.
 const MOST: usize = 64 << 20;
 
 /// Whether code is a text.
@@ -49,7 +51,7 @@ pub(super) fn packs(variants: &[Variant]) -> bool {
     variants.iter().filter(|v| is_text(&v.payload)).map(|v| v.payload.len()).sum::<usize>() <= MOST
 }
 
-/// A line taken apart.
+/// A line, divided into its form and its numbers.
 #[derive(Debug, Default)]
 struct Line {
     form: Vec<u8>,
@@ -57,11 +59,11 @@ struct Line {
 }
 
 impl Line {
-    /// Takes the line apart that starts at `at`, and returns where it ends.
+    /// Divides the line that starts at `at`, and returns the position of its end.
     fn read(&mut self, text: &[u8], at: usize) -> usize {
         self.form.clear();
         self.numbers.clear();
-        // Up to `copied` the line is in the form. Digits in words are not numbers, unless the word is a name.
+        // The line has been copied to the form up to `copied`. Digits inside of words are not numbers, unless the word is a name.
         let (mut i, mut copied, mut in_name, mut in_word) = (at, at, false, false);
         while i < text.len() {
             match text[i] {
@@ -91,15 +93,15 @@ impl Line {
     }
 }
 
-/// A form, and what is remembered of it.
+/// A form, and what is stored about its last lines.
 #[derive(Debug, Default)]
 struct Form {
     text: Vec<u8>,
     /// The numbers of its last line.
     last: Vec<u32>,
-    /// By how much they differ from those of the line before.
+    /// The differences of these numbers to those of the line before.
     step: Vec<u32>,
-    /// The form of the line that came after its last one.
+    /// The form of the line that followed its last line.
     next: usize,
 }
 
@@ -151,7 +153,7 @@ impl Model {
 #[derive(Debug)]
 pub(super) struct Forms {
     all: Vec<Form>,
-    /// Where in `all` each is.
+    /// The index of each form in `all`.
     known: BTreeMap<Vec<u8>, usize>,
     /// The form of the last line.
     at: usize,
@@ -171,7 +173,7 @@ impl Forms {
         }
     }
 
-    /// The line that is expected: its form, and its numbers into `numbers`.
+    /// Predicts the next line: returns its form, and puts its numbers into `numbers`.
     fn expect(&self, numbers: &mut Vec<u32>) -> usize {
         let next = self.all[self.at].next;
         let form = &self.all[next];
@@ -180,7 +182,7 @@ impl Forms {
         next
     }
 
-    /// Remembers a line.
+    /// Stores a line, for later predictions.
     fn came(&mut self, form: usize, numbers: &[u32]) {
         self.all[self.at].next = form;
         self.at = form;
@@ -191,7 +193,7 @@ impl Forms {
         }
     }
 
-    /// A new form, that of this line.
+    /// Adds a new form, that of this line.
     fn add(&mut self, line: &Line) {
         self.known.insert(line.form.clone(), self.all.len());
         self.model.grow(self.all.len());
@@ -199,7 +201,7 @@ impl Forms {
         self.all.push(Form { text: line.form.clone(), last, step, next: 0 });
     }
 
-    /// The bytes of a text.
+    /// Packs a text.
     pub(super) fn pack(&mut self, text: &[u8]) -> Vec<u8> {
         let (mut out, mut line, mut expected) = (Encoder::new(), Line::default(), Vec::new());
         let mut at = 0;
@@ -348,12 +350,12 @@ fn short(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// A line and a line feed.
+/// Appends a line and a line feed.
 fn render(out: &mut Vec<u8>, form: &[u8], numbers: &[u32]) {
     let mut numbers = numbers.iter();
     for (i, piece) in form.split(|b| *b == NUMBER).enumerate() {
         if i > 0 {
-            // A vector takes all that is written.
+            // Writing to a vector cannot fail.
             let _ = write!(out, "{}", numbers.next().copied().unwrap_or(0));
         }
         out.extend_from_slice(piece);

@@ -1,12 +1,12 @@
-//! Where artifacts are cached between builds: the one rule, for the macro that writes there and the tools that look.
+//! The folder where artifacts are cached between builds, for the macro that writes there and the tools that read it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The folder of cached artifacts, of an environment whose variables `var` gives; `None` if the cache is off.
+/// The folder of cached artifacts, for an environment with the variables `var`; `None` if the cache is off.
 ///
-/// `TITAN_CACHE` names a folder, or is `off` or `0`. Otherwise it is `titan-gpu` in the user's cache folder, if there is
-/// one. A variable that is empty is as if it were not set.
+/// `TITAN_CACHE` is a folder, or `off` or `0`. Otherwise the folder is `titan-gpu` in the user's cache folder, if there is one. An empty
+/// variable is treated as unset.
 pub fn cache_dir(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let var = |name: &str| var(name).filter(|v| !v.is_empty());
     match var("TITAN_CACHE") {

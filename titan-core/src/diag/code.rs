@@ -1,19 +1,19 @@
 //! tidy: table
 //! The registry of diagnostic codes. Each has a page `docs/errors/Txxxx.md`, a failing and a passing test.
 //!
-//! A rule is reported by rustc or by TITAN, never by both: `rustc` rules are reported through the typed shadow, and TITAN only
-//! makes sure that nothing is built. A kernel with an error that TITAN reports has no shadow, so that there are no follow-up errors.
+//! A rule is reported by rustc or by TITAN, never by both: rules marked `rustc` are reported through the typed shadow, and TITAN only
+//! ensures that no artifact is built. A kernel with an error that TITAN reports has no shadow, so that there are no follow-up errors.
 
 use std::fmt;
 
-/// Who reports a broken rule.
+/// The reporter of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reporter {
     /// rustc, through the typed shadow.
     Rustc,
-    /// The macro.
+    /// TITAN's macro.
     Titan,
-    /// The macro in the body of a kernel; rustc in the body of a device function, which is an ordinary function as well.
+    /// TITAN's macro in the body of a kernel; rustc in the body of a device function, which is an ordinary function as well.
     TitanInKernels,
 }
 
@@ -24,22 +24,22 @@ macro_rules! codes {
         pub enum Code { $(#[doc = $title] $name,)* }
 
         impl Code {
-            /// Every code.
+            /// All codes.
             pub const ALL: &'static [Code] = &[$(Code::$name),*];
 
-            /// The code's number: `T0201`.
+            /// The code as text: `T0201`.
             #[must_use]
             pub const fn number(self) -> &'static str {
                 match self { $(Code::$name => $text,)* }
             }
 
-            /// Who reports it.
+            /// The reporter of violations.
             #[must_use]
             pub const fn reporter(self) -> Reporter {
                 match self { $(Code::$name => Reporter::$reporter,)* }
             }
 
-            /// The title.
+            /// The title of the rule.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title,)* }

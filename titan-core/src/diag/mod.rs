@@ -1,25 +1,24 @@
-//! Diagnostics: what is wrong, where, and how to mend it.
+//! Diagnostics: a description of an error, its location, and suggested fixes.
 //!
-//! A [`Diagnostic`] is generic in its site: the core speaks of [`Loc`](crate::ir::Loc)s, the macro of token spans. Messages
-//! begin in lower case, have no final stop, and name the user's variables, never our types. Errors are collected, not thrown:
-//! a pass reports all it finds.
+//! A [`Diagnostic`] is generic in its site: the core uses [`Loc`](crate::ir::Loc)s, the macro token spans. Messages begin in lower case,
+//! have no final full stop, and mention the user's variables, never TITAN's types. Errors are collected: a pass reports all that it finds.
 
 mod code;
 
 pub use code::{Code, Reporter};
 
-/// One error.
+/// An error that a rule reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic<S> {
-    /// The rule that is broken.
+    /// The violated rule.
     pub code: Code,
-    /// Where.
+    /// The location of the error.
     pub site: S,
-    /// What is wrong: one clause.
+    /// The description of the error, one clause.
     pub title: String,
-    /// A second place that matters, with what it is.
+    /// Related locations, each with a description.
     pub related: Vec<(S, String)>,
-    /// How to mend it.
+    /// Suggested fixes.
     pub help: Vec<String>,
 }
 
@@ -29,21 +28,21 @@ impl<S> Diagnostic<S> {
         Diagnostic { code, site, title: title.into(), related: Vec::new(), help: Vec::new() }
     }
 
-    /// With a line of help.
+    /// Adds a suggested fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// With a second place.
+    /// Adds a related location.
     #[must_use]
     pub fn related(mut self, site: S, what: impl Into<String>) -> Self {
         self.related.push((site, what.into()));
         self
     }
 
-    /// The same error with other sites.
+    /// The same error with sites of another type.
     pub fn map_site<T>(self, f: impl Fn(S) -> T) -> Diagnostic<T> {
         Diagnostic {
             code: self.code,
@@ -54,7 +53,7 @@ impl<S> Diagnostic<S> {
         }
     }
 
-    /// Title and help in one text, the form in which a macro reports it: rustc shows the site itself.
+    /// Title and suggested fixes as one text, the form in which a macro reports an error: rustc displays the site itself.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("[{}] {}", self.code, self.title);

@@ -1,13 +1,14 @@
-//! The choice of clusters: programs that share tiles of their inputs copy each of them once, for all.
+//! The choice of clusters: programs that need the same tiles of their inputs copy each of them once, for all of them.
 //!
-//! Two programs of a cluster take tiles that are neighbours along one axis, and share what does not depend on it: of an MMA of 128×256×64,
-//! those along M share the tile of B, 32 KiB of a stage, and those along N the tile of A, 16 KiB. The axis with which more bytes are
-//! shared is taken. Two programs save half of a shared tile; four save a quarter more, but are harder to place on a device.
+//! The two programs of a cluster compute tiles that are adjacent along one axis, and share the input tiles that do not depend on this axis:
+//! of an MMA of 128×256×64, programs along M share the tile of B, 32 KiB of a stage, and programs along N the tile of A, 16 KiB. The axis
+//! with more shared bytes is chosen. Two programs save half of the copies of a shared tile; four would save a quarter more, but are harder
+//! to schedule on a device.
 //!
-//! Extents are known at launches only. With one tile along the axis, half of the programs of such clusters would have none, so there is a
-//! variant without clusters besides, and the one with clusters assumes that there are more ([`pays`]).
+//! Extents are known only at launches. With one tile along the axis, half of the programs in clusters would have no tile. So there is also
+//! a variant without clusters, and the variant with clusters assumes that there are more tiles ([`pays`]).
 //!
-//! Deliberately absent: odd numbers of tiles, of which one program of the last cluster has none.
+//! Deliberately absent: odd numbers of tiles, for which one program of the last cluster has no tile.
 
 use super::schedule::Cluster;
 use super::table::CLUSTER;
@@ -18,16 +19,16 @@ use crate::pipeline::cluster::{NoDeal, deal, extent};
 use crate::plan::Target;
 use std::fmt;
 
-/// Why a kernel has no cluster.
+/// The reason why a kernel has no cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoCluster {
-    /// The machine has none.
+    /// The machine does not support clusters.
     Machine,
-    /// This is the variant for launches in which a cluster does not pay.
+    /// This is the variant for launches in which clusters do not pay off.
     DoesNotPay,
-    /// Its tiles cannot be dealt to clusters.
+    /// Its tiles cannot be distributed to clusters.
     NoDeal(NoDeal),
-    /// Neighbours have no tile in common that is copied in bulk, or not one that can be divided.
+    /// Adjacent tiles share no input tile that is copied in bulk and can be divided.
     NothingShared,
 }
 
@@ -44,10 +45,10 @@ impl fmt::Display for NoCluster {
     }
 }
 
-/// The cluster for a laid-out kernel.
+/// Chooses the cluster for a laid-out kernel.
 ///
 /// # Errors
-/// Why it has none.
+/// The reason why it has none.
 pub(super) fn choose(laid_out: &Kernel, target: &Target, wanted: bool) -> Result<Cluster, NoCluster> {
     if !target.clusters {
         return Err(NoCluster::Machine);
@@ -60,18 +61,19 @@ pub(super) fn choose(laid_out: &Kernel, target: &Target, wanted: bool) -> Result
     match dealt {
         [Err(why), Err(_)] => Err(NoCluster::NoDeal(why)),
         [_, _] if first.max(second) == 0 => Err(NoCluster::NothingShared),
-        // Of equal ones the first axis: neighbours along it are those whose tiles of the second operand are the same.
+        // If both axes share as many bytes, the first is chosen: adjacent tiles along it need the same tiles of the second operand.
         [_, _] => Ok(Cluster { size: CLUSTER, axis: usize::from(second > first) }),
     }
 }
 
-/// When a cluster leaves no program of all clusters without a tile: there is more than one tile along its axis.
+/// The condition on a launch under which clusters pay off, so that no cluster has a program without a tile: there is more than one tile
+/// along the cluster's axis.
 pub(super) fn pays(laid_out: &Kernel, cluster: Cluster) -> Option<HostExpr> {
     let (along, tile) = extent(laid_out, cluster.axis)?;
     Some(HostExpr::binary(HostOp::Gt, along, HostExpr::Const(tile)))
 }
 
-/// The laid-out kernel with the cluster of a schedule; `None` if it cannot have that.
+/// Applies the cluster of a schedule to a laid-out kernel; `None` if that is impossible.
 pub(super) fn apply(laid_out: Kernel, cluster: Option<Cluster>) -> Option<Kernel> {
     match cluster {
         None => Some(laid_out),
@@ -79,7 +81,7 @@ pub(super) fn apply(laid_out: Kernel, cluster: Option<Cluster>) -> Option<Kernel
     }
 }
 
-/// The bytes that a stage gets by copies for all programs of a cluster.
+/// The bytes of a stage that are copied for all programs of a cluster.
 fn shared_bytes(kernel: &Kernel) -> u64 {
     let Some(laid) = kernel.laid_out.as_deref() else { return 0 };
     let differing = Differing::new(kernel);

@@ -1,30 +1,30 @@
-//! What a program takes of a multiprocessor, from layouts: its shared memory, and the registers of a thread.
+//! Estimates the resources of a multiprocessor that a program uses, from layouts: shared memory, and registers per thread.
 //!
-//! Shared memory is exact: regions get their places here as they will later. Registers are those of tiles that are needed at the
-//! same time, and [`OTHER_REGISTERS`] for everything else; the assembler shares and moves values, so this is no bound.
+//! Shared memory is exact: regions are allocated as they are later. Registers are those of tiles that are live at the same time, plus
+//! [`OTHER_REGISTERS`] for everything else. The assembler shares and moves values, so this is no bound.
 //!
-//! Deliberately absent: registers of addresses and of scalars, one by one.
+//! Deliberately absent: registers of individual addresses and scalars.
 
 use super::table::OTHER_REGISTERS;
 use crate::ir::{Block, Kernel, NvOp, OpKind, Value};
 use crate::plan::Target;
 use std::collections::BTreeSet;
 
-/// What a program takes.
+/// The resources that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Bytes of shared memory.
+    /// The shared memory in bytes.
     pub shared_bytes: u32,
-    /// Registers of a thread, of 32 bits each.
+    /// The number of 32-bit registers per thread.
     pub registers: u32,
-    /// Warps.
+    /// The number of warps.
     pub warps: u32,
     /// Whether it copies tiles to shared memory in bulk.
     pub copies_in_bulk: bool,
 }
 
 impl Estimate {
-    /// Of a barrier program whose regions have their places, which take so many bytes.
+    /// The estimate for a barrier program whose regions are allocated in `shared_bytes` bytes.
     pub(super) fn of(program: &Kernel, shared_bytes: u32) -> Estimate {
         let mut walk = Walk { kernel: program, most: 0 };
         walk.block(program.body, BTreeSet::new());
@@ -33,18 +33,18 @@ impl Estimate {
         Estimate { shared_bytes, registers: walk.most.saturating_add(OTHER_REGISTERS), warps, copies_in_bulk }
     }
 
-    /// How many programs a multiprocessor runs at once, if it has no more shared memory than it grants to one.
+    /// The number of programs that a multiprocessor can run concurrently, if it has no more shared memory than one program may use.
     #[must_use]
     pub fn programs(&self, target: &Target) -> u32 {
         let of = |all: u32, each: u32| all.checked_div(each).unwrap_or(u32::MAX);
-        // Each program takes what the system keeps for it besides its own.
+        // For each program, the system reserves some memory in addition to the program's own.
         let shared = of(target.shared_bytes + target.shared_reserved, self.shared_bytes + target.shared_reserved);
         let registers = of(target.registers_per_sm, self.registers.min(target.registers) * self.warps * target.lanes);
         shared.min(registers).min(of(target.warps_per_sm, self.warps))
     }
 }
 
-/// The tiles that are needed, backwards through the program.
+/// A backward liveness analysis of tiles.
 struct Walk<'k> {
     kernel: &'k Kernel,
     most: u32,
@@ -62,7 +62,7 @@ impl Walk<'_> {
         self.most = needed.iter().fold(0, |sum: u32, v| sum.saturating_add(self.registers(*v))).max(self.most);
     }
 
-    /// Goes through a block behind which these tiles are needed. Gives those that are needed in front of it.
+    /// Processes a block after which the tiles `needed` are live. Returns the tiles that are live before it.
     fn block(&mut self, block: Block, mut needed: BTreeSet<Value>) -> BTreeSet<Value> {
         for id in self.kernel.block(block).ops.iter().rev() {
             let op = self.kernel.op(*id);
@@ -73,7 +73,7 @@ impl Walk<'_> {
             for region in &op.regions {
                 let mut behind = needed.clone();
                 if op.kind.is_loop() {
-                    // What one iteration needs of the outside, the next one needs as well.
+                    // A value from outside that an iteration uses is live throughout the loop, since the next iteration uses it too.
                     self.kernel.walk_block(*region, &mut |_, op| {
                         behind.extend(op.args.iter().filter(|v| self.registers(**v) > 0));
                     });

@@ -1,17 +1,18 @@
-//! The driver: the whole way of a kernel to the variants of an artifact.
+//! The driver: the complete compilation of a kernel to the variants of an artifact.
 //!
 //! ```text
 //! verified kernel --[schedule: rings]--> verified kernel with rings --plan, lay out--> laid-out kernel
 //!   --[schedule: order], expand, allocate, synchronize, verify--> barrier program --lower--> lanes --back end--> code
 //! ```
 //!
-//! What is decided is a [`Schedule`]; a simple rule fills it, with the numbers of one [`table`], and this module carries it out. A [`Backend`] has the tables of a machine and
-//! spells lanes as its code; it decides nothing. The same driver serves the macro, the runtime and the command line.
+//! All decisions are in a [`Schedule`]. A simple rule chooses it, with the numbers of one [`table`], and this module applies it. A
+//! [`Backend`] has the properties of a machine and prints lane IR as its code; it decides nothing. The macro, the runtime and the command
+//! line use the same driver.
 //!
-//! A barrier program that is not shown to do what its kernel asks is never made into code. The kernel then falls back to the
-//! simplest schedule, with a note; only if that is not shown either, it is refused.
+//! Code is generated only from barrier programs that are proved to implement their kernels. If the proof fails, the kernel falls back to a
+//! simpler schedule, with a note; if that fails too, the kernel is rejected.
 //!
-//! Deliberately absent: the search for good schedules, instructions.
+//! Deliberately absent: the search for good schedules; instructions.
 
 mod backend;
 mod cluster;
@@ -43,34 +44,34 @@ use crate::verify::Verified;
 use road::Stop;
 use rule::Filled;
 
-/// What a kernel is on its way to the code of a machine: every stage as it is printed.
+/// All stages of a kernel on the way to the code of a machine, for printing.
 #[derive(Clone, Debug)]
 pub struct Stages {
-    /// What was decided.
+    /// The schedule: all decisions about the kernel.
     pub schedule: Schedule,
-    /// The kernel with the rings, distances and roles that were chosen for the machine.
+    /// The kernel with the rings, prefetch distances and roles that were chosen for the machine.
     pub rings: Verified,
-    /// The same, its tiles laid out over threads.
+    /// The same kernel with its tiles laid out over threads.
     pub laid_out: Kernel,
-    /// The barrier program that its rings have become.
+    /// The barrier program to which it was lowered.
     pub barriers: Kernel,
-    /// What a thread does.
+    /// The code of a thread, in lane IR.
     pub lanes: Func,
-    /// The code.
+    /// The code for the machine.
     pub code: Code,
 }
 
-/// Compiles a kernel for a machine: the variants for aligned arguments first, then those for any; of each, the ones for devices
-/// that grant more shared memory first. The last one assumes nothing.
+/// Compiles a kernel for a machine. Variants for aligned arguments come first, then those for arbitrary ones; among these, variants for
+/// devices that allow more shared memory come first. The last variant has no assumptions.
 ///
-/// For a machine with bulk copies there are only variants that have some, or MMAs of warpgroups, for aligned arguments; perhaps none at
-/// all ([`why_not_bulk`]). Such a machine runs the code for older ones too. Behind a variant with clusters there is one without, for launches with
-/// too few tiles.
+/// For a machine with bulk copies there are only variants for aligned arguments that use bulk copies or MMAs of warpgroups, perhaps none at
+/// all ([`why_not_bulk`]); such a machine also runs the code for older machines. A variant with clusters is followed by one without, for
+/// launches with too few tiles.
 ///
-/// `source` is the user's file and the line of it on which the kernel begins, for line information.
+/// `source` is the user's file and the line on which the kernel begins, for line information.
 ///
 /// # Errors
-/// If the machine cannot run the kernel.
+/// Returns an error if the machine cannot run the kernel.
 pub fn compile(
     kernel: &Verified,
     backend: &dyn Backend,
@@ -79,15 +80,16 @@ pub fn compile(
     let target = known(kernel, backend)?;
     let mut variants = Vec::new();
     for aligned in [true, false] {
-        // Code for older machines runs the arguments that are not aligned: none of their tiles is copied in bulk.
+        // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
         if target.bulk_tensor && (!aligned || !may_be_new(kernel, &target)) {
             break;
         }
         if aligned && !plan::has_wide_accesses(kernel) {
-            // Both variants would be one.
+            // Without wide accesses, the variants for aligned and for arbitrary arguments would be equal.
             continue;
         }
-        // Where every device grants enough, first; a variant more for each device that grants more, if it is another one.
+        // First the variant for the shared memory that every device allows; then one for each device that allows more, if its schedule is
+        // different.
         let mut of_access = vec![(0, made(kernel, &target, aligned)?)];
         for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
             let (_, least) = &of_access[of_access.len() - 1];
@@ -110,20 +112,20 @@ pub fn compile(
     Ok(variants)
 }
 
-/// A kernel that was compiled, and behind it, if it has a cluster that does not pay in all launches, the same without one.
+/// A compiled kernel; and after it, if it has a cluster that does not pay off in all launches, the same kernel compiled without a cluster.
 fn with_one_alone(kernel: &Verified, target: &Target, aligned: bool, done: Made) -> Vec<Made> {
     let target = Target { shared_bytes: done.schedule.shared_bytes, ..target.clone() };
     let alone = done.pays.as_ref().and_then(|_| made_for(kernel, &target, aligned, false).ok()).filter(Made::is_new);
-    // Without another one it has to take all launches.
+    // If there is no variant without clusters, this one must serve all launches.
     let pays = done.pays.clone().filter(|_| alone.is_some());
     [Some(Made { pays, ..done }), alone].into_iter().flatten().collect()
 }
 
-/// Why a kernel has no variant for a machine with bulk copies ([`compile`]), or why not all tiles of its rings are copied in bulk; in the
-/// user's names, one sentence each without stops. Empty: all are.
+/// The reasons why a kernel has no variant for a machine with bulk copies ([`compile`]), or why some tiles of its rings are not copied in
+/// bulk: sentences without full stops, with the user's names. Empty if all tiles are copied in bulk.
 ///
 /// # Errors
-/// As [`compile`].
+/// The errors of [`compile`].
 pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<String>, LowerError> {
     let target = known(kernel, backend)?;
     if !target.bulk_tensor {
@@ -138,7 +140,7 @@ pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<Stri
     Ok(why::nothing_new(kernel, &target))
 }
 
-/// Whether code of a kernel may have bulk copies or MMAs of warpgroups. This is asked before anything is tried.
+/// Whether the code of a kernel may have bulk copies or MMAs of warpgroups: a cheap test, before anything is compiled.
 fn may_be_new(kernel: &Verified, target: &Target) -> bool {
     if target.group_atoms.is_empty() {
         return !kernel.roles.is_empty() || !rings::pipelined_loops(kernel).is_empty();
@@ -152,11 +154,11 @@ fn may_be_new(kernel: &Verified, target: &Target) -> bool {
     !kernel.roles.is_empty() || plan::plan(kernel, target, true).mmas.values().any(of_groups)
 }
 
-/// The stages of a kernel on the way to one variant: for aligned arguments, or for any; for devices that grant a program at least so
+/// The stages of a kernel on the way to one variant: for aligned arguments, or for arbitrary ones; for devices that allow a program this
 /// many bytes of shared memory, or for all.
 ///
 /// # Errors
-/// As [`compile`].
+/// The errors of [`compile`].
 pub fn stages(
     kernel: &Verified,
     backend: &dyn Backend,
@@ -168,19 +170,19 @@ pub fn stages(
     made(kernel, &target, aligned)?.stages(backend)
 }
 
-/// The stages of a kernel under a schedule that is given, whoever made it.
+/// The stages of a kernel under a given schedule, from any source.
 ///
 /// # Errors
-/// If the schedule cannot be carried out for this kernel and machine; as [`compile`].
+/// Returns an error if the schedule cannot be applied to this kernel and machine; and the errors of [`compile`].
 pub fn follow(kernel: &Verified, backend: &dyn Backend, schedule: &Schedule) -> Result<Stages, LowerError> {
     let target = known(kernel, backend)?;
     given(kernel, &target, schedule).map_err(Stop::error)?.stages(backend)
 }
 
-/// What a thread does for a kernel and a plan, by way of its barrier program.
+/// Lowers a kernel with a plan to lane IR, through its barrier program.
 ///
 /// # Errors
-/// As [`barrier_program`].
+/// The errors of [`barrier_program`].
 pub fn lower(kernel: &Verified, plan: &Plan) -> Result<Lowered, LowerError> {
     lower::lower(&barrier_program(kernel, plan)?, &plan.target)
 }
@@ -190,7 +192,7 @@ fn known(kernel: &Verified, backend: &dyn Backend) -> Result<Target, LowerError>
     if backend.generates_code() { Ok(target) } else { Err(LowerError::no_code_generator(kernel, target.name)) }
 }
 
-/// A kernel that was compiled, up to its lanes.
+/// A kernel compiled to lane IR.
 struct Made {
     schedule: Schedule,
     rings: Verified,
@@ -199,12 +201,12 @@ struct Made {
     barriers: Kernel,
     lowered: Lowered,
     notes: Vec<String>,
-    /// In which launches its cluster pays, if it has one and that depends on the launch.
+    /// The condition on a launch under which its cluster pays off, if it has one and that depends on the launch.
     pays: Option<HostExpr>,
 }
 
 impl Made {
-    /// Whether the code for older machines does not do the same.
+    /// Whether the code differs from that for older machines.
     fn is_new(&self) -> bool {
         !self.plan.target.bulk_tensor || self.plan.uses_warpgroups() || !self.lowered.func.maps.is_empty()
     }
@@ -220,7 +222,7 @@ fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, Lower
     made_for(kernel, target, aligned, true)
 }
 
-/// The same, with or without a cluster.
+/// The same, with or without clusters.
 fn made_for(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -> Result<Made, LowerError> {
     let mut filled = rule::fill(kernel, target, aligned)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
@@ -246,10 +248,11 @@ fn made_for(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -
     Ok(made)
 }
 
-/// How the note begins of a kernel whose barriers were not shown to be right under the schedule that was chosen first.
+/// The beginning of the note that verification of the barrier program failed for the schedule that was chosen first, and a simpler one was
+/// used.
 pub const FALLBACK: &str = "a simpler schedule was taken";
 
-/// The kernel under a schedule that is given.
+/// Compiles the kernel under a given schedule.
 fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made, Stop> {
     let target = Target { shared_bytes: schedule.shared_bytes, ..target.clone() };
     let filled = rule::follow(kernel, &target, schedule)?;
@@ -264,7 +267,7 @@ fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Res
     cluster::apply(laid_out, schedule.cluster).ok_or_else(why)
 }
 
-/// The kernel as a schedule wants it, up to its lanes.
+/// Compiles the laid-out kernel to lane IR, as the schedule says.
 fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Made, Stop> {
     let Filled { schedule, rings, plan } = filled;
     let barriers = road::barriers(&rings, &plan, laid_out.clone(), &schedule.bodies)?;

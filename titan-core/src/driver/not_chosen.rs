@@ -1,10 +1,10 @@
-//! Why a kernel with code of its own for a machine with bulk copies does without some of what such code can have: programs that walk over
-//! the grid, several instances of a role, clusters. Notes in the user's words.
+//! The reasons why a kernel with code for a machine with bulk copies does not use some features of it: persistent programs, several
+//! instances of a role, clusters. They are notes for the user.
 //!
-//! The reasons are those of the decisions themselves: of [`crate::pipeline::persist`], of [`super::cluster`], and of [`instances_of`], which the rule
-//! asks too. Why a loop is not split into roles is said by [`super::why`].
+//! The reasons come from the decisions themselves: [`crate::pipeline::persist`], [`super::cluster`], and [`instances_of`], which the rule
+//! uses too. [`super::why`] has the reasons why a loop is not split into roles.
 //!
-//! Deliberately absent: what depends on the arguments of a launch, which the launch says.
+//! Deliberately absent: reasons that depend on the arguments of a launch, which the launch reports.
 
 use super::Made;
 use super::cluster::NoCluster;
@@ -14,14 +14,14 @@ use crate::pipeline::persist::{NoWalk, persistent};
 use crate::plan::Target;
 use std::fmt;
 
-/// Why the programs of a kernel do not walk over its grid.
+/// The reason why the programs of a kernel are not persistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotPersistent {
-    /// They cannot.
+    /// The kernel does not allow it.
     NoWalk(NoWalk),
-    /// The MMAs of one tile overlap, which is not combined with it.
+    /// The two MMAs of a loop overlap, which is not combined with persistent programs.
     Overlapped,
-    /// The kernel with such programs does not fit, or was not shown to be right.
+    /// The kernel with persistent programs exceeds the resources, or could not be verified.
     DoesNotFit,
 }
 
@@ -35,18 +35,18 @@ impl fmt::Display for NotPersistent {
     }
 }
 
-/// Why the role that computes has one instance.
+/// The reason why the role that computes has one instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OneInstance {
-    /// The MMAs of one tile overlap, which is not combined with it.
+    /// The two MMAs of a loop overlap, which is not combined with instances.
     Overlapped,
-    /// The machine has no MMAs of warpgroups: the warps of one instance take turns.
+    /// The machine has no MMAs of warpgroups: the scheduler already alternates between the warps of one instance.
     NoWarpgroups,
-    /// The role has more warps than a warpgroup.
+    /// The role has more warps than one warpgroup.
     Warps(u32),
-    /// Programs have one tile each.
+    /// Each program computes one tile only.
     OneTile,
-    /// Two slots for each instance do not fit.
+    /// The slots of the rings, two for each instance, exceed the resources.
     DoesNotFit,
 }
 
@@ -62,10 +62,10 @@ impl fmt::Display for OneInstance {
     }
 }
 
-/// The instances of a role of so many warps that computes, if programs have several tiles and the slots fit.
+/// The number of instances of a computing role with this number of warps, if programs compute several tiles and the slots fit.
 ///
 /// # Errors
-/// Why there is one.
+/// The reason why there is only one.
 pub(super) fn instances_of(warps: u32, target: &Target) -> Result<u32, OneInstance> {
     if target.group_atoms.is_empty() {
         return Err(OneInstance::NoWarpgroups);
@@ -73,7 +73,7 @@ pub(super) fn instances_of(warps: u32, target: &Target) -> Result<u32, OneInstan
     if warps == target.role_warps { Ok(INSTANCES) } else { Err(OneInstance::Warps(warps)) }
 }
 
-/// The notes about what was not chosen.
+/// The notes about features that were not chosen.
 pub(super) fn notes(made: &Made, no_cluster: Option<NoCluster>) -> Vec<String> {
     let walk = not_persistent(made).map(|why| format!("not persistent: {why}"));
     let one = one_instance(&made.schedule, &made.plan.target).map(|why| format!("one instance: {why}"));
@@ -93,7 +93,7 @@ fn not_persistent(made: &Made) -> Option<NotPersistent> {
     }
 }
 
-/// Why a role that the compiler made has one instance. Of others the kernel says how many they have.
+/// The reason why the role that the compiler split off has one instance. For declared roles, the kernel states the number.
 fn one_instance(schedule: &Schedule, target: &Target) -> Option<OneInstance> {
     match (schedule.roles, schedule.instances) {
         (Roles::Split { .. }, None) if schedule.shifted => Some(OneInstance::Overlapped),

@@ -1,30 +1,29 @@
-//! The order of operations in the loops of a laid-out kernel: what keeps the matrix units busy.
+//! The order of operations in the loops of a laid-out kernel, which keeps the matrix units busy.
 //!
-//! A product by steps of `k` comes out of laying out as loads and products in turn, behind the copies of a later iteration:
+//! After laying out, the body of a loop over K has loads (L) and MMAs (M) in alternation, after the copies for a later iteration:
 //!
 //! ```text
 //! copies; L0 M0 L1 M1 L2 M2 L3 M3; release; wait
 //! ```
 //!
-//! Products take long and run beside other instructions. So each step's fragments are loaded before the product of the step
-//! before, the first ones (L0 of the next iteration) before the last product; and copies are started when the first product has
-//! begun:
+//! MMAs have a long latency, and other instructions can be executed meanwhile. So the fragments of each step are loaded before the MMA of
+//! the previous step, and the first ones of the next iteration (L0) before the last MMA. Copies are started after the first MMA was issued:
 //!
 //! ```text
 //! L1 M0; copies; L2 M1 L3 M2; release; wait; L0 M3
 //! ```
 //!
-//! What moves depends on nothing that it passes. That it does not pass what memory orders is left to the barriers, which are
-//! placed after this, and to the verifier of the barrier program.
+//! An operation is moved only across operations that do not depend on it. The ordering of accesses to memory is left to the barriers, which
+//! are inserted after this pass, and to the verifier of the barrier program.
 //!
-//! Deliberately absent: orders that depend on the machine, and the search for better ones.
+//! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
 use super::rotate::{is_light, needed, rotate};
 use super::schedule::Body;
 use crate::ir::{Block, Effect, Kernel, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
-/// An order for the bodies of all loops that are better in another than the one they have.
+/// Chooses the orders of the bodies of all loops for which another order is better.
 #[must_use]
 pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
     let mut found = Vec::new();
@@ -46,8 +45,7 @@ pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
     found
 }
 
-/// Puts the operations of loops into the orders of a schedule. `None` if one is not an order of its loop's operations, or puts a
-/// value behind its use.
+/// Applies the orders of a schedule. `None` if one is not a permutation of the body's operations, or uses a value before its definition.
 #[must_use]
 pub(super) fn apply(kernel: &Kernel, orders: &[Body]) -> Option<Kernel> {
     let mut made = kernel.clone();
@@ -67,12 +65,12 @@ pub(super) fn apply(kernel: &Kernel, orders: &[Body]) -> Option<Kernel> {
         }
         made.blocks.get_mut(block.index())?.ops = new;
     }
-    // Values are numbered in the order of the text.
+    // Renumbers the values, which are numbered in program order.
     Some(made.canonical())
 }
 
-/// What the first product of a body loads from a stage that the loop carries; nothing if there is no second product, behind which
-/// the next stage could be waited for.
+/// The loads for the first MMA of a body from a stage that the loop carries. None if there is no second MMA, since the wait for the next
+/// stage and these loads come before the last MMA.
 fn first_fragments(kernel: &Kernel, body: Block) -> BTreeSet<OpId> {
     let ops = &kernel.block(body).ops;
     let carried = |v: &&Value| matches!(kernel.ty(**v), Ty::Token(Token::Rperm, _));
@@ -88,7 +86,7 @@ fn first_fragments(kernel: &Kernel, body: Block) -> BTreeSet<OpId> {
     kernel.op(*first).args.iter().filter_map(loads).collect()
 }
 
-/// Whether no operation uses what a later one of the same block gives.
+/// Whether no operation uses the result of a later one of the same block.
 fn defined_first(kernel: &Kernel, ops: &[OpId]) -> bool {
     let mut later: BTreeSet<Value> = ops.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
     ops.iter().all(|id| {
@@ -98,7 +96,7 @@ fn defined_first(kernel: &Kernel, ops: &[OpId]) -> bool {
     })
 }
 
-/// The bodies of all loops, in the order of the text.
+/// The bodies of all loops, in program order.
 fn bodies(kernel: &Kernel) -> Vec<Block> {
     let mut bodies = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -109,7 +107,7 @@ fn bodies(kernel: &Kernel) -> Vec<Block> {
     bodies
 }
 
-/// Whether an operation, or one inside of it, uses one of these values.
+/// Whether an operation, or one nested in it, uses one of these values.
 fn uses(kernel: &Kernel, id: OpId, values: &BTreeSet<Value>) -> bool {
     let op = kernel.op(id);
     let mut any = op.args.iter().any(|v| values.contains(v));
@@ -123,7 +121,7 @@ fn is_product(op: &Op) -> bool {
     op.kind == OpKind::Local(LocalOp::Mma)
 }
 
-/// Whether an operation only says something of stages of a ring, or waits for one.
+/// Whether an operation only handles tokens of stages, or waits for a stage.
 const fn is_of_stages(op: &Op) -> bool {
     matches!(
         op.kind,
@@ -131,11 +129,11 @@ const fn is_of_stages(op: &Op) -> bool {
     )
 }
 
-/// Each product behind the loads of the one that follows it; the last one behind the loads of the next iteration, if these are
-/// in this one.
+/// Moves each MMA after the loads for the next MMA; and the last one after the loads for the next iteration, if `rotated` says that these
+/// are in this body.
 fn loads_first(kernel: &Kernel, ops: &[OpId], rotated: bool) -> Vec<OpId> {
     let mut out: Vec<OpId> = Vec::with_capacity(ops.len());
-    // A product that waits for its place, and what has been put before it since.
+    // An MMA that is to be placed; the loads after it are placed first.
     let mut held: Option<OpId> = None;
     for id in ops {
         let op = kernel.op(*id);
@@ -159,11 +157,12 @@ fn loads_first(kernel: &Kernel, ops: &[OpId], rotated: bool) -> Vec<OpId> {
     out
 }
 
-/// What starts copies behind the first of several products, or one in the middle: a branch that does, or a copy with its slot.
+/// Moves the start of copies after the first of several MMAs, or one in the middle: a branch that starts copies, or a copy with the
+/// acquisition of its slot.
 fn copies_later(kernel: &Kernel, ops: &mut Vec<OpId>, rotated: bool) {
     let is = |id: &OpId, wanted: fn(&Op) -> bool| wanted(kernel.op(*id));
     let products = ops.iter().filter(|id| is(id, is_product)).count();
-    // With the first loads of the next iteration at the end, the middle of the body has the fewest.
+    // With the first loads of the next iteration at the end of the body, there are the fewest loads in its middle.
     let nth = if rotated { products.saturating_sub(1) / 2 } else { 0 };
     let (Some(first), true) =
         (ops.iter().enumerate().filter(|(_, id)| is(id, is_product)).map(|(i, _)| i).nth(nth), products > 1)
@@ -189,7 +188,7 @@ fn copies_later(kernel: &Kernel, ops: &mut Vec<OpId>, rotated: bool) {
     ops.splice(behind..behind, moved);
 }
 
-/// Whether an operation is a branch in which copies are started, and nothing is read or written otherwise.
+/// Whether an operation is a branch in which copies are started, and nothing else is read or written.
 fn copies(kernel: &Kernel, id: OpId) -> bool {
     let op = kernel.op(id);
     let mut starts = false;

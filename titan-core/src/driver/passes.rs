@@ -1,9 +1,9 @@
-//! Passes by name, for tools: what `titan opt --passes a,b` runs, one after the other.
+//! Passes by name, for tools: `titan opt --passes a,b` runs them in sequence.
 //!
-//! A pass takes a kernel whose structure and types are right and gives one like it, and says what it did. Nothing here claims
-//! that the result obeys the rules of barriers: who wants that verifies it.
+//! A pass takes a well-formed kernel, and returns a well-formed kernel and a description of its changes. It does not ensure that the result
+//! satisfies the rules of barrier programs; that has to be verified.
 //!
-//! Deliberately absent: what comes after rings, which `titan emit --stage` shows.
+//! Deliberately absent: the passes after rings, whose results `titan emit --stage` prints.
 
 use super::rule;
 use crate::ir::Kernel;
@@ -20,7 +20,7 @@ pub struct Options {
     pub target: Target,
 }
 
-/// A pass.
+/// A named pass, for tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     /// The name in tools.
@@ -33,32 +33,32 @@ pub struct Pass {
 /// A kernel after a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The kernel.
+    /// The kernel after the pass.
     pub kernel: Kernel,
-    /// The changes, line by line.
+    /// The changes, one per line.
     pub notes: Vec<String>,
 }
 
-/// Why passes were not run.
+/// The reason why passes were not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PassError {
-    /// There is no pass of this name.
+    /// There is no pass with this name.
     #[error("there is no pass `{name}`: there are {}", names())]
     Unknown {
-        /// The name.
+        /// The unknown name.
         name: String,
     },
     /// The pass does not apply to the kernel.
     #[error("`{pass}` does not apply: {why}")]
     NotApplicable {
-        /// The pass.
+        /// The name of the pass.
         pass: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Every pass, in alphabetical order.
+/// All passes, in alphabetical order.
 pub const PASSES: &[Pass] = &[
     Pass { name: "canonical", about: "renumbers values, operations and blocks in program order", run: canonical },
     Pass { name: "fence", about: "inserts proxy fences, and commits and waits of bulk stores", run: place_fences },
@@ -78,7 +78,7 @@ fn names() -> String {
     PASSES.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
 }
 
-/// The pass of a name.
+/// The pass with this name.
 ///
 /// # Errors
 /// There is no such pass; the error lists all passes.

@@ -1,4 +1,4 @@
-//! Applies the part of a schedule that concerns rings: slots, roles, and loops whose loads run ahead.
+//! Applies the part of a schedule that concerns rings: slots, roles, and loops with prefetching.
 
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
@@ -18,8 +18,8 @@ use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
 ///
-/// Additional conditions of the result on a launch are possible only if there is another variant without them: a schedule for
-/// arbitrary arguments adds none.
+/// The result may have additional conditions on a launch only if there is another variant without them: a schedule for arbitrary arguments
+/// adds none.
 pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verified> {
     let mut made: Kernel = (**kernel).clone();
     if made.pipes.len() != schedule.slots.len() {
@@ -77,7 +77,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
 }
 
-/// The kernel with the instances of its roles.
+/// Sets the number of instances of the kernel's roles.
 fn in_turn(mut kernel: Kernel, schedule: &Schedule) -> Option<Kernel> {
     match (schedule.instances, schedule.roles) {
         (None, _) => kernel.roles.iter_mut().for_each(|role| role.instances = 1),

@@ -28,24 +28,24 @@ use crate::{allocate, expand, lay_out, synchronize};
 enum Fact {
     /// Its tiles have layouts.
     LaidOut,
-    /// Its rings are expanded to barriers.
+    /// Its rings are lowered to barriers.
     Barriers,
-    /// Its regions have addresses.
+    /// Its regions are allocated.
     Placed,
-    /// Its warps are synchronised by barriers.
+    /// Barriers synchronize its warps.
     Synchronized,
     /// Its fences between proxies are complete.
     Fenced,
-    /// It implements the kernel's rings.
+    /// It is proved to implement the rings of its kernel.
     Proven,
 }
 
-/// Why compilation of a kernel stops.
+/// The reason why compilation of a kernel stops.
 #[derive(Clone, Debug)]
 pub(super) enum Stop {
     /// The target does not support an operation, or lacks resources.
     Refused(LowerError),
-    /// Verification of its barriers failed: a defect of TITAN.
+    /// Verification of the barrier program failed, which is a defect of TITAN.
     Unproven(LowerError),
 }
 
@@ -66,7 +66,8 @@ impl Stop {
 /// The context of passes.
 struct Way<'a> {
     plan: &'a Plan,
-    /// By ring, the number of loops in which it restarts.
+    /// For each ring, the depth of the innermost loop around all its operations at the start of whose iterations it is empty; 0 if there is
+    /// none.
     anew: &'a [usize],
     bodies: &'a [Body],
 }
@@ -75,12 +76,12 @@ struct Pass {
     name: &'static str,
     needs: &'static [Fact],
     gives: Fact,
-    /// The facts that it invalidates.
+    /// The facts that the pass invalidates.
     ends: &'static [Fact],
     run: fn(Kernel, &Way<'_>) -> Result<Kernel, Stop>,
 }
 
-/// The passes over a laid-out kernel, in their order.
+/// The passes over a laid-out kernel, in order.
 const ROAD: &[Pass] = &[
     Pass {
         name: "order",
@@ -149,7 +150,7 @@ fn proven(kernel: Kernel, _: &Way<'_>) -> Result<Kernel, Stop> {
     }
 }
 
-/// The barrier program of a laid-out kernel.
+/// Runs the passes from a laid-out kernel to its barrier program.
 pub(super) fn barriers(kernel: &Verified, plan: &Plan, laid_out: Kernel, bodies: &[Body]) -> Result<Kernel, Stop> {
     let way = Way { plan, anew: kernel.rings_begin_anew(), bodies };
     let mut facts = vec![Fact::LaidOut];
@@ -172,14 +173,15 @@ pub(super) fn barriers(kernel: &Verified, plan: &Plan, laid_out: Kernel, bodies:
 /// The verified barrier program of a kernel for a plan, with the loop order of the rule.
 ///
 /// # Errors
-/// If the target does not support an operation, or lacks shared memory; if the program fails verification, which is a defect.
+/// Returns an error if the target does not support an operation or has too little shared memory; or if the program fails verification,
+/// which is a defect.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let bodies = order::choose(&laid_out);
     barriers(kernel, plan, laid_out, &bodies).map_err(Stop::error)
 }
 
-/// The resources of a multiprocessor that a kernel uses.
+/// The resources of a multiprocessor that a program of the kernel uses.
 pub(super) fn estimate(kernel: &Verified, plan: &Plan) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let mut program = expand::expand(&laid_out, &plan.target, REGISTERS, kernel.rings_begin_anew())?;

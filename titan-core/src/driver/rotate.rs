@@ -1,5 +1,5 @@
-//! Loop rotation: the first loads of a loop's body, from a carried stage, are moved to the end of the previous iteration, and in
-//! front of the loop for the first one.
+//! Loop rotation: the first loads of a loop's body, from a carried stage, are moved to the end of the previous iteration, and before the
+//! loop for the first iteration.
 //!
 //! ```text
 //! for .. carry(stage = s) {                    f0 = load s[0]
@@ -12,7 +12,7 @@
 //!                                              }
 //! ```
 //!
-//! The last iteration loads from the stage that the loop passes on, which is waited for like every other; its fragments are not used.
+//! The last iteration loads from the stage that the loop returns, which was waited for like every other; its fragments are not used.
 //!
 //! Deliberately absent: loads that depend on the loop's counter, and operations with effects.
 
@@ -26,13 +26,13 @@ pub(super) fn is_light(op: &Op) -> bool {
     op.regions.is_empty() && (pure || op.kind == OpKind::Local(LocalOp::Load))
 }
 
-/// The loop of a body: a `for`, whose body begins with its counter.
+/// The loop with this body: a `for`, whose body has the induction variable as its first argument.
 fn loop_of(kernel: &Kernel, body: Block) -> Option<OpId> {
     let is = |op: &Op| matches!(op.kind, OpKind::For(kind) if kind != ForKind::Distributed) && op.regions == [body];
     (0..kernel.ops.len()).map(OpId::new).find(|id| is(kernel.op(*id)))
 }
 
-/// The operations of a body that loads depend on, in order, the loads included; `None` if one of them cannot be executed an
+/// The operations of a body that the loads depend on, in order and including the loads; `None` if one of them cannot be executed one
 /// iteration earlier.
 pub(super) fn needed(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Option<Vec<OpId>> {
     let BlockData { args, ops } = kernel.block(body);
@@ -69,6 +69,8 @@ pub(super) fn rotate(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Op
     let initial = kernel.op(looped).args.get(3..)?.to_vec();
     let next = kernel.op(last).args.clone();
     let mut made = kernel.clone();
+    // `first` loads before the loop for its first iteration, `later` at the end of the body for the next iteration. Each loaded value
+    // becomes a carried one, which replaces it in the body.
     let (first, first_names) = copied(&mut made, &needed, carried.iter().copied().zip(initial).collect());
     let (later, later_names) = copied(&mut made, &needed, carried.iter().copied().zip(next).collect());
     for load in loads {

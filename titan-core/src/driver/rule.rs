@@ -1,10 +1,10 @@
 //! The rule that chooses a schedule, instead of a search.
 //!
-//! * A role that copies and one that computes are fused where threads issue copies (`cp.async`): the copying warps can also
-//!   compute. First the slots and distances with which copies run ahead are tried, then the others; more slots before fewer.
-//! * A loop over `pipelined(..)` gets as many slots as fit, at most [`AHEAD_SLOTS`], and fewer if a multiprocessor then runs two
+//! * A role that copies and one that computes are fused if threads issue copies (`cp.async`): the copying warps can also
+//!   compute. Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
+//! * A loop over `pipelined(..)` gets as many slots as fit, at most [`AHEAD_SLOTS`]. It gets fewer if a multiprocessor can then run two
 //!   programs instead of one, so that one computes while the other waits at a barrier.
-//! * Fragments are loaded one step early, copies are issued behind the first MMA ([`super::order`]).
+//! * Fragments are loaded one step early, and copies are issued after the first MMA ([`super::order`]).
 //!
 //! What fits is estimated from layouts ([`super::estimate`]), without generating code.
 //!
@@ -23,15 +23,15 @@ use crate::pipeline::shift;
 use crate::plan::{self, LowerError, Plan, Target};
 use crate::verify::Verified;
 
-/// The least P for which a stage may be waited for one iteration early: its copies were issued in an earlier iteration.
+/// The minimum P for which a stage may be waited for one iteration early: its copies were issued in an earlier iteration.
 const EARLY: u32 = 2;
 
-/// Whether stages are waited for early. Copies of unaligned rows take too many registers beside the fragments.
+/// Whether stages are waited for early. Copies of unaligned rows take too many registers in addition to the fragments.
 const fn early(schedule: &Schedule, distance: u32) -> bool {
     schedule.aligned && distance >= EARLY
 }
 
-/// A feasible schedule, and the kernel with its rings.
+/// A feasible schedule, and the kernel to which its part about rings was applied.
 #[derive(Clone, Debug)]
 pub(super) struct Filled {
     pub(super) schedule: Schedule,
@@ -42,7 +42,7 @@ pub(super) struct Filled {
 /// Chooses a schedule, except for the order of operations, which needs layouts.
 ///
 /// # Errors
-/// If the kernel does not fit with any schedule.
+/// Returns an error if the kernel does not fit with any schedule.
 pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<Filled, LowerError> {
     let written = Schedule {
         aligned,
@@ -60,7 +60,8 @@ pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<
     Ok(without_masks(kernel, target, filled))
 }
 
-/// The same with a loop for the iterations that need no masks, if there are some and the kernel does not ask for one loop.
+/// The same with a separate loop for the iterations that need no masks, if there are such iterations and the kernel does not ask for one
+/// loop.
 fn without_masks(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
     if !filled.schedule.aligned || kernel.sig.tails == Some(Tails::ZeroFilled) {
         return filled;
@@ -69,18 +70,18 @@ fn without_masks(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
     tried(kernel, target, &schedule).map_or(filled, |(unmasked, _)| unmasked)
 }
 
-/// Whether roles are worth their warps under a schedule: the MMAs are of warpgroups, or, on a machine without these, one role copies
+/// Whether a schedule with roles is worth the additional warps: the MMAs are of warpgroups, or, on a machine without these, one role copies
 /// in bulk.
 fn gains_from_roles(target: &Target, (filled, estimate): &(Filled, Estimate)) -> bool {
     if target.group_atoms.is_empty() { estimate.copies_in_bulk } else { filled.plan.uses_warpgroups() }
 }
 
-/// Whether stages are released one iteration late: only MMAs of warpgroups still read them behind their own iteration.
+/// Whether stages are released one iteration late, in order of preference: only MMAs of warpgroups read them beyond their own iteration.
 fn releases(target: &Target) -> impl Iterator<Item = bool> {
     [true, false].into_iter().filter(|late| !late || !target.group_atoms.is_empty())
 }
 
-/// A kernel without roles for a machine with bulk copies: split into a role that copies and one that computes.
+/// Splits a kernel without roles, on a machine with bulk copies, into a role that copies and a role that computes.
 fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option<Filled> {
     if !target.bulk_tensor || !written.aligned {
         return None;
@@ -92,14 +93,14 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
         let roles = Roles::Split { warps };
         let schedule = Schedule { roles, loops, peeled, shifted, ..written.clone() };
-        // Programs that walk over the grid copy for the next tile while they store one.
+        // Persistent programs copy for the next tile while they store the current one.
         let walking = Schedule { persistent: true, instances, ..schedule.clone() };
         let walking = if shifted { None } else { tried(kernel, target, &walking) };
         let alone = || if instances.is_none() { tried(kernel, target, &schedule) } else { None };
         let tried = walking.or_else(alone)?;
         gains_from_roles(target, &tried).then_some(tried.0)
     };
-    // Overlap is worth more than slots.
+    // Overlapping MMAs are preferred to more slots.
     let overlapped = apart
         .filter(|_| !target.group_atoms.is_empty())
         .and_then(|apart| (1..=ROLE_SLOTS).rev().find_map(|n| with(&apart, n, None, [true, true])));
@@ -113,15 +114,15 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
     })
 }
 
-/// The loops whose loads a role of their own copies, with one slot each.
+/// The loops whose loads are copied by a separate role, with one slot each.
 pub(super) struct LoopsToSplit {
-    /// A ring for all loads of a loop.
+    /// With one ring for all loads of a loop.
     pub(super) together: Vec<Ahead>,
-    /// A ring for the loads of each MMA, if a loop has two.
+    /// With one ring for the loads of each MMA, if a loop has two.
     apart: Option<Vec<Ahead>>,
 }
 
-/// The loops that are split; `None` if one cannot be a ring.
+/// The loops to split; `None` if one of them cannot be lowered to a ring.
 pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSplit> {
     let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
     let numbers = pipelined_loops(kernel);
@@ -146,14 +147,14 @@ pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSp
     Some(LoopsToSplit { together, apart: any_apart.then_some(apart) })
 }
 
-/// The kernel under a schedule, if that is feasible and fits.
+/// Applies a schedule to the kernel; `None` if that is infeasible or does not fit.
 fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Filled, Estimate)> {
     let rings = with_rings(kernel, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).ok()?;
     Some((filled, estimate))
 }
 
-/// A kernel with rings under a schedule, if it fits.
+/// Completes a kernel with rings under a schedule; an error if it does not fit.
 pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
     let plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
     let estimate = road::estimate(&rings, &plan)?;
@@ -161,7 +162,7 @@ pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> R
     Ok((Filled { schedule: Schedule { warps, ..schedule.clone() }, rings, plan }, estimate))
 }
 
-/// A kernel without roles: its loops become rings one after the other, as long as they fit.
+/// Schedules a kernel without roles: its loops become rings one by one, as long as they fit.
 fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
     let plan = plan::plan(kernel, target, written.aligned);
     let mut best = None;
@@ -180,14 +181,14 @@ fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Fi
     }
 }
 
-/// The same with programs in groups of rows, if they share tiles along two axes of the grid.
+/// The same with programs numbered in groups of rows, if they share tiles along two axes of the grid.
 fn in_groups(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
     let schedule = Schedule { grouped: true, warps: None, ..filled.schedule.clone() };
     let grouped = if filled.schedule.aligned { tried(kernel, target, &schedule) } else { None };
     grouped.map_or(filled, |(grouped, _)| grouped)
 }
 
-/// The loop with the slots of the rule, beside everything else.
+/// Adds a loop with the slots and the distance that the rule chooses, given the loops scheduled before.
 fn deepest(
     kernel: &Verified,
     plan: &Plan,
@@ -219,14 +220,14 @@ fn deepest(
     if programs >= PROGRAMS {
         return Some(most);
     }
-    // Copies two iterations ahead hide most of what three do.
+    // A distance of two iterations hides most of the latency that three hide.
     let beside = fitting.take_while(|(distance, _)| *distance >= 2).find(|(_, (_, programs))| *programs >= PROGRAMS);
     Some(beside.map_or(most, |(_, (fewer, _))| fewer))
 }
 
-/// A kernel with roles: fused if possible, otherwise each role has its warps.
+/// Schedules a kernel with roles: they are fused if possible, otherwise each role keeps its own warps.
 ///
-/// Copies that run ahead are worth more than slots: first the slots and distances with which they do, then the others.
+/// Prefetching is preferred to more slots: combinations of slots and distances with prefetching are tried first, then the others.
 fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
     let most = written.slots.iter().copied().max().unwrap_or(1);
     let fewer = |less: u32| Schedule {
@@ -235,13 +236,13 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     };
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     if target.bulk_tensor {
-        // One thread starts bulk copies: no warp that computes would gain from doing that too.
+        // One thread starts bulk copies, so that fusing the role with the computing warps would gain nothing.
         let with = |s: &Schedule, instances: Option<u32>, peeled: bool| {
             let schedule = Schedule { peeled, instances, ..s.clone() };
             let walking = Schedule { persistent: true, ..schedule.clone() };
             tried(kernel, target, &walking).or_else(|| tried(kernel, target, &schedule))
         };
-        // Instances that overlap are worth more than slots.
+        // Several instances are preferred to more slots.
         let declared = kernel.roles.iter().map(|role| role.instances).max().filter(|n| *n > 1);
         let kept = declared.map(Some).into_iter().chain([None]).find_map(|instances| {
             fitting.iter().find_map(|s| releases(target).find_map(|late| with(s, instances, late)))
@@ -260,7 +261,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     };
     let ahead = fitting.iter().find_map(|schedule| {
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
-        // If copies cannot run one iteration ahead, larger distances are impossible too.
+        // If prefetching is impossible at a distance of one iteration, it is impossible at larger ones.
         let possible = greatest > 0 && is_fusible(kernel, schedule);
         (1..=greatest).rev().filter(|_| possible).find_map(|distance| fused(schedule, distance))
     });
@@ -276,19 +277,19 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
     }
 }
 
-/// Whether the roles can be fused with copies that run ahead.
+/// Whether the roles can be fused with prefetching.
 fn is_fusible(kernel: &Verified, schedule: &Schedule) -> bool {
     with_rings(kernel, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() }).is_some()
 }
 
-/// Whether the slots of all rings alone fit.
+/// Whether the slots of all rings alone fit in shared memory.
 fn rings_fit(kernel: &Kernel, schedule: &Schedule) -> bool {
     let rings = kernel.pipes.iter().zip(&schedule.slots);
     let bytes = rings.map(|(p, slots)| p.bytes().saturating_mul(u64::from(*slots))).fold(0, u64::saturating_add);
     bytes <= schedule.shared_bytes.into()
 }
 
-/// Whether more shared memory could lead to another schedule: a ring has fewer slots than desired.
+/// Whether more shared memory could lead to another schedule, because a ring has fewer slots than desired.
 pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
     let loops = pipelined_loops(kernel);
     schedule.loops.len() < loops.len()
@@ -299,7 +300,7 @@ pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
 /// The kernel under a given schedule.
 ///
 /// # Errors
-/// If it is infeasible, or does not fit.
+/// Returns an error if it is infeasible, or does not fit.
 pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Filled, LowerError> {
     let name = kernel.sig.full_name();
     let Some(rings) = with_rings(kernel, schedule) else {

@@ -1,6 +1,6 @@
 //! The schedule: the decisions of compiling a kernel for a target, as plain data.
 //!
-//! A rule chooses it (`super::rule`); a search could do so as well. The driver applies it and decides nothing itself.
+//! A rule chooses it (`super::rule`); a search could do so as well. The driver only applies it.
 //!
 //! Worked example, an MMA of 128×128×64 for 99 KiB of shared memory, whose stage takes 32 KiB:
 //!
@@ -18,100 +18,102 @@ use std::fmt;
 /// The decisions about one variant of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Whether arguments are assumed to be aligned, so that accesses are wide and copies asynchronous.
+    /// Whether arguments are assumed to be aligned, which allows wide accesses and asynchronous copies.
     pub aligned: bool,
     /// The maximum shared memory of a program, in bytes.
     pub shared_bytes: u32,
-    /// Warps of a program without roles, a power of two; `None`: as in the plan. Roles state their numbers themselves.
+    /// The number of warps of a program without roles, a power of two; `None`: as in the plan. Roles state their numbers themselves.
     pub warps: Option<u32>,
     /// The treatment of the kernel's roles.
     pub roles: Roles,
-    /// D of each ring that the kernel declares, in the order of their declarations.
+    /// The number of slots, D, of each ring that the kernel declares, in the order of their declarations.
     pub slots: Vec<u32>,
     /// The loops over `pipelined(..)` that become rings.
     pub loops: Vec<Ahead>,
     /// Whether the first iteration of loops over accumulators is peeled, so that each stage is released one iteration late.
     pub peeled: bool,
-    /// Whether the second of two MMAs of a loop is issued one iteration late, beside what the first one feeds.
+    /// Whether the second of two MMAs of a loop is issued one iteration late, so that it overlaps with the use of the first one's result.
     pub shifted: bool,
-    /// Whether the programs of a kernel with roles walk over its grid.
+    /// Whether the programs of a kernel with roles are persistent: they loop over the tiles of the grid.
     pub persistent: bool,
     /// Whether the programs of the grid are numbered in groups of rows, along one axis.
     pub grouped: bool,
-    /// Whether the iterations of loops over MMAs in which masks hold for every element have a loop of their own, without masks.
+    /// Whether the iterations of loops over MMAs that need no masks have a separate loop without masks.
     pub unmasked: bool,
-    /// The instances of roles, which take tiles in turn: as many as a role declares, or this many of the one that computes if the kernel
-    /// was split. `None`: one.
+    /// The number of instances of roles, which take tiles in turn: as many as a role declares, or this many of the computing role if the
+    /// kernel was split. `None`: one.
     pub instances: Option<u32>,
-    /// The cluster of programs that share copies.
+    /// The cluster of programs that copy shared tiles together.
     pub cluster: Option<Cluster>,
-    /// The bodies of loops, of the kernel as it is laid out and its tiles dealt to clusters, whose operations change their order.
+    /// The loop bodies in which the order of operations changes, by number in the laid-out kernel after its tiles were distributed to
+    /// clusters.
     pub bodies: Vec<Body>,
 }
 
-/// Programs that run at the same time, and copy tiles for all of them.
+/// Programs that run concurrently, and copy shared tiles for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// How many: 2, 4 or 8.
+    /// The number of programs: 2, 4 or 8.
     pub size: u32,
-    /// In which of the last two coordinates their tiles are neighbours: 0 or 1.
+    /// The axis along which their tiles are adjacent, among the last two coordinates of tiles: 0 or 1.
     pub axis: usize,
 }
 
 /// The treatment of roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Roles {
-    /// They stay as declared; also for a kernel without roles.
+    /// Roles stay as declared; also for a kernel without roles.
     #[default]
     Kept,
-    /// A kernel without roles is split: one role copies the stages of the pipelined loops, another one computes.
+    /// A kernel without roles is split: one role copies the stages of the pipelined loops, and another one computes.
     Split {
-        /// The warps of the role that computes.
+        /// The number of warps of the role that computes.
         warps: u32,
     },
     /// A role that copies and a role that computes are fused: all warps do both.
     Fused {
-        /// P: how many iterations the copies run ahead.
+        /// The prefetch distance P: the number of iterations by which copies are issued in advance.
         distance: u32,
-        /// As [`Ahead::carried`], of every ring.
+        /// Whether the loop waits for the next stage early, for every ring, as [`Ahead::carried`].
         carried: bool,
     },
 }
 
-/// A loop whose loads run ahead of the iteration that uses them.
+/// A loop whose loads are prefetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// Which loop over `pipelined(..)`, in the order of the kernel's text.
+    /// The number of the loop among those over `pipelined(..)`, in program order.
     pub number: usize,
-    /// Its loads, as positions in the body of the loop.
+    /// Its prefetched loads, by their positions in the body of the loop.
     pub loads: Vec<usize>,
-    /// D, the slots of the ring.
+    /// The number of slots of the ring, D.
     pub slots: u32,
-    /// P, how many iterations the copies run ahead; at least 1, and less than D.
+    /// The prefetch distance P: the number of iterations by which copies are issued in advance; at least 1, and less than D.
     pub distance: u32,
-    /// Whether the loop waits for the stage of the next iteration and carries it, so that its first loads can be early.
+    /// Whether the loop waits for the stage of the next iteration and carries it, so that its first loads can be moved one iteration
+    /// earlier.
     pub carried: bool,
 }
 
 /// A new order of the operations of a loop's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// Which loop, in the order of the laid-out kernel's text.
+    /// The number of the loop, in the program order of the laid-out kernel.
     pub number: usize,
-    /// Loads that are moved one iteration earlier, by position. Their address computations are duplicated, in front of the loop
-    /// and, with the loads, at the end of the body.
+    /// Loads that are moved one iteration earlier, by position. The computations of their addresses are duplicated before the loop and,
+    /// with the loads, at the end of the body.
     pub ahead: Vec<usize>,
-    /// The new order of the operations, by position.
+    /// The new order of the operations, by their positions.
     pub order: Vec<usize>,
 }
 
 impl Schedule {
-    /// Simpler schedules, which are easier to verify, the better one first: two slots without roles, and no copies ahead.
+    /// Simpler schedules, which are easier to verify, the best first: two slots without separate roles, then no prefetching.
     #[must_use]
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
         let less = Schedule {
-            // A kernel with rings of its own has roles.
+            // Only kernels with roles declare rings.
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
@@ -127,7 +129,7 @@ impl Schedule {
             ..self.clone()
         };
         let least = Schedule { loops: Vec::new(), ..less.clone() };
-        // Operations are numbered in the kernel with its cluster.
+        // The numbers of operations refer to the kernel with its cluster, so the orders are dropped with it.
         let alone = Schedule { cluster: None, bodies: Vec::new(), ..self.clone() };
         let mut all = vec![alone, less, least];
         if self.cluster.is_none() {

@@ -1,6 +1,6 @@
-//! The numbers of the rule that chooses schedules, in one table, each with a public source that has the same one.
+//! The numbers of the rule that chooses schedules, in one table, each with a public source that uses the same number.
 //!
-//! | | chosen | where it is found |
+//! | | chosen | used by |
 //! |---|---|---|
 //! | [`CLUSTER`] | 2 programs | CUTLASS, DeepGEMM, QuACK |
 //! | [`RASTER_ROWS`] | 8 rows of tiles | Triton's tutorial, CUTLASS |
@@ -11,50 +11,50 @@
 //! | [`REGISTERS`] | 40 or 48 for a thread that only copies, up to 248 for another | CUTLASS, DeepGEMM, PTX ISA |
 //! | [`OTHER_REGISTERS`] | 40 registers | CUTLASS |
 //!
-//! They are the same for all kernels and sizes of one target; what differs is whether a choice is possible and fits (`rule.rs`).
+//! They are the same for all kernels and sizes on one target; what differs is whether a choice is possible and fits (`rule.rs`).
 //!
-//! Deliberately absent: limits of a machine, which are those of its back end; the number of warps, which follows from the registers of
-//! accumulators ([`crate::plan`]); a search, and with it anything measured.
+//! Deliberately absent: limits of a machine, which its back end has; the number of warps, which follows from the registers of accumulators
+//! ([`crate::plan`]); a search, and with it any measurements.
 
 use crate::expand::Registers;
 
-/// Programs of a cluster: neighbours that share a tile copy it once. CUTLASS's examples for Hopper have clusters of 2 × 1 × 1 and 1 × 2 × 1
-/// (`examples/48_hopper_warp_specialized_gemm`: `ClusterShape`), DeepGEMM shares copies between at most two (`csrc/jit_kernels/heuristics`), and QuACK
-/// tries (1, 2) and (2, 1) (`quack/gemm_config.py`).
+/// The number of programs of a cluster: adjacent programs that share a tile copy it once. CUTLASS's examples for Hopper have clusters of 2
+/// × 1 × 1 and 1 × 2 × 1 (`examples/48_hopper_warp_specialized_gemm`: `ClusterShape`), DeepGEMM shares copies between at most two programs
+/// (`csrc/jit_kernels/heuristics`), and QuACK tries (1, 2) and (2, 1) (`quack/gemm_config.py`).
 pub const CLUSTER: u32 = 2;
 
-/// Rows of tiles that programs which run at the same time walk over together, so that their inputs stay in the cache: `GROUP_SIZE_M` of
-/// Triton's tutorial is 8 in all configurations (`python/tutorials/03-matrix-multiplication.py`); CUTLASS swizzles up to 8
-/// (`include/cutlass/gemm/kernel/tile_scheduler_params.h`).
+/// The number of rows of tiles that concurrently running programs traverse together, so that their inputs stay in the L2 cache.
+/// `GROUP_SIZE_M` of Triton's tutorial is 8 in all configurations (`python/tutorials/03-matrix-multiplication.py`); CUTLASS swizzles up to
+/// 8 (`include/cutlass/gemm/kernel/tile_scheduler_params.h`).
 pub const RASTER_ROWS: i32 = 8;
 
-/// Instances of a role of one warpgroup, which take tiles in turn: while one stores its tile, the MMAs of the other run. CUTLASS has two
-/// consumer warpgroups with a tile each (`include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_pingpong.hpp`); so has FlashAttention-3
-/// (Shah et al. 2024, arXiv:2407.08608, section 3.1).
+/// The number of instances of a role of one warpgroup, which take tiles in turn: while one stores its tile, the MMAs of the other run.
+/// CUTLASS has two consumer warpgroups with a tile each (`include/cutlass/gemm/kernel/sm90_gemm_tma_warpspecialized_pingpong.hpp`); so has
+/// FlashAttention-3 (Shah et al. 2024, arXiv:2407.08608, section 3.1).
 pub const INSTANCES: u32 = 2;
 
-/// The most slots of a ring between roles. CUTLASS and DeepGEMM take as many stages as fit in shared memory (`StageCountAuto` in
-/// `include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl`; at most 16 in `csrc/jit_kernels/heuristics`); 8 are all that
-/// fit for stages of 24 KiB and more, and smaller ones need no more to hide the latency of a copy.
+/// The maximum number of slots of a ring between roles. CUTLASS and DeepGEMM take as many stages as fit in shared memory (`StageCountAuto`
+/// in `include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl`; at most 16 in `csrc/jit_kernels/heuristics`). No more than 8 stages
+/// of 24 KiB fit, and smaller stages need no more to hide the latency of a copy.
 pub const ROLE_SLOTS: u32 = 8;
 
-/// The most slots of a loop whose warps copy ahead by `cp.async`: `num_stages` is 3 to 5 in Triton's tutorial, and 4 for most tiles
-/// (`python/tutorials/03-matrix-multiplication.py`).
+/// The maximum number of slots of a loop whose warps prefetch by `cp.async`: `num_stages` is 3 to 5 in Triton's tutorial, and 4 for most
+/// tiles (`python/tutorials/03-matrix-multiplication.py`).
 pub const AHEAD_SLOTS: u32 = 4;
 
-/// Programs that a multiprocessor should run at once, so that one computes while the other waits at a barrier: "multiple active blocks
-/// per multiprocessor" of the CUDA C++ Best Practices Guide, "Thread and Block Heuristics".
+/// The number of programs that a multiprocessor should run concurrently, so that one computes while another waits at a barrier: "multiple
+/// active blocks per multiprocessor" of the CUDA C++ Best Practices Guide, "Thread and Block Heuristics".
 pub const PROGRAMS: u32 = 2;
 
-/// The registers of threads where roles give some to others.
+/// The numbers of registers per thread where roles release registers for others.
 ///
 /// A thread of a role that only starts bulk copies keeps 40, `LoadRegisterRequirement` of CUTLASS's kernels with warp specialization
-/// (`sm90_gemm_tma_warpspecialized_pingpong.hpp`); to more than four rings, 48, as in DeepGEMM
-/// (`deep_gemm/include/deep_gemm/impls/sm90_bf16_gemm.cuh`). Another one gets 248 at most: `setmaxnreg` takes multiples of 8, and
-/// an instruction names at most 255 registers (PTX ISA, "Miscellaneous Instructions: setmaxnreg"; CUDA C++ Programming Guide, "Technical
+/// (`sm90_gemm_tma_warpspecialized_pingpong.hpp`); with more than four rings, 48, as in DeepGEMM
+/// (`deep_gemm/include/deep_gemm/impls/sm90_bf16_gemm.cuh`). Other threads get at most 248: `setmaxnreg` takes multiples of 8, and an
+/// instruction addresses at most 255 registers (PTX ISA, "Miscellaneous Instructions: setmaxnreg"; CUDA C++ Programming Guide, "Technical
 /// Specifications per Compute Capability").
 pub const REGISTERS: Registers = Registers { copying: 40, copying_to_many: 48, few_rings: 4, most: 248 };
 
-/// Registers of a thread for addresses, counters and predicates beside its tiles, which are about as many in every kernel: what CUTLASS leaves to a
-/// thread that has nothing else ([`REGISTERS`]).
+/// The number of registers per thread for addresses, counters and predicates, besides those of tiles. It is about the same in every kernel:
+/// the number that CUTLASS leaves to a thread that has nothing else ([`REGISTERS`]).
 pub const OTHER_REGISTERS: u32 = 40;

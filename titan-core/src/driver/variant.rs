@@ -1,4 +1,4 @@
-//! A compiled kernel as a variant of an artifact: its code, and its assumptions.
+//! A compiled kernel as a variant of an artifact: its code and its assumptions.
 
 use super::Made;
 use super::backend::Code;
@@ -6,7 +6,7 @@ use crate::artifact::{Assumption, BankConflict, GridRule, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
 
-/// The variant of a kernel that was compiled for one kind of arguments, and for devices that grant a program at least `granted`
+/// The variant of a kernel that was compiled for aligned or arbitrary arguments, and for devices that allow a program at least `granted`
 /// bytes of shared memory; 0 for all devices.
 pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Variant {
     let Made { schedule, rings, plan, lowered, notes, pays, .. } = made;
@@ -42,8 +42,8 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     }
 }
 
-/// The assumptions of wide accesses: rows that are aligned to 16 bytes and a multiple of 16 bytes long. And the additional
-/// conditions of copies that run ahead, the first `checked` of which a launch checks.
+/// The assumptions of wide accesses: rows that are aligned to 16 bytes and a multiple of 16 bytes long; and the additional conditions of
+/// prefetching, the first `checked` of which a launch checks anyway.
 fn assumptions(kernel: &Kernel, plan: &Plan, checked: usize) -> Vec<Assumption> {
     let more = kernel.sig.requires.iter().skip(checked).cloned();
     let mut out: Vec<Assumption> = more.map(Assumption::Holds).collect();

@@ -1,10 +1,10 @@
-//! Why a kernel has no code of its own for a machine with bulk copies, or why threads copy some of its tiles there: notes in the user's
+//! The reasons why a kernel has no code for a machine with bulk copies, or why threads copy some of its tiles there: notes with the user's
 //! names.
 //!
-//! The reasons are those of the decisions themselves: [`crate::plan`] says why an MMA is not one of warpgroups, [`crate::analysis::boxes`] why
-//! a tile is no box, [`super::rule`] why a loop is not split into a role that copies and one that computes.
+//! The reasons come from the decisions themselves: [`crate::plan`] for MMAs that do not use warpgroups, [`crate::analysis::boxes`] for
+//! tiles that are no boxes, [`super::rule`] for loops that are not split into a role that copies and one that computes.
 //!
-//! Deliberately absent: what depends on the arguments of a launch.
+//! Deliberately absent: reasons that depend on the arguments of a launch.
 
 use super::rings::{pipelined_loops, with_rings};
 use super::schedule::{Roles, Schedule};
@@ -14,7 +14,7 @@ use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::plan::{self, Plan, Target};
 use crate::verify::Verified;
 
-/// Why a kernel has neither bulk copies nor MMAs of warpgroups; at least one reason.
+/// The reasons why a kernel has neither bulk copies nor MMAs of warpgroups; at least one.
 pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
     let plan = plan::plan(kernel, target, true);
     let mut notes = Notes::default();
@@ -30,7 +30,7 @@ pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
     notes.all
 }
 
-/// Why threads copy tiles of the rings of a kernel whose code is new; none if all are copied in bulk.
+/// The reasons why threads copy tiles of the kernel's rings, in code for a machine with bulk copies; none if all are copied in bulk.
 pub(super) fn copied_by_threads(made: &Made) -> Vec<String> {
     let mut notes = Notes::default();
     if made.schedule.roles == Roles::Kept && made.rings.roles.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn copied_by_threads(made: &Made) -> Vec<String> {
     notes.all
 }
 
-/// Sentences, each once.
+/// A list of sentences without duplicates.
 #[derive(Default)]
 struct Notes {
     all: Vec<String>,
@@ -61,7 +61,7 @@ impl Notes {
     }
 }
 
-/// Why MMAs are not those of warpgroups.
+/// The reasons why MMAs do not use warpgroups.
 fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
     let mut any = false;
     kernel.walk(&mut |id, op| {
@@ -76,7 +76,7 @@ fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Why loops are not split into a role that copies in bulk and one that computes.
+/// The reasons why loops are not split into a role that copies in bulk and one that computes.
 fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
     if !kernel.roles.is_empty() {
         stages(kernel, plan, notes);
@@ -109,7 +109,7 @@ fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Why tiles that a loop loads are no boxes.
+/// The reasons why tiles that a loop loads are no boxes.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations load no tile")]
 fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
     let Some(body) = kernel.op(looped).regions.first() else { return };
@@ -132,7 +132,7 @@ fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
     });
 }
 
-/// Why tiles of the stages of rings are no boxes.
+/// The reasons why tiles of the stages of rings are no boxes.
 fn stages(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
     kernel.walk(&mut |_, op| {
         let (OpKind::Ttg(TtgOp::AsyncProduce { skipped, .. }), [slot, sources @ ..]) = (&op.kind, &op.args[..]) else {
@@ -158,7 +158,7 @@ fn aligned(plan: &Plan) -> Vec<bool> {
     plan.vectored.iter().map(|rows| plan.aligned && *rows).collect()
 }
 
-/// What is copied, in the user's names: the tile, or else its tensor and ring.
+/// The name of what is copied: that of the tile, or else of its tensor and ring.
 fn source_name(kernel: &Kernel, op: &Op, pipe: Pipe, source: Value) -> String {
     let ring = kernel.pipe_name(pipe);
     match (&kernel.value(source).name, op.args.first()) {

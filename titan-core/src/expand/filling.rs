@@ -1,9 +1,9 @@
-//! How the stages of a ring between roles are filled: by bulk copies, by the threads of a role, or by both.
+//! The ways in which the stages of a ring between roles are filled: by bulk copies, by the threads of a role, or by both.
 //!
-//! A tile is copied in bulk if a tensor map describes it wherever the ring is filled. If all tiles of a ring are, and its role does nothing
-//! else, one thread executes that role. If only some are, or the role has other work, all threads execute it: one of them also
-//! starts the bulk copies, and arrives with their bytes; each of them copies its part of the other tiles, and arrives when these
-//! copies are complete. The barrier of a slot then counts one arrival more than the role has threads.
+//! A tile is copied in bulk if a tensor map can describe it at every place where the ring is filled. If this holds for all tiles of a ring,
+//! and its role does nothing else, one thread executes the role. Otherwise all threads execute it: one of them also starts the bulk copies,
+//! and arrives with their bytes; each thread copies its part of the other tiles, and arrives when these copies are complete. The barrier of
+//! a slot then counts one more arrival than the role has threads.
 //!
 //! ```text
 //! ttg.nv.mbarrier.arrive_expect_tx %full {bytes = 16384}                     one thread, for the tile of b
@@ -12,21 +12,22 @@
 //! ttg.nv.cp_async.mbarrier_arrive %full {arrivals = 32, noinc = true}
 //! ```
 //!
-//! Deliberately absent: copies under a condition, and stages that are filled without copies: threads fill the whole ring then.
+//! Deliberately absent: bulk copies with a condition, and bulk copies beside stages that are filled without copies; threads fill such
+//! rings.
 
 use super::Expand;
 use crate::analysis::one_thread;
 use crate::ir::{Block, FreeBy, NvOp, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
-/// What fills the stages of a ring.
+/// The way in which the stages of a ring are filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Filling {
-    /// The threads of a role.
+    /// By the threads of a role.
     Threads,
-    /// Bulk copies alone, which one thread starts.
+    /// By bulk copies alone, which one thread starts.
     Bulk,
-    /// Both: by tile, whether it is copied in bulk.
+    /// By both: for each tile of the stage, whether it is copied in bulk.
     Mixed(Vec<bool>),
 }
 
@@ -47,7 +48,7 @@ impl Filling {
 }
 
 impl Expand<'_> {
-    /// How the stages of a ring are filled.
+    /// The way in which the stages of a ring are filled.
     pub(super) fn filling(&self, pipe: Pipe) -> Filling {
         match self.boxes(pipe).filter(|boxes| self.target.bulk_tensor && boxes.contains(&true)) {
             None => Filling::Threads,
@@ -56,7 +57,7 @@ impl Expand<'_> {
         }
     }
 
-    /// Whether bulk copies fill the stages of a ring, and all others that its role fills: then one thread executes the role.
+    /// Whether bulk copies fill the stages of this ring and of all others that the role fills, so that one thread executes the role.
     fn is_filled_by_one_thread(&self, pipe: Pipe) -> bool {
         let mut roles = Vec::new();
         self.k.walk(&mut |_, op| {
@@ -81,7 +82,8 @@ impl Expand<'_> {
         )
     }
 
-    /// Which tiles of a ring are copied in bulk wherever it is filled; `None` if a stage is filled without copies, or under a condition.
+    /// For each tile of a ring, whether it is copied in bulk wherever the ring is filled; `None` if a stage is filled without copies, or
+    /// with a condition.
     fn boxes(&self, pipe: Pipe) -> Option<Vec<bool>> {
         let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
         let (mut boxes, mut copies, mut only) = (vec![true; encodings.len()], false, true);
@@ -103,8 +105,8 @@ impl Expand<'_> {
         (copies && only).then_some(boxes)
     }
 
-    /// Whether some copies to a ring are for all programs of the cluster. Only MMAs of warpgroups read such a ring: what threads have
-    /// loaded would have to be fenced from the copies of other programs.
+    /// Whether some copies to a ring are for all programs of the cluster. Only MMAs of warpgroups read such a ring: loads by threads would
+    /// have to be fenced from the copies of other programs.
     pub(super) fn is_shared(&self, pipe: Pipe) -> bool {
         if self.laid.cluster == 1 || self.is_loaded(pipe.index()) || self.laid.free != FreeBy::Mbarrier {
             return false;
@@ -122,7 +124,7 @@ impl Expand<'_> {
         shared
     }
 
-    /// Whether threads load from the stages of a ring themselves; MMAs of warpgroups do not count.
+    /// Whether threads load from the stages of a ring; MMAs of warpgroups do not count.
     pub(super) fn is_loaded(&self, pipe: usize) -> bool {
         let mut tiles: BTreeSet<Value> = BTreeSet::new();
         let mut loaded = false;

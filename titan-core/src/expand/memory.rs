@@ -6,7 +6,7 @@ use crate::ir::{Elem, LocalOp, Op, OpKind, RegionOp, TileShape, Ty, Unit, Value}
 use crate::layout::Encoding;
 
 impl Expand<'_> {
-    /// Expands a buffer to a region and the tile in it.
+    /// Lowers a buffer to a region and the tile in it.
     pub(super) fn alloc(&mut self, op: &Op, elem: Elem, shape: TileShape) -> Made<()> {
         let old = op.results[0];
         let Some(encoding) = self.k.encoding(old).cloned() else {
@@ -26,8 +26,8 @@ impl Expand<'_> {
         Ok(tile)
     }
 
-    /// A store. If the two 4-bit halves of a byte are held by different threads, the tile goes through shared memory, and one
-    /// thread assembles each byte.
+    /// Lowers a store. If the two 4-bit halves of a byte are held by different threads, the tile goes through shared memory, and one thread
+    /// assembles each byte.
     pub(super) fn store(&mut self, unit: Unit, mut args: Vec<Value>) -> Made<()> {
         let Some((value, place)) = args.split_last() else { return Err(self.internal("a store of nothing")) };
         let (value, k) = (*value, self.b.kernel());
@@ -41,7 +41,7 @@ impl Expand<'_> {
             let extents = layout.extents().to_vec();
             let together = vector::tile_width(k, kind, unit, (extents[last], place[last + 1]));
             if together.min(layout.vector(last)) < 2 {
-                // Bytes begin at even positions: at the tile's first column, or one before it.
+                // Bytes begin at even positions: at the first column of the tile, or at the column before it.
                 let mut room = extents.clone();
                 room[last] = (extents[last] + 1).next_multiple_of(2);
                 let axes: Vec<usize> = (0..layout.rank()).collect();
@@ -54,7 +54,7 @@ impl Expand<'_> {
         self.op(OpKind::Store(unit), &args).map(drop)
     }
 
-    /// A report. Several warps share its position through shared memory.
+    /// Lowers a print. Several warps share the position of its record through shared memory.
     pub(super) fn print(&mut self, op: &Op) -> Made<()> {
         let mut args = self.all_same(&op.args)?;
         if self.warps > 1 {

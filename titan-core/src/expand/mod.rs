@@ -1,5 +1,5 @@
-//! Expansion of rings to barrier programs: tokens become slots of shared-memory regions, mbarriers with counts and parities, commit
-//! groups and waits.
+//! Lowers rings to barrier programs: tokens become slots of shared-memory regions, mbarriers with counts and parities, commit groups and
+//! waits.
 //!
 //! | operation | one warp set fills and reads the ring | one role fills it, others read it |
 //! |---|---|---|
@@ -26,10 +26,10 @@
 //! %parity1 = select %wraps, %before, %parity
 //! ```
 //!
-//! No role is ever more than one phase ahead of a waiting one: the filler of round r + 1 has waited for the readers of round r.
+//! No role is more than one phase ahead of a role that waits: the filler of round r + 1 has waited for the readers of round r.
 //!
-//! Deliberately absent: barriers between the warps of one role for other memory, which [`crate::synchronize`] places; and the
-//! correctness of the protocol, which the verifier checks for the rings and for the result.
+//! Deliberately absent: barriers between the warps of a role for other memory, which [`crate::synchronize`] inserts; and the correctness of
+//! the protocol, which the verifier checks for the rings and for the result.
 
 mod filling;
 mod memory;
@@ -44,24 +44,24 @@ use crate::plan::{LowerError, Target};
 use ring::Ring;
 use std::collections::BTreeMap;
 
-/// The registers of threads where roles give some to others (`setmaxnreg`).
+/// The numbers of registers per thread in kernels where roles release registers for others (`setmaxnreg`).
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
-    /// Of a thread whose role only starts bulk copies, to a few rings.
+    /// For a role that only starts bulk copies, to few rings.
     pub copying: u32,
-    /// Of one whose role does so to more rings: it keeps a slot and a parity of each.
+    /// For such a role with more rings: it keeps a slot and a parity for each.
     pub copying_to_many: u32,
-    /// How many rings are few.
+    /// The maximum number of rings that are few.
     pub few_rings: usize,
-    /// The most of a thread of another role.
+    /// The maximum for other roles.
     pub most: u32,
 }
 
-/// Expands a laid-out kernel to a barrier program. The memory of a ring is created in the loop in which the ring restarts
+/// Lowers a laid-out kernel to a barrier program. The memory of a ring is created in the loop in which the ring restarts
 /// ([`crate::verify::Verified::rings_begin_anew`]), if there is one.
 ///
 /// # Errors
-/// If the target lacks what the rings need.
+/// Returns an error if the target lacks features that the rings need.
 pub fn expand(kernel: &Kernel, target: &Target, registers: Registers, anew: &[usize]) -> Result<Kernel, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
@@ -111,11 +111,11 @@ struct Moving {
 struct Stage {
     pipe: usize,
     slot: Value,
-    /// The parity of the round, or its number.
+    /// The parity of the round, or the number of earlier rounds.
     turn: Value,
 }
 
-/// The expansion of one kernel. Values called `old` are those of the input kernel.
+/// The state while a kernel is lowered. Values called `old` are those of the input kernel.
 struct Expand<'a> {
     k: &'a Kernel,
     laid: &'a LaidOut,
@@ -131,7 +131,7 @@ struct Expand<'a> {
     /// The stages of old tokens.
     stages: BTreeMap<Value, Stage>,
     rings: Vec<Ring>,
-    /// Where groups are committed, and the counts of waits.
+    /// The positions of commits, and the counts of waits.
     groups: Groups,
     /// The clocks that the open loops and branches carry, the innermost last.
     moving: Vec<Moving>,
@@ -140,7 +140,7 @@ struct Expand<'a> {
     role: Option<usize>,
     /// Whether copies to buffers other than stages are in flight.
     copying: bool,
-    /// Commit groups so far.
+    /// The number of commit groups so far.
     tokens: u32,
     at: Option<OpId>,
 }

@@ -11,38 +11,39 @@ use std::collections::BTreeSet;
 /// A ring, a side of it, and a component of that side's clock: the slot, or the parity or number of the round.
 pub(super) type ClockPart = (usize, usize, usize);
 
-/// The synchronisation between the sides of a ring.
+/// The synchronization between the sides of a ring.
 #[derive(Clone, Debug)]
 pub(super) enum Mode {
-    /// By commit groups of copies.
+    /// By commit groups of copies, if one warp set fills and reads it.
     Counted,
-    /// By two mbarriers per slot: copies arrive at `full`, readers at `empty`.
+    /// By two mbarriers for each slot: copies arrive at `full`, readers at `empty`.
     Mbarriers { full: Value, empty: Value },
-    /// The same for copies; each reading role counts its releases in a word of the slot.
+    /// By `full` for copies, and for each reading role a counter of its releases for each slot.
     Sequence { full: Value, words: Vec<Value>, readers: Vec<usize> },
 }
 
 /// A ring in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
-    /// Set once it is created.
+    /// The region; `None` until it is created.
     pub(super) region: Option<Value>,
-    /// The bytes of a slot.
+    /// The size of a slot in bytes.
     stride: u32,
     /// The offsets and encodings of the tiles of a stage.
     pub(super) fields: Vec<(u32, EncodingId)>,
     pub(super) slots: u32,
     pub(super) mode: Mode,
-    /// The clocks of the filling and the reading side: the next slot, and its parity or round.
+    /// The clocks of the filling and of the reading side: the next slot, and its parity or number of rounds.
     pub(super) clocks: [[Value; 2]; 2],
     pub(super) filling: Filling,
-    /// Whether some of its copies are for all programs of the cluster: then a slot is free when the readers of all have released it.
+    /// Whether some of its copies are for all programs of the cluster; a slot is then free when the readers of all programs have released
+    /// it.
     pub(super) shared: bool,
-    /// For rings whose stages may be poison: a word per slot, not 0 if the stage is.
+    /// For rings whose stages may be poisoned: a word for each slot, which is not 0 if the stage is poisoned.
     pub(super) poison: Option<Value>,
 }
 
-/// Whether a ring is filled by one role and read by another.
+/// Whether a ring is between roles: one role fills it and others read it.
 pub(super) fn joins_roles(kernel: &Kernel, pipe: Pipe) -> bool {
     let [fill, read] = sides(kernel, pipe);
     !read.is_empty() && fill != read
@@ -68,7 +69,7 @@ pub(super) fn sides(kernel: &Kernel, pipe: Pipe) -> [BTreeSet<usize>; 2] {
     found
 }
 
-/// The ring of which an operation advances a clock: that of the reading side, or of the filling one.
+/// The ring whose clock an operation advances, and whether that is the clock of the reading side.
 fn advances(kind: &OpKind) -> Option<(Pipe, bool)> {
     let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = kind else { return None };
     Some((*pipe, matches!(kind, OpKind::Ttg(TtgOp::Ready(_)))))
@@ -156,7 +157,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// A region of shared memory; its address is assigned later.
+    /// Creates a region of shared memory, whose address is assigned later.
     pub(super) fn region(&mut self, bytes: u32, parts: u32, name: &str) -> Made<Value> {
         let region = self.one(OpKind::Region(RegionOp::Place { offset: 0, bytes: bytes.max(1), parts }), &[])?;
         self.b.name(region, name);
@@ -178,12 +179,12 @@ impl Expand<'_> {
         let count = match how {
             Filling::Threads => filling,
             Filling::Bulk => 1,
-            // One thread also arrives with the bytes of the boxes.
+            // One more thread arrives with the bytes of the bulk copies.
             Filling::Mixed(_) => filling + 1,
         };
         self.op(OpKind::Nv(NvOp::MbarrierInit { count }), &[full])?;
         if boxes && !shared {
-            // Bulk copies complete their bytes there.
+            // The barrier counts the bytes of bulk copies, so its initialisation must be fenced.
             self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
         }
         if self.laid.free == FreeBy::Mbarrier {
@@ -191,7 +192,7 @@ impl Expand<'_> {
             let programs = if shared { self.laid.cluster } else { 1 };
             self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading * programs }), &[empty])?;
             if shared {
-                // Readers of other programs arrive there.
+                // Readers of other programs arrive at the barrier, so its initialisation must be fenced.
                 self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
             }
             return Ok(Mode::Mbarriers { full, empty });
@@ -222,19 +223,19 @@ impl Expand<'_> {
         found.into_iter().collect()
     }
 
-    /// The values of clocks.
+    /// The current values of clocks.
     pub(super) fn clocks(&self, moving: &[ClockPart]) -> Vec<Value> {
         moving.iter().map(|(ring, side, part)| self.rings[*ring].clocks[*side][*part]).collect()
     }
 
-    /// Sets clocks.
+    /// Sets the values of clocks.
     pub(super) fn set_clocks(&mut self, moving: &[ClockPart], values: &[Value]) {
         for ((ring, side, part), value) in moving.iter().zip(values) {
             self.rings[*ring].clocks[*side][*part] = *value;
         }
     }
 
-    /// The stage at a clock; advances the clock.
+    /// Returns the stage at a clock, and advances the clock.
     pub(super) fn tick(&mut self, pipe: Pipe, side: usize) -> Made<Stage> {
         let pipe = pipe.index();
         let [slot, turn] = self.rings[pipe].clocks[side];
@@ -263,7 +264,7 @@ impl Expand<'_> {
         match self.rings[stage.pipe].mode {
             Mode::Counted | Mode::Mbarriers { .. } => Ok(stage.turn),
             Mode::Sequence { .. } => {
-                // The number of a round is not negative.
+                // The number of a round is not negative, so that a mask is a remainder.
                 let one = self.b.i32(1);
                 self.one(OpKind::Binary(BinOp::And), &[stage.turn, one])
             }
@@ -300,7 +301,7 @@ impl Expand<'_> {
         }
     }
 
-    /// A stage is filled, by copies, by stores of the threads, or by both.
+    /// Signals that a stage is filled, by copies, by stores of the threads, or by both.
     pub(super) fn filled(&mut self, id: crate::ir::OpId, stage: Stage, how: [bool; 2]) -> Made<()> {
         self.tell_filled(id, stage, how)?;
         self.claim(Claim::Filled, stage)
@@ -343,7 +344,7 @@ impl Expand<'_> {
         self.op(OpKind::Nv(NvOp::WaitParity), &[barrier, parity]).map(drop)
     }
 
-    /// This role releases a stage.
+    /// Releases a stage by this role.
     pub(super) fn release(&mut self, stage: Stage) -> Made<()> {
         self.tell_released(stage)?;
         self.claim(Claim::Released, stage)
@@ -374,7 +375,7 @@ impl Expand<'_> {
         }
     }
 
-    /// Inserts a claim about the operations before it, for the verifier.
+    /// Inserts a claim about the operations before it, which the verifier checks.
     pub(super) fn claim(&mut self, claim: Claim, stage: Stage) -> Made<()> {
         let ring = &self.rings[stage.pipe];
         let Some(region) = ring.region else { return Err(self.internal("a ring without memory")) };
@@ -385,7 +386,7 @@ impl Expand<'_> {
         self.op(OpKind::Ttg(TtgOp::Claim(claim, Pipe::new(stage.pipe))), &args).map(drop)
     }
 
-    /// A barrier of the role's warps.
+    /// Inserts a barrier of the role's warps.
     fn role_barrier(&mut self) -> Made<()> {
         if self.warps == 1 {
             return self.op(OpKind::Nv(NvOp::WarpSync), &[]).map(drop);

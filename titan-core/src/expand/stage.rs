@@ -1,4 +1,4 @@
-//! Stages: how they are filled and read.
+//! Lowers the operations that fill and read stages.
 
 use super::filling::Filling;
 use super::ring::{Mode, sides};
@@ -52,7 +52,7 @@ impl Expand<'_> {
             TtgOp::Write => self.write_stage(op),
             TtgOp::StoreIssue(unit) => self.store_stage(op, *unit),
             TtgOp::StoreWait => Ok(()),
-            // Copies by `cp.async` and threads are generic: without bulk copies no proxy fence is needed.
+            // Copies by `cp.async` and accesses of threads are generic, so that no proxy fence is needed without bulk copies.
             TtgOp::Fence { .. } if !self.target.bulk_tensor => Ok(()),
             TtgOp::Fence { .. } => self.copy(op),
             TtgOp::Finalize => {
@@ -76,7 +76,7 @@ impl Expand<'_> {
         token.ok_or_else(|| self.internal("a token without a stage"))
     }
 
-    /// The result stands for the same stage.
+    /// Makes the result of an operation stand for the same stage.
     fn pass_on(&mut self, op: &Op, stage: Stage) {
         self.stages.extend(op.results.iter().map(|token| (*token, stage)));
     }
@@ -85,7 +85,7 @@ impl Expand<'_> {
         self.k.pipes[stage.pipe].fields.iter().map(|f| (f.elem, f.shape)).collect()
     }
 
-    /// Starts the bulk copies to a slot: its barrier expects their bytes.
+    /// Starts the bulk copies to a slot, whose barrier expects their bytes.
     fn start_boxes(&mut self, op: &Op, stage: Stage, full: Value) -> Made<()> {
         let barrier = self.barrier_of(full, stage)?;
         let filling = self.rings[stage.pipe].filling.clone();
@@ -104,7 +104,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// The programs of the cluster that receive a tile; 0 for this one alone.
+    /// The programs of the cluster that receive a tile, as a bit mask; 0 means this program alone.
     fn receivers(&self, stage: Stage, source: Value, field: usize) -> u16 {
         let ring = &self.rings[stage.pipe];
         let encoding = ring.fields.get(field).and_then(|(_, id)| self.laid.encodings.get(id.index()));
@@ -112,14 +112,14 @@ impl Expand<'_> {
         if ring.shared && parts > 1 { u16::MAX >> (16 - parts.min(16)) } else { 0 }
     }
 
-    /// Copies to a slot.
+    /// Starts the copies to a slot.
     fn produce(&mut self, id: OpId, op: &Op, skipped: Option<Fill>) -> Made<()> {
         let stage = self.stage_of(op)?;
         let filling = self.rings[stage.pipe].filling.clone();
         if let (true, Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. }) =
             (filling.has_boxes(), self.rings[stage.pipe].mode.clone())
         {
-            // In front of the copies by threads, which take longer to issue.
+            // Bulk copies are started before the copies by threads, which take longer to issue.
             self.start_boxes(op, stage, full)?;
         }
         if filling == Filling::Bulk {
@@ -145,7 +145,7 @@ impl Expand<'_> {
             }
             let mut source = self.same(old)?;
             if let Some(asked) = asked {
-                // A skipped copy writes zeros, and reads nothing.
+                // A copy that is skipped writes zeros, and reads nothing.
                 source = self.one(OpKind::Local(LocalOp::Guard), &[source, asked])?;
                 self.b.set_place(source, self.k.value(old).place);
             }
@@ -158,7 +158,7 @@ impl Expand<'_> {
         self.filled(id, stage, [copied, stored])
     }
 
-    /// A stage without a copy.
+    /// Fills a stage without a copy.
     fn fill_without(&mut self, id: OpId, op: &Op, fill: Fill) -> Made<()> {
         let stage = self.stage_of(op)?;
         let word = self.b.i32(i32::from(fill == Fill::Poison));
@@ -167,7 +167,7 @@ impl Expand<'_> {
             let tile = self.field(stage, field, elem, shape)?;
             let zero = if elem.is_float() { Const::Float(elem, 0.0) } else { Const::Int(elem, 0) };
             let zero = self.b.constant(zero);
-            // The encoding may be larger than the tile: all of it is zeroed.
+            // The encoding may be larger than the tile; all of it is filled with zeros.
             let Some(extents) = self.b.kernel().encoding(tile).map(|e| e.extents.clone()) else { continue };
             let mut whole = tile;
             for (axis, n) in (0u8..).zip(&extents) {
@@ -188,13 +188,13 @@ impl Expand<'_> {
         self.filled(id, stage, [false, true])
     }
 
-    /// A tile of one element, held by all threads.
+    /// The layout of a tile with one element, which all threads hold.
     fn by_all(&self) -> Layout {
         let copies = |n: u32| vec![Bit::Copy; n.trailing_zeros() as usize];
         Layout::new(&[1], Vec::new(), copies(self.laid.lanes), copies(self.warps))
     }
 
-    /// One thread writes the poison word of a stage; returns whether the ring has one.
+    /// Writes the poison word of a stage by one thread; returns whether the ring has poison words.
     fn tell_poison(&mut self, stage: Stage, word: Value) -> Made<bool> {
         let Some(place) = self.poison_word(stage)? else { return Ok(false) };
         let Some(shape) = TileShape::new(&[1]) else { return Ok(false) };
@@ -234,7 +234,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// Stores a slot through registers, in whole lines; synchronous.
+    /// Stores a slot synchronously through registers, in whole lines.
     fn store_stage(&mut self, op: &Op, unit: Unit) -> Made<()> {
         let stage = self.stage_of(op)?;
         let Some((elem, shape)) = self.fields(stage).first().copied() else {
@@ -272,8 +272,8 @@ impl Expand<'_> {
         if self.target.copy_async { self.commit() } else { Ok(()) }
     }
 
-    /// Waits for copies to buffers other than stages: before their bytes are read, before their sources are written, and
-    /// before control flow diverges, so that none is in flight when the buffers are reused.
+    /// Waits for copies to buffers other than stages: before their bytes are read, before their sources are written, and before control
+    /// flow diverges, so that none is in flight when the buffers are reused.
     pub(super) fn settle_copies(&mut self) -> Made<()> {
         if !self.copying {
             return Ok(());
@@ -283,23 +283,23 @@ impl Expand<'_> {
         self.wait_groups(0)
     }
 
-    /// Waits for all copies of these threads.
+    /// Waits for all copies of the threads of this role.
     fn drain(&mut self) -> Made<()> {
-        // Only their readers wait for bulk copies, and a role that fills one ring by them alone does nothing else.
+        // Only the readers of bulk copies wait for them, and a role that fills a ring by bulk copies alone does nothing else.
         let filled = |ring: usize| self.role.is_some_and(|role| sides(self.k, Pipe::new(ring))[0].contains(&role));
         let mut bulk = self.rings.iter().enumerate().filter(|(_, ring)| ring.filling == Filling::Bulk);
         if !self.target.copy_async || bulk.clone().count() == self.rings.len() || bulk.any(|(ring, _)| filled(ring)) {
             return Ok(());
         }
         if self.role.is_some() {
-            // Copies of rings between roles are not in a committed group yet.
+            // Copies to rings between roles are not committed to a group otherwise.
             self.commit()?;
         }
         self.wait_groups(0)
     }
 }
 
-/// The bytes of a tile.
+/// The size of a tile in bytes.
 fn tile_bytes(elem: Elem, shape: TileShape) -> u32 {
     u32::try_from(shape.len() as u64 * u64::from(elem.bits()) / 8).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Blocks, loops, branches and roles: operations not on rings are copied, and loops and branches carry the clocks that advance in them.
+//! Blocks, loops, branches and roles. Operations not on rings are copied; loops and branches carry the clocks that advance in them.
 
 use super::filling::Filling;
 use super::ring::sides;
@@ -17,7 +17,7 @@ impl Expand<'_> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
-        // MMAs of warpgroups read shared memory behind their fence.
+        // MMAs of warpgroups read shared memory after their fence.
         let reads_shared = matches!(op.kind, OpKind::Local(LocalOp::Load) | OpKind::Nv(NvOp::WgmmaFence));
         let writes = matches!(op.kind.effect(), Effect::Write | Effect::Atomic);
         let parts = op.kind.is_loop() || op.kind == OpKind::If || op.kind.is_terminator();
@@ -44,7 +44,7 @@ impl Expand<'_> {
                 self.close_group(id)
             }
             Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => self.leave(op),
-            // They concern no ring.
+            // These operations are not on rings.
             Family::Data(_) | Family::Local(_) | Family::Region(_) | Family::Nv(_) | Family::Amd(_) => self.copy(op),
         }
     }
@@ -72,7 +72,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// The new operands of old carried values: for a token its slot and its parity or round, depending on its ring.
+    /// The new operands for old carried values: for a token, its slot and its parity or round, depending on its ring.
     fn given(&self, old: &[Value]) -> Made<Vec<Value>> {
         let mut out = Vec::new();
         for value in old {
@@ -93,7 +93,7 @@ impl Expand<'_> {
         old.iter().flat_map(of).collect()
     }
 
-    /// Binds old values to new ones; returns the remaining new ones.
+    /// Binds old values to the first new ones; returns the remaining new ones.
     fn take<'v>(&mut self, old: &[Value], new: &'v [Value]) -> &'v [Value] {
         let mut rest = new;
         for value in old {
@@ -171,7 +171,7 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// A terminator, which passes the clocks too.
+    /// Lowers a terminator, which passes the clocks too.
     fn leave(&mut self, op: &Op) -> Made<()> {
         let mut args = self.given(&op.args)?;
         let carrier = if let OpKind::Break(n) | OpKind::Continue(n) = op.kind {
@@ -185,8 +185,9 @@ impl Expand<'_> {
         Ok(())
     }
 
-    /// The registers of a thread of each role, if roles that only start bulk copies can give some to the others: what they keep is enough
-    /// for addresses and counters, and together the roles have no more than all threads begin with. Empty if nothing is to be gained.
+    /// The number of registers per thread of each role, if roles that only start bulk copies can release some for the others: the number
+    /// that they keep is enough for addresses and counters, and the sum is at most the number with which all threads begin. Empty if there
+    /// is no benefit.
     fn pool(&self, op: &Op) -> Vec<u32> {
         let (roles, each) = (&self.k.roles, self.target.role_warps * self.laid.lanes);
         let threads: u32 = roles.iter().map(|r| r.warps * self.laid.lanes).sum();
@@ -194,7 +195,7 @@ impl Expand<'_> {
         let giving: Vec<usize> = (0..roles.len()).filter(|role| self.only_copies(op, *role)).collect();
         let taking = (0..roles.len()).filter(|role| !giving.contains(role));
         let taking: u32 = taking.map(|role| roles[role].warps * self.laid.lanes).sum();
-        // ptxas 12.9 divides by a subroutine for sm_120a, and ignores `setmaxnreg` beside calls (C7506): only MMAs of warpgroups need it.
+        // For sm_120a, ptxas 12.9 divides by a subroutine, and ignores `setmaxnreg` beside calls (C7506). Only MMAs of warpgroups need it.
         let warps = self.target.group_atoms.is_empty();
         if warps
             || each <= self.laid.lanes
@@ -231,7 +232,7 @@ impl Expand<'_> {
         fills && !reads && !holds
     }
 
-    /// The roles, each with its own clocks and commit groups.
+    /// Lowers the roles, each with its own clocks and commit groups.
     pub(super) fn roles(&mut self, op: &Op) -> Made<()> {
         let (warps, start) = (self.warps, self.rings.iter().map(|r| r.clocks).collect::<Vec<_>>());
         let mut regions = Vec::new();
@@ -258,7 +259,7 @@ impl Expand<'_> {
         self.rendezvous()
     }
 
-    /// The programs of a cluster wait for each other: in front of the roles, because the barriers of all must be there, and behind them,
+    /// A barrier of the programs of a cluster: before the roles, because the barriers of all programs must be initialised, and after them,
     /// because no program may end while others copy to it or arrive at its barriers.
     fn rendezvous(&mut self) -> Made<()> {
         if self.laid.cluster > 1 {

@@ -1,4 +1,4 @@
-//! Expected errors, written as comments, against those that are found.
+//! Compares expected errors, written as comments, with the errors found.
 
 use crate::diag::Diagnostic;
 use crate::text::TextPos;
@@ -34,7 +34,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// What a text expects, in its order.
+/// The errors that a text expects, in order.
 fn expectations(text: &str) -> Vec<Expected<'_>> {
     let mut expected: Vec<Expected<'_>> = Vec::new();
     let mut code_line = 1;
@@ -61,12 +61,12 @@ pub(super) fn lines(text: &str) -> Vec<u32> {
     expectations(text).iter().map(|e| e.line).collect()
 }
 
-/// One message for each error that is expected and not found, or found and not expected.
+/// The failures: one message for each error that is expected and not found, or found and not expected.
 pub(super) fn compare(name: &str, text: &str, found: &[Diagnostic<TextPos>]) -> Vec<String> {
     compare_with(name, expectations(text), found)
 }
 
-/// The same for these errors.
+/// The same for these expected errors.
 pub(super) fn compare_with(name: &str, expected: Vec<Expected<'_>>, found: &[Diagnostic<TextPos>]) -> Vec<String> {
     let mut unexpected: Vec<&Diagnostic<TextPos>> = found.iter().collect();
     let mut failures = Vec::new();

@@ -1,7 +1,7 @@
-//! The test `fence`: what the fence pass makes of the kernels of a file, and what it says, stand as comments at its end.
+//! The test `fence`: comments at the end of a file state the kernels after the fence pass, and its report.
 //!
-//! Comments at the top may say how the pass works: `; mode tilelang`, `; remove unneeded`, `; no handshake`, and for opaque
-//! calls `; call "name" generic`. Besides, a second run changes nothing.
+//! Comments at the top may state the options of the pass: `; mode tilelang`, `; remove unneeded`, `; no handshake`, and for opaque calls
+//! `; call "name" generic`. The test also checks that a second run changes nothing.
 
 use super::Report;
 use crate::ir::{CallProxy, Kernel};
@@ -11,7 +11,7 @@ use crate::verify::verify;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What separates the kernels from what becomes of them.
+/// The line that separates the kernels from the result of the pass.
 const AFTER: &str = "; after the pass:\n";
 
 fn options(header: &str) -> Options {
@@ -31,7 +31,7 @@ fn options(header: &str) -> Options {
     options
 }
 
-/// What the verifier says, in codes.
+/// The result of the verifier, as codes.
 fn verdict(kernel: &Kernel) -> String {
     match verify(kernel.clone()) {
         Ok(_) => "accepted".to_owned(),
@@ -49,7 +49,7 @@ fn comment(out: &mut String, text: &str) {
     }
 }
 
-/// Compares what stands at the end of a file with what the pass gives.
+/// Compares the comments at the end of a file with the result of the pass.
 pub(super) fn check(name: &str, text: &str, header: &str, report: &mut Report) {
     let input = text.split_once(AFTER).map_or(text, |(input, _)| input);
     let kernels = match parse(input) {

@@ -1,6 +1,6 @@
 //! Mistakes: changes of a file's text, each with the errors that it must cause.
 //!
-//! They stand behind the kernels of a file, which must pass without them:
+//! They are written after the kernels of a file, which must be accepted without them:
 //!
 //! ```text
 //! ; mistake: a wait for the wrong parity
@@ -9,12 +9,12 @@
 //! ; error[T0712]: waits for
 //! ```
 //!
-//! `; <` names a line, which must occur once, and `; >` the lines in its place; without one the line is dropped. Of several equal lines
-//! `; < (1 of 2) ..` names the first. An error is
-//! expected on the line that was changed first; ``; error[T0712] at `ttg.claim.ready`: ..`` expects it on the line that
-//! contains this text instead, and `; error[T0712] at kernel: ..` on that of the first kernel.
+//! `; <` states a line, which must occur exactly once, and `; >` the lines that replace it; without these, the line is removed. Of several
+//! equal lines, `; < (1 of 2) ..` selects the first. An error is expected on the line that was changed first; ``; error[T0712] at
+//! `ttg.claim.ready`: ..`` expects it on the line that contains this text instead, and `; error[T0712] at kernel: ..` on the line of the
+//! first kernel.
 //!
-//! Deliberately absent: changes of more than one place by one pair, and changes that need not cause an error.
+//! Deliberately absent: changes of several places by one pair, and changes that need not cause an error.
 
 use super::expect::{Expected, compare_with};
 use super::verify_errors;
@@ -22,16 +22,16 @@ use super::verify_errors;
 /// The line that begins a mistake.
 const MISTAKE: &str = "; mistake: ";
 
-/// A mistake.
+/// A change of a file's text that must cause errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What it says of itself.
+    /// The description after `; mistake:`.
     pub name: String,
     /// The text of the file with it.
     pub text: String,
 }
 
-/// A file without its mistakes, and these.
+/// Splits a text into the file without its mistakes, and the mistakes.
 fn split(text: &str) -> (&str, Vec<&str>) {
     let first = if text.starts_with(MISTAKE) { Some(0) } else { text.find(&format!("\n{MISTAKE}")).map(|at| at + 1) };
     let Some(first) = first else { return (text, Vec::new()) };
@@ -39,7 +39,7 @@ fn split(text: &str) -> (&str, Vec<&str>) {
     (base, rest.split(MISTAKE).filter(|part| !part.is_empty()).collect())
 }
 
-/// The text without its mistakes: what must pass.
+/// The text without its mistakes, which must be accepted.
 pub(super) fn base(text: &str) -> &str {
     split(text).0
 }
@@ -58,7 +58,7 @@ pub fn mistakes(text: &str) -> Result<Vec<Mistake>, String> {
     parts.into_iter().map(|part| Change::of(base, part).map(|c| Mistake { name: c.name, text: c.text })).collect()
 }
 
-/// Runs the mistakes of a file: what is not as it should be.
+/// Applies the mistakes of a file. Returns a message for each failure.
 pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     let (base, parts) = split(text);
     let mut failures = Vec::new();
@@ -80,11 +80,11 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     failures
 }
 
-/// A mistake that was made.
+/// A mistake that has been applied.
 struct Change {
     name: String,
     text: String,
-    /// The line that was changed first.
+    /// The number of the first changed line.
     line: u32,
 }
 
@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-/// Which of how many equal lines is meant, and the line.
+/// The position of a line among equal lines, their number, and the line.
 fn one_of(line: &str) -> Option<(usize, usize, &str)> {
     let (count, line) = line.strip_prefix('(')?.split_once(") ")?;
     let (which, all) = count.split_once(" of ")?;

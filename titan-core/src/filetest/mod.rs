@@ -1,26 +1,26 @@
 //! Runs `.tir` files as tests.
 //!
-//! A file begins with comments; those of the form `; test <what>` say what is tested, or else the name of its folder does:
+//! A file begins with comments. Those of the form `; test <what>` state the test; otherwise the name of its folder does:
 //!
 //! | test | passes if |
 //! |---|---|
-//! | `text` | the file is the canonical text of its kernels, below the comments at its top |
-//! | `parse` | reading it gives the errors that it expects, or none |
-//! | `fence` | what the fence pass makes of its kernels is what stands at its end |
+//! | `text` | the file is the canonical text of its kernels, after the comments at its top |
+//! | `parse` | parsing it gives the errors that it expects, or none |
+//! | `fence` | the result of the fence pass is that at the end of the file |
 //! | `verify`, `program` | reading and verifying it gives the errors that it expects, or none, and so does the text with each of its mistakes; kernels that are laid out are verified as barrier programs |
 //!
-//! An expectation is a comment on the offending line, or alone on a line below it:
+//! An expectation is a comment on the line of the error, or alone on a line after it:
 //!
 //! ```text
 //!     %a = add %x, %y ; error[T0203]: do not fit together
 //!     ; help: `.row()`
 //! ```
 //!
-//! Code and line must agree, and the title must contain the text; `; help:` and `; note:` demand that the help, and what is
-//! said of second places, contain theirs. Every expected error must be found and every found error expected. Behind its kernels a
-//! file may have mistakes, which change their text: see [`mistakes`](fn@mistakes).
+//! Code and line must agree, and the title must contain the text; `; help:` and `; note:` require that the help, and the notes on related
+//! locations, contain theirs. Every expected error must be found, and every error found must be expected. After its kernels, a file may
+//! have mistakes, which change their text: see [`mistakes`](fn@mistakes).
 //!
-//! This module works on texts: reading files, and writing what [`Report::blessed`] gives, is the harness's part.
+//! This module works on texts; reading files, and writing [`Report::blessed`], is done by the test harness.
 
 mod expect;
 mod fences;
@@ -32,16 +32,16 @@ use crate::verify::{barrier_program, verify};
 
 pub use mistakes::{Mistake, mistakes};
 
-/// What came of a file.
+/// The result of the tests of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// One line or more for each thing that is not as it should be.
+    /// The failures, each with at least one line.
     pub failures: Vec<String>,
-    /// The text that the file should have, if it is tested for that and has another.
+    /// The text that the file should have, if the file is tested for that and differs.
     pub blessed: Option<String>,
-    /// Of a file that is verified: how many kernels and mistakes are expected to have errors.
+    /// For a file that is verified: the number of kernels and mistakes that are expected to have errors.
     pub refused: usize,
-    /// Of a file that is verified: how many kernels are expected to have none.
+    /// For a file that is verified: the number of kernels that are expected to be accepted.
     pub accepted: usize,
 }
 
@@ -76,7 +76,7 @@ pub fn run(name: &str, text: &str) -> Report {
     report
 }
 
-/// The comments and empty lines at the top.
+/// The comments and empty lines at the top of a text.
 fn header(text: &str) -> &str {
     let is_code = |line: &&str| !(line.trim().is_empty() || line.trim_start().starts_with(';'));
     let code: usize = text.split_inclusive('\n').take_while(|l| !is_code(l)).map(str::len).sum();
@@ -106,7 +106,7 @@ fn parse_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
     parse(text).err().unwrap_or_default()
 }
 
-/// How many kernels of a text are expected to have errors, and how many are not.
+/// The numbers of kernels of a text that are expected to have errors, and that are not.
 fn refused_and_accepted(text: &str) -> (usize, usize) {
     let kernels = parse_located(text).unwrap_or_default();
     let lines = expect::lines(text);
@@ -116,7 +116,7 @@ fn refused_and_accepted(text: &str) -> (usize, usize) {
     (refused, kernels.len() - refused)
 }
 
-/// Errors of the whole kernel are on its first line.
+/// The errors of the verifier. Those of a whole kernel are on its first line.
 fn verify_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
     let kernels = match parse_located(text) {
         Ok(kernels) => kernels,

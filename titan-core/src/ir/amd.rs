@@ -1,10 +1,10 @@
-//! The dialect `ttg.amd`: operations of a wave of gfx942 that are waited for by counters.
+//! The dialect `ttg.amd`: operations of a wave of gfx942, whose completion is tracked by counters.
 //!
-//! A wave counts its vector memory operations in flight (`vmcnt`) and those on its local memory (`lgkmcnt`); each
-//! kind returns in order (CDNA3 ISA, "Manually inserted wait states and s_waitcnt"). `s_waitcnt` waits until a counter is no
-//! higher than its immediate: there is no wait for a single operation.
+//! A wave counts its vector memory operations in flight (`vmcnt`) and those on its local memory (`lgkmcnt`); each kind completes in order
+//! (CDNA3 ISA, "Manually inserted wait states and s_waitcnt"). `s_waitcnt` waits until a counter is at most its immediate; a single
+//! operation cannot be waited for.
 //!
-//! Deliberately absent: scalar memory, which counts in `lgkmcnt` out of order, and exports.
+//! Deliberately absent: scalar memory operations, which count in `lgkmcnt` out of order, and exports.
 
 use super::region::{Class, Completion};
 use super::{Effect, Proxy};
@@ -12,7 +12,7 @@ use super::{Effect, Proxy};
 /// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmdOp {
-    /// Waits until the counters are no higher; 63 and 15 are no wait.
+    /// Waits until the counters are at most these values; the maxima 63 and 15 mean no wait.
     Waitcnt {
         /// Vector memory operations that may stay in flight.
         vmcnt: u32,
@@ -21,28 +21,28 @@ pub enum AmdOp {
     },
     /// A copy from a tensor to a region that bypasses registers.
     BufferLoadLds {
-        /// How many bytes.
+        /// The size of the copy in bytes.
         bytes: u32,
-        /// The number of its token.
+        /// The number of the operation's token.
         n: u32,
     },
     /// Starts reading a region.
     DsRead {
-        /// The number of its token.
+        /// The number of the operation's token.
         n: u32,
     },
     /// Starts writing a region.
     DsWrite {
-        /// The number of its token.
+        /// The number of the operation's token.
         n: u32,
     },
     /// A barrier of all waves of the program (`s_barrier`).
     Barrier,
     /// An MMA on registers.
     Mfma,
-    /// The priority of the wave.
+    /// Sets the priority of the wave.
     SetPrio {
-        /// 0 to 3.
+        /// The priority, from 0 to 3.
         level: u32,
     },
 }
@@ -62,7 +62,7 @@ impl AmdOp {
         }
     }
 
-    /// The proxy of the accesses to shared memory: gfx942 has one.
+    /// The proxy of the accesses to shared memory. gfx942 has only one.
     #[must_use]
     pub const fn proxy(&self) -> Option<Proxy> {
         match self {

@@ -1,7 +1,7 @@
-//! The builder of IR: operations are typed as they are added, scalar integer arithmetic on constants is folded.
+//! The builder of IR. Operations are typed as they are added, and scalar integer arithmetic on constants is folded.
 //!
-//! The builder keeps a stack of open blocks. `begin_*` opens a region, `end_*` closes it and returns the results. Properties of
-//! the whole kernel (balance of regions, visibility) are checked by the verifier.
+//! The builder keeps a stack of open blocks. `begin_*` opens a region, and `end_*` closes it and returns the results. Properties of the
+//! whole kernel (balance of regions, visibility) are checked by the verifier.
 
 use super::Const;
 use super::fold;
@@ -13,7 +13,7 @@ use super::kernel::{
 use super::op::{ForKind, Loc, Op, OpId, OpKind};
 use super::{Access, Elem, Encoding, LaidOut, Layout, LayoutId, Pipe, PipeDecl, Place, RoleDecl, TtgOp, Ty};
 
-/// Builds one kernel.
+/// Builds a kernel.
 #[derive(Debug)]
 pub struct Builder {
     kernel: Kernel,
@@ -21,7 +21,7 @@ pub struct Builder {
     loc: Loc,
 }
 
-/// An open loop.
+/// A loop whose region is open.
 #[derive(Debug)]
 pub struct OpenLoop {
     kind: OpKind,
@@ -34,7 +34,7 @@ pub struct OpenLoop {
     pub carried: Vec<Value>,
 }
 
-/// An open `if`.
+/// An `if` of which a region is open.
 #[derive(Debug)]
 pub struct OpenIf {
     cond: Value,
@@ -71,7 +71,7 @@ impl Builder {
         Builder { kernel, open: vec![body], loc: Loc::default() }
     }
 
-    /// An empty kernel with the signature, rings and roles of another one.
+    /// An empty kernel with the signature, rings and roles of another kernel.
     #[must_use]
     pub fn like(kernel: &Kernel) -> Self {
         let mut builder = Builder::new(&kernel.sig.name, kernel.sig.instance.clone());
@@ -85,7 +85,7 @@ impl Builder {
         builder
     }
 
-    /// Turns the kernel into a laid-out one.
+    /// Makes the kernel a laid-out one: sets its additional data.
     pub fn lay_out(&mut self, plan: LaidOut) {
         self.kernel.laid_out = Some(Box::new(plan));
     }
@@ -131,7 +131,7 @@ impl Builder {
         self.loc
     }
 
-    /// The symbol of a shape name, which is added if it is new.
+    /// The symbol with this name, which is added if it is new.
     pub fn symbol(&mut self, name: &str) -> Symbol {
         let known = self.kernel.sig.symbols.iter().position(|s| s == name);
         Symbol::new(known.unwrap_or_else(|| {
@@ -173,7 +173,7 @@ impl Builder {
         self.kernel.sig.partial = partial;
     }
 
-    /// Sets what is done about iterations whose tiles are not whole.
+    /// Sets how the last iterations of loops, with tiles that extend beyond the end of a tensor, are executed.
     pub fn set_tails(&mut self, tails: Option<Tails>) {
         self.kernel.sig.tails = tails;
     }
@@ -189,7 +189,7 @@ impl Builder {
         self.kernel.ty(value)
     }
 
-    /// Names a value after the user's variable, unless it has a name.
+    /// Names a value after the user's variable, if it has no name yet.
     pub fn name(&mut self, value: Value, name: &str) {
         let slot = &mut self.kernel.values[value.index()].name;
         if slot.is_none() {
@@ -200,7 +200,7 @@ impl Builder {
     /// Adds an operation without regions; returns its results.
     ///
     /// # Errors
-    /// If the operands do not fit.
+    /// Returns an error if the operands are invalid.
     pub fn op(&mut self, kind: OpKind, args: &[Value]) -> Result<Vec<Value>, TypeError> {
         if let Some(folded) = fold::fold(&self.kernel, &kind, args) {
             return Ok(vec![self.constant(folded)]);
@@ -213,7 +213,7 @@ impl Builder {
     /// Adds an operation that has one result.
     ///
     /// # Errors
-    /// If the operands do not fit.
+    /// Returns an error if the operands are invalid.
     pub fn op1(&mut self, kind: OpKind, args: &[Value]) -> Result<Value, TypeError> {
         let results = self.op(kind, args)?;
         results.first().copied().ok_or_else(|| TypeError {
@@ -223,7 +223,7 @@ impl Builder {
         })
     }
 
-    /// A constant; equal constants of one block are one value.
+    /// A constant; equal constants in one block share one value.
     pub fn constant(&mut self, c: Const) -> Value {
         let block = self.block();
         let known = self.kernel.block(block).ops.iter().find_map(|id| {
@@ -241,7 +241,7 @@ impl Builder {
     /// Opens a `for` over `lo, lo + step, … < hi` with these initial carried values.
     ///
     /// # Errors
-    /// If a bound is not an `i32`.
+    /// Returns an error if a bound is not an `i32`.
     pub fn begin_for(&mut self, kind: ForKind, bounds: [Value; 3], init: &[Value]) -> Result<OpenLoop, TypeError> {
         let tys: Vec<Ty> = bounds.iter().map(|v| self.ty(*v)).collect();
         super::infer::all_i32(&tys)?;
@@ -262,8 +262,8 @@ impl Builder {
         OpenLoop { kind, bounds, body, loc: self.loc, index, carried }
     }
 
-    /// Closes a loop; the body must have been ended by a terminator. Results have the types of the carried values for a
-    /// `for`, and `results` for a `loop`.
+    /// Closes a loop, whose body must already end in a terminator. The types of the results are those of the carried values for a `for`,
+    /// and `results` for a `loop`.
     pub fn end_loop(&mut self, open: OpenLoop, results: &[Ty]) -> Vec<Value> {
         self.open.pop();
         let tys: Vec<Ty> = if open.kind == OpKind::Loop {
@@ -284,7 +284,7 @@ impl Builder {
         OpenIf { cond, then, other: None, loc: self.loc }
     }
 
-    /// Closes the first arm, which must have been ended by a terminator, and opens the second.
+    /// Closes the first arm, which must already end in a terminator, and opens the second one.
     pub fn begin_else(&mut self, open: &mut OpenIf) {
         self.open.pop();
         let other = self.new_block();
@@ -292,7 +292,7 @@ impl Builder {
         self.open.push(other);
     }
 
-    /// Closes the second arm. Results have these types.
+    /// Closes the second arm. `results` are the types of the results.
     pub fn end_if(&mut self, open: OpenIf, results: &[Ty]) -> Vec<Value> {
         self.open.pop();
         let loc = std::mem::replace(&mut self.loc, open.loc);
@@ -308,7 +308,7 @@ impl Builder {
         Pipe::new(self.kernel.pipes.len() - 1)
     }
 
-    /// Names a ring after the user's variable, unless it has a name.
+    /// Names a ring after the user's variable, if it has no name yet.
     pub fn name_pipe(&mut self, pipe: Pipe, name: &str) {
         if let Some(decl) = self.kernel.pipes.get_mut(pipe.index())
             && decl.name.is_none()
@@ -329,7 +329,7 @@ impl Builder {
         region
     }
 
-    /// Closes the region of a role: none of its asynchronous work is in flight any more.
+    /// Closes the region of a role with `ttg.finalize`: none of the role's asynchronous work is in flight at its end.
     pub fn end_role(&mut self) {
         if !self.is_terminated() {
             self.terminate(OpKind::Ttg(TtgOp::Finalize), &[]);
@@ -352,10 +352,10 @@ impl Builder {
         (body, [a, b])
     }
 
-    /// Closes it, after its `yield`.
+    /// Closes the region of a `reduce` or `scan`, after its `yield`.
     ///
     /// # Errors
-    /// If the tile, the neutral element or the axis do not fit.
+    /// Returns an error if the tile, the neutral element or the axis is invalid.
     pub fn end_combine(&mut self, kind: OpKind, args: &[Value], body: Block) -> Result<Value, TypeError> {
         self.open.pop();
         let tys: Vec<Ty> = args.iter().map(|v| self.ty(*v)).collect();
@@ -368,14 +368,14 @@ impl Builder {
         self.push(kind, args.to_vec(), &[], Vec::new());
     }
 
-    /// Whether the current block has its terminator.
+    /// Whether the current block already ends in a terminator.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         let last = self.kernel.block(self.block()).ops.last();
         last.is_some_and(|id| self.kernel.op(*id).kind.is_terminator())
     }
 
-    /// The finished kernel. The outermost block gets its `return` if it lacks one.
+    /// The finished kernel. A `return` is added to the outermost block if it has no terminator.
     #[must_use]
     pub fn finish(mut self) -> Kernel {
         if !self.is_terminated() {

@@ -1,13 +1,14 @@
-//! Canonical numbering: that of [`Builder`](super::Builder), which the text form restores.
+//! Canonical numbering of values, operations and blocks: the numbering of [`Builder`](super::Builder), which parsing the text form
+//! restores.
 //!
-//! Parameters first; then, block by block in program order, block arguments, nested blocks, and operations with their
-//! results after their regions. What is unreachable from the body is dropped.
+//! Parameters come first; then, block by block in program order, block arguments, and operations, where nested blocks come before the
+//! results of their operation. Whatever is unreachable from the body is dropped.
 
 use super::kernel::{Block, BlockData, Def, Kernel, Value, ValueData};
 use super::op::{Op, OpId};
 
 impl Kernel {
-    /// The same kernel, numbered canonically. Equal kernels have equal canonical forms, whatever passes renumbered them.
+    /// The same kernel with canonical numbering. Kernels that differ only in numbering have equal canonical forms.
     #[must_use]
     pub fn canonical(&self) -> Kernel {
         let mut out = Kernel {
@@ -30,13 +31,13 @@ impl Kernel {
     }
 }
 
-/// Deeper nesting is invalid and not followed: kernels that the verifier accepts are far below.
+/// Blocks nested more deeply are not followed. The verifier rejects such kernels, and its limit is far below.
 const MAX_DEPTH: usize = 300;
 
 struct Renumber<'k> {
     from: &'k Kernel,
     values: Vec<Option<Value>>,
-    /// Visited blocks: a block with two owners is invalid, and stays with the first.
+    /// Visited blocks. A kernel in which a block has two owners is invalid; the first owner keeps the block.
     seen: Vec<bool>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::Elem;
 
-/// A constant: its element type and value. A float is the `f64` rounded once to the type.
+/// A scalar constant: its element type and its value. A float is stored as an `f64` that was rounded once to its type.
 #[derive(Clone, Copy, Debug)]
 pub enum Const {
     /// An integer, sign- or zero-extended; `bool` is 0 or 1.

@@ -11,11 +11,11 @@ pub enum Elem {
     F64,
     /// IEEE 754 binary32.
     F32,
-    /// A binary32 whose significand is rounded to 10 fraction bits: an operand of `mma` only.
+    /// A binary32 whose significand is rounded to 10 fraction bits; only for operands of `mma`.
     Tf32,
     /// IEEE 754 binary16.
     F16,
-    /// The upper half of a binary32.
+    /// bfloat16: the upper half of a binary32.
     Bf16,
     /// OCP 8-bit float, 4 exponent and 3 fraction bits, no infinity.
     E4m3,
@@ -23,13 +23,13 @@ pub enum Elem {
     E5m2,
     /// Two's complement, 64 bits.
     I64,
-    /// Two's complement, 32 bits: the one index type.
+    /// Two's complement, 32 bits; the only type of indices.
     I32,
     /// Two's complement, 16 bits.
     I16,
     /// Two's complement, 8 bits.
     I8,
-    /// Two's complement, 4 bits, two to a byte: storage only.
+    /// Two's complement, 4 bits, two per byte; for storage only.
     I4,
     /// Unsigned, 64 bits.
     U64,
@@ -39,7 +39,7 @@ pub enum Elem {
     U16,
     /// Unsigned, 8 bits.
     U8,
-    /// Unsigned, 4 bits, two to a byte: storage only.
+    /// Unsigned, 4 bits, two per byte; for storage only.
     U4,
     /// A byte that is 0 or 1.
     Bool,
@@ -93,7 +93,7 @@ impl Elem {
         }
     }
 
-    /// The element type of this name.
+    /// The element type with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Elem> {
         Elem::ALL.into_iter().find(|e| e.name() == name)
@@ -111,49 +111,49 @@ impl Elem {
         }
     }
 
-    /// Bytes that `n` contiguous elements take; `n` is even for the 4-bit types.
+    /// The number of bytes that `n` contiguous elements occupy; `n` is even for the 4-bit types.
     #[must_use]
     pub const fn bytes_for(self, n: usize) -> usize {
         if self.bits() == 4 { n.div_ceil(2) } else { n * (self.bits() as usize / 8) }
     }
 
-    /// Floating point, the storage-only ones included.
+    /// Whether it is a floating-point type, including those for storage only.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Elem::F64 | Elem::F32 | Elem::Tf32 | Elem::F16 | Elem::Bf16 | Elem::E4m3 | Elem::E5m2)
     }
 
-    /// Integers, the 4-bit ones included, `bool` not.
+    /// Whether it is an integer type, including the 4-bit types and without `bool`.
     #[must_use]
     pub const fn is_int(self) -> bool {
         !self.is_float() && !matches!(self, Elem::Bool)
     }
 
-    /// Integers with a sign.
+    /// Whether it is a signed integer type.
     #[must_use]
     pub const fn is_signed_int(self) -> bool {
         matches!(self, Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4)
     }
 
-    /// Floats with arithmetic: `f64`, `f32`, `f16`, `bf16`.
+    /// Whether it is a float with arithmetic: `f64`, `f32`, `f16`, `bf16`.
     #[must_use]
     pub const fn is_arith_float(self) -> bool {
         matches!(self, Elem::F64 | Elem::F32 | Elem::F16 | Elem::Bf16)
     }
 
-    /// Types with `+ - * /`: the arithmetic floats and the integers of 8 bits and more.
+    /// Whether it has `+ - * /`: the arithmetic floats, and integers of at least 8 bits.
     #[must_use]
     pub const fn is_arith(self) -> bool {
         self.is_arith_float() || self.is_arith_int()
     }
 
-    /// Integers with arithmetic: those of 8 bits and more.
+    /// Whether it is an integer with arithmetic, of at least 8 bits.
     #[must_use]
     pub const fn is_arith_int(self) -> bool {
         self.is_int() && self.bits() >= 8
     }
 
-    /// The type in which sums and products of this one accumulate.
+    /// The accumulator type of sums and products of this type.
     #[must_use]
     pub const fn accumulator(self) -> Elem {
         match self {
@@ -184,7 +184,7 @@ impl fmt::Display for Elem {
     }
 }
 
-/// The element triples `(a, b, accumulator)` that `mma` takes.
+/// The element types `(a, b, accumulator)` that `mma` supports.
 pub const MMA_TRIPLES: &[(Elem, Elem, Elem)] = &[
     (Elem::F16, Elem::F16, Elem::F32),
     (Elem::Bf16, Elem::Bf16, Elem::F32),
@@ -198,12 +198,12 @@ pub const MMA_TRIPLES: &[(Elem, Elem, Elem)] = &[
     (Elem::F64, Elem::F64, Elem::F64),
 ];
 
-/// Whether `mma` takes a triple of elements.
+/// Whether `mma` supports these element types.
 #[must_use]
 pub fn mma_is_legal(a: Elem, b: Elem, acc: Elem) -> bool {
     MMA_TRIPLES.contains(&(a, b, acc))
 }
 
-/// What [`mma_is_legal`] accepts, for messages.
+/// The element types that [`mma_is_legal`] accepts, for messages.
 pub const MMA_LEGAL: &str = "(f16, f16, f32), (bf16, bf16, f32), (tf32, tf32, f32), (f32, f32, f32), \
     (e4m3|e5m2, e4m3|e5m2, f32), (i8, i8, i32), (f64, f64, f64)";

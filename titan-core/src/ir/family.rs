@@ -1,17 +1,17 @@
-//! Operations by the part of the IR that they belong to, and the numbers that they state.
+//! The dialect of each operation, and the numbers in operations that hardware limits.
 //!
-//! Passes and rules that treat most operations alike match on [`Family`] without a wildcard: a new operation of a dialect then has to be
-//! answered wherever that dialect matters, and a new operation on data by its [`Effect`]. Deliberately absent: what operations do to
-//! memory ([`super::traffic`]).
+//! Passes and rules that treat most operations alike match on [`Family`] without a wildcard arm: the compiler then reports each place where
+//! a new operation of a dialect must be handled; a new operation on data is handled by its [`Effect`]. Deliberately absent: the accesses of
+//! operations to memory ([`super::traffic`]).
 
 use super::{AmdOp, Class, Completion, Effect, ForKind, LocalOp, NvOp, OpKind, RegionOp, TtgOp};
 
-/// An operation, by the part of the IR that it belongs to.
+/// An operation, classified by its dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family<'k> {
     /// An operation on scalars, tiles and tensors, with its effect.
     Data(Effect),
-    /// Control flow.
+    /// An operation of control flow.
     Flow(Flow),
     /// An operation on rings, roles and fences.
     Ttg(&'k TtgOp),
@@ -25,60 +25,60 @@ pub enum Family<'k> {
     Amd(AmdOp),
 }
 
-/// Control flow.
+/// An operation of control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// A counted loop.
     For(ForKind),
-    /// A loop until `break`.
+    /// A loop that runs until `break`.
     Loop,
     /// A branch.
     If,
-    /// The end of a region, with its values.
+    /// The end of a region, which yields values.
     Yield,
-    /// Leaves the enclosing loop of this number.
+    /// Leaves the enclosing loop with this number.
     Break(u32),
-    /// The next iteration of the enclosing loop of this number.
+    /// Continues with the next iteration of the enclosing loop with this number.
     Continue(u32),
     /// The end of the program or of a role.
     Return,
 }
 
-/// The numbers in an operation that hardware limits.
+/// The number in an operation that hardware limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stated {
-    /// None, or none that these rules limit.
+    /// No number, or none that these rules limit.
     Nothing,
     /// The arrival count of a barrier.
     Count(u32),
     /// Arrivals at a barrier.
     Arrivals(u32),
-    /// Arrivals at a barrier when the copies of threads are complete.
+    /// Arrivals at a barrier on completion of the copies of threads (`cp.async.mbarrier.arrive`).
     CopyArrivals(u32),
-    /// Bytes that a phase of a barrier expects.
+    /// The bytes that a phase of a barrier expects.
     Expects(u32),
-    /// Bytes of a copy between device memory and shared memory; `bulk`: by one thread, without registers.
+    /// A copy between device memory and shared memory.
     Copies {
-        /// The bytes.
+        /// The size in bytes.
         bytes: u32,
-        /// Whether it is a bulk copy.
+        /// Whether it is a bulk copy: started by one thread, and without passing through registers.
         bulk: bool,
     },
-    /// A named barrier, and how many threads meet there.
+    /// A named barrier and its number of threads.
     Named {
         /// The barrier's number.
         id: u8,
-        /// The threads.
+        /// The number of participating threads.
         threads: u32,
     },
-    /// Registers of a thread.
+    /// The number of registers of a thread.
     Registers(u32),
     /// The priority of a wave.
     Priority(u32),
 }
 
 impl OpKind {
-    /// The part of the IR that the operation belongs to.
+    /// The dialect of the operation.
     #[must_use]
     pub const fn family(&self) -> Family<'_> {
         match self {
@@ -142,11 +142,11 @@ impl OpKind {
         }
     }
 
-    /// How what the operation starts is known to be done.
+    /// How the completion of the asynchronous work that the operation starts is detected.
     #[must_use]
     pub const fn completion(&self) -> Completion {
         match self.family() {
-            // A target chooses the class of the others, whose tokens say when they are done.
+            // For the other operations on rings, the class of their work is chosen when a target lowers them; their tokens wait for it.
             Family::Ttg(TtgOp::AsyncProduce { .. }) => Completion::Phase,
             Family::Ttg(_) => Completion::Immediate,
             Family::Local(op) => match op {
@@ -198,7 +198,7 @@ const fn of_nvidia(op: NvOp) -> Stated {
         NvOp::CpAsync { bytes } => Stated::Copies { bytes, bulk: false },
         NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads } => Stated::Named { id, threads },
         NvOp::SetMaxNReg { registers } => Stated::Registers(registers),
-        // Offsets of barriers and groups have rules of their own, and so has tensor memory.
+        // Offsets of barriers, numbers of groups and tensor memory are checked by rules of their own.
         NvOp::MbarrierAlloc { .. }
         | NvOp::MbarrierAt
         | NvOp::MbarrierInval

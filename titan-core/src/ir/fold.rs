@@ -1,6 +1,6 @@
-//! Folding of scalar integer arithmetic on constants, with the meaning of `docs/semantics.md`.
+//! Constant folding of scalar integer arithmetic, with the semantics of `docs/semantics.md`.
 //!
-//! Floats are not folded: the device's result is the one that counts.
+//! Floats are not folded, so that a floating-point result is always the one that the device computes.
 
 use super::Const;
 use super::Elem;
@@ -50,7 +50,7 @@ pub fn wrap(e: Elem, v: i64) -> i64 {
     }
 }
 
-/// The result of an operation on two integers.
+/// The result of a binary operation on two constants of type `e`; `None` if it is not folded.
 pub(crate) fn of_constants(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
     binary(op, e, a, b).map(|v| wrap(e, v))
 }

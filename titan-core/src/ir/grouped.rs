@@ -1,5 +1,5 @@
-//! The order of tiles in groups of rows, for matrix products: programs that run at the same time read few rows of one factor and
-//! few columns of the other, which stay in the cache.
+//! The order of output tiles in groups of rows, for matrix products: programs that run concurrently then read few rows of one factor and
+//! few columns of the other, which stay in the L2 cache.
 //!
 //! ```text
 //! rows in groups of 2      0 2 4
@@ -7,12 +7,12 @@
 //!                          6 7 8     the last group has one row
 //! ```
 //!
-//! It is a bijection of the box onto itself: the group of a position is that of its row in either order, and within a group of
-//! `s` rows and `w` columns, `l = r·w + c` and `l = c'·s + r'` number the same `s·w` positions. Positions outside the box are
-//! unchanged, so the whole function is a bijection.
+//! It is a bijection of the box onto itself. A position and its image are in the same group of rows. Within a group of `s` rows and `w`
+//! columns, `l = r·w + c` and `l = c'·s + r'` each number the same `s·w` positions. Positions outside the box are unchanged, so the whole
+//! function is a bijection.
 
-/// The position with number `row·width + column` in grouped order: rows are taken in groups of `rows`, and each group is traversed
-/// column by column; `extents` are height and width. A position outside the box is unchanged.
+/// The position that comes at index `row·width + column` of the grouped order. Rows are taken in groups of `rows`, and each group is
+/// traversed column by column; `extents` are height and width. A position outside the box is unchanged.
 #[must_use]
 pub fn grouped([row, column]: [i32; 2], [height, width]: [i32; 2], rows: i32) -> [i32; 2] {
     if !(0..height).contains(&row) || !(0..width).contains(&column) || rows < 1 {
@@ -21,7 +21,7 @@ pub fn grouped([row, column]: [i32; 2], [height, width]: [i32; 2], rows: i32) ->
     let first = row - row % rows;
     let size = i64::from((height - first).min(rows));
     let local = i64::from(row - first) * i64::from(width) + i64::from(column);
-    // Both are less than an extent.
+    // Both numbers are less than an extent, so they fit in `i32`.
     let narrow = |v: i64| i32::try_from(v).unwrap_or(0);
     [first + narrow(local % size), narrow(local / size)]
 }
@@ -30,7 +30,7 @@ pub fn grouped([row, column]: [i32; 2], [height, width]: [i32; 2], rows: i32) ->
 mod tests {
     use super::grouped;
 
-    /// The order in its usual form: by the number of the group and the remainder.
+    /// The same order in its usual formulation, by the number of the group and the remainder.
     fn by_number(i: i32, [height, width]: [i32; 2], rows: i32) -> [i32; 2] {
         let in_group = rows * width;
         let first = i / in_group * rows;

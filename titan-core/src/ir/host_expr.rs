@@ -6,7 +6,7 @@
 use std::fmt;
 
 crate::entity!(
-    /// A shape name: bound by the first `#[shape(..)]` that mentions it.
+    /// A shape name, bound to an extent by the first `#[shape(..)]` that mentions it.
     Symbol, "$"
 );
 
@@ -19,7 +19,7 @@ pub enum HostOp {
     Sub,
     /// `a * b`
     Mul,
-    /// `a / b`, truncating
+    /// `a / b`, rounded toward zero
     Div,
     /// `a % b`
     Rem,
@@ -68,19 +68,19 @@ impl HostOp {
         (HostOp::Or, "||"),
     ];
 
-    /// The spelling.
+    /// The spelling in Rust: `+`, `min`.
     #[must_use]
     pub fn text(self) -> &'static str {
         HostOp::ALL.iter().find(|(op, _)| *op == self).map_or("?", |(_, t)| t)
     }
 
-    /// Whether it is written as a call.
+    /// Whether the operator is written as a call: `min(a, b)`.
     #[must_use]
     pub const fn is_call(self) -> bool {
         matches!(self, HostOp::Cdiv | HostOp::Min | HostOp::Max)
     }
 
-    /// The precedence, as in Rust; calls bind like parentheses.
+    /// The binding strength, ordered as in Rust; operators that are written as calls bind most tightly.
     #[must_use]
     pub const fn binds(self) -> u8 {
         match self {
@@ -93,13 +93,13 @@ impl HostOp {
         }
     }
 
-    /// Whether it is a comparison: `a < b < c` is not an expression.
+    /// Whether it is a comparison. Comparisons do not chain: `a < b < c` is a syntax error.
     #[must_use]
     pub const fn is_comparison(self) -> bool {
         matches!(self, HostOp::Eq | HostOp::Ne | HostOp::Lt | HostOp::Le | HostOp::Gt | HostOp::Ge)
     }
 
-    /// The value, or why there is none.
+    /// Applies the operator, or returns why the result is undefined.
     fn apply(self, a: i64, b: i64) -> Result<i64, HostExprError> {
         let nonzero =
             |v: Option<i64>| if b == 0 { Err(HostExprError::DivisionByZero) } else { v.ok_or(HostExprError::Overflow) };
@@ -128,7 +128,7 @@ impl HostOp {
     }
 }
 
-/// Why a host expression has no value.
+/// The reason why a host expression has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostExprError {
     /// A division or remainder by zero.
@@ -156,7 +156,7 @@ pub enum HostExpr {
     Binary(HostOp, Box<HostExpr>, Box<HostExpr>),
 }
 
-/// Where the leaves of a host expression get their values.
+/// The values of the leaves of a host expression at one launch.
 pub trait HostEnv {
     /// The value of a shape name.
     fn symbol(&self, symbol: Symbol) -> i64;
@@ -259,7 +259,7 @@ impl HostExpr {
 /// The precedence of `!`.
 const PREFIX: u8 = 6;
 
-/// Names for the leaves of a host expression.
+/// The user's names of the leaves of a host expression, for printing it.
 pub trait HostNames {
     /// The user's name of a shape symbol.
     fn symbol(&self, symbol: Symbol) -> String;

@@ -1,22 +1,22 @@
-//! Result types as a function of the kind and the operand types: the only definition of valid operands.
+//! The result types of an operation as a function of its kind and its operand types. This is the only definition of valid operands.
 //!
-//! The builder computes types with it and the verifier compares with it. Region operations (`for`, `loop`, `if`) get their
-//! result types from their regions and are checked by the verifier.
+//! The builder computes types with it, and the verifier compares with it. Operations with regions (`for`, `loop`, `if`) get their result
+//! types from their regions, and are checked by the verifier.
 
 use super::op::{BinOp, OpKind, UnOp};
 use super::{BarrierTy, Elem, MMA_LEGAL, TileShape, Ty, mma_is_legal};
 use super::{infer_barrier, infer_local, infer_memory as memory, infer_ttg};
 use crate::diag::Code;
 
-/// Why the operands of an operation are invalid.
+/// The reason why the operands of an operation are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TypeError {
-    /// The rule that is broken.
+    /// The violated rule.
     pub code: Code,
-    /// The message, in terms of the language.
+    /// The message, in the terms of the language.
     pub message: String,
-    /// A remedy, if one is known.
+    /// A suggested fix, if there is one.
     pub help: Option<String>,
 }
 
@@ -33,10 +33,10 @@ impl TypeError {
 
 type Types = Result<Vec<Ty>, TypeError>;
 
-/// The result types of an operation without regions, or of a reduction by a region.
+/// The result types of an operation without regions, or of a reduction or scan by a function.
 ///
 /// # Errors
-/// If the operands do not fit: their number, their shapes, their elements, an axis.
+/// Returns an error if the operands are invalid: their number, shapes or element types, or an axis.
 pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
     match kind {
         OpKind::Const(c) => args0(args, Ty::Scalar(c.elem())),
@@ -97,7 +97,7 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::Nv(op) => infer_barrier::nv(op, args),
         OpKind::Amd(op) => infer_barrier::amd(op, args),
         OpKind::Print(_) => {
-            // In a barrier program a print has a scratch region for its threads.
+            // In a barrier program, a print also has a scratch region for its threads.
             let values = if let [values @ .., Ty::Barrier(BarrierTy::Region)] = args { values } else { args };
             values.iter().try_for_each(|t| one_value(&[*t]).map(drop)).map(|()| vec![])
         }
@@ -115,7 +115,7 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
     }
 }
 
-/// A tile type, if the extents are legal.
+/// A tile type; an error if the extents are invalid.
 pub(super) fn tile(elem: Elem, shape: Option<TileShape>) -> Result<Ty, TypeError> {
     let Some(shape) = shape else {
         return Err(TypeError::new(Code::BadAxis, "tiles have one to four axes".to_owned()));
@@ -172,7 +172,7 @@ fn extents(shape: TileShape) -> String {
     dims.join(", ")
 }
 
-/// A type in terms of the surface language.
+/// A type in the notation of the surface language.
 #[must_use]
 pub fn describe(ty: Ty) -> String {
     match ty {
@@ -367,7 +367,7 @@ fn unflatten_grouped(rows: i32, args: &[Ty]) -> Types {
     unflatten(args)
 }
 
-/// The types of a reduction along an axis: of the elements, and of their indices. A closure comes with its neutral element.
+/// The types of a reduction along an axis: of the values, and of the indices. A reduction by a closure also has a neutral element.
 fn reduction(axis: u8, args: &[Ty], by_closure: bool) -> Result<(Ty, Ty), TypeError> {
     let Some(Ty::Tile(e, s)) = args.first().copied() else { return Err(operands("a tile", args)) };
     if usize::from(axis) >= s.rank() {

@@ -1,4 +1,4 @@
-//! Result types of operations on regions, mbarriers, groups and counters.
+//! Result types of the operations on regions, mbarriers, groups and counters.
 
 use super::amd::AmdOp;
 use super::infer::{TypeError, all_i32, infer, operands};
@@ -25,7 +25,7 @@ fn at_least_one(n: u32, what: &str) -> Result<(), TypeError> {
     Err(TypeError { code: Code::Operands, message: format!("{what} is 0, but starts at 1"), help: None })
 }
 
-/// Of operations on regions.
+/// Result types of operations on regions.
 pub(super) fn region(op: &RegionOp, args: &[Ty]) -> Types {
     match op {
         RegionOp::Place { bytes, parts, .. } => {
@@ -56,7 +56,7 @@ pub(super) fn region(op: &RegionOp, args: &[Ty]) -> Types {
     }
 }
 
-/// Of operations of NVIDIA GPUs.
+/// Result types of operations of NVIDIA GPUs.
 pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
     match op {
         NvOp::MbarrierAlloc { n, .. } => {
@@ -123,7 +123,7 @@ pub(super) fn nv(op: &NvOp, args: &[Ty]) -> Types {
     }
 }
 
-/// Of operations on tensor memory.
+/// Result types of operations on tensor memory.
 fn tensor_memory(op: &Tcgen05Op, args: &[Ty]) -> Types {
     match op {
         Tcgen05Op::Alloc { .. } => exactly(args, &[], "nothing", vec![TMEM]),
@@ -148,7 +148,7 @@ fn tensor_memory(op: &Tcgen05Op, args: &[Ty]) -> Types {
     }
 }
 
-/// Of operations of AMD GPUs.
+/// Result types of operations of AMD GPUs.
 pub(super) fn amd(op: &AmdOp, args: &[Ty]) -> Types {
     match op {
         AmdOp::BufferLoadLds { n, .. } => copy(args, &[REGION], "a tensor, its coordinates and a region")
@@ -161,12 +161,12 @@ pub(super) fn amd(op: &AmdOp, args: &[Ty]) -> Types {
     }
 }
 
-/// The same tiles, as if all of them were in registers and complete.
+/// The same types, with every tile as a complete tile in registers.
 fn in_registers(args: &[Ty]) -> Vec<Ty> {
     args.iter().map(|ty| ty.tile_shape().map_or(*ty, |shape| Ty::Tile(ty.elem(), shape))).collect()
 }
 
-/// A tensor, an index for each of its axes, and these.
+/// Checks that the operands are a tensor, an index for each of its axes, and operands of the types `rest`.
 fn copy(args: &[Ty], rest: &[Ty], words: &str) -> Types {
     match args {
         [Ty::Tensor(_, rank), more @ ..] if more.get(usize::from(*rank)..) == Some(rest) => {

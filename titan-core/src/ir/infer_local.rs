@@ -1,4 +1,4 @@
-//! Result types of the operations that laying out inserts. Whether the places of operands agree is checked by the verifier.
+//! Result types of the operations of laid-out kernels. Whether the places of the operands agree is checked by the verifier.
 
 use super::infer::{TypeError, all_i32, operands, tile};
 use super::local::{Fold, LocalOp};
@@ -52,7 +52,7 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
     }
 }
 
-/// Whether these are the shapes of an MMA.
+/// Whether these are the shapes of the operands of an MMA.
 fn is_mma(a: TileShape, b: TileShape, c: TileShape) -> bool {
     matches!((&a[..], &b[..], &c[..]), ([m, k], [l, n], [p, q]) if k == l && m == p && n == q)
 }

@@ -1,4 +1,4 @@
-//! Result types of views and memory operations. Shares the error constructors of [`super::infer`].
+//! Result types of operations on views and memory. The constructors of errors are those of [`super::infer`].
 
 use super::infer::{TypeError, all_i32, bad_axis, mismatch, not_for, operands, tile};
 use super::{Elem, TileShape, Ty};
@@ -6,7 +6,7 @@ use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
 
-/// A tensor and nothing else.
+/// `result`, if the only operand is a tensor.
 pub(super) fn tensor_only(result: Ty, args: &[Ty]) -> Types {
     let (_, _, rest) = tensor(args)?;
     if rest.is_empty() { Ok(vec![result]) } else { Err(operands("a tensor only", args)) }
@@ -54,7 +54,7 @@ pub(super) fn load(shape: TileShape, args: &[Ty]) -> Types {
 
 pub(super) fn store(args: &[Ty]) -> Types {
     let (e, rank, rest) = tensor(args)?;
-    // Barrier programs also store tiles from shared memory.
+    // Only barrier programs store tiles that are in shared memory.
     let stores = match rest {
         [ix @ .., Ty::Smem(t, shape)] => stored(&[ix, &[Ty::Tile(*t, *shape)]].concat(), rank.into(), e, args),
         _ => stored(rest, rank.into(), e, args),
@@ -106,7 +106,7 @@ pub(super) fn gather(args: &[Ty]) -> Types {
     Ok(vec![tile(e, Some(shape))?])
 }
 
-/// A scatter of the elements of a tile to the positions of index tiles; `allowed` checks the element type.
+/// The types of a scatter of the elements of a tile to positions given by index tiles; `allowed` checks the element type.
 pub(super) fn scatter(args: &[Ty], allowed: fn(Elem) -> Types) -> Types {
     let (e, rank, rest) = tensor(args)?;
     let (indices, values) = last(rest);
@@ -138,7 +138,7 @@ fn tensor(args: &[Ty]) -> Result<(Elem, u8, &[Ty]), TypeError> {
     }
 }
 
-/// The last operand and those before it.
+/// Splits off the last operand.
 fn last(rest: &[Ty]) -> (&[Ty], Option<Ty>) {
     match rest {
         [init @ .., last] => (init, Some(*last)),
@@ -146,7 +146,7 @@ fn last(rest: &[Ty]) -> (&[Ty], Option<Ty>) {
     }
 }
 
-/// `rest` is one index per axis.
+/// Checks that `rest` is one `i32` index for each axis.
 fn counted(rest: &[Ty], rank: usize, args: &[Ty]) -> Result<(), TypeError> {
     if rest.len() == rank { all_i32(rest) } else { Err(operands(&format!("{rank} indices after the tensor"), args)) }
 }
@@ -170,7 +170,7 @@ fn padding(pad: Option<Ty>, e: Elem, args: &[Ty]) -> Result<(), TypeError> {
     }
 }
 
-/// The rank's indices and a tile of the tensor's element type.
+/// Checks that `rest` is one index for each axis and then a tile of the tensor's element type.
 fn stored(rest: &[Ty], rank: usize, e: Elem, args: &[Ty]) -> Result<(), TypeError> {
     match rest {
         [ix @ .., Ty::Tile(t, shape)] => {
@@ -182,7 +182,7 @@ fn stored(rest: &[Ty], rank: usize, e: Elem, args: &[Ty]) -> Result<(), TypeErro
     }
 }
 
-/// One index tile or scalar per leading axis, then the column.
+/// Checks that `ix` is an index tile or a scalar for each leading axis, followed by a scalar column.
 fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), TypeError> {
     if rank < 2 || ix.len() != rank {
         return Err(operands("an index for each leading axis and a column", args));
@@ -206,7 +206,7 @@ fn row_indices(ix: &[Ty], rank: usize, rows: i32, args: &[Ty]) -> Result<(), Typ
     all_i32(&ix[rank - 1..])
 }
 
-/// Index tiles of one shape, one per axis.
+/// The shape of the index tiles `ix`: one for each axis, all of one shape.
 fn lanes(ix: &[Ty], rank: usize, args: &[Ty]) -> Result<TileShape, TypeError> {
     match ix {
         [Ty::Tile(Elem::I32, s), ..] if ix.len() == rank && ix.iter().all(|t| t == &ix[0]) => Ok(*s),

@@ -1,4 +1,4 @@
-//! Result types of pipeline operations. The contents of a ring's stages are declared by the kernel, and checked by the verifier.
+//! Result types of pipeline operations. Whether they agree with the declared tiles of a ring's stages is checked by the verifier.
 
 use super::infer::{TypeError, all_i32, operands, tile};
 use super::infer_memory as memory;
@@ -82,13 +82,13 @@ fn wrong(message: String) -> TypeError {
     TypeError { code: Code::Operands, message, help: None }
 }
 
-/// The same types as sources.
+/// The types of the sources of tiles with these types.
 fn sources(types: Vec<Ty>) -> Vec<Ty> {
     let source = |ty: Ty| ty.tile_shape().map_or(ty, |s| Ty::Source(ty.elem(), s));
     types.into_iter().map(source).collect()
 }
 
-/// The result of an operation on a clock; the time may be stated, for the verifier to check.
+/// The result type of an operation that advances a clock. It may have the ring time as an operand, which the verifier checks.
 fn clocked(result: Ty, args: &[Ty]) -> Types {
     all_i32(args)?;
     if args.len() <= 1 { Ok(vec![result]) } else { Err(operands("nothing, or the time", args)) }
@@ -115,7 +115,7 @@ fn produce(conditional: bool, args: &[Ty]) -> Types {
     if fits { Ok(vec![]) } else { Err(operands("a slot and what to copy", args)) }
 }
 
-/// Asynchronous MMAs: the types are those of `mma`.
+/// Result types of asynchronous MMAs, which follow from those of `mma`.
 fn compute(op: &TtgOp, args: &[Ty]) -> Types {
     let tiles = |args: &[Ty]| -> Vec<Ty> {
         let of = |t: &Ty| if let Ty::Smem(e, s) = t { Ty::Tile(*e, *s) } else { *t };
@@ -154,7 +154,7 @@ fn store(args: &[Ty]) -> Types {
     }
 }
 
-/// The element and shape of a tile of a stage, as an operand of an MMA.
+/// The element type and shape of an operand of an MMA, in registers or shared memory.
 pub(super) const fn operand(ty: Ty) -> Option<(Elem, super::TileShape)> {
     match ty {
         Ty::Tile(e, s) | Ty::Smem(e, s) => Some((e, s)),

@@ -1,7 +1,7 @@
 //! A kernel: its signature, its values, operations and blocks.
 //!
-//! Control is structured: an operation with regions owns the blocks inside, and a block ends in exactly one terminator.
-//! A value may be used where its definition is visible: later in its block, or in blocks nested there.
+//! Control flow is structured: an operation with regions owns the blocks inside, and a block ends in exactly one terminator. A value may be
+//! used where its definition is visible: later in its block, or in blocks nested there.
 
 use super::host_expr::{HostExpr, HostNames, Symbol};
 use super::op::{Op, OpId};
@@ -20,11 +20,11 @@ crate::entity!(
 /// The data of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueData {
-    /// The type.
+    /// The type of the value.
     pub ty: Ty,
-    /// The user's name, for messages, if there is one.
+    /// The user's name for it, for messages, if there is one.
     pub name: Option<String>,
-    /// Its definition.
+    /// The definition of the value.
     pub def: Def,
     /// Its layout or encoding, in a laid-out kernel.
     pub place: Place,
@@ -41,7 +41,7 @@ pub enum Def {
     Result(OpId, usize),
 }
 
-/// A block.
+/// The data of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockData {
     /// Arguments: the induction variable and the carried values of a loop, the operands of a reduction.
@@ -50,7 +50,7 @@ pub struct BlockData {
     pub ops: Vec<OpId>,
 }
 
-/// Whether a tensor parameter is `&` or `&mut`.
+/// The access to a tensor parameter: `&` or `&mut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read only.
@@ -62,11 +62,11 @@ pub enum Access {
 /// The declaration of one extent of a tensor parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DimSpec {
-    /// `_`, or no declaration.
+    /// `_`, or no declaration: any extent.
     Any,
-    /// The first mention of a shape name: the extent is its value.
+    /// The first mention of a shape name, which binds the name to the extent.
     Bind(Symbol),
-    /// The extent equals this expression.
+    /// The extent must equal this expression.
     Equals(HostExpr),
 }
 
@@ -79,30 +79,30 @@ pub enum ParamKind {
         elem: Elem,
         /// `&` or `&mut`.
         access: Access,
-        /// `Option<&Tensor>`.
+        /// Whether the parameter is optional: `Option<&Tensor>`.
         optional: bool,
-        /// One entry per axis.
+        /// The declared extents, one for each axis.
         shape: Vec<DimSpec>,
     },
-    /// A scalar, by value.
+    /// A scalar, passed by value.
     Scalar(Elem),
 }
 
-/// A parameter. The value that stands for parameter `i` in the body is the kernel's value number `i`.
+/// A parameter. In the body, parameter `i` is the kernel's value number `i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
     /// The user's name.
     pub name: String,
-    /// Its kind.
+    /// The kind: tensor or scalar.
     pub kind: ParamKind,
 }
 
 /// The grid of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GridSpec {
-    /// Up to three extents, evaluated at the launch.
+    /// Up to three extents, evaluated at each launch.
     Extents(Vec<HostExpr>),
-    /// As many programs as the device runs at once: for distributed loops.
+    /// As many programs as the device can execute concurrently; for distributed loops.
     Persistent,
 }
 
@@ -132,24 +132,24 @@ pub struct Signature {
     pub partial: bool,
     /// Conditions on the arguments.
     pub requires: Vec<HostExpr>,
-    /// The last iterations of loops, whose tiles extend beyond the end of a tensor; `None`: the compiler decides.
+    /// How the last iterations of loops are executed if their tiles extend beyond the end of a tensor; `None`: the compiler decides.
     pub tails: Option<Tails>,
 }
 
-/// What is done about iterations of loops over MMAs whose tiles are not whole.
+/// How iterations of loops over MMAs are executed whose tiles extend beyond the end of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tails {
-    /// They have a loop of their own. In the other one tiles are whole, and need no masks along the loop's axis.
+    /// They have a loop of their own. In the main loop all tiles are inside the tensor, so that it needs no masks along the loop's axis.
     Split,
-    /// All iterations are in one loop, which masks what is beyond the end.
+    /// All iterations are in one loop, which fills elements beyond the end with zeros by masks.
     ZeroFilled,
 }
 
 impl Tails {
-    /// Every choice.
+    /// All choices.
     pub const ALL: [Tails; 2] = [Tails::Split, Tails::ZeroFilled];
 
-    /// The word for it, in kernels and in the text form.
+    /// The name in kernels and in the text form.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl Tails {
 }
 
 impl Signature {
-    /// The name with the instance: `gemm::<f16, 128, 256, 64>`.
+    /// The name with the generic arguments: `gemm::<f16, 128, 256, 64>`.
     #[must_use]
     pub fn full_name(&self) -> String {
         if self.instance.is_empty() {
@@ -184,13 +184,13 @@ impl HostNames for Signature {
 /// A kernel in tile IR, for one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The signature.
+    /// The signature, which a launch reads.
     pub sig: Signature,
     /// Its rings.
     pub pipes: Vec<PipeDecl>,
-    /// Its roles, in the order of the regions of `ttg.roles`; none if all warps do everything.
+    /// Its roles, in the order of the regions of `ttg.roles`; empty if all warps execute the same code.
     pub roles: Vec<RoleDecl>,
-    /// Layouts and encodings, once its tiles are laid out over the threads of a target.
+    /// The layouts and encodings, if its tiles are laid out over the threads of a target.
     pub laid_out: Option<Box<LaidOut>>,
     /// The outermost block.
     pub body: Block,
@@ -260,13 +260,13 @@ impl Kernel {
         }
     }
 
-    /// The constant a value is, if it is one.
+    /// The constant that defines a value, if it is one.
     #[must_use]
     pub fn constant(&self, value: Value) -> Option<Const> {
         if let OpKind::Const(c) = self.def_op(value)?.kind { Some(c) } else { None }
     }
 
-    /// The integer a value is, if it is an integer constant.
+    /// The value of an integer constant; `None` for other values.
     #[must_use]
     pub fn int_constant(&self, value: Value) -> Option<i64> {
         match self.constant(value)? {
@@ -275,7 +275,7 @@ impl Kernel {
         }
     }
 
-    /// Calls `f` on every operation, outer before inner, in program order.
+    /// Calls `f` on every operation in program order, on an operation before those in its regions.
     pub fn walk(&self, f: &mut dyn FnMut(OpId, &Op)) {
         self.walk_block(self.body, f);
     }

@@ -10,17 +10,17 @@
 //! %y = ttg.local.load %buffer : tile<64x64xf16, 2>
 //! ```
 //!
-//! Deliberately absent: barriers between the storing and the loading threads, which are inserted into the barrier program.
+//! Deliberately absent: barriers between the threads that store and those that load. `crate::synchronize` inserts them.
 
 use super::op::{ArgOp, ReduceOp};
 use super::{Elem, TileShape};
 
-/// The combination of a reduction.
+/// The combining function of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// Sum, product or extremum.
     Plain(ReduceOp),
-    /// The extremum and its index, of a tile of values and one of indices.
+    /// The extremum and its index, from a tile of values and a tile of indices.
     Arg(ArgOp),
     /// The function of the operation's region; the second operand is its neutral element.
     With,
@@ -29,47 +29,48 @@ pub enum Fold {
 /// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalOp {
-    /// Shared memory for a tile.
+    /// Allocates shared memory for a tile.
     Alloc {
-        /// Its elements.
+        /// The type of its elements.
         elem: Elem,
-        /// Its extents.
+        /// The extents of the tile.
         shape: TileShape,
     },
-    /// Registers to shared memory.
+    /// Stores a tile from registers to shared memory.
     Store,
-    /// Shared memory to registers.
+    /// Loads a tile from shared memory to registers.
     Load,
-    /// Copies a tile of a tensor to shared memory; writes zeros beyond the tensor, and to the part of the encoding beyond the tile.
+    /// Copies a tile of a tensor to shared memory. Elements beyond the end of the tensor, and padding of the encoding, are filled with
+    /// zeros.
     Copy {
         /// Whether the copy is asynchronous (`cp.async`). Otherwise threads load elements and store them.
         asynchronous: bool,
     },
-    /// A source that exists only if a condition holds; otherwise all of it counts as outside the tensor.
+    /// Makes a source conditional: if the condition is false, all of it counts as outside of the tensor.
     Guard,
-    /// A part of a tile along an axis.
+    /// Selects a part of a tile along an axis.
     Slice {
-        /// The axis.
+        /// The axis along which the part is taken.
         axis: u8,
-        /// Its extent in the part.
+        /// The extent of the part along this axis.
         n: i32,
     },
-    /// The same shared memory as another tile, its elements in row-major order.
+    /// The same shared memory as a tile of other extents, with the elements in row-major order.
     Reshape(TileShape),
     /// Stacks tiles along a new first axis.
     Stack,
     /// An MMA on fragments, by an instruction or by multiply-adds.
     Mma,
-    /// The same tile in another layout, without exchange between threads.
+    /// Changes the layout of a tile without moving data between threads.
     Convert,
     /// A reduction along an axis by the lanes of each warp.
     Fold {
-        /// The combination.
+        /// The combining function.
         f: Fold,
-        /// The axis.
+        /// The axis of the reduction.
         axis: u8,
-        /// How many warps hold parts of a line. With one, the axis is removed; with more, the parts are the first axis of the
-        /// result.
+        /// The number of warps among which the elements of a line are divided. With one, the axis is removed; with more, the partial
+        /// results of the warps form the first axis of the result.
         parts: u32,
     },
 }

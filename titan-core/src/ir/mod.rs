@@ -1,10 +1,10 @@
-//! The tile IR: the representation of kernels between the user's Rust and a target's code.
+//! The tile IR: the representation of kernels between Rust source code and the code of a target.
 //!
 //! # Values and execution
 //!
-//! A kernel runs once per *program* (thread block, CTA) of a grid. Inside a program there is one thread of control: scalars are
-//! uniform, and a tile operation acts on the whole tile. Programs run concurrently, in any order; the output rule
-//! (`crate::analysis::partition`) makes their stores disjoint.
+//! A kernel runs once per *program* (thread block, CTA) of a grid. A program has one thread of control: scalars are uniform, and a tile
+//! operation acts on the whole tile. Programs run concurrently, in any order; the output rule (`crate::analysis::partition`) ensures that
+//! their stores are disjoint.
 //!
 //! * A [`Ty::Scalar`] is one element, a [`Ty::Tile`] an immutable array on chip, a [`Ty::Tensor`] a view of device memory.
 //! * Values are in SSA form. Loops carry values through block arguments; there are no variables.
@@ -15,11 +15,11 @@
 //!
 //! The operands, results and meaning of each operation are a row of [`op_table`]; the numeric meaning is in `docs/semantics.md`.
 //!
-//! The operations of [`TtgOp`] are pipelines: rings of stages, tokens, roles. [`RegionOp`], [`NvOp`] and [`AmdOp`] are the barrier
-//! dialects that pipelines are expanded to: ranges of shared memory, barriers, groups and counters of a target.
+//! The operations of [`TtgOp`] describe pipelines: rings of stages, tokens, roles. [`RegionOp`], [`NvOp`] and [`AmdOp`] are the barrier
+//! dialects, to which pipelines are lowered: ranges of shared memory, barriers, groups and counters of a target.
 //!
-//! Tiles have no layout until a kernel is laid out over the threads of a target: then each has a [`Place`], and the operations
-//! of [`LocalOp`] move tiles between places.
+//! Tiles have no layout until a kernel is laid out over the threads of a target. Then each tile has a [`Place`], and the operations of
+//! [`LocalOp`] move tiles between places.
 //!
 //! Deliberately absent: pointers and threads. They appear in the lane IR, `crate::lane`.
 

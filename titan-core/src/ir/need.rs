@@ -1,4 +1,4 @@
-//! Requirements of outputs on the grid, which a launch checks against its arguments. `analysis::cover` finds them.
+//! The numbers of programs that outputs require of the grid, which a launch checks against its arguments. `analysis::cover` computes them.
 
 use super::HostExpr;
 
@@ -7,11 +7,11 @@ use super::HostExpr;
 pub struct Need {
     /// The axis of the grid.
     pub axis: u8,
-    /// The output.
+    /// The index of the output parameter.
     pub param: usize,
-    /// How many programs.
+    /// The required number of programs.
     pub programs: HostExpr,
-    /// The divisions of the output.
+    /// The division of the output into parts.
     pub parts: Vec<Parts>,
 }
 
@@ -20,12 +20,12 @@ pub struct Need {
 pub struct Parts {
     /// The axis of the output.
     pub axis: usize,
-    /// Elements of a part; `None` for segments.
+    /// The number of elements of a part along the axis; `None` for segments.
     pub size: Option<i64>,
 }
 
 impl Need {
-    /// The division in words: `parts of 64 along axis 0`.
+    /// The division as text: `parts of 64 along axis 0`.
     #[must_use]
     pub fn text(&self) -> String {
         let one = |p: &Parts| match p.size {

@@ -1,14 +1,14 @@
 //! The dialect `ttg.nv`: mbarriers, bulk and asynchronous copies, warpgroup MMAs and named barriers of NVIDIA GPUs.
 //!
-//! A role acts as one thread of control. Where many of its threads act, the operation states how many: an arrival has a number
-//! of `arrivals`, a named barrier counts the threads of the participating roles.
+//! A role acts as one thread of control. Where several of its threads act, the operation states their number: an arrival has a number of
+//! `arrivals`, and a named barrier counts the threads of the participating roles.
 //!
-//! *Mbarriers* (PTX ISA, "mbarrier"): a barrier has a phase, a count of pending arrivals and a signed transaction count in
-//! bytes. The phase completes when both are zero; then the arrival count is reset. A phase is waited for by the state that an
-//! arrival returned, or by its parity: phase 0 has parity 0, and the one before the first, which counts as complete, has parity 1.
+//! *Mbarriers* (PTX ISA, "mbarrier"): a barrier has a phase, a count of pending arrivals and a signed transaction count in bytes. The phase
+//! completes when both are zero; then the arrival count is reset. A wait names the phase by the state that an arrival returned, or by its
+//! parity: phase 0 has parity 0; the phase before the first one has parity 1 and counts as complete.
 //!
-//! *Clusters*: programs of a cluster run at the same time, and run the same code. An operation names barriers and slots of the
-//! program's own shared memory; those of other programs are the same ones there.
+//! *Clusters*: the programs of a cluster run concurrently and execute the same code. An operation names barriers and slots in the shared
+//! memory of its own program; in the other programs of the cluster it means those at the same addresses.
 //!
 //! Deliberately absent: tensor maps and descriptors, which follow from the encodings of tiles.
 
@@ -18,7 +18,7 @@ use super::{Effect, Proxy};
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// Asynchronous operations that are committed in groups, which complete in order.
+    /// Asynchronous operations that complete in order, in groups.
     NvGroup {
         /// `cp.async`.
         CpAsync = "cp_async",
@@ -30,7 +30,7 @@ named_enum! {
 }
 
 impl NvGroup {
-    /// The class of its groups.
+    /// The class of these groups.
     #[must_use]
     pub const fn class(self) -> Class {
         match self {
@@ -46,136 +46,137 @@ impl NvGroup {
 pub enum NvOp {
     /// Declares barriers in the words of a region.
     MbarrierAlloc {
-        /// The offset of the first one in the region, in bytes.
+        /// The offset of the first barrier in the region, in bytes.
         at: u32,
         /// The number of barriers.
         n: u32,
     },
-    /// Selects one of them.
+    /// Selects one barrier of an array.
     MbarrierAt,
     /// Initialises barriers with an arrival count.
     MbarrierInit {
-        /// The arrival count of a phase.
+        /// The number of arrivals that complete a phase.
         count: u32,
     },
     /// Invalidates the barriers.
     MbarrierInval,
     /// Arrives at a barrier.
     Arrive {
-        /// Number of arrivals.
+        /// The number of arrivals.
         arrivals: u32,
     },
     /// Arrives at this barrier in each program of the cluster.
     ArriveCluster {
-        /// Number of arrivals at each of them.
+        /// The number of arrivals at each of these barriers.
         arrivals: u32,
     },
     /// Adds to the transaction count (`expect_tx`), and arrives once.
     ArriveExpectTx {
-        /// How many.
+        /// The bytes that are added to the transaction count.
         bytes: u32,
     },
     /// Adds to the transaction count.
     ExpectTx {
-        /// How many.
+        /// The bytes that are added to the transaction count.
         bytes: u32,
     },
-    /// Waits for the phase of a state.
+    /// Waits for the phase that a state identifies.
     MbarrierWait,
-    /// Waits for the phase of a parity.
+    /// Waits for the phase with a given parity.
     WaitParity,
-    /// Tests whether that phase is complete; may suspend for a limited time.
+    /// Tests whether the phase with a given parity is complete; may suspend the thread for a limited time (`try_wait`).
     TryWait,
-    /// Tests whether that phase is complete.
+    /// Tests whether the phase with a given parity is complete, without suspending the thread (`test_wait`).
     TestWait,
     /// Makes initialised barriers visible to the async proxy and to the cluster.
     FenceMbarrierInit,
 
-    /// A bulk copy into shared memory, which completes its bytes at a barrier: to a region, or of a tile of a tensor to a tile in
-    /// shared memory, by as many instructions as its encoding has panels.
+    /// A bulk copy into shared memory, which signals its bytes to an mbarrier: from a tensor to a region, or from a tile of a tensor to a
+    /// tile in shared memory, with one instruction for each panel of the tile's encoding.
     BulkLoad {
-        /// Whether a tensor map says where.
+        /// Whether it is a tensor copy (`cp.async.bulk.tensor`), which addresses its source by a tensor map.
         tensor: bool,
-        /// How many.
+        /// The size of the copy in bytes.
         bytes: u32,
-        /// To which programs of the cluster, a bit for each; 0 is this one alone. A tile is copied in as many equal parts along its
-        /// first axis as the cluster has programs: each of them copies the part of its rank to all of them, so that `bytes`, the
-        /// whole tile, arrive in each.
+        /// The programs of the cluster that receive the data, as a bit mask; 0 means this program alone. In a multicast, a tile is divided
+        /// along its first axis into as many equal parts as the cluster has programs. Each program copies the part of its rank to all of
+        /// them, so that `bytes`, the whole tile, arrive in each.
         multicast: u16,
     },
-    /// A bulk copy out of shared memory, in the open group: of a region, or of a tile in shared memory to a tile of a tensor.
+    /// A bulk copy out of shared memory, in the open group: from a region, or from a tile in shared memory to a tile of a tensor.
     BulkStore {
-        /// Whether a tensor map says where.
+        /// Whether it is a tensor copy (`cp.async.bulk.tensor`), which addresses its destination by a tensor map.
         tensor: bool,
-        /// How many.
+        /// The size of the copy in bytes.
         bytes: u32,
     },
     /// A copy by `cp.async`, in the open group.
     CpAsync {
-        /// How many bytes.
+        /// The size of the copy in bytes.
         bytes: u32,
     },
-    /// Arrives when all earlier `cp.async` of the thread complete.
+    /// Arrives at a barrier once all earlier `cp.async` copies of the executing threads are complete.
     CpAsyncArrive {
         /// Whether the arrivals are included in the barrier's count (`.noinc`).
         noinc: bool,
-        /// Number of arrivals: one for each thread of the role.
+        /// The number of arrivals: one for each thread of the role.
         arrivals: u32,
     },
     /// Orders register accesses before MMAs that use them.
     WgmmaFence,
-    /// Starts an MMA on shared memory, in the open group: of regions, to be checked only, or of tiles. Of tiles, A may be in
-    /// registers, and the accumulator that of an MMA in flight; the result is in flight.
+    /// Starts an MMA on operands in shared memory, in the open group. With regions as operands it is only verified, not lowered. With
+    /// tiles, A may be in registers, and the accumulator may be the result of an MMA in flight; the result is in flight.
     Wgmma,
     /// Commits the open group of a class.
     Commit {
-        /// Which.
+        /// The class of the group.
         group: NvGroup,
-        /// The number of its token.
+        /// The number of the group's token.
         n: u32,
     },
-    /// Waits until at most `n` groups of a class are in flight. Results of MMAs that are complete then are its operands, and its
-    /// results are their tiles.
+    /// Waits until at most `n` groups of a class are in flight. Its operands are the results of the MMAs that are complete after the wait,
+    /// and its results are these tiles.
     WaitGroup {
-        /// Which.
+        /// The class of the groups.
         group: NvGroup,
-        /// How many.
+        /// The number of groups that may stay in flight.
         n: u32,
-        /// For bulk stores: waits only until they have read shared memory, not until they have written.
+        /// For bulk stores: whether the wait is only for their reads of shared memory, and not for their writes (`.read`).
         read: bool,
     },
 
-    /// Arrives at a named barrier and waits for all its threads.
+    /// Arrives at a named barrier and waits for all participating threads.
     BarrierSync {
-        /// Which.
+        /// The number of the barrier.
         id: u8,
         /// The number of participating threads.
         threads: u32,
     },
     /// Arrives at a named barrier without waiting.
     BarrierArrive {
-        /// Which.
+        /// The number of the barrier.
         id: u8,
         /// The number of participating threads.
         threads: u32,
     },
-    /// The number of this program in its cluster.
+    /// The rank of this program in its cluster.
     ClusterRank,
     /// Arrives at the cluster barrier.
     ClusterArrive,
     /// Waits at the cluster barrier.
     ClusterWait,
-    /// A barrier of the lanes of each warp of the role.
+    /// Synchronizes the lanes of each warp of the role (`bar.warp.sync`).
     WarpSync,
-    /// Initialises counters in the words of a region to 0, by one thread.
+    /// Sets the counters in the words of a region to 0; one thread does it.
     SequenceInit,
-    /// Stores a counter with release semantics for the role's earlier accesses, by one thread.
+    /// Stores to a counter with release semantics for the role's earlier accesses; one thread does it.
     SequenceStore,
-    /// Waits until a counter is at least a number, with acquire semantics.
+    /// Waits until a counter has at least a given value, with acquire semantics.
     SequenceWait,
-    /// Sets the number of registers of each thread of the role, as its first operation; waits until other roles have released so many.
+    /// Sets the number of registers of each thread of the role, as its first operation (`setmaxnreg`). An increase waits until other roles
+    /// have released enough registers.
     SetMaxNReg {
-        /// How many.
+        /// The number of registers per thread.
         registers: u32,
     },
     /// An operation on tensor memory.

@@ -1,15 +1,15 @@
-//! Operations: a closed set, so that every pass is an exhaustive match.
+//! The operations. They are a closed set, so that every pass is an exhaustive match.
 //!
-//! An [`Op`] has a kind (with its attributes), operands, results, regions and a place in the user's kernel. What each kind
-//! takes, gives and means is one row of [`super::op_table`]; result types follow from [`super::infer`].
+//! An [`Op`] has a kind (with its attributes), operands, results, regions and a location in the user's kernel. The operands, results and
+//! meaning of each kind are a row of [`super::op_table`]; result types are computed by [`super::infer`].
 //!
-//! Elementwise kinds work on scalars and on tiles alike; broadcasting is always an operation of its own.
+//! Elementwise kinds work on scalars and on tiles alike. Broadcasting is always a separate operation.
 
 use super::{AmdOp, Block, CallProxy, Const, Elem, Family, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// Elementwise operations of one operand, of the operand's type (`is_nan` gives `bool`).
+    /// Elementwise operations with one operand, whose result has the operand's type (for `is_nan`: `bool`).
     UnOp {
         /// `-x`
         Neg = "neg",
@@ -41,15 +41,15 @@ named_enum! {
         Sigmoid = "sigmoid",
         /// Error function
         Erf = "erf",
-        /// Toward −∞
+        /// Rounds toward −∞
         Floor = "floor",
-        /// Toward +∞
+        /// Rounds toward +∞
         Ceil = "ceil",
-        /// Toward zero
+        /// Rounds toward zero
         Trunc = "trunc",
-        /// To nearest, ties away from zero
+        /// Rounds to nearest, ties away from zero
         Round = "round",
-        /// To nearest, ties to even
+        /// Rounds to nearest, ties to even
         RoundTiesEven = "round_ties_even",
         /// Whether the element is NaN
         IsNan = "is_nan",
@@ -57,7 +57,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Elementwise operations of two operands of one type.
+    /// Elementwise operations with two operands of the same type.
     BinOp {
         /// `a + b`
         Add = "add",
@@ -79,9 +79,9 @@ named_enum! {
         Shl = "shl",
         /// `a >> b`
         Shr = "shr",
-        /// The lesser
+        /// Minimum
         Min = "min",
-        /// The greater
+        /// Maximum
         Max = "max",
     }
 }
@@ -111,39 +111,39 @@ named_enum! {
         Sum = "sum",
         /// Product
         Prod = "prod",
-        /// Greatest
+        /// Maximum
         Max = "max",
-        /// Least
+        /// Minimum
         Min = "min",
     }
 }
 
 named_enum! {
-    /// Which extremum an `arg_reduce` looks for.
+    /// The extremum that an `arg_reduce` finds.
     ArgOp {
-        /// The greatest
+        /// The maximum
         Max = "max",
-        /// The least
+        /// The minimum
         Min = "min",
     }
 }
 
 named_enum! {
-    /// What atomics do to an element.
+    /// The update of an element by an atomic operation.
     AtomicOp {
-        /// Adds
+        /// Addition
         Add = "add",
-        /// Raises to the greater
+        /// Maximum
         Max = "max",
-        /// Lowers to the lesser
+        /// Minimum
         Min = "min",
     }
 }
 
 named_enum! {
-    /// The unit of the coordinates of a load or store.
+    /// The unit of the coordinates of loads and stores.
     Unit {
-        /// Whole tiles: coordinate times extent is the first element.
+        /// Tiles: the first element is at the coordinate times the extent of the tile.
         Tile = "tile",
         /// Elements.
         Elem = "elem",
@@ -151,18 +151,18 @@ named_enum! {
 }
 
 named_enum! {
-    /// How the iterations of a `for` run.
+    /// The execution of the iterations of a `for`.
     ForKind {
-        /// One after the other.
+        /// In sequence.
         Sequential = "sequential",
-        /// One after the other, loads running ahead: no early exit.
+        /// In sequence, with loads issued in advance; the loop has no early exit.
         Pipelined = "pipelined",
-        /// Dealt to the programs of the grid: iteration `j` belongs to program `j mod num_programs(0)`.
+        /// Distributed over the programs of the grid: iteration `j` is executed by program `j mod num_programs(0)`.
         Distributed = "distributed",
     }
 }
 
-/// What an operation does, with its attributes.
+/// The kind of an operation, with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// A scalar constant.
@@ -173,147 +173,147 @@ pub enum OpKind {
     NumPrograms(u8),
     /// The extent of a tensor along an axis.
     Dim(u8),
-    /// Whether an optional tensor was given.
+    /// Whether an optional tensor was passed.
     Present,
-    /// `0, 1, …, n − 1`.
+    /// The tile `0, 1, …, n − 1`.
     Iota(i32),
-    /// A scalar in every element.
+    /// A tile in which every element is the scalar.
     Splat(TileShape),
 
-    /// Elementwise, one operand.
+    /// An elementwise operation with one operand.
     Unary(UnOp),
-    /// Elementwise, two operands.
+    /// An elementwise operation with two operands.
     Binary(BinOp),
-    /// Elementwise comparison.
+    /// An elementwise comparison.
     Cmp(Pred),
-    /// Elementwise choice: mask, then, else.
+    /// An elementwise choice. The operands are the mask, the value where it is true, and the value where it is false.
     Select,
     /// `a · b + c`, rounded once.
     MulAdd,
-    /// Conversion of values.
+    /// Conversion to another element type by value.
     Cast(Elem),
-    /// The same bits as another type.
+    /// The same bits as another element type.
     Bitcast(Elem),
 
-    /// The same elements in row-major order under other extents.
+    /// The same elements in row-major order, with other extents.
     Reshape(TileShape),
     /// A new axis along which the elements repeat.
     Broadcast {
-        /// Where the axis is inserted.
+        /// The position at which the axis is inserted.
         axis: u8,
-        /// Its extent.
+        /// The extent of the new axis.
         n: i32,
     },
-    /// Axes reordered: axis `i` of the result is axis `perm[i]` of the operand.
+    /// A permutation of axes: axis `i` of the result is axis `perm[i]` of the operand.
     Permute([u8; 4]),
-    /// Elements of two tiles alternate along the last axis.
+    /// A tile whose elements alternate between those of two tiles, along the last axis.
     Interleave,
-    /// The even and the odd elements along the last axis.
+    /// Two tiles: the even and the odd elements along the last axis.
     Split,
 
-    /// Reduction along an axis, which disappears.
+    /// Reduction along an axis, which is removed.
     Reduce(ReduceOp, u8),
-    /// The extremum along an axis and where it is.
+    /// The extremum along an axis and its index.
     ArgReduce(ArgOp, u8),
-    /// Reduction by a region of two scalars.
+    /// Reduction by a function, a region with two scalar arguments.
     ReduceWith(u8),
     /// Inclusive scan along an axis.
     Scan(ReduceOp, u8),
-    /// Inclusive scan by a region of two scalars.
+    /// Inclusive scan by a function, a region with two scalar arguments.
     ScanWith(u8),
-    /// Matrix product with accumulation.
+    /// A matrix product, added to an accumulator.
     Mma,
 
-    /// A view with one axis fixed.
+    /// A view in which the index along one axis is fixed.
     Index(u8),
-    /// A view of a range of an axis.
+    /// A view of a range along an axis.
     Slice(u8),
-    /// A view of rows `off[e] .. off[e + 1]`.
+    /// A view of the rows `off[e] .. off[e + 1]`.
     Segment,
-    /// The same tensor outside of the output rule.
+    /// The same tensor, exempt from the output rule.
     Shared,
 
-    /// A tile from a tensor; the last operand is the padding.
+    /// Loads a tile from a tensor; the last operand is the padding.
     Load(Unit, TileShape),
-    /// A tile into a tensor.
+    /// Stores a tile to a tensor.
     Store(Unit),
-    /// One element, which must exist.
+    /// Loads one element, which must be inside the tensor.
     Get,
-    /// One element, which must exist.
+    /// Stores one element, which must be inside the tensor.
     Set,
-    /// Rows named by indices; the last operand is the padding.
+    /// Loads rows selected by indices; the last operand is the padding.
     GatherRows {
-        /// How many rows.
+        /// The number of rows.
         rows: i32,
-        /// Elements of each.
+        /// The number of elements of each row.
         width: i32,
     },
-    /// Rows named by indices.
+    /// Stores rows selected by indices.
     ScatterRows,
-    /// Elements named by indices; the last operand is the padding.
+    /// Loads elements selected by indices; the last operand is the padding.
     Gather,
-    /// Elements named by indices.
+    /// Stores elements selected by indices.
     Scatter,
-    /// Atomic update of elements named by indices.
+    /// Atomic update of elements selected by indices.
     Atomic(AtomicOp),
-    /// Atomic update of a tile, in tile units.
+    /// Atomic update of a tile, whose coordinates are in units of tiles.
     AtomicTile(AtomicOp),
 
-    /// The coordinates of a linear index in a box, row-major: from the last extent on, remainder and quotient. The first
-    /// coordinate is the last quotient, not reduced: beyond the box it is beyond its extent.
+    /// The coordinates of a linear index in a box, in row-major order: from the last extent on, remainder and quotient. The first
+    /// coordinate is the last quotient and is not reduced: for an index outside of the box it is at least its extent.
     Unflatten,
-    /// The same box in another order: where the last two coordinates, `m` and `n`, lie in the box, rows are taken in groups of
-    /// so many (the last group may have fewer), and through a group the index goes column by column. See
-    /// [`super::grouped`].
+    /// The same for a box in another order: if the last two coordinates `m` and `n` are inside the box, rows are taken in groups of this
+    /// size (the last group may have fewer), and each group is traversed column by column. See [`super::grouped`].
     UnflattenGrouped(i32),
-    /// How many tiles of `rows × cols` the segments of a ragged output have. Traps unless all offsets are in order and inside.
+    /// The number of tiles of `rows × cols` of all segments of a ragged output. Traps unless all offsets are ascending and inside the
+    /// tensor.
     RaggedCount {
-        /// Rows of a tile.
+        /// The number of rows of a tile.
         rows: i32,
-        /// Columns of a tile.
+        /// The number of columns of a tile.
         cols: i32,
     },
-    /// The tile of this number in a ragged output: segment, row tile, column tile. Traps if there is no such tile.
+    /// The tile with this number in a ragged output: segment, row tile, column tile. Traps if there is no such tile.
     RaggedTile {
-        /// Rows of a tile.
+        /// The number of rows of a tile.
         rows: i32,
-        /// Columns of a tile.
+        /// The number of columns of a tile.
         cols: i32,
     },
 
-    /// Prints values with a format string of `{}`.
+    /// Prints values with a format string, in which each `{}` is replaced by a value.
     Print(String),
     /// Traps with a message if the condition is false.
     Assert(String),
 
     /// A counted loop with carried values.
     For(ForKind),
-    /// A loop until `break`, with carried values.
+    /// A loop that runs until `break`, with carried values.
     Loop,
     /// A branch on a uniform condition.
     If,
-    /// The end of an `if` or reduction region, with its values.
+    /// The end of a region of an `if`, reduction or scan, with its values.
     Yield,
-    /// Leaves the enclosing loop number `n` (0 is the innermost) with its results.
+    /// Leaves the enclosing loop number `n` (0 is the innermost); the operands are the results of the loop.
     Break(u32),
-    /// Ends this iteration of the enclosing loop number `n` with the next carried values.
+    /// Ends this iteration of the enclosing loop number `n`; the operands are the next carried values.
     Continue(u32),
     /// Ends the program.
     Return,
 
-    /// Pipelines.
+    /// An operation on pipelines.
     Ttg(TtgOp),
-    /// What laying out over threads makes explicit.
+    /// An operation of laid-out kernels.
     Local(LocalOp),
-    /// Ranges of shared memory.
+    /// An operation on ranges of shared memory.
     Region(RegionOp),
-    /// Barriers, copies and groups of NVIDIA GPUs.
+    /// An operation of NVIDIA GPUs: barriers, copies and groups.
     Nv(NvOp),
-    /// Counters of AMD GPUs.
+    /// An operation of AMD GPUs: counters.
     Amd(AmdOp),
 }
 
-/// A place in the user's kernel: lines and columns count from 1, relative to the kernel's first line. Zero is nowhere.
+/// A location in the user's kernel: line and column count from 1, relative to the kernel's first line. Zero means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Loc {
     /// The line; 1 is the line of the kernel's first token.
@@ -322,29 +322,29 @@ pub struct Loc {
     pub column: u32,
 }
 
-/// What an operation may do besides giving its results.
+/// The side effect of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: it may be moved, repeated or dropped.
+    /// No effect: the operation may be moved, repeated or removed.
     Pure,
-    /// It reads a tensor.
+    /// Reads a tensor.
     Read,
-    /// It may trap, reading or not: it may not be dropped.
+    /// May trap, whether it reads or not: the operation may not be removed.
     Trap,
-    /// It writes a tensor.
+    /// Writes a tensor.
     Write,
-    /// It updates a tensor atomically.
+    /// Updates a tensor atomically.
     Atomic,
-    /// It prints.
+    /// Prints.
     Print,
-    /// It decides what runs next, or ends a region.
+    /// Control flow, or the end of a region.
     Control,
-    /// It hands on a right of a pipeline, or orders its memory.
+    /// Passes on a token of a pipeline, or orders its accesses to memory.
     Pipeline,
 }
 
 impl OpKind {
-    /// What the operation does besides giving its results.
+    /// The side effect of the operation.
     #[must_use]
     pub const fn effect(&self) -> Effect {
         match self {
@@ -417,7 +417,7 @@ impl OpKind {
         }
     }
 
-    /// The proxy through which the operation accesses shared memory, as it is written; `None` if it names none.
+    /// The proxy through which the operation itself accesses shared memory; `None` if it states none.
     #[must_use]
     pub const fn proxy(&self) -> Option<Proxy> {
         match self.family() {
@@ -438,13 +438,13 @@ impl OpKind {
         }
     }
 
-    /// Whether the operation ends its block.
+    /// Whether the operation is a terminator.
     #[must_use]
     pub const fn is_terminator(&self) -> bool {
         matches!(self, OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return)
     }
 
-    /// Whether the operation is a loop, which `break` and `continue` count.
+    /// Whether the operation is a loop, which counts for the numbers in `break` and `continue`.
     #[must_use]
     pub const fn is_loop(&self) -> bool {
         matches!(self, OpKind::For(_) | OpKind::Loop)
@@ -456,17 +456,17 @@ crate::entity!(
     OpId, "op"
 );
 
-/// An operation.
+/// An operation of a kernel, with its operands, results and regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What it does.
+    /// The kind, with its attributes.
     pub kind: OpKind,
-    /// Operands, in the order of the op table.
+    /// The operands, in the order of the op table.
     pub args: Vec<Value>,
-    /// Results.
+    /// The results, in the order of the op table.
     pub results: Vec<Value>,
     /// Nested blocks: the body of a loop, the two arms of an `if`, the function of a reduction.
     pub regions: Vec<Block>,
-    /// Where the user wrote it.
+    /// The location in the user's code.
     pub loc: Loc,
 }

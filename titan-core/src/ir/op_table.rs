@@ -1,12 +1,12 @@
 //! tidy: table
-//! The op table: how a kernel author writes each operation, what it takes and gives, what it means and which rules it can
-//! break. One row per mnemonic of the text form.
+//! The op table: for each operation its spelling in kernels, operands, results, meaning, and the rules that a use can violate. One row per
+//! mnemonic of the text form.
 //!
-//! `docs/ops.md` and `docs/ir.md` are made from it. What an operation takes is decided by [`infer`](super::infer), and
-//! what it computes by `docs/semantics.md`: the table says both in one line.
+//! `docs/ops.md` and `docs/ir.md` are generated from it. The operand types are defined by [`infer`](super::infer), and the results by
+//! `docs/semantics.md`; the table summarizes both in one line.
 //!
-//! In the column *elements*, `numbers` are `f64 f32 f16 bf16` and the integers of 8 bits and more, `floats` and `integers`
-//! the two parts of them. T0801 (wrong operands) is not repeated in every row.
+//! In the column *elements*, `numbers` are `f64 f32 f16 bf16` and the integers of 8 bits and more; `floats` and `integers` are the two
+//! halves of that. T0801 (invalid operands) is not repeated in every row.
 
 use super::{
     AmdOp, ArgOp, AtomicOp, BinOp, Claim, Fill, Fold, LocalOp, NvGroup, NvOp, OpKind, Pred, ReduceOp, RegionOp,
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::diag::Code;
 
-/// What a group of operations is about, in the order of the documentation.
+/// The subject of a group of operations, in the order of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Where values come from.
+    /// Sources of values.
     Values,
     /// Elementwise arithmetic.
     Arithmetic,
@@ -33,13 +33,13 @@ pub enum Group {
     Reductions,
     /// Matrix products.
     Matrix,
-    /// Facts and views of tensors.
+    /// Properties and views of tensors.
     Views,
     /// Loads and stores.
     Memory,
     /// Gathers, scatters and atomics.
     Indexed,
-    /// Which tile a program works on.
+    /// Distribution of tiles to programs.
     Distribution,
     /// Debugging.
     Debugging,
@@ -70,7 +70,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Every group.
+    /// All groups.
     pub const ALL: [Group; 25] = [
         Group::Values,
         Group::Arithmetic,
@@ -99,7 +99,7 @@ impl Group {
         Group::Waves,
     ];
 
-    /// The heading.
+    /// The heading in the documentation.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ impl Group {
         }
     }
 
-    /// The heading of `docs/semantics.md` that says more.
+    /// The heading of `docs/semantics.md` with the details.
     #[must_use]
     pub const fn semantics(self) -> Option<&'static str> {
         match self {
@@ -164,19 +164,19 @@ impl Group {
 pub struct OpRow {
     /// The name in the text form.
     pub mnemonic: &'static str,
-    /// Where the documentation lists it.
+    /// The group under which the documentation lists it.
     pub group: Group,
-    /// How a kernel author writes it; several spellings are separated by two spaces.
+    /// The spelling in kernels; several spellings are separated by two spaces.
     pub surface: &'static str,
     /// The operands, in order.
     pub operands: &'static str,
     /// The results.
     pub result: &'static str,
-    /// For which element types it exists.
+    /// The element types that it supports.
     pub elements: &'static str,
-    /// What it does, in one line.
+    /// The meaning, in one line.
     pub meaning: &'static str,
-    /// The rules that a use can break, besides T0801.
+    /// The rules that a use can violate, besides T0801.
     pub errors: &'static [Code],
 }
 

@@ -9,8 +9,8 @@
 //! many of the youngest groups may still be in flight, and so waits for all older ones. A [`Ty::Barrier`](super::Ty::Barrier) of
 //! [`BarrierTy::Vtok`] names one such group.
 //!
-//! *Opaque calls* stand for code that TITAN does not see. Their author declares the accesses to regions and the proxy; the worst
-//! case is assumed for what is not declared.
+//! *Opaque calls* stand for code that TITAN does not see. Their author declares the accesses to regions and the proxy; the worst case is
+//! assumed for everything that is not declared.
 //!
 //! Deliberately absent: the contents of regions. Elements and layouts are those of tiles.
 
@@ -39,11 +39,11 @@ named_enum! {
 /// How the asynchronous work of an operation completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// With the operation: it is synchronous.
+    /// The operation is synchronous: its effects are complete when it is.
     Immediate,
-    /// With the phase of a barrier.
+    /// The completion is signaled by a phase of an mbarrier.
     Phase,
-    /// A wait for this class after which at most the younger groups are in flight.
+    /// The work is complete after a wait for this class that leaves only younger groups in flight.
     Prefix(Class),
 }
 
@@ -52,9 +52,9 @@ pub enum Completion {
 pub enum BarrierTy {
     /// Bytes of shared memory.
     Region,
-    /// Mbarriers in shared memory, or one of them.
+    /// An array of mbarriers in shared memory, or one element of it.
     Mbarrier,
-    /// The state that an arrival returns: the phase in which it counts.
+    /// The state that an arrival returns. It identifies the phase in which the arrival is counted.
     State,
     /// Columns of tensor memory.
     TensorMemory,
@@ -77,11 +77,11 @@ impl fmt::Display for BarrierTy {
 named_enum! {
     /// The access of an opaque call to a region.
     Touch {
-        /// Reads it.
+        /// The call reads the region.
         Read = "r",
-        /// Writes it.
+        /// The call writes the region.
         Write = "w",
-        /// Reads and writes it.
+        /// The call reads and writes the region.
         Both = "rw",
     }
 }
@@ -143,29 +143,29 @@ impl Call {
 /// An operation on regions. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegionOp {
-    /// A range of shared memory.
+    /// Declares a range of shared memory.
     Place {
-        /// Its first byte.
+        /// The offset of its first byte in the shared memory of the program.
         offset: u32,
         /// Its size in bytes.
         bytes: u32,
         /// Its number of equal parts.
         parts: u32,
     },
-    /// Selects one part.
+    /// Selects one part of a region by its index.
     At,
-    /// A tile in it.
+    /// Declares a tile in a region.
     Tile {
-        /// Its first byte.
+        /// The offset of its first byte in the region.
         offset: u32,
-        /// Its elements.
+        /// The type of its elements.
         elem: Elem,
-        /// Its extents.
+        /// The extents of the tile.
         shape: TileShape,
     },
-    /// Reads all of it through the generic proxy.
+    /// Reads the whole region through the generic proxy.
     Read,
-    /// Writes all of it through the generic proxy.
+    /// Writes the whole region through the generic proxy.
     Write,
     /// Opaque code that accesses regions.
     Call(Call),

@@ -1,9 +1,9 @@
-//! Operations of the fifth generation of tensor cores (`tcgen05`): MMAs whose results lie in *tensor memory*, and what moves data there.
+//! Operations of the fifth generation of tensor cores (`tcgen05`): MMAs whose results are in *tensor memory*, and the operations that move
+//! data there.
+//! The tensor memory of a block (CTA) has 128 lanes and 512 columns of 32 bits. One warp allocates columns. One thread starts MMAs and
+//! copies, whose completion is signaled at an mbarrier (`commit`). Warps load and store, and wait for that by `wait`.
 //!
-//! Tensor memory of a block has 128 lanes and 512 columns of 32 bits. One warp allocates columns; one thread starts MMAs and copies,
-//! which complete at an mbarrier (`commit`); loads and stores by warps are waited for by `wait`.
-//!
-//! [`Mma::check`] says which MMAs there are. Sources: PTX ISA, "tcgen05.mma", its table of kinds and shapes, and "Block scaling"; the
+//! [`Mma::check`] decides which MMAs are legal. Sources: PTX ISA, "tcgen05.mma", its table of kinds and shapes, and "Block scaling"; the
 //! attributes are compared with NVIDIA's assembler (titan-nv/tests/hopper/tensor_memory.rs).
 //!
 //! Deliberately absent: sparse operands, descriptors of instructions and of shared memory, the word of shared memory to which an
@@ -12,7 +12,7 @@
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// A kind of MMA: which elements it multiplies.
+    /// The kind of an MMA (`.kind`), which determines the element types of its operands.
     MmaKind {
         /// 16-bit floats.
         F16 = "f16",
@@ -22,17 +22,17 @@ named_enum! {
         F8f6f4 = "f8f6f4",
         /// Integers of 8 bits.
         I8 = "i8",
-        /// Floats of 8, 6 and 4 bits, with a scale for each block.
+        /// Floats of 8, 6 and 4 bits, with one scale for each block.
         Mxf8f6f4 = "mxf8f6f4",
-        /// Floats of 4 bits, with a scale for each 32.
+        /// Floats of 4 bits, with one scale for every 32 elements.
         Mxf4 = "mxf4",
-        /// Floats of 4 bits, with a scale for each 16 or 32.
+        /// Floats of 4 bits, with one scale for every 16 or 32 elements.
         Mxf4nvf4 = "mxf4nvf4",
     }
 }
 
 named_enum! {
-    /// The elements of an operand, or of the result.
+    /// The element type of an operand or of the result.
     TensorElem {
         /// 16-bit float.
         F16 = "f16",
@@ -54,31 +54,31 @@ named_enum! {
         I8 = "i8",
         /// Unsigned byte.
         U8 = "u8",
-        /// 32-bit float, of results.
+        /// 32-bit float, for results.
         F32 = "f32",
-        /// 32-bit integer, of results.
+        /// 32-bit integer, for results.
         I32 = "i32",
     }
 }
 
 named_enum! {
-    /// The use of the buffer that keeps an operand for the next MMA: A, or B if that is stationary.
+    /// The use of the collector buffer, which keeps an operand for the next MMA: A, or B in a weight-stationary MMA.
     Collector {
-        /// Not stated.
+        /// No use is stated.
         Unstated = "none",
-        /// It is filled.
+        /// The operand is stored in the buffer.
         Fill = "fill",
-        /// It is used.
+        /// The operand is read from the buffer.
         Use = "use",
-        /// It is used for the last time.
+        /// The operand is read from the buffer for the last time.
         LastUse = "lastuse",
-        /// It is not kept.
+        /// The operand is not kept.
         Discard = "discard",
     }
 }
 
 named_enum! {
-    /// What a load or store of tensor memory moves at once: lanes, and bits of each.
+    /// The access shape of a load or store of tensor memory (`.shape`): the number of lanes, and the bits of each.
     TensorShape {
         /// 32 lanes, 32 bits.
         L32x32b = "32x32b",
@@ -91,39 +91,39 @@ named_enum! {
     }
 }
 
-/// An MMA.
+/// The attributes of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mma {
-    /// Its kind.
+    /// The kind of the MMA.
     pub kind: MmaKind,
-    /// How many blocks compute it together: 1 or 2.
+    /// The number of CTAs that compute the MMA together: 1 or 2 (`.cta_group`).
     pub cta_group: u32,
-    /// Whether it is weight-stationary: B is kept.
+    /// Whether it is weight-stationary: B is kept in the collector buffer (`.ws`).
     pub stationary: bool,
-    /// Scales of a block along K: 1, 2 or 4; 0 is unstated.
+    /// The number of scales of a block along K: 1, 2 or 4; 0 if it is not stated.
     pub scale_vec: u32,
-    /// Whether rows of A are shifted by one.
+    /// Whether the rows of A are shifted by one.
     pub shifted: bool,
-    /// The use of the collector.
+    /// The use of the collector buffer.
     pub collector: Collector,
-    /// Whether the accumulator is scaled first.
+    /// Whether the accumulator is scaled before the addition (`scale-input-d`).
     pub scaled_input: bool,
-    /// The elements of A.
+    /// The element type of A.
     pub a: TensorElem,
-    /// The elements of B.
+    /// The element type of B.
     pub b: TensorElem,
-    /// The elements of the result.
+    /// The element type of the result.
     pub d: TensorElem,
-    /// M, N and K.
+    /// The extents M, N and K.
     pub shape: [u32; 3],
 }
 
-/// Why there is no such MMA.
+/// The reason why no such MMA exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoMma {
-    /// Its attributes or elements do not go together.
+    /// The combination of attributes or element types does not exist.
     Attributes(String),
-    /// There is none of this shape.
+    /// No MMA with these attributes has this shape.
     Shape(String),
 }
 
@@ -132,70 +132,70 @@ pub enum NoMma {
 pub enum Tcgen05Op {
     /// Allocates columns.
     Alloc {
-        /// How many.
+        /// The number of columns.
         columns: u32,
-        /// Of how many blocks.
+        /// The number of CTAs that allocate together, 1 or 2.
         cta_group: u32,
     },
-    /// Frees them.
+    /// Frees allocated columns.
     Dealloc {
-        /// Of how many blocks.
+        /// The number of CTAs that free together, 1 or 2.
         cta_group: u32,
     },
-    /// Promises to allocate no more.
+    /// Declares that the program allocates no more columns.
     Relinquish {
-        /// Of how many blocks.
+        /// The number of CTAs of the allocations, 1 or 2.
         cta_group: u32,
     },
     /// An MMA.
     Mma(Mma),
-    /// Loads from tensor memory to registers.
+    /// Loads tensor memory to registers.
     Load {
-        /// What is moved at once.
+        /// The access shape.
         shape: TensorShape,
-        /// How often, along columns.
+        /// The number of repetitions along columns (`.num`).
         times: u32,
     },
     /// Stores registers to tensor memory.
     Store {
-        /// What is moved at once.
+        /// The access shape.
         shape: TensorShape,
-        /// How often, along columns.
+        /// The number of repetitions along columns (`.num`).
         times: u32,
     },
     /// Copies shared memory to tensor memory.
     Copy {
-        /// Of how many blocks.
+        /// The number of CTAs whose tensor memory is written, 1 or 2.
         cta_group: u32,
     },
-    /// Shifts rows of tensor memory down by one.
+    /// Shifts the rows of tensor memory down by one.
     Shift {
-        /// Of how many blocks.
+        /// The number of CTAs whose tensor memory is shifted, 1 or 2.
         cta_group: u32,
     },
     /// Arrives at a barrier when the earlier MMAs, copies and shifts of the thread are complete.
     Commit {
-        /// Of how many blocks.
+        /// The number of CTAs of these operations, 1 or 2.
         cta_group: u32,
     },
     /// Waits for the loads of the thread.
     WaitLoad,
     /// Waits for the stores of the thread.
     WaitStore,
-    /// Orders earlier operations on tensor memory before the threads synchronise.
+    /// Orders earlier operations on tensor memory before a synchronization of threads (`fence::before_thread_sync`).
     FenceBefore,
-    /// Orders later ones behind it.
+    /// Orders later operations on tensor memory after a synchronization of threads (`fence::after_thread_sync`).
     FenceAfter,
 }
 
 impl MmaKind {
-    /// Whether blocks of the operands have scales.
+    /// Whether the operands have scales for blocks of elements.
     #[must_use]
     pub const fn is_scaled(self) -> bool {
         matches!(self, MmaKind::Mxf8f6f4 | MmaKind::Mxf4 | MmaKind::Mxf4nvf4)
     }
 
-    /// K of an MMA.
+    /// The extent K of an MMA of this kind.
     #[must_use]
     pub const fn depth(self) -> u32 {
         match self {
@@ -206,7 +206,7 @@ impl MmaKind {
         }
     }
 
-    /// The numbers of scales along K that may be stated; 0 stands for the only one.
+    /// The values that `scale_vec` may have; 0 means that the number is not stated, and the kind has only one.
     #[must_use]
     pub const fn scales(self) -> &'static [u32] {
         match self {
@@ -232,10 +232,10 @@ impl MmaKind {
 }
 
 impl Mma {
-    /// Whether there is such an MMA, with A in tensor memory or not.
+    /// Checks whether such an MMA exists, with A in tensor memory or in shared memory.
     ///
     /// # Errors
-    /// Why not: attributes first.
+    /// The reason why it does not exist; attributes are checked before extents.
     pub fn check(&self, a_in_tensor_memory: bool) -> Result<(), NoMma> {
         self.attributes(a_in_tensor_memory).map_err(NoMma::Attributes)?;
         self.elements().map_err(NoMma::Attributes)?;
@@ -310,7 +310,7 @@ impl Mma {
         if fits { Ok(()) } else { Err(format!("MMAs of kind `{kind}` of `{a}` and `{b}` do not give `{d}`")) }
     }
 
-    /// The rows that an MMA may have.
+    /// The values that M may have.
     fn rows(&self) -> &'static [u32] {
         match (self.cta_group, self.stationary, self.kind.is_scaled()) {
             (1, true, _) => &[32, 64, 128],
@@ -343,7 +343,7 @@ impl Mma {
 }
 
 impl Tcgen05Op {
-    /// Of how many blocks the operation is, if it says that.
+    /// The number of CTAs that take part in the operation, if it has the attribute.
     #[must_use]
     pub const fn cta_group(&self) -> Option<u32> {
         match self {
@@ -363,7 +363,7 @@ impl Tcgen05Op {
         }
     }
 
-    /// Whether one thread starts the operation, or one warp executes it.
+    /// Whether the operation is started by one thread or executed by one warp, and not by each warp of the role.
     #[must_use]
     pub const fn is_of_one_warp(&self) -> bool {
         self.cta_group().is_some()

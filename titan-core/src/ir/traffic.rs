@@ -1,14 +1,14 @@
 //! tidy: table
-//! The memory accesses of each operation, with their proxies, and its ordering effects: the one table that the proxy analysis reads
-//! ([`crate::analysis::proxy`]). A new operation gets its row here, and nowhere else; the matches have no wildcard, so that a
-//! missing row does not compile.
+//! The memory accesses of each operation, with their proxies, and its ordering effects: the table that the proxy analysis reads
+//! ([`crate::analysis::proxy`]). A new operation gets its row here, and nowhere else. The matches have no wildcard arm, so that the
+//! compiler reports a missing row.
 //!
 //! An access has a proxy (PTX ISA, "Proxies"): *generic* accesses are those of loads and stores and the writes of
 //! `cp.async`; *async* ones those of bulk copies and of MMAs that read shared memory. `init` and `inval` of barriers are generic
 //! writes of their words. An arrival does not count as an access, nor does the completion of a copy at a barrier: barriers are made
 //! visible by `ttg.nv.fence.mbarrier_init`.
 //!
-//! Rings (`ttg.stage.*`) have rows too; the fences that they need are placed when a target lowers them.
+//! Operations on rings (`ttg.stage.*`) have rows too; the fences that they need are placed when a target lowers them.
 //!
 //! `stmatrix` and `ldmatrix` correspond to `ttg.region.write` and `ttg.region.read`; the creation of a descriptor accesses no
 //! shared memory and has no operation.
@@ -23,7 +23,7 @@ pub enum On {
     Regions,
     /// The words of the barriers among the operands.
     Words,
-    /// The tensor that is the first operand, or whose tile that is.
+    /// The tensor that is the first operand, or the tensor of the source that is the first operand.
     Tensor,
     /// The stage of a ring.
     Stage,
@@ -31,33 +31,33 @@ pub enum On {
     Local,
 }
 
-/// One access.
+/// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
-    /// The memory.
+    /// The accessed memory.
     pub on: On,
-    /// The proxy.
+    /// The proxy of the access.
     pub proxy: Proxy,
-    /// Whether it may read.
+    /// Whether the access may read.
     pub reads: bool,
-    /// Whether it may write.
+    /// Whether the access may write.
     pub writes: bool,
 }
 
 /// The ordering effect of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// None.
+    /// No ordering effect.
     None,
-    /// Releases the role's earlier accesses: an arrival.
+    /// An arrival, which releases the role's earlier accesses.
     Releases,
-    /// Acquires what others have released: a wait.
+    /// A wait, which acquires what other threads have released.
     Acquires,
-    /// Polls: tests whether a wait would pass.
+    /// A poll, which tests whether a wait would return at once.
     Polls,
-    /// Releases and acquires: a barrier.
+    /// A barrier, which both releases and acquires.
     Synchronizes,
-    /// Releases the earlier `cp.async` copies when they complete.
+    /// Releases the earlier `cp.async` copies once they are complete.
     ReleasesCopies,
     /// Commits the open group of a class.
     Commits(Class),
@@ -79,17 +79,17 @@ pub enum Order {
 /// declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// The accesses.
+    /// The accesses, at most three.
     pub accesses: [Option<Access>; 3],
     /// The ordering effect.
     pub order: Order,
 }
 
-/// The proxy of an operation for an analysis with one state for the whole function, as in the compatibility mode of the fence
-/// pass.
+/// The proxy of an operation for an analysis that keeps a single state, not one for each region, as the fence pass does in its
+/// compatibility mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Leaves the state as it is.
+    /// Does not change the state.
     None,
     /// May write shared memory through the generic proxy.
     Generic,
@@ -116,7 +116,7 @@ impl Traffic {
         Traffic { accesses: [Some(a), Some(b), Some(c)], order: Order::None }
     }
 
-    /// The side of the operation.
+    /// The effect of the operation on that state.
     #[must_use]
     pub fn side(&self) -> Side {
         let shared = self.accesses.iter().flatten().filter(|a| matches!(a.on, On::Regions | On::Stage | On::Local));
@@ -143,7 +143,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Load(..) | OpKind::Get | OpKind::GatherRows { .. } | OpKind::Gather => {
             Traffic::one(reads(On::Tensor, Proxy::Generic))
         }
-        // A tile in shared memory is stored from there.
+        // A store may also read its tile from shared memory.
         OpKind::Store(_) => Traffic::two(writes(On::Tensor, Proxy::Generic), reads(On::Local, Proxy::Generic)),
         OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => Traffic::one(writes(On::Tensor, Proxy::Generic)),
         OpKind::Atomic(_) | OpKind::AtomicTile(_) => {
@@ -168,7 +168,7 @@ pub const fn traffic(kind: &OpKind) -> Traffic {
         OpKind::Amd(op) => amd(op),
         OpKind::Print(_) => Traffic::one(reads(On::Local, Proxy::Generic)),
         OpKind::Return => Traffic::order(Order::Ends),
-        // Offsets of segments are read from tensors that no copy of a region writes.
+        // The offsets of segments are read from tensors that no bulk copy of a region writes.
         OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => Traffic::NONE,
         OpKind::Const(_)
         | OpKind::ProgramId(_)
@@ -274,7 +274,7 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::SequenceStore => Traffic::order(Order::Releases),
         NvOp::SequenceWait => Traffic::order(Order::Acquires),
         NvOp::FenceMbarrierInit => Traffic::order(Order::FencesWords),
-        // A copy is of bytes of a region, or of a tile in it; the operands of MMAs likewise.
+        // The operands of copies and MMAs are regions, or tiles in regions; the row lists both.
         NvOp::BulkLoad { .. } => Traffic::three(
             writes(On::Regions, Proxy::Async),
             writes(On::Local, Proxy::Async),
@@ -290,9 +290,9 @@ const fn nv(op: &NvOp) -> Traffic {
         NvOp::Wgmma => Traffic::two(reads(On::Regions, Proxy::Async), reads(On::Local, Proxy::Async)),
         NvOp::Commit { group, .. } => Traffic::order(Order::Commits(group.class())),
         NvOp::WaitGroup { group, .. } => Traffic::order(Order::Awaits(group.class())),
-        // Bytes of regions. Tensor memory is none that this table knows.
+        // These read regions. Tensor memory is outside of this table.
         NvOp::Tcgen05(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. }) => Traffic::one(reads(On::Regions, Proxy::Async)),
-        // It publishes nothing but the completion of MMAs and copies.
+        // A commit orders nothing except the completion of MMAs and copies.
         NvOp::Tcgen05(
             Tcgen05Op::Commit { .. }
             | Tcgen05Op::Alloc { .. }
@@ -306,19 +306,19 @@ const fn nv(op: &NvOp) -> Traffic {
             | Tcgen05Op::FenceBefore
             | Tcgen05Op::FenceAfter,
         ) => Traffic::NONE,
-        // `expect_tx` does not release the role's own accesses.
+        // `expect_tx` does not release the role's earlier accesses.
         NvOp::ExpectTx { .. }
         | NvOp::ClusterRank
         | NvOp::MbarrierAlloc { .. }
         | NvOp::MbarrierAt
         | NvOp::WgmmaFence
-        // The lanes of a warp are one thread of control.
+        // The lanes of a warp count as one thread of control here.
         | NvOp::WarpSync
         | NvOp::SetMaxNReg { .. } => Traffic::NONE,
     }
 }
 
-/// gfx942 has one proxy: nothing there needs a fence between two.
+/// gfx942 has one proxy, so that no fences between proxies are needed.
 const fn amd(op: &AmdOp) -> Traffic {
     match op {
         AmdOp::BufferLoadLds { .. } => {

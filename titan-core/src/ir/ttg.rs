@@ -1,16 +1,15 @@
-//! The dialect `ttg`: rings of stages in shared memory, the tokens that guard them, asynchronous compute and roles.
+//! The dialect `ttg`: rings of stages in shared memory, the tokens that protect them, asynchronous MMAs, and roles.
 //!
-//! A *ring* (`pipe` in the text) has D slots and two monotonic clocks, one for each side: the `t`-th `acquire` and
-//! the `t`-th `ready` name time `t`, which is in slot `t mod D` at epoch `t div D`. A token is the permission to do one thing with
-//! one time of one ring, once:
+//! A *ring* (`pipe` in the text) has D slots and two monotonic clocks, one for each side: the `t`-th `acquire` and the `t`-th `ready` name
+//! time `t`, which is in slot `t mod D` at epoch `t div D`. A token is the permission to do one thing with the stage of one time, once:
 //!
 //! ```text
 //! Free ─acquire─▶ slot ─async_produce─▶ InFlight ─(the bytes are there)─▶ Ready
 //! ready ─wait_ready─▶ stage ─read_perm─▶ rperm ─consumed─▶ consumed ─release─▶ Free of the next epoch
 //! ```
 //!
-//! No values pass between roles: a consumer names the awaited stage by its own clock, not by a value of the
-//! producer. The verifier checks that the two sides agree (`crate::verify`).
+//! No values pass between roles: a consumer identifies the stage that it waits for by its own clock, not by a value of the producer. The
+//! verifier checks that the two sides agree (`crate::verify`).
 //!
 //! Deliberately absent: mbarriers, commit groups and wait counts, which are choices of a target.
 
@@ -23,11 +22,11 @@ crate::entity!(
 );
 
 named_enum! {
-    /// The memory of a ring's stages.
+    /// The memory of the stages of a ring.
     PipeSpace {
         /// In shared memory.
         Shared = "shared",
-        /// In registers of the copying threads, as on gfx942.
+        /// In registers of the threads that copy, as on gfx942.
         Registers = "registers",
     }
 }
@@ -35,9 +34,9 @@ named_enum! {
 /// One tile of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its elements.
+    /// The type of its elements.
     pub elem: Elem,
-    /// Its extents.
+    /// The extents of the tile.
     pub shape: TileShape,
 }
 
@@ -54,7 +53,7 @@ impl Field {
 pub struct PipeDecl {
     /// The user's name.
     pub name: Option<String>,
-    /// D, the number of slots.
+    /// The number of slots, D.
     pub slots: u32,
     /// The tiles of a stage.
     pub fields: Vec<Field>,
@@ -65,32 +64,32 @@ pub struct PipeDecl {
 }
 
 impl PipeDecl {
-    /// The greatest number of slots.
+    /// The maximum number of slots.
     pub const MAX_SLOTS: u32 = 64;
-    /// The greatest number of fields.
+    /// The maximum number of fields.
     pub const MAX_FIELDS: usize = 4;
 
-    /// Bytes of one stage, without padding.
+    /// The size of one stage in bytes, without padding.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.fields.iter().map(Field::bytes).sum()
     }
 }
 
-/// A role: a warp set of every program, which runs its region of [`TtgOp::Roles`].
+/// A role: a warp set of each program, which executes its region of [`TtgOp::Roles`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleDecl {
     /// The user's name.
     pub name: String,
-    /// How many warps an instance has.
+    /// The number of warps of an instance.
     pub warps: u32,
-    /// How many instances take the tiles of a program in turn, each with its own warps. A target whose threads copy, or a machine that runs
-    /// roles in turn, has one instance that takes all tiles.
+    /// The number of instances, which take the tiles of a program in turn, each with its own warps. On a target where threads issue the
+    /// copies, or where the roles of a program take turns, there is one instance that takes all tiles.
     pub instances: u32,
 }
 
 impl RoleDecl {
-    /// The greatest number of instances.
+    /// The maximum number of instances.
     pub const MAX_INSTANCES: u32 = 4;
 
     /// A role with one instance.
@@ -101,35 +100,35 @@ impl RoleDecl {
 }
 
 named_enum! {
-    /// The permission of a token.
+    /// The permission that a token gives.
     Token {
-        /// To fill a slot.
+        /// Permission to fill a slot.
         Slot = "slot",
-        /// To wait for a stage.
+        /// Permission to wait for a stage.
         Ready = "ready",
-        /// To read a stage, or to skip it.
+        /// Permission to read a stage, or to skip it.
         Stage = "stage",
-        /// To read a stage.
+        /// Permission to read a stage.
         Rperm = "rperm",
-        /// A part of the read permission, for one of several readers.
+        /// A part of the permission to read a stage, for one of several readers.
         Part = "part",
-        /// To release a stage.
+        /// Permission to release a stage.
         Consumed = "consumed",
-        /// To store the contents of a slot.
+        /// Permission to store the contents of a slot.
         Written = "written",
-        /// To wait for a store.
+        /// Permission to wait for a store.
         Store = "store",
     }
 }
 
 named_enum! {
-    /// The proxy of a memory operation (PTX ISA, "Proxies"): visibility to another proxy needs a fence or a completion.
+    /// The proxy of a memory operation (PTX ISA, "Proxies"). An access becomes visible to another proxy by a fence or by a completion.
     Proxy {
-        /// That of loads and stores, and of `cp.async`.
+        /// The proxy of loads, stores and `cp.async`.
         Generic = "generic",
-        /// That of bulk copies and of matrix instructions that read shared memory.
+        /// The proxy of bulk copies and of matrix instructions that read shared memory.
         Async = "async",
-        /// That of tensor-map reads.
+        /// The proxy of reads of tensor maps.
         Tensormap = "tensormap",
     }
 }
@@ -137,7 +136,7 @@ named_enum! {
 named_enum! {
     /// The scope of a fence.
     Scope {
-        /// The program.
+        /// The program (thread block).
         Cta = "cta",
         /// The programs of a cluster.
         Cluster = "cluster",
@@ -153,17 +152,17 @@ named_enum! {
         Shared = "shared",
         /// Device memory.
         Global = "global",
-        /// All of it.
+        /// Both.
         All = "all",
     }
 }
 
 named_enum! {
-    /// The contents of a stage without a copy.
+    /// The contents of a stage that is made ready without a copy.
     Fill {
-        /// Zeros, which the copying threads write.
+        /// Zeros, which the threads of the filling role write.
         Zero = "zero",
-        /// Undefined: the stage must not be read, and its reader tests for this first.
+        /// Undefined contents: the stage must not be read, and its reader tests for this first.
         Poison = "poison",
     }
 }
@@ -175,20 +174,20 @@ pub enum TtgOp {
     Source(Unit, TileShape),
     /// Rows of a tensor, selected by indices, as the source of a copy.
     SourceRows {
-        /// How many rows.
+        /// The number of rows.
         rows: i32,
-        /// Elements of each.
+        /// The number of elements of each row.
         width: i32,
     },
-    /// Waits for the next slot.
+    /// Waits until the next slot is free.
     Acquire(Pipe),
-    /// Starts the copies into a slot. `skipped`: the fill of the stage if a given condition does not hold.
+    /// Starts the copies into a slot.
     AsyncProduce {
-        /// The bytes of the stage.
+        /// The size of the stage in bytes.
         bytes: u32,
         /// The proxy of the copies.
         proxy: Proxy,
-        /// The fill instead of a copy.
+        /// How the stage is filled if the operation's condition is false; `None` if it has no condition.
         skipped: Option<Fill>,
     },
     /// Makes a stage ready without a copy.
@@ -197,87 +196,87 @@ pub enum TtgOp {
     Ready(Pipe),
     /// Waits until the stage is filled.
     WaitReady,
-    /// Whether the stage is poison.
+    /// Tests whether the contents of the stage are undefined.
     Poisoned,
-    /// The read permission of a stage.
+    /// Converts the token of a stage to the permission to read it.
     ReadPerm,
-    /// Splits the read permission into parts, for several readers.
+    /// Splits the read permission into this many parts, for several readers.
     Split(u8),
     /// Joins the parts of a read permission.
     Join,
-    /// A tile of the stage, in shared memory.
+    /// A tile of the stage, as a value in shared memory.
     View {
-        /// Which.
+        /// The index of the tile in the stage.
         field: u8,
-        /// Its elements.
+        /// The type of its elements.
         elem: Elem,
-        /// Its extents.
+        /// The extents of the tile.
         shape: TileShape,
     },
-    /// A tile from shared memory to registers.
+    /// Reads a tile from shared memory to registers.
     Read,
-    /// The end of reading.
+    /// Ends the reading of a stage.
     Consumed,
-    /// Frees the slot.
+    /// Releases the slot.
     Release,
     /// Starts an MMA that reads shared memory.
     ComputeIssue,
-    /// Waits for it.
+    /// Waits for the MMA.
     ComputeWait,
-    /// Creates an accumulator with at most so many MMAs in flight.
+    /// Creates an accumulator with at most this many MMAs in flight.
     AccStart(u8),
-    /// Starts an MMA that accumulates into it, and takes the stage, which is released once the MMA has read it.
+    /// Starts an MMA that adds to the accumulator, and takes the permission to read a stage, which is released once the MMA has read it.
     AccMma,
-    /// Waits for all of them.
+    /// Waits for all MMAs of the accumulator.
     AccFinish,
     /// Fills a slot from registers.
     Write,
-    /// Starts the store of a slot to a tensor.
+    /// Starts the asynchronous store of a slot to a tensor.
     StoreIssue(Unit),
-    /// Waits until the slot has been read.
+    /// Waits until the store has read the slot.
     StoreWait,
-    /// Every role runs its region, concurrently.
+    /// Executes the regions of all roles, concurrently.
     Roles,
     /// The end of a role: none of its asynchronous work is in flight any more.
     Finalize,
-    /// The same value, cheap to compute again.
+    /// The same value, marked as cheap to compute again.
     Rematerialize,
-    /// A claim about the effect of the preceding operations on a ring. Not executed: the verifier of barrier programs checks it.
+    /// States the effect of the preceding operations on a ring. It is not executed; the verifier of barrier programs checks it.
     Claim(Claim, Pipe),
-    /// Accesses through `from` before it are ordered before accesses through `to` after it.
+    /// Orders earlier accesses through `from` before later accesses through `to`.
     Fence {
-        /// The proxy whose accesses come before.
+        /// The proxy of the earlier accesses.
         from: Proxy,
-        /// The proxy whose accesses come after.
+        /// The proxy of the later accesses.
         to: Proxy,
-        /// The scope.
+        /// The scope of the fence.
         scope: Scope,
-        /// The memory.
+        /// The memory that the fence orders.
         space: FenceSpace,
     },
 }
 
-/// A claim of a barrier program about a ring that it was expanded from, at a time of the ring, given by a slot and the number of
+/// A claim of a barrier program about the ring that it was lowered from. It is for one time of the ring, given by a slot and the number of
 /// earlier rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
     /// The slot is free: its readers have released it.
     Acquired,
-    /// The slot is filled, or will be when the preceding copies complete.
+    /// The slot is filled, or will be once the preceding copies are complete.
     Filled,
-    /// This role will read the slot next.
+    /// The slot holds the stage that this role reads next.
     Next,
-    /// The slot was waited for: it is filled.
+    /// This role has waited for the slot, which is filled.
     Ready,
     /// This role has released the slot.
     Released,
 }
 
 impl Claim {
-    /// All of them.
+    /// All claims.
     pub const ALL: [Claim; 5] = [Claim::Acquired, Claim::Filled, Claim::Next, Claim::Ready, Claim::Released];
 
-    /// The mnemonic.
+    /// The mnemonic in the text form.
     #[must_use]
     pub const fn mnemonic(self) -> &'static str {
         match self {
@@ -290,17 +289,17 @@ impl Claim {
     }
 }
 
-/// The use of a token operand.
+/// What an operation does with a token operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// It is consumed.
+    /// It consumes the token.
     Move,
-    /// It stays valid.
+    /// The token stays valid.
     Borrow,
 }
 
 impl TtgOp {
-    /// Whether barrier programs do not contain the operation: those that fill, read, store and release stages.
+    /// Whether it is an operation on stages (fills, reads, stores, releases), which barrier programs do not contain.
     #[must_use]
     pub const fn is_of_rings(&self) -> bool {
         match self {
@@ -335,7 +334,7 @@ impl TtgOp {
         }
     }
 
-    /// The use of the tokens among its operands.
+    /// The use of the tokens among the operands.
     #[must_use]
     pub const fn uses(&self) -> Use {
         match self {

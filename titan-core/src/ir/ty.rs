@@ -12,12 +12,12 @@ pub struct TileShape {
 }
 
 impl TileShape {
-    /// The greatest rank.
+    /// The maximum rank.
     pub const MAX_RANK: usize = 4;
-    /// The greatest number of elements: 2²⁰, 4 MiB of `f32`.
+    /// The maximum number of elements: 2²⁰, which is 4 MiB of `f32`.
     pub const MAX_LEN: i64 = 1 << 20;
 
-    /// A shape of these extents; `None` if the rank is 0 or above 4. Extents are checked by [`TileShape::problem`].
+    /// A shape with these extents; `None` if the rank is 0 or above 4. The extents are checked by [`TileShape::problem`].
     #[must_use]
     pub fn new(dims: &[i32]) -> Option<Self> {
         let rank = u8::try_from(dims.len()).ok().filter(|r| (1..=4).contains(r))?;
@@ -26,7 +26,7 @@ impl TileShape {
         Some(TileShape { rank, dims: padded })
     }
 
-    /// A description of what is wrong with the extents; `None` if they are valid.
+    /// A description of the error in the extents; `None` if they are valid.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if let Some(d) = self.iter().find(|d| **d < 1) {
@@ -49,7 +49,7 @@ impl TileShape {
         self.rank as usize
     }
 
-    /// Without axis `axis`; `None` at rank 1 or if there is no such axis.
+    /// The shape without axis `axis`; `None` at rank 1, or if there is no such axis.
     #[must_use]
     pub fn without(&self, axis: usize) -> Option<Self> {
         if axis >= self.rank() {
@@ -59,7 +59,7 @@ impl TileShape {
         Self::new(&rest)
     }
 
-    /// With an axis of extent `n` inserted before axis `axis`.
+    /// The shape with an axis of extent `n` inserted before axis `axis`.
     #[must_use]
     pub fn with(&self, axis: usize, n: i32) -> Option<Self> {
         if axis > self.rank() {
@@ -99,33 +99,33 @@ impl fmt::Debug for TileShape {
 /// The type of an SSA value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ty {
-    /// One element, the same in the whole program.
+    /// One element, which has the same value in all threads of a program.
     Scalar(Elem),
-    /// An immutable array on chip.
+    /// A tile: an immutable array in registers.
     Tile(Elem, TileShape),
-    /// A tensor in device memory, or a view of one: run-time extents and strides.
+    /// A tensor in device memory, or a view of one, with extents and strides known at run time.
     Tensor(Elem, u8),
-    /// A tile of a tensor as the source of a copy.
+    /// A tile of a tensor, as the source of a copy.
     Source(Elem, TileShape),
-    /// A tile of a stage, in shared memory.
+    /// A tile in shared memory, such as one of a stage.
     Smem(Elem, TileShape),
-    /// An MMA in flight, with the type of its result. Linear.
+    /// An MMA in flight, with the type of its result. A linear type.
     Compute(Elem, TileShape),
-    /// An accumulator, and how many of its MMAs may be in flight. Linear.
+    /// An accumulator, with the maximum number of its MMAs in flight. A linear type.
     Acc(Elem, TileShape, u8),
-    /// A token: a permission at one time of a ring. Linear.
+    /// A token: the permission to do one thing with one stage of a ring. A linear type.
     Token(Token, Pipe),
     /// A type of the barrier dialects.
     Barrier(BarrierTy),
 }
 
 impl Ty {
-    /// The index type.
+    /// The type of indices.
     pub const I32: Ty = Ty::Scalar(Elem::I32);
     /// The type of conditions.
     pub const BOOL: Ty = Ty::Scalar(Elem::Bool);
 
-    /// The element type; `bool` for tokens and barriers, which have none.
+    /// The element type; `bool` for tokens and values of the barrier dialects, which have none.
     #[must_use]
     pub const fn elem(self) -> Elem {
         match self {
@@ -140,19 +140,19 @@ impl Ty {
         }
     }
 
-    /// Whether the type is linear: consumed exactly once on every path.
+    /// Whether the type is linear: its values must be consumed exactly once on every path.
     #[must_use]
     pub const fn is_linear(self) -> bool {
         matches!(self, Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..))
     }
 
-    /// Whether loops may carry a value of the type, and branches yield it.
+    /// Whether loops may carry values of the type, and branches may yield them.
     #[must_use]
     pub const fn is_carried(self) -> bool {
         matches!(self, Ty::Scalar(_) | Ty::Tile(..)) || self.is_linear()
     }
 
-    /// The extents of a tile, wherever it is: in registers, in a tensor, in shared memory, the result of an MMA in flight.
+    /// The extents of a tile, whether it is in registers, in a tensor, in shared memory, or the result of an MMA in flight.
     #[must_use]
     pub const fn tile_shape(self) -> Option<TileShape> {
         match self {
@@ -167,7 +167,7 @@ impl Ty {
         matches!(self, Ty::Tile(..) | Ty::Compute(..) | Ty::Acc(..))
     }
 
-    /// The same type with other elements.
+    /// The same type with another element type.
     #[must_use]
     pub const fn with_elem(self, elem: Elem) -> Ty {
         match self {

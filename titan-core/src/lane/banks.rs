@@ -1,14 +1,14 @@
-//! Bank conflicts of shared-memory accesses, computed from the addresses of the lanes.
+//! Bank conflicts of shared-memory accesses, computed from the addresses in each lane.
 //!
-//! Shared memory has 32 banks of 4 bytes. A warp's access is served in phases of 128 bytes: all lanes at once for up to 4 bytes
-//! each, half of them for 8, a quarter for 16; of a matrix load, the 8 rows of one matrix. In a phase, the words that lie in one
-//! bank are served one after the other, each once: the greatest number of different words in a bank is the *degree*, 1 without
-//! conflicts. (CUDA programming guide, "Shared Memory" of compute capability 5.x and later; for wide accesses, the observed
-//! splitting that CUTLASS and Triton assume.)
+//! Shared memory has 32 banks of 4 bytes. An access of a warp is executed in phases of 128 bytes: all lanes at once for up to 4 bytes per
+//! lane, half of the lanes for 8 bytes, a quarter for 16 bytes; for a matrix load, the 8 rows of one matrix. In a phase, different words in
+//! the same bank are accessed one after the other: the maximum number of different words in one bank is the *degree*, which is 1 without
+//! conflicts. (CUDA programming guide, "Shared Memory" of compute capability 5.x and later; for wide accesses, the observed splitting that
+//! CUTLASS and Triton assume.)
 //!
-//! Addresses are evaluated for the lanes of warp 0 with everything that is the same in a warp taken as 0: an offset common to all
-//! lanes permutes banks and changes no degree, even if the sum wraps, as where a role of other warps counts its threads from 0.
-//! Addresses that depend on data are not known and give no report.
+//! Addresses are evaluated for the lanes of warp 0, and all values that are uniform in a warp are taken as 0: an offset common to all lanes
+//! permutes the banks and changes no degree, even if the sum wraps, as where a role of other warps numbers its threads from 0. Addresses
+//! that depend on data are unknown and are not reported.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only accesses and arithmetic matter here")]
 
@@ -17,12 +17,12 @@ use super::op::{IntBin, OpKind, Space, Ty};
 use super::uniform::{Level, Uniformity, analyze};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An access that is served in more phases than it must be.
+/// An access with bank conflicts, which takes more phases than necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The operation.
+    /// The operation that makes the access.
     pub op: OpId,
-    /// How many times longer it takes.
+    /// The degree of the conflict: how many times longer the access takes.
     pub degree: u32,
 }
 
@@ -62,7 +62,7 @@ impl Run<'_> {
         if let OpKind::LoadMatrix { n, .. } = op.kind {
             addresses.truncate(8 * usize::from(n));
         }
-        // Of elements narrower than a word, it decides which share one.
+        // The offset matters for elements narrower than a word: it determines which of them share a word.
         addresses.iter_mut().for_each(|address| *address = address.wrapping_add_signed(offset));
         Some(degree(&addresses, width))
     }
@@ -126,14 +126,14 @@ const fn apply(f: IntBin, a: u32, b: u32) -> Option<u32> {
     })
 }
 
-/// The degree of an access of so many bytes by each lane.
+/// The degree of an access of `width` bytes by each lane.
 #[must_use]
 pub fn degree(addresses: &[u32], width: u32) -> u32 {
     let phase = (128 / width.max(4)).max(1) as usize;
     addresses.chunks(phase).map(|lanes| longest(lanes, width)).max().unwrap_or(1)
 }
 
-/// The greatest number of different words in one bank.
+/// The maximum number of different words in one bank.
 fn longest(addresses: &[u32], width: u32) -> u32 {
     let mut banks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for address in addresses {

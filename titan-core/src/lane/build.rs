@@ -1,8 +1,8 @@
-//! The way to make lane IR: operations are typed as they are added, folded where operands are constants, shared where
-//! the same pure operation is visible already, and put in front of the loops in which their operands do not change.
+//! The builder of lane IR. It infers types as operations are added, folds operations on constants, reuses equal pure operations that are
+//! visible (value numbering), and moves operations out of the loops in which their operands do not change.
 //!
-//! A wrong operand is a defect of the lowering, not of a user: the builder keeps the first one, goes on with a value of the
-//! wanted type, and [`Builder::finish`] returns it. So callers read like arithmetic.
+//! An invalid operand is a defect of the lowering, not an error of the user: the builder keeps the first one, continues with a value of the
+//! expected type, and [`Builder::finish`] returns the error. So the lowering needs no error handling for each operation.
 
 use super::fold;
 use super::func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
@@ -13,22 +13,22 @@ use crate::ir::{Loc, Pred};
 use crate::launch::abi::{MapParam, Slot};
 use std::collections::BTreeMap;
 
-/// Builds one function.
+/// Builds a function.
 #[derive(Debug)]
 pub struct Builder {
     pub(super) func: Func,
     pub(super) open: Vec<Scope>,
-    /// In which of the blocks that were open each value was made.
+    /// For each value, the depth of the block that defines it, among the blocks that were open.
     levels: Vec<usize>,
-    /// In which of them it would be if it were no condition.
+    /// For each value, the depth of the block in which it would be defined if it were not a condition.
     pub(super) belongs: Vec<usize>,
-    /// Between which numbers each value lies.
+    /// For each value, the range of its numbers.
     pub(super) ranges: Vec<Range>,
     loc: Loc,
     error: Option<TypeError>,
 }
 
-/// An open block, and the pure operations in it.
+/// An open block, with the pure operations in it, for value numbering.
 #[derive(Debug)]
 pub(super) struct Scope {
     block: Block,
@@ -36,18 +36,18 @@ pub(super) struct Scope {
     pub(super) known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
 }
 
-/// What a block is part of.
+/// The kind of region that a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Around {
-    /// The function, or an arm of a branch.
+    /// The body of the function, or an arm of a branch: executed at most once.
     Once,
-    /// A loop: what does not change in it belongs in front of it.
+    /// The body of a loop. Operations whose operands do not change in it are placed before the loop.
     Loop,
-    /// The code of a role: what it computes is no other role's business.
+    /// The code of a role. Operations are not moved out of it, since other roles would compute them too.
     Role,
 }
 
-/// An open loop or branch.
+/// A loop or branch whose last block is still open.
 #[derive(Debug)]
 pub struct Open {
     kind: OpKind,
@@ -94,10 +94,10 @@ impl Builder {
         &self.func
     }
 
-    /// The function.
+    /// Returns the finished function.
     ///
     /// # Errors
-    /// The first operation that was given wrong operands.
+    /// Returns the first error of an operation with invalid operands.
     pub fn finish(self) -> Result<Func, TypeError> {
         match self.error {
             Some(error) => Err(error),
@@ -105,14 +105,14 @@ impl Builder {
         }
     }
 
-    /// Adds a buffer of shared memory and gives its number.
+    /// Adds a buffer of shared memory and returns its number.
     pub fn buffer(&mut self, name: &str, bytes: u32, offset: u32) -> u32 {
         let number = u32::try_from(self.func.buffers.len()).unwrap_or(u32::MAX);
         self.func.buffers.push(Buffer { name: name.to_owned(), bytes, offset, loc: self.loc });
         number
     }
 
-    /// The address of a tensor map, which becomes one of the function's.
+    /// The address of a tensor map, which is added to the maps of the function if it is new.
     pub fn tensor_map(&mut self, map: MapParam) -> Value {
         let maps = &mut self.func.maps;
         let number = maps.iter().position(|m| *m == map).unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl Builder {
         self.one(OpKind::TensorMap(u32::try_from(number).unwrap_or(u32::MAX)), &[])
     }
 
-    /// Where the operations that follow come from.
+    /// Sets the source location of the following operations.
     pub fn set_loc(&mut self, loc: Loc) {
         self.loc = loc;
     }
@@ -133,12 +133,12 @@ impl Builder {
         self.func.ty(value)
     }
 
-    /// Keeps a defect of the lowering.
+    /// Records a defect of the lowering; the first one is kept.
     pub fn fail(&mut self, message: String) {
         self.error.get_or_insert(TypeError { message });
     }
 
-    /// Adds an operation without regions and gives its results.
+    /// Adds an operation without regions and returns its results.
     pub fn op(&mut self, kind: OpKind, args: &[Value]) -> Vec<Value> {
         if let Some(folded) = fold::fold(self, &kind, args) {
             return folded;
@@ -158,7 +158,7 @@ impl Builder {
         };
         let last = self.open.len() - 1;
         let at = if pure { self.outermost(&key.0, &key.1) } else { last };
-        // Conditions are few and die young: one that does not change is computed where it is asked for.
+        // Predicate registers are few, so their live ranges are kept short: a loop-invariant condition is computed where it is requested.
         let is_condition = give == [Ty::Pred];
         let operands = if at < last && !is_condition { self.outside(&key.1, at) } else { key.1.clone() };
         let results =
@@ -173,8 +173,8 @@ impl Builder {
         results
     }
 
-    /// Forgets the conditions so far: those that are asked for from here on are computed anew, so that none is kept in a register
-    /// in between.
+    /// Removes all conditions from value numbering: conditions that are requested from here on are computed again, so that none occupies a
+    /// register in between.
     pub fn forget_conditions(&mut self) {
         let Builder { func, open, .. } = self;
         for scope in open {
@@ -182,18 +182,18 @@ impl Builder {
         }
     }
 
-    /// How many of the open blocks lie around the one in which a value was made.
+    /// The depth of the block that defines a value: the number of open blocks around it.
     #[must_use]
     pub fn level(&self, value: Value) -> usize {
         self.levels.get(value.index()).copied().unwrap_or(0)
     }
 
-    /// Between which numbers a value lies.
+    /// The range of numbers that a value may have.
     pub(super) fn range(&self, value: Value) -> Range {
         self.ranges.get(value.index()).copied().unwrap_or(Range::of_type(self.ty(value)))
     }
 
-    /// Adds an operation of one result.
+    /// Adds an operation with one result.
     pub fn one(&mut self, kind: OpKind, args: &[Value]) -> Value {
         let results = self.op(kind, args);
         match results.first() {
@@ -247,7 +247,7 @@ impl Builder {
         (block, values)
     }
 
-    /// Opens `for i in (lo..hi).step_by(step)`; gives the induction variable and the carried values.
+    /// Opens `for i in (lo..hi).step_by(step)`; returns the induction variable and the carried values.
     pub fn begin_for(&mut self, bounds: [Value; 3], init: &[Value]) -> (Open, Value, Vec<Value>) {
         let results: Vec<Ty> = init.iter().map(|v| self.ty(*v)).collect();
         let mut tys = vec![Ty::B32];
@@ -260,7 +260,7 @@ impl Builder {
         (open, values[0], values[1..].to_vec())
     }
 
-    /// Opens a loop whose `break` takes out values of the types `results`.
+    /// Opens a loop whose `break` yields values of the types `results`.
     pub fn begin_loop(&mut self, init: &[Value], results: &[Ty]) -> (Open, Vec<Value>) {
         let tys: Vec<Ty> = init.iter().map(|v| self.ty(*v)).collect();
         let (block, values) = self.open_block(Around::Loop, &tys);
@@ -280,14 +280,15 @@ impl Builder {
         Open { kind: OpKind::If, args: vec![cond], regions: vec![block], results: results.to_vec(), loc: self.loc }
     }
 
-    /// Opens the code of the first of these roles; each yields values of these types. [`Builder::begin_else`] opens the next.
+    /// Opens the code of the first of these roles; each role yields values of the types `results`. [`Builder::begin_else`] opens the next
+    /// role.
     pub fn begin_roles(&mut self, roles: &[Role], results: &[Ty]) -> Open {
         let (block, _) = self.open_block(Around::Role, &[]);
         let kind = OpKind::Roles(roles.to_vec());
         Open { kind, args: Vec::new(), regions: vec![block], results: results.to_vec(), loc: self.loc }
     }
 
-    /// Closes an arm or a role's code, which must have its terminator, and opens the next.
+    /// Closes an arm or the code of a role, which must already end in a terminator, and opens the next.
     pub fn begin_else(&mut self, open: &mut Open) {
         self.open.pop();
         let around = if matches!(open.kind, OpKind::Roles(_)) { Around::Role } else { Around::Once };
@@ -295,20 +296,20 @@ impl Builder {
         open.regions.push(block);
     }
 
-    /// Ends the open block.
+    /// Ends the innermost open block.
     pub fn terminate(&mut self, kind: OpKind, args: &[Value]) {
         let loc = self.loc;
         self.push(kind, args.to_vec(), Vec::new(), &[], loc);
     }
 
-    /// Whether the open block has its terminator.
+    /// Whether the innermost open block already ends in a terminator.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         let last = self.open.last().and_then(|s| self.func.block(s.block).ops.last());
         last.is_some_and(|op| self.func.op(*op).kind.is_terminator())
     }
 
-    /// Closes the last block of a loop or branch and gives its results.
+    /// Closes the last block of a loop or branch and returns its results.
     pub fn end(&mut self, open: Open) -> Vec<Value> {
         self.open.pop();
         let Open { kind, args, regions, results, loc } = open;
@@ -325,7 +326,7 @@ impl Builder {
         self.one(OpKind::Const(Ty::B64, value.cast_unsigned()), &[])
     }
 
-    /// A condition that is known.
+    /// A constant condition.
     pub fn pred(&mut self, value: bool) -> Value {
         self.one(OpKind::Const(Ty::Pred, u64::from(value)), &[])
     }
@@ -350,19 +351,19 @@ impl Builder {
         self.int(IntBin::Add, a, b)
     }
 
-    /// `a + b` with a constant, of the width of `a`.
+    /// `a + b` with a constant `b`, in the width of `a`.
     pub fn add_const(&mut self, a: Value, b: i64) -> Value {
         let b = self.const_like(a, b);
         self.add(a, b)
     }
 
-    /// A constant of the width of `a`.
+    /// The constant `b` in the width of `a`.
     pub fn const_like(&mut self, a: Value, b: i64) -> Value {
         let ty = self.ty(a);
         self.one(OpKind::Const(ty, fold::truncate(ty, b.cast_unsigned())), &[])
     }
 
-    /// `a · b` on integers, the low half.
+    /// The low half of `a · b`, on integers.
     pub fn mul(&mut self, a: Value, b: Value) -> Value {
         self.int(IntBin::Mul, a, b)
     }
@@ -393,12 +394,12 @@ impl Builder {
         self.one(OpKind::IntCmp { pred, signed: false }, &[a, b])
     }
 
-    /// `b` where `a`, else `c`.
+    /// `b` if the condition `a` is true, otherwise `c`.
     pub fn select(&mut self, a: Value, b: Value, c: Value) -> Value {
         self.one(OpKind::Select, &[a, b, c])
     }
 
-    /// A signed 32-bit number as 64 bits.
+    /// A signed 32-bit integer extended to 64 bits.
     pub fn widen(&mut self, a: Value) -> Value {
         self.one(OpKind::Extend { from: 32, signed: true, to: Ty::B64 }, &[a])
     }

@@ -1,12 +1,12 @@
-//! Dead code: operations without effect whose results nothing uses.
+//! Dead-code elimination: removes operations without effect whose results are not used.
 //!
-//! Operations that lanes do together may go like others when no lane uses what they give: all lanes lose them at once,
-//! because the program is one for all lanes. Carried values of loops that only feed themselves stay; a back end's own copies
-//! are cheaper than a second analysis.
+//! Convergent operations are removed like others if no lane uses their results: they disappear for all lanes at once, because all lanes
+//! execute the same code. Carried values of loops that are used only to compute themselves stay: removing them would need a second
+//! analysis, and they cost at most copies of registers.
 
 use super::func::{Block, Func, OpId};
 
-/// Drops dead operations. Values and operations keep their numbers.
+/// Removes dead operations. Values and operations keep their numbers.
 pub fn eliminate_dead(func: &mut Func) {
     let mut used = vec![false; func.values.len()];
     let mut keep = vec![false; func.ops.len()];
@@ -16,8 +16,8 @@ pub fn eliminate_dead(func: &mut Func) {
     }
 }
 
-/// Uses stand after definitions, or in blocks inside of later operations: one pass from the end sees all uses first. Carried
-/// values are the exception, and their sources are operands of terminators and loops, which are always kept.
+/// Uses come after definitions, or in blocks nested in later operations, so that one pass from the end sees all uses of a value before its
+/// definition. Carried values are the exception; their sources are operands of terminators and loops, which are always kept.
 fn mark(func: &Func, block: Block, used: &mut [bool], keep: &mut [bool]) {
     let ops: Vec<OpId> = func.block(block).ops.clone();
     for id in ops.into_iter().rev() {

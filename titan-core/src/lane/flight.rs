@@ -1,23 +1,23 @@
-//! Registers of MMAs in flight: between the start of a warpgroup's MMA and the wait for its group, nothing else may read or write its
-//! results. They are handed from MMA to MMA, through loops and branches, to the wait that gives them as ordinary values.
+//! Registers of MMAs in flight: between the start of a warpgroup's MMA and the wait for its group, no other instruction may read or write
+//! its results. They are passed from MMA to MMA, through loops and branches, to the wait, which returns them as ordinary values.
 //!
 //! ```text
 //! %d = group_mma.. %a, %b, %c       in flight
-//! for .. carry(%x = %d)             %x and what the loop gives are in flight too
+//! for .. carry(%x = %d)             %x and the result of the loop are in flight too
 //!     %y = group_mma.. %p, %q, %x
 //!     continue %y
 //! %z = group_wait 0 %r              ordinary: the result of the loop, complete
 //! ```
 //!
-//! So a back end may keep each of them in one register from the first MMA on, and no instruction in between names it.
+//! So a back end may keep each of them in one register from the first MMA on, and no instruction in between accesses it.
 //!
-//! Deliberately absent: which groups a wait completes, which the verifier of barrier programs checks (`crate::verify::program`).
+//! Deliberately absent: which groups a wait completes; the verifier of barrier programs checks that (`crate::verify::program`).
 
 use super::func::{Func, Op, OpId, Value};
 use super::op::OpKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The values that MMAs in flight compute: their results, and what loops and branches make of them.
+/// The values in flight: the results of MMAs, and the values that loops and branches derive from them.
 #[must_use]
 pub fn in_flight(func: &Func) -> BTreeSet<Value> {
     let starts = |op: &Op| matches!(op.kind, OpKind::GroupMma(_));
@@ -37,7 +37,7 @@ pub fn in_flight(func: &Func) -> BTreeSet<Value> {
     }
 }
 
-/// The first operation that uses a register in flight otherwise than as said above, and why.
+/// The first operation that violates these rules for values in flight, with a message.
 pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
     let in_flight = in_flight(func);
     if in_flight.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
                 wrong.get_or_insert((id, format!("{value} of an MMA in flight is used a second time")));
             }
         }
-        // What is in flight on one path is so on all.
+        // If a result of a branch is in flight in one arm, it must be in flight in the other.
         let mixed = handed.iter().find(|(from, to)| {
             op.results.contains(to) && in_flight.contains(to) && !in_flight.contains(from) && op.kind == OpKind::If
         });
@@ -67,11 +67,11 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
     wrong
 }
 
-/// Whether an operation may have a register in flight as this operand.
+/// Whether an operation may have a value in flight as this operand.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation reads its operands")]
 fn takes(op: &Op, place: usize) -> bool {
     match &op.kind {
-        // C is behind A and the descriptor of B.
+        // The operands are A, the descriptor of B, then C; only C may be in flight.
         OpKind::GroupMma(mma) => place > mma.registers().0.max(1),
         OpKind::For => place >= 3,
         OpKind::GroupWait(_) | OpKind::Loop | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => true,
@@ -79,7 +79,7 @@ fn takes(op: &Op, place: usize) -> bool {
     }
 }
 
-/// Which values become which others through loops and branches.
+/// Pairs of values of which the second receives the first through a loop or branch.
 fn handed(func: &Func) -> Vec<(Value, Value)> {
     let mut found = Vec::new();
     walk(func, func.body, &mut Vec::new(), None, &mut found);

@@ -1,5 +1,5 @@
-//! What is known without running: integer arithmetic on constants, neutral and absorbing operands, conditions that hold or
-//! fail, words taken apart and put together again. Floats are not folded: their rounding is the machine's.
+//! Folding: integer arithmetic on constants, neutral and absorbing operands, conditions that are always true or false, packing of unpacked
+//! words. Floats are not folded: their results are those of the machine.
 
 use super::build::Builder;
 use super::func::Value;
@@ -7,7 +7,7 @@ use super::op::{IntBin, OpKind, Ty};
 use super::range::Range;
 use crate::ir::Pred;
 
-/// The low bits of a width.
+/// The low bits, as many as the type has.
 pub(super) const fn truncate(ty: Ty, bits: u64) -> u64 {
     match ty {
         Ty::Pred => bits & 1,
@@ -17,7 +17,7 @@ pub(super) const fn truncate(ty: Ty, bits: u64) -> u64 {
     }
 }
 
-/// The low bits read as a number with a sign.
+/// The low bits as a signed number.
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
 const fn signed(ty: Ty, bits: u64) -> i64 {
     match ty {
@@ -28,7 +28,7 @@ const fn signed(ty: Ty, bits: u64) -> i64 {
     }
 }
 
-/// The results of an operation, if they are known without adding it.
+/// The results of an operation, if it folds to constants, to existing values or to simpler operations.
 pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
     match (kind, args) {
         (OpKind::Int(op), [x, y]) => fold_int(b, *op, *x, *y),
@@ -77,8 +77,8 @@ pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec
     }
 }
 
-/// A comparison whose answer is known, or that can be solved for a constant: `x + c < y` is `y − x > c` where neither side wraps,
-/// and then many of them share one difference.
+/// Folds a comparison whose result is known, or solves it for a constant: `x + c < y` becomes `y − x > c` if neither side wraps. Many
+/// comparisons then share one difference.
 fn fold_compare(b: &mut Builder, pred: Pred, with_sign: bool, [x, y]: [Value; 2]) -> Option<Vec<Value>> {
     let ty = b.ty(x);
     if let (Some(x), Some(y)) = (b.func().constant(x), b.func().constant(y)) {
@@ -120,14 +120,14 @@ fn fold_compare(b: &mut Builder, pred: Pred, with_sign: bool, [x, y]: [Value; 2]
     Some(vec![b.cmp_s(swapped(pred), left, c)])
 }
 
-/// What a value adds to another: `x + c`.
+/// The operands of `x + c` with a constant `c`, if the value is such a sum.
 fn added(b: &Builder, value: Value) -> Option<(Value, i64)> {
     let op = b.func().def_op(value)?;
     let (OpKind::Int(IntBin::Add), [base, c]) = (&op.kind, op.args.as_slice()) else { return None };
     Some((*base, signed(b.ty(value), b.func().constant(*c)?)))
 }
 
-/// The comparison with its sides exchanged.
+/// The predicate with exchanged operands.
 const fn swapped(pred: Pred) -> Pred {
     match pred {
         Pred::Eq => Pred::Eq,
@@ -143,18 +143,18 @@ fn constant(b: &mut Builder, ty: Ty, bits: u64) -> Value {
     b.one(OpKind::Const(ty, truncate(ty, bits)), &[])
 }
 
-/// The word of which these are all the parts.
+/// The word that `args` are all the parts of, as results of one `unpack`.
 fn unpacked(b: &Builder, args: &[Value]) -> Option<Vec<Value>> {
     let op = b.func().def_op(*args.first()?)?;
     let whole = matches!(op.kind, OpKind::Unpack | OpKind::UnpackBytes { .. }) && op.results == args;
     whole.then(|| op.args.clone())
 }
 
-/// A memory access whose condition is known.
+/// Folds a memory access whose condition is constant.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`fold` gives no other operations")]
 fn fold_mask(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
     let (mask, rest) = args.split_last()?;
-    // What does not fit is for `infer` to say.
+    // Invalid operands are reported by `infer`.
     let fits = match kind {
         OpKind::Load { n, .. } | OpKind::Store { n, .. } => rest.len() == 1 + usize::from(*n),
         _ => true,
@@ -223,7 +223,7 @@ fn fold_int(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Option<Vec<Value
     }
 }
 
-/// `(x + c) + d` is `x + (c + d)`: unrolled addresses become one base and constants.
+/// `(x + c) + d` becomes `x + (c + d)`: addresses of unrolled accesses then have a common base, and constant offsets.
 fn reassociate(b: &mut Builder, ty: Ty, x: Value, c: u64) -> Option<Vec<Value>> {
     let op = b.func().def_op(x)?;
     let (OpKind::Int(IntBin::Add), [base, inner]) = (&op.kind, op.args.as_slice()) else { return None };
@@ -232,7 +232,7 @@ fn reassociate(b: &mut Builder, ty: Ty, x: Value, c: u64) -> Option<Vec<Value>> 
     Some(vec![b.add(base, sum)])
 }
 
-/// `(x + c) + y` is `(x + y) + c`: the constant becomes the offset of an address, and many sums share `x + y`.
+/// `(x + c) + y` becomes `(x + y) + c`: the constant becomes the offset of an address, and many sums share `x + y`.
 fn constants_last(b: &mut Builder, ty: Ty, x: Value, y: Value) -> Option<Vec<Value>> {
     let (base, other, c) = match (added(b, x), added(b, y)) {
         (Some((base, c)), _) => (base, y, c),

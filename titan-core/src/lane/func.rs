@@ -1,4 +1,4 @@
-//! A function of the lane IR: its parameter slots, values, operations and blocks.
+//! A function of the lane IR: parameter slots, values, operations and blocks.
 
 use super::op::{OpKind, Ty};
 use crate::ir::Loc;
@@ -17,7 +17,7 @@ crate::entity!(
     OpId, "op"
 );
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {
     /// An argument of a block.
@@ -26,16 +26,16 @@ pub enum Def {
     Result(OpId, usize),
 }
 
-/// What is known of a value.
+/// The data of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueData {
-    /// Its width.
+    /// The width of the value.
     pub ty: Ty,
-    /// Where it comes from.
+    /// The definition of the value.
     pub def: Def,
 }
 
-/// A block.
+/// The data of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockData {
     /// The induction variable of a `for`, then the carried values.
@@ -44,52 +44,52 @@ pub struct BlockData {
     pub ops: Vec<OpId>,
 }
 
-/// An operation.
+/// An operation, with its operands, results and regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What it does.
+    /// The kind, with its attributes.
     pub kind: OpKind,
-    /// Operands.
+    /// The operands, in the order of the contract.
     pub args: Vec<Value>,
-    /// Results.
+    /// The results, in the order of the contract.
     pub results: Vec<Value>,
     /// The body of a loop, the two arms of an `if`, the code of each role.
     pub regions: Vec<Block>,
-    /// Where the user wrote what it is part of.
+    /// The location of the user's code that it implements.
     pub loc: Loc,
 }
 
 /// A buffer of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// What it is for: the user's name of the tile, or the operation.
+    /// Its purpose: the user's name of the tile, or the operation.
     pub name: String,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u32,
-    /// Where it begins.
+    /// The offset in the shared memory of the program, in bytes.
     pub offset: u32,
-    /// What the user wrote that needs it.
+    /// The location of the user's code that needs it.
     pub loc: Loc,
 }
 
-/// A kernel for one thread.
+/// The code of one thread of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Func {
-    /// The kernel with its instance: `gemm::<f16, 128, 256, 64>`.
+    /// The name of the kernel with its instance: `gemm::<f16, 128, 256, 64>`.
     pub name: String,
     /// The words of the parameter block, in order.
     pub slots: Vec<Slot>,
-    /// Threads of a program: warps times lanes.
+    /// The number of threads of a program: warps times lanes.
     pub threads: u32,
-    /// Lanes of a warp: 32 or 64.
+    /// The number of lanes of a warp: 32 or 64.
     pub lanes: u32,
-    /// Programs of a cluster, neighbours along axis 0 of the grid; 1 without clusters.
+    /// The number of programs of a cluster, which are adjacent along axis 0 of the grid; 1 without clusters.
     pub cluster: u32,
-    /// Shared memory of a program, in bytes.
+    /// The size of the shared memory of a program in bytes.
     pub shared_bytes: u32,
-    /// The parts of the shared memory.
+    /// The buffers in shared memory.
     pub buffers: Vec<Buffer>,
-    /// The tensor maps that a launch passes besides the parameter block.
+    /// The tensor maps that a launch passes in addition to the parameter block.
     pub maps: Vec<MapParam>,
     /// The outermost block.
     pub body: Block,
@@ -129,13 +129,13 @@ impl Func {
         }
     }
 
-    /// The bits of a constant.
+    /// The bits of a value that is a constant.
     #[must_use]
     pub fn constant(&self, value: Value) -> Option<u64> {
         if let OpKind::Const(_, bits) = self.def_op(value)?.kind { Some(bits) } else { None }
     }
 
-    /// Calls `f` on every operation, outer before inner, in program order.
+    /// Calls `f` on every operation in program order, on an operation before those in its regions.
     pub fn walk(&self, f: &mut dyn FnMut(OpId, &Op)) {
         self.walk_block(self.body, f);
     }

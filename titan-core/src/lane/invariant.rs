@@ -1,16 +1,16 @@
-//! In which block an operation belongs: what does not change in a loop is computed in front of it.
+//! Loop-invariant code motion: the block in which an operation is placed.
 //!
-//! What is moved out of a loop may have been asked for under a condition there, or in a loop without iterations: then it is
-//! computed all the same. So only operations are moved that do nothing but give results, and are defined for all operands.
-//! Nothing is moved out of the code of a role. Conditions stay where they are asked for, because machines have few registers
-//! for them; what is chosen by one in front of a loop has it computed there once more.
+//! An operation that is moved out of a loop may have been under a condition there, or in a loop that executes zero iterations; then it is
+//! computed unnecessarily. So only operations without effects are moved, and only if they are defined for all values of their operands.
+//! Nothing is moved out of the code of a role. Conditions stay where they are requested, because machines have few predicate registers; if
+//! an operation before a loop selects by such a condition, the condition is computed again there.
 
 use super::build::{Around, Builder};
 use super::func::Value;
 use super::op::{IntBin, OpKind, Ty};
 
 impl Builder {
-    /// Operands as an operation in an outer block needs them: conditions that are computed further in are computed once more.
+    /// The operands for an operation in the outer block `at`: conditions that are computed in inner blocks are computed again there.
     pub(super) fn outside(&mut self, args: &[Value], at: usize) -> Vec<Value> {
         args.iter().map(|arg| self.condition_at(*arg, at)).collect()
     }
@@ -27,8 +27,8 @@ impl Builder {
         results[0]
     }
 
-    /// In which of the open blocks a pure operation belongs: in front of the outermost loop in which its operands do not change.
-    /// What is only defined for some operands stays where it was asked for, since nobody may ask in that loop.
+    /// The depth of the open block in which a pure operation is placed: before the outermost loop in which its operands do not change. An
+    /// operation that is undefined for some operands stays where it was requested, since the loop might never execute it.
     pub(super) fn outermost(&self, kind: &OpKind, args: &[Value]) -> usize {
         let last = self.open.len() - 1;
         if !self.is_total(kind, args) {
@@ -39,7 +39,7 @@ impl Builder {
         outside.filter(|at| self.open[*at].around == Around::Loop).min().map_or(last, |looped| looped - 1)
     }
 
-    /// Whether an operation is defined for all values that its operands may have, and does nothing but give its results.
+    /// Whether an operation is defined for all values that its operands may have, and has no effects.
     #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
     fn is_total(&self, kind: &OpKind, args: &[Value]) -> bool {
         let constant = |i: usize| args.get(i).and_then(|v: &Value| self.func.constant(*v));

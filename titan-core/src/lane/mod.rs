@@ -1,32 +1,32 @@
-//! The lane IR: the code of one thread, in SSA, common to all GPUs.
+//! The lane IR: the code of one thread, in SSA form, common to all GPUs.
 //!
-//! There are no tiles: a tile is as many values as a thread holds of its elements. Vendor-specific instructions stay abstract:
-//! shuffles, barriers, asynchronous copies and matrix instructions are named by meaning, and each back end selects
-//! instructions. It is the last IR that NVIDIA and AMD share, so the meaning of tile operations is lowered once.
+//! It has no tiles: a thread holds its elements of a tile in separate values. Vendor-specific instructions are abstract: shuffles,
+//! barriers, asynchronous copies and matrix instructions are named by their meaning, and each back end selects instructions. It is the last
+//! IR that NVIDIA and AMD share, so that tile operations are lowered only once.
 //!
 //! # Values
 //!
-//! A value has a width, not a meaning ([`Ty`]): operations say how they read the bits. Elements of 8 and 16 bits that are
-//! integers live in [`Ty::B32`], sign- or zero-extended as their element type says; `f16` and `bf16` live in [`Ty::B16`], raw;
-//! `e4m3`, `e5m2` and the 4-bit integers live in the low bits of a [`Ty::B32`], the rest zero (4-bit integers extended).
-//! Indices and shared addresses are [`Ty::B32`], global addresses [`Ty::B64`].
+//! A value has a width and no interpretation ([`Ty`]): operations define how they interpret the bits. Integer elements of 8 and 16 bits are
+//! in [`Ty::B32`], sign- or zero-extended by their element type; `f16` and `bf16` are in [`Ty::B16`] without conversion; `e4m3`, `e5m2` and
+//! the 4-bit integers are in the low bits of a [`Ty::B32`], the rest zero (4-bit integers are extended). Indices and shared addresses are
+//! [`Ty::B32`], global addresses [`Ty::B64`].
 //!
 //! # Control
 //!
-//! Structured as in the tile IR, with the same terminators. A condition may differ between the lanes of a program:
-//! [`uniform`] finds out, and operations that need all lanes ([`OpKind::is_convergent`]) are errors where they do.
+//! Control flow is structured as in the tile IR, with the same terminators. A condition may differ between the lanes of a program:
+//! [`uniform`] determines where, and convergent operations ([`OpKind::is_convergent`]) are errors in divergent code.
 //!
 //! Warps may be specialized into roles ([`OpKind::Roles`]): the code of several roles runs concurrently, and a protocol of
 //! mbarriers or sequence counters orders their accesses.
 //!
 //! # Shared memory
 //!
-//! A lowering names buffers and marks its accesses to them ([`OpKind::Access`]); [`shared`] assigns addresses, reusing those of
-//! buffers that are no longer live, and [`hazard`] checks that conflicting accesses of threads are separated by barriers.
+//! A lowering declares buffers and marks its accesses to them ([`OpKind::Access`]); [`shared`] replaces buffers by their addresses, and
+//! [`hazard`] checks that conflicting accesses of threads are separated by barriers.
 //!
-//! Deliberately absent: registers, instruction selection and scheduling (the back ends'); stages and tokens of pipelines, which were
-//! expanded to arrivals and waits before; undefined behaviour: what an operation does not define is rejected by [`verify`], or
-//! excluded by a contract in the op table of [`op`] that the lowering keeps.
+//! Deliberately absent: registers, instruction selection and scheduling, which are the back ends'; stages and tokens of pipelines, which
+//! were lowered to arrivals and waits before; undefined behaviour: what an operation does not define is rejected by [`verify`], or excluded
+//! by a contract in the op table of [`op`] that the lowering satisfies.
 
 pub mod banks;
 mod build;

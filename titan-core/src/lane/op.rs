@@ -1,24 +1,24 @@
 //! tidy: table
-//! The operations of the lane IR, each with its contract: operands, results, and domain.
+//! The operations of the lane IR, each with its contract: operands, results, and for which operands it is defined.
 //!
-//! A back end implements every row for every target it supports, or rejects the function with an error that names the row.
-//! "Convergent" operations exchange something between lanes: all lanes of the warp (of the program, for its barrier and for
-//! roles; of the role, for a role's barrier) must reach them together.
+//! A back end implements every row for every target that it supports, or rejects the function with an error that names the row.
+//! *Convergent* operations exchange data between lanes: all lanes of the warp (of the program, for its barrier and for roles; of the role,
+//! for a role's barrier) must execute them together.
 //!
-//! # Synchronisation of some of the threads
+//! # Synchronization of a part of the threads
 //!
 //! | | waits | for | orders |
 //! |---|---|---|---|
 //! | [`OpKind::Barrier`] | all threads | each other | all their accesses before it, before all their accesses after it |
 //! | [`OpKind::NamedBarrier`] | the participating warps | each other | the same, for those warps |
 //! | [`OpKind::WarpBarrier`] | a warp | its lanes | the same, for those lanes |
-//! | [`OpKind::MbarrierWait`] | the thread | the arrivals of a phase | the accesses before each arrival, before those after the wait |
-//! | [`OpKind::SequenceWait`] | the thread | a number in a word | the accesses before the store of that number, before those after the wait |
+//! | [`OpKind::MbarrierWait`] | the thread | the completion of a phase | the accesses before each arrival, before those after the wait |
+//! | [`OpKind::SequenceWait`] | the thread | a counter's value | the accesses before the store of that value, before those after the wait |
 //!
-//! An mbarrier is an opaque object of 8 bytes in shared memory, aligned to 8. It counts arrivals; with the last expected
-//! one a *phase* completes and the next begins. The parities of the phases are 0, 1, 0, … from
-//! [`OpKind::MbarrierInit`] on; the phase before the first counts as complete with parity 1. A waiting thread must not be
-//! more than one phase behind. All of these are at the scope of one program.
+//! An mbarrier is an opaque object of 8 bytes in shared memory, aligned to 8. It counts arrivals; with the last expected arrival a *phase*
+//! completes and the next one begins. The parities of the phases are 0, 1, 0, … from [`OpKind::MbarrierInit`] on; the phase before the
+//! first one has parity 1 and counts as complete. A waiting thread must not be more than one phase behind. All of these have the scope of
+//! one program.
 
 use crate::ir::Pred;
 use crate::named_enum::named_enum;
@@ -38,11 +38,11 @@ named_enum! {
 }
 
 named_enum! {
-    /// How arithmetic on floats reads its operands.
+    /// The interpretation of bits as a float by arithmetic operations.
     FloatTy {
         /// IEEE 754 binary16, in a `b16`.
         F16 = "f16",
-        /// The upper half of a binary32, in a `b16`.
+        /// bfloat16, the upper half of a binary32, in a `b16`.
         Bf16 = "bf16",
         /// IEEE 754 binary32, in a `b32`.
         F32 = "f32",
@@ -52,7 +52,7 @@ named_enum! {
 }
 
 impl FloatTy {
-    /// The width.
+    /// The width of a value of this type.
     #[must_use]
     pub const fn ty(self) -> Ty {
         match self {
@@ -64,7 +64,7 @@ impl FloatTy {
 }
 
 named_enum! {
-    /// What conversions read and write.
+    /// The type of the operand or result of a conversion.
     Num {
         /// binary16, in a `b16`.
         F16 = "f16",
@@ -74,7 +74,8 @@ named_enum! {
         F32 = "f32",
         /// binary64.
         F64 = "f64",
-        /// A binary32 with 10 fraction bits, in a `b32`; as a source it is `f32`. Ties go away from zero, unlike all others'.
+        /// A binary32 with 10 fraction bits, in a `b32`; as an operand it is read as `f32`. Conversions to it round ties away from zero,
+        /// unlike all others.
         Tf32 = "tf32",
         /// OCP 8-bit float, in the low byte of a `b32`.
         E4m3 = "e4m3",
@@ -92,7 +93,7 @@ named_enum! {
 }
 
 impl Num {
-    /// The width.
+    /// The width of a value of this type.
     #[must_use]
     pub const fn ty(self) -> Ty {
         match self {
@@ -110,23 +111,23 @@ impl Num {
 }
 
 named_enum! {
-    /// Integer operations of two operands of one width, 32 or 64 bits (`and`, `or`, `xor` also on conditions).
+    /// Integer operations with two operands of the same width, 32 or 64 bits (`and`, `or`, `xor` also on conditions).
     IntBin {
         /// Sum, wrapping.
         Add = "add",
         /// Difference, wrapping.
         Sub = "sub",
-        /// Product, the low half.
+        /// The low half of the product.
         Mul = "mul",
-        /// Product of unsigned numbers, the high half.
+        /// The high half of the unsigned product.
         MulHi = "mul_hi",
-        /// Quotient toward zero. The divisor is not 0; the least number by −1 is itself.
+        /// Signed quotient, rounded toward zero. The divisor must not be 0; the minimum divided by −1 is the minimum.
         DivS = "div_s",
-        /// Quotient. The divisor is not 0.
+        /// Unsigned quotient. The divisor must not be 0.
         DivU = "div_u",
-        /// Remainder with the sign of the dividend. The divisor is not 0; by −1 it is 0.
+        /// Signed remainder, with the sign of the dividend. The divisor must not be 0; for −1 the result is 0.
         RemS = "rem_s",
-        /// Remainder. The divisor is not 0.
+        /// Unsigned remainder. The divisor must not be 0.
         RemU = "rem_u",
         /// Bitwise and.
         And = "and",
@@ -134,25 +135,25 @@ named_enum! {
         Or = "or",
         /// Bitwise exclusive or.
         Xor = "xor",
-        /// To the left. The amount, always 32 bits wide, is less than the width.
+        /// Shift to the left. The amount, always 32 bits wide, must be less than the width.
         Shl = "shl",
-        /// To the right with the sign. The amount is less than the width.
+        /// Arithmetic shift to the right. The amount must be less than the width.
         ShrS = "shr_s",
-        /// To the right with zeros. The amount is less than the width.
+        /// Logical shift to the right. The amount must be less than the width.
         ShrU = "shr_u",
-        /// The lesser.
+        /// Signed minimum.
         MinS = "min_s",
-        /// The lesser, unsigned.
+        /// Unsigned minimum.
         MinU = "min_u",
-        /// The greater.
+        /// Signed maximum.
         MaxS = "max_s",
-        /// The greater, unsigned.
+        /// Unsigned maximum.
         MaxU = "max_u",
     }
 }
 
 named_enum! {
-    /// Float operations of two operands. Rounded once, to nearest even; subnormals are numbers.
+    /// Float operations with two operands. Results are rounded once, to nearest even; subnormals are not flushed.
     FloatBin {
         /// Sum.
         Add = "add",
@@ -162,32 +163,32 @@ named_enum! {
         Mul = "mul",
         /// Quotient, correctly rounded.
         Div = "div",
-        /// The lesser; NaN loses, −0 < +0.
+        /// Minimum; of NaN and a number, the number; −0 < +0.
         Min = "min",
-        /// The greater; NaN loses, −0 < +0.
+        /// Maximum; of NaN and a number, the number; −0 < +0.
         Max = "max",
     }
 }
 
 named_enum! {
-    /// Float operations of one operand.
+    /// Float operations with one operand.
     FloatUn {
-        /// The sign inverted, also of NaN.
+        /// Inverts the sign, also of NaN.
         Neg = "neg",
-        /// The sign cleared, also of NaN.
+        /// Clears the sign, also of NaN.
         Abs = "abs",
         /// Square root, correctly rounded; `f32` and `f64`.
         Sqrt = "sqrt",
-        /// Toward −∞; `f32` and `f64`.
+        /// Rounds toward −∞; `f32` and `f64`.
         Floor = "floor",
-        /// Toward +∞; `f32` and `f64`.
+        /// Rounds toward +∞; `f32` and `f64`.
         Ceil = "ceil",
-        /// Toward zero; `f32` and `f64`.
+        /// Rounds toward zero; `f32` and `f64`.
         Trunc = "trunc",
-        /// To nearest, ties to even; `f32` and `f64`.
+        /// Rounds to nearest, ties to even; `f32` and `f64`.
         RoundEven = "round_even",
-        /// 2ˣ within 2 ulp, within 1.6 ulp for |x| ≤ ½ (`exp` needs it), `f32` only; subnormal operands and results may be
-        /// flushed to zero.
+        /// 2ˣ within 2 ulp, and within 1.6 ulp for |x| ≤ ½ (which the lowering of `exp` needs); `f32` only. Subnormal operands and results
+        /// may be flushed to zero.
         Ex2Approx = "ex2_approx",
         /// log₂ x, `f32` only: absolute error ≤ 2⁻²¹ in [0.5, 2], 2 ulp elsewhere; subnormal operands may be flushed.
         Lg2Approx = "lg2_approx",
@@ -199,27 +200,27 @@ named_enum! {
 }
 
 named_enum! {
-    /// Which memory.
+    /// The state space of a memory access.
     Space {
-        /// Device memory: 64-bit addresses.
+        /// Device memory, with 64-bit addresses.
         Global = "global",
-        /// The program's own: 32-bit addresses from [`OpKind::SharedBase`] on.
+        /// The shared memory of the program, with 32-bit addresses that start at [`OpKind::SharedBase`].
         Shared = "shared",
     }
 }
 
 named_enum! {
-    /// What an atomic update does, and how it reads the bits.
+    /// The function of an atomic update, which also defines how the bits are interpreted.
     AtomicFn {
         /// Integer sum, 4 or 8 bytes.
         Add = "add",
-        /// Signed lesser.
+        /// Signed minimum.
         MinS = "min_s",
-        /// Unsigned lesser.
+        /// Unsigned minimum.
         MinU = "min_u",
-        /// Signed greater.
+        /// Signed maximum.
         MaxS = "max_s",
-        /// Unsigned greater.
+        /// Unsigned maximum.
         MaxU = "max_u",
         /// Bitwise and.
         And = "and",
@@ -229,7 +230,7 @@ named_enum! {
         AddF32 = "add_f32",
         /// Sum of `f64`.
         AddF64 = "add_f64",
-        /// Sum of two `f16` at once, in 4 bytes.
+        /// Two separate sums of `f16`, in 4 bytes.
         AddF16x2 = "add_f16x2",
         /// Exchange.
         Exchange = "exchange",
@@ -237,21 +238,21 @@ named_enum! {
 }
 
 named_enum! {
-    /// What lanes agree on.
+    /// The function of a vote of the lanes of a warp.
     Vote {
-        /// Whether the condition holds in some lane.
+        /// Whether the condition holds in at least one lane.
         Any = "any",
         /// Whether it holds in every lane.
         All = "all",
     }
 }
 
-/// From which lane a shuffle takes its value. Lanes count within the warp.
+/// The source lane of a shuffle. Lanes are numbered within the warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shuffle {
     /// The lane whose number differs by these bits.
     Xor(u32),
-    /// The lane this many below; lanes without one keep their own value.
+    /// The lane with the number lower by this; lanes without such a lane keep their own value.
     Up(u32),
     /// The lane of this number.
     Lane(u32),
@@ -259,26 +260,26 @@ pub enum Shuffle {
     Index,
 }
 
-/// A matrix instruction of a warp: `D = A · Bᵀ + C` on fragments. Which element lies in which register of which lane is the
-/// layout of the same name in `crate::layout::atoms`.
+/// A matrix instruction of a warp: `D = A · Bᵀ + C` on fragments. Which lane holds which element in which register is defined by the layout
+/// of the same name in `crate::layout::atoms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MmaAtom {
-    /// Rows of D.
+    /// The number of rows of D.
     pub m: u32,
-    /// Columns of D.
+    /// The number of columns of D.
     pub n: u32,
-    /// The extent summed over.
+    /// The extent of the summation.
     pub k: u32,
-    /// Elements of A.
+    /// The element type of A.
     pub a: crate::ir::Elem,
-    /// Elements of B.
+    /// The element type of B.
     pub b: crate::ir::Elem,
-    /// Elements of C and D.
+    /// The element type of C and D.
     pub acc: crate::ir::Elem,
 }
 
 impl MmaAtom {
-    /// Registers of A, of B and of C for each lane, and the width of those of C and of the operands.
+    /// The numbers of registers of A, B and C in each lane, and the widths of those of C and of those of A and B.
     #[must_use]
     pub fn registers(&self, lanes: u32) -> MmaRegisters {
         let words = |rows: u32, bits: u32| (rows * self.k * bits).div_ceil(lanes * 32);
@@ -294,39 +295,39 @@ impl MmaAtom {
     }
 }
 
-/// The side of a warpgroup's MMA that an operand is on, and where it is.
+/// The place of an operand of a warpgroup's MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupOperand {
-    /// In registers: those of A of the warp's own 16 rows, as for [`OpKind::Mma`]. Only A.
+    /// In registers, each warp with its own 16 rows of A, as for [`OpKind::Mma`]. Only for A.
     Registers,
-    /// In shared memory, given by a matrix descriptor; rows (columns of B) are neighbours in memory if it is transposed, elements
-    /// along K otherwise.
+    /// In shared memory, given by a matrix descriptor. If transposed, rows (for B: columns) are contiguous in memory, otherwise elements
+    /// along K are.
     Shared {
-        /// Whether it is transposed; only for elements of 16 bits.
+        /// Whether it is transposed; only for 16-bit elements.
         transposed: bool,
     },
 }
 
-/// A matrix instruction of a warpgroup: four neighbouring warps, from a multiple of four on.
+/// A matrix instruction of a warpgroup: four consecutive warps, of which the first number is a multiple of four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupMma {
-    /// M is 64, N a multiple of 8 up to 256; K and the elements.
+    /// The shape and element types. M is 64, and N a multiple of 8 up to 256.
     pub atom: MmaAtom,
-    /// Where A is.
+    /// The place of A.
     pub a: GroupOperand,
-    /// Whether B is transposed; it is in shared memory.
+    /// Whether B is transposed; B is always in shared memory.
     pub b_transposed: bool,
-    /// Whether it starts from zero instead of from C.
+    /// Whether C is zero; the operation then has no operand C.
     pub fresh: bool,
 }
 
 impl GroupMma {
-    /// The warps of a warpgroup.
+    /// The number of warps of a warpgroup.
     pub const WARPS: u32 = 4;
-    /// Rows of D.
+    /// The number of rows of D.
     pub const M: u32 = 64;
 
-    /// The registers of A and of D for each lane of 32: those of A are words, those of D elements.
+    /// The numbers of registers of A and of D in each lane, for 32 lanes per warp: a register of A is a packed word, one of D an element.
     #[must_use]
     pub const fn registers(&self) -> (usize, usize) {
         let a = match self.a {
@@ -337,18 +338,18 @@ impl GroupMma {
     }
 }
 
-/// How many registers a matrix instruction takes of each lane.
+/// The numbers of registers of a matrix instruction in each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MmaRegisters {
-    /// Of A.
+    /// The number of registers of A.
     pub a: usize,
-    /// Of B.
+    /// The number of registers of B.
     pub b: usize,
-    /// Of C, and of the result.
+    /// The number of registers of C, and of the result.
     pub c: usize,
-    /// The width of one of A or B: packed words, or one `f64`.
+    /// The width of one register of A or B: a packed word, or one `f64`.
     pub operand: Ty,
-    /// The width of one of C: one element.
+    /// The width of one register of C: one element.
     pub acc: Ty,
 }
 
@@ -359,36 +360,36 @@ pub enum Region {
     Buffer(u32),
     /// The tensor of a parameter.
     Tensor(u32),
-    /// A buffer whose accesses are ordered by a protocol: slots of a ring, mbarriers, sequence counters. Between two such accesses no
-    /// barrier is needed; between these and other accesses to the same bytes one is. The protocol also guarantees that asynchronous
-    /// copies to it are complete at its end.
+    /// A buffer whose accesses are ordered by a protocol: slots of a ring, mbarriers, sequence counters. Two such accesses need no barrier
+    /// between them; such an access and another access to the same bytes do. The protocol also guarantees that asynchronous copies to the
+    /// buffer are complete at its end.
     Ring(u32),
 }
 
-/// A warp set of a program with separate code: see [`OpKind::Roles`].
+/// A warp set of a program that executes its own code: see [`OpKind::Roles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Role {
-    /// The number of warps. The warps of the first role have the lowest numbers, and so on.
+    /// The number of warps. The first role has the warps with the lowest numbers, and so on.
     pub warps: u32,
-    /// The named barrier, 1 to 15, of exactly these warps.
+    /// The number of the named barrier, 1 to 15, for exactly these warps.
     pub barrier: u8,
 }
 
 /// The kind of an operation, with its attributes.
 ///
-/// In the contracts, `a` and `b` are operands in order, `p` an optional condition: if the attribute `masked` is set it is
-/// the last operand, and without it nothing happens.
+/// In the contracts, `a` and `b` are the operands in order, and `p` is an optional condition: if the attribute `masked` is set, it is the
+/// last operand, and if it is false the operation has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OpKind {
-    /// A constant of these bits.
+    /// A constant with these bits.
     Const(Ty, u64),
-    /// The word of the parameter block: `b32` or `b64` as the slot says.
+    /// A word of the parameter block: `b32` or `b64`, as declared by the slot.
     Slot(u32),
-    /// The thread's number in the program, `b32`.
+    /// The number of the thread in the program, `b32`.
     ThreadId,
-    /// The lane's number in its warp, `b32`.
+    /// The number of the lane in its warp, `b32`.
     LaneId,
-    /// The warp's number in the program, `b32`: the same in all lanes of a warp, and known to be.
+    /// The number of the warp in the program, `b32`. It is uniform in each warp, and the divergence analysis treats it so.
     WarpId,
     /// The program's index along an axis, `b32`.
     ProgramId(u8),
@@ -396,44 +397,44 @@ pub enum OpKind {
     NumPrograms(u8),
     /// The address of the program's shared memory, `b32`, a multiple of 1024.
     SharedBase,
-    /// The address of a buffer, `b32`. Replaced when shared memory is allocated: back ends never see it.
+    /// The address of a buffer, `b32`. It is replaced when shared memory is allocated, so that back ends never see it.
     Buffer(u32),
-    /// Marks the following accesses as accesses to this region, up to the next mark behind an access (consecutive marks form a row)
-    /// or to the start or end of roles, and states that no two threads access the same element among them unless all
-    /// read, or a protocol orders them ([`Region::Ring`]). Barriers are checked by these marks, which are then removed.
+    /// Marks the following accesses as accesses to this region. The mark is valid up to the next mark that follows an access (consecutive
+    /// marks form a row), or up to the start or end of roles. It states that no two threads access the same element among these accesses,
+    /// unless all read it or a protocol orders them ([`Region::Ring`]). Barriers are checked by these marks, which are then removed.
     Access {
-        /// Which.
+        /// The region that is accessed.
         region: Region,
-        /// Whether it is written.
+        /// Whether the accesses write.
         write: bool,
     },
 
     /// Integer arithmetic.
     Int(IntBin),
-    /// `b32 × b32 → b64`; signed or not.
+    /// `b32 × b32 → b64`, signed or unsigned.
     MulWide {
-        /// Whether the operands have a sign.
+        /// Whether the operands are signed.
         signed: bool,
     },
-    /// Comparison of integers, or of conditions for equality.
+    /// Comparison of integers, or of conditions for (in)equality.
     IntCmp {
-        /// Which.
+        /// The predicate.
         pred: Pred,
-        /// Whether the operands have a sign.
+        /// Whether the operands are signed.
         signed: bool,
     },
-    /// The low `from` bits (8, 16, 32) of a `b16` or `b32`, extended to the result's width, `b32` or `b64`.
+    /// The low `from` bits (8, 16 or 32) of a `b16` or `b32`, extended to the width of the result, `b32` or `b64`.
     Extend {
-        /// How many bits are read.
+        /// The number of bits that are extended.
         from: u8,
-        /// Whether with the sign.
+        /// Whether the extension is signed.
         signed: bool,
         /// The width of the result.
         to: Ty,
     },
     /// The low bits: `b64 → b32`, `b32 → b16`.
     Truncate(Ty),
-    /// 1 or 0 as `b32`.
+    /// Converts a condition to 1 or 0 as `b32`.
     FromPred,
 
     /// Float arithmetic.
@@ -442,263 +443,265 @@ pub enum OpKind {
     FloatUn(FloatUn, FloatTy),
     /// `a · b + c`, rounded once.
     Fma(FloatTy),
-    /// Comparison of floats: false with NaN, but `ne` is true.
+    /// Comparison of floats: with NaN, all predicates are false except `ne`.
     FloatCmp(Pred, FloatTy),
-    /// Conversion of values. To floats: to nearest even; to fp8 saturating to the greatest finite number, NaN stays NaN. To
-    /// integers: toward zero, saturating, NaN gives 0. One operand, or two of fp8 at once.
+    /// Conversion of values. To floats: rounded to nearest even; to fp8, saturating to the maximum finite number, and NaN stays NaN. To
+    /// integers: rounded toward zero, saturating, and NaN gives 0. One operand, or two for two fp8 at once.
     Convert {
-        /// What is read.
+        /// The type of the operand.
         from: Num,
-        /// What is written.
+        /// The type of the result.
         to: Num,
     },
-    /// `b` where the condition `a` holds, `c` elsewhere; of any width.
+    /// `b` if the condition `a` is true, otherwise `c`; of any width.
     Select,
-    /// Two `b16`, or the low bytes of four `b32`, to a `b32`; two `b32` to a `b64`. The first is the lowest.
+    /// Packs two `b16`, or the low bytes of four `b32`, to a `b32`; or two `b32` to a `b64`. The first operand is the lowest part.
     Pack,
-    /// The parts of a word, the lowest first: `b32` to two `b16`, `b64` to two `b32`.
+    /// The parts of a word, the lowest first: two `b16` of a `b32`, or two `b32` of a `b64`.
     Unpack,
     /// The bytes of a `b32`, each extended to a `b32`.
     UnpackBytes {
-        /// Whether with the sign.
+        /// Whether the extension is signed.
         signed: bool,
     },
 
-    /// `n` neighbours of `bytes` bytes each from the address `a + offset`, a multiple of all the bytes. Results are `b32`
-    /// (1 byte, zero-extended, or 4), `b16` (2) or `b64` (8). If masked: operands `a, e₁ … eₙ, p`, and `eᵢ` where `p` does
-    /// not hold.
+    /// Loads `n` contiguous elements of `bytes` bytes each from the address `a + offset`, which is a multiple of their total size. Results
+    /// are `b32` (for 1 byte, zero-extended, or 4), `b16` (2) or `b64` (8). If masked, the operands are `a, e₁ … eₙ, p`, and the results
+    /// are the `eᵢ` if `p` is false.
     Load {
-        /// From where.
+        /// The state space.
         space: Space,
-        /// Bytes of one result: 1, 2, 4, 8.
+        /// Bytes of one element: 1, 2, 4 or 8.
         bytes: u8,
-        /// How many: 1, 2, 4; at most 16 bytes in all.
+        /// The number of elements: 1, 2 or 4; at most 16 bytes in total.
         n: u8,
-        /// Bytes beyond the address.
+        /// The offset from the address in bytes.
         offset: i32,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// The reverse: operands `a, v₁ … vₙ [, p]`.
+    /// Stores `n` contiguous elements, as for [`OpKind::Load`]; operands are `a, v₁ … vₙ [, p]`.
     Store {
-        /// Where to.
+        /// The state space.
         space: Space,
-        /// Bytes of one value.
+        /// Bytes of one element.
         bytes: u8,
-        /// How many.
+        /// The number of elements.
         n: u8,
-        /// Bytes beyond the address.
+        /// The offset from the address in bytes.
         offset: i32,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Atomic update at `a` by `b`; relaxed, visible to the whole device. The result is what was there before (`b32`, `b64`).
+    /// Atomic update of the memory at `a` by `b`; relaxed, at the scope of the device. The result is the previous value (`b32`, `b64`).
     Atomic {
-        /// What.
+        /// The function of the update.
         op: AtomicFn,
-        /// Where.
+        /// The state space.
         space: Space,
-        /// Whether it depends on a condition; then the result is 0 where it does not hold.
+        /// Whether the operation has a condition; if that is false, the result is 0.
         masked: bool,
     },
-    /// Compare and swap at `a`: if it holds `b`, it becomes `c`. The result is what was there before. `b16` (on a 2-byte
-    /// boundary), `b32` or `b64` by the operands.
+    /// Atomic compare-and-swap at `a`: if the value is `b`, it becomes `c`. The result is the previous value. The width is that of the
+    /// operands: `b16` (aligned to 2 bytes), `b32` or `b64`.
     CompareSwap(Space),
-    /// Starts a copy of 4, 8 or 16 bytes from the global address `b` to the shared address `a + offset`, both multiples. If
-    /// masked and `p` does not hold: zeros, and nothing is read.
+    /// Starts a copy of 4, 8 or 16 bytes from the global address `b` to the shared address `a + offset`; both are multiples of the size. If
+    /// masked and `p` is false, it writes zeros and reads nothing.
     CopyAsync {
-        /// How many bytes.
+        /// The size in bytes.
         bytes: u8,
-        /// Bytes beyond the shared address.
+        /// The offset from the shared address in bytes.
         offset: i32,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Closes this thread's group of copies.
+    /// Commits this thread's open group of copies.
     CopyCommit,
-    /// Waits until at most `n` of this thread's latest groups are in flight. Other threads see the bytes after a barrier.
+    /// Waits until at most `n` of this thread's latest groups are in flight. Other threads see the copied bytes after a barrier.
     CopyWait(u32),
-    /// Arrives at the mbarrier at `a` once all copies that this thread has started before are complete, closed groups or not. The
-    /// thread goes on. The arrival is one of those that the phase expects. If masked and `p` does not hold: nothing.
+    /// Arrives at the mbarrier at `a` once all copies that this thread has started before are complete, whether their groups are committed
+    /// or not. It does not wait. The arrival is one of those that the phase expects. If masked and `p` is false, it has no effect.
     CopyArrive {
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
 
-    /// Makes an mbarrier of the 8 bytes at `a`, which is not one: each phase expects `count` arrivals. One thread does it, and a
-    /// barrier stands between it and every use.
+    /// Initialises an mbarrier in the 8 bytes at `a`, which must not be one already: each phase expects `count` arrivals. One thread
+    /// executes it, and a barrier must separate it from every use.
     MbarrierInit {
-        /// From 1 to 2²⁰ − 1.
+        /// The arrival count, from 1 to 2²⁰ − 1.
         count: u32,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Makes 8 ordinary bytes of the mbarrier at `a`. One thread does it, and a barrier stands between every use and it.
+    /// Ends the lifetime of the mbarrier at `a`; its 8 bytes become ordinary memory. One thread executes it, and a barrier must separate
+    /// every use from it.
     MbarrierInvalidate {
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Arrives `count` times at the mbarrier at `a`, with release: who waits for the phase sees what this thread has done and
-    /// seen before. The phase expects at least so many more.
+    /// Arrives `count` times at the mbarrier at `a`, with release semantics: a thread that waits for the phase observes all accesses of
+    /// this thread before the arrival, and those that it has observed. The phase must expect at least `count` more arrivals.
     MbarrierArrive {
-        /// From 1 to 2²⁰ − 1; not every target has more than 1.
+        /// The number of arrivals, from 1 to 2²⁰ − 1; some targets support only 1.
         count: u32,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Waits until the phase of parity `b` (`b32`, 0 or 1) of the mbarrier at `a` is complete, with acquire. Lanes wait each
-    /// for itself and come out together.
+    /// Waits until the phase with parity `b` (`b32`, 0 or 1) of the mbarrier at `a` is complete, with acquire semantics. Each lane waits
+    /// separately; they reconverge after the wait.
     MbarrierWait,
-    /// Arrives once at the mbarrier at `a`, after adding to the bytes that its phase expects. Release as of
+    /// Adds to the bytes that the current phase of the mbarrier at `a` expects, then arrives once. Release semantics as for
     /// [`OpKind::MbarrierArrive`].
     MbarrierExpect {
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u32,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
     /// Makes the mbarriers that this thread has initialised visible to bulk copies, and to the cluster.
     MbarrierFence,
-    /// The address in the cluster, `b32`, of what lies at the shared address `a` in the program of rank `b`.
+    /// The address in the cluster (`b32`) of the same shared address `a` in the program of rank `b`.
     MapCluster,
-    /// Arrives once at the mbarrier at `a`, an address in the cluster, with release for the cluster.
+    /// Arrives once at the mbarrier at `a`, an address in the cluster, with release semantics at cluster scope.
     MbarrierArriveCluster {
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Arrives at the barrier of the cluster, which counts the threads of all its programs. With release.
+    /// Arrives at the barrier of the cluster, which counts the threads of all its programs. Release semantics.
     ClusterArrive,
-    /// Waits there, after an arrival. With acquire.
+    /// Waits at the barrier of the cluster, after an arrival. Acquire semantics.
     ClusterWait,
     /// The address of a tensor map of the function, `b64`.
     TensorMap(u32),
-    /// Starts a bulk copy of a box of a tensor: operands are the address of its tensor map (`b64`), the shared address of the box, a
-    /// multiple of 128, the mbarrier that its bytes complete at, and a `b32` coordinate per axis, the fastest axis first. Elements
+    /// Starts a bulk copy of a box of a tensor. Operands are the address of its tensor map (`b64`), the shared address of the box, a
+    /// multiple of 128, the mbarrier at which its bytes are counted, and a `b32` coordinate for each axis, the fastest axis first. Elements
     /// outside of the tensor are zeros. The box is written through the async proxy.
     BulkLoad {
-        /// Axes of the tensor: 1 to 5.
+        /// The number of axes of the tensor: 1 to 5.
         rank: u8,
-        /// The programs of the cluster that receive the box and its bytes, at these addresses of their own, a bit for each; 0: this one
-        /// alone.
+        /// The programs of the cluster that receive the box and its bytes, at the same addresses in their shared memory, as a bit mask; 0
+        /// means this program alone.
         multicast: u16,
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Starts a bulk copy to a box of a tensor, in the thread's open group of bulk stores: operands are the address of its tensor map
-    /// (`b64`), the shared address of the box, a multiple of 128, and a `b32` coordinate per axis, the fastest axis first. Elements
-    /// outside of the tensor are left out. The box is read through the async proxy.
+    /// Starts a bulk copy to a box of a tensor, in the thread's open group of bulk stores. Operands are the address of its tensor map
+    /// (`b64`), the shared address of the box, a multiple of 128, and a `b32` coordinate for each axis, the fastest axis first. Elements
+    /// outside of the tensor are not written. The box is read through the async proxy.
     BulkStore {
-        /// Axes of the tensor: 1 to 5.
+        /// The number of axes of the tensor: 1 to 5.
         rank: u8,
     },
-    /// Closes this thread's group of bulk stores.
+    /// Commits this thread's open group of bulk stores.
     BulkCommit,
     /// Waits until at most `n` of this thread's latest groups of bulk stores are in flight.
     BulkWait {
-        /// How many.
+        /// The number of groups that may stay in flight.
         n: u32,
-        /// Whether only until the others have read shared memory, not until they have written.
+        /// Whether the wait is only for reads of shared memory, and not for writes to the tensor.
         read: bool,
     },
-    /// Orders this thread's accesses to shared memory through the generic proxy before those through the async proxy that follow.
+    /// Orders this thread's earlier accesses to shared memory through the generic proxy before its later accesses through the async proxy.
     ProxyFence,
-    /// Whether this is the one lane of its warp that was elected, always the same. Convergent.
+    /// Whether this lane is the elected one of its warp; it is always the same lane. Convergent.
     Elect,
-    /// Orders accesses to registers before the MMAs of the warpgroup that use them. Convergent for a warpgroup.
+    /// Orders accesses to registers before later MMAs of the warpgroup that use them. Convergent for a warpgroup.
     GroupFence,
-    /// Starts an MMA of a warpgroup: operands are the descriptor of A (`b64`) or its registers, the descriptor of B (`b64`), and,
-    /// unless it is fresh, the registers of C. The results are in flight: they may only be operands C of other MMAs, be carried by
-    /// loops and branches, and be waited for. Convergent for a warpgroup.
+    /// Starts an MMA of a warpgroup. Operands are the descriptor of A (`b64`) or its registers, the descriptor of B (`b64`), and, unless it
+    /// is fresh, the registers of C. The results are in flight: they may only be operands C of other MMAs, be carried by loops and
+    /// branches, and be operands of a wait. Convergent for a warpgroup.
     GroupMma(GroupMma),
-    /// Closes the warpgroup's group of MMAs. Convergent for a warpgroup.
+    /// Commits the warpgroup's open group of MMAs. Convergent for a warpgroup.
     GroupCommit,
-    /// Waits until at most `n` of the warpgroup's latest groups are in flight. Takes registers of MMAs that are complete then, and gives
-    /// them as ordinary values. Convergent for a warpgroup.
+    /// Waits until at most `n` of the warpgroup's latest groups are in flight. Operands are results of MMAs that are complete after the
+    /// wait, and its results are the same registers as ordinary values. Convergent for a warpgroup.
     GroupWait(u32),
-    /// Changes the registers of each thread of the warpgroup, and waits until there are so many. Convergent for a warpgroup.
+    /// Changes the number of registers of each thread of the warpgroup; an increase waits until they are available. Convergent for a
+    /// warpgroup.
     SetMaxRegisters {
-        /// How many: a multiple of 8 from 24 to 256.
+        /// The number of registers: a multiple of 8 from 24 to 256.
         registers: u32,
-        /// Whether they become more.
+        /// Whether the number is increased.
         more: bool,
     },
-    /// Stores the `b32` `b` at the shared address `a`, with release: who loads it so sees what this thread has done and seen
-    /// before.
+    /// Stores the `b32` `b` at the shared address `a`, with release semantics: a thread that acquires the value observes all accesses of
+    /// this thread before the store, and those that it has observed.
     StoreRelease {
-        /// Whether it depends on a condition.
+        /// Whether the operation has a condition.
         masked: bool,
     },
-    /// Loads a `b32` from the shared address `a`, with acquire. Lanes may get different values from one address.
+    /// Loads a `b32` from the shared address `a`, with acquire semantics. Lanes may get different values from the same address.
     LoadAcquire,
-    /// Waits until the `b32` at the shared address `a` has come to `b`: until `word − b`, wrapping, is not negative. With
-    /// acquire, as of [`OpKind::LoadAcquire`]; the word is stored by [`OpKind::StoreRelease`] and only ever grows.
+    /// Waits until the `b32` at the shared address `a` has reached `b`: until `word − b`, wrapping, is not negative. Acquire semantics as
+    /// for [`OpKind::LoadAcquire`]. The word is stored by [`OpKind::StoreRelease`] and only increases.
     SequenceWait,
 
     /// A `b32` of another lane. Convergent.
     Shuffle(Shuffle),
-    /// A condition of the whole warp. Convergent.
+    /// A condition over the whole warp. Convergent.
     Vote(Vote),
-    /// All threads of the program wait for each other; what they wrote before is seen after. Convergent.
+    /// A barrier of all threads of the program, which orders their accesses before and after it. Convergent.
     Barrier,
-    /// Warps meet at the barrier `id`, which counts `threads` threads; those that do not wait are only counted, and what they
-    /// did before is seen by those that wait. Convergent: each warp comes as a whole; of those that come for one meeting all
-    /// name one number of threads, and it is theirs.
+    /// The barrier `id`, at which `threads` threads arrive. Warps that do not wait only arrive, and their earlier accesses are visible to
+    /// those that wait. Convergent for each warp. All warps that arrive for the same phase must state the same number of threads, and their
+    /// threads must add up to it.
     NamedBarrier {
-        /// From 1 to 15.
+        /// The number of the barrier, from 1 to 15.
         id: u8,
-        /// A multiple of the lanes of a warp, at most the program's threads.
+        /// The number of participating threads: a multiple of the lanes of a warp, at most the threads of the program.
         threads: u32,
         /// Whether the warp waits.
         wait: bool,
     },
-    /// The lanes of the warp wait for each other; what they wrote before is seen after. Convergent.
+    /// A barrier of the lanes of the warp, which orders their accesses before and after it. Convergent.
     WarpBarrier,
-    /// `n` (1, 2, 4) 8×8 matrices of 16-bit elements from shared memory, as the fragments of a warp: lane `8 i + r` gives the
-    /// address of row `r` of matrix `i`, 16 bytes on a multiple of 16. Lane `l` gets elements `2 (l mod 4)` and the next of row
-    /// `l / 4`, or of the transposed matrix. Convergent.
+    /// Loads `n` (1, 2 or 4) 8×8 matrices of 16-bit elements from shared memory as fragments of a warp: lane `8 i + r` provides the address
+    /// of row `r` of matrix `i`, 16 bytes aligned to 16. Lane `l` receives the elements `2 (l mod 4)` and `2 (l mod 4) + 1` of row `l / 4`,
+    /// of the matrix or of its transpose. Convergent.
     LoadMatrix {
-        /// How many.
+        /// The number of matrices.
         n: u8,
-        /// Whether each is transposed.
+        /// Whether each matrix is transposed.
         transposed: bool,
-        /// Bytes beyond the address.
+        /// The offset from the address in bytes.
         offset: i32,
     },
-    /// The reverse of [`OpKind::LoadMatrix`]: operands are the address, and the words of `n` matrices. Convergent.
+    /// Stores matrices in the format of [`OpKind::LoadMatrix`]; operands are the address, and the words of `n` matrices. Convergent.
     StoreMatrix {
-        /// How many.
+        /// The number of matrices.
         n: u8,
-        /// Whether each is transposed.
+        /// Whether each matrix is transposed.
         transposed: bool,
-        /// Bytes beyond the address.
+        /// The offset from the address in bytes.
         offset: i32,
     },
-    /// A matrix instruction on fragments: registers of A, of B, of C. Convergent.
+    /// A matrix instruction on fragments; operands are the registers of A, B and C. Convergent.
     Mma(MmaAtom),
 
-    /// `for i in (lo..hi).step_by(step)`, signed `b32`, step positive: operands `lo, hi, step, initial values`.
+    /// `for i in (lo..hi).step_by(step)`, on signed `b32`, with positive step; operands are `lo, hi, step, initial values`.
     For,
-    /// A loop until `break`.
+    /// A loop that runs until `break`.
     Loop,
-    /// A branch.
+    /// A branch on a condition, with two arms.
     If,
-    /// The warps of the program part: those of each role run its code, all at the same time, and come together again behind.
-    /// Together they are all warps of the program, and each has a barrier of its own. The results are what a thread's role
-    /// yields. The code of a role ends in `yield`: it neither ends threads nor leaves a loop around it, and in it only named
-    /// barriers can be waited at. What roles do to the same memory a protocol orders: see [`super::hazard`]. Convergent.
+    /// Specializes the warps: the warps of each role execute the role's code, all roles concurrently, and join after it. Together, the
+    /// roles have all warps of the program, and each has its own named barrier. The results are the values that the thread's role yields.
+    /// The code of a role ends in `yield`: it neither returns nor leaves a loop around the roles, and only named barriers may be waited at
+    /// in it. Accesses of several roles to the same memory are ordered by a protocol: see [`super::hazard`]. Convergent.
     Roles(Vec<Role>),
-    /// The end of an arm, with its values.
+    /// The end of an arm or of the code of a role, with its values.
     Yield,
-    /// Leaves the enclosing loop number `n` (0 is the innermost) with its results.
+    /// Leaves the enclosing loop number `n` (0 is the innermost); the operands are the results of the loop.
     Break(u32),
-    /// Ends this iteration of loop number `n` with the next carried values.
+    /// Ends this iteration of the enclosing loop number `n`; the operands are the next carried values.
     Continue(u32),
     /// Ends the thread.
     Return,
 }
 
 impl OpKind {
-    /// Whether lanes exchange something: all of them must get here together.
+    /// Whether the operation is convergent: it exchanges data between lanes, so that all of them must execute it together.
     #[must_use]
     pub const fn is_convergent(&self) -> bool {
         matches!(
@@ -721,7 +724,7 @@ impl OpKind {
         )
     }
 
-    /// Whether the operation may be dropped when nothing uses its results.
+    /// Whether the operation may be removed if its results are not used.
     #[must_use]
     pub const fn is_removable(&self) -> bool {
         !matches!(
@@ -771,13 +774,13 @@ impl OpKind {
         )
     }
 
-    /// Whether the operation gives the same results for the same operands wherever it stands: it may be merged with another.
+    /// Whether the results depend only on the operands, wherever the operation is, so that equal operations may be merged.
     #[must_use]
     pub const fn is_pure(&self) -> bool {
         self.is_removable() && !self.is_convergent() && !matches!(self, OpKind::Load { .. })
     }
 
-    /// Whether the operation ends its block.
+    /// Whether the operation is a terminator.
     #[must_use]
     pub const fn is_terminator(&self) -> bool {
         matches!(self, OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::Return)

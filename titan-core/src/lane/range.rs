@@ -1,7 +1,7 @@
-//! Between which numbers a value of 32 bits lies, read with its sign: what follows from its operation alone.
+//! Range analysis: the interval of each 32-bit value as a signed number, derived from its operation alone.
 //!
-//! Ranges are found while a function is built, when every operand is known but what loops carry: that may be anything. They
-//! say when sums do not wrap, so that comparisons may be solved for a constant.
+//! Ranges are computed while a function is built, when all operands are known except for those that loops carry, which have the full range.
+//! They prove that sums do not wrap, so that comparisons may be solved for a constant.
 
 use super::build::Builder;
 use super::func::Value;
@@ -9,23 +9,23 @@ use super::op::{IntBin, OpKind, Ty};
 use crate::ir::Pred;
 use crate::launch::abi::Slot;
 
-/// All numbers from `low` to `high`.
+/// All integers from `low` to `high`, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) low: i64,
     pub(super) high: i64,
 }
 
-/// What 32 bits hold.
+/// The full range of 32 bits.
 const ANY: Range = Range { low: i32::MIN as i64, high: i32::MAX as i64 };
 
 impl Range {
-    /// What a width holds. Of 64 bits nothing is said, and so of them nothing is asked.
+    /// The full range. Ranges of 64-bit values are not tracked; callers use only the ranges of 32-bit values.
     pub(super) const fn of_type(_: Ty) -> Range {
         ANY
     }
 
-    /// What counts from one number up to below another.
+    /// The range of an induction variable that counts from `lo` to below `hi`.
     pub(super) fn below(lo: Range, hi: Range) -> Range {
         Range { low: lo.low, high: (hi.high - 1).max(lo.low) }
     }
@@ -38,12 +38,12 @@ impl Range {
         Range { low: 0, ..ANY }
     }
 
-    /// The range, if none of its numbers wraps.
+    /// The range, if all its numbers fit in 32 bits; otherwise the full range.
     fn unless_wrapping(self) -> Range {
         if self.fits() { self } else { ANY }
     }
 
-    /// Whether 32 bits hold all of its numbers.
+    /// Whether all its numbers fit in 32 bits.
     pub(super) fn fits(self) -> bool {
         self.low >= ANY.low && self.high <= ANY.high
     }
@@ -62,12 +62,12 @@ impl Range {
         Range { low: rest.iter().fold(first, |a, b| a.min(*b)), high: rest.iter().fold(first, |a, b| a.max(*b)) }
     }
 
-    /// One number.
+    /// The range of one number.
     pub(super) const fn only(number: i64) -> Range {
         Range { low: number, high: number }
     }
 
-    /// Whether a comparison holds for all numbers of two ranges, or for none.
+    /// The result of a comparison, if it is the same for all numbers of the two ranges.
     pub(super) fn compare(self, pred: Pred, other: Range) -> Option<bool> {
         let (below, above) = (self.high < other.low, self.low > other.high);
         let (at_most, at_least) = (self.high <= other.low, self.low >= other.high);
@@ -94,7 +94,7 @@ impl Range {
     }
 }
 
-/// The range of an operation's only result.
+/// The range of the result of an operation that has only one.
 pub(super) fn of(b: &Builder, kind: &OpKind, args: &[Value]) -> Range {
     let count = |n: u32| Range::to(0, i64::from(n) - 1);
     match (kind, args) {

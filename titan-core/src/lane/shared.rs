@@ -1,12 +1,12 @@
-//! Shared memory that has its places: buffers become addresses.
+//! Replaces buffers in shared memory by their addresses, after allocation.
 //!
-//! Deliberately absent: the choice of places, which is made of the barrier program (`crate::allocate`).
+//! Deliberately absent: the allocation, which is done on the barrier program (`crate::allocate`).
 
 use super::func::{Func, Op, OpId, Value};
 use super::op::{IntBin, OpKind, Ty};
 use super::{Def, ValueData};
 
-/// `buffer` becomes `shared_base + offset`, both at the start of the function.
+/// Replaces each `buffer` by `shared_base + offset`, with the base and the offset computed at the start of the function.
 pub fn place(func: &mut Func) {
     func.shared_bytes = func.buffers.iter().map(|b| b.offset.saturating_add(b.bytes)).max().unwrap_or(0);
     let offsets: Vec<u32> = func.buffers.iter().map(|b| b.offset).collect();

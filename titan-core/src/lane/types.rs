@@ -1,15 +1,15 @@
-//! The types that follow: what widths an operation takes and gives.
+//! Type inference: the widths of the operands and results of each operation.
 //!
-//! Structured operations (`for`, `loop`, `if`, roles and the terminators) are [`super::verify`]'s, which sees regions.
+//! Operations with regions and terminators (`for`, `loop`, `if`, roles) are checked by [`super::verify`], which knows the regions.
 
 use super::func::Func;
 use super::op::{FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Shuffle, Ty};
 use std::fmt;
 
-/// Operands that an operation does not take.
+/// The error for operands that are invalid for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
-    /// What is wrong, in words.
+    /// A description of the error.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), TypeErro
     if holds { Ok(()) } else { Err(TypeError { message: otherwise() }) }
 }
 
-/// The most arrivals that an mbarrier counts in a phase.
+/// The maximum number of arrivals that an mbarrier counts in a phase.
 const MAX_ARRIVALS: u32 = (1 << 20) - 1;
 
 /// The type of one element of a load or store.
@@ -59,10 +59,10 @@ fn address(space: super::Space) -> Ty {
     }
 }
 
-/// The types of the results of an operation without regions.
+/// The result types of an operation without regions.
 ///
 /// # Errors
-/// If it does not take operands of these types.
+/// Returns an error if operands of these types are invalid for the operation.
 #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
 pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     use Ty::{B16, B32, B64, Pred};
@@ -87,7 +87,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         }
         OpKind::Elect => (vec![], vec![Pred]),
         OpKind::GroupMma(mma) => return group_mma(kind, mma, args),
-        // In flight before, ordinary behind.
+        // The operands are in flight, the results are ordinary values with the same types.
         OpKind::GroupWait(_) => return Ok(args.to_vec()),
         OpKind::SetMaxRegisters { registers, .. } => {
             check(registers.is_multiple_of(8) && (24..=256).contains(registers), || {
@@ -187,7 +187,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
     Ok(give)
 }
 
-/// What operations on mbarriers and sequence counters take and give. Addresses are shared ones.
+/// Result types of operations on mbarriers and sequence counters. Their addresses are in shared memory.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
 fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
     use Ty::{B32, B64, Pred};
@@ -224,7 +224,7 @@ fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError>
     })
 }
 
-/// What an MMA of a warpgroup takes and gives.
+/// Result types of an MMA of a warpgroup.
 fn group_mma(kind: &OpKind, mma: &GroupMma, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     let MmaAtom { m, n, k, a, b, acc } = mma.atom;
     let transposed = mma.b_transposed || mma.a == GroupOperand::Shared { transposed: true };
@@ -263,7 +263,7 @@ const fn float_un_exists(op: FloatUn, ty: Ty, single: bool) -> bool {
     }
 }
 
-/// What changes the width of a value.
+/// Result types of operations that change the width of a value.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
 fn resize(kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     use Ty::{B16, B32, B64};
@@ -290,7 +290,7 @@ fn resize(kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     }
 }
 
-/// What memory operations take and give.
+/// Result types of memory operations.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
 fn memory(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
     use Ty::{B16, B32, B64, Pred};

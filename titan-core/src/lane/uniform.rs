@@ -1,34 +1,34 @@
-//! Divergence: which values are the same in all lanes, and where lanes may have parted.
+//! Divergence analysis: which values are uniform, and where control flow may have diverged between lanes.
 //!
-//! Divergence starts at thread numbers and at what is loaded through addresses that differ, spreads through data, and
-//! through control: what an `if` gives differs where its condition does, and so does everything that a loop carries or
-//! gives if lanes leave it at different times. Where lanes may have parted, an operation that needs them together
-//! ([`OpKind::is_convergent`], barriers of the whole program) is an error. Stores and loads there are ordinary.
+//! Divergence starts at thread numbers and at loads from addresses that differ. It propagates through data, and through control flow: the
+//! results of an `if` differ if its condition does; if lanes leave a loop in different iterations, everything that the loop carries or
+//! returns differs. In code where lanes may have diverged, a convergent operation ([`OpKind::is_convergent`], such as a barrier of the
+//! program) is an error. Stores and loads are allowed there.
 //!
-//! The code of a role is run by its warps together: there a role's own barrier may stand, and the program's may not. What a
-//! role yields differs from warp to warp, because the roles differ.
+//! All warps of a role execute its code together: a role's own barrier is allowed there, and the program's is not. The values that roles
+//! yield differ from warp to warp, because the warps execute different roles.
 //!
-//! Loads from one address give all lanes one value: programs have no races (the output rule), and barriers separate what
-//! the threads of a program exchange.
+//! Loads from one address give all lanes the same value: programs have no races (the output rule), and barriers separate the accesses by
+//! which threads of a program exchange data.
 
 use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{OpKind, Role, Shuffle};
 
-/// How widely a value is the same, or how many lanes are together.
+/// The set of threads in which a value is uniform, or which execute a point of the program together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Level {
-    /// In the whole program.
+    /// All threads of the program.
     #[default]
     Program,
-    /// In each role. No value is known to be that and no more; lanes are so far apart at the code of a role.
+    /// The threads of each role. Only control flow has this level, in the code of a role; no value does.
     Role,
-    /// In each warp.
+    /// The lanes of each warp.
     Warp,
-    /// Not known to be the same in any two lanes.
+    /// No two lanes: fully divergent.
     Lane,
 }
 
-/// What the analysis found.
+/// The result of the analysis.
 #[derive(Clone, Debug)]
 pub struct Uniformity {
     values: Vec<Level>,
@@ -36,13 +36,13 @@ pub struct Uniformity {
 }
 
 impl Uniformity {
-    /// How widely a value is the same.
+    /// The level at which a value is uniform.
     #[must_use]
     pub fn level(&self, value: Value) -> Level {
         self.values[value.index()]
     }
 
-    /// Operations that need lanes together where they may have parted, in program order.
+    /// Convergent operations in divergent code, in program order.
     #[must_use]
     pub fn diverged(&self) -> &[(OpId, Level)] {
         &self.diverged
@@ -74,11 +74,11 @@ struct Run<'a> {
     func: &'a Func,
     values: Vec<Level>,
     loops: Vec<Enclosing<'a>>,
-    /// What has parted lanes on the way to where control stands: conditions, ends of loops, and lanes that left.
+    /// The causes of divergence between the entry of the function and the current point: conditions, exits of loops, early jumps of lanes.
     path: Vec<Level>,
     /// The role whose code is being walked.
     role: Option<Role>,
-    /// How far apart lanes are that have ended and those that have not.
+    /// The level of divergence between lanes that have returned and those that have not.
     returned: Level,
     changed: bool,
     diverged: Vec<(OpId, Level)>,
@@ -89,13 +89,13 @@ struct Run<'a> {
 struct Enclosing<'a> {
     op: &'a Op,
     body: Block,
-    /// How much of the path lies before its head.
+    /// The length of the path before its head.
     base: usize,
-    /// How far apart lanes leave it.
+    /// The level of divergence at which lanes leave it.
     exit: Level,
 }
 
-/// What leaves a block early: how far apart from those that entered the block with it, and through how many loops (`u32::MAX`
+/// The early exits from a block: their divergence relative to the lanes that entered the block, and how many loops they leave (`u32::MAX`
 /// for `return`).
 #[derive(Clone, Copy, Default)]
 struct Escape {
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
         values.iter().map(|v| self.values[v.index()]).max().unwrap_or_default()
     }
 
-    /// Walks a block that lanes enter this far apart.
+    /// Walks a block that is entered with the divergence `entry`.
     fn block(&mut self, block: Block, entry: Level) -> Escape {
         let func = self.func;
         let mut here = entry.max(self.returned);
@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
                 self.part(*id, here);
             }
             let out = self.op(op, here);
-            // Some lanes have left: the others go on without them.
+            // After an early exit of some lanes, the remaining code is executed without them.
             if out.depth.is_some() {
                 escape = escape.join(out);
                 here = here.max(escape.level);
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         escape
     }
 
-    /// How far apart lanes may be at an operation that is convergent.
+    /// The maximum divergence at which a convergent operation is allowed.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all others are of one warp")]
     fn needs(&self, kind: &OpKind) -> Level {
         match kind {
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Keeps that an operation needs more lanes than come.
+    /// Records a convergent operation in divergent code.
     fn part(&mut self, op: OpId, level: Level) {
         match self.diverged.iter_mut().find(|(id, _)| *id == op) {
             Some((_, known)) => *known = level.max(*known),
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
         Escape { level: escape.level.max(Level::Warp), depth: escape.depth }
     }
 
-    /// The results of an `if` are what an arm yields, and differ where the condition does.
+    /// The results of an `if` are the values that its arms yield, and are at least as divergent as the condition.
     fn receive(&mut self, results: &[Value], arm: Block, cond: Level) {
         let func = self.func;
         let Some(last) = func.block(arm).ops.last().map(|op| func.op(*op)) else { return };
@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
         let Some(body) = op.regions.first().copied() else { return Escape::default() };
         let is_for = op.kind == OpKind::For;
         let (bounds, init) = op.args.split_at(if is_for { 3 } else { 0 });
-        // How far apart lanes are that have ended the loop and those that have not.
+        // The divergence between lanes that have left the loop and those that are still in it.
         let mut apart = self.join(bounds);
         let args = &self.func.block(body).args;
         let (index, carried) = args.split_at(usize::from(is_for));
@@ -246,6 +246,7 @@ impl<'a> Run<'a> {
         for (value, first) in carried.iter().zip(init) {
             self.raise(*value, self.values[first.index()].max(apart));
         }
+        // A `for` may execute zero iterations; its results are then the initial values.
         if is_for {
             for (result, first) in op.results.iter().zip(init) {
                 self.raise(*result, self.values[first.index()].max(apart));
@@ -265,7 +266,7 @@ impl<'a> Run<'a> {
                     Some(_) | None => Escape::default(),
                 };
             }
-            // Lanes leave at different times: those that stay are apart from them, and what is carried differs.
+            // Lanes leave in different iterations, so that the remaining ones are diverged, and carried values and results differ.
             apart = exit;
             for value in args.iter().chain(&op.results) {
                 self.raise(*value, exit);
@@ -277,7 +278,7 @@ impl<'a> Run<'a> {
         let escape = Escape { level: Level::Program, depth: Some(n) };
         let Some(at) = self.loops.len().checked_sub(1 + n as usize) else { return escape };
         let Some(target) = self.loops.get(at).copied() else { return escape };
-        // Since all lanes of this round were together.
+        // The divergence since the start of the current iteration, where all lanes of the iteration were together.
         let since = self.path[target.base..].iter().copied().max().unwrap_or_default();
         let is_break = matches!(op.kind, OpKind::Break(_));
         let is_for = target.op.kind == OpKind::For;
@@ -298,7 +299,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The level of operations whose results do not follow from their operands alone.
+/// The level of the results of an operation, if it does not follow from the operands.
 const fn source(kind: &OpKind) -> Option<Level> {
     match kind {
         OpKind::ThreadId

@@ -1,5 +1,5 @@
-//! What must hold of a function before a back end sees it: structure, visibility, types, and lanes together where they must
-//! be. A violation is a defect of the lowering; it is an error all the same, never a panic.
+//! The verifier of lane IR: structure, visibility of values, types, and convergence. A violation is a defect of the lowering; it is
+//! reported as an error, never by a panic.
 
 use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{OpKind, Role, Ty};
@@ -8,22 +8,22 @@ use super::{flight, hazard, print, uniform};
 use crate::ir::Loc;
 use std::collections::BTreeSet;
 
-/// A function that is not right.
+/// A violation of the rules of lane IR.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("lane IR of `{kernel}`, line {line}: {message}", line = loc.line)]
 pub struct LaneError {
-    /// The kernel with its instance.
+    /// The name of the kernel with its instance.
     pub kernel: String,
-    /// What is wrong.
+    /// A description of the violation.
     pub message: String,
-    /// What the user wrote there.
+    /// The location of the user's code there.
     pub loc: Loc,
 }
 
-/// Checks a function.
+/// Verifies a function.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// Returns the first violation.
 pub fn verify(func: &Func) -> Result<(), LaneError> {
     let mut run =
         Run { func, visible: vec![false; func.values.len()], loops: Vec::new(), role: None, barriers: BTreeSet::new() };
@@ -49,11 +49,11 @@ pub fn verify(func: &Func) -> Result<(), LaneError> {
 struct Run<'a> {
     func: &'a Func,
     visible: Vec<bool>,
-    /// Types that `break` and `continue` of each enclosing loop take.
+    /// The operand types of `break` and of `continue` in each enclosing loop.
     loops: Vec<(Vec<Ty>, Vec<Ty>)>,
     /// The role whose code is being checked.
     role: Option<Role>,
-    /// The barriers that belong to roles.
+    /// The numbers of the barriers that belong to roles.
     barriers: BTreeSet<u8>,
 }
 
@@ -67,7 +67,7 @@ impl Run<'_> {
         values.iter().map(|v| self.func.ty(*v)).collect()
     }
 
-    /// Checks a block whose `yield` takes `gives`, if it may have one; values defined inside are not visible after it.
+    /// Checks a block whose `yield`, if one is allowed, has operands of the types `gives`. Values defined inside are not visible after it.
     fn block(&mut self, block: Block, gives: Option<&[Ty]>) -> Result<(), LaneError> {
         let func = self.func;
         let data = func.block(block);
@@ -141,7 +141,7 @@ impl Run<'_> {
         op.regions.iter().try_for_each(|arm| self.block(*arm, Some(results)))
     }
 
-    /// A role's barrier is of its warps, in its code.
+    /// Checks that a role's barrier is used only by its own warps, in its code.
     fn barrier(&self, op: &Op) -> Result<(), LaneError> {
         let OpKind::NamedBarrier { id, threads, .. } = op.kind else { return Ok(()) };
         match self.role.filter(|role| role.barrier == id) {
@@ -171,7 +171,7 @@ impl Run<'_> {
         if self.role.is_some() {
             return Err(self.error(op, "the warps of a role have no roles in it"));
         }
-        // A role does not leave the loops around it.
+        // `break` and `continue` in the code of a role cannot leave loops around the roles.
         let around = std::mem::take(&mut self.loops);
         for (role, code) in roles.iter().zip(&op.regions) {
             self.role = Some(*role);

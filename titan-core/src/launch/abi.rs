@@ -1,20 +1,20 @@
-//! The parameter block of a GPU kernel: which words, in which order. A pure function of the signature, so that the compiler and
-//! the launch agree without anything written down.
+//! The parameter block of a GPU kernel: its words and their order. It is a pure function of the signature, so that the compiler and the
+//! launch agree without storing it.
 //!
-//! A tensor is its address, its extents and its strides; the address of an optional tensor that is not given is 0. A scalar is
-//! one word. The last word is the address of the report, see [`Slot::Report`].
+//! A tensor consists of its address, its extents and its strides; the address of an optional tensor that is absent is 0. A scalar is one
+//! word. The last word is the address of the report, see [`Slot::Report`].
 //!
 //! | word | width |
 //! |---|---|
 //! | address | 64 bits |
-//! | extent | 32 bits: a launch refuses larger ones |
+//! | extent | 32 bits: a launch rejects larger ones |
 //! | stride, in elements | 64 bits |
-//! | scalar of 8, 16, 32 bits | 32 bits, extended as the element says; floats as their bits |
+//! | scalar of 8, 16, 32 bits | 32 bits, extended according to the element type; floats as their bits |
 //! | scalar of 64 bits | 64 bits |
 //!
-//! Words lie one after the other, each on a multiple of its size.
+//! Words follow each other, each aligned to its size.
 //!
-//! Code that copies tiles by tensor maps takes these besides, behind the block: see [`MapParam`].
+//! Code that copies tiles by tensor maps has these as additional parameters, after the block: see [`MapParam`].
 
 use crate::ir::place::Swizzle;
 use crate::ir::{Const, Elem, ParamKind, Signature};
@@ -27,13 +27,13 @@ pub enum Slot {
     Address(u32),
     /// An extent: parameter and axis.
     Extent(u32, u8),
-    /// The distance of neighbours in elements: parameter and axis.
+    /// The distance of adjacent elements, in elements: parameter and axis.
     Stride(u32, u8),
     /// A scalar parameter.
     Scalar {
-        /// The parameter.
+        /// The index of the parameter.
         param: u32,
-        /// Whether it takes 64 bits.
+        /// Whether it has 64 bits.
         wide: bool,
     },
     /// The address of the [report](super::report).
@@ -41,7 +41,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// The bytes of the word, and its alignment.
+    /// The size of the word in bytes, which is also its alignment.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -51,26 +51,26 @@ impl Slot {
     }
 }
 
-/// A tensor map that a launch makes of a tensor argument: which boxes are copied, and how they lie in shared memory. Elements of
-/// a box outside of the tensor are zeros.
+/// A tensor map that a launch creates for a tensor argument: the boxes that are copied, and their layout in shared memory. Elements of a
+/// box outside of the tensor are zeros.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MapParam {
     /// The tensor parameter.
     pub param: u32,
-    /// Its elements.
+    /// The element type.
     pub elem: Elem,
-    /// The extents of a box, one for each axis of the tensor, in their order.
+    /// The extents of a box, one for each axis of the tensor, in the order of the axes.
     pub extents: Vec<u32>,
     /// The swizzle of a box in shared memory.
     pub swizzle: Swizzle,
 }
 
 impl MapParam {
-    /// The greatest extent of a tensor with a tensor map. Code takes the coordinates of tiles that do not exist to be this one, which is
-    /// outside of every such tensor.
+    /// The maximum extent of a tensor with a tensor map. For tiles that do not exist, code uses this coordinate, which is outside of every
+    /// such tensor.
     pub const MOST_EXTENT: i32 = 1 << 30;
 
-    /// The extents of a box as people write them: `128 × 64`.
+    /// The extents of a box for display: `128 × 64`.
     #[must_use]
     pub fn boxes(&self) -> String {
         self.extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ")
@@ -95,7 +95,7 @@ pub fn slots(sig: &Signature) -> Vec<Slot> {
     slots
 }
 
-/// Where each word lies, in bytes from the start, and the size of the whole block.
+/// The offset of each word in bytes, and the size of the whole block.
 #[must_use]
 pub fn offsets(slots: &[Slot]) -> (Vec<usize>, usize) {
     let mut end = 0usize;
@@ -110,25 +110,25 @@ pub fn offsets(slots: &[Slot]) -> (Vec<usize>, usize) {
     (at, end)
 }
 
-/// An argument as a GPU takes it.
+/// An argument in the form in which it is passed to a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GpuArg {
     /// A tensor: the address of its first element, extents, strides in elements.
     Tensor {
-        /// The address.
+        /// The address in bytes.
         address: u64,
-        /// One per axis.
+        /// The extents, one for each axis.
         extents: Vec<i32>,
-        /// One per axis.
+        /// The strides in elements, one for each axis.
         strides: Vec<i64>,
     },
-    /// An optional tensor that is not given.
+    /// An optional tensor that is absent.
     Absent,
     /// A scalar.
     Scalar(Const),
 }
 
-/// The bytes of a parameter block: `args` are those of the signature, in order.
+/// The bytes of a parameter block; `args` are the arguments in the order of the signature.
 #[must_use]
 pub fn pack(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<u8> {
     let (at, size) = offsets(slots);
@@ -142,7 +142,7 @@ pub fn pack(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<u8> {
     bytes
 }
 
-/// The bits of a word; 0 for what an absent tensor has not.
+/// The bits of a word; 0 for the words of an absent tensor.
 fn word(slot: Slot, args: &[GpuArg], report: u64) -> u64 {
     let arg = |param: u32| args.get(param as usize);
     match slot {
@@ -168,7 +168,7 @@ fn word(slot: Slot, args: &[GpuArg], report: u64) -> u64 {
     }
 }
 
-/// A scalar as its register holds it: integers extended, floats rounded once to their type.
+/// The bits of a scalar in its register: integers are extended, floats are rounded once to their type.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "`as` rounds to nearest even")]
 pub fn scalar_bits(value: Const) -> u64 {

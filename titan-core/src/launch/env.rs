@@ -1,32 +1,32 @@
-//! Values of the leaves of host expressions during a launch.
+//! The values of the leaves of host expressions during a launch.
 
 use super::{ArgInfo, BindError, Origin, Rule};
 use crate::ir::{Const, Elem, HostEnv, HostExpr, HostExprError, HostNames, HostOp, Signature, Symbol};
 use std::fmt;
 
-/// The arguments of a launch, and the shape names bound so far. Once [`check`](Arguments::check) has given it out, all fit.
+/// The arguments of a launch, and the shape names bound so far. Arguments returned by [`check`](Arguments::check) satisfy the signature.
 #[derive(Debug)]
 pub struct Arguments<'a> {
     pub(super) sig: &'a Signature,
     pub(super) args: &'a [ArgInfo<'a>],
-    /// Value, and the parameter and axis it came from.
+    /// For each shape name: its value, and the parameter and axis that bound it.
     symbols: Vec<Option<(i64, usize, usize)>>,
 }
 
-/// Who evaluates an expression.
+/// The declaration that contains an expression.
 pub(super) enum Place<'a> {
     /// An extent in a `#[shape(..)]`.
     Extent {
-        /// The parameter.
+        /// The name of the parameter.
         param: &'a str,
-        /// The axis.
+        /// The axis of the parameter.
         axis: usize,
     },
     /// A `require(..)`.
     Requirement,
     /// An extent of the grid.
     Grid {
-        /// The axis.
+        /// The axis of the grid.
         axis: usize,
     },
 }
@@ -56,7 +56,7 @@ impl<'a> Arguments<'a> {
         Arguments { sig, args, symbols: vec![None; sig.symbols.len()] }
     }
 
-    /// Gives a name its value, unless it has one or the tensor is absent.
+    /// Binds a name to the extent of a parameter, unless it is bound already or the tensor is absent.
     pub(super) fn bind(&mut self, symbol: Symbol, param: usize, axis: usize) {
         let extent = self.extents(param).and_then(|e| e.get(axis).copied());
         if let (Some(slot @ None), Some(extent)) = (self.symbols.get_mut(symbol.index()), extent) {
@@ -64,7 +64,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The extents of an argument that is a tensor and present.
+    /// The extents of an argument, if it is a tensor that is present.
     pub(super) fn extents(&self, param: usize) -> Option<&'a [i64]> {
         match self.args.get(param) {
             Some(ArgInfo::Tensor { extents, .. }) => Some(extents),
@@ -82,7 +82,7 @@ impl<'a> Arguments<'a> {
         text(expr, self.sig)
     }
 
-    /// The names in an expression with their values, each once, in order of appearance.
+    /// The names in an expression with their values, each once, in the order of appearance.
     pub(super) fn values(&self, expr: &HostExpr) -> Vec<(String, i64)> {
         self.origin(expr).into_iter().map(|o| (o.name, o.value)).collect()
     }
@@ -110,7 +110,7 @@ impl<'a> Arguments<'a> {
         self.symbols.into_iter().map(|s| s.map(|(value, ..)| value)).collect()
     }
 
-    /// Every leaf must have a value that fits before the expression is evaluated.
+    /// Checks that every leaf has a value in range, before the expression is evaluated.
     fn require_leaves(&self, expr: &HostExpr, place: &Place<'_>) -> Result<(), BindError> {
         let mut problem = None;
         expr.visit(&mut |leaf| {
@@ -177,7 +177,7 @@ impl HostEnv for Arguments<'_> {
     }
 }
 
-/// The expression as a user writes it: with the parentheses that it needs.
+/// The expression in Rust syntax, with the necessary parentheses.
 pub(super) fn text(expr: &HostExpr, names: &Signature) -> String {
     let operand = |e: &HostExpr, least: u8| {
         let inner = text(e, names);
@@ -201,7 +201,7 @@ pub(super) fn text(expr: &HostExpr, names: &Signature) -> String {
     }
 }
 
-/// How tightly Rust binds the outermost operator.
+/// The precedence of the outermost operator in Rust.
 fn precedence(expr: &HostExpr) -> u8 {
     match expr {
         HostExpr::Binary(op, ..) => match op {

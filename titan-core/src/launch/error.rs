@@ -1,9 +1,9 @@
-//! Why the arguments of a launch do not fit: one clause each, in the user's names, and how to mend it.
+//! The errors for invalid arguments of a launch: one clause each, with the user's names, and a suggested fix.
 
 use crate::ir::{Elem, HostExprError};
 use std::fmt;
 
-/// A rule of the signature that the arguments break.
+/// A violation of the signature by the arguments of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
@@ -12,43 +12,43 @@ pub enum BindError {
         "the kernel takes {expected} arguments, but this launch gives {found}\n  help: pass one argument per parameter, `None` for an absent optional tensor"
     )]
     Count {
-        /// Parameters of the kernel.
+        /// The number of parameters of the kernel.
         expected: usize,
-        /// Arguments of the launch.
+        /// The number of arguments of the launch.
         found: usize,
     },
-    /// A scalar for a tensor, or the other way round.
+    /// A scalar for a tensor parameter, or a tensor for a scalar.
     #[error("`{param}` is {expected}, but {found} was given\n  help: pass {expected}")]
     Kind {
-        /// The parameter.
+        /// The name of the parameter.
         param: String,
-        /// What it takes.
+        /// What the parameter is, in words.
         expected: &'static str,
-        /// What it was given.
+        /// What the argument is, in words.
         found: &'static str,
     },
-    /// Another element type.
+    /// An argument with another element type.
     #[error(
         "`{param}` has elements of type `{expected}`, but `{found}` was given\n  help: convert the data to `{expected}`, or launch the instance for `{found}`"
     )]
     Element {
-        /// The parameter.
+        /// The name of the parameter.
         param: String,
-        /// Its element type.
+        /// The element type of the parameter.
         expected: Elem,
-        /// The argument's.
+        /// The element type of the argument.
         found: Elem,
     },
-    /// Another number of axes.
+    /// An argument with another number of axes.
     #[error(
         "`{param}` has rank {expected}, but a tensor of rank {found} was given\n  help: add an axis with `unsqueeze`, drop one with `index`, or `reshape`"
     )]
     Rank {
-        /// The parameter.
+        /// The name of the parameter.
         param: String,
-        /// Its axes.
+        /// The number of axes of the parameter.
         expected: usize,
-        /// The argument's.
+        /// The number of axes of the argument.
         found: usize,
     },
     /// An extent that `i32` cannot index.
@@ -56,87 +56,87 @@ pub enum BindError {
         "`{param}`: extent {axis} is {extent}, but kernels index with `i32`: at most 2147483647\n  help: split the tensor along that axis and launch once per part"
     )]
     Extent {
-        /// The parameter.
+        /// The name of the parameter.
         param: String,
-        /// Which axis.
+        /// The axis of the tensor.
         axis: usize,
-        /// Its extent.
+        /// The extent along the axis.
         extent: i64,
     },
-    /// A tensor that is written has several indices for one element.
+    /// A mutable tensor in which several indices refer to the same element.
     #[error(
         "`{param}` is written, but several of its indices name the same element (extents {extents:?}, strides {strides:?})\n  help: write to a tensor that is not broadcast, or to a copy"
     )]
     SelfOverlap {
-        /// The parameter.
+        /// The name of the parameter.
         param: String,
-        /// The argument's extents.
+        /// The extents of the argument.
         extents: Vec<i64>,
-        /// The argument's strides, in elements.
+        /// The strides of the argument, in elements.
         strides: Vec<i64>,
     },
-    /// An extent is not what `#[shape(..)]` says.
+    /// An extent that differs from its declaration in `#[shape(..)]`.
     #[error("`{param}`: extent {axis} is {extent}, but {}{}\n  help: check the order of the arguments and of their axes; the kernel declares this extent with `#[shape(..)]`", Equation { declared, value: *value }, Origins { declared, origin })]
     Shape {
-        /// The parameter.
+        /// The name of the parameter.
         param: String,
-        /// Which axis.
+        /// The axis of the tensor.
         axis: usize,
-        /// The argument's extent.
+        /// The extent of the argument.
         extent: i64,
-        /// What is declared.
+        /// The declared expression.
         declared: String,
-        /// Its value.
+        /// The value of the declared expression.
         value: i64,
-        /// The names in the declaration.
+        /// The names in the declaration, with their values and origins.
         origin: Vec<Origin>,
     },
-    /// A condition of the kernel does not hold.
+    /// A requirement of the kernel that does not hold.
     #[error(
         "the kernel requires `{condition}`{}\n  help: choose extents and arguments for which it holds, or another instance",
         But(values)
     )]
     Requirement {
-        /// The condition.
+        /// The condition, as the user wrote it.
         condition: String,
-        /// The names in it with their values.
+        /// The names in the condition with their values.
         values: Vec<(String, i64)>,
     },
-    /// A declaration mentions a name that has no value because its tensor is absent.
+    /// A declaration that contains a name without a value, because the tensor that binds it is absent.
     #[error("{place} needs `{name}`, which has no value because `{param}` is absent\n  help: pass `{param}`")]
     Unbound {
-        /// What asks.
+        /// The part of the signature with the declaration.
         rule: Rule,
-        /// Who asks.
+        /// The declaration, in words.
         place: String,
-        /// The name.
+        /// The name without a value.
         name: String,
-        /// The absent tensor.
+        /// The name of the absent tensor parameter.
         param: String,
     },
-    /// A declaration has no value for these arguments.
+    /// A declaration that has no value for these arguments.
     #[error(
         "{place}: `{expr}` has no value: {source}{}\n  help: choose extents and arguments for which it has a value",
         But(values)
     )]
     NoValue {
-        /// What asks.
+        /// The part of the signature with the declaration.
         rule: Rule,
-        /// Who asks.
+        /// The declaration, in words.
         place: String,
-        /// The expression.
+        /// The expression without a value.
         expr: String,
-        /// The names in it with their values.
+        /// The names in the expression with their values.
         values: Vec<(String, i64)>,
-        /// What went wrong.
+        /// The error of the evaluation.
         source: HostExprError,
     },
-    /// A grid of more than three axes.
+    /// A grid with more than three axes.
     #[error(
         "the grid has {found} axes, but at most 3 exist\n  help: fold axes together and take them apart in the kernel with `unflatten`"
     )]
     GridAxes {
-        /// How many were declared.
+        /// The number of declared axes.
         found: usize,
     },
     /// A grid extent that is negative or too large.
@@ -144,27 +144,27 @@ pub enum BindError {
         "extent {axis} of the grid, `{declared}`, is {value}, but must be 0 to 2147483647\n  help: check the extents of the tensors, or give a grid with `.grid([..])`"
     )]
     Grid {
-        /// Which axis.
+        /// The axis of the grid.
         axis: usize,
-        /// What is declared.
+        /// The declared expression.
         declared: String,
-        /// Its value.
+        /// The value of the declared expression.
         value: i64,
     },
-    /// A grid without programs, and an output that has elements.
+    /// A grid without programs, for an output that has elements.
     #[error(
         "extent {axis} of the grid{} is 0{}: no program would run, and `{output}` of extents {extents:?} would keep what it holds\n  help: `cdiv(a, b)` rounds up where `a / b` rounds down; do not launch where there is nothing to do",
         Declared(declared.as_deref()),
         But(values)
     )]
     Idle {
-        /// Which axis.
+        /// The axis of the grid.
         axis: usize,
-        /// What is declared; `None` if the launch gave the grid.
+        /// The declared expression; `None` if the launch stated the grid.
         declared: Option<String>,
-        /// The names in it with their values.
+        /// The names in the declaration with their values.
         values: Vec<(String, i64)>,
-        /// The parameter that is left alone.
+        /// The name of the output parameter that would not be written.
         output: String,
         /// The extents of its argument.
         extents: Vec<i64>,
@@ -177,31 +177,31 @@ pub enum BindError {
         Reach { axis: *axis, declared: declared.is_some(), programs, wanted: *wanted }
     )]
     Short {
-        /// Which axis.
+        /// The axis of the grid.
         axis: usize,
-        /// What is declared; `None` if the launch gave the grid.
+        /// The declared expression; `None` if the launch stated the grid.
         declared: Option<String>,
-        /// How many programs there would be.
+        /// The number of programs along the axis.
         found: u32,
-        /// How many there must be.
+        /// The required number of programs.
         wanted: i64,
-        /// The names in what is declared with their values.
+        /// The names in the declaration with their values.
         values: Vec<(String, i64)>,
-        /// The output.
+        /// The name of the output parameter.
         output: String,
         /// The extents of its argument.
         extents: Vec<i64>,
-        /// How it is divided, in words.
+        /// The division of the output, in words.
         parts: String,
-        /// What must be declared for all of it.
+        /// The expression that must be declared so that all of the output is written.
         programs: String,
     },
 }
 
-/// Which part of a signature an error is about.
+/// The part of a signature that an error is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Number, kinds, element types, ranks and sizes of the arguments.
+    /// The number, kinds, element types, ranks and sizes of the arguments.
     Argument,
     /// A `#[shape(..)]`.
     Shape,
@@ -212,7 +212,7 @@ pub enum Rule {
 }
 
 impl BindError {
-    /// Which part of the signature the error is about.
+    /// The part of the signature that the error is about.
     #[must_use]
     pub const fn rule(&self) -> Rule {
         match self {
@@ -237,9 +237,9 @@ impl BindError {
 pub struct Origin {
     /// The shape name, scalar or extent.
     pub name: String,
-    /// Its value.
+    /// The value of the name.
     pub value: i64,
-    /// The parameter and the axis that gave a shape name its value.
+    /// For a shape name, the parameter and the axis that bound it.
     pub bound_by: Option<(String, usize)>,
 }
 
@@ -257,7 +257,7 @@ impl fmt::Display for Equation<'_> {
     }
 }
 
-/// How to reach all of an output.
+/// Displays how to write all of an output.
 struct Reach<'a> {
     axis: usize,
     declared: bool,
@@ -279,7 +279,7 @@ impl fmt::Display for Reach<'_> {
     }
 }
 
-/// ``, `N / 128`,``.
+/// Displays a declaration as ``, `N / 128`,``.
 struct Declared<'a>(Option<&'a str>);
 
 impl fmt::Display for Declared<'_> {
@@ -288,7 +288,7 @@ impl fmt::Display for Declared<'_> {
     }
 }
 
-/// Where the names of a declaration got their values, in parentheses.
+/// Displays the origins of the names of a declaration, in parentheses.
 struct Origins<'a> {
     declared: &'a str,
     origin: &'a [Origin],
@@ -308,7 +308,7 @@ impl fmt::Display for Origins<'_> {
     }
 }
 
-/// ` (K = 10, G = 4)`.
+/// Displays names with values as ` (K = 10, G = 4)`.
 struct With<'a>(&'a [(String, i64)]);
 
 impl fmt::Display for With<'_> {
@@ -320,7 +320,7 @@ impl fmt::Display for With<'_> {
     }
 }
 
-/// `, but K = 10 and G = 4`.
+/// Displays names with values as `, but K = 10 and G = 4`.
 struct But<'a>(&'a [(String, i64)]);
 
 impl fmt::Display for But<'_> {

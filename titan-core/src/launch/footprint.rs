@@ -1,34 +1,34 @@
-//! Which bits of a memory a tensor covers, and whether two tensors share any.
+//! The bits of a memory that a tensor covers, and whether two tensors share any.
 //!
-//! Intervals decide most cases. When they overlap, the question is whether Σ sᵢ·xᵢ has a value in common for the two boxes
-//! of indices: solved exactly by taking the strides from the largest down, and answered with yes when that takes too long.
+//! Intervals decide most cases. If they overlap, the question is whether Σ sᵢ·xᵢ has a common value for the two boxes of indices. This is
+//! solved exactly, with the strides in descending order; if that takes too many steps, the answer is yes.
 
 use crate::ir::Elem;
 
-/// Axes that are told apart: those of more than one element.
+/// The maximum number of axes that are distinguished, among those with more than one element.
 const AXES: usize = 8;
-/// How many steps the exact test takes before it gives up.
+/// The maximum number of steps of the exact test.
 const PATIENCE: u32 = 512;
-/// Sums of numbers below this one do not overflow.
+/// Sums of numbers below this limit do not overflow.
 const FAR: i128 = 1 << 110;
 
-/// The bits that a tensor covers, counted in nibbles: the smallest elements have four bits.
+/// The bits that a tensor covers, in units of 4 bits (nibbles), the size of the smallest elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// The first nibble.
     lo: i128,
     /// One past the last nibble.
     hi: i128,
-    /// Nibbles of an element.
+    /// The number of nibbles of an element.
     unit: i128,
-    /// Positive stride in elements and extent, for the axes that move.
+    /// For each axis with more than one element, its positive stride in elements and its extent.
     axes: [(i64, i64); AXES],
-    /// Whether the axes say which elements these are; otherwise only the interval is known.
+    /// Whether the axes describe the elements exactly; otherwise only the interval is known.
     exact: bool,
 }
 
 impl Footprint {
-    /// The footprint of the elements that extents and strides, both in elements, name from element `first` of a memory on.
+    /// The footprint of the elements with these extents and strides, both in elements, from element `first` of a memory on.
     pub fn new(elem: Elem, first: i64, axes: impl IntoIterator<Item = (i64, i64)>) -> Self {
         let unit = i128::from(elem.bits() / 4);
         let (mut least, mut most, mut exact, mut empty) = (i128::from(first), i128::from(first), true, false);
@@ -54,7 +54,7 @@ impl Footprint {
         Footprint { lo, hi, unit, axes: moving, exact }
     }
 
-    /// All of a memory of so many bytes.
+    /// The footprint of a whole memory of this many bytes.
     #[must_use]
     pub fn whole(bytes: usize) -> Self {
         Footprint::new(Elem::U8, 0, [(i64::try_from(bytes).unwrap_or(i64::MAX), 1)])
@@ -66,19 +66,19 @@ impl Footprint {
         self.lo >= self.hi
     }
 
-    /// The first element and the last, counted from the start of the memory.
+    /// The range from the first to the last element, from the start of the memory.
     #[must_use]
     pub const fn elements(&self) -> (i128, i128) {
         (self.lo.div_euclid(self.unit), self.hi.div_euclid(self.unit) - 1)
     }
 
-    /// The first byte and one past the last; `0..0` without elements. A byte of which only a nibble is covered belongs to it.
+    /// The range from the first byte to the end; `0..0` without elements. A byte of which only one nibble is covered is included.
     #[must_use]
     pub const fn bytes(&self) -> std::ops::Range<i128> {
         self.lo.div_euclid(2)..self.hi.div_euclid(2) + self.hi.rem_euclid(2)
     }
 
-    /// Whether some element belongs in part or whole to both, of tensors in one memory.
+    /// Whether an element of one overlaps an element of the other, partly or completely, if both tensors are in the same memory.
     #[must_use]
     pub fn overlaps(&self, other: &Footprint) -> bool {
         if self.is_empty() || other.is_empty() || self.hi <= other.lo || other.hi <= self.lo {
@@ -87,8 +87,8 @@ impl Footprint {
         if self == other || !(self.exact && other.exact) {
             return true;
         }
-        // Σ s·x + u - Σ s·y - v = other.lo - self.lo for indices x and y and nibbles u and v inside of an element: one term per
-        // stride, its range the difference of the index ranges.
+        // The equation is Σ s·x + u - Σ s·y - v = other.lo - self.lo, for indices x and y and nibbles u and v inside of an element. It has
+        // one term for each stride, with the difference of the ranges of indices as its range.
         let mut terms: Vec<Term> = Vec::new();
         let mut add = |stride: i128, lo: i128, hi: i128| match terms.iter_mut().find(|t| t.stride == stride) {
             Some(term) => (term.lo, term.hi) = (term.lo + lo, term.hi + hi),
@@ -105,7 +105,7 @@ impl Footprint {
         solvable(&terms, other.lo - self.lo, &mut PATIENCE.clone())
     }
 
-    /// Whether every byte of `other` lies in the interval of this one, which has no gaps.
+    /// Whether every byte of `other` is in the interval of this footprint, and that has no gaps.
     #[must_use]
     pub fn covers(&self, other: &Footprint) -> bool {
         self == other || other.is_empty() || (self.is_dense() && self.lo <= other.lo && other.hi <= self.hi)
@@ -115,7 +115,7 @@ impl Footprint {
         self.axes.iter().filter(|(stride, _)| *stride != 0).map(|(s, n)| (i128::from(*s), i128::from(*n)))
     }
 
-    /// From the smallest stride up, each axis repeats a run without gaps at distances that leave none.
+    /// Whether there are no gaps: in ascending order of strides, each axis repeats a range without gaps at distances that leave none.
     fn is_dense(&self) -> bool {
         let mut axes: Vec<(i128, i128)> = self.moving().collect();
         axes.sort_unstable();
@@ -129,14 +129,14 @@ impl Footprint {
     }
 }
 
-/// `stride · k` with `lo ≤ k ≤ hi`.
+/// The term `stride · k` with `lo ≤ k ≤ hi`.
 struct Term {
     stride: i128,
     lo: i128,
     hi: i128,
 }
 
-/// Whether the terms, strides descending, can sum to `target`.
+/// Whether the sum of the terms, in descending order of strides, can be `target`.
 fn solvable(terms: &[Term], target: i128, patience: &mut u32) -> bool {
     let Some((first, rest)) = terms.split_first() else { return target == 0 };
     let least: i128 = rest.iter().map(|t| t.stride * t.lo).sum();

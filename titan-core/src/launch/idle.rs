@@ -1,28 +1,28 @@
-//! Grids with fewer programs than an output has parts, and grids without any: right where there is nothing to do or where the
-//! kernel says so, a mistake where outputs wait for it.
+//! Grids with fewer programs than an output has parts, and grids without programs. They are correct if there is nothing to do or if the
+//! kernel allows them, and an error if an output would not be written.
 
 use super::env::Place;
 use super::{Arguments, BindError};
 use crate::ir::{GridSpec, HostExpr, HostNames as _, Need};
 
-/// A tensor that the kernel writes.
+/// An output of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The parameter.
+    /// The index of the parameter.
     pub param: usize,
-    /// Whether it is only scattered to or updated atomically: without programs it is as it should be.
+    /// Whether it is only scattered to or updated atomically, so that it is correct without programs.
     pub only_updated: bool,
 }
 
 impl Arguments<'_> {
-    /// Refuses a grid that has no programs although an output has elements.
+    /// Rejects a grid without programs if an output has elements.
     ///
-    /// Such an output would keep what it held before, without a word: `grid(N / 128)` of 100 elements. One that is only updated
-    /// is as it should be if nothing comes in, that is, if some tensor of the launch is empty. `given` says that the caller gave
-    /// the grid in place of the kernel's own.
+    /// Such an output would silently keep its contents: `grid(N / 128)` for 100 elements. An output that is only updated is correct if
+    /// there is no input, that is, if some tensor of the launch is empty. `given` says that the caller stated the grid instead of the
+    /// kernel.
     ///
     /// # Errors
-    /// [`BindError::Idle`] with the first such output.
+    /// [`BindError::Idle`] for the first such output.
     pub fn refuse_idle(
         &self,
         mut outputs: impl Iterator<Item = Output>,
@@ -47,17 +47,17 @@ impl Arguments<'_> {
         })
     }
 
-    /// Refuses a grid that has fewer programs than an output has parts, unless the kernel lets it. `given` says that the caller
-    /// gave the grid in place of the kernel's own.
+    /// Rejects a grid with fewer programs than an output has parts, unless the kernel allows it. `given` says that the caller stated the
+    /// grid instead of the kernel.
     ///
     /// # Errors
-    /// [`BindError::Short`] with the first such output.
+    /// [`BindError::Short`] for the first such output.
     pub fn refuse_short(&self, needs: &[Need], grid: [u32; 3], given: bool) -> Result<(), BindError> {
         for need in needs.iter().filter(|_| !self.sig.partial) {
             let axis = usize::from(need.axis);
             let Some(extents) = self.extents(need.param).filter(|e| !e.contains(&0)) else { continue };
             let found = grid.get(axis).copied().unwrap_or(1);
-            // What has no value, as an extent of an absent tensor, is not compared.
+            // A requirement without a value, because of an absent tensor, is not compared.
             let Ok(wanted) = self.eval(&need.programs, &Place::Grid { axis }) else { continue };
             if i64::from(found) >= wanted {
                 continue;
@@ -78,7 +78,7 @@ impl Arguments<'_> {
         Ok(())
     }
 
-    /// What the kernel declares for an axis of its grid, unless the caller gave another one.
+    /// The declared extent of an axis of the grid, unless the caller stated the grid.
     fn declared(&self, axis: usize, given: bool) -> Option<&HostExpr> {
         match &self.sig.grid {
             GridSpec::Extents(all) if !given => all.get(axis),

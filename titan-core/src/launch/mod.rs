@@ -1,16 +1,16 @@
-//! What a launch checks before anything runs: arguments against the signature of a kernel.
+//! The checks of a launch: arguments against the signature of a kernel.
 //!
-//! [`bind`] goes through the signature once: number and kinds of the arguments, elements, ranks, extents; then the values of
-//! the shape names, every `#[shape(..)]`, every requirement; last the grid. The first thing that is wrong is the error, in
-//! the user's names, with a way out.
+//! [`bind`] checks the signature once: number and kinds of the arguments, element types, ranks, extents; then the values of the shape
+//! names, every `#[shape(..)]`, every requirement; finally the grid. The first violation is the error, with the user's names and a
+//! suggested fix.
 //!
-//! A grid without programs (an extent of 0) runs nothing, as a loop over an empty range does: tensors without rows need no
-//! special case at the call. It is an error where an output has elements that no program would write, see
-//! [`Arguments::refuse_idle`] and [`Arguments::refuse_short`]. So is a negative extent.
+//! A grid without programs (an extent of 0) does nothing, like a loop over an empty range, so that tensors without rows need no special
+//! case at the call. It is an error if an output has elements that no program would write, see [`Arguments::refuse_idle`] and
+//! [`Arguments::refuse_short`]. A negative extent is an error too.
 //!
-//! Whether two arguments overlap is told by their [`Footprint`]s.
+//! [`Footprint`]s decide whether two arguments overlap.
 //!
-//! Deliberately absent: memory, devices, which arguments may overlap. Those are the runtime's.
+//! Deliberately absent: memory, devices, and which arguments may overlap; the runtime has these.
 
 pub mod abi;
 mod env;
@@ -29,69 +29,69 @@ pub use idle::Output;
 use crate::ir::{Access, Const, DimSpec, Elem, GridSpec, HostExpr, ParamKind, Signature};
 use env::Place;
 
-/// The greatest extent of a tensor along one axis, and of a grid: indices are `i32`.
+/// The maximum extent of a tensor along an axis, and of a grid: indices are `i32`.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
 
-/// What a launch knows of an argument.
+/// The properties of an argument that a launch checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArgInfo<'a> {
     /// A tensor.
     Tensor {
         /// The element type.
         elem: Elem,
-        /// One per axis.
+        /// The extents, one for each axis.
         extents: &'a [i64],
-        /// One per axis, in elements.
+        /// The strides in elements, one for each axis.
         strides: &'a [i64],
     },
-    /// `None` for an optional tensor.
+    /// `None` for an optional tensor parameter.
     Absent,
     /// A scalar.
     Scalar(Const),
 }
 
-/// How many programs a launch runs.
+/// The number of programs of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// So many along each axis; any may be 0, then nothing runs.
+    /// The extents along the three axes; if one is 0, there are no programs.
     Extents([u32; 3]),
-    /// As many as the device runs at once.
+    /// As many programs as the device can execute concurrently.
     Persistent,
 }
 
-/// A launch whose arguments fit.
+/// A launch with valid arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The value of each shape name; `None` for a name that only an absent tensor mentions.
+    /// The value of each shape name; `None` for a name that occurs only on absent tensors.
     pub symbols: Vec<Option<i64>>,
-    /// How many programs run.
+    /// The number of programs.
     pub grid: Grid,
 }
 
 /// Checks the arguments of a launch and evaluates its grid.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first violation.
 pub fn bind(sig: &Signature, args: &[ArgInfo<'_>]) -> Result<Bound, BindError> {
     let arguments = Arguments::check(sig, args)?;
     let grid = arguments.grid()?;
     Ok(arguments.with_grid(grid))
 }
 
-/// As [`bind`], with a grid that the caller gives in place of the kernel's own, which is not evaluated.
+/// As [`bind`], with a grid that the caller states instead of the kernel's, which is not evaluated.
 ///
 /// # Errors
-/// The first rule that is broken, or an extent of the grid above 2³¹ − 1.
+/// The first violation, or an extent of the grid above 2³¹ − 1.
 pub fn bind_with_grid(sig: &Signature, args: &[ArgInfo<'_>], grid: [u32; 3]) -> Result<Bound, BindError> {
     let arguments = Arguments::check(sig, args)?;
     let grid = given_grid(grid)?;
     Ok(arguments.with_grid(grid))
 }
 
-/// A grid that the caller gives.
+/// A grid that the caller states.
 ///
 /// # Errors
-/// If an extent is above 2³¹ − 1.
+/// Returns an error if an extent is above 2³¹ − 1.
 pub fn given_grid(grid: [u32; 3]) -> Result<Grid, BindError> {
     for (axis, extent) in grid.into_iter().enumerate() {
         grid_extent(axis, &extent.to_string(), extent.into())?;
@@ -100,10 +100,10 @@ pub fn given_grid(grid: [u32; 3]) -> Result<Grid, BindError> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Arguments that fit the signature. The grid is not looked at: what is wrong with it can be told only of such ones.
+    /// Arguments that satisfy the signature. The grid is not checked, since its errors are meaningful for valid arguments only.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first violation.
     pub fn check(sig: &'a Signature, args: &'a [ArgInfo<'a>]) -> Result<Self, BindError> {
         if args.len() != sig.params.len() {
             return Err(BindError::Count { expected: sig.params.len(), found: args.len() });
@@ -122,10 +122,10 @@ impl<'a> Arguments<'a> {
         Ok(env)
     }
 
-    /// The kernel's own grid.
+    /// The grid of the kernel.
     ///
     /// # Errors
-    /// If it has no value, or one that is negative or above 2³¹ − 1.
+    /// Returns an error if it has no value, or an extent that is negative or above 2³¹ − 1.
     pub fn grid(&self) -> Result<Grid, BindError> {
         match &self.sig.grid {
             GridSpec::Persistent => Ok(Grid::Persistent),
@@ -133,14 +133,14 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The launch with this grid.
+    /// The launch of these arguments with this grid.
     #[must_use]
     pub fn with_grid(self, grid: Grid) -> Bound {
         Bound { symbols: self.into_symbols(), grid }
     }
 }
 
-/// Kind, element type, rank and extents of one argument.
+/// Checks the kind, element type, rank and extents of an argument.
 fn check_argument(sig: &Signature, index: usize, arg: &ArgInfo<'_>) -> Result<(), BindError> {
     let param = &sig.params[index];
     let name = || param.name.clone();
@@ -174,7 +174,7 @@ fn check_extents(param: &str, extents: &[i64]) -> Result<(), BindError> {
     }
 }
 
-/// Two indices of a tensor that is written must not name one element.
+/// Checks that no two indices of a mutable tensor refer to the same element.
 fn check_self_overlap(param: &str, access: Access, extents: &[i64], strides: &[i64]) -> Result<(), BindError> {
     if access == Access::In || extents.contains(&0) || is_injective(extents, strides) {
         return Ok(());
@@ -182,8 +182,8 @@ fn check_self_overlap(param: &str, access: Access, extents: &[i64], strides: &[i
     Err(BindError::SelfOverlap { param: param.to_owned(), extents: extents.to_vec(), strides: strides.to_vec() })
 }
 
-/// Whether each stride steps over all that the smaller ones reach. Sufficient for distinct addresses, and true of every
-/// view of a tensor in memory order.
+/// Whether each stride is greater than the range that the smaller strides span. This is sufficient for distinct addresses, and holds for
+/// every view of a tensor in memory order.
 #[must_use]
 pub fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
     let mut axes: Vec<(i64, i64)> =
@@ -198,8 +198,8 @@ pub fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
     })
 }
 
-/// Gives the shape names their values. A name whose first mention is on an absent tensor takes its value from the next
-/// extent that is declared to be just that name.
+/// Binds the shape names. A name whose first mention is on an absent tensor is bound to the next extent that is declared as exactly this
+/// name.
 fn bind_symbols(sig: &Signature, env: &mut Arguments<'_>) {
     for first in [true, false] {
         for (index, param) in sig.params.iter().enumerate() {
@@ -220,7 +220,7 @@ fn check_shapes(sig: &Signature, env: &Arguments<'_>) -> Result<(), BindError> {
         let ParamKind::Tensor { shape, .. } = &param.kind else { continue };
         let Some(extents) = env.extents(index) else { continue };
         for (axis, (spec, extent)) in shape.iter().zip(extents).enumerate() {
-            // A name bound twice is not what the macro writes, but it has one meaning.
+            // The macro does not generate signatures that bind a name twice; the second mention is then compared with the first.
             let expr = match spec {
                 DimSpec::Any => continue,
                 DimSpec::Bind(symbol) => &HostExpr::Symbol(*symbol),

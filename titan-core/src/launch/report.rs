@@ -1,70 +1,70 @@
-//! The report: how a kernel on a GPU tells its launcher that it trapped, and what it prints.
+//! The report: how a kernel on a GPU reports traps and printed values to the host.
 //!
 //! A buffer of 32-bit words, whose address is the last word of the parameter block:
 //!
 //! | word | content |
 //! |---|---|
 //! | 0 | 0, or 1 + the number of the site that trapped first |
-//! | 1, 2, 3 | the program that did |
-//! | 4 | words of records that prints asked for |
-//! | 5 | words of records that there is room for, set by the launcher |
+//! | 1, 2, 3 | the index of the program that trapped first |
+//! | 4 | the number of words of records that prints have requested |
+//! | 5 | the number of words for which there is room, set by the host |
 //! | 8 … | records: 1 + site, program (3 words), then each argument's elements, row-major |
 //!
-//! An element takes one word, a 64-bit one two, the low half first; narrow integers are extended, `f16`, `bf16` and fp8 are
-//! their bits. A record that does not fit is not written, but word 4 counts it. A program that traps ends; others go on.
+//! An element takes one word, a 64-bit element two, the low half first. Narrow integers are extended; `f16`, `bf16` and fp8 are stored as
+//! their bits. A record that does not fit is not written, but counted in word 4. A program that traps ends; others continue.
 
 use crate::ir::{Elem, Loc, Ty};
 use crate::num;
 use std::fmt::Write as _;
 
-/// The word that says who trapped.
+/// The word with the site that trapped first.
 pub const TRAP: usize = 0;
-/// The first of the words that say which program.
+/// The first of the words with the index of the program.
 pub const PROGRAM: usize = 1;
 /// The word that counts words of records.
 pub const USED: usize = 4;
-/// The word that says how many there is room for.
+/// The word with the number of words for which there is room.
 pub const ROOM: usize = 5;
-/// The first word of records.
+/// The first word of the records.
 pub const RECORDS: usize = 8;
 
-/// A place of a kernel that may trap, or that prints.
+/// An operation of a kernel that may trap or print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Where the user wrote it.
+    /// The location in the user's code.
     pub loc: Loc,
-    /// What happens there.
+    /// The effect of the operation.
     pub kind: SiteKind,
 }
 
-/// What a site does.
+/// The effect of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiteKind {
-    /// It traps with this message.
+    /// A trap with this message.
     Trap(String),
-    /// It prints values of these types with a format of `{}`.
+    /// A print of values of these types, with a format string of `{}`.
     Print(String, Vec<Ty>),
 }
 
-/// What a launch told.
+/// The contents of a report after a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Told {
-    /// The site that trapped first, and the program.
+    /// The location and message of the site that trapped first, and the index of the program.
     pub trap: Option<(Loc, String, [u32; 3])>,
-    /// Lines in the order in which room for them was taken.
+    /// The printed lines, in the order in which room for them was reserved.
     pub lines: Vec<String>,
-    /// Words of records for which there was no room.
+    /// The number of words of records for which there was no room.
     pub lost: usize,
 }
 
-/// Words of an argument in a record.
+/// The number of words of an argument in a record.
 #[must_use]
 pub fn words(ty: Ty) -> usize {
     let n = ty.tile_shape().map_or(1, |s| s.len());
     if ty.elem().bits() == 64 { 2 * n } else { n }
 }
 
-/// Reads a report. Words that make no sense end it.
+/// Reads a report, up to the first invalid word.
 #[must_use]
 pub fn read(report: &[u32], sites: &[Site]) -> Told {
     let word = |i: usize| report.get(i).copied().unwrap_or(0);
@@ -104,8 +104,8 @@ fn values(tys: &[Ty], mut rest: &[u32]) -> Vec<(Ty, Vec<u64>)> {
         .collect()
 }
 
-/// A line of `tprint!`: the values in place of each `{}`, `{{` and `}}` as braces, tiles as nested lists. Bits of signed
-/// integers are extended to 64.
+/// Formats a line of `tprint!`: values replace each `{}`, `{{` and `}}` become braces, tiles become nested lists. Bits of signed integers
+/// must be extended to 64.
 #[must_use]
 pub fn line(format: &str, args: &[(Ty, Vec<u64>)]) -> String {
     let mut out = String::new();
@@ -148,7 +148,7 @@ fn axis(out: &mut String, elem: Elem, dims: &[i32], bits: &mut dyn Iterator<Item
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
 fn element(out: &mut String, elem: Elem, bits: u64) {
     let single = |v: f64| v as f32;
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = match elem {
         Elem::Bool => write!(out, "{}", bits != 0),
         Elem::I64 | Elem::I32 | Elem::I16 | Elem::I8 | Elem::I4 => write!(out, "{}", bits.cast_signed()),

@@ -1,4 +1,4 @@
-//! One test per message, and a passing twin for each.
+//! A test for each message, each with a minimally different launch that is accepted.
 
 use super::*;
 use crate::ir::{Builder, HostOp, Need, Parts};
@@ -244,7 +244,7 @@ fn an_idle_grid_is_refused_where_an_output_waits_for_it() {
     for empty in [(0, 31, 8), (4, 0, 8)] {
         assert_eq!(idle(false, empty, false), None, "there is nothing to write");
     }
-    // No terms leave a sum as it is; they do not write what stores should.
+    // Adding no terms leaves a sum unchanged; but a store must write its output.
     for only_updated in [false, true] {
         assert_eq!(idle(only_updated, (4, 31, 0), false).is_none(), only_updated);
         assert!(idle(only_updated, (4, 31, 8), false).is_some());

@@ -36,7 +36,7 @@ impl LayOut<'_> {
             | OpKind::UnflattenGrouped(_)
             | OpKind::RaggedCount { .. }
             | OpKind::RaggedTile { .. } => self.copy(op),
-            // Materialized at their uses.
+            // Tiles of these operations are materialized at their uses.
             OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => Ok(()),
             OpKind::Unary(_)
             | OpKind::Binary(_)
@@ -71,7 +71,7 @@ impl LayOut<'_> {
             OpKind::Ttg(ttg) => self.ring_op(id, op, ttg),
             OpKind::Local(_) => Err(self.internal("a kernel that is laid out twice")),
             OpKind::Region(_) | OpKind::Nv(_) | OpKind::Amd(_) => {
-                // What no code can be made for in any other form is named first.
+                // Operations on tensor memory are reported first: code for them cannot be generated in any other form either.
                 let tensor = self.k.ops.iter().find(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))));
                 let name = mnemonic(&tensor.unwrap_or(op).kind);
                 Err(self.unsupported(format!("`{name}`, an explicit operation of the barrier dialect,")))
@@ -87,8 +87,8 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// Values in the layouts of the values they are passed to: loop arguments, or results of branches. Where paths may differ in what
-    /// is in flight, everything is waited for.
+    /// The values in the layouts of the values that receive them: loop arguments, or results of branches. Where control flow joins, paths
+    /// may differ in which MMAs are in flight, so all of these are waited for.
     fn given(&mut self, values: &[Value], slots: &[Value], joins: bool) -> Laid<Vec<Value>> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
@@ -108,8 +108,8 @@ impl LayOut<'_> {
         Ok(out)
     }
 
-    /// Binds old values to new ones; tiles have the layouts of the old values, and accumulators as many stages as those that were
-    /// given.
+    /// Binds old values to new ones. Tiles have the layouts of the old values, and accumulators have as many stages in flight as the values
+    /// that were given for them.
     fn receive(&mut self, given: &[Value], old: &[Value], new: &[Value]) {
         let mut rest = new;
         for (i, old) in old.iter().enumerate() {
@@ -155,7 +155,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// The type of the new value of an old one: the results of MMAs in flight are tiles here.
+    /// The type of the new value of an old one; the result of an MMA in flight becomes a tile.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other types are unchanged")]
     fn held(&self, old: Value) -> Ty {
         match self.k.ty(old) {
@@ -184,7 +184,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// A terminator: its operands are converted to the layouts of the receiving values.
+    /// Lays out a terminator, whose operands are converted to the layouts of the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Laid<()> {
         let slots = self.receivers(id, op);
         let joins = !matches!(op.kind, OpKind::Continue(_));
@@ -194,7 +194,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// The values that a terminator passes its operands to.
+    /// The values that receive the operands of a terminator.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other terminator has operands")]
     fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
         let around: Vec<OpId> = self.tree.around(id).collect();

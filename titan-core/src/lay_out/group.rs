@@ -11,9 +11,9 @@
 //! ttg.stage.release %before                       the stage of the one before was read
 //! ```
 //!
-//! An accumulator (`ttg.acc.*`) holds the stages of its MMAs in flight. How many those are at the head of a loop is fixed: what it
-//! has in flight when the loop is entered. So a loop whose first iteration was peeled ([`crate::pipeline::peel`]) releases each
-//! stage one iteration late, and one that was not releases it at once.
+//! An accumulator (`ttg.acc.*`) has a list of the stages of its MMAs in flight. The number of these at the head of a loop is fixed: it is
+//! the number when the loop is entered. So a loop whose first iteration was peeled ([`crate::pipeline::peel`]) releases each stage one
+//! iteration late, and a loop without peeling releases it at once.
 //!
 //! Deliberately absent: the steps of other MMAs (`super::mma`).
 
@@ -25,24 +25,24 @@ use crate::plan::MmaPlan;
 /// The MMAs in flight of an accumulator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
-    /// The permissions to read the stages of its MMAs in flight, the oldest first.
+    /// The permissions to read the stages of the MMAs in flight, the oldest first.
     pub(super) stages: Vec<Value>,
-    /// How many of them stay in flight.
+    /// The number of MMAs that may stay in flight.
     keep: usize,
 }
 
 impl LayOut<'_> {
-    /// Whether an old value is the result of MMAs of warpgroups, which may be in flight.
+    /// Whether an old value is the result of a warpgroup's MMA, which may be in flight.
     pub(super) fn is_in_flight(&self, old: Value) -> bool {
         self.made[old.index()].is_some_and(|made| matches!(self.b.ty(made), Ty::Compute(..)))
     }
 
-    /// Starts the steps of an MMA, and commits their group. The result is in flight.
+    /// Starts the steps of an MMA, and commits them as one group. The result is in flight.
     pub(super) fn by_groups(&mut self, mma: &MmaPlan, k: u32, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
         let [m, _, depth] = mma.extents;
         let fragment = mma.a.with_extents(&[m, k]);
         let Operand::Shared(b) = b else { return Err(self.internal("an operand B of warpgroups in registers")) };
-        // Registers of A are written in front of the fence.
+        // The registers of A are written before the fence.
         let mut steps = Vec::new();
         for step in 0..depth / k {
             let at = self.index(step * k);
@@ -66,7 +66,7 @@ impl LayOut<'_> {
         Ok(acc)
     }
 
-    /// Waits for an MMA, and gives its tile.
+    /// Waits for an MMA, and returns its tile.
     pub(super) fn retire(&mut self, in_flight: Value) -> Laid<Value> {
         let Some(layout) = self.b.kernel().layout(in_flight).cloned() else {
             return Err(self.internal("an MMA in flight without a layout"));
@@ -77,7 +77,8 @@ impl LayOut<'_> {
         Ok(tile)
     }
 
-    /// How many groups were certainly committed after that of an MMA; forgets it and the older ones, which a wait completes.
+    /// The minimum number of groups that were committed after the group of an MMA. Removes the MMA and the older ones from the list,
+    /// because the wait completes them.
     fn younger(&mut self, in_flight: Value) -> u32 {
         let at = self.committed.iter().rposition(|v| *v == in_flight);
         let younger = at.map_or(Vec::new(), |at| self.committed.split_off(at + 1));
@@ -85,7 +86,7 @@ impl LayOut<'_> {
         u32::try_from(self.committed.len()).unwrap_or(0)
     }
 
-    /// An operation of an accumulator.
+    /// Lays out an operation on an accumulator.
     pub(super) fn accumulator(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Laid<()> {
         let (old, result) = (op.args[0], op.results[0]);
         let own = self.in_flight.remove(&old).unwrap_or_default();
@@ -113,7 +114,7 @@ impl LayOut<'_> {
         }
         let over = stages.len().saturating_sub(keep);
         if over > 0 {
-            // If groups of other MMAs were committed since, this waits for more than it must.
+            // If groups of other MMAs were committed in between, this waits for more groups than necessary.
             let n = u32::try_from(keep).unwrap_or(0);
             self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, read: false }), &[])?;
             let rest = stages.split_off(over);
@@ -140,13 +141,14 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// What a loop carries for an accumulator, or another value: the value, and the stages of MMAs in flight.
+    /// The values that a loop carries for a value: the value itself, and for an accumulator the stages of its MMAs in flight.
     pub(super) fn with_stages(&self, old: Value, new: Value) -> Vec<Value> {
         let stages = self.in_flight.get(&old).map_or(&[][..], |f| &f.stages);
         std::iter::once(new).chain(stages.iter().copied()).collect()
     }
 
-    /// The same for the argument of a loop's body, or its result, which has as many in flight as what the loop was given.
+    /// The inverse for the argument of a loop's body, or its result: it has as many stages in flight as the value that was given to the
+    /// loop.
     pub(super) fn take_stages<'v>(&mut self, given: Value, old: Value, new: &'v [Value]) -> &'v [Value] {
         let Some(InFlight { stages, keep }) = self.in_flight.get(&given) else { return new };
         let n = stages.len();
@@ -156,7 +158,7 @@ impl LayOut<'_> {
         rest
     }
 
-    /// The place of a commit: which groups are in flight where control flow joins is not known.
+    /// Removes all groups from the list: where control flow joins, it is unknown which of them are in flight.
     pub(super) fn forget_groups(&mut self) {
         self.committed.clear();
     }

@@ -31,7 +31,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// The layout by which threads copy to a buffer: it covers the whole encoding, which may be larger than the tile.
+    /// The layout by which threads copy to a buffer. It covers the whole encoding, which may be larger than the tile.
     pub(super) fn copied_by(&self, encoding: &Encoding) -> Layout {
         self.wide(&encoding.extents, encoding.bits)
     }
@@ -47,7 +47,7 @@ impl LayOut<'_> {
         self.op(op.kind.clone(), &args).map(drop)
     }
 
-    /// The layout that a tile is stored from: its own, unless that would write pieces of less than 32 bytes, or 4-bit halves.
+    /// The layout from which a tile is stored: its own, unless that would write pieces of less than 32 bytes, or 4-bit halves.
     fn store_layout(&self, old: Value, bits: u32) -> Layout {
         let layout = self.layout(old);
         let last = layout.rank() - 1;
@@ -59,12 +59,12 @@ impl LayOut<'_> {
         if !short && whole {
             return layout;
         }
-        // The neighbours of a thread lie along another axis: the tile was turned.
+        // If threads hold adjacent elements along another axis, the tile was transposed.
         let is_turned = layout.vector(last) == 1 && (0..last).any(|axis| layout.vector(axis) > 1);
         if is_turned { wide_to_turn(layout.extents(), bits, self.plan.target.lanes, self.warps) } else { wide }
     }
 
-    /// An operation with one tile that decides the layout of its index tiles.
+    /// The operands of an operation, of which all tiles get the same layout.
     pub(super) fn indexed(&mut self, op: &Op, layout: &Layout) -> Laid<Vec<Value>> {
         let mut args = Vec::new();
         for arg in &op.args {
@@ -73,7 +73,8 @@ impl LayOut<'_> {
         Ok(args)
     }
 
-    /// Gathers produce, and scatters and atomics take, tiles in their own layout; index tiles follow.
+    /// Gathers produce their result in its own layout, scatters and atomics store tiles from their own layout; index tiles get the same
+    /// layout.
     pub(super) fn by_index(&mut self, op: &Op) -> Laid<()> {
         let decides = op.results.first().or(op.args.last()).copied();
         let Some(decides) = decides else { return Err(self.internal("an operation without operands")) };
@@ -87,7 +88,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Rows by index: the indices have the layout of the rows.
+    /// Gathers and scatters of rows: the indices have the layout of the rows, without the last axis.
     pub(super) fn by_row(&mut self, op: &Op) -> Laid<()> {
         let gives = op.results.first().copied();
         let (layout, indices) = match (gives, op.args.split_last()) {
@@ -114,7 +115,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// A tile at tile coordinates, updated atomically from its own layout.
+    /// The atomic update of a tile at tile coordinates, from its own layout.
     pub(super) fn atomic_tile(&mut self, op: &Op) -> Laid<()> {
         let Some((value, args)) = op.args.split_last() else { return Err(self.internal("an update by nothing")) };
         let mut args = self.all_same(args)?;
@@ -123,8 +124,8 @@ impl LayOut<'_> {
     }
 }
 
-/// Whether a tile can be copied to shared memory asynchronously (`cp.async`): in pieces of 4, 8 or 16 bytes, and only if elements
-/// outside the tensor are to be zero.
+/// Whether a tile can be copied to shared memory asynchronously (`cp.async`): in pieces of 4, 8 or 16 bytes, and only if elements outside
+/// of the tensor are to be zero.
 pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async: bool) -> bool {
     let (Some(op), Some(by), Some(encoding)) = (named(k, source), k.layout(source), k.encoding(buffer)) else {
         return false;
@@ -139,7 +140,7 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
         Const::Float(_, v) => v.to_bits() == 0,
     });
     let column = op.args[usize::from(rank)];
-    // Only whole bytes can be copied this way.
+    // Only whole bytes can be copied asynchronously.
     let kind = (elem.bits(), aligned, Packing::Pairs);
     let together = by.vector(by.rank() - 1).min(encoding.vector()).max(1);
     let (width, wanted, whole) = if let OpKind::Ttg(TtgOp::Source(unit, _)) = op.kind {
@@ -154,7 +155,7 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     copy_async && zero && whole && fits && elem.bits() >= 8
 }
 
-/// The tensor map by which a tile is copied to shared memory, one box for each panel of its encoding; or why there is none.
+/// The tensor map by which a tile is copied to shared memory, with one box for each panel of its encoding; or the reason why there is none.
 pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<MapParam, NoBox> {
     let op = k.def_op(source).ok_or(NoBox::NoTensor)?;
     let aligned = k.laid_out.as_deref().map_or(&[][..], |laid| &laid.aligned);
@@ -162,7 +163,7 @@ pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<M
     Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem, extents, swizzle: encoding.swizzle })
 }
 
-/// The same for one of so many equal parts of the tile along its first axis.
+/// The same for one of `parts` equal parts of the tile along its first axis.
 pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Result<MapParam, NoBox> {
     let mut map = by_map(k, source, encoding)?;
     if parts > 1 {
@@ -172,7 +173,7 @@ pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts:
     Ok(map)
 }
 
-/// The axis of a tensor parameter that is the first axis of the tile of a source.
+/// The axis of the tensor parameter that corresponds to the first axis of a source's tile.
 pub(crate) fn first_axis(k: &Kernel, source: Value) -> usize {
     let mut at = 0;
     let mut tensor = k.def_op(source).and_then(|op| op.args.first().copied());
@@ -183,14 +184,14 @@ pub(crate) fn first_axis(k: &Kernel, source: Value) -> usize {
     at
 }
 
-/// Whether the rows of an encoding fall into so many equal parts, each of which begins where the swizzle does.
+/// Whether the rows of an encoding can be divided into `parts` equal parts, each of which begins where the swizzle repeats.
 fn is_divisible(encoding: &Encoding, parts: u32) -> bool {
     let rows = encoding.extents.first().copied().unwrap_or(1);
     parts == 1 || encoding.extents.len() > 1 && rows.is_multiple_of(8 * parts)
 }
 
-/// In how many parts a tile is copied: as many as the cluster has programs if all of them copy the same tile, and each copies a part
-/// for all; otherwise in one.
+/// The number of parts in which a tile is copied. If all programs of a cluster copy the same tile, each copies one part to all of them;
+/// otherwise the number is 1.
 pub(crate) fn parts(k: &Kernel, differing: &Differing, source: Value, encoding: &Encoding) -> u32 {
     let cluster = k.laid_out.as_deref().map_or(1, |laid| laid.cluster);
     let shared = cluster > 1 && k.def_op(source).is_some_and(|op| !differing.any(&op.args));

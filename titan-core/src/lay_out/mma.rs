@@ -1,4 +1,4 @@
-//! MMAs: operands in fragments or shared memory, one step of K at a time.
+//! MMAs: operands as fragments or in shared memory, one step of K at a time.
 //!
 //! With matrix instructions, each step loads the fragments of A and B and multiplies them:
 //!
@@ -17,21 +17,21 @@ use crate::plan::{Method, MmaPlan, Source};
 
 /// An operand of an MMA: A as `[M, K]`, B as `[K, N]`.
 pub(super) enum Operand {
-    /// Elements in registers, in the layout of fragments.
+    /// In registers, in the layout of fragments.
     Fragments(Value),
     /// In shared memory.
     Shared(Value),
 }
 
 impl LayOut<'_> {
-    /// Lays out an MMA that is complete when the next operation begins; returns its result, in its layout.
+    /// Lays out an MMA that is complete before the next operation; returns its result, in the layout of the plan.
     pub(super) fn complete_mma(&mut self, id: OpId, op: &Op) -> Laid<Value> {
         let value = self.started(id, op)?;
         let tile = if matches!(self.b.ty(value), Ty::Compute(..)) { self.retire(value)? } else { value };
         self.convert(tile, &self.layout(op.results[0]))
     }
 
-    /// Lays out an MMA; returns its result, in its layout. By warpgroups, it may be in flight.
+    /// Lays out an MMA; returns its result, in the layout of the plan. An MMA of warpgroups may still be in flight.
     pub(super) fn started(&mut self, id: OpId, op: &Op) -> Laid<Value> {
         let (Some(mma), Some([a, b, acc])) = (self.plan.mmas.get(&id).cloned(), crate::plan::operands(op)) else {
             return Err(self.internal("an MMA without a plan"));
@@ -73,7 +73,7 @@ impl LayOut<'_> {
         }
     }
 
-    /// Prepares an operand.
+    /// Prepares an operand: as fragments in registers, or in shared memory.
     fn operand(&mut self, old: Value, mma: &MmaPlan, is_a: bool, batch: u32) -> Laid<Operand> {
         let (source, elem, fragment) = if is_a {
             (&mma.a_source, mma.staged.0, mma.a.clone())
@@ -120,7 +120,7 @@ impl LayOut<'_> {
         Ok(buffer)
     }
 
-    /// Fills a buffer with zeros, because instructions may read beyond the tile.
+    /// Fills a buffer with zeros, since instructions may read beyond the tile.
     pub(super) fn clear(&mut self, buffer: Value, elem: Elem, encoding: &Encoding) -> Laid<()> {
         let zero = self.zero(elem);
         let shape = self.shape(&encoding.extents)?;
@@ -129,7 +129,7 @@ impl LayOut<'_> {
         self.write(zeros, buffer)
     }
 
-    /// A part of a tile at a constant offset.
+    /// The part of a tile of `n` elements along an axis, from a constant offset on.
     fn part(&mut self, of: Value, axis: u8, n: u32, at: u32) -> Laid<Value> {
         let at = self.index(at);
         self.part_at(of, axis, n, at)
@@ -163,7 +163,7 @@ impl LayOut<'_> {
         Ok(acc)
     }
 
-    /// `k` elements along K of an operand, in registers, as the elements that are multiplied.
+    /// The fragment of an operand for `k` elements along K, in registers, converted to the element type that is multiplied.
     fn fragment(
         &mut self,
         operand: &Operand,
@@ -182,7 +182,7 @@ impl LayOut<'_> {
         }
     }
 
-    /// The part of a buffer that a layout covers: encodings may be larger than the tile.
+    /// The part of a buffer that a layout covers, since the encoding may be larger than the tile.
     fn as_layout(&mut self, buffer: Value, layout: &Layout) -> Laid<Value> {
         let extents: Vec<u32> = self.b.ty(buffer).tile_shape().map(Into::into).unwrap_or_default();
         let mut part = buffer;
@@ -223,7 +223,7 @@ impl LayOut<'_> {
         Ok(out)
     }
 
-    /// How many neighbours along K are read at once: as many as are contiguous in both operands.
+    /// The number of elements along K that are read at once: those that are contiguous in both operands.
     fn unroll(&self, [a, b]: [Value; 2], k: u32, elem: Elem) -> u32 {
         let side_by_side = |value: Value, axis: usize| {
             let encoding = self.b.kernel().encoding(value);
@@ -234,7 +234,7 @@ impl LayOut<'_> {
     }
 }
 
-/// The layout of the accumulator of one matrix of a batch.
+/// The layout of the accumulator for one matrix of a batch.
 fn flat(mma: &MmaPlan) -> Layout {
     if mma.acc.rank() == 3 { mma.acc.without(0) } else { mma.acc.clone() }
 }

@@ -1,9 +1,9 @@
-//! Lays a kernel out over the threads of a target: every tile gets a layout or an encoding, and conversions become operations.
+//! Lays out a kernel over the threads of a target: every tile gets a layout or an encoding, and conversions become operations.
 //!
-//! The plan contains the layout of each tile and the method of each MMA. Here operations get their operands in the required
-//! layouts: an operand in another layout is converted, in registers or through shared memory; a tile that is a function of
-//! scalars and coordinates only is materialized in each requested layout; MMAs become fragment loads and one `mma` for each
-//! step of K; reductions across warps become partial results that pass through shared memory.
+//! The plan contains the layout of each tile and the method of each MMA. Here operations get their operands in the required layouts. An
+//! operand in another layout is converted, in registers or through shared memory. A tile that is a function of scalars and coordinates only
+//! is materialized in each requested layout. MMAs become loads of fragments and one `mma` for each step of K. Reductions across warps
+//! become partial results that are exchanged through shared memory.
 //!
 //! | module | lays out |
 //! |---|---|
@@ -43,30 +43,30 @@ use std::collections::BTreeMap;
 /// Lays out a kernel by its plan.
 ///
 /// # Errors
-/// If the target does not support an operation of the kernel.
+/// Returns an error if the target does not support an operation of the kernel.
 pub fn lay_out(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let mut run = LayOut::new(kernel, plan);
     run.block(kernel.body)?;
     Ok(run.b.finish())
 }
 
-/// The laying out of one kernel. Values called `old` are those of the input kernel.
+/// The state while a kernel is laid out. Values called `old` are those of the input kernel.
 struct LayOut<'a> {
     k: &'a Kernel,
     plan: &'a Plan,
     b: Builder,
     tree: Tree,
-    /// The new value of each old one: for a tile, the tile in its own layout.
+    /// The new value of each old one; for a tile, the tile in its own layout.
     made: Vec<Option<Value>>,
-    /// Old tiles converted to other layouts, by open block.
+    /// The old tiles that were converted to other layouts, for each open block.
     memo: Vec<BTreeMap<(Value, LayoutId), Value>>,
-    /// The number of warps that run the current code: those of the program, or of a role.
+    /// The number of warps that execute the current code: those of the program, or of a role.
     warps: u32,
-    /// Old accumulators with MMAs in flight.
+    /// The old accumulators that have MMAs in flight.
     in_flight: BTreeMap<Value, group::InFlight>,
-    /// MMAs of warpgroups, by the last step of each, in the order of their groups, since control flow joined last.
+    /// The MMAs of warpgroups in the order of their groups, each by the result of its last step, since control flow last joined.
     committed: Vec<Value>,
-    /// The number of groups so far, of MMAs and of bulk stores.
+    /// The numbers of groups committed so far, of MMAs and of bulk stores.
     groups: u32,
     stores: u32,
     /// The operation that is being laid out.
@@ -119,7 +119,7 @@ impl<'a> LayOut<'a> {
         LowerError::unsupported(self.k, self.at, self.plan.target.name, &what.into())
     }
 
-    /// An error at the operation that is being laid out, with a custom message.
+    /// An error with a message and a help text, at the operation that is being laid out.
     fn refused(&self, message: String, help: &str) -> LowerError {
         LowerError::refused(self.k, self.at, format!("{message}, on {}", self.plan.target.name), help)
     }
@@ -160,7 +160,7 @@ impl<'a> LayOut<'a> {
         self.tile_op(OpKind::Local(op), args, layout)
     }
 
-    /// A new buffer in shared memory for a tile.
+    /// Allocates a buffer in shared memory for a tile.
     fn buffer(&mut self, elem: Elem, extents: &[u32], encoding: &Encoding, name: &str) -> Laid<Value> {
         let shape = self.shape(extents)?;
         let buffer = self.one(OpKind::Local(LocalOp::Alloc { elem, shape }), &[])?;
@@ -207,7 +207,7 @@ impl<'a> LayOut<'a> {
         }
     }
 
-    /// Copies an operation without tile results, with the new values of its operands.
+    /// Copies an operation whose results are not tiles, with the new values of its operands.
     fn copy(&mut self, op: &Op) -> Laid<()> {
         let args = self.all_same(&op.args)?;
         let results = self.op(op.kind.clone(), &args)?;

@@ -1,7 +1,7 @@
 //! Reductions and scans.
 //!
-//! Each warp reduces the elements that it holds of a line. If several warps hold parts of a line, all partial results pass
-//! through shared memory, and every thread that needs the result combines them itself:
+//! Each warp reduces the elements that it holds of a line. If several warps hold elements of a line, the partial results of all of them
+//! pass through shared memory, and every thread that needs the result combines them itself:
 //!
 //! ```text
 //! %part = ttg.local.fold_sum<1, 2> %x : tile<2x64xf32, 4>     two warps hold parts of a row
@@ -27,7 +27,7 @@ impl LayOut<'_> {
         self.reduced(op.results[0], out)
     }
 
-    /// A reduction with a user-defined function.
+    /// A reduction by a user-defined function.
     pub(super) fn reduce_with(&mut self, op: &Op, axis: u8) -> Laid<()> {
         let (layout, value) = self.own(op.args[0])?;
         let neutral = self.same(op.args[1])?;
@@ -73,7 +73,7 @@ impl LayOut<'_> {
         self.settle(old, value)
     }
 
-    /// Reduces tiles along an axis; returns the results, in the layout without the axis if they are tiles.
+    /// Reduces tiles along an axis. If the results are tiles, they have the layout without the axis.
     fn fold(
         &mut self,
         f: Fold,
@@ -120,7 +120,7 @@ impl LayOut<'_> {
         Ok(out)
     }
 
-    /// An operation with a copy of a combining region.
+    /// An operation with a copy of the combining region.
     fn combined(&mut self, kind: OpKind, args: &[Value], region: crate::ir::Block) -> Laid<Value> {
         let elem = self.b.ty(args[0]).elem();
         let (body, both) = self.b.begin_combine(elem);
@@ -145,8 +145,8 @@ impl LayOut<'_> {
         })
     }
 
-    /// Broadcasts a scalar that all threads have computed from the first thread: equality in all lanes is not proved for shuffles,
-    /// and may not hold for user-defined functions.
+    /// Replaces a scalar that all threads have computed by the value of the first thread. It is not proved that shuffles give all lanes the
+    /// same bits, and with user-defined functions they may not.
     fn agreed(&mut self, value: Value, elem: Elem) -> Laid<Value> {
         let copies = |n: u32| vec![Bit::Copy; n.trailing_zeros() as usize];
         let layout = Layout::new(&[1], Vec::new(), copies(self.plan.target.lanes), copies(self.warps));
@@ -161,7 +161,7 @@ impl LayOut<'_> {
         self.only_element(read, elem)
     }
 
-    /// The element of a tile of one element.
+    /// The element of a tile that has only one.
     fn only_element(&mut self, tile: Value, elem: Elem) -> Laid<Value> {
         let fold = LocalOp::Fold { f: Fold::With, axis: 0, parts: 1 };
         let neutral = self.zero(elem);
@@ -170,7 +170,7 @@ impl LayOut<'_> {
         self.b.end_combine(OpKind::Local(fold), &[tile, neutral], body).map_err(|e| self.internal(e.to_string()))
     }
 
-    /// Traps unless a condition holds for all elements: their minimum decides.
+    /// Traps unless a condition holds for all elements, that is, for their minimum.
     pub(super) fn assert(&mut self, op: &Op) -> Laid<()> {
         let old = op.args[0];
         if !self.is_tile(old) {
@@ -204,7 +204,7 @@ impl LayOut<'_> {
         self.settle(op.results[0], value)
     }
 
-    /// The layout of a scan: neighbours along the axis in a thread, then lanes along it, the remaining bits elsewhere.
+    /// The layout of a scan: adjacent elements along the axis in each thread, then lanes along the axis, and the remaining bits elsewhere.
     fn scan_layout(&self, extents: &[u32], axis: usize) -> Layout {
         let rank = extents.len();
         let lanes = self.plan.target.lanes;
@@ -226,13 +226,13 @@ impl LayOut<'_> {
         }
         let mut order = vec![axis];
         order.extend((0..rank).filter(|a| *a != axis));
-        // Remaining bits go beyond the tile along another axis, where they are copies, if there is another axis.
+        // The remaining lanes and warps hold copies.
         Layout::blocked(extents, &per_thread, &lane, &warp, &order).with_spare_copies(lanes_left, warps_left)
     }
 }
 
-/// The layouts of partial results, whose first axis counts the warps of a line: the layout that each warp writes, and the one that
-/// every thread reads.
+/// The layouts of partial results, whose first axis is the number of the warp within a line: the layout that each warp writes, and the
+/// layout that every thread reads.
 pub(crate) fn partial(narrow: &Layout, masks: &[u32]) -> (Layout, Layout) {
     let parts = 1u32 << masks.len();
     let every = narrow.batched(parts);

@@ -1,7 +1,7 @@
 //! Stages of rings: the encodings of their tiles in shared memory, and the layouts by which threads copy to them.
 //!
-//! An MMA of a warp has read its operands when the next instruction begins. So its result is a tile, and an accumulator that takes a
-//! stage releases it after its last step. MMAs of warpgroups are asynchronous (`super::group`).
+//! When an MMA of a warp is complete, it has read its operands. So its result is a tile, and an accumulator that takes a stage releases it
+//! after the last step of the MMA. MMAs of warpgroups are asynchronous (`super::group`).
 
 use super::{Laid, LayOut};
 use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
@@ -96,7 +96,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// The encoding of the tile of a stage that a source is copied to.
+    /// The encoding of the stage's tile to which a source is copied.
     fn destination(&self, source: Value) -> Option<&Encoding> {
         self.tree.users(source).iter().find_map(|id| {
             let op = self.k.op(*id);
@@ -106,7 +106,8 @@ impl LayOut<'_> {
         })
     }
 
-    /// Repeats sources that are defined before the roles in the role that copies them: the copying threads depend on its warps.
+    /// Repeats sources that are defined before the roles in the role that copies them, because their layout depends on the warps of that
+    /// role.
     fn name_again(&mut self, op: &Op) -> Laid<()> {
         let before_roles = &self.k.block(self.k.body).ops;
         for value in op.args.iter().filter(|_| !self.k.roles.is_empty()) {

@@ -5,7 +5,7 @@ use crate::ir::{LocalOp, Op, OpKind, TileShape, Ty};
 use crate::layout::{Bit, Encoding, Layout, Swizzle};
 
 impl LayOut<'_> {
-    /// The same elements, row-major, under other extents.
+    /// A reshape: the same elements in row-major order, with other extents.
     pub(super) fn reshape(&mut self, op: &Op, shape: TileShape) -> Laid<()> {
         let (old, result) = (op.args[0], op.results[0]);
         let (from, value) = self.own(old)?;
@@ -13,7 +13,7 @@ impl LayOut<'_> {
         let reshaped = match renamed(&from, layout.extents()) {
             Some(same) => self.tile_op(op.kind.clone(), &[value], &same)?,
             None => {
-                // Through shared memory, where the order of elements is that of the shapes.
+                // The elements pass through shared memory, in row-major order.
                 let elem = self.elem(old);
                 let bits = elem.bits().max(8);
                 let buffer = self.buffer(elem, from.extents(), &rows(from.extents(), bits), "reshape")?;
@@ -44,7 +44,7 @@ impl LayOut<'_> {
         self.settle(result, value)
     }
 
-    /// Elements of two tiles alternate along the last axis.
+    /// A tile whose elements alternate between two tiles, along the last axis.
     pub(super) fn interleave(&mut self, op: &Op) -> Laid<()> {
         let half = self.layout(op.args[0]);
         let both = [self.tile(op.args[0], &half)?, self.tile(op.args[1], &half)?];
@@ -52,7 +52,7 @@ impl LayOut<'_> {
         self.settle(op.results[0], value)
     }
 
-    /// The even and the odd elements along the last axis.
+    /// The even and the odd elements along the last axis, as two tiles.
     pub(super) fn split(&mut self, op: &Op) -> Laid<()> {
         let half = self.layout(op.results[0]);
         let whole = self.tile(op.args[0], &doubled(&half))?;
@@ -65,7 +65,7 @@ impl LayOut<'_> {
     }
 }
 
-/// Row-major, without padding.
+/// The row-major encoding without padding.
 fn rows(extents: &[u32], bits: u32) -> Encoding {
     let fast = extents.last().copied().unwrap_or(1);
     Encoding {
@@ -78,8 +78,8 @@ fn rows(extents: &[u32], bits: u32) -> Encoding {
     }
 }
 
-/// The same distribution over threads for a tile that differs in axes of extent 1 only. `None` if the layout extends beyond such an
-/// axis: that is padding, which would become a copy.
+/// The same distribution over threads for a tile that differs only in axes of extent 1. `None` if the layout has padding along such an
+/// axis, which would become copies.
 pub(crate) fn renamed(from: &Layout, extents: &[u32]) -> Option<Layout> {
     if from.extents().iter().enumerate().any(|(axis, n)| *n == 1 && from.is_padded(axis)) {
         return None;
@@ -104,7 +104,7 @@ pub(crate) fn renamed(from: &Layout, extents: &[u32]) -> Option<Layout> {
     Some(Layout::new(extents, regs, list(from.lane_bits()), list(from.warp_bits())))
 }
 
-/// The layout of a tile whose last axis is twice as long, pairs in one thread.
+/// The layout of a tile whose last axis is twice as long, with the pairs in one thread.
 pub(crate) fn doubled(half: &Layout) -> Layout {
     let last = half.rank() - 1;
     let mut extents = half.extents().to_vec();

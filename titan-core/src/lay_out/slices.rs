@@ -1,7 +1,7 @@
-//! Stores of accumulators by bulk copies, for machines that have these: in slices of columns, through shared memory.
+//! Stores of accumulators by bulk copies, on machines that have these: in slices of columns, through shared memory.
 //!
 //! ```text
-//! %x0 = ttg.local.slice<1, 64> %x, %0          a slice of 128 bytes a row
+//! %x0 = ttg.local.slice<1, 64> %x, %0          a slice of 128 bytes per row
 //! ttg.local.store %x0, %buffer                  (between the slices: the buffer has been read, for all threads)
 //! ttg.fence.proxy ..                            generic stores before the bulk copy
 //! %to = ttg.source_tile %c[%m, %n0]
@@ -9,11 +9,11 @@
 //! ttg.nv.bulk_group.commit
 //! ```
 //!
-//! Two buffers alternate, so that a slice is written while the one before is copied. At the end all copies are waited for: a later
+//! Two buffers alternate, so that a slice is written while the previous one is copied. At the end, all copies are waited for, since a later
 //! store may write the same tile.
 //!
-//! Deliberately absent: tiles at any coordinates; tensors that the kernel also accesses otherwise, which would need fences for device memory; barriers between
-//! the threads, which are placed later.
+//! Deliberately absent: tiles at arbitrary coordinates; tensors that the kernel also accesses in other ways, which would need fences for
+//! device memory; barriers between the threads, which are inserted later.
 
 use super::{Laid, LayOut};
 use crate::ir::{BinOp, Block, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit};
@@ -21,14 +21,14 @@ use crate::layout::Encoding;
 use crate::plan::Method;
 use std::collections::BTreeSet;
 
-/// Bytes of a row of a slice: what one swizzle spans.
+/// Bytes of a row of a slice: the maximum width of a swizzle.
 const ROW: u32 = 128;
 
-/// The greatest extent of a box.
+/// The maximum extent of a box.
 const MOST: u32 = 256;
 
 impl LayOut<'_> {
-    /// Stores an accumulator in slices; returns whether that is possible.
+    /// Stores an accumulator in slices. Returns false, and does nothing, if that is impossible.
     pub(super) fn store_in_slices(&mut self, op: &Op) -> Laid<bool> {
         let Some(columns) = self.slices(op) else { return Ok(false) };
         let [tensor, row, column, old] = op.args[..] else { return Ok(false) };
@@ -43,12 +43,14 @@ impl LayOut<'_> {
         for _ in 0..number.min(2) {
             buffers.push(self.buffer(elem, &slice, &encoding, "slice")?);
         }
-        // The number of the first slice.
+        // The coordinate of the first slice, in units of slices.
         let by = self.index(number);
         let first = self.one(OpKind::Binary(BinOp::Mul), &[column, by])?;
         let (shape, pad) = (self.shape(&slice)?, self.zero(elem));
         for i in 0..number {
             let buffer = buffers[(i % 2) as usize];
+            // The store of the slice before the previous one must have read this buffer; only the previous store, of the other buffer, may
+            // still be reading.
             if i >= 2 {
                 self.wait_stores(1, true)?;
             }
@@ -76,19 +78,20 @@ impl LayOut<'_> {
         self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n, read }), &[]).map(drop)
     }
 
-    /// The region of the role that an operation is in.
+    /// The region of the role that contains an operation.
     fn role_of(&self, id: OpId) -> Option<Block> {
         let roles = |id: &OpId| self.k.op(*id).kind == OpKind::Ttg(TtgOp::Roles);
         let inside = std::iter::once(id).chain(self.tree.around(id)).take_while(|id| !roles(id)).last()?;
         self.tree.block_of(inside)
     }
 
-    /// The columns of a slice, if a store qualifies: of a tile that has the layout of an accumulator, of which every warp has elements in
-    /// each slice, to a tensor that the role does not access otherwise.
+    /// The number of columns of a slice, if a store qualifies: the tile must have the layout of an accumulator, of which every warp holds
+    /// elements in each slice, and the role must not access the tensor otherwise.
     fn slices(&self, op: &Op) -> Option<u32> {
         let [tensor, _, _, old] = op.args[..] else { return None };
         let layout = self.plan.layout(old)?;
-        // Where MMAs of warpgroups exist, those of warps are of code that is not for this machine alone.
+        // On machines with MMAs of warpgroups, a kernel whose MMAs are all of warps is compiled for older machines too, so that it needs no
+        // code of this form.
         let of_warps = self.plan.target.group_atoms.is_empty();
         let by_instructions = |mma: &crate::plan::MmaPlan| match mma.method {
             Method::Group(_) => mma.acc == *layout && layout.warps_along(1).is_empty(),
@@ -104,7 +107,7 @@ impl LayOut<'_> {
         let uses = self.tree.users(tensor);
         let stores: Vec<OpId> =
             uses.iter().copied().filter(|id| matches!(self.k.op(*id).kind, OpKind::Store(_))).collect();
-        // Roles that store to one tensor store different elements.
+        // Several roles that store to a tensor store different elements.
         let regions: BTreeSet<Option<Block>> = stores.iter().map(|id| self.role_of(*id)).collect();
         let alone = uses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_) | OpKind::Dim(_)))
             && regions.len() == stores.len();

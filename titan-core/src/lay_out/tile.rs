@@ -1,4 +1,4 @@
-//! Tiles in requested layouts.
+//! Tiles in the requested layouts.
 
 use super::{Laid, LayOut};
 use crate::ir::{Elem, LocalOp, Op, OpKind, Ty, Value};
@@ -7,7 +7,7 @@ use crate::layout::convert::{Way, way};
 use crate::plan::is_elementwise;
 
 impl LayOut<'_> {
-    /// An old tile in a layout.
+    /// The new tile of an old one, in a given layout.
     pub(super) fn tile(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
         let made = self.made[old.index()];
         if let Some(made) = made
@@ -30,14 +30,14 @@ impl LayOut<'_> {
         Ok(value)
     }
 
-    /// An old tile in its own layout.
+    /// The new tile of an old one, in its own layout.
     pub(super) fn own(&mut self, old: Value) -> Laid<(Layout, Value)> {
         let layout = self.layout(old);
         let value = self.tile(old, &layout)?;
         Ok((layout, value))
     }
 
-    /// A new tile in another layout.
+    /// Converts a new tile to another layout.
     pub(super) fn convert(&mut self, value: Value, to: &Layout) -> Laid<Value> {
         let Some(from) = self.b.kernel().layout(value).cloned() else {
             return Err(self.internal(format!("{value} has no layout")));
@@ -64,7 +64,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Materializes a tile from scalars and coordinates.
+    /// Materializes a tile that is a function of scalars and coordinates, in a given layout.
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is no such tile is a defect")]
     fn flexible(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
         let Some(op) = self.k.def_op(old) else { return Err(self.internal(format!("{old} is not known"))) };
@@ -83,7 +83,7 @@ impl LayOut<'_> {
         }
     }
 
-    /// An elementwise operation on tiles in a layout.
+    /// An elementwise operation on tiles in a given layout.
     pub(super) fn elementwise(&mut self, op: &Op, layout: &Layout) -> Laid<Value> {
         let mut args = Vec::new();
         for arg in &op.args {
@@ -92,7 +92,7 @@ impl LayOut<'_> {
         self.tile_op(op.kind.clone(), &args, layout)
     }
 
-    /// An elementwise operation in program order; flexible tiles are materialized at their uses.
+    /// An elementwise operation in program order. Flexible tiles are skipped: they are materialized at their uses.
     pub(super) fn elementwise_op(&mut self, op: &Op) -> Laid<()> {
         let result = op.results[0];
         if !self.is_tile(result) {
@@ -105,7 +105,7 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// A tile or scalar converted to another element type.
+    /// Converts a tile or scalar to another element type.
     pub(super) fn cast(&mut self, value: Value, to: Elem) -> Laid<Value> {
         if self.b.ty(value).elem() == to {
             return Ok(value);

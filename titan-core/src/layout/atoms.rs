@@ -1,13 +1,13 @@
 //! tidy: table
 //! The fragments of matrix instructions of a warp of 32 lanes, as layouts of their operands.
 //!
-//! Source: PTX ISA, "Warp-level matrix fragment layouts" of `mma.m16n8k16` and its neighbours. With the group `g = lane / 4`
-//! and `t = lane mod 4`, all of them follow one pattern: a lane holds 32 bits of neighbours along K, groups go along M or N,
-//! and the halves of M and K are registers:
+//! Source: PTX ISA, "Warp-level matrix fragment layouts" of `mma.m16n8k16` and the following sections. With the group `g = lane / 4` and
+//! `t = lane mod 4`, all of them follow one pattern: a lane holds 32 bits of adjacent elements along K, groups are distributed along M or
+//! N, and the halves of M and K are in different registers:
 //!
-//! * A, `m16 × k`: registers are the neighbours in 32 bits, then `i + 8`, then the upper half of K.
-//! * B, `n8 × k`: registers are the neighbours, then the upper half of K.
-//! * C and D, `m16 × n8`: two neighbours along N, then `i + 8`.
+//! * A, `m16 × k`: registers are the adjacent elements in 32 bits, then row `i + 8`, then the upper half of K.
+//! * B, `n8 × k`: registers are the adjacent elements in 32 bits, then the upper half of K.
+//! * C and D, `m16 × n8`: registers are two adjacent elements along N, then row `i + 8`.
 //!
 //! `f64` has `m8n8k4`: A is row `g`, column `t`; B column `g`, row `t`; C row `g`, columns `2 t` and `2 t + 1`.
 
@@ -18,7 +18,7 @@ const fn step(axis: u8, by: u32) -> Bit {
     Bit::Step { axis, by }
 }
 
-/// The bits of steps `from, 2 from, …` below `to` along an axis.
+/// The bits with the steps `from, 2 from, …` below `to` along an axis.
 fn steps(axis: u8, from: u32, to: u32) -> Vec<Bit> {
     let mut out = Vec::new();
     let mut by = from;
@@ -29,19 +29,19 @@ fn steps(axis: u8, from: u32, to: u32) -> Vec<Bit> {
     out
 }
 
-/// How warps share the rows and columns of a product: warps of the first power of two go along M, those of the second along N.
+/// The distribution of an output tile over warps: the lowest bits of the warp number go along M, the next ones along N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WarpGrid {
-    /// Warps along M.
+    /// The number of warps along M, a power of two.
     pub m: u32,
-    /// Warps along N.
+    /// The number of warps along N, a power of two.
     pub n: u32,
-    /// All warps; those beyond `m · n` do the same as others.
+    /// The number of all warps; those beyond `m · n` compute the same as others.
     pub all: u32,
 }
 
 impl WarpGrid {
-    /// Bits of the warp number that neither M nor N takes.
+    /// The remaining bits of the warp number, which hold copies.
     fn spare(self) -> Vec<Bit> {
         vec![Bit::Copy; (self.all / (self.m * self.n)).trailing_zeros() as usize]
     }
@@ -60,8 +60,8 @@ pub fn accumulator(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     Layout::new(extents, regs, lanes, at)
 }
 
-/// The layout of C and D of MMAs of warpgroups, `[M, N]`: the registers of one instruction are neighbours, and those of C and D of
-/// `m16n8` by each warp. The columns of a warpgroup are neighbours: if there are several along N, they have a power of two of them.
+/// The layout of C and D of MMAs of warpgroups, `[M, N]`: the registers of one instruction are contiguous, and for each warp they are those
+/// of C and D of `m16n8`. The columns of a warpgroup are contiguous; with several warpgroups along N, each has a power of two of columns.
 /// Source: PTX ISA, "Register fragments for `wgmma.mma_async.m64nNk16`".
 #[must_use]
 pub fn group_accumulator(extents: &[u32], warps: WarpGrid) -> Layout {
@@ -79,7 +79,7 @@ pub fn group_accumulator(extents: &[u32], warps: WarpGrid) -> Layout {
     Layout::new(extents, regs, lanes, at)
 }
 
-/// The layout of A, `[M, K]`: warps along N hold copies.
+/// The layout of A, `[M, K]`; warps along N hold copies.
 #[must_use]
 pub fn operand_a(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     let mut at = steps(0, atom.m, atom.m * warps.m);
@@ -88,7 +88,7 @@ pub fn operand_a(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     operand(atom.k, atom.a.bits(), &steps(0, 8, atom.m), extents, at)
 }
 
-/// The layout of B as `[N, K]`: warps along M hold copies.
+/// The layout of B as `[N, K]`; warps along M hold copies.
 #[must_use]
 pub fn operand_b(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
     let mut at = vec![Bit::Copy; warps.m.trailing_zeros() as usize];

@@ -1,14 +1,14 @@
-//! Whether a layout or encoding is one: by going through every register of every thread and every element, with none of the
-//! code that makes them beyond their definition.
+//! Checks layouts and encodings exhaustively: it enumerates all registers of all threads, and all elements, and shares no code with their
+//! construction except for their definition.
 
 use super::{Encoding, Layout};
 use std::collections::BTreeMap;
 
-/// Checks that every element of the tile is held, that no thread holds one twice, and that who holds copies is found by
-/// the bits that are called copies.
+/// Checks that every element of the tile is held, that no thread holds an element twice, and that the threads that hold an element are as
+/// many as the bits marked as copies imply.
 ///
 /// # Errors
-/// The first element that is wrong, in words.
+/// Returns a description of the first wrong element.
 pub fn layout(layout: &Layout) -> Result<(), String> {
     let (lanes, warps) = (1usize << layout.lane_bits().len(), 1usize << layout.warp_bits().len());
     let copies = layout.lane_bits().iter().chain(layout.warp_bits()).filter(|b| **b == super::Bit::Copy).count();
@@ -38,10 +38,10 @@ pub fn layout(layout: &Layout) -> Result<(), String> {
     }
 }
 
-/// Checks that no two elements overlap, and that all lie inside.
+/// Checks that no two elements overlap, and that all are inside the buffer.
 ///
 /// # Errors
-/// The first element that is wrong, in words.
+/// Returns a description of the first wrong element.
 pub fn encoding(encoding: &Encoding) -> Result<(), String> {
     let size = encoding.bits / 8;
     let mut owner: BTreeMap<u32, super::Coords> = BTreeMap::new();

@@ -1,19 +1,19 @@
-//! How a tile gets from one register layout into another.
+//! Conversions of tiles between register layouts.
 
 use super::{Bit, Coords, Encoding, Layout};
 use crate::lane::banks;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The way of a conversion.
+/// The method of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Each thread has what it needs: register `i` of the target is this register of the source.
+    /// Within threads: register `i` of the target is this register of the source.
     Registers(Vec<usize>),
-    /// Through shared memory, lying like this.
+    /// Through shared memory, with this encoding.
     Shared(Encoding),
 }
 
-/// How to get from `from` to `to`, two layouts of one tile by the same threads.
+/// The method of converting `from` to `to`, two layouts of one tile over the same threads.
 #[must_use]
 pub fn way(from: &Layout, to: &Layout, bits: u32) -> Way {
     if let Some(registers) = in_registers(from, to) {
@@ -22,8 +22,8 @@ pub fn way(from: &Layout, to: &Layout, bits: u32) -> Way {
     Way::Shared(exchange(from, to, bits))
 }
 
-/// The registers, if no thread needs what another one has. Coordinates are sums of a part of the register, of the lane and
-/// of the warp; if the parts of lane and warp agree, or the source has copies wherever they do not, registers decide.
+/// The source registers, if no thread needs elements of another one. Coordinates are sums of contributions of register, lane and warp. If
+/// the contributions of lanes and warps agree, or the source has copies wherever they do not, the registers alone decide.
 fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
     let agree = |a: &[Bit], b: &[Bit]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b);
     if !agree(from.lane_bits(), to.lane_bits()) || !agree(from.warp_bits(), to.warp_bits()) {
@@ -34,18 +34,18 @@ fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
     (0..to.registers())
         .map(|r| {
             let at = to.register_coords(r);
-            // What is padding in every thread may be anything.
+            // Padding may have any value: register 0 serves.
             have.get(&at).copied().or_else(|| (!inside(&at)).then_some(0))
         })
         .collect()
 }
 
-/// A buffer for the exchange, which takes the least time to write and to read; of equals, that with the fewest accesses, then
-/// the smallest. None is larger than one with rows along the axis that the target reads in vectors, padded by 16 bytes.
+/// The encoding of the buffer for an exchange: the one with the lowest cost of writes and reads; among equals, the one with the fewest
+/// accesses, then the smallest. None is larger than the one with rows along the axis that the target reads in vectors, padded by 16 bytes.
 ///
-/// Rows may lie along any axis, and be padded by any number of elements: a padding by 16 bytes keeps vectors of 16 bytes, which
-/// is best where both layouts have vectors along one axis. A transposition has single elements on one side, and vectors on
-/// the other do not pay if their rows begin in few banks.
+/// Rows may be along any axis, and be padded by any number of elements. A padding of 16 bytes preserves vectors of 16 bytes, which is best
+/// if both layouts have vectors along the same axis. A transposition has single elements on one side; vectors on the other side then do not
+/// pay off if their rows begin in few banks.
 fn exchange(from: &Layout, to: &Layout, bits: u32) -> Encoding {
     let rank = to.rank();
     let fast = (0..rank).rev().max_by_key(|axis| to.vector(*axis).min(16) * 16 + from.vector(*axis).min(15));
@@ -66,12 +66,13 @@ fn exchange(from: &Layout, to: &Layout, bits: u32) -> Encoding {
     best.1
 }
 
-/// The axes with one of them last.
+/// The axes in order, with `fast` as the last one.
 fn order(rank: usize, fast: usize) -> Vec<usize> {
     (0..rank).filter(|a| *a != fast).chain([fast]).collect()
 }
 
-/// What an exchange costs a warp: the phases of its accesses with their conflicts, and the number of accesses.
+/// The cost of an exchange for a warp: the phases of its accesses including bank conflicts, the number of accesses, and the size of the
+/// buffer.
 fn cost(from: &Layout, to: &Layout, encoding: &Encoding) -> (u32, u32, u32) {
     let sides = [from, to].map(|layout| {
         let width = neighbours(layout, encoding) * encoding.bits / 8;
@@ -87,8 +88,9 @@ fn lanes(layout: &Layout) -> u32 {
     1 << layout.lane_bits().len()
 }
 
-/// The greatest degree of the bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other
-/// registers, and of other warps, are the same distance away in every lane: they differ only if this is no whole number of words.
+/// The maximum degree of bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other registers, and
+/// those of other warps, are shifted by the same distance in every lane, which changes the degree only if the distance is not a multiple of
+/// a word.
 #[must_use]
 pub fn conflict_degree(layout: &Layout, encoding: &Encoding) -> u32 {
     let together = neighbours(layout, encoding);
@@ -104,12 +106,12 @@ pub fn conflict_degree(layout: &Layout, encoding: &Encoding) -> u32 {
     distances.iter().map(after).max().unwrap_or(1)
 }
 
-/// How many neighbours a thread writes or reads together, up to 16 bytes.
+/// The number of adjacent elements that a thread writes or reads at once, at most 16 bytes.
 #[must_use]
 pub fn neighbours(layout: &Layout, encoding: &Encoding) -> u32 {
     let fast = encoding.fast_axis();
     let mut n = layout.vector(fast).min(encoding.vector()).min(16 / (encoding.bits / 8).max(1)).max(1);
-    // Rows that are not a multiple of the vector, or not aligned, shorten it.
+    // A vector must divide the rows, and its alignment must divide their distance.
     while n > 1
         && (!encoding.row.is_multiple_of(n)
             || !encoding.pitch.is_multiple_of(n * encoding.bits / 8)

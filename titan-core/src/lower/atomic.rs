@@ -1,4 +1,4 @@
-//! Atomic updates: by an instruction where there is one, otherwise by compare-and-swap.
+//! Atomic updates: by an instruction if there is one, otherwise by compare-and-swap.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they lie in memory, or have no instruction")]
 
@@ -8,7 +8,7 @@ use crate::ir::{AtomicOp, BinOp, Elem, Op, Pred, Unit};
 use crate::lane::{self, AtomicFn, Space, Ty};
 
 impl Lower<'_> {
-    /// Elements selected by index tiles.
+    /// Lowers atomic updates of elements selected by index tiles.
     pub(super) fn atomic(&mut self, op: &Op, f: AtomicOp) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -29,7 +29,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A tile at tile coordinates.
+    /// Lowers the atomic update of a tile at tile coordinates.
     pub(super) fn atomic_tile(&mut self, op: &Op, f: AtomicOp) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -71,7 +71,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A compare-and-swap loop: reads, computes, and swaps; repeats if another thread was faster.
+    /// A compare-and-swap loop: reads, computes and swaps, and repeats if another thread has changed the value in between.
     fn swap_until_done(&mut self, elem: Elem, address: Reg, f: AtomicOp, value: Reg) {
         let bytes = u8::try_from(elem.bits() / 8).unwrap_or(4);
         let load = lane::OpKind::Load { space: Space::Global, bytes, n: 1, offset: 0, masked: false };
@@ -105,7 +105,7 @@ impl Lower<'_> {
         self.b.cmp_u(Pred::Eq, a, c)
     }
 
-    /// 16-bit integers live in words.
+    /// Converts the bits in memory to the register of an element: 16-bit integers are held in `b32`.
     fn held_bits(&mut self, elem: Elem, raw: Reg) -> Reg {
         match elem {
             Elem::I16 => self.b.one(lane::OpKind::Extend { from: 16, signed: true, to: Ty::B32 }, &[raw]),
@@ -122,7 +122,7 @@ impl Lower<'_> {
     }
 }
 
-/// The instruction that does an update, if there is one everywhere.
+/// The instruction for an update, if all targets have one.
 const fn instruction(elem: Elem, f: AtomicOp) -> Option<AtomicFn> {
     match (f, elem) {
         (AtomicOp::Add, Elem::I32 | Elem::U32 | Elem::I64 | Elem::U64) => Some(AtomicFn::Add),

@@ -1,7 +1,7 @@
-//! Regions of shared memory, mbarriers, commit groups and counters: the operations of the barrier dialect.
+//! The operations of the barrier dialect: regions of shared memory, mbarriers, commit groups and counters.
 //!
-//! An arrival states how many threads arrive: all threads of the role, or one lane of each of its warps. Operations of a single
-//! thread are executed by the first thread of the role or of the program.
+//! An arrival states how many threads arrive: all threads of the role, or one lane of each of its warps. Operations of a single thread are
+//! executed by the first thread of the role or of the program.
 //!
 //! Deliberately absent: the correctness of the protocol, which the verifier checks.
 
@@ -11,31 +11,31 @@ use crate::ir::{Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, 
 use crate::lane::{self, Region, Role, Space};
 use std::collections::BTreeSet;
 
-/// A region, or one of its parts.
+/// A region of shared memory, or one of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes {
     pub(super) buffer: u32,
-    /// The offset of the part; and its number.
+    /// The offset of the part in bytes, and its index.
     offset: Option<Reg>,
     number: Option<Reg>,
-    /// Bytes of a part.
+    /// The size of a part in bytes.
     stride: u32,
     parts: u32,
-    /// Whether barriers between roles order the accesses to it.
+    /// Whether barriers between roles order the accesses to the region.
     ordered: bool,
 }
 
-/// Mbarriers side by side, or one of them.
+/// An array of mbarriers, or one of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Barriers {
     buffer: u32,
     at: u32,
     n: u32,
-    /// The offset of the element, in bytes.
+    /// The offset of the element in bytes.
     skip: Option<Reg>,
 }
 
-/// The regions that several roles access: those that are created before the roles and named in two of them.
+/// The regions that several roles access: those that are defined before the roles and used in at least two of them.
 pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
     let mut by_role: Vec<BTreeSet<Value>> = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -60,7 +60,8 @@ impl Lower<'_> {
                 let result = op.results[0];
                 let name = self.k.display_name(result);
                 let buffer = self.b.buffer(&name, *bytes, *offset);
-                // Slots of a ring and adjacent tiles were distinguished when barriers were placed, and roles have a protocol.
+                // When barriers were placed, slots of a ring and adjacent tiles were distinguished, and accesses of roles were ordered by a
+                // protocol.
                 let is_tile = |id: &&OpId| matches!(self.k.op(**id).kind, OpKind::Region(RegionOp::Tile { .. }));
                 let tiles = self.tree.users(result).iter().filter(is_tile).count();
                 let by_slots =
@@ -115,7 +116,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The address of a barrier, or of the `i`-th of several.
+    /// The address of a barrier, or of the `i`-th barrier of an array.
     pub(super) fn barrier_word(&mut self, barriers: Barriers, i: u32) -> Reg {
         let base = self.b.one(lane::OpKind::Buffer(barriers.buffer), &[]);
         let at = match barriers.skip {
@@ -125,14 +126,14 @@ impl Lower<'_> {
         self.b.add_const(at, i64::from(barriers.at + 8 * i))
     }
 
-    /// The address of the barrier of an operation.
+    /// The address of the barrier that is the first operand of an operation.
     fn barrier(&mut self, op: &Op) -> Result<Reg, LowerError> {
         let barriers = self.barriers_of(op.args[0])?;
         self.touch(Region::Ring(barriers.buffer), true);
         Ok(self.barrier_word(barriers, 0))
     }
 
-    /// The address of a counter.
+    /// The address of the counter that is an operand of an operation.
     fn counter(&mut self, op: &Op) -> Result<Reg, LowerError> {
         let bytes = self.bytes_of(op.args[0])?;
         self.touch(Region::Ring(bytes.buffer), true);
@@ -293,7 +294,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// All threads arrive, or one lane of each warp.
+    /// Arrives with all threads of the warp set, or with one lane of each warp.
     fn arrive(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
         let at = self.barrier(op)?;
         if arrivals == self.warp_set.warps * self.laid.lanes {
@@ -310,7 +311,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// One lane of each warp arrives for each program of the cluster.
+    /// Arrives with one lane of each warp at the barrier of each program of the cluster.
     fn arrive_cluster(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
         let barriers = self.barriers_of(op.args[0])?;
         if arrivals != self.warp_set.warps {
@@ -322,7 +323,7 @@ impl Lower<'_> {
         let one_each = self.b.cmp_u(Pred::Lt, lane, programs);
         let last = self.b.i32((self.laid.cluster - 1).cast_signed());
         let rank = self.b.and(lane, last);
-        // The address of the first barrier does not change in loops.
+        // The address of the array in the other program is loop-invariant.
         let own = self.b.one(lane::OpKind::Buffer(barriers.buffer), &[]);
         let base = self.b.one(lane::OpKind::MapCluster, &[own, rank]);
         let at = match barriers.skip {
@@ -339,14 +340,15 @@ impl Lower<'_> {
         self.define(op.results[0], LoweredValue::Scalar(rank));
     }
 
-    /// The number of this program in its cluster, whose programs are neighbours along axis 0, the first one a multiple of their number.
+    /// The rank of this program in its cluster. The programs of a cluster are adjacent along axis 0; the index of the first is a multiple
+    /// of their number.
     pub(super) fn cluster_rank(&mut self) -> Reg {
         let (program, last) = (self.b.one(lane::OpKind::ProgramId(0), &[]), self.laid.cluster - 1);
         let last = self.b.i32(last.cast_signed());
         self.b.and(program, last)
     }
 
-    /// A barrier of the warp set that runs this code.
+    /// A barrier of the warp set that executes the current code.
     pub(super) fn warp_set_barrier(&mut self) {
         let kind = match self.warp_set.role.and_then(|r| u8::try_from(r + 1).ok()) {
             Some(id) => lane::OpKind::NamedBarrier { id, threads: self.warp_set.warps * self.laid.lanes, wait: true },
@@ -355,7 +357,7 @@ impl Lower<'_> {
         self.b.op(kind, &[]);
     }
 
-    /// Each role runs its region with its own warps.
+    /// Lowers roles: each role executes its region with its own warps.
     pub(super) fn roles(&mut self, op: &Op) -> Result<(), LowerError> {
         let mut roles = Vec::new();
         let mut warp_sets = Vec::new();

@@ -1,4 +1,4 @@
-//! Blocks, loops and branches. A carried tile becomes as many values as it has registers.
+//! Blocks, loops and branches. A carried tile becomes one carried value for each of its registers.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation; the rest are its parts")]
 
@@ -14,7 +14,7 @@ impl Lower<'_> {
         self.operations(&self.k.block(block).ops)
     }
 
-    /// Lowers operations one after the other.
+    /// Lowers operations in sequence.
     pub(super) fn operations(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
         for id in ops {
             self.op(*id)?;
@@ -25,7 +25,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Lowers the operations of a combining region in place, and returns what it yields.
+    /// Lowers the operations of a combining region inline, and returns the values that it yields.
     pub(super) fn inline(&mut self, block: Block) -> Result<Vec<Reg>, LowerError> {
         let ops = self.k.block(block).ops.clone();
         for id in ops {
@@ -90,7 +90,7 @@ impl Lower<'_> {
             OpKind::Ttg(TtgOp::Source(unit, _)) => self.source(op, *unit)?,
             OpKind::Ttg(TtgOp::SourceRows { .. }) => self.source_rows(op)?,
             OpKind::Ttg(TtgOp::Roles) => self.roles(op)?,
-            // The waits at the end of a role are explicit operations.
+            // The waits at the end of a role are separate operations.
             OpKind::Ttg(TtgOp::Finalize | TtgOp::Claim(..)) => {}
             OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, space: FenceSpace::Shared, .. }) => {
                 self.b.op(lane::OpKind::ProxyFence, &[]);
@@ -122,7 +122,7 @@ impl Lower<'_> {
         self.ragged_tile(op, rows, cols)
     }
 
-    /// Loads and stores of tensors.
+    /// Lowers loads and stores of tensors.
     #[expect(clippy::wildcard_enum_match_arm, reason = "only operations on memory get here; any other is a defect")]
     fn memory_op(&mut self, op: &Op) -> Result<(), LowerError> {
         match &op.kind {
@@ -154,7 +154,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Scalars that depend only on the program's position in the grid.
+    /// Lowers scalars that depend only on the position of the program in the grid.
     fn fact(&mut self, op: &Op) {
         let reg = match &op.kind {
             OpKind::Const(c) => super::scalar::constant(&mut self.b, *c),
@@ -165,7 +165,7 @@ impl Lower<'_> {
         self.define(op.results[0], LoweredValue::Scalar(reg));
     }
 
-    /// The registers of values that are carried or yielded, in the form of `slots`.
+    /// The registers of values that are carried or yielded, converted to the form of `slots`.
     fn flatten(&mut self, values: &[Value], slots: &[Value]) -> Result<Vec<Reg>, LowerError> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
@@ -184,7 +184,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// The inverse: binds registers to values.
+    /// The inverse of `flatten`: binds registers to values.
     fn restore(&mut self, slots: &[Value], regs: &[Reg]) {
         let mut rest = regs;
         for slot in slots {
@@ -202,7 +202,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The widths of the registers of values.
+    /// The widths of the registers of all these values.
     fn widths(&mut self, slots: &[Value]) -> Vec<lane::Ty> {
         let mut out = Vec::new();
         for slot in slots {
@@ -229,12 +229,12 @@ impl Lower<'_> {
         let range = if by_one {
             [bounds[0], bounds[1], one]
         } else {
-            // Counting iterations, the variable never wraps.
+            // The loop counts iterations, so that its variable never overflows.
             let trips = self.trips(&bounds);
             if distributed {
                 let first = self.b.one(lane::OpKind::ProgramId(0), &[]);
                 let step = self.b.one(lane::OpKind::NumPrograms(0), &[]);
-                // Clusters are as numerous as their programs, divided by the programs of each.
+                // The number of clusters is the number of programs divided by the programs of a cluster.
                 let shift = self.b.i32(self.laid.cluster.trailing_zeros().cast_signed());
                 let [first, step] = [first, step].map(|n| self.b.int(IntBin::ShrU, n, shift));
                 [first, trips, step]
@@ -261,7 +261,7 @@ impl Lower<'_> {
     fn trips(&mut self, bounds: &[Reg]) -> Reg {
         let zero = self.b.i32(0);
         let span = self.b.int(IntBin::Sub, bounds[1], bounds[0]);
-        // (span + step - 1) / step without leaving 32 bits: (span - 1) / step + 1, where span > 0.
+        // `(span + step - 1) / step` could overflow 32 bits; for `span > 0` it equals `(span - 1) / step + 1`.
         let before = self.b.add_const(span, -1);
         let one = self.b.i32(1);
         let step = self.b.int(IntBin::MaxS, bounds[2], one);
@@ -299,7 +299,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A terminator: its operands are passed to the receiving values.
+    /// Lowers a terminator, which passes its operands to the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Result<(), LowerError> {
         let slots = self.receivers(id, op);
         let regs = self.flatten(&op.args, &slots)?;
@@ -313,7 +313,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The values that a terminator passes its operands to.
+    /// The values that receive the operands of a terminator.
     fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
         let around: Vec<OpId> = self.tree.around(id).collect();
         let looped =

@@ -11,18 +11,18 @@ use crate::layout::convert::neighbours;
 use crate::layout::{Bit, Coords, Encoding, Layout, Swizzle};
 
 impl Lower<'_> {
-    /// A new buffer.
+    /// Creates a buffer in shared memory.
     pub(super) fn stage(&mut self, name: &str, encoding: Encoding) -> Staged {
         let buffer = self.b.buffer(name, encoding.bytes(), encoding.align());
         Staged { buffer, encoding, base: None, slot: None, origin: Origin::default(), ordered: false }
     }
 
-    /// Marks a read or write of a buffer.
+    /// Marks the following accesses as reads or writes of a region.
     pub(super) fn touch(&mut self, region: Region, write: bool) {
         self.b.op(OpKind::Access { region, write }, &[]);
     }
 
-    /// Stores a tile into a buffer, in which 4-bit elements take a byte.
+    /// Stores a tile to a buffer, in which 4-bit elements occupy a byte each.
     pub(super) fn write_buffer(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) {
         if self.store_matrices(staged, regs, layout, elem) {
             return;
@@ -42,7 +42,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Loads a tile from a buffer. Padding elements are read from unspecified positions inside the buffer.
+    /// Loads a tile from a buffer. Padding of the layout is loaded from unspecified positions inside the buffer.
     pub(super) fn read_buffer(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> Vec<Reg> {
         self.touch(staged.region(), false);
         let elem = in_buffer(elem);
@@ -61,7 +61,7 @@ impl Lower<'_> {
         out
     }
 
-    /// The position in a buffer of this thread's element of a register.
+    /// The position in a buffer of the element that this thread holds in a register.
     pub(super) fn place(&mut self, staged: &Staged, layout: &Layout, register: usize) -> Place {
         let at = layout.register_coords(register);
         let thread: Vec<Reg> = (0..layout.rank()).map(|axis| self.thread_coord(layout, axis)).collect();
@@ -71,8 +71,8 @@ impl Lower<'_> {
 
     /// The position of an element whose coordinates are the sum of `thread`, at most `reach`, and `part`.
     ///
-    /// Linear offsets add up if the thread's coordinates and the constant ones never carry into each other's rows: then the
-    /// constant part is a constant, and of it whole repetitions of the swizzle (1024 bytes) need no exchange.
+    /// The linear offset is the sum of those of both parts if adding the coordinates never carries into another row. The constant part is
+    /// then a constant, and its whole repetitions of the swizzle (1024 bytes) need no swizzling.
     pub(super) fn buffer_place(&mut self, staged: &Staged, thread: &[Reg], reach: Coords, part: Coords) -> Place {
         let e = &staged.encoding;
         let fast = e.fast_axis();
@@ -84,7 +84,7 @@ impl Lower<'_> {
             thread[axis] = self.b.add(thread[axis], by);
             reach[axis] = e.extents[axis] - 1;
         }
-        // Panels: the fast coordinate is divided; constant parts must not carry into the thread's.
+        // With panels, the fast coordinate is divided by the row length; a constant part must not carry into the thread's part.
         let carries = (part[fast] % e.row) + reach[fast] >= e.row && e.extents[fast] > e.row;
         if carries {
             let sum: Vec<Reg> = thread.iter().zip(part).map(|(t, p)| self.b.add_const(*t, i64::from(p))).collect();
@@ -103,7 +103,7 @@ impl Lower<'_> {
         self.behind(staged, offset, high)
     }
 
-    /// A position some bytes behind the start of a tile: loop-variant offsets are added last, before constants.
+    /// The position some bytes after the start of a tile. Loop-variant offsets are added last, just before constants.
     fn behind(&mut self, staged: &Staged, bytes: Reg, constant: u32) -> Place {
         let start = self.b.one(OpKind::Buffer(staged.buffer), &[]);
         let (moved, skip) = staged.base.map_or((None, 0), |(offset, skip)| (Some(offset), skip));
@@ -113,7 +113,7 @@ impl Lower<'_> {
         Place { space: Space::Shared, address: sum, offset: (constant + skip).cast_signed() }
     }
 
-    /// The linear offset of coordinates.
+    /// The linear offset of coordinates in bytes, before swizzling.
     fn linear(&mut self, e: &Encoding, at: &[Reg]) -> Reg {
         let fast = e.fast_axis();
         let mut row = self.b.i32(0);
@@ -150,7 +150,7 @@ impl Lower<'_> {
     }
 }
 
-/// The element type in a buffer: 4-bit elements take a byte.
+/// The element type in a buffer: 4-bit elements occupy a byte.
 pub(super) const fn in_buffer(elem: Elem) -> Elem {
     match elem {
         Elem::I4 => Elem::I8,
@@ -159,7 +159,7 @@ pub(super) const fn in_buffer(elem: Elem) -> Elem {
     }
 }
 
-/// The greatest coordinates that lane and warp add.
+/// The maximum coordinates that lane and warp contribute.
 pub(super) fn reach(layout: &Layout) -> Coords {
     let mut reach = [0; 4];
     for bit in layout.lane_bits().iter().chain(layout.warp_bits()) {
@@ -170,7 +170,7 @@ pub(super) fn reach(layout: &Layout) -> Coords {
     reach
 }
 
-/// Registers in groups of neighbours in a buffer, up to 16 bytes each. Padding counts whole groups.
+/// The registers in groups that are contiguous in a buffer, of up to 16 bytes each. Padding counts as part of its group.
 fn groups(layout: &Layout, staged: &Staged) -> Vec<Vec<usize>> {
     let n = neighbours(layout, &staged.encoding).min(staged.origin.multiple(staged.encoding.fast_axis()));
     let all: Vec<usize> = (0..layout.registers()).collect();

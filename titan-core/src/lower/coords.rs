@@ -1,4 +1,4 @@
-//! Which elements a thread holds: coordinates from lane and warp numbers.
+//! The coordinates of the elements that a thread holds, from its lane and warp number.
 
 use super::{Lower, Reg};
 use crate::ir::Pred;
@@ -6,7 +6,7 @@ use crate::lane::{IntBin, OpKind};
 use crate::layout::{Bit, Layout};
 
 impl Lower<'_> {
-    /// The contribution of lane and warp to the coordinate along an axis.
+    /// The contribution of the lane and warp number to the coordinate along an axis.
     pub(super) fn thread_coord(&mut self, layout: &Layout, axis: usize) -> Reg {
         let lane = self.b.one(OpKind::LaneId, &[]);
         let warp = self.warp_number();
@@ -21,7 +21,7 @@ impl Lower<'_> {
         self.b.add_const(warp, -i64::from(self.warp_set.first))
     }
 
-    /// The contribution of the bits of a number: runs of bits whose steps double are one shift and mask.
+    /// The contribution of the bits of a number to a coordinate. A run of bits with doubling steps is computed by one shift and mask.
     pub(super) fn number_coord(&mut self, bits: &[Bit], number: Reg, axis: usize) -> Reg {
         let step = |i: usize| match bits.get(i) {
             Some(Bit::Step { axis: own, by }) if usize::from(*own) == axis => Some(*by),
@@ -44,7 +44,7 @@ impl Lower<'_> {
         sum
     }
 
-    /// `n` bits of a number of `of` bits, from bit `from` on.
+    /// The `n` bits of a number of `of` bits that start at bit `from`.
     fn bits(&mut self, number: Reg, from: usize, n: usize, of: usize) -> Reg {
         let amount = self.b.i32(i32::try_from(from).unwrap_or(0));
         let shifted = self.b.int(IntBin::ShrU, number, amount);
@@ -55,7 +55,7 @@ impl Lower<'_> {
         self.b.and(shifted, mask)
     }
 
-    /// Whether this thread is the first of those that hold copies of an element; `None` if the layout has no copies.
+    /// Whether this thread is the first of those that hold copies of the same elements; `None` if the layout has no copies.
     pub(super) fn is_first_copy(&mut self, layout: &Layout) -> Option<Reg> {
         let mask =
             |bits: &[Bit]| bits.iter().enumerate().filter(|(_, b)| **b == Bit::Copy).map(|(i, _)| 1i32 << i).sum();
@@ -77,14 +77,14 @@ impl Lower<'_> {
         Some(holds)
     }
 
-    /// Whether this is the first thread of the program.
+    /// Whether this is the first thread of the warp set.
     pub(super) fn is_first_thread(&mut self) -> Reg {
         let thread = self.b.one(OpKind::ThreadId, &[]);
         let first = self.b.i32((self.warp_set.first * self.target.lanes).cast_signed());
         self.b.cmp_u(Pred::Eq, thread, first)
     }
 
-    /// For each register, whether it holds an element of the tile and not padding; `None` if the layout has no padding.
+    /// For each register, whether it holds an element of the tile, not padding; `None` if the layout has no padding.
     pub(super) fn is_element(&mut self, layout: &Layout) -> Option<Vec<Reg>> {
         let padded: Vec<usize> = (0..layout.rank()).filter(|axis| layout.is_padded(*axis)).collect();
         if padded.is_empty() {
@@ -103,7 +103,7 @@ impl Lower<'_> {
         Some(out)
     }
 
-    /// Whether a coordinate, the thread's and `part`, is within the tile's extent.
+    /// Whether the sum of the thread's coordinate and `part` is within the extent of the tile.
     pub(super) fn is_inside(&mut self, layout: &Layout, axis: usize, part: u32) -> Reg {
         let extent = layout.extents()[axis];
         if part + super::convert::reach(layout)[axis] < extent {

@@ -1,15 +1,15 @@
-//! Which tile a program works on: linear indices and ragged outputs. Every thread computes it redundantly.
+//! The tiles that a program computes: linear indices and ragged outputs. Every thread computes them redundantly.
 
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, Pred};
 use crate::lane::{self, IntBin, Ty};
 
-/// The step for each segment: takes its number, its tiles and the state; returns the next state.
+/// The step for one segment: a function of its index, its number of tiles and the state, which returns the next state.
 type Step<'s> = dyn FnMut(&mut Lower<'_>, Reg, Reg, &[Reg]) -> Vec<Reg> + 's;
 
 impl Lower<'_> {
-    /// From the last extent on, remainder and quotient.
+    /// Lowers `unflatten`: remainder and quotient, from the last extent on.
     pub(super) fn unflatten(&mut self, op: &Op) {
         let regs = self.scalars(&op.args);
         let mut rest = regs[0];
@@ -25,7 +25,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The same, with the last two coordinates in grouped order ([`crate::ir::grouped`]) where they are in the box.
+    /// The same for a box in which the last two coordinates are in grouped order ([`crate::ir::grouped`]).
     pub(super) fn unflatten_grouped(&mut self, op: &Op, rows: i32) {
         self.unflatten(op);
         let [.., m, n] = op.results[..] else { return };
@@ -43,7 +43,7 @@ impl Lower<'_> {
         let first = b.int(IntBin::Sub, row, beyond);
         let left = b.int(IntBin::Sub, height, first);
         let size = b.int(IntBin::MinS, left, group);
-        // Outside the box the result is not used, but the divisor must not be zero.
+        // Outside of the box the result is not used, but the divisor must not be zero.
         let one = b.i32(1);
         let size = b.int(IntBin::MaxS, size, one);
         let above = b.mul(beyond, width);
@@ -56,7 +56,7 @@ impl Lower<'_> {
         self.define(n, LoweredValue::Scalar(column));
     }
 
-    /// The number of tiles of `rows × cols` of all segments.
+    /// Lowers the number of tiles of `rows × cols` of all segments.
     pub(super) fn ragged_count(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
         let zero = self.b.i32(0);
         let out = self.over_segments(op, [rows, cols], &[zero], &mut |lower, _, tiles, state| {
@@ -66,12 +66,12 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Segment, row tile and column tile of a tile number.
+    /// Lowers the segment, row tile and column tile of a tile number.
     pub(super) fn ragged_tile(&mut self, op: &Op, rows: i32, cols: i32) -> Result<(), LowerError> {
         let number = self.scalar(op.args[2]);
         let none = self.b.i32(-1);
         let zero = self.b.i32(0);
-        // The remaining number, the segment found, the number within it.
+        // The state is the number that remains, the segment if it was found, and the number within the segment.
         let out = self.over_segments(op, [rows, cols], &[number, none, zero], &mut |lower, e, tiles, state| {
             let b = &mut lower.b;
             let zero = b.i32(0);
@@ -96,13 +96,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The number of tiles in a row of tiles.
+    /// The number of tiles along the columns.
     fn columns(&mut self, op: &Op, cols: i32) -> Result<Reg, LowerError> {
         let view = self.view(op.args[0])?;
         Ok(self.ceil_div(view.extents[1], cols))
     }
 
-    /// The quotient of a number that is not negative, rounded up.
+    /// The quotient of a non-negative number, rounded up.
     fn ceil_div(&mut self, a: Reg, by: i32) -> Reg {
         let by = self.b.i32(by.max(1));
         let quotient = self.b.int(IntBin::DivU, a, by);
@@ -126,7 +126,7 @@ impl Lower<'_> {
         self.b.one(lane::OpKind::Truncate(Ty::B32), &[low])
     }
 
-    /// Iterates over the segments with a state; traps unless all offsets are ascending and in bounds.
+    /// Iterates over the segments with a state. Traps unless all offsets are ascending and in bounds.
     fn over_segments(
         &mut self,
         op: &Op,
@@ -165,7 +165,7 @@ impl Lower<'_> {
         let good = out.pop().unwrap_or(zero);
         self.trap_unless(good, "the offsets of the segments are not ascending or not within the tensor")?;
         if self.warp_set.role.is_some() {
-            // A role continues, without tiles.
+            // A role continues after the trap, with zero tiles.
             out = out.into_iter().map(|reg| self.b.select(good, reg, zero)).collect();
         }
         Ok(out)

@@ -1,4 +1,4 @@
-//! Fragments of matrix instructions: words of neighbours along K, loaded from shared memory.
+//! Fragments of matrix instructions: words of adjacent elements along K, loaded from shared memory.
 
 use super::tile::{LoweredValue, Staged};
 use super::vector::Place;
@@ -7,8 +7,8 @@ use crate::ir::Elem;
 use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
 
-/// A fragment's layout with rows first and K last, for one step of K, and whether it is the transpose of the given one.
-/// `None` if lanes do not hold words as matrix loads (`ldmatrix`) provide them.
+/// The layout of a fragment for one step of K, with rows first and K last, and whether that is the transpose of the given layout. `None` if
+/// the lanes do not hold words as matrix loads (`ldmatrix`) return them.
 pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
     if layout.rank() != 2 || elem.bits() > 32 {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
 }
 
 impl Lower<'_> {
-    /// A tile from shared memory: by matrix loads where the machine has them and the layout fits.
+    /// Loads a tile from shared memory, by matrix loads if the machine has them and the layout allows it.
     pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> LoweredValue {
         let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
         if self.target.load_matrix
@@ -54,7 +54,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Words by matrix loads: four, two or one 8×8 matrix at a time.
+    /// Loads words by matrix loads of four, two or one 8×8 matrix at a time.
     fn load_matrices(&mut self, staged: &Staged, layout: &Layout, parts: &[Coords], turned: bool) -> Vec<Reg> {
         let mut out = Vec::new();
         let mut rest = parts;
@@ -66,15 +66,15 @@ impl Lower<'_> {
         out
     }
 
-    /// `n` matrices: the second is `steps[0]` from the first, the third and fourth `steps[1]` from the first two.
+    /// Loads `n` matrices: the second is `steps[0]` from the first, and the third and fourth are `steps[1]` from the first two.
     fn load_some(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Vec<Reg> {
         let place = self.matrix_place(staged, layout, group);
         let kind = lane::OpKind::LoadMatrix { n: group.n, transposed: group.turned, offset: place.offset };
         self.b.op(kind, &[place.address])
     }
 
-    /// Words of a tile in the layout of accumulators to shared memory, by matrix stores; returns whether the layout and the encoding
-    /// are of that kind.
+    /// Stores words of a tile in the layout of accumulators to shared memory by matrix stores. Returns false if the layout or the encoding
+    /// does not allow it.
     pub(super) fn store_matrices(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) -> bool {
         let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
         let copies = layout.lane_bits().iter().chain(layout.warp_bits()).any(|bit| *bit == Bit::Copy);
@@ -102,7 +102,7 @@ impl Lower<'_> {
         true
     }
 
-    /// The place of the row that this lane gives the address of.
+    /// The address of the row that this lane provides for a matrix load or store.
     fn matrix_place(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Place {
         let Group { first: part, steps, turned, .. } = *group;
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
@@ -113,7 +113,7 @@ impl Lower<'_> {
         let mut thread = Vec::new();
         let mut reach = Coords::default();
         for axis in 0..2 {
-            // Rows of a matrix are along the rows, or, if it is transposed, along K.
+            // The rows of a matrix are those of the tile, or go along K if it is transposed.
             let own = usize::from(turned) == axis;
             let mut at = self.number_coord(layout.warp_bits(), warp, axis);
             reach[axis] = warp_reach(layout, axis) + if own { 7 } else { 0 };
@@ -137,7 +137,7 @@ impl Lower<'_> {
     }
 }
 
-/// The matrices at the beginning of these places that are loaded or stored at once.
+/// The matrices at the start of `rest` that one instruction loads or stores.
 fn next_group(rest: &[Coords], turned: bool) -> Group {
     let first = rest.first().copied().unwrap_or_default();
     let n = match rest {
@@ -149,29 +149,29 @@ fn next_group(rest: &[Coords], turned: bool) -> Group {
     Group { first, steps, n, turned }
 }
 
-/// Whether lanes hold pairs of neighbours in rows of 8, as matrix stores take them.
+/// Whether the lanes hold pairs of adjacent elements of 8 rows, as matrix stores require.
 fn has_rows_of_pairs(layout: &Layout) -> bool {
     let step = |axis: u8, by: u32| Bit::Step { axis, by };
     layout.register_bits().first() == Some(&step(1, 1))
         && layout.lane_bits() == [step(1, 2), step(1, 4), step(0, 1), step(0, 2), step(0, 4)]
 }
 
-/// Matrices that are loaded at once.
+/// The matrices of one matrix load or store.
 struct Group {
-    /// The coordinates of the first one.
+    /// The coordinates of the first matrix.
     first: Coords,
-    /// The steps from the first to the second, and from the first two to the others.
+    /// The distances from the first matrix to the second, and from the first two to the other two.
     steps: [Coords; 2],
     n: u8,
     turned: bool,
 }
 
-/// The first registers of the words of a fragment, for one step of K.
+/// The first register of each word of a fragment, for one step of K.
 pub(super) fn words_of(layout: &Layout, per_word: usize) -> Vec<usize> {
     (0..layout.registers()).step_by(per_word).collect()
 }
 
-/// Whether four places are the corners of a box, none before the first.
+/// Whether four coordinates are the corners of a parallelogram of which `a` has the least coordinates.
 fn is_grid(a: Coords, b: Coords, c: Coords, d: Coords) -> bool {
     (0..2).all(|i| b[i] >= a[i] && c[i] >= a[i] && b[i] + c[i] == a[i] + d[i])
 }

@@ -1,13 +1,13 @@
-//! Loads and stores of tiles.
+//! Loads and stores of tiles in device memory.
 //!
-//! The address of a thread's first element is a sum of the thread's part, the loop-invariant and the loop-variant part, in this
-//! order: the builder hoists all but the last out of the loop. Rows are addressed from the previous row, by one common distance;
-//! along the contiguous axis constants are offsets of the access. Every access is masked by the tensor's extents: for whole tiles
-//! the number of remaining coordinates from the thread's first one is computed once, and each register compares it with a
-//! constant; for others coordinates are compared as unsigned numbers, so that negative ones are outside too.
+//! The address of a thread's first element is a sum of the thread's part, the loop-invariant part and the loop-variant part, added in this
+//! order, so that the builder hoists all but the last addition out of the loop. Each row is addressed from the previous one, by a common
+//! distance; along the contiguous axis, constants become offsets of the access. Every access is masked by the extents of the tensor. For
+//! coordinates in units of tiles, the number of remaining coordinates from the thread's first one is computed once, and each register
+//! compares it with a constant. For coordinates in elements, coordinates are compared as unsigned numbers, which excludes negative ones.
 //!
-//! Where the plan's assumptions hold for a view and for the origin, neighbours are accessed as vectors of up to 16 bytes, all or
-//! nothing; otherwise one by one.
+//! If the plan's assumptions hold for a view and for the origin of the tile, adjacent elements are accessed as vectors of up to 16 bytes,
+//! which are completely inside or outside of the tensor; otherwise they are accessed one by one.
 
 use super::tensor::View;
 use super::tile::LoweredValue;
@@ -19,41 +19,41 @@ use crate::ir::{Op, Pred, Ty, Unit, Value};
 use crate::lane::{self, IntBin, Space};
 use crate::layout::{Coords, Layout};
 
-/// The position of a tile in a tensor, for one thread.
+/// The elements of a tensor that a tile covers, for one thread.
 pub(super) struct Window {
     view: View,
-    /// The bound along each axis.
+    /// The bound along each axis, which decides the masks.
     bounds: Vec<Bound>,
-    /// For 4-bit elements: the thread's first element, in elements from the view's address.
+    /// For 4-bit elements: the distance of the thread's first element from the view's address, in elements.
     pub(super) position: Option<Reg>,
-    /// The addresses of rows so far, by coordinates relative to the thread's first element, which is the first entry.
+    /// The addresses of rows computed so far, by coordinates relative to the thread's first element, which is the first entry.
     rows: Vec<(Coords, Reg)>,
-    /// Whether the view exists.
+    /// Whether the view is not empty; `None` if it is not known to be.
     exists: Option<Reg>,
     /// Whether all elements of a row are accessed at once.
     whole_rows: bool,
-    /// How many neighbours along the last axis may be accessed at once.
+    /// The number of adjacent elements along the last axis that may be accessed at once.
     pub(super) vector: u32,
 }
 
-/// The bound that decides which elements exist along an axis.
+/// How masks along an axis are computed.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// The number of existing coordinates from the thread's first one on; 0 or negative if that does not exist. For tiles by number,
-    /// which never begin before the tensor.
+    /// The number of coordinates inside the tensor from the thread's first one on; 0 or negative if that is outside. For coordinates in
+    /// units of tiles, so that the first coordinate of the tile is not negative.
     Left(Reg),
-    /// All coordinates exist.
+    /// All coordinates are inside the tensor.
     Whole,
-    /// The thread's first coordinate, and the extent.
+    /// The thread's first coordinate, and the extent of the tensor.
     Extent(Reg, Reg),
 }
 
-/// The start of a tile along an axis.
+/// The first coordinate of a tile along an axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
-    /// The coordinate of its first element.
+    /// The coordinate, in elements.
     pub(super) at: Reg,
-    /// For tiles by number, whether that coordinate exists: then it is not negative, and does not wrap.
+    /// For coordinates in units of tiles, whether the coordinate is inside the tensor; it is then not negative, and did not overflow.
     pub(super) exists: Option<Reg>,
 }
 
@@ -96,7 +96,7 @@ impl Lower<'_> {
         self.store_registers(&view, (unit, &coords), &regs, &layout)
     }
 
-    /// Stores a tile that threads hold in a layout.
+    /// Stores a tile in registers with a layout.
     pub(super) fn store_registers(
         &mut self,
         view: &View,
@@ -105,7 +105,7 @@ impl Lower<'_> {
         layout: &Layout,
     ) -> Result<(), LowerError> {
         let rank = view.extents.len();
-        // Recompute conditions: keeping them between a load and a store would need registers.
+        // Recomputes conditions: keeping them from a load to a store would need registers.
         self.b.forget_conditions();
         let mut window = self.window(view, unit, coords, layout);
         if view.elem.bits() < 8 && (window.vector < 2 || layout.vector(rank - 1) < 2) {
@@ -129,7 +129,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The window of a tile in a tensor.
+    /// The window of a tile of a tensor.
     pub(super) fn window(&mut self, view: &View, unit: Unit, coords: &[Value], layout: &Layout) -> Window {
         let extents = layout.extents().to_vec();
         let starts = self.starts(unit, coords, &extents);
@@ -165,21 +165,22 @@ impl Lower<'_> {
         Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector }
     }
 
-    /// Whether a tile by number has no element beyond the end of an axis, which a loop over whole tiles implies.
+    /// Whether a tile number is known to be of a tile that is completely inside the tensor along an axis, by a loop over whole tiles.
     fn is_whole(&mut self, view: &View, axis: usize, (number, tile): (Value, u32)) -> bool {
         let counts = tiles::whole(self.k, &self.tree, number);
         counts.iter().any(|count| count.tile == tile && self.scalar(count.extent) == view.extents[axis])
     }
 
-    /// Whether a tile by number is at most a few behind the last one along an axis, so that no difference to the extent wraps.
+    /// Whether a tile number is known to be only slightly greater than the last one along an axis, so that no difference overflows.
     fn is_near(&mut self, view: &View, axis: usize, (number, tile): (Value, u32)) -> bool {
-        // A difference is at least -(64 + 2) tiles.
+        // The difference to the extent is at least -(64 + 2) tiles.
         let small = tile < 1 << 20;
         let counts = if small { tiles::counts_near(self.k, &self.tree, number) } else { Vec::new() };
         counts.iter().any(|count| count.tile == tile && self.scalar(count.extent) == view.extents[axis])
     }
 
-    /// The number of existing coordinates from a thread's first one on, for a tile whose first coordinate exists: nothing wraps.
+    /// The number of coordinates inside the tensor from the thread's first one on. The first coordinate of the tile is inside, so that
+    /// nothing overflows.
     fn left(&mut self, begins: Reg, at: Reg, extent: Reg) -> Bound {
         let left = self.b.int(IntBin::Sub, extent, at);
         let none = self.b.i32(0);
@@ -200,7 +201,7 @@ impl Lower<'_> {
         address
     }
 
-    /// A number of steps along an axis, in bytes.
+    /// The distance of `steps` coordinates along an axis, in bytes.
     fn bytes_along(&mut self, view: &View, axis: usize, steps: Reg) -> Reg {
         let signed = lane::OpKind::MulWide { signed: true };
         if self.is_unit(view, axis) {
@@ -208,7 +209,7 @@ impl Lower<'_> {
             return self.b.one(signed, &[steps, bytes]);
         }
         let elements = if self.laid.index32 {
-            // The stride of an axis of one element is arbitrary, but then the number of steps is 0.
+            // The stride of an axis of extent 1 is arbitrary, but then the number of steps is 0.
             let stride = self.narrow_stride(view, axis);
             self.b.one(signed, &[steps, stride])
         } else {
@@ -235,13 +236,13 @@ impl Lower<'_> {
         starts
     }
 
-    /// The address of an element by its coordinates; for a 4-bit element, of its byte.
+    /// The address of an element; for a 4-bit element, the address of its byte.
     pub(super) fn address_of(&mut self, view: &View, at: &[Reg]) -> Reg {
         let position = self.position(view, at);
         self.address_at(view, position)
     }
 
-    /// The address of the element of a position.
+    /// The address of the element at a position.
     pub(super) fn address_at(&mut self, view: &View, position: Reg) -> Reg {
         let bytes = self.elements_to_bytes(view.elem, position);
         self.b.add(view.address, bytes)
@@ -250,7 +251,7 @@ impl Lower<'_> {
     /// The distance of an element from a view's address, in elements, 64 bits.
     pub(super) fn position(&mut self, view: &View, at: &[Reg]) -> Reg {
         let sum = if self.laid.index32 {
-            // Offsets fit in 32 bits by assumption.
+            // By assumption, offsets fit in 32 bits.
             let mut sum = self.b.i32(0);
             for (axis, coord) in at.iter().enumerate() {
                 let stride = self.narrow_stride(view, axis);
@@ -273,7 +274,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A stride of 32 bits; 1 along the contiguous axis.
+    /// The low 32 bits of a stride; 1 along the contiguous axis.
     fn narrow_stride(&mut self, view: &View, axis: usize) -> Reg {
         if self.is_unit(view, axis) {
             return self.b.i32(1);
@@ -281,14 +282,14 @@ impl Lower<'_> {
         self.b.one(lane::OpKind::Truncate(lane::Ty::B32), &[view.strides[axis]])
     }
 
-    /// Whether the elements along an axis are known to be neighbours.
+    /// Whether the elements along an axis are known to be contiguous.
     fn is_unit(&self, view: &View, axis: usize) -> bool {
         let packed = view.elem.bits() < 8 && view.packing != Packing::Apart;
         axis + 1 == view.strides.len() && (view.aligned || packed)
     }
 
-    /// The address of the element at `part` from the thread's first. Rows are addressed from the previous one, so that one
-    /// distance is shared.
+    /// The address of the element at `part` relative to the thread's first. Rows are addressed from the previous row, so that one distance
+    /// is shared by all.
     pub(super) fn window_place(&mut self, window: &mut Window, part: Coords) -> Place {
         let view = &window.view;
         let (mut row, mut offset) = (part, 0);
@@ -314,8 +315,8 @@ impl Lower<'_> {
         place(address)
     }
 
-    /// Whether the element at `part` from the thread's first exists. Conditions on whole rows are folded into the number of
-    /// remaining rows, so that each row takes one comparison, and no condition is live for long.
+    /// Whether the element at `part` relative to the thread's first is inside the tensor. Conditions on whole rows are folded into the
+    /// number of remaining rows, so that each row takes one comparison, and no condition is live for long.
     pub(super) fn window_mask(&mut self, window: &Window, part: Coords) -> Option<Reg> {
         let mut mask = window.exists;
         for (axis, bound) in window.bounds.iter().enumerate().rev() {
@@ -353,7 +354,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A mask, combined with the condition that the element belongs to the tile.
+    /// The conjunction of a mask and the condition that the element belongs to the tile.
     pub(super) fn inside_tile(&mut self, layout: &Layout, part: Coords, mask: Option<Reg>) -> Option<Reg> {
         let mut mask = mask;
         for axis in (0..layout.rank()).filter(|a| layout.is_padded(*a)) {
@@ -363,7 +364,7 @@ impl Lower<'_> {
         mask
     }
 
-    /// Loads `n` neighbours; `also` restricts what is loaded.
+    /// Loads `n` adjacent elements; `also` is a further condition.
     pub(super) fn load_group(
         &mut self,
         window: &mut Window,
@@ -383,7 +384,7 @@ impl Lower<'_> {
         self.load_vector(place, elem, n, mask.map(|m| (m, pad)))
     }
 
-    /// The position of the element at `part` from the thread's first, in elements from the view's address.
+    /// The position of the element at `part` relative to the thread's first, in elements from the view's address.
     pub(super) fn window_position(&mut self, view: &View, first: Reg, part: Coords) -> Reg {
         let mut position = first;
         for (axis, stride) in view.strides.iter().enumerate().filter(|(axis, _)| part[*axis] > 0) {

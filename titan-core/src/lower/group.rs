@@ -1,8 +1,8 @@
 //! Bulk copies of tiles, and MMAs of warpgroups with their matrix descriptors.
 //!
-//! A descriptor (PTX ISA, "Matrix descriptor format" of `wgmma`) has the address of the first element in its low bits, and what
-//! follows from the encoding of the tile in the others. So it is one 64-bit number for each tile: that of slot 0, computed in front
-//! of loops, plus the number of the slot times its size, plus a constant for each step of K, and to the next 64 rows.
+//! A descriptor (PTX ISA, "Matrix descriptor format" of `wgmma`) has the address of the first element in its low bits; the other bits
+//! follow from the encoding of the tile. So it is one 64-bit number for each tile: the descriptor for slot 0, computed before loops, plus
+//! the index of the slot times its size, plus constants for each step of K and for the next 64 rows.
 //!
 //! ```text
 //! | bits    | content, addresses and distances in units of 16 bytes                                   |
@@ -23,7 +23,7 @@ use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::MapParam;
 use crate::layout::{Coords, Layout, Swizzle};
 
-/// A panel of a tile in shared memory: where it begins, and its first column.
+/// A panel of a tile in shared memory: its offset, and its first column.
 struct Panel {
     bytes: u32,
     column: u32,
@@ -37,7 +37,7 @@ struct Described {
 }
 
 impl Lower<'_> {
-    /// A bulk copy of a tile, by one instruction for each panel of its encoding.
+    /// Issues a bulk copy of a tile, with one instruction for each panel of its encoding.
     pub(super) fn bulk_load(&mut self, op: &Op) -> Result<(), LowerError> {
         let [source, tile, barrier] = op.args[..] else {
             return Err(self.unsupported("a bulk copy of bytes"));
@@ -56,7 +56,7 @@ impl Lower<'_> {
         let first = self.of_one_thread();
         let mut to = self.first_byte(&staged, 0);
         if multicast != 0 {
-            // The part of this program: so many rows of the tile further, in the tensor and in each panel.
+            // The part that this program copies starts `rows` rows of the tile further for each rank, in the tensor and in each panel.
             let rows = staged.encoding.extents[0] / parts;
             let bytes = staged.encoding.rows() / staged.encoding.extents[0] * rows * staged.encoding.pitch;
             let rank = self.cluster_rank();
@@ -78,7 +78,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A bulk copy of a tile in shared memory to a tile of a tensor, by one thread of the first warp.
+    /// Issues a bulk copy of a tile in shared memory to a tile of a tensor, by one thread of the first warp.
     pub(super) fn bulk_store(&mut self, op: &Op) -> Result<(), LowerError> {
         let [to, tile] = op.args[..] else { return Err(self.unsupported("a bulk copy of bytes")) };
         let staged = self.staged(tile)?;
@@ -114,7 +114,7 @@ impl Lower<'_> {
         (0..e.extents[e.fast_axis()] / e.row).map(|n| Panel { bytes: n * bytes, column: n * e.row }).collect()
     }
 
-    /// Opens code of the elected thread of the first warp of a role.
+    /// Opens a branch for the elected thread of the first warp of a role.
     fn begin_one_thread(&mut self) -> Vec<lane::Open> {
         if self.elected {
             return Vec::new();
@@ -135,8 +135,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The coordinates of the first element of a source in its parameter, one for each axis. A tile that does not exist begins outside of
-    /// the tensor.
+    /// The coordinates of a source's first element in the tensor parameter, one for each axis. The coordinates of a tile that does not
+    /// exist are outside of the tensor.
     fn box_coords(&mut self, source: Value) -> Result<Vec<Reg>, LowerError> {
         let Some(Op { kind: OpKind::Ttg(TtgOp::Source(unit, shape)), args, .. }) = self.k.def_op(source) else {
             return Err(self.defect("a bulk copy of no tile"));
@@ -158,7 +158,7 @@ impl Lower<'_> {
         Ok(coords)
     }
 
-    /// The address of the first element of a tile that is moved by no computed offset, some bytes further.
+    /// The address of the byte `more` of a tile without a computed offset of its origin.
     fn first_byte(&mut self, staged: &Staged, more: u32) -> Reg {
         let base = self.b.one(lane::OpKind::Buffer(staged.buffer), &[]);
         let (moved, skip) = staged.base.map_or((None, 0), |(offset, skip)| (Some(offset), skip));
@@ -166,7 +166,7 @@ impl Lower<'_> {
         self.b.add_const(at, i64::from(skip + more))
     }
 
-    /// A step of an MMA of warpgroups.
+    /// Lowers one step of an MMA of warpgroups.
     pub(super) fn group_mma(&mut self, op: &Op) -> Result<(), LowerError> {
         let [a, b, acc] = op.args[..] else { return Err(self.unsupported("an MMA on regions")) };
         let elems = [a, b, acc].map(|v| self.k.ty(v).elem());
@@ -194,7 +194,7 @@ impl Lower<'_> {
         let each = (n / 2) as usize;
         let mut out = Vec::new();
         for slab in 0..slabs {
-            // Slabs of all warpgroups along M are neighbours.
+            // The slabs of 64 rows of all warpgroups along M alternate.
             let at = slab * (16 << layout.warps_along(0).len());
             for part in 0..own / n {
                 let mut args = match &rows {
@@ -215,7 +215,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether a tile is zeros.
+    /// Whether all elements of a tile are known to be zero.
     fn is_zero(&self, tile: Value) -> bool {
         let splat = self.k.def_op(tile).filter(|op| matches!(op.kind, OpKind::Splat(_)));
         let value = splat.and_then(|op| self.k.constant(op.args[0]));
@@ -225,7 +225,7 @@ impl Lower<'_> {
         })
     }
 
-    /// The words of A in registers, four for each 64 rows of a warpgroup.
+    /// The words of A in registers: four for each 64 rows that the warpgroup computes.
     fn words(&mut self, tile: Value) -> Result<Vec<Reg>, LowerError> {
         match self.lowered[tile.index()].clone() {
             Some(LoweredValue::Packed(words)) => Ok(words),
@@ -233,7 +233,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The words of one step of K of operand A.
+    /// The words of operand A for one step of K.
     pub(super) fn words_of_fragment(
         &mut self,
         regs: &[Reg],
@@ -247,7 +247,7 @@ impl Lower<'_> {
         Ok(regs.chunks(each).map(|word| self.word_of(word, elem)).collect())
     }
 
-    /// The descriptor of an operand for this warpgroup: the warpgroups along `axis`, of which there are `groups`, have parts of it.
+    /// The descriptor of the part of an operand that belongs to this warpgroup; `groups` warpgroups divide it along `axis`.
     fn described(&mut self, tile: Value, axis: usize, groups: u32) -> Result<Described, LowerError> {
         let (staged, zero) = (self.staged(tile)?, self.b.i32(0));
         let e = &staged.encoding;
@@ -257,7 +257,7 @@ impl Lower<'_> {
             Swizzle::B32 => 3,
             Swizzle::None => return Err(self.defect("an operand of warpgroups without a swizzle")),
         };
-        // Rows of A, columns of B are neighbours in memory.
+        // Whether the rows of A, or the columns of B, are contiguous in memory.
         let transposed = e.fast_axis() == axis;
         let panel = if transposed { e.rows() * e.pitch / 16 } else { 0 };
         let high = (8 * e.pitch / 16) | mode << 30;
@@ -295,14 +295,14 @@ impl Lower<'_> {
         Ok(Described { descriptor, staged, transposed })
     }
 
-    /// The distance of `n` elements along an axis, in bytes: whole panels, or whole rows.
+    /// The distance of `n` elements along an axis in bytes; `n` must span whole panels or whole rows.
     fn bytes_to(&self, staged: &Staged, axis: usize, n: u32) -> u32 {
         let mut at = Coords::default();
         at[axis] = n;
         staged.encoding.linear(at)
     }
 
-    /// A descriptor `n` elements further along an axis.
+    /// The descriptor of the element that is `n` elements further along an axis.
     fn further(&mut self, operand: &Described, axis: usize, n: u32) -> Reg {
         let bytes = self.bytes_to(&operand.staged, axis, n);
         if bytes == 0 {
@@ -312,7 +312,7 @@ impl Lower<'_> {
         self.b.add(operand.descriptor, more)
     }
 
-    /// The number of this warpgroup along an axis of the accumulator, M first.
+    /// The index of this warpgroup along an axis of the accumulator, of which the first is M.
     fn group_number(&mut self, axis: usize, groups: u32) -> Reg {
         let warp = self.warp_number();
         let all = self.warp_set.warps / GroupMma::WARPS;
@@ -323,7 +323,7 @@ impl Lower<'_> {
         self.b.and(number, mask)
     }
 
-    /// Waits for groups of MMAs, and gives the tiles that are complete then.
+    /// Waits for groups of MMAs, and defines the tiles that are complete then.
     pub(super) fn group_wait(&mut self, op: &Op, n: u32) {
         let each: Vec<Vec<Reg>> = op.args.iter().map(|v| self.regs(*v)).collect();
         let mut out = self.b.op(lane::OpKind::GroupWait(n), &each.concat()).into_iter();
@@ -333,15 +333,15 @@ impl Lower<'_> {
         }
     }
 
-    /// The registers of a thread when the program begins, where the machine can change them: what all threads of whole warpgroups find
-    /// room for.
+    /// The number of registers that each thread has at the start of the program, on machines that can change it: what can be allocated for
+    /// all threads of the program's warpgroups.
     pub(super) fn entry_registers(&self) -> u32 {
         let warps = self.laid.warps.next_multiple_of(self.target.role_warps.max(1));
         let threads = (warps * self.laid.lanes).max(1);
         (self.target.registers_per_sm / threads / 8 * 8).min(self.target.registers)
     }
 
-    /// The code of a role. If one thread is enough for it, one elected thread runs it.
+    /// Lowers the code of a role. If one thread can execute all of it, the branch to one elected thread is around all of it.
     pub(super) fn role_code(&mut self, region: Block) -> Result<(), LowerError> {
         if !one_thread::executes(self.k, region, false) {
             return self.block(region);
@@ -352,7 +352,7 @@ impl Lower<'_> {
         self.operations(&of_group)?;
         let mut open = self.begin_one_thread();
         self.elected = true;
-        // Its `yield` is that of the role.
+        // The terminator belongs to the role, not to this branch.
         self.operations(rest.split_last().map_or(&[], |(_, rest)| rest))?;
         self.elected = false;
         self.end_one_thread(&mut open);
@@ -360,7 +360,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The condition under which this thread does what one thread of its role does; `None` if no other runs this code.
+    /// The condition by which one thread of the role executes an operation; `None` if only one thread executes this code anyway.
     pub(super) fn of_one_thread(&mut self) -> Option<Reg> {
         (!self.elected).then(|| self.is_first_thread())
     }

@@ -10,7 +10,7 @@ use crate::lane::Space;
 use crate::layout::Layout;
 
 impl Lower<'_> {
-    /// One element, which must exist.
+    /// Loads one element, which must be inside the tensor.
     pub(super) fn get(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let at = self.scalars(&op.args[1..]);
@@ -27,7 +27,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Stores one element, which must exist, by the first thread.
+    /// Stores one element, which must be inside the tensor; the first thread does it.
     pub(super) fn set(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -42,7 +42,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether an element exists.
+    /// Whether coordinates are inside the tensor.
     pub(super) fn exists(&mut self, view: &View, at: &[Reg]) -> Reg {
         let mut mask = view.exists;
         for (at, extent) in at.iter().zip(view.extents.clone()) {
@@ -52,12 +52,12 @@ impl Lower<'_> {
         mask.unwrap_or_else(|| self.b.pred(true))
     }
 
-    /// Loads an element that exists.
+    /// Loads an element that is inside the tensor.
     pub(super) fn get_element(&mut self, view: &View, at: &[Reg]) -> Reg {
         self.masked_element(view, at, None)
     }
 
-    /// Loads an element, or returns the padding where the mask does not hold.
+    /// Loads an element, or returns the padding if the mask is false.
     pub(super) fn masked_element(&mut self, view: &View, at: &[Reg], mask: Option<(Reg, Reg)>) -> Reg {
         if view.elem.bits() < 8 {
             let position = self.position(view, at);
@@ -67,7 +67,7 @@ impl Lower<'_> {
         self.load_vector(Place { space: Space::Global, address, offset: 0 }, view.elem, 1, mask)[0]
     }
 
-    /// Stores an element where the mask holds.
+    /// Stores an element if the mask is true.
     fn put_element(&mut self, view: &View, at: &[Reg], value: Reg, mask: Option<Reg>) {
         if view.elem.bits() < 8 {
             let position = self.position(view, at);
@@ -77,7 +77,7 @@ impl Lower<'_> {
         self.store_vector(Place { space: Space::Global, address, offset: 0 }, view.elem, &[value], mask);
     }
 
-    /// One element per lane.
+    /// Loads elements selected by index tiles.
     pub(super) fn gather(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -96,7 +96,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Index tiles, or scalars, in a layout.
+    /// The registers of index tiles, or of scalars, in a layout.
     pub(super) fn index_columns(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
         args.iter()
             .map(|arg| {
@@ -106,7 +106,7 @@ impl Lower<'_> {
             .collect()
     }
 
-    /// Stores one element per lane.
+    /// Stores elements selected by index tiles.
     pub(super) fn scatter(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -168,7 +168,7 @@ impl Lower<'_> {
         let first = self.is_first_copy(&layout);
         let mut n = self.row_vector(&view, op.args[rank], &layout);
         if view.elem.bits() < 8 {
-            // Rows of several threads may be equal, and stores of 4-bit halves would race. The output rule requires whole bytes.
+            // Two threads may store the same row, and stores of 4-bit halves would then race. The output rule requires whole bytes.
             n = n.max(2);
             if layout.vector(1) < n {
                 return Err(LowerError::internal(self.k, "a scatter of halves of bytes".to_owned()));
@@ -190,7 +190,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The indices of rows, one register per register of the tile.
+    /// The indices of rows: for each index operand, one register for each register of the tile.
     pub(super) fn row_indices(&mut self, args: &[Value], layout: &Layout) -> Result<Vec<Vec<Reg>>, LowerError> {
         let narrow = layout.without(1);
         let mut columns = Vec::new();
@@ -205,7 +205,7 @@ impl Lower<'_> {
         Ok(columns)
     }
 
-    /// The coordinates of a register's element in the tensor.
+    /// The coordinates in the tensor of the element in a register.
     pub(super) fn row_element(&mut self, rows: &[Vec<Reg>], register: usize, column: Reg, layout: &Layout) -> Vec<Reg> {
         let mut at: Vec<Reg> = rows.iter().map(|c| c[register]).collect();
         let thread = self.thread_coord(layout, 1);
@@ -214,7 +214,7 @@ impl Lower<'_> {
         at
     }
 
-    /// How many neighbours of a row are accessed at once.
+    /// The number of adjacent elements of a row that are accessed at once.
     pub(super) fn row_vector(&mut self, view: &View, column: Value, layout: &Layout) -> u32 {
         let step = vector::divisor(self.k, column);
         vector::width((view.elem.bits(), view.aligned, view.packing), step).min(layout.vector(1))

@@ -1,4 +1,4 @@
-//! The operations that laying out inserts: buffers for tiles, copies between registers and shared memory, parts of tiles.
+//! The operations of laid-out kernels: buffers for tiles, copies between registers and shared memory, parts of tiles.
 
 use super::staging::{Rows, Source, Tile, What};
 use super::tile::{LoweredValue, Staged, register_index};
@@ -62,7 +62,7 @@ impl Lower<'_> {
         LowerError::internal(self.k, message.to_owned())
     }
 
-    /// The shared memory of a value.
+    /// The tile in shared memory that a value is.
     pub(super) fn staged(&self, value: Value) -> Result<Staged, LowerError> {
         match &self.lowered[value.index()] {
             Some(LoweredValue::Buffer(staged)) => Ok(staged.clone()),
@@ -70,7 +70,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A tile of a tensor, or rows of one, to shared memory.
+    /// Copies a tile of a tensor, or rows of one, to shared memory.
     fn copy_local(&mut self, op: &Op, asynchronous: bool) -> Result<(), LowerError> {
         let staged = self.staged(op.args[1])?;
         let Some(LoweredValue::Source(source)) = self.lowered[op.args[0].index()].clone() else {
@@ -90,7 +90,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A source whose elements exist only if a condition holds.
+    /// Makes a source conditional: its elements exist only if a condition holds.
     fn guard_local(&mut self, op: &Op) -> Result<(), LowerError> {
         let Some(LoweredValue::Source(mut source)) = self.lowered[op.args[0].index()].clone() else {
             return Err(self.defect("a guard of a value that is not a source"));
@@ -103,13 +103,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether the tile of a guard has no elements where the guard's condition is false.
+    /// Whether the tile of a guard is outside of the tensor whenever the condition is false, so that the condition is redundant.
     fn is_empty_unless(&mut self, source: &Source, guard: &Op) -> bool {
         let What::Tile(Unit::Tile, coords) = &source.what else { return false };
         let tile = self.extents(guard.results[0]);
         coords.iter().zip(tile).enumerate().any(|(axis, (number, tile))| {
-            // In a loop over whole tiles the condition stays. Without it those on rows would be the same in every iteration, and
-            // ptxas would keep all of them: more than there are predicates.
+            // In a loop over whole tiles the condition is kept. Without it, the conditions on rows would be loop-invariant, and ptxas would
+            // keep all of them in predicate registers, of which there are too few.
             if !tiles::whole(self.k, &self.tree, *number).is_empty() {
                 return false;
             }
@@ -144,7 +144,7 @@ impl Lower<'_> {
             coords
         };
         let regs = self.reorder(&regs, &from, &to, &back);
-        // Operands of asynchronous MMAs are words, made here: in front of the fence for registers.
+        // Operands of asynchronous MMAs are packed to words here, before the fence for registers.
         let users = self.tree.users(op.results[0]);
         let multiplied = users.iter().all(|id| self.k.op(*id).kind == OpKind::Nv(NvOp::Wgmma));
         let held = if multiplied && !users.is_empty() {
@@ -156,7 +156,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Registers in the order of another layout; `back` maps new coordinates to old ones.
+    /// The registers in the order of another layout; `back` maps coordinates of the new layout to those of the old one.
     pub(super) fn reorder(
         &mut self,
         regs: &[Reg],

@@ -1,4 +1,4 @@
-//! MMAs on fragments, by matrix instructions or multiply-adds.
+//! MMAs on fragments in registers, by matrix instructions or multiply-adds.
 
 use super::fragment::{canonical, words_of};
 use super::tile::{LoweredValue, register_index};
@@ -8,7 +8,7 @@ use crate::lane::{self, MmaAtom};
 use crate::layout::Layout;
 
 impl Lower<'_> {
-    /// `a · b + acc`: A as `[M, K]`, B as `[K, N]`.
+    /// Computes `a · b + acc`, with A as `[M, K]` and B as `[K, N]`.
     pub(super) fn mma(&mut self, op: &Op) -> Result<(), LowerError> {
         let [a, b, acc] = op.args[..] else { return Err(self.defect("an MMA without operands")) };
         let layouts = (self.layout(a), self.layout(b).permuted(&[1, 0]), self.layout(acc));
@@ -27,7 +27,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The words of an operand for one step of K: all repetitions of its rows, each with the words of one instruction.
+    /// The words of an operand for one step of K: for each repetition along its rows, the words of one instruction.
     fn fragment_words(&mut self, value: Value, layout: &Layout, elem: Elem) -> Vec<Reg> {
         if let Some(LoweredValue::Packed(words)) = &self.lowered[value.index()] {
             return words.clone();
@@ -37,7 +37,7 @@ impl Lower<'_> {
         let regs = if own == *layout {
             regs
         } else {
-            // `permuted` changes the order of repetitions.
+            // `permuted` changes the order of repetitions of the atom.
             self.reorder(&regs, &own, layout, &|at| [at[1], at[0], 0, 0])
         };
         let per_word = (32 / elem.bits()).max(1) as usize;
@@ -83,7 +83,7 @@ impl Lower<'_> {
         scalar::binary(&mut self.b, target, BinOp::Add, elem, xy, z)
     }
 
-    /// The elements of a tile that is held in words.
+    /// The elements of a tile that is held in packed words.
     pub(super) fn unpacked(&mut self, value: Value, words: &[Reg]) -> Vec<Reg> {
         let (own, elem) = (self.layout(value), self.k.ty(value).elem());
         let Some((layout, _)) = canonical(&own, elem) else {

@@ -1,4 +1,4 @@
-//! Lowering from tile IR to lane IR: the only place that defines what a thread does for each tile operation.
+//! Lowering from tile IR to lane IR: the only place that defines what each thread executes for a tile operation.
 //!
 //! A tile becomes as many values as its layout assigns to a thread. Elementwise operations act on each; the rest is in these modules:
 //!
@@ -6,8 +6,8 @@
 //! |---|---|
 //! | [`scalar`] | arithmetic, functions and conversions of one element |
 //! | `tile` | lowered values, flexible tiles, elementwise operations |
-//! | `coords` | which elements a thread holds |
-//! | `vector` | elements as words of memory |
+//! | `coords` | coordinates of the elements that a thread holds |
+//! | `vector` | packing of elements to words of memory |
 //! | `tensor` | parameters and views |
 //! | `global` | loads and stores of tiles |
 //! | `staging` | loads to shared memory |
@@ -20,14 +20,14 @@
 //! | `reduce`, `scan` | reductions and scans across registers and lanes |
 //! | `mma`, `fragment` | MMAs |
 //! | `group` | bulk copies, MMAs of warpgroups |
-//! | `local` | operations that laying out inserts |
+//! | `local` | operations of laid-out kernels |
 //! | `control` | loops and branches |
 //! | `distribute` | linear indices and ragged outputs |
 //! | `report` | traps and prints |
 //!
-//! Then shared memory is allocated, barriers are placed, dead code goes, and the function is verified.
+//! After that, shared memory is allocated, barriers are checked, dead code is eliminated, and the function is verified.
 //!
-//! Deliberately absent: the overlap of copies and MMAs (the schedule's), instructions (the back ends').
+//! Deliberately absent: the overlap of copies and MMAs, which the schedule decides; instructions, which the back ends select.
 
 mod atomic;
 mod barrier;
@@ -68,20 +68,20 @@ type Reg = lane::Value;
 /// A lowered kernel.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// The function of a thread.
+    /// The function that each thread executes.
     pub func: Func,
-    /// Its traps and prints.
+    /// The operations that may trap or print, by their number in reports.
     pub sites: Vec<Site>,
-    /// The number of barriers.
+    /// The number of barriers in it.
     pub barriers: usize,
-    /// The greatest degrees of bank conflicts in shared memory, by line of the kernel.
+    /// The maximum degree of bank conflicts in shared memory, for each line of the kernel.
     pub conflicts: Vec<(Loc, u32)>,
 }
 
-/// Lowers a barrier program: a laid-out kernel whose rings were expanded to barriers.
+/// Lowers a barrier program: a laid-out kernel whose rings were lowered to barriers.
 ///
 /// # Errors
-/// If the target does not support an operation, or lacks shared memory.
+/// Returns an error if the target does not support an operation or has too little shared memory.
 pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let Some(laid) = kernel.laid_out.as_deref() else {
         return Err(LowerError::internal(kernel, "a kernel that is not laid out".to_owned()));
@@ -105,7 +105,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     Ok(Lowered { func, sites, barriers, conflicts })
 }
 
-/// Bank conflicts in shared memory: the greatest of each line.
+/// The maximum degree of bank conflicts in shared memory, for each line.
 fn conflicts(func: &Func) -> Vec<(Loc, u32)> {
     let mut worst: BTreeMap<u32, (Loc, u32)> = BTreeMap::new();
     for conflict in lane::banks::conflicts(func) {
@@ -118,7 +118,7 @@ fn conflicts(func: &Func) -> Vec<(Loc, u32)> {
     worst.into_values().collect()
 }
 
-/// The warps that run code together: those of the program, or of a role.
+/// The warps that execute the same code: those of the program, or of a role.
 #[derive(Clone, Copy, Debug)]
 struct WarpSet {
     first: u32,
@@ -132,17 +132,17 @@ struct Lower<'a> {
     laid: &'a LaidOut,
     target: &'a Target,
     b: Builder,
-    /// The lowered values, by value of the tile IR.
+    /// The lowered form of each value of the tile IR.
     lowered: Vec<Option<LoweredValue>>,
     sites: Vec<Site>,
     tree: Tree,
     /// The operation that is being lowered.
     at: Option<OpId>,
-    /// Regions that several roles access.
+    /// Regions that are accessed by several roles.
     joined: BTreeSet<Value>,
-    /// The warp set that runs the current code.
+    /// The warp set that executes the current code.
     warp_set: WarpSet,
-    /// Whether only one elected thread of it does.
+    /// Whether only one elected thread of the warp set executes the current code.
     elected: bool,
 }
 
@@ -165,12 +165,12 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// An error at the operation that is being lowered.
+    /// The error that the target does not support something, at the current operation.
     fn unsupported(&self, what: impl Into<String>) -> LowerError {
         LowerError::unsupported(self.k, self.at, self.target.name, &what.into())
     }
 
-    /// An error at the operation that is being lowered, with a custom message.
+    /// An error with a message and a help text, at the current operation.
     fn refused(&self, message: String, help: &str) -> LowerError {
         LowerError::refused(self.k, self.at, format!("{message}, on {}", self.target.name), help)
     }

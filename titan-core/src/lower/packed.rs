@@ -1,9 +1,8 @@
-//! Loads and stores of 4-bit elements that are not in whole pairs.
+//! Loads and stores of 4-bit elements that are not accessed in pairs.
 //!
-//! Half a byte cannot be written, so a store of one element reads the other and writes both. No two threads do that for the
-//! same byte: within a store, the tile goes through shared memory, and each byte is assembled
-//! by one thread; stores of one program to the same bytes are ordered like all of its accesses; and no two
-//! programs write into one byte, by the output rule ([`crate::analysis::partition`]).
+//! A store of half a byte reads the byte and writes both halves. Two threads never do this to the same byte concurrently: within a store,
+//! the tile goes through shared memory, and each byte is assembled by one thread; stores of one program to the same bytes are ordered like
+//! all of its accesses; and no two programs write to one byte, by the output rule ([`crate::analysis::partition`]).
 
 use super::tensor::View;
 use super::tile::Staged;
@@ -14,7 +13,7 @@ use crate::lane::{IntBin, Space};
 use crate::layout::{Coords, Layout};
 
 impl Lower<'_> {
-    /// Loads an element by its position from the view's address; the padding where the mask does not hold.
+    /// Loads an element by its position from the view's address; the padding if the mask is false.
     pub(super) fn load_half(&mut self, view: &View, position: Reg, mask: Option<(Reg, Reg)>) -> Reg {
         let address = self.address_at(view, position);
         let zero = self.b.i32(0);
@@ -29,8 +28,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Stores an element by its position where the mask holds, and keeps the other half of its byte. No other thread may access
-    /// that byte before the next barrier.
+    /// Stores an element by its position if the mask is true, and keeps the other half of its byte. No other thread may access that byte
+    /// before the next barrier.
     pub(super) fn store_half(&mut self, view: &View, position: Reg, value: Reg, mask: Option<Reg>) {
         let address = self.address_at(view, position);
         let place = Place { space: Space::Global, address, offset: 0 };
@@ -47,21 +46,21 @@ impl Lower<'_> {
         self.store_vector(place, Elem::U8, &[byte], mask);
     }
 
-    /// The bit offset of an element in its byte, by position.
+    /// The shift of an element in its byte, in bits.
     fn half_shift(&mut self, position: Reg) -> Reg {
         let odd = self.parity_of(position);
         let two = self.b.i32(2);
         self.b.int(IntBin::Shl, odd, two)
     }
 
-    /// The lowest bit of a position, 32 bits.
+    /// The lowest bit of a position, as 32 bits.
     fn parity_of(&mut self, position: Reg) -> Reg {
         let low = self.b.one(crate::lane::OpKind::Truncate(crate::lane::Ty::B32), &[position]);
         let one = self.b.i32(1);
         self.b.and(low, one)
     }
 
-    /// Stores elements of which no two share a byte.
+    /// Stores elements directly, if no two of them share a byte.
     pub(super) fn store_apart(&mut self, view: &View, at: (Unit, &[Value]), regs: &[Reg], layout: &Layout) {
         let window = self.window(view, at.0, at.1, layout);
         let Some(start) = window.position else {
@@ -79,8 +78,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Stores a tile from a buffer by bytes: each is assembled by one thread from two elements of the tile, or from one of the tile
-    /// and one that is kept.
+    /// Stores a tile from a buffer by bytes: each byte is assembled by one thread from two elements of the tile, or from one element of the
+    /// tile and one that is kept.
     pub(super) fn store_pairs(&mut self, view: &View, (unit, coords): (Unit, &[Value]), tile: &[u32], staged: &Staged) {
         let last = tile.len() - 1;
         let extents = &staged.encoding.extents;
@@ -104,7 +103,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Stores those elements of a byte that belong to the tile and to the tensor; others are kept.
+    /// Stores those elements of a byte that are in the tile and in the tensor, and keeps the others.
     fn store_byte(&mut self, byte: &Byte<'_>, layout: &Layout) {
         let Byte { view, tile, staged, thread, at, part, row } = *byte;
         let last = tile.len() - 1;
@@ -151,20 +150,21 @@ impl Lower<'_> {
     }
 }
 
-/// The destination of a byte of a tile, for one thread.
+/// A byte of a tile and its destination, for one thread.
 #[derive(Clone, Copy)]
 struct Byte<'a> {
     view: &'a View,
-    /// The tile's extents.
+    /// The extents of the tile.
     tile: &'a [u32],
-    /// The buffer, with room for one more column.
+    /// The buffer with the tile, which has room for one more column.
     staged: &'a Staged,
-    /// The coordinates in the tile of the first element of the thread's first byte; one before it if that is odd.
+    /// The coordinates in the tile of the first element of the thread's first byte. They are those before the thread's first element if
+    /// that is in the upper half of its byte.
     thread: &'a [Reg],
-    /// The same in the tensor.
+    /// The same coordinates in the tensor.
     at: &'a [Reg],
-    /// What the register adds to either.
+    /// The contribution of the register to both.
     part: Coords,
-    /// Whether the tile's origin exists and this thread stores.
+    /// The condition under which the thread stores at all; the origin of the tile must exist.
     row: Option<Reg>,
 }

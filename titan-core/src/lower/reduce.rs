@@ -1,7 +1,7 @@
-//! Reductions by the lanes of a warp: within a thread, then across lanes by shuffles.
+//! Reductions over the lanes of a warp: within each thread, then across lanes by shuffles.
 //!
-//! The combined items are tuples of registers, so that sums, extrema with indices and user-defined functions share one
-//! algorithm. Padding takes part as the neutral element.
+//! The combined items are tuples of registers, so that sums, extrema with indices and user-defined functions share one algorithm. Padding
+//! is replaced by the neutral element.
 use super::tile::{LoweredValue, register_index};
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{ArgOp, Const, Elem, Fold, Op, Pred, ReduceOp, UnOp};
@@ -9,10 +9,10 @@ use crate::lane::{self, Shuffle, Ty};
 use crate::layout::Layout;
 use std::collections::BTreeMap;
 
-/// An item: as many registers as `elems`.
+/// An item of a reduction: a tuple of registers, one for each element type in `elems`.
 pub(super) type Tuple = Vec<Reg>;
 
-/// The combination of two tuples.
+/// The function that combines two tuples.
 #[derive(Clone, Copy)]
 pub(super) enum Combine<'a> {
     /// A sum, product or extremum.
@@ -23,7 +23,7 @@ pub(super) enum Combine<'a> {
     Region(&'a Op),
 }
 
-/// A reduction: its axis, layout, elements and combination.
+/// A reduction: its axis, layout, element types and combining function.
 struct Line<'a> {
     layout: &'a Layout,
     axis: usize,
@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 impl Lower<'_> {
-    /// Reduces the elements of each warp along an axis.
+    /// Reduces a tile along an axis, separately for the elements that each warp holds.
     pub(super) fn fold(&mut self, op: &Op, f: Fold, axis: usize) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
         let layout = self.layout(op.args[0]);
@@ -44,7 +44,7 @@ impl Lower<'_> {
             Fold::Plain(f) => (vec![scalar::constant(&mut self.b, scalar::neutral(f, elem))], Combine::Plain(f, elem)),
             Fold::With => (vec![self.scalar(op.args[1])], Combine::Region(op)),
             Fold::Arg(f) => {
-                // Padding is NaN, or the worst integer, beyond every index.
+                // Padding is NaN, or the worst integer, with an index greater than all others, so that it never wins.
                 let worst = if elem.is_float() {
                     Const::Float(elem, f64::NAN)
                 } else {
@@ -71,7 +71,8 @@ impl Lower<'_> {
         regs.iter().map(|r| scalar::cast(&mut self.b, self.target, from, to, *r)).collect()
     }
 
-    /// Reduces tuples along an axis. The result is in the layout without the axis; all threads that held a part have it.
+    /// Reduces tuples along an axis. The result has the layout without the axis; every thread that held elements of a line has the line's
+    /// result.
     fn reduce(&mut self, items: Vec<Tuple>, line: &Line<'_>) -> Result<Vec<Tuple>, LowerError> {
         let (layout, axis, f) = (line.layout, line.axis, line.f);
         let items = self.neutralize(items, layout, axis, line.neutral);
@@ -98,7 +99,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// Padding becomes the neutral element.
+    /// Replaces padding by the neutral element.
     fn neutralize(&mut self, items: Vec<Tuple>, layout: &Layout, axis: usize, neutral: &[Reg]) -> Vec<Tuple> {
         if !layout.is_padded(axis) {
             return items;
@@ -111,7 +112,7 @@ impl Lower<'_> {
         out
     }
 
-    /// Combines neighbours pairwise, for short dependency chains.
+    /// Combines adjacent items pairwise, as a tree, so that dependency chains are short.
     fn tree(&mut self, mut items: Vec<Tuple>, f: Combine<'_>) -> Result<Tuple, LowerError> {
         while items.len() > 1 {
             let mut next = Vec::with_capacity(items.len().div_ceil(2));
@@ -127,7 +128,7 @@ impl Lower<'_> {
         Ok(items.pop().unwrap_or_default())
     }
 
-    /// Combines two tuples; the first is of the earlier elements.
+    /// Combines two tuples; the elements of the first come before those of the second.
     pub(super) fn combine(&mut self, f: Combine<'_>, x: &[Reg], y: &[Reg]) -> Result<Tuple, LowerError> {
         match f {
             Combine::Plain(op, elem) => Ok(vec![scalar::combine(&mut self.b, self.target, op, elem, x[0], y[0])]),
@@ -146,7 +147,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether the second of two candidates wins: better, or equal with a smaller index. NaN is worse than any number.
+    /// Whether the second candidate replaces the first: it is better, or equal with a smaller index. NaN is worse than any number.
     fn better(&mut self, op: ArgOp, elem: Elem, x: &[Reg], y: &[Reg]) -> Reg {
         let target = self.target;
         let b = &mut self.b;
@@ -167,7 +168,7 @@ impl Lower<'_> {
         b.or(wins, first)
     }
 
-    /// The register of another lane, of any width.
+    /// A register from another lane, of any width.
     pub(super) fn shuffle(&mut self, reg: Reg, from: Shuffle, index: Option<Reg>) -> Reg {
         let one = |b: &mut lane::Builder, r: Reg| {
             let mut args = vec![r];

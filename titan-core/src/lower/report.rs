@@ -1,4 +1,4 @@
-//! Traps and prints, written to the report buffer ([`crate::launch::report`]).
+//! Traps and prints, which write to the report buffer ([`crate::launch::report`]).
 
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
@@ -14,8 +14,8 @@ impl Lower<'_> {
         i32::try_from(self.sites.len()).unwrap_or(i32::MAX)
     }
 
-    /// Ends the program with a message unless a condition, uniform over all threads, holds. A role continues, because other roles
-    /// wait for it: the launch fails at its end, and until then the guarded operation must be skipped.
+    /// Ends the program with a message if a condition, uniform over all threads, is false. A role continues, because other roles wait for
+    /// it: the launch fails at its end, and until then the guarded operation must be skipped.
     pub(super) fn trap_unless(&mut self, cond: Reg, message: &str) -> Result<(), LowerError> {
         if self.b.func().constant(cond) == Some(1) {
             return Ok(());
@@ -38,7 +38,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The first trap of a launch writes its site.
+    /// Writes the number of a site to the report, if it is the first trap of the launch.
     fn report_trap(&mut self, site: i32) {
         let report = self.slot(Slot::Report);
         let zero = self.b.i32(0);
@@ -53,13 +53,13 @@ impl Lower<'_> {
         }
     }
 
-    /// Traps unless a condition holds.
+    /// Lowers an assertion: traps if its condition is false.
     pub(super) fn assert(&mut self, op: &Op, message: &str) -> Result<(), LowerError> {
         let cond = self.scalar(op.args[0]);
         self.trap_unless(cond, message)
     }
 
-    /// Writes a record.
+    /// Lowers a print: writes a record to the report.
     pub(super) fn print(&mut self, op: &Op, format: &str) -> Result<(), LowerError> {
         let is_scratch = |v: &&crate::ir::Value| self.k.ty(**v) == Ty::Barrier(crate::ir::BarrierTy::Region);
         let scratch = op.args.last().filter(is_scratch).copied();
@@ -92,8 +92,8 @@ impl Lower<'_> {
         self.b.one(lane::OpKind::ProgramId(axis), &[])
     }
 
-    /// Reserves words of the report for a record: the index of the first one, and whether they fit. The first thread reserves, and
-    /// shares the result through shared memory.
+    /// Reserves words of the report for a record: returns the index of the first word, and whether all of them fit. The first thread
+    /// reserves them, and passes the result to the others through shared memory.
     fn reserve(&mut self, words: u32, scratch: Option<crate::ir::Value>) -> Result<(Reg, Reg), LowerError> {
         let address = self.slot(Slot::Report);
         let used = self.b.add_const(address, 4 * words_at(report::USED));
@@ -125,7 +125,7 @@ impl Lower<'_> {
         Ok((start, fits))
     }
 
-    /// Writes the elements of an argument, each as one word or two.
+    /// Writes the elements of an argument, each as one or two words.
     fn print_value(
         &mut self,
         value: crate::ir::Value,
@@ -172,7 +172,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// An element as words: 64-bit ones as two, since records are aligned to 4 bytes only.
+    /// Writes an element as words: a 64-bit element as two, since records are aligned to 4 bytes only.
     fn print_element(&mut self, place: Place, reg: Reg, mask: Reg) {
         let words = match self.b.ty(reg) {
             lane::Ty::Pred => vec![self.b.one(lane::OpKind::FromPred, &[reg])],
@@ -189,7 +189,7 @@ impl Lower<'_> {
     }
 }
 
-/// A place in the report, as a number of words.
+/// The offset of a word of the report.
 fn words_at(index: usize) -> i64 {
     i64::try_from(index).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Inclusive scans: in a layout that keeps neighbours along the axis together, first within a thread, then across its lanes, then
-//! from one repetition to the next. Warps never share a line.
+//! Inclusive scans, in a layout in which each thread holds adjacent elements along the axis: first within a thread, then across its lanes,
+//! then from one repetition of the layout to the next. No two warps share a line.
 
 use super::reduce::{Combine, Tuple};
 use super::tile::LoweredValue;
@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use std::collections::BTreeMap;
 
 impl Lower<'_> {
-    /// Scans a tile along an axis, accumulating in `acc`.
+    /// Scans a tile along an axis, with the accumulator type `acc`.
     pub(super) fn scan_tile(&mut self, op: &Op, axis: usize, acc: Elem, f: Combine<'_>) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
         let layout = self.layout(op.args[0]);
@@ -48,7 +48,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// Scans one repetition: gives its elements, and the last one of all lanes.
+    /// Scans one repetition of the layout. Returns its elements, and the total, which all lanes of a line have.
     fn scan_chunk(
         &mut self,
         items: &[Reg],
@@ -71,6 +71,7 @@ impl Lower<'_> {
         let place = self.b.and(lane, mask);
         let mut total = vec![own[own.len() - 1]];
         let mut by = 1;
+        // A scan over the lanes of a line in log₂ steps: each combines the total of the lane `by` below with the own one.
         while by < lanes {
             let below: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(by), None)).collect();
             let joined = self.combine(f, &below, &total)?;
@@ -81,6 +82,7 @@ impl Lower<'_> {
         }
         let mut out = own;
         if lanes > 1 {
+            // Each element is combined with the total of all lanes below.
             let before: Tuple = total.iter().map(|r| self.shuffle(*r, Shuffle::Up(1), None)).collect();
             let zero = self.b.i32(0);
             let has = self.b.cmp_s(Pred::Gt, place, zero);
@@ -96,7 +98,7 @@ impl Lower<'_> {
             total = self.combine(f, carry, &total)?;
         }
         if lanes > 1 {
-            // The last lane of this line has everything.
+            // The last lane of the line holds the total.
             let last = self.b.int(IntBin::Or, lane, mask);
             total = vec![self.shuffle(total[0], Shuffle::Index, Some(last))];
         }

@@ -5,7 +5,7 @@ use super::{Lower, LowerError};
 use crate::ir::Op;
 
 impl Lower<'_> {
-    /// The same elements, row-major, under extents that differ in ones only.
+    /// A reshape between shapes that differ in axes of extent 1 only.
     pub(super) fn reshape(&mut self, op: &Op) {
         let (from, to) = (self.layout(op.args[0]), self.layout(op.results[0]));
         let regs = self.regs(op.args[0]);
@@ -13,7 +13,7 @@ impl Lower<'_> {
         self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
-    /// Axes in another order: other names for the same registers, or for the same buffer.
+    /// A permutation of axes, which relabels the same registers or the same buffer.
     pub(super) fn permute(&mut self, op: &Op, perm: [u8; 4]) -> Result<(), LowerError> {
         let (from, to) = (op.args[0], op.results[0]);
         let perm = &perm[..self.extents(from).len()];
@@ -40,7 +40,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Elements of two tiles alternate along the last axis.
+    /// A tile whose elements alternate between two tiles, along the last axis.
     pub(super) fn interleave(&mut self, op: &Op) {
         let (half, whole) = (self.layout(op.args[0]), self.layout(op.results[0]));
         let both = [self.regs(op.args[0]), self.regs(op.args[1])];
@@ -57,7 +57,7 @@ impl Lower<'_> {
         self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
-    /// The even and the odd elements along the last axis.
+    /// The even and the odd elements along the last axis, as two tiles.
     pub(super) fn split(&mut self, op: &Op) {
         let (whole, half) = (self.layout(op.args[0]), self.layout(op.results[0]));
         let regs = self.regs(op.args[0]);
@@ -73,7 +73,7 @@ impl Lower<'_> {
     }
 }
 
-/// Coordinates of a tile from those of the tile without, or with more, axes of extent 1.
+/// The coordinates in a shape from those in another one that differs in axes of extent 1 only.
 fn unrename(at: [u32; 4], old: &[u32], new: &[u32]) -> [u32; 4] {
     let mut real = new.iter().enumerate().filter(|(_, n)| **n > 1).map(|(i, _)| at[i]);
     let mut out = [0; 4];

@@ -1,5 +1,5 @@
-//! Tiles that go directly to shared memory, because only MMAs read them: asynchronously where the machine supports it
-//! and the padding is zero, otherwise through registers. The part of the buffer beyond the tile is zeroed.
+//! Copies of tiles to shared memory: asynchronous if the machine supports it and the padding is zero, otherwise through registers. The part
+//! of the buffer beyond the tile is filled with zeros.
 
 use super::tensor::View;
 use super::tile::{LoweredValue, Staged};
@@ -20,13 +20,13 @@ pub(super) struct Source {
 /// The elements of a tensor that a copy reads.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// A tile at coordinates.
+    /// A tile at these coordinates.
     Tile(Unit, Vec<Value>),
-    /// Rows by index, starting at a column.
+    /// Rows with these indices, starting at a column.
     Rows(Vec<Value>, Value),
 }
 
-/// A tile of a tensor.
+/// A tile of a tensor, as the source of a copy.
 pub(super) struct Tile<'a> {
     pub(super) view: &'a View,
     pub(super) unit: Unit,
@@ -35,10 +35,10 @@ pub(super) struct Tile<'a> {
     pub(super) pad: Reg,
 }
 
-/// Rows of a tensor, selected by indices.
+/// Rows of a tensor selected by indices, as the source of a copy.
 pub(super) struct Rows<'a> {
     pub(super) view: &'a View,
-    /// One index, or a tile of them, for each axis but the last.
+    /// One index, or a tile of indices, for each axis but the last.
     pub(super) rows: &'a [Value],
     /// The first column.
     pub(super) column: Value,
@@ -47,7 +47,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl Lower<'_> {
-    /// A source that is a tile.
+    /// Defines a source that is a tile.
     pub(super) fn source(&mut self, op: &Op, unit: Unit) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -57,7 +57,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A source that is rows.
+    /// Defines a source that is rows.
     pub(super) fn source_rows(&mut self, op: &Op) -> Result<(), LowerError> {
         let view = self.view(op.args[0])?;
         let rank = view.extents.len();
@@ -67,7 +67,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Fills a buffer with zeros, because instructions may read beyond the tile.
+    /// Fills a buffer with zeros, since instructions may read beyond the tile.
     pub(super) fn clear(&mut self, staged: &Staged, elem: Elem) {
         let extents = &staged.encoding.extents;
         let layout = crate::plan::wide(extents, elem.bits(), self.target.lanes, self.warp_set.warps);
@@ -76,7 +76,7 @@ impl Lower<'_> {
         self.write_buffer(staged, &regs, &layout, elem);
     }
 
-    /// Copies rows to shared memory, as [`Lower::load_to_buffer`] copies a tile. The buffer beyond the rows is zeroed.
+    /// Copies rows to shared memory, as [`Lower::load_to_buffer`] copies a tile. The buffer beyond the rows is filled with zeros.
     pub(super) fn rows_to_buffer(&mut self, from: &Rows<'_>, staged: &Staged, copy: bool) -> Result<(), LowerError> {
         let (view, pad) = (from.view, from.pad);
         let tile = self.extents(from.value);
@@ -119,14 +119,15 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Copies a tile to shared memory, asynchronously where the machine supports it and the padding is zero; returns whether it did.
+    /// Copies a tile to shared memory, asynchronously if the machine supports it and the padding is zero. Returns whether it is
+    /// asynchronous.
     pub(super) fn load_to_buffer(&mut self, from: &Tile<'_>, staged: &Staged, copy: bool) -> Result<(), LowerError> {
         let (view, pad) = (from.view, from.pad);
         let elem = view.elem;
         let tile = self.extents(from.value);
         let e = &staged.encoding;
         let layout = self.layout(from.value);
-        // The origin counts in the tile's own extents, which the buffer's may exceed.
+        // Coordinates in units of tiles refer to the extents of the tile; those of the buffer may be larger.
         let mut window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
         self.touch(staged.region(), true);
@@ -141,7 +142,7 @@ impl Lower<'_> {
         let first = self.is_first_copy(&layout);
         for register in (0..layout.registers()).step_by(n as usize) {
             let part = layout.register_coords(register);
-            // Copies and padding of the layout write nothing.
+            // Threads with copies, or with padding of the layout, write nothing.
             let here = self.inside_tile(&layout, part, first);
             let place = self.place(staged, &layout, register);
             if copy {
@@ -172,7 +173,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// One asynchronous copy: of zeros where the first mask does not hold, none at all where the second does not.
+    /// Issues one asynchronous copy. It writes zeros if the first mask is false, and is not executed if the second is false.
     fn copy_async(&mut self, [from, to]: [Place; 2], [mask, here]: [Option<Reg>; 2], bytes: u32) {
         let source = self.b.add_const(from.address, i64::from(from.offset));
         let masked = mask.is_some();
@@ -191,7 +192,7 @@ impl Lower<'_> {
         self.b.end(open);
     }
 
-    /// The loaded values, or zeros beyond the tile.
+    /// The loaded values, or zeros for elements outside of the tile.
     fn or_zero(&mut self, regs: &[Reg], inside: Option<Reg>) -> Vec<Reg> {
         let Some(inside) = inside else { return regs.to_vec() };
         regs.iter()
@@ -203,7 +204,7 @@ impl Lower<'_> {
             .collect()
     }
 
-    /// Whether a register's element belongs to the tile, where the layout covers more.
+    /// Whether the element of a register belongs to the tile; `None` if the layout covers nothing beyond the tile.
     fn inside_extents(&mut self, layout: &Layout, part: Coords, tile: &[u32]) -> Option<Reg> {
         let mut mask = None;
         for (axis, extent) in tile.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tensors and views: an address, extents and strides in registers, with the assumptions about them.
+//! Tensors and views: addresses, extents and strides in registers, with the assumptions about them.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
 
@@ -13,25 +13,25 @@ use crate::launch::abi::Slot;
 /// A tensor or view.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    /// The parameter that it is a view of.
+    /// The number of the parameter that it is a view of.
     pub(super) param: u32,
-    /// Whether the kernel may write it: then accesses are marked.
+    /// Whether the kernel may write the parameter; if so, accesses are marked.
     pub(super) written: bool,
     pub(super) elem: Elem,
-    /// The address of the first element. Of 4-bit elements, of the parameter's: see `start`.
+    /// The address of the first element; for 4-bit elements, the address of the parameter: see `start`.
     pub(super) address: Reg,
-    /// Of 4-bit elements, how many lie between `address` and the first one, 64 bits; `None` for none.
+    /// For 4-bit elements, the number of elements from `address` to the first one, 64 bits; `None` for 0.
     pub(super) start: Option<Reg>,
-    /// How the elements share bytes.
+    /// How 4-bit elements are arranged in bytes.
     pub(super) packing: Packing,
-    /// 32 bits each.
+    /// The extents, 32 bits each.
     pub(super) extents: Vec<Reg>,
-    /// In elements, 64 bits each.
+    /// The strides in elements, 64 bits each.
     pub(super) strides: Vec<Reg>,
-    /// Whether any coordinate is inside; `None` if nothing is known against it.
+    /// Whether any coordinate is inside of the view; `None` if it is not known to be empty.
     pub(super) exists: Option<Reg>,
-    /// Whether the plan's assumptions on the parameter hold of the view: rows begin on multiples of 16 bytes and are whole
-    /// multiples of 16 bytes long.
+    /// Whether the plan's assumptions about the parameter hold for the view: rows are aligned to 16 bytes, and their size is a multiple of
+    /// 16 bytes.
     pub(super) aligned: bool,
 }
 
@@ -68,7 +68,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An extent. Of those that a launch has found to be the same the first one is read.
+    /// Reads an extent. If a launch ensures that several extents are equal, the first one is read for all of them.
     fn extent(&mut self, (param, axis): (u32, u8), dim: &DimSpec) -> Reg {
         let first = match dim {
             DimSpec::Equals(HostExpr::Symbol(symbol)) => self.bound(*symbol),
@@ -82,7 +82,7 @@ impl Lower<'_> {
         self.slot(Slot::Extent(param, axis))
     }
 
-    /// The parameter and axis whose extent a shape name stands for, if the tensor is always there.
+    /// The parameter and axis whose extent defines a shape name, if the tensor is not optional.
     fn bound(&self, symbol: Symbol) -> Option<(u32, u8)> {
         (0u32..).zip(&self.k.sig.params).find_map(|(param, p)| match &p.kind {
             ParamKind::Tensor { optional: false, shape, .. } => {
@@ -93,7 +93,7 @@ impl Lower<'_> {
         })
     }
 
-    /// A word of the parameter block.
+    /// Reads a word of the parameter block.
     pub(super) fn slot(&mut self, slot: Slot) -> Reg {
         let found = self.b.func().slots.iter().position(|s| *s == slot);
         match found.and_then(|i| u32::try_from(i).ok()) {
@@ -105,7 +105,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A scalar argument as the lane IR holds its element.
+    /// Converts the word of a scalar argument to the representation of its element type in the lane IR.
     fn scalar_from_word(&mut self, elem: Elem, word: Reg) -> Reg {
         match elem {
             Elem::Bool => {
@@ -131,7 +131,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The tensor that a value is.
+    /// The tensor or view that a value is.
     pub(super) fn view(&mut self, value: crate::ir::Value) -> Result<View, LowerError> {
         match &self.lowered[value.index()] {
             Some(LoweredValue::Tensor(view)) => Ok(view.clone()),
@@ -139,7 +139,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Views, and facts of tensors.
+    /// Lowers views, and queries of tensors.
     pub(super) fn tensor_op(&mut self, op: &Op) -> Result<(), LowerError> {
         let held = match &op.kind {
             OpKind::Dim(axis) => {
@@ -161,7 +161,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A view with one axis fixed.
+    /// A view in which the index along one axis is fixed.
     fn index_view(&mut self, op: &Op, axis: usize) -> Result<View, LowerError> {
         let mut view = self.view(op.args[0])?;
         let at = self.scalar(op.args[1]);
@@ -179,7 +179,7 @@ impl Lower<'_> {
         Ok(view)
     }
 
-    /// A view of a range of an axis, clipped to the tensor.
+    /// A view of a range along an axis, clipped to the tensor.
     fn slice_view(&mut self, op: &Op, axis: usize) -> Result<View, LowerError> {
         let mut view = self.view(op.args[0])?;
         let zero = self.b.i32(0);
@@ -196,7 +196,7 @@ impl Lower<'_> {
         Ok(view)
     }
 
-    /// A view of the rows between two offsets, which must be in order and inside.
+    /// A view of the rows between two offsets, which must be ascending and inside the tensor.
     fn segment_view(&mut self, op: &Op) -> Result<View, LowerError> {
         let mut view = self.view(op.args[0])?;
         let offsets = self.view(op.args[1])?;
@@ -208,7 +208,7 @@ impl Lower<'_> {
         let below = self.b.cmp_s(Pred::Lt, at, last);
         let named = self.b.and(not_negative, below);
         self.trap_unless(named, "a segment that the offsets do not have")?;
-        // A role goes on after a trap: with a segment that has no rows.
+        // A role continues after a trap, with a segment without rows.
         let guard = self.warp_set.role.is_some().then_some((named, zero));
         let lo = self.masked_element(&offsets, &[at], guard);
         let hi = self.masked_element(&offsets, &[next], guard);
@@ -228,7 +228,7 @@ impl Lower<'_> {
         Ok(view)
     }
 
-    /// Lets a view begin `n` steps of a stride further.
+    /// Moves the start of a view by `n` steps of a stride.
     fn advance(&mut self, view: &mut View, n: Reg, stride: Reg) {
         let wide = self.b.widen(n);
         let elements = self.b.mul(wide, stride);
@@ -240,7 +240,7 @@ impl Lower<'_> {
         view.address = self.b.add(view.address, bytes);
     }
 
-    /// A 64-bit number of elements as bytes.
+    /// Converts a 64-bit number of elements to bytes.
     pub(super) fn elements_to_bytes(&mut self, elem: Elem, elements: Reg) -> Reg {
         if elem.bits() < 8 {
             let one = self.b.i32(1);
@@ -250,7 +250,7 @@ impl Lower<'_> {
         self.b.mul(elements, bytes)
     }
 
-    /// Says that a tensor is read or written from here on, if the kernel writes it anywhere.
+    /// Marks the following accesses as reads or writes of a tensor, if the kernel writes it anywhere.
     pub(super) fn touch_view(&mut self, view: &View, write: bool) {
         if view.written {
             self.touch(view.region(), write);

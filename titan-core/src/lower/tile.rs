@@ -1,4 +1,4 @@
-//! Lowered values, flexible tiles, and elementwise operations.
+//! Lowered values, flexible tiles and elementwise operations.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -14,7 +14,7 @@ use crate::lane;
 use crate::layout::{Coords, Encoding, Layout};
 use std::collections::BTreeMap;
 
-/// The most quotients that are computed together: both their operands and the results are in registers.
+/// The maximum number of quotients that are computed together: all operands and results are live in registers.
 const QUOTIENTS: usize = 32;
 
 /// The lowered form of a value of the tile IR.
@@ -24,48 +24,48 @@ pub(super) enum LoweredValue {
     Scalar(Reg),
     /// A tensor or view.
     Tensor(View),
-    /// A tile in registers, one per element.
+    /// A tile in registers, one for each element.
     Tile(Vec<Reg>),
-    /// A tile in packed words, as operands of matrix instructions.
+    /// A tile in packed words, for operands of matrix instructions.
     Packed(Vec<Reg>),
     /// A tile in shared memory.
     Buffer(Staged),
-    /// Bytes of shared memory.
+    /// A region of shared memory.
     Region(Bytes),
-    /// One or more mbarriers.
+    /// An array of mbarriers, or one of them.
     Barriers(Barriers),
-    /// A tile of a tensor that is not loaded: the source of a copy.
+    /// The source of a copy: a tile of a tensor that is not loaded to registers.
     Source(Box<Source>),
 }
 
 /// A tile in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Staged {
-    /// The buffer.
+    /// The number of the buffer.
     pub(super) buffer: u32,
-    /// Its encoding.
+    /// The encoding of the tile.
     pub(super) encoding: Encoding,
-    /// Its offset in the buffer: a computed and a constant part; `None` for 0.
+    /// The offset of the tile in the buffer in bytes: a computed and a constant part; `None` for 0.
     pub(super) base: Option<(Reg, u32)>,
-    /// The number of the slot that the computed part is the offset of, and the bytes of a slot; `None`: there are no slots.
+    /// The index of the slot from which the offset is computed, and the size of a slot in bytes; `None` if there are no slots.
     pub(super) slot: Option<(Reg, u32)>,
-    /// The first element of the tile within the encoding.
+    /// The position of the tile's first element in the encoding.
     pub(super) origin: Origin,
-    /// Whether the protocol of a ring orders the accesses to it.
+    /// Whether the protocol of a ring orders the accesses to the tile.
     pub(super) ordered: bool,
 }
 
-/// The first element of a part of a tile in shared memory.
+/// The position of the first element of a part of a tile in shared memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origin {
-    /// The constant part of its coordinates.
+    /// The constant part of the coordinates.
     pub(super) at: Coords,
-    /// A computed offset along one axis, and a power of two that divides it.
+    /// A computed offset along one axis, with a power of two that divides it.
     pub(super) moved: Option<(usize, Reg, u32)>,
 }
 
 impl Origin {
-    /// A power of two that divides the coordinate along an axis.
+    /// A power of two that divides the first coordinate along an axis.
     pub(super) fn multiple(&self, axis: usize) -> u32 {
         let constant = 1 << self.at[axis].trailing_zeros().min(7);
         match self.moved {
@@ -76,7 +76,7 @@ impl Origin {
 }
 
 impl Staged {
-    /// The same memory as the transposed tile, of two axes.
+    /// The transposed tile in the same memory, for two axes.
     pub(super) fn transposed(&self) -> Staged {
         let [i, j, k, l] = self.origin.at;
         let moved = self.origin.moved.map(|(axis, by, multiple)| (1 - axis.min(1), by, multiple));
@@ -84,13 +84,13 @@ impl Staged {
         Staged { encoding: self.encoding.permuted(&[1, 0]), origin, ..self.clone() }
     }
 
-    /// The region of accesses to it.
+    /// The region that accesses to the tile are marked with.
     pub(super) const fn region(&self) -> lane::Region {
         if self.ordered { lane::Region::Ring(self.buffer) } else { lane::Region::Buffer(self.buffer) }
     }
 }
 
-/// The width of the register of an element.
+/// The width of the register that holds an element.
 pub(super) const fn reg_ty(elem: Elem) -> lane::Ty {
     match elem {
         Elem::Bool => lane::Ty::Pred,
@@ -147,7 +147,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The registers of a tile, one per element.
+    /// The registers of a tile, one for each element that the thread holds.
     pub(super) fn regs(&mut self, value: Value) -> Vec<Reg> {
         match self.lowered[value.index()].clone() {
             Some(LoweredValue::Tile(regs)) => regs,
@@ -167,7 +167,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Tiles that are made from scalars and coordinates.
+    /// Materializes a tile that is a function of scalars and coordinates.
     pub(super) fn made_tile(&mut self, op: &Op) {
         let layout = self.layout(op.results[0]);
         let regs = match &op.kind {
@@ -194,7 +194,7 @@ impl Lower<'_> {
         self.define(op.results[0], LoweredValue::Tile(regs));
     }
 
-    /// Registers of a tile without an axis, each wherever it belongs in the tile with it.
+    /// Broadcasts the registers of a tile along a new axis: each to all registers of the wider tile with the same other coordinates.
     pub(super) fn spread(&mut self, regs: &[Reg], narrow: &Layout, layout: &Layout, axis: usize) -> Vec<Reg> {
         let index = register_index(narrow);
         let pick = |r: usize| {
@@ -212,8 +212,8 @@ impl Lower<'_> {
         self.b.i32(0)
     }
 
-    /// An elementwise operation on tiles, in a layout, or on scalars without one. Elements whose operands are the same
-    /// registers are computed once.
+    /// An elementwise operation on the registers of tiles in a layout; scalar operands are used for all elements. Elements whose operands
+    /// are the same registers are computed once.
     pub(super) fn elementwise(&mut self, op: &Op, layout: &Layout) -> Result<Vec<Reg>, LowerError> {
         let mut columns = Vec::new();
         for arg in &op.args {
@@ -243,7 +243,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// The quotients of a tile, by their operands: those by the same register have one reciprocal.
+    /// The quotients of the elements of a tile, by their operands. Quotients by the same register share one reciprocal.
     fn quotients(&mut self, elem: Elem, numerators: &[Reg], divisors: &[Reg]) -> BTreeMap<Vec<Reg>, Reg> {
         let mut rows: BTreeMap<Reg, Vec<Reg>> = BTreeMap::new();
         for (x, y) in numerators.iter().zip(divisors) {
@@ -284,7 +284,7 @@ impl Lower<'_> {
     }
 }
 
-/// Which register holds which coordinates (those of the register alone).
+/// The register that holds each element, by the contribution of the register to its coordinates.
 pub(super) fn register_index(layout: &Layout) -> BTreeMap<Coords, usize> {
     (0..layout.registers()).map(|r| (layout.register_coords(r), r)).collect()
 }

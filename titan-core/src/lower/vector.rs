@@ -1,16 +1,16 @@
-//! Elements as words of memory: neighbours are packed for wide stores and taken apart after wide loads.
+//! Packing of elements to words of memory: adjacent elements are packed for wide stores, and unpacked after wide loads.
 
 use super::tile::reg_ty;
 use super::{Lower, Reg};
 use crate::ir::{Elem, Pred};
 use crate::lane::{IntBin, OpKind, Space, Ty};
 
-/// Bytes of an element in memory; of the 4-bit types, of two.
+/// The bytes of an element in memory; for 4-bit types, of two elements.
 pub(super) const fn elem_bytes(elem: Elem) -> u32 {
     if elem.bits() < 8 { 1 } else { elem.bits() / 8 }
 }
 
-/// Where an access goes: an address, and what is known of it when the code is made.
+/// The address of an access, in parts that are computed and parts that are constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) space: Space,
@@ -18,7 +18,7 @@ pub(super) struct Place {
     pub(super) offset: i32,
 }
 
-/// How many words of which size an access of so many bytes is.
+/// The number and the size of the words of an access of `bytes` bytes.
 const fn words(bytes: u32) -> (u8, u8) {
     match bytes {
         1 => (1, 1),
@@ -30,7 +30,7 @@ const fn words(bytes: u32) -> (u8, u8) {
 }
 
 impl Lower<'_> {
-    /// Stores neighbours; their bytes are 1, 2, 4, 8 or 16, and the address is a multiple.
+    /// Stores adjacent elements. They have 1, 2, 4, 8 or 16 bytes in total, and the address is a multiple of that.
     pub(super) fn store_vector(&mut self, place: Place, elem: Elem, regs: &[Reg], mask: Option<Reg>) {
         let (bytes, n, mut args) = if elem.bits() == 64 {
             (8, u8::try_from(regs.len()).unwrap_or(1), regs.to_vec())
@@ -45,7 +45,7 @@ impl Lower<'_> {
         self.b.op(kind, &args);
     }
 
-    /// Loads `n` neighbours; with a mask, `pad` where it does not hold.
+    /// Loads `n` adjacent elements; `pad` if there is a mask and it is false.
     pub(super) fn load_vector(&mut self, place: Place, elem: Elem, n: u32, mask: Option<(Reg, Reg)>) -> Vec<Reg> {
         let (bytes, count) =
             if elem.bits() == 64 { (8, u8::try_from(n).unwrap_or(1)) } else { words(elem.bits() * n / 8) };
@@ -61,14 +61,14 @@ impl Lower<'_> {
         if elem.bits() == 64 { loaded } else { self.unpack(elem, &loaded, bytes, n) }
     }
 
-    /// Elements as words of `bytes` bytes.
+    /// Packs elements to words of `bytes` bytes.
     fn pack(&mut self, elem: Elem, regs: &[Reg], bytes: u8) -> Vec<Reg> {
         let raw: Vec<Reg> = regs.iter().map(|r| self.raw(elem, *r)).collect();
         let per_word = (usize::from(bytes) * 8 / elem.bits() as usize).max(1);
         raw.chunks(per_word).map(|part| self.word(elem, part, bytes)).collect()
     }
 
-    /// An element as it lies in memory, but in a register: bytes in `b32`, halves in `b16`.
+    /// The bits of an element in memory, in a register: bytes in `b32`, 16-bit elements in `b16`.
     fn raw(&mut self, elem: Elem, reg: Reg) -> Reg {
         match (elem, self.b.ty(reg)) {
             (Elem::Bool, _) => self.b.one(OpKind::FromPred, &[reg]),
@@ -98,7 +98,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Words as elements.
+    /// Unpacks words to elements.
     pub(super) fn unpack(&mut self, elem: Elem, words: &[Reg], bytes: u8, n: u32) -> Vec<Reg> {
         let mut out = Vec::with_capacity(n as usize);
         for word in words {
@@ -109,7 +109,7 @@ impl Lower<'_> {
         out
     }
 
-    /// The elements of one word.
+    /// Unpacks the elements of one word.
     fn parts(&mut self, elem: Elem, word: Reg, bytes: u8) -> Vec<Reg> {
         let signed = elem.is_signed_int();
         let raw = match (elem.bits(), bytes) {
@@ -123,7 +123,7 @@ impl Lower<'_> {
         raw.into_iter().map(|r| self.cooked(elem, r)).collect()
     }
 
-    /// Bit fields of a word, extended.
+    /// The bit fields of a word, each extended to a register.
     pub(super) fn fields(&mut self, word: Reg, bits: u32, n: u32, signed: bool) -> Vec<Reg> {
         let word = match self.b.ty(word) {
             Ty::B16 => self.b.one(OpKind::Extend { from: 16, signed: false, to: Ty::B32 }, &[word]),
@@ -139,7 +139,7 @@ impl Lower<'_> {
             .collect()
     }
 
-    /// An element as the lane IR holds it, from how it lies in memory.
+    /// Converts the bits of an element in memory to the representation of the lane IR.
     fn cooked(&mut self, elem: Elem, raw: Reg) -> Reg {
         match (elem, self.b.ty(raw)) {
             (Elem::Bool, _) => {
@@ -152,7 +152,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The zero of an element.
+    /// The constant zero of an element type.
     pub(super) fn zero(&mut self, elem: Elem) -> Reg {
         self.b.one(OpKind::Const(reg_ty(elem), 0), &[])
     }

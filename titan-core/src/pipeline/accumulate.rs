@@ -1,4 +1,4 @@
-//! Makes accumulators of the MMAs of loops that read a stage and release it, so that their stages can be released late.
+//! Introduces accumulators for the MMAs of loops that read a stage and release it, so that the stages can be released late.
 //!
 //! ```text
 //! %y = for .. carry(%x = %init) {              %a = acc.start %init
@@ -11,17 +11,17 @@
 //!
 //! The caller verifies the result.
 //!
-//! Deliberately absent: stages that several MMAs read, and accumulators that the loop uses otherwise.
+//! Deliberately absent: stages that several MMAs read, and accumulators that the loop uses in other ways.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a loop with an operation that is not named stays as it is")]
 
 use super::edit::Edit;
 use crate::ir::{Block, ForKind, Kernel, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 
-/// How many MMAs stay in flight.
+/// The number of MMAs that stay in flight.
 const KEEP: u8 = 1;
 
-/// The kernel with all such loops changed; `None` if there is none.
+/// The kernel with all such loops changed; `None` if there are none.
 #[must_use]
 pub fn accumulate(kernel: &Kernel) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
@@ -37,14 +37,14 @@ pub fn accumulate(kernel: &Kernel) -> Option<Kernel> {
     any.then(|| edit.kernel.canonical())
 }
 
-/// An MMA of a loop that alone reads a stage.
+/// An MMA of a loop that is the only reader of a stage.
 struct Found {
     body: Block,
     mma: OpId,
     /// The permission to read the stage, and the operations that end it.
     perm: Value,
     ends: [OpId; 2],
-    /// The place of the accumulator among the carried values.
+    /// The position of the accumulator among the carried values.
     place: usize,
 }
 
@@ -71,7 +71,7 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
         return None;
     }
     let perm = stage(kernel, b)?;
-    // Nothing else reads the stage.
+    // The MMA must be the only reader of the stage.
     let mut ends = None;
     for user in users(kernel, body, perm) {
         let op = kernel.op(user);
@@ -88,7 +88,7 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
     of_stage.then_some(Found { body, mma, perm, ends: ends?, place })
 }
 
-/// The stage that a tile in shared memory is in.
+/// The stage that contains a tile in shared memory.
 fn stage(kernel: &Kernel, tile: Value) -> Option<Value> {
     let op = kernel.def_op(tile)?;
     match op.kind {
@@ -101,7 +101,7 @@ fn stage(kernel: &Kernel, tile: Value) -> Option<Value> {
     }
 }
 
-/// Whether only this MMA reads a tile, or a transpose of it.
+/// Whether this MMA is the only reader of a tile, or of its transpose.
 fn is_read_by(kernel: &Kernel, body: Block, tile: Value, mma: OpId) -> bool {
     users(kernel, body, tile).into_iter().all(|user| {
         let op = kernel.op(user);
@@ -121,7 +121,7 @@ fn one(edit: &mut Edit, around: Block, looped: OpId, found: &Found) -> Option<()
     edit.kernel.ops[looped.index()].args[3 + place] = started;
     let finished = edit.one(OpKind::Ttg(TtgOp::AccFinish), &[started])?;
     edit.put_after(around, looped);
-    // The result of the loop is the accumulator, and its users get the tile.
+    // The result of the loop is the accumulator; the users of that result use the tile instead.
     edit.replace_outside(results[place], finished, &[]);
     let finish = edit.kernel.block(around).ops.iter().position(|id| *id == looped).map(|at| at + 1)?;
     let finish = edit.kernel.block(around).ops[finish];

@@ -1,7 +1,7 @@
-//! A loop that copies ahead waits for the stage of the next iteration at the end of the current one, and carries it.
+//! Carries the stage of the next iteration through a loop with prefetching: the loop waits for it at the end of the current iteration.
 //!
-//! So the first fragments of the next iteration can be loaded early, during the last MMA of the current one. Copies are issued
-//! unconditionally, and write zeros after the last iteration: the body has no branch.
+//! The first fragments of the next iteration can then be loaded early, during the last MMA of the current one. Copies are issued
+//! unconditionally, and write zeros after the last iteration, so that the body has no branch.
 //!
 //! ```text
 //! for t in 0..P { if t < N { acquire; copy t } }
@@ -17,11 +17,11 @@
 //! release; P - 1 times { wait; release }
 //! ```
 //!
-//! N + P stages are filled and read; the last P of them are not used. The result is correct for every N, 0 included; the caller
-//! verifies it.
+//! N + P stages are filled and read, of which the last P are not used. The result is correct for every N, including 0; the caller verifies
+//! it.
 //!
-//! Deliberately absent: loops with early exits, and copies whose coordinates cannot be computed for iterations beyond the last (they
-//! divide, or load from tensors).
+//! Deliberately absent: loops with early exits, and copies whose coordinates cannot be computed for iterations beyond the last (because
+//! they divide, or load from tensors).
 
 use super::edit::Edit;
 use crate::ir::{BinOp, Block, Fill, Kernel, Op, OpId, OpKind, Pipe, Proxy, TtgOp, Value};
@@ -38,19 +38,19 @@ pub fn carry(kernel: &Kernel, ring: Pipe) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
     flatten(&mut edit, first, first_guard)?;
     flatten(&mut edit, body, guard)?;
-    // In front of the loop, and in its place inside.
+    // Before the loop, and in place of the old wait inside.
     edit.loc = kernel.op(*wait.first()?).loc;
     let initial = edit.wait_for(ring)?;
     edit.put_before(around, looped);
     let inside = edit.carry(looped, body, initial)?;
     edit.replace(perm, inside);
     wait.iter().for_each(|id| edit.take_out(body, *id));
-    // At the end.
+    // At the end of the body.
     let next = edit.wait_for(ring)?;
     edit.put_after(body, release);
     let end = *edit.kernel.block(body).ops.last()?;
     edit.kernel.ops.get_mut(end.index())?.args.push(next);
-    // Behind the loop.
+    // After the loop.
     let mut rest = *edit.kernel.op(looped).results.last()?;
     for more in 1..=distance {
         let consumed = edit.one(OpKind::Ttg(TtgOp::Consumed), &[rest])?;
@@ -64,7 +64,7 @@ pub fn carry(kernel: &Kernel, ring: Pipe) -> Option<Kernel> {
 }
 
 impl Edit {
-    /// Waits for the next stage of a ring, to read it.
+    /// Waits for the next stage of a ring, and returns the permission to read it.
     fn wait_for(&mut self, ring: Pipe) -> Option<Value> {
         let ready = self.one(OpKind::Ttg(TtgOp::Ready(ring)), &[])?;
         let stage = self.one(OpKind::Ttg(TtgOp::WaitReady), &[ready])?;
@@ -72,7 +72,7 @@ impl Edit {
     }
 }
 
-/// A loop that reads the stages of a ring, and the one that starts the first copies.
+/// A loop that reads the stages of a ring, and the loop that starts the first copies.
 struct Found {
     around: Block,
     ahead: OpId,
@@ -101,7 +101,7 @@ fn has(kernel: &Kernel, block: Block, wanted: impl Fn(&TtgOp) -> bool) -> bool {
     kernel.block(block).ops.iter().any(|id| matches!(&kernel.op(*id).kind, OpKind::Ttg(ttg) if wanted(ttg)))
 }
 
-/// The branch of a block in which a stage of the ring is copied to.
+/// The branch of a block that copies to a stage of the ring.
 fn guard_of(kernel: &Kernel, block: Block, ring: Pipe) -> Option<OpId> {
     let guards = |id: &&OpId| {
         let op = kernel.op(**id);
@@ -145,7 +145,7 @@ fn parts(kernel: &Kernel, body: Block, ring: Pipe) -> Option<Parts> {
     let mut release = None;
     for user in users(value) {
         let OpKind::Ttg(ttg) = &kernel.op(user).kind else { return None };
-        // Another operation may keep the stage, or share it.
+        // There must be no other operation that keeps the stage or a part of it.
         let releases = match (ttg == &TtgOp::Consumed, ttg == &TtgOp::AccMma) {
             (true, _) => Some(only(user, &TtgOp::Release)?),
             (_, true) => Some(user),
@@ -161,7 +161,7 @@ fn parts(kernel: &Kernel, body: Block, ring: Pipe) -> Option<Parts> {
     Some(Parts { wait: [*ready, stage, perm], guard: guard_of(kernel, body, ring)?, release: release? })
 }
 
-/// Replaces a branch that copies by copies under its condition, which write zeros if it does not hold.
+/// Replaces a branch with copies by copies that depend on its condition, and write zeros if it is false.
 fn flatten(edit: &mut Edit, block: Block, guard: OpId) -> Option<()> {
     let Op { args, regions, results, .. } = edit.kernel.op(guard).clone();
     let ([condition], [then, otherwise], []) = (&args[..], &regions[..], &results[..]) else { return None };
@@ -188,7 +188,7 @@ fn flatten(edit: &mut Edit, block: Block, guard: OpId) -> Option<()> {
     Some(())
 }
 
-/// Whether an operation may be executed for an iteration beyond the last: it cannot fail.
+/// Whether an operation may be executed for an iteration beyond the last, because it cannot fail.
 fn is_total(kind: &OpKind) -> bool {
     let divides = matches!(kind, OpKind::Binary(BinOp::Div | BinOp::Rem));
     let number = matches!(

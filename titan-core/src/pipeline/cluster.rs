@@ -1,6 +1,6 @@
-//! Deals the tiles of a persistent kernel to clusters of programs, so that one copy of a tile can be for all of them.
+//! Distributes the tiles of a persistent kernel to clusters of programs, so that one copy of an input tile can be for all of them.
 //!
-//! The programs of a cluster take tiles that are neighbours along one axis. With two programs along the first axis:
+//! The programs of a cluster compute tiles that are adjacent along one axis. With two programs along the first axis:
 //!
 //! ```text
 //! for %i = 0 to %e * %f step 1 distributed {        for %i = 0 to cdiv(%e, 2) * %f step 1 distributed {
@@ -8,13 +8,13 @@
 //!     ..                                                %m = add (mul %q, 2), ttg.nv.cluster.rank
 //! ```
 //!
-//! Every tile is dealt to one program: `(%q, %n)` to one cluster, and `%m` determines the quotient and the rank. If the extent is no
-//! multiple of the cluster's size, some programs get tiles that do not exist. Those lie outside of the tensors that are written: each
-//! store in the loop is of a tile at `%m`, and `%e` is the number of such tiles that the tensor has. What a program loads for a tile that
-//! does not exist is the padding, or within an input.
+//! Every tile belongs to one program: `(%q, %n)` to one cluster, and `%m` determines the quotient and the rank. If the extent is not a
+//! multiple of the cluster's size, some programs have tiles that do not exist. These are outside of the tensors that are written: each
+//! store in the loop is of a tile at `%m`, and `%e` is the number of such tiles of the tensor. What a program loads for a tile that does
+//! not exist is padding, or inside of an input.
 //!
-//! Deliberately absent: kernels that use program ids, and stores that are not of tiles; which copies are for all programs, which is
-//! found when rings are expanded.
+//! Deliberately absent: kernels that use program ids, and stores that are not of tiles; which copies are for all programs, which is decided
+//! when rings are lowered.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a kernel with an operation that is not named stays as it is")]
 
@@ -26,11 +26,11 @@ use crate::ir::{
 };
 use std::fmt;
 
-/// The kernel with its tiles dealt to clusters of `size` programs, which are neighbours along the `axis`-th of the last two coordinates of
-/// tiles.
+/// The kernel with its tiles distributed to clusters of `size` programs, which are adjacent along the `axis`-th of the last two coordinates
+/// of tiles.
 ///
 /// # Errors
-/// Why the tiles of the kernel cannot be dealt so.
+/// The reason why the tiles of the kernel cannot be distributed to clusters.
 pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
     let alone = kernel.laid_out.as_deref().is_some_and(|laid| laid.cluster == 1);
     if !size.is_power_of_two() || size < 2 || !alone {
@@ -61,7 +61,7 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
         dealt.is_clipped(kernel).ok_or(NoDeal::NotClipped)?;
         dealt.apply(&mut edit, i64::from(size)).ok_or(NoDeal::Coordinates)?;
     }
-    // What is written outside of such loops is written by a program for itself.
+    // Writes outside of such loops are executed by each program for itself.
     if writes_outside(kernel) {
         return Err(NoDeal::Outside);
     }
@@ -69,20 +69,20 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
     Ok(edit.kernel.canonical())
 }
 
-/// Why the tiles of a kernel cannot be dealt to clusters.
+/// The reason why the tiles of a kernel cannot be distributed to clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDeal {
-    /// There is no such cluster, or there is one already.
+    /// There are no clusters of this size, or the kernel has one already.
     Size,
     /// Its programs do not loop over tiles.
     NoLoop,
-    /// Something depends on the number of a program, or on how many there are.
+    /// A value depends on the index or on the number of programs.
     AsksProgram,
-    /// The coordinates of a tile are not those of its number alone.
+    /// The coordinates of a tile depend on more than its number.
     Coordinates,
-    /// What is written for a tile that does not exist need not lie outside of the tensor; or single elements are read for it.
+    /// Writes for a tile that does not exist may be inside of the tensor; or single elements are read for it.
     NotClipped,
-    /// Something is written outside of the loop.
+    /// A tensor is written outside of the loop.
     Outside,
 }
 
@@ -101,8 +101,8 @@ impl fmt::Display for NoDeal {
     }
 }
 
-/// The extent along which the programs of a cluster take neighbouring tiles, and how many of its elements a tile has. With one tile there,
-/// all but one program of a cluster have none.
+/// The extent along which the programs of a cluster have adjacent tiles, and the extent of a tile along it. If there is only one tile, all
+/// but one program of a cluster have none.
 #[must_use]
 pub fn extent(kernel: &Kernel, axis: usize) -> Option<(HostExpr, i64)> {
     let mut looped = None;
@@ -113,7 +113,7 @@ pub fn extent(kernel: &Kernel, axis: usize) -> Option<(HostExpr, i64)> {
     Some((symbol(kernel, (param, axis)).map_or(HostExpr::Dim(param, axis), HostExpr::Symbol), tile))
 }
 
-/// Replaces the number of programs by that of clusters, where it only tells which of its own tiles a program is at.
+/// Replaces the number of programs by the number of clusters, where it only determines the number of a tile among the program's own tiles.
 fn of_clusters(edit: &mut Edit, id: OpId, loops: &[OpId], size: u32) -> Option<()> {
     let kernel = &edit.kernel;
     let programs = *kernel.op(id).results.first()?;
@@ -133,7 +133,7 @@ fn of_clusters(edit: &mut Edit, id: OpId, loops: &[OpId], size: u32) -> Option<(
     Some(())
 }
 
-/// The tile of which an operation computes which of its own tiles the program is at: its number, divided by that of the programs.
+/// The tile number whose quotient by the number of programs an operation computes.
 fn nth(kernel: &Kernel, op: &Op) -> Option<Value> {
     let (OpKind::Binary(BinOp::Div), [tile, by]) = (&op.kind, &op.args[..]) else { return None };
     (kernel.def_op(*by)?.kind == OpKind::NumPrograms(0)).then_some(*tile)
@@ -159,9 +159,9 @@ fn may_write(op: &Op) -> bool {
 struct Dealt {
     looped: OpId,
     body: Block,
-    /// The operation that gives the coordinates of a tile.
+    /// The operation that computes the coordinates of a tile.
     unflatten: OpId,
-    /// Which of them the programs of a cluster differ in.
+    /// The coordinate in which the programs of a cluster differ.
     at: usize,
 }
 
@@ -196,7 +196,7 @@ impl Dealt {
         (factors == wanted).then_some(Dealt { looped, body, unflatten, at })
     }
 
-    /// Whether every write in the loop is of a tile that lies outside of its tensor if the tile of the loop does not exist.
+    /// Whether every write in the loop is of a tile that is outside of its tensor if the tile of the loop does not exist.
     fn is_clipped(&self, kernel: &Kernel) -> Option<()> {
         let made = kernel.op(self.unflatten);
         let (extent, place) = (*made.args.get(1 + self.at)?, *made.results.get(self.at)?);
@@ -214,7 +214,7 @@ impl Dealt {
                 OpKind::Store(Unit::Tile) => {
                     op.args.last().and_then(|v| kernel.ty(*v).tile_shape()).map(|shape| (op.args.clone(), shape))
                 }
-                // Reads of places that do not exist may trap.
+                // Reads of elements that do not exist may trap.
                 OpKind::Get => None,
                 kind => match kind.effect() {
                     Effect::Pure | Effect::Read | Effect::Control | Effect::Pipeline => return,
@@ -268,7 +268,7 @@ fn block_of(kernel: &Kernel, id: OpId) -> Option<Block> {
     (0..kernel.blocks.len()).map(Block::new).find(|block| kernel.block(*block).ops.contains(&id))
 }
 
-/// The factors of a product, by their numbers; constants of 1 are none.
+/// The factors of a product, by their numbers, without constants of 1.
 fn factors(kernel: &Kernel, numbers: &Numbers, value: Value) -> Option<Vec<Value>> {
     if kernel.int_constant(value) == Some(1) {
         return Some(Vec::new());
@@ -301,7 +301,7 @@ fn scaled(kernel: &Kernel, at: Value) -> Option<(Value, i64, i64)> {
 /// A tensor parameter and an axis of it.
 type Axis = (usize, usize);
 
-/// The axis of a tensor, and how many of its elements a tile has, if a value is the number of tiles that cover the axis.
+/// The axis of a tensor and the extent of a tile along it, if a value is the number of tiles that cover the axis.
 fn tiles_of(kernel: &Kernel, value: Value) -> Option<(Axis, i64)> {
     let of = |value: Value, kind: OpKind| kernel.def_op(value).filter(|op| op.kind == kind).map(|op| &op.args[..]);
     let [whole, more] = of(value, OpKind::Binary(BinOp::Add))? else { return None };
@@ -328,7 +328,7 @@ fn param(kernel: &Kernel, value: Value) -> Option<usize> {
     }
 }
 
-/// The name of an extent in the signature.
+/// The shape name of an extent in the signature.
 fn symbol(kernel: &Kernel, (param, axis): Axis) -> Option<Symbol> {
     match &kernel.sig.params.get(param)?.kind {
         ParamKind::Tensor { shape, optional: false, .. } => match shape.get(axis)? {
@@ -339,7 +339,7 @@ fn symbol(kernel: &Kernel, (param, axis): Axis) -> Option<Symbol> {
     }
 }
 
-/// Whether two axes have one extent in every launch.
+/// Whether two axes have the same extent in every launch.
 fn same_extent(kernel: &Kernel, a: Axis, b: Axis) -> bool {
     a == b || symbol(kernel, a).is_some() && symbol(kernel, a) == symbol(kernel, b)
 }

@@ -1,26 +1,26 @@
-//! The depth of a pipelined loop: a rule instead of a search.
+//! The depth of a pipelined loop, by a rule.
 //!
-//! As many slots as fit, at most a given number, and at least two; copies run one iteration fewer ahead than there are slots, so that a slot
-//! is free when it is needed. More slots hide more latency, but take memory from other programs on the same multiprocessor;
-//! the caller says how many are worth it.
+//! As many slots as fit, at least two and at most a given number; the prefetch distance is one less than the number of slots, so that a
+//! slot is free when it is needed. More slots hide more latency, but take shared memory from other programs on the same multiprocessor; the
+//! caller chooses the maximum.
 
 /// The depth of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// D, the slots.
+    /// The number of slots, D.
     pub slots: u32,
 }
 
 impl Depth {
-    /// P, how many iterations copies run ahead.
+    /// The prefetch distance, P.
     #[must_use]
     pub const fn distance(self) -> u32 {
         self.slots.saturating_sub(1)
     }
 }
 
-/// The depths to try for a loop, by the bytes of a stage and the available bytes, the deepest first. Empty if two do not fit, or
-/// if the loop has fewer than two iterations.
+/// The depths to try for a loop, by the size of a stage and the available memory in bytes, the deepest first. Empty if two slots do not
+/// fit, or if the loop has fewer than two iterations.
 #[must_use]
 pub fn depths(stage_bytes: u64, shared_bytes: u64, trips: Option<i64>, most: u32) -> Vec<Depth> {
     let fit = shared_bytes.checked_div(stage_bytes.max(1)).unwrap_or(0);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
 pub(super) struct Edit {
     pub(super) kernel: Kernel,
-    /// Operations that are being collected for insertion.
+    /// The operations that are collected for insertion.
     pub(super) pending: Vec<OpId>,
     pub(super) loc: Loc,
 }
@@ -49,7 +49,7 @@ impl Edit {
         self.one(OpKind::Const(Const::Int(Elem::I32, value)), &[])
     }
 
-    /// Collects operations into a new block; the earlier collection continues afterwards.
+    /// Collects operations into a new block; the previous collection continues afterwards.
     pub(super) fn block(&mut self, args: &[Ty], fill: impl FnOnce(&mut Self, &[Value]) -> Option<()>) -> Option<Block> {
         let block = Block::new(self.kernel.blocks.len());
         self.kernel.blocks.push(BlockData::default());
@@ -89,7 +89,7 @@ impl Edit {
         })
     }
 
-    /// Adds `x` divided by a constant, rounded up, for `x` that is not negative.
+    /// Adds `x` divided by a constant, rounded up, for a non-negative `x`.
     pub(super) fn cdiv(&mut self, x: Value, by: i64) -> Option<Value> {
         let (by, zero) = (self.i32(by)?, self.i32(0)?);
         let whole = self.one(OpKind::Binary(BinOp::Div), &[x, by])?;
@@ -145,7 +145,7 @@ impl Edit {
         self.pending.push(id);
     }
 
-    /// Inserts the collected operations into a block, in front of one of its operations.
+    /// Inserts the collected operations into a block, before one of its operations.
     pub(super) fn put_before(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);
         let ops = &mut self.kernel.blocks[block.index()].ops;
@@ -153,7 +153,7 @@ impl Edit {
         ops.splice(at..at, pending);
     }
 
-    /// Inserts the collected operations behind an operation.
+    /// Inserts the collected operations after an operation.
     pub(super) fn put_after(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);
         let ops = &mut self.kernel.blocks[block.index()].ops;
@@ -161,12 +161,12 @@ impl Edit {
         ops.splice(at..at, pending);
     }
 
-    /// Takes an operation out of its block.
+    /// Removes an operation from its block.
     pub(super) fn take_out(&mut self, block: Block, op: OpId) {
         self.kernel.blocks[block.index()].ops.retain(|o| *o != op);
     }
 
-    /// Adds copies of operations with everything inside them. `names` renames their operands; the copies' results are added to it.
+    /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
     pub(super) fn copies(&mut self, ops: &[OpId], names: &mut BTreeMap<Value, Value>) {
         for id in ops {
             let Op { kind, args, results, regions, loc } = self.kernel.op(*id).clone();
@@ -205,7 +205,7 @@ impl Edit {
         self.kernel.values[new.index()].name = name;
     }
 
-    /// Replaces the uses of a value by another one, but those directly in some blocks.
+    /// Replaces the uses of a value by another one, except for uses directly in some blocks.
     pub(super) fn replace_outside(&mut self, from: Value, to: Value, but: &[Block]) {
         let kept: Vec<OpId> = but.iter().flat_map(|block| self.kernel.block(*block).ops.clone()).collect();
         for (at, op) in self.kernel.ops.iter_mut().enumerate() {

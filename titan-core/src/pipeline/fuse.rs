@@ -1,22 +1,21 @@
 //! Fusion of a role that only copies and a role that computes, into a loop in which all warps do both.
 //!
-//! On machines whose threads issue copies (`cp.async`), separate copying warps have no benefit. The loops of the two roles, which
-//! the verifier has matched, are fused: the copies of iteration t + P are issued after the wait of iteration t, and the first
-//! P of them in front of the loop. Enclosing loops, as in a persistent kernel, are matched from the outside in.
+//! On machines whose threads issue copies (`cp.async`), separate copying warps have no benefit. The loops of the two roles, which the
+//! verifier has matched, are fused: the copies of iteration t + P are issued after the wait of iteration t, and the first P of them before
+//! the loop. Enclosing loops, as in a persistent kernel, are matched from the outside in.
 //!
-//! The correctness of the result is not decided here: the caller verifies it, and takes the largest P that passes.
+//! The correctness of the result is not decided here: the caller verifies it, and uses the largest P for which it is accepted.
 //!
-//! Deliberately absent: more than two roles, waits for stages in front of the loop, filling roles that compute, loops with early
-//! exits. Such kernels keep their roles.
+//! Deliberately absent: more than two roles, waits for stages before the loop, filling roles that compute, loops with early exits. Such
+//! kernels keep their roles.
 
 use super::edit::Edit;
 use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
 
-/// The kernel with fused roles, copies running `distance` iterations ahead; `None` if its roles are not of a form that can be
-/// fused. It is not verified.
+/// The kernel with fused roles and the prefetch distance `distance`; `None` if its roles cannot be fused. The result is not verified.
 ///
-/// On such machines an MMA has read its operands when the next instruction begins: accumulators keep no stages.
+/// On such machines, a complete MMA has read its operands before the next instruction, so that accumulators keep no stages.
 #[must_use]
 pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     let top = &kernel.block(kernel.body).ops;
@@ -104,7 +103,7 @@ fn same_constant(kernel: &Kernel, a: Value, b: Value) -> bool {
 
 struct Fuse {
     distance: i64,
-    /// The new values of those of the filling role.
+    /// The new values for those of the filling role.
     names: BTreeMap<Value, Value>,
 }
 
@@ -152,7 +151,7 @@ impl Fuse {
         let (fill, read) = (edit.kernel.op(copies).clone(), edit.kernel.op(computes).clone());
         let (OpKind::For(a), OpKind::For(b)) = (&fill.kind, &read.kind) else { return None };
         let ([from], [to]) = (&fill.regions[..], &read.regions[..]) else { return None };
-        // A filling role with carried values computes something: it is not fused.
+        // A filling role with carried values computes something, and is not fused.
         let bounds: Vec<Value> = fill.args.iter().map(|v| self.name(*v)).collect();
         if bounds.len() != 3 || (*a == ForKind::Distributed) != (*b == ForKind::Distributed) {
             return None;
@@ -160,7 +159,7 @@ impl Fuse {
         if is_inner(&edit.kernel, *from) && is_inner(&edit.kernel, *to) {
             return self.inner(edit, (*from, &bounds), (computes, *to));
         }
-        // An outer loop: one counter serves both if start and step are equal. The verifier has shown that the ends are equal.
+        // For outer loops, one counter serves both if start and step are equal. The verifier has proved that the ends are equal.
         let alike = |i: usize| bounds[i] == read.args[i] || same_constant(&edit.kernel, bounds[i], read.args[i]);
         if !alike(0) || !alike(2) {
             return None;

@@ -1,16 +1,16 @@
-//! Turns loops over `pipelined(..)` into rings: the tiles of an iteration are copied while earlier iterations compute.
+//! Lowers loops over `pipelined(..)` to rings: the tiles of an iteration are copied while earlier iterations compute.
 //!
-//! The loads of a body that are read by MMAs only, and whose coordinates are functions of the loop's counter, fill the stages
-//! of one ring. Time runs from 0 to N + P: at time t the copies of iteration t are issued, if there is one (t < N), and iteration
-//! t − P is computed, if there is one (t ≥ P). The times before P, which only copy, are a loop of their own in front:
+//! The loads of a body that are read by MMAs only, and whose coordinates are functions of the loop's counter, fill the stages of one ring.
+//! Time runs from 0 to N + P: at time t the copies of iteration t are issued, if it exists (t < N), and iteration t − P is computed, if it
+//! exists (t ≥ P). The times before P, at which nothing is computed, are a separate loop before the main loop:
 //!
 //! ```text
 //! for t in 0..P        { if t < N { acquire; copy iteration t } }
 //! for c in 0..N        { wait for stage c; if c + P < N { acquire; copy iteration c + P }; compute with it; release }
 //! ```
 //!
-//! This is correct for every N, 0 and fewer than P included. The wait comes before the next copy, so that one barrier serves both:
-//! copied bytes are visible to all threads, and read slots are free again.
+//! This is correct for every N, including 0 and numbers less than P. The wait comes before the next copy, so that one barrier serves both
+//! purposes: copied bytes are visible to all threads, and slots that were read are free again.
 //!
 //! Deliberately absent: the choice of D and P, which the caller makes; loads to registers.
 
@@ -24,14 +24,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A loop that can be pipelined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The loop.
+    /// The operation of the loop.
     pub op: OpId,
-    /// Its loads that become copies, in the order of the program.
+    /// The loads that become copies, in program order.
     pub loads: Vec<OpId>,
 }
 
-/// The pipelined loops of a kernel whose loads can run ahead; `staged`: the loads whose tiles go to shared memory and are read by
-/// MMAs only.
+/// The pipelined loops of a kernel with loads that can be prefetched. `staged` selects the loads whose tiles are copied to shared memory
+/// and read by MMAs only.
 #[must_use]
 pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candidate> {
     let mut found = Vec::new();
@@ -77,7 +77,7 @@ fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
     found
 }
 
-/// Whether a value of a loop's body can be computed for a later iteration: it is a function of the counter.
+/// Whether a value of a loop's body can be computed for a later iteration, because it is a function of the counter.
 fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value: Value, depth: usize) -> bool {
     if !inside.contains(&value) {
         return true;
@@ -108,8 +108,8 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value:
     pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
 }
 
-/// Pipelines a loop with D slots, copies running P iterations ahead, P < D. Operations keep their numbers; new ones are appended.
-/// The kernel is not verified again.
+/// Pipelines a loop with D slots and the prefetch distance P < D. Operations keep their numbers; new ones are appended. The result is not
+/// verified.
 ///
 /// `None` if the loop is not one that [`candidates`] found, or P is not less than D.
 #[must_use]
@@ -130,7 +130,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     let body = *looped.regions.first()?;
     let counter = *edit.kernel.block(body).args.first()?;
     let made = Made { candidate, inside: inside(&edit.kernel, body), counter, bytes };
-    // In front: the first copies.
+    // Before the loop: the first copies.
     let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(distance)?];
     let ahead = edit.block(&[Ty::I32], |edit, args| {
         let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, args[0]])?;
@@ -147,7 +147,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     // No copy is in flight after the loop, so its shared memory may be reused.
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
     edit.put_after(parent, candidate.op);
-    // Inside: wait, issue the copies of a later iteration, read the stage.
+    // In the loop: the wait, the copies of a later iteration, the permission to read the stage.
     let first = *candidate.loads.first()?;
     edit.loc = kernel.op(first).loc;
     let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len() - 1);
@@ -174,7 +174,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     for load in &candidate.loads {
         edit.take_out(body, *load);
     }
-    // Behind the last MMA: release the slot.
+    // After the last MMA: the release of the slot.
     let consumed = edit.one(OpKind::Ttg(TtgOp::Consumed), &[perm])?;
     edit.op(OpKind::Ttg(TtgOp::Release), &[consumed])?;
     let behind = last_reader(&edit.kernel, body, perm)?;
@@ -185,8 +185,8 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     Some(edit.kernel)
 }
 
-/// Rebases a loop over `lo..hi` with a variable `lo` to `0..n`: near 2³¹, `lo + 1` could wrap, and copies would be issued wrongly.
-/// Such a loop has at most 2³¹ − 1 iterations.
+/// Changes a loop over `lo..hi` with a variable `lo` to `0..n`: near 2³¹, `lo + 1` could overflow, and copies would be issued wrongly. Such
+/// a loop has at most 2³¹ − 1 iterations.
 fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
     let op = edit.kernel.op(looped).clone();
     let ([lo, hi, ..], [body]) = (&op.args[..], &op.regions[..]) else { return None };
@@ -228,7 +228,7 @@ fn tile_of(kernel: &Kernel, load: OpId) -> Option<(crate::ir::Elem, crate::ir::T
     Some((ty.elem(), ty.tile_shape()?))
 }
 
-/// The inputs of the copies of an iteration.
+/// The values from which the copies of an iteration are generated.
 struct Made<'a> {
     candidate: &'a Candidate,
     inside: BTreeSet<Value>,
@@ -281,7 +281,7 @@ impl Made<'_> {
     }
 }
 
-/// Retypes transposes of a tile in shared memory to shared memory.
+/// Changes the types of transposes of a tile in shared memory to shared memory.
 fn retype(kernel: &mut Kernel, view: Value) {
     let mut open = vec![view];
     while let Some(value) = open.pop() {
@@ -301,7 +301,7 @@ fn retype(kernel: &mut Kernel, view: Value) {
     }
 }
 
-/// The last operation of a block that reads a stage, itself or in its regions.
+/// The last operation of a block that reads a stage, directly or in its regions.
 fn last_reader(kernel: &Kernel, body: Block, perm: Value) -> Option<OpId> {
     let mut stage: BTreeSet<Value> = BTreeSet::from([perm]);
     let mut last = None;

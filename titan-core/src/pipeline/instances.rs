@@ -1,4 +1,4 @@
-//! Gives a role several instances, which take the tiles of a program in turn: one stores its tile while another one's MMAs run.
+//! Gives a role several instances, which compute the tiles of a program in turn: one stores its tile while the MMAs of another one run.
 //!
 //! ```text
 //! producer:                               producer:
@@ -14,21 +14,21 @@
 //!                                         consumer 1: the same, with { } and { read ring 1, store tile %m }
 //! ```
 //!
-//! A program has the tiles p, p + P, p + 2 P, .., if it is the p-th of P: the quotient is the number of the tile among its own. Each instance has
-//! a part of the slots of a ring, so that the ring of one can be filled before another one has read its own. A ring that the role has for itself,
-//! for results, is there once for each instance.
+//! A program has the tiles p, p + P, p + 2 P, .., if it is the p-th of P programs: the quotient by P is the number of the tile among them.
+//! Each instance has a part of the slots of a ring, so that the ring of one can be filled before another one has read its own. A ring that
+//! only this role uses, for results, exists once for each instance.
 //!
-//! The caller verifies the result: the protocol of each ring is that of two roles, and outputs are divided by the tiles.
+//! The caller verifies the result: the protocol of each ring is that of two roles, and outputs are partitioned by tiles.
 //!
-//! Deliberately absent: one ring with the slots of all. Instances would release slots in the order in which tiles were copied, so a fast one
-//! would wait for a slow one.
+//! Deliberately absent: one ring with the slots of all instances. They would have to release slots in the order in which tiles were copied,
+//! so that a fast instance would wait for a slow one.
 
 use super::edit::Edit;
 use crate::analysis::turns::{Walk, rings, walk};
 use crate::ir::{BinOp, Block, Kernel, OpId, OpKind, Pipe, Pred, RoleDecl, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kernel with the instances that its roles declare; `None` if one cannot have them. Roles with one instance stay.
+/// The kernel with the instances that its roles declare; `None` if that is impossible. Roles with one instance are unchanged.
 #[must_use]
 pub fn with_instances(kernel: &Kernel) -> Option<Kernel> {
     let mut made = kernel.clone();
@@ -38,7 +38,7 @@ pub fn with_instances(kernel: &Kernel) -> Option<Kernel> {
     Some(made)
 }
 
-/// A kernel whose role has its instances as roles of their own.
+/// The kernel with the instances of a role as separate roles.
 fn several(kernel: &Kernel, role: usize) -> Option<Kernel> {
     let top = kernel.block(kernel.body).ops.clone();
     let roles = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
@@ -95,7 +95,7 @@ fn unused(new: &[(RoleDecl, Block)], roles: &[RoleDecl], name: &str) -> String {
 /// The rings of an instance, by those of the role.
 type Renamed = BTreeMap<Pipe, Pipe>;
 
-/// Declares the rings of each instance, all by the user's name. The first one has those of the role, with fewer slots.
+/// Declares the rings of each instance, all with the user's name. The first instance keeps the rings of the role, with fewer slots.
 fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, instances: u32) -> Option<Vec<Renamed>> {
     let mut all = vec![Renamed::new(); instances as usize];
     for ring in own {
@@ -103,7 +103,7 @@ fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, ins
         for (renamed, instance) in all.iter_mut().zip(0..) {
             let mut part = whole.clone();
             if shared.contains(ring) {
-                // The slots that are left over are those of the first instances.
+                // The remaining slots are given to the first instances.
                 part.slots = whole.slots.saturating_sub(instance).div_ceil(instances);
             }
             if instance == 0 {
@@ -118,7 +118,7 @@ fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, ins
     Some(all)
 }
 
-/// How a program knows whose turn it is.
+/// The condition by which a program selects an instance.
 struct Turn {
     /// The number of programs.
     programs: Value,
@@ -126,8 +126,8 @@ struct Turn {
 }
 
 impl Turn {
-    /// A copy of a role that does for each tile what the arm of the instance says whose turn it is: its operations with these rings, or
-    /// nothing.
+    /// A copy of a role that executes, for each tile, the arm of the instance that computes the tile: its operations with the rings of that
+    /// instance, or nothing.
     fn dealt(&self, edit: &mut Edit, region: Block, walked: Walk, arms: &[Option<&Renamed>]) -> Option<Block> {
         let ops = edit.kernel.block(region).ops.clone();
         edit.block(&[], |edit, _| {
@@ -153,7 +153,7 @@ impl Turn {
         let op = edit.kernel.op(walked.looped).clone();
         let body = edit.kernel.block(walked.body).clone();
         let (index, (last, inner)) = (*body.args.first()?, body.ops.split_last()?);
-        // The place of the tile is computed in any case; from the first other operation on, it is the instance's.
+        // The coordinates of the tile are computed for all tiles; the operations from the first other one on are those of the instance.
         let scalar = |id: &&OpId| {
             let op = edit.kernel.op(**id);
             op.kind.effect() == crate::ir::Effect::Pure
@@ -177,7 +177,7 @@ impl Turn {
     }
 }
 
-/// `if turn == first { .. } else { if turn == first + 1 { .. } else { .. } }`, the last one without a condition.
+/// `if turn == first { .. } else { if turn == first + 1 { .. } else { .. } }`, in which the last arm has no condition.
 fn branches(
     edit: &mut Edit,
     turn: Value,

@@ -1,16 +1,16 @@
 //! Pipeline transforms between tile IR and its lowering.
 //!
-//! * [`implicit`] turns loops over `pipelined(..)` into rings whose copies run ahead;
-//! * [`depth`] chooses how far ahead;
+//! * [`implicit`] lowers loops over `pipelined(..)` to rings with prefetching;
+//! * [`depth`] chooses the numbers of slots;
 //! * [`carry`] waits for the next stage one iteration early;
-//! * [`split`] splits loops over rings into a role that copies and one that computes;
-//! * [`accumulate`] makes accumulators of their MMAs;
+//! * [`split`] splits loops over rings into a role that copies and a role that computes;
+//! * [`accumulate`] introduces accumulators for their MMAs;
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
-//! * [`cluster`] deals the tiles of a persistent kernel to clusters of programs;
+//! * [`cluster`] distributes the tiles of a persistent kernel to clusters of programs;
 //! * [`instances`] gives a role several instances, which take the tiles of a persistent kernel in turn;
 //! * [`persist`] makes kernels with a grid persistent;
 //! * [`raster`] numbers the programs of a grid in groups of rows, which share tiles;
-//! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it runs beside other work;
+//! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it overlaps with other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`unmask`](mod@unmask) splits loops into iterations that need no masks, and the rest;
 //! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;

@@ -1,8 +1,8 @@
 //! Peels the first iteration off loops over an accumulator, so that the loop begins with an MMA in flight.
 //!
-//! An accumulator releases a stage when the MMA that reads it is complete. In a loop it holds as many stages as at its head
-//! (`crate::lay_out`): none if it is new, and then every MMA is waited for at once. Behind its first MMA it holds one, and each stage is
-//! released one iteration late, beside the next MMA. The first MMA also starts from zero, without zeroed registers.
+//! An accumulator releases a stage when the MMA that reads it is complete. In a loop it keeps as many stages as at the loop's head
+//! (`crate::lay_out`): none if it is new, so that every MMA is waited for at once. After its first MMA it keeps one, so that each stage is
+//! released one iteration late, during the next MMA. The first MMA also starts from zero, without zeroed registers.
 //!
 //! ```text
 //! %a = acc.start %zero                          %a = acc.start %zero
@@ -21,7 +21,7 @@ use super::edit::Edit;
 use crate::ir::{BinOp, Block, ForKind, Kernel, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
 
-/// The kernel with all such loops peeled; `None` if there is none.
+/// The kernel with all such loops peeled; `None` if there are none.
 #[must_use]
 pub fn peel(kernel: &Kernel) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
@@ -37,17 +37,17 @@ pub fn peel(kernel: &Kernel) -> Option<Kernel> {
     any.then(|| edit.kernel.canonical())
 }
 
-/// A loop over an accumulator, and the end of the accumulator behind it.
+/// A loop over an accumulator, and the operation after it that ends the accumulator.
 struct Found {
     around: Block,
     looped: OpId,
     body: Block,
     finish: OpId,
-    /// The place of the accumulator among the carried values.
+    /// The position of the accumulator among the carried values.
     place: usize,
 }
 
-/// Whether a loop's body may end otherwise than by going on to the next iteration.
+/// Whether an iteration of a loop may end other than by continuing with the next iteration.
 pub(super) fn leaves(kernel: &Kernel, body: Block) -> bool {
     let last = kernel.block(body).ops.last().map(|id| &kernel.op(*id).kind);
     let mut leaves = last != Some(&OpKind::Continue(0));
@@ -92,7 +92,7 @@ fn one(edit: &mut Edit, found: &Found) -> Option<()> {
     let [lo, hi, step] = bounds[..] else { return None };
     edit.loc = loc;
     let some = edit.one(OpKind::Cmp(Pred::Lt), &[lo, hi])?;
-    // What the branch gives: what the loop gave, with the tile in the place of the accumulator.
+    // The branch returns the results of the loop, with the tile in place of the accumulator.
     let mut types: Vec<Ty> = results.iter().map(|v| edit.kernel.ty(*v)).collect();
     types[place] = edit.kernel.ty(tile);
     let init = init.to_vec();
@@ -115,7 +115,7 @@ fn one(edit: &mut Edit, found: &Found) -> Option<()> {
     edit.put_before(around, looped);
     edit.take_out(around, looped);
     edit.take_out(around, finish);
-    // Outside; inside, the results of the loop keep their names.
+    // Uses outside of the branch are replaced; in the branch, the results of the loop keep their names.
     for (i, (old, new)) in results.iter().zip(&given).enumerate() {
         let old = if i == place { tile } else { *old };
         edit.replace_outside(old, *new, &[then, otherwise]);
@@ -123,7 +123,7 @@ fn one(edit: &mut Edit, found: &Found) -> Option<()> {
     Some(())
 }
 
-/// Ends an arm with these values, and the tile of the accumulator among them.
+/// Ends an arm with these values, of which one is the tile of the accumulator.
 fn yields(edit: &mut Edit, mut values: Vec<Value>, place: usize) -> Option<()> {
     values[place] = edit.one(OpKind::Ttg(TtgOp::AccFinish), &[values[place]])?;
     edit.raw(OpKind::Yield, &values, &[], Vec::new());

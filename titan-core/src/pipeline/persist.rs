@@ -1,5 +1,5 @@
-//! Makes a kernel with roles and a grid persistent: its programs walk over the grid, so that the copies for the next tile run while the
-//! role that computes stores the one before.
+//! Makes a kernel with roles and a grid persistent: its programs loop over the tiles of the grid, so that the copies for the next tile run
+//! while the role that computes stores the current one.
 //!
 //! ```text
 //! ttg.roles producer {                 ttg.roles producer {
@@ -10,13 +10,13 @@
 //! }                                        ttg.pipeline.finalize
 //! ```
 //!
-//! `%e` and `%f` are the extents of the grid, computed from those of the arguments. Programs that run at the same time have tiles of few
-//! rows and few columns ([`crate::ir::grouped`]), which stay in the cache.
+//! `%e` and `%f` are the extents of the grid, computed from those of the arguments. Concurrently running programs have tiles of few rows
+//! and few columns ([`crate::ir::grouped`]), which stay in the L2 cache.
 //!
-//! The caller verifies the result. It needs a launch whose grid has less than 2³¹ programs, which becomes a requirement.
+//! The caller verifies the result. The number of programs of the grid must be less than 2³¹, which becomes a requirement.
 //!
-//! Deliberately absent: kernels whose programs differ in how much they do, which the device balances better; grids that are
-//! computed from anything else than extents and constants.
+//! Deliberately absent: kernels whose programs do different amounts of work, which the device balances better; grids that are computed from
+//! values other than extents and constants.
 
 use super::edit::Edit;
 use crate::analysis::cluster::Differing;
@@ -25,18 +25,18 @@ use crate::ir::{
 };
 use std::fmt;
 
-/// Why the programs of a kernel do not walk over its grid.
+/// The reason why a kernel cannot be made persistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoWalk {
-    /// They walk over tiles already.
+    /// Its programs loop over tiles already.
     OwnGrid,
-    /// There are no roles.
+    /// It has no roles.
     NoRoles,
-    /// Some programs do more than others.
+    /// Its programs do different amounts of work.
     Uneven,
-    /// What stands around the roles is for one program.
+    /// Operations around the roles depend on the program.
     OutsideRoles,
-    /// The grid is not known to the device.
+    /// The grid cannot be computed on the device.
     Grid,
 }
 
@@ -52,10 +52,10 @@ impl fmt::Display for NoWalk {
     }
 }
 
-/// The kernel with programs that walk over its grid, over so many rows of tiles together.
+/// The persistent kernel, with output tiles in groups of `rows` rows.
 ///
 /// # Errors
-/// Why it cannot have them.
+/// The reason why the kernel cannot be made persistent.
 pub fn persistent(kernel: &Kernel, rows: i32) -> Result<Kernel, NoWalk> {
     let GridSpec::Extents(extents) = &kernel.sig.grid else { return Err(NoWalk::OwnGrid) };
     let ops = &kernel.block(kernel.body).ops;
@@ -79,7 +79,7 @@ pub fn persistent(kernel: &Kernel, rows: i32) -> Result<Kernel, NoWalk> {
     Ok(edit.kernel.canonical())
 }
 
-/// Requires that a grid has less than 2³¹ programs, and gives their number.
+/// Requires that a grid has less than 2³¹ programs, and returns their number.
 pub(super) fn require_programs(kernel: &mut Kernel, extents: &[HostExpr]) -> Option<HostExpr> {
     let number = extents.iter().cloned().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
     let most = HostExpr::Const(i64::from(i32::MAX));
@@ -87,7 +87,7 @@ pub(super) fn require_programs(kernel: &mut Kernel, extents: &[HostExpr]) -> Opt
     Some(number)
 }
 
-/// Whether all programs do equally much: no loop or branch depends on which program it is.
+/// Whether all programs do the same amount of work: no loop or branch depends on the program.
 fn is_even(kernel: &Kernel, regions: &[Block]) -> bool {
     let differing = Differing::between_programs(kernel);
     let mut even = true;
@@ -99,7 +99,7 @@ fn is_even(kernel: &Kernel, regions: &[Block]) -> bool {
     even
 }
 
-/// Whether only roles ask which program it is, and nothing asks how many there are.
+/// Whether only operations in roles use the program's index, and none uses the number of programs.
 fn is_in_roles(kernel: &Kernel, regions: &[Block]) -> bool {
     let mut inside = Vec::new();
     for region in regions {
@@ -157,7 +157,7 @@ fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr], rows: i32) -> Opti
     Some(())
 }
 
-/// Whether an operation is one of these, or inside of one.
+/// Whether an operation is one of these, or nested in one of them.
 fn is_within(kernel: &Kernel, ops: &[OpId], id: OpId) -> bool {
     ops.iter().any(|outer| {
         let mut found = *outer == id;

@@ -1,5 +1,5 @@
-//! Numbers the programs of a grid in groups of rows, so that programs that run at the same time read tiles of few rows and few columns,
-//! which stay in the cache ("grouped ordering", "threadblock swizzling").
+//! Numbers the programs of a grid in groups of rows, so that concurrently running programs read tiles of few rows and few columns, which
+//! stay in the L2 cache ("grouped ordering", "threadblock swizzling").
 //!
 //! ```text
 //! grid(%e, %f)                         grid(%e * %f)
@@ -7,21 +7,21 @@
 //! %n = program_id<1>          ─▶       %m, %n = unflatten_grouped<8> %i, %e, %f
 //! ```
 //!
-//! A device starts programs in the order of axis 0. On a machine that runs 108 at once, an unchanged matrix product of 64×64 tiles reads
-//! 64 tiles of A and 2 of B in every step; in groups of 8 rows it reads 8 and 14.
+//! A device starts programs in the order of axis 0. On a machine that runs 108 programs concurrently, an unchanged matrix product of 64×64
+//! tiles reads 64 tiles of A and 2 of B in every step; in groups of 8 rows it reads 8 and 14.
 //!
-//! The caller verifies the result: that the parts of an output are disjoint is shown again for the new numbers. It needs a launch
-//! whose grid has less than 2³¹ programs, which becomes a requirement.
+//! The caller verifies the result, including that the parts of an output are disjoint with the new numbers. The number of programs of the
+//! grid must be less than 2³¹, which becomes a requirement.
 //!
-//! Deliberately absent: kernels whose programs do not share tiles along two axes of the grid; kernels that ask how many programs there
-//! are; grids that are computed from anything else than extents and constants.
+//! Deliberately absent: kernels whose programs do not share tiles along two axes of the grid; kernels that use the number of programs;
+//! grids that are computed from values other than extents and constants.
 
 use super::edit::Edit;
 use super::persist::{computed, require_programs};
 use crate::ir::{Block, Def, ForKind, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kernel with programs in groups of so many rows; `None` if nothing is gained, or the grid is not supported.
+/// The kernel with programs in groups of `rows` rows; `None` if that has no benefit, or the grid is not supported.
 #[must_use]
 pub fn grouped(kernel: &Kernel, rows: i32) -> Option<Kernel> {
     let GridSpec::Extents(extents) = kernel.sig.grid.clone() else { return None };
@@ -45,7 +45,7 @@ pub fn grouped(kernel: &Kernel, rows: i32) -> Option<Kernel> {
     Some(edit.kernel.canonical())
 }
 
-/// The operations that ask which program it is, with the axis and the result.
+/// The operations that return the program's index, each with the axis and the result.
 fn program_ids(kernel: &Kernel) -> Vec<(OpId, u8, Value)> {
     let mut found = Vec::new();
     kernel.walk(&mut |id, op| {
@@ -56,7 +56,7 @@ fn program_ids(kernel: &Kernel) -> Vec<(OpId, u8, Value)> {
     found
 }
 
-/// Whether nothing asks how many programs there are, and no loop distributes its iterations over them.
+/// Whether no operation uses the number of programs, and no loop distributes its iterations over them.
 fn asks_only_for_its_place(kernel: &Kernel) -> bool {
     let mut only = true;
     kernel.walk(&mut |_, op| {
@@ -65,8 +65,8 @@ fn asks_only_for_its_place(kernel: &Kernel) -> bool {
     only
 }
 
-/// Whether loops load tiles that are the same for all programs of a row of the grid's last two axes, and others that are the same for
-/// all of a column.
+/// Whether loops load tiles that are the same for all programs in a row of the grid's last two axes, and others that are the same for all
+/// programs in a column.
 fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
     let (Ok(last), Ok(before)) = (u8::try_from(axes - 1), u8::try_from(axes - 2)) else { return false };
     let mut loads: Vec<BTreeSet<u8>> = Vec::new();
@@ -85,7 +85,7 @@ fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
     of(last, before) && of(before, last)
 }
 
-/// On which axes of the grid values depend.
+/// The axes of the grid on which values depend.
 struct Axes<'k> {
     kernel: &'k Kernel,
     known: BTreeMap<Value, BTreeSet<u8>>,
@@ -100,7 +100,7 @@ impl Axes<'_> {
         if let Some(known) = self.known.get(&value) {
             return known.clone();
         }
-        // A value that depends on itself, through a loop, depends on what else its loop is given.
+        // A value that depends on itself through a loop depends on the initial values of the loop.
         self.known.insert(value, BTreeSet::new());
         let kernel = self.kernel;
         let found = match kernel.value(value).def {
@@ -116,7 +116,7 @@ impl Axes<'_> {
     }
 }
 
-/// The operands of the operation that a block belongs to.
+/// The operands of the operation to which a block belongs.
 fn given(kernel: &Kernel, block: Block) -> Vec<Value> {
     let owner = kernel.ops.iter().find(|op| op.regions.contains(&block));
     owner.map(|op| op.args.clone()).unwrap_or_default()

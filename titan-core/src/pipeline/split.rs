@@ -7,14 +7,14 @@
 //! }
 //! ```
 //!
-//! The role that computes keeps everything but the copies. The role that copies gets the copies, the loops and branches around them,
-//! and the numbers that these depend on: the *slice* of the kernel. It is found from the copies backwards, through the values that
-//! loops carry and branches yield, to the fixed point. What belongs to it must be a number, a view, or read from an input, because
-//! it is executed twice.
+//! The role that computes keeps everything except for the copies. The role that copies gets the copies, the loops and branches around them,
+//! and the scalars on which these depend: the *slice* of the kernel. It is computed backwards from the copies, through the values that
+//! loops carry and branches yield, to a fixed point. It may only contain scalars, views, and values read from inputs, because it is
+//! executed twice.
 //!
 //! The caller verifies the result.
 //!
-//! Deliberately absent: kernels with roles, early exits around copies, and copies whose places are computed from what the kernel
+//! Deliberately absent: kernels with roles, early exits around copies, and copies whose coordinates depend on tensors that the kernel
 //! writes.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a loop with an operation that is not named stays as it is")]
@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The names of the roles.
 const NAMES: [&str; 2] = ["producer", "consumer"];
 
-/// The kernel with two roles, of which `warps` warps compute; `None` if it has roles, no copies to rings, or cannot be split.
+/// The kernel with two roles, of which one computes with `warps` warps; `None` if it has roles, no copies to rings, or cannot be split.
 #[must_use]
 pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     let ops = kernel.block(kernel.body).ops.clone();
@@ -70,7 +70,7 @@ const fn copies(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::AsyncProduce { .. }))
 }
 
-/// Takes the copies out of a role, and the ends of pipelines in it but for its own.
+/// Removes the copies from a role, and the `finalize` operations in it except for its own.
 fn without_copies(kernel: &mut Kernel, role: Block) {
     let mut blocks = vec![role];
     kernel.walk_block(role, &mut |_, op| blocks.extend(&op.regions));
@@ -86,16 +86,16 @@ fn without_copies(kernel: &mut Kernel, role: Block) {
     }
 }
 
-/// What the role that copies executes.
+/// The operations that the role that copies executes.
 struct Slice<'k> {
     kernel: &'k Kernel,
     ops: BTreeSet<OpId>,
-    /// Values that are needed: of loops and branches not all are.
+    /// The values that are needed; of loops and branches, not all are.
     values: BTreeSet<Value>,
 }
 
 impl Slice<'_> {
-    /// Finds the slice; `None` if it contains what cannot be executed twice, or control flow that is not structured.
+    /// Computes the slice; `None` if it contains operations that cannot be executed twice, or unstructured control flow.
     fn find(&mut self) -> Option<()> {
         let kernel = self.kernel;
         let mut around: Vec<OpId> = Vec::new();
@@ -113,7 +113,7 @@ impl Slice<'_> {
         Some(())
     }
 
-    /// Adds copies, and the loops and branches around them.
+    /// Adds the copies, and the loops and branches around them.
     fn roots(&mut self, block: Block, around: &mut Vec<OpId>) -> Option<()> {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {
@@ -134,7 +134,7 @@ impl Slice<'_> {
         Some(())
     }
 
-    /// A loop or branch belongs to the slice: what controls it is needed.
+    /// Adds a loop or branch to the slice, with the values that control it.
     fn enter(&mut self, id: OpId) -> Option<()> {
         let op = self.kernel.op(id);
         match op.kind {
@@ -156,7 +156,7 @@ impl Slice<'_> {
         (!leaves).then_some(())
     }
 
-    /// Adds what a value is computed from.
+    /// Adds the operations that compute a value.
     fn need(&mut self, value: Value) -> Option<()> {
         let kernel = self.kernel;
         match kernel.value(value).def {
@@ -197,7 +197,7 @@ impl Slice<'_> {
         }
     }
 
-    /// A value that a loop carries: its first value, the next one, and what it is behind the loop.
+    /// Adds a value that a loop carries: its initial value, and its next value.
     fn carried(&mut self, looped: OpId, place: usize) -> Option<()> {
         let op = self.kernel.op(looped);
         let body = *op.regions.first()?;
@@ -208,7 +208,7 @@ impl Slice<'_> {
         Some(())
     }
 
-    /// Whether an operation gives the same when both roles execute it.
+    /// Whether an operation has the same result if both roles execute it.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation computes tiles, writes, or waits")]
     fn is_repeatable(&self, op: &Op) -> bool {
         let number = op
@@ -241,7 +241,7 @@ impl Slice<'_> {
             }
     }
 
-    /// Copies the slice of these operations.
+    /// Copies those of these operations that are in the slice.
     fn copy(&self, edit: &mut Edit, ops: &[OpId], names: &mut BTreeMap<Value, Value>) -> Option<()> {
         for id in ops.iter().filter(|id| self.ops.contains(id)) {
             let op = self.kernel.op(*id).clone();
@@ -249,7 +249,7 @@ impl Slice<'_> {
                 edit.copies(&[*id], names);
                 continue;
             }
-            // Of what a loop carries, and a branch yields, the needed part.
+            // Of the values that a loop carries and a branch yields, only the needed ones are kept.
             let wanted: Vec<usize> = (0..op.results.len()).filter(|i| self.values.contains(&op.results[*i])).collect();
             let controls = if op.kind == OpKind::If { op.args.len() } else { 3 };
             let own = op.args[..controls].iter().chain(wanted.iter().filter_map(|i| op.args.get(controls + i)));
@@ -274,7 +274,7 @@ impl Slice<'_> {
         names: &mut BTreeMap<Value, Value>,
     ) -> Option<Block> {
         let BlockData { args, ops } = self.kernel.block(block).clone();
-        // The counter of a loop, then what it carries.
+        // The counter of a loop, and the kept carried values.
         let kept: Vec<Value> =
             args.first().copied().into_iter().chain(wanted.iter().filter_map(|i| args.get(1 + i).copied())).collect();
         let kept = if args.is_empty() { Vec::new() } else { kept };

@@ -1,5 +1,5 @@
-//! Splits loops over MMAs into the iterations in which masks hold for every element, which need no masks, and the rest
-//! (index-set splitting).
+//! Splits loops over MMAs into the iterations in which masks are true for every element, which need no masks, and the rest (index-set
+//! splitting).
 //!
 //! ```text
 //! for %j = 0 to %n {                         %whole = %NK / 64
@@ -12,12 +12,12 @@
 //!                                            }
 //! ```
 //!
-//! The operations of an iteration and their order stay: rings go on from the first loop to the second, and copies that run ahead in
-//! the first one are those that the second one reads. In attention the masks of keys beyond the end and, in its causal form, of keys
-//! behind the query concern the last iterations only.
+//! The operations of an iteration and their order are unchanged: rings continue from the first loop to the second, and the copies that are
+//! prefetched in the first loop are those that the second one reads. In attention, the masks of keys beyond the end and, in its causal
+//! form, of keys after the query affect the last iterations only.
 //!
-//! On request the tiles that a loop loads count as masks too: then the first loop has only tiles without elements beyond the end of the
-//! tensor along the loop's axis, those that are copied ahead included.
+//! On request, the tiles that a loop loads count as masks too: the first loop then has only tiles without elements beyond the end of the
+//! tensor along the loop's axis, including the tiles that are prefetched.
 //!
 //! The caller verifies the result.
 //!
@@ -33,7 +33,7 @@ use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, Op, OpId, Op
 use std::collections::{BTreeMap, BTreeSet};
 use threshold::{Threshold, of_condition, of_tile};
 
-/// The kernel with such loops split; `None` if there is none. `tiles`: whether tiles that are loaded count as masks.
+/// The kernel with such loops split; `None` if there are none. `tiles` says whether tiles that are loaded count as masks.
 #[must_use]
 pub fn unmask(kernel: &Kernel, tiles: bool) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
@@ -52,9 +52,9 @@ pub fn unmask(kernel: &Kernel, tiles: bool) -> Option<Kernel> {
 /// A loop with masks.
 struct Found {
     looped: OpId,
-    /// The conditions that hold for every element in the iterations below the thresholds.
+    /// The conditions that are true for every element in the iterations below the thresholds.
     masks: Vec<Value>,
-    /// Each iteration below all of them has no masks.
+    /// The thresholds: iterations below all of them need no masks.
     thresholds: Vec<Threshold>,
 }
 
@@ -122,7 +122,7 @@ fn inside(kernel: &Kernel, body: Block) -> BTreeSet<Value> {
     found
 }
 
-/// Puts the iterations without masks into a loop of their own, in front of the others.
+/// Moves the iterations without masks to a separate loop before the others.
 fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
     let Found { looped, masks, thresholds } = found;
     let Op { args, results, loc, .. } = edit.kernel.op(*looped).clone();
@@ -136,7 +136,7 @@ fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
             None => next,
         });
     }
-    // Between the bounds of the loop, if it has iterations; otherwise neither loop has.
+    // The end of the first loop is between the bounds of the loop, if that has iterations; otherwise neither loop has any.
     let end = edit.one(OpKind::Binary(BinOp::Max), &[from, end?])?;
     let end = edit.one(OpKind::Binary(BinOp::Min), &[to, end])?;
     let mut names = BTreeMap::new();
@@ -152,7 +152,7 @@ fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
     Some(())
 }
 
-/// Replaces conditions of a loop that hold for every element, and what follows from them.
+/// Replaces the conditions of a loop that are true for every element, and values that follow from them.
 fn remove_masks(edit: &mut Edit, looped: OpId, masks: &BTreeSet<Value>) -> Option<()> {
     let body = *edit.kernel.op(looped).regions.first()?;
     let outer = std::mem::take(&mut edit.pending);
@@ -189,7 +189,7 @@ fn remove_masks(edit: &mut Edit, looped: OpId, masks: &BTreeSet<Value>) -> Optio
     Some(())
 }
 
-/// Whether an operation on conditions that hold gives one that holds.
+/// Whether an operation on conditions that are true has a result that is true.
 const fn keeps_truth(kind: &OpKind) -> bool {
     matches!(
         kind,

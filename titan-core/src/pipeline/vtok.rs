@@ -1,19 +1,18 @@
-//! Virtual tokens for counting completion classes, in which a wait for a group includes all older groups.
+//! Virtual tokens, which compute the counts of waits for completion classes in which a wait for a group includes all older groups.
 //!
-//! A copy that a thread starts belongs to the thread's next commit group; groups complete in order, and a wait states how many
-//! of the youngest may still be in flight (`cp.async.wait_group`, `s_waitcnt`). The token of a stage is the ordinal of its
-//! group. Where it is waited for, the immediate is the number of groups that are surely younger, on every path: the minimum
-//! over the paths that lead there. Groups that are not known to be younger are waited for too, so a wait out of order is slow, but
-//! never wrong.
+//! A copy that a thread starts belongs to the thread's next commit group; groups complete in order, and a wait states how many of the
+//! youngest may still be in flight (`cp.async.wait_group`, `s_waitcnt`). The token of a stage is the ordinal of its group. At a wait for
+//! the stage, the immediate is the number of groups that are certainly younger: the minimum over the paths to the wait. Groups that are not
+//! known to be younger are waited for too, so that a wait out of order is slow, but never wrong.
 //!
-//! A branch that only fills stages commits its group after the branch, on both paths: an iteration without copies commits an empty
-//! group. So the count is the same up to the last iteration, although the last ones copy nothing.
+//! A branch that only fills stages commits its group after the branch, on both paths: an iteration without copies commits an empty group.
+//! So the counts are the same up to the last iteration, although the last ones copy nothing.
 //!
-//! Ordinals are never unrolled. The state at a point is, for each ring, how many stages its filling side is ahead of its
-//! reading side, and the number of younger groups of each of those stages. Loops of constant length are walked; others must
-//! return to the state at their head, which is the minimum over its predecessors.
+//! Ordinals are never unrolled. The state at a point is, for each ring, by how many stages its filling side is ahead of its reading side,
+//! and the number of younger groups for each of those stages. Loops of constant length are walked; others must return to the state at their
+//! head, which is the minimum over its predecessors.
 //!
-//! [`check`] tests the result by execution with concrete numbers, and shares no code with this.
+//! [`check`] tests the result by execution with concrete numbers, and shares no code with this pass.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
 
@@ -24,13 +23,13 @@ pub use check::check;
 use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Loops of at most so many iterations are walked iteration by iteration.
+/// Loops with at most this many iterations are walked iteration by iteration.
 const WALK: i64 = 64;
 
-/// Where groups are committed, and the counts of waits.
+/// The positions of commits, and the counts of waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// How many groups may be in flight after a `wait_ready`.
+    /// For each `wait_ready`, the number of groups that may be in flight after it.
     pub waits: BTreeMap<OpId, u32>,
     /// Branches and copies after which a group is committed.
     pub commits: BTreeSet<OpId>,
@@ -39,16 +38,16 @@ pub struct Groups {
 /// The state of a ring's stages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ring {
-    /// How many stages are filled (or skipped) without a pending or completed wait; `None` if that differs between paths.
+    /// The number of stages that are filled (or skipped) without a pending or completed wait; `None` if that differs between paths.
     ahead: Option<i64>,
-    /// For the latest stages, the latest first: how many groups are certainly younger.
+    /// For the latest stages, the latest first: the number of groups that are certainly younger.
     younger: VecDeque<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     rings: Vec<Ring>,
-    /// Pending waits, with their ring and the age of their stage.
+    /// The pending waits, each with its ring and the age of its stage.
     claims: BTreeMap<Value, (Pipe, i64)>,
 }
 
@@ -66,7 +65,7 @@ impl State {
         self.claims.retain(|v, at| other.claims.get(v) == Some(at));
     }
 
-    /// Commits a group with a stage of each of these rings, in this order.
+    /// Commits a group that contains a stage of each of these rings, in this order.
     fn commit(&mut self, filled: &[Pipe], deepest: usize) {
         for ring in &mut self.rings {
             ring.younger.iter_mut().for_each(|n| *n += 1);
@@ -85,7 +84,7 @@ impl State {
     }
 }
 
-/// Assigns the groups of the rings that `counts` selects, whose copies are all of one counting class.
+/// Assigns groups to the copies of the rings that `counts` selects, all of which are of one completion class.
 #[must_use]
 pub fn assign(kernel: &Kernel, counts: &dyn Fn(Pipe) -> bool) -> Groups {
     let deepest = kernel.pipes.iter().map(|p| p.slots as usize).max().unwrap_or(1);
@@ -172,7 +171,7 @@ impl Walk<'_> {
         self.around(op.regions[0], state);
     }
 
-    /// A loop of any length: the state at its head holds after it.
+    /// Walks a loop of any length: the state at its head also holds after it.
     fn around(&mut self, body: Block, state: &mut State) {
         loop {
             let mut once = state.clone();
@@ -192,7 +191,7 @@ fn filled(kernel: &Kernel, id: OpId) -> Option<Pipe> {
     if let Ty::Token(Token::Slot, pipe) = kernel.ty(*slot) { Some(pipe) } else { None }
 }
 
-/// The rings that a branch fills, in order, if it does nothing else with rings, has one empty arm, and fills without loops or
+/// The rings that a branch fills, in order, if it contains no other operations on rings, has one empty arm, and fills without loops or
 /// nested branches.
 fn only_fills(kernel: &Kernel, id: OpId) -> Option<Vec<Pipe>> {
     let op = kernel.op(id);

@@ -1,4 +1,4 @@
-//! Which tiles share a layout, and which have none.
+//! Classes of tiles: tiles that share one layout, and tiles that have no layout.
 #![expect(clippy::wildcard_enum_match_arm, reason = "all other operations share no layouts")]
 
 use crate::analysis::uses::Tree;
@@ -10,7 +10,7 @@ pub(super) struct Classes {
     flexible: Vec<bool>,
 }
 
-/// Whether each element of the results is a function of the elements of the operands at the same position.
+/// Whether each element of the results depends only on the elements of the operands at the same position.
 #[must_use]
 pub const fn is_elementwise(kind: &OpKind) -> bool {
     matches!(
@@ -43,7 +43,7 @@ impl Classes {
         at
     }
 
-    /// Whether a tile is materialized in any requested layout.
+    /// Whether a tile has no layout, and is materialized in any requested one.
     pub(super) fn is_flexible(&self, value: Value) -> bool {
         self.flexible[value.index()]
     }

@@ -1,26 +1,26 @@
-//! The error of lowering.
+//! The errors of planning and lowering.
 
 use super::Target;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Kernel, Loc, OpId, OpKind, RegionOp};
 
-/// Why a kernel cannot be lowered for a target.
+/// The reason why a kernel cannot be compiled for a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerError {
-    /// The kernel with its instance.
+    /// The name of the kernel with its instance.
     pub kernel: String,
     /// The location in the user's source.
     pub loc: Loc,
-    /// The message, in the user's names.
+    /// The message, with the user's names.
     pub message: String,
-    /// A remedy, besides another device.
+    /// A suggested fix, other than to use another device.
     pub help: Option<String>,
     /// Whether the error depends on the instance of the kernel.
     pub of_instance: bool,
 }
 
 impl LowerError {
-    /// The code of the rule.
+    /// The code of the diagnostic.
     #[must_use]
     pub const fn code(&self) -> Code {
         Code::Backend
@@ -36,7 +36,7 @@ impl LowerError {
         }
     }
 
-    /// An error of a kernel as a whole.
+    /// An error that concerns the kernel as a whole.
     #[must_use]
     pub fn of_kernel(kernel: &str, message: String) -> Self {
         LowerError { kernel: kernel.to_owned(), loc: Loc::default(), message, help: None, of_instance: true }
@@ -57,7 +57,7 @@ impl LowerError {
         LowerError::of_kernel(&kernel.sig.full_name(), format!("TITAN does not generate code for {target} yet"))
     }
 
-    /// A generated barrier program that fails verification.
+    /// A generated barrier program fails verification, which is a defect of the compiler.
     pub(crate) fn unproven(program: &Kernel, errors: &[Diagnostic<Loc>]) -> Self {
         let why = errors.first().map_or("", |e| e.title.as_str());
         let loc = errors.first().map(|e| e.site).unwrap_or_default();
@@ -116,7 +116,7 @@ impl std::fmt::Display for LowerError {
 
 impl std::error::Error for LowerError {}
 
-/// A number of bytes, as text.
+/// A number of bytes as text.
 pub(crate) fn bytes_text(bytes: u32) -> String {
     if bytes.is_multiple_of(1024) { format!("{} KiB", bytes / 1024) } else { format!("{bytes} bytes") }
 }

@@ -1,4 +1,4 @@
-//! The layouts of classes.
+//! Chooses the layouts of classes.
 #![expect(clippy::wildcard_enum_match_arm, reason = "all other operations do not determine a layout")]
 
 use super::Target;
@@ -64,12 +64,12 @@ impl Run<'_> {
         self.by_class.get(&self.classes.class(value)).cloned()
     }
 
-    /// The layout that an adjacent shape-changing operation suggests.
+    /// The layout that an adjacent operation between shapes (reduction, broadcast, transpose) suggests.
     fn beside(&self, value: Value) -> Option<Layout> {
         self.made(value).or_else(|| self.asked(value))
     }
 
-    /// The layout that the defining operation produces without data movement.
+    /// The layout that the defining operation produces without moving data.
     fn made(&self, value: Value) -> Option<Layout> {
         let op = self.kernel.def_op(value)?;
         match &op.kind {
@@ -124,7 +124,7 @@ impl Run<'_> {
         })
     }
 
-    /// A layout whose accesses are wide: up to 16 bytes of the widest element a thread.
+    /// A layout with wide accesses: each thread accesses up to 16 bytes of the widest element type.
     fn wide(&self, values: &[Value]) -> Layout {
         let shape = values.first().and_then(|v| self.kernel.ty(*v).tile_shape());
         let bits = values.iter().map(|v| self.kernel.ty(*v).elem().bits()).min().unwrap_or(32);
@@ -135,7 +135,7 @@ impl Run<'_> {
         wide(&extents, bits, self.target.lanes, self.warps)
     }
 
-    /// Whether the last axis of the tile becomes another one.
+    /// Whether a transpose makes the last axis of the tile another axis.
     fn is_turned(&self, value: Value) -> bool {
         let rank = self.kernel.ty(value).tile_shape().map_or(0, |shape| shape.rank());
         self.tree.users(value).iter().any(|id| match &self.kernel.op(*id).kind {
@@ -145,15 +145,15 @@ impl Run<'_> {
     }
 }
 
-/// The layout for reads and writes of whole lines: neighbours along the last axis in a thread, then lanes along it, then
-/// lanes and warps along the other axes.
+/// The layout for reads and writes of whole lines: adjacent elements along the last axis in a thread, then lanes along it, then lanes and
+/// warps along the other axes.
 #[must_use]
 pub fn wide(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     wide_within(extents, bits, lanes, warps, lanes)
 }
 
-/// The same for tiles whose last axis becomes another one, through shared memory: a warp has at most 128 bytes of each line, as
-/// many lines as that allows, and therefore elements of many rows and columns, which lie in different banks both ways.
+/// The same for tiles that are transposed through shared memory: a warp has at most 128 bytes of each line, and as many lines as that
+/// allows. It therefore accesses elements of many rows and columns, which are in different banks on both sides.
 #[must_use]
 pub fn wide_to_turn(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layout {
     let (_, others) = extents.split_last().unwrap_or((&1, &[]));
@@ -163,14 +163,14 @@ pub fn wide_to_turn(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layou
     wide_within(extents, bits, lanes, warps, along)
 }
 
-/// The same with at most so many lanes along the last axis.
+/// The same with at most `along` lanes along the last axis.
 fn wide_within(extents: &[u32], bits: u32, lanes: u32, warps: u32, along: u32) -> Layout {
     let rank = extents.len();
     let last = rank - 1;
     let total: u32 = extents.iter().product();
     let pow2 = |x: u32| 1u32 << x.trailing_zeros();
     let fair = (total / (lanes * warps)).max(1);
-    // Elements that share a byte stay in one thread.
+    // Elements that share a byte are held by the same thread.
     let whole = if bits < 8 { 8 / bits } else { 1 };
     let vector = pow2(extents[last]).min(128 / bits.clamp(8, 128)).min(whole.max(1 << fair.ilog2()));
     let mut per_thread = vec![1; rank];
@@ -185,7 +185,7 @@ fn wide_within(extents: &[u32], bits: u32, lanes: u32, warps: u32, along: u32) -
     for axis in (0..rank).rev() {
         lane[axis] = deal(axis, per_thread[axis], &mut left, if axis == last { along } else { lanes });
     }
-    // Remaining lanes are beyond the tile: they hold copies.
+    // Remaining lanes go beyond the tile, so that they hold copies.
     lane[last] *= left;
     let mut warp = vec![1; rank];
     let mut left = warps;

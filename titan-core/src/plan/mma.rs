@@ -1,4 +1,4 @@
-//! The plan of MMAs: the instruction, the split over the warps, and the source of the operands.
+//! The plan of MMAs: the instruction, the distribution over warps, and the source of each operand.
 #![expect(clippy::wildcard_enum_match_arm, reason = "only MMAs and their operands are named")]
 
 use super::classes::Classes;
@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Method {
     /// Matrix instructions of a warp.
     Atom(MmaAtom),
-    /// Matrix instructions of a warpgroup, asynchronous; B, and A unless it is in registers, are read from shared memory.
+    /// Matrix instructions of a warpgroup, which are asynchronous. They read B from shared memory, and A too unless it is in registers.
     Group(MmaAtom),
-    /// Multiply-adds of each thread: no matrix instruction takes these elements.
+    /// Multiply-adds of each thread: no matrix instruction supports these element types.
     MulAdd,
 }
 
@@ -28,34 +28,34 @@ pub enum Method {
 pub enum Source {
     /// Shared memory, with this encoding.
     Shared(Encoding),
-    /// Registers: each thread already holds its fragments, up to a permutation of registers.
+    /// Registers: each thread already holds its fragments, up to the order of its registers.
     Registers,
 }
 
 /// The plan of an MMA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MmaPlan {
-    /// The method.
+    /// The method by which it is computed.
     pub method: Method,
-    /// The elements that the operands are converted to first.
+    /// The element types to which the operands are converted first.
     pub staged: (Elem, Elem),
-    /// M, N and K.
+    /// The extents M, N and K.
     pub extents: [u32; 3],
     /// The batch size: 1 without a batch axis.
     pub batch: u32,
-    /// Layout of the accumulator: `[M, N]`, or `[batch, M, N]`.
+    /// The layout of the accumulator: `[M, N]`, or `[batch, M, N]`.
     pub acc: Layout,
-    /// Layout of A's fragments, `[M, K]`, without the batch axis.
+    /// The layout of the fragments of A, `[M, K]`, without the batch axis.
     pub a: Layout,
-    /// Layout of B's fragments, `[N, K]`.
+    /// The layout of the fragments of B, `[N, K]`, without the batch axis.
     pub b: Layout,
-    /// The source of A, with the extents `[M, K]` in its encoding.
+    /// The source of A; its encoding has the extents `[M, K]`.
     pub a_source: Source,
-    /// The source of B, with the extents `[K, N]` in its encoding.
+    /// The source of B; its encoding has the extents `[K, N]`.
     pub b_source: Source,
 }
 
-/// Chooses methods and layouts; sources are settled when the layouts of the operands are known.
+/// Chooses methods and layouts. Sources are chosen by `settle` once the layouts of the operands are known.
 pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Classes) -> BTreeMap<OpId, MmaPlan> {
     let mut mmas = BTreeMap::new();
     let whole_rows = whole_rows(kernel, classes);
@@ -69,7 +69,7 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Cla
     mmas
 }
 
-/// A note for each kind of MMA.
+/// The notes about MMAs, one for each kind.
 pub(super) fn notes<'a>(mmas: impl Iterator<Item = &'a MmaPlan>) -> Vec<String> {
     let note = |mma: &MmaPlan| {
         let name = match mma.method {
@@ -95,8 +95,8 @@ pub fn operands(op: &Op) -> Option<[Value; 3]> {
     }
 }
 
-/// The MMAs of which each warp should hold whole rows: those whose rows are reduced, or are operand A of another MMA, and the
-/// latter. Then reductions stay within a warp, and accumulators become operands in registers.
+/// The MMAs for which each warp should compute whole rows: those whose rows are reduced, or whose result is operand A of another MMA, and
+/// the latter MMA. Reductions then stay within a warp, and accumulators become operands in registers.
 fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
     let (mut made, mut reduced, mut multiplied) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
     kernel.walk(&mut |id, op| {
@@ -140,7 +140,7 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     };
     let (acc, a, b) = match method {
         Method::Group(atom) => {
-            // The fragments of a warp are those of its own instructions.
+            // The fragments of a warp are those of its part of the instruction, 16 rows.
             let warp = MmaAtom { m: 16, n: 8, ..atom };
             let grid = grouped.map_or(WarpGrid { m: warps, n: 1, all: warps }, |(_, grid)| grid);
             let acc = atoms::group_accumulator(&[m, n], grid);
@@ -160,8 +160,8 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
 }
 
-/// The instruction of warpgroups for an MMA, and how they share it: first along M, in whole instructions, then along N; or why there
-/// is none for these elements, extents or orders in memory.
+/// The instruction of warpgroups for an MMA, and its distribution over them: first along M, in whole instructions, then along N. Or the
+/// reason why there is none for these element types, extents or orders in memory.
 pub(super) fn group(
     kernel: &Kernel,
     target: &Target,
@@ -176,14 +176,14 @@ pub(super) fn group(
     let atom = atom.ok_or(NoGroup::Elements(elems))?;
     let extents = |v: Value| kernel.ty(v).tile_shape().map_or_else(Vec::new, Vec::<u32>::from);
     let ([m, k], [_, n]) = (&extents(a)[..], &extents(b)[..]) else { return Err(NoGroup::Batched) };
-    // Only elements of 16 bits are transposed on the way.
+    // The instruction transposes only 16-bit elements.
     let turned = |v: Value, straight: bool| root(kernel, v).is_some_and(|(_, transposed)| transposed == straight);
     for (operand, turned, elem) in [('A', turned(a, true), a_elem), ('B', turned(b, false), b_elem)] {
         if turned && elem.bits() != 16 {
             return Err(NoGroup::Major { operand, elem });
         }
     }
-    // Rows of B in memory are what a swizzle spans: columns, unless it is known to lie by columns.
+    // The rows of B in memory, which a swizzle spans, are along N, unless B is known to be stored by columns.
     let by_columns = root(kernel, b).is_some_and(|(_, transposed)| transposed);
     let row = n * b_elem.bits() / 8;
     if !by_columns && row % Swizzle::B32.row_bytes() != 0 {
@@ -198,14 +198,14 @@ pub(super) fn group(
     if !k.is_multiple_of(atom.k) {
         return Err(NoGroup::Depth(*k, atom.k));
     }
-    // The columns of a warpgroup are neighbours: with several along N, powers of two.
+    // The columns of a warpgroup are contiguous; with several warpgroups along N, the columns of each must be a power of two.
     let fits = n.is_multiple_of(8 * along_n) && (along_n == 1 || own.is_power_of_two());
     let parts = own.div_ceil(atom.n);
     let width = own / parts.max(1);
     if !fits || width * parts != own || !width.is_multiple_of(8) {
         return Err(NoGroup::Columns(*n, along_n));
     }
-    // Of integers not every N exists (PTX ISA, "Matrix shapes" of `wgmma`).
+    // For integers, not every N exists (PTX ISA, "Matrix shapes" of `wgmma`).
     if acc_elem == Elem::I32 && !width.is_multiple_of(16) && !matches!(width, 8 | 24) {
         return Err(NoGroup::Integers(*n));
     }
@@ -217,7 +217,7 @@ fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)
     if let Some(atom) = find(a, b) {
         return (Method::Atom(atom), (a, b));
     }
-    // Every e4m3 and e5m2 is an f16, and products of f16 are exact: the sums are the same.
+    // Every `e4m3` and `e5m2` value is an `f16` value, so that the products, and with them the sums, are the same.
     let fp8 = |e| matches!(e, Elem::E4m3 | Elem::E5m2);
     if fp8(a) && fp8(b) {
         if let Some(atom) = find(Elem::F16, Elem::F16) {
@@ -233,7 +233,7 @@ fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)
     (Method::MulAdd, staged)
 }
 
-/// Warps along M and N: the least work of a warp first, then the fewest operands to read, then more warps along M.
+/// The numbers of warps along M and N: with the least work for each warp, then the fewest operands to read, then the most warps along M.
 fn split(m: u32, n: u32, atom: &MmaAtom, warps: u32) -> WarpGrid {
     let grids = (0..=warps.trailing_zeros())
         .flat_map(|i| (0..=warps.trailing_zeros() - i).map(move |j| WarpGrid { m: 1 << i, n: 1 << j, all: warps }));
@@ -245,7 +245,7 @@ fn split(m: u32, n: u32, atom: &MmaAtom, warps: u32) -> WarpGrid {
     grids.min_by_key(cost).unwrap_or(WarpGrid { m: 1, n: 1, all: warps })
 }
 
-/// Layouts of an MMA by multiply-adds: up to 4×4 neighbours per thread, with operands to match, whole rows of K in registers.
+/// The layouts of an MMA by multiply-adds: the accumulator has up to 4×4 elements per thread, and its operands have all of K in registers.
 fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, Layout) {
     let pow2 = |x: u32, most: u32| x.next_power_of_two().min(most);
     let (tm, tn) = (pow2(m / 4, 4).max(1), pow2(n / 4, 4).max(1));
@@ -254,14 +254,14 @@ fn simple(target: &Target, warps: u32, [m, n, k]: [u32; 3]) -> (Layout, Layout, 
     let warps_m = pow2(m.div_ceil(tm * lanes_m), warps);
     let acc = Layout::blocked(&[m, n], &[tm, tn], &[lanes_m, lanes_n], &[warps_m, warps / warps_m], &[1, 0]);
     let along = |axis: usize, extent: u32| {
-        // The part of the accumulator's layout along one axis, with K beside it in registers.
+        // The layout of the accumulator along one axis, with all of K in registers along the other.
         acc.without(1 - axis).with_axis_in_registers(&[extent, k])
     };
     let (a, b) = (along(0, m), along(1, n));
     (acc, a, b)
 }
 
-/// Chooses the sources of operands, and the loaded tiles that never need registers.
+/// Chooses the sources of operands, and the loaded tiles that go directly to shared memory.
 pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
     let ids: Vec<OpId> = plan.mmas.keys().copied().collect();
     for id in ids {
@@ -289,7 +289,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     let want = if is_a { mma.a.clone() } else { mma.b.permuted(&[1, 0]) };
     let loaded = root(kernel, arg).is_some();
     let grouped = matches!(mma.method, Method::Group(_));
-    // Registers hold unspecified values beyond the tile, which must be zero along K.
+    // Beyond the tile, registers have unspecified values, but elements beyond K must be zero.
     let padded = want.is_padded(usize::from(is_a));
     if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)
         && (is_a || !grouped)
@@ -297,7 +297,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     {
         return Source::Registers;
     }
-    // In the order of the load, or of the neighbours in a thread.
+    // The order of axes in the buffer is that of the load, or has the axis along which threads hold adjacent elements last.
     let order = match (root(kernel, arg), plan.layout(arg)) {
         (Some((_, transposed)), _) => {
             if transposed {
@@ -327,7 +327,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     Source::Shared(Encoding::swizzled(&extents, elem.bits(), &order))
 }
 
-/// The load behind an operand, through transposes, and whether it is transposed an odd number of times.
+/// The load that defines an operand, through transposes, and whether it is transposed an odd number of times.
 fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     let op = kernel.def_op(value)?;
     match op.kind {
@@ -341,7 +341,7 @@ fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     }
 }
 
-/// The encodings of the tiles of stages, by ring and field: in the order of their sources, large enough for what instructions read.
+/// The encodings of the tiles of stages, by ring and field: in the order of their sources, and large enough for what instructions read.
 fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
     let mut extents: Vec<Vec<Vec<u32>>> =
         kernel.pipes.iter().map(|p| p.fields.iter().map(|f| Vec::from(f.shape)).collect()).collect();
@@ -352,7 +352,7 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
             return;
         };
         let mut found = Vec::new();
-        // Whatever else reads the tile, MMAs may read beyond it.
+        // Other operations may read the tile too; MMAs may read beyond its extents.
         let _only = readers(kernel, plan, tree, (op.results[0], false), &mut found);
         let Some(own) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else { return };
         for encoding in found {
@@ -370,7 +370,7 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
     extents.into_iter().enumerate().map(pipe).collect()
 }
 
-/// The encoding of a loaded tile that is read by MMAs only, from shared memory, with one common encoding.
+/// The common encoding of a loaded tile, if only MMAs read it, from shared memory, and all request the same encoding.
 fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Option<Encoding> {
     kernel.ty(load).tile_shape().filter(|s| s.rank() == 2)?;
     let mut found = Vec::new();
@@ -381,7 +381,7 @@ fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Opti
     found.iter().all(|e| *e == first).then_some(first)
 }
 
-/// Collects the encodings that the MMAs which read a tile request, in terms of the load; returns whether nothing else reads it.
+/// Collects the encodings that MMAs request for a tile, in terms of the load. Returns whether only MMAs read it.
 fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found: &mut Vec<Encoding>) -> bool {
     let (value, transposed) = tile;
     let mut only = true;
@@ -396,8 +396,8 @@ fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found
     only
 }
 
-/// The encodings that an MMA requests of a tile; returns whether it is one, and reads all operands that the tile is from shared memory,
-/// as it is.
+/// Collects the encodings that an MMA requests for a tile. Returns whether the operation is an MMA that reads all its operands that are the
+/// tile from shared memory, without conversion.
 fn read_by_mma(kernel: &Kernel, plan: &Plan, id: OpId, tile: (Value, bool), found: &mut Vec<Encoding>) -> bool {
     let (value, transposed) = tile;
     let (Some(args), Some(mma)) = (operands(kernel.op(id)), plan.mmas.get(&id).filter(|p| p.batch == 1)) else {

@@ -1,12 +1,12 @@
 //! The plan of a kernel for a target: the number of warps, the layout of each tile, the method of each MMA.
 //!
-//! Tiles that are connected by elementwise operations or carried by loops share one layout: they are a *class*
-//! (`classes`). MMAs fix the layouts of their accumulators; then, from the largest tiles to the smallest, a class takes the layout
-//! that fits its neighbours across reductions, broadcasts and transposes, or otherwise one with wide memory accesses
-//! (`layouts`). Tiles that are functions of scalars and coordinates only are *flexible*: they have no layout, and are
-//! materialized in any requested one. Where an operation needs another layout than its operand has, the lowering converts.
+//! Tiles that are connected by elementwise operations or carried by loops share one layout: they are a *class* (`classes`). MMAs determine
+//! the layouts of their accumulators. Then, from the largest tiles to the smallest, a class takes the layout that agrees with adjacent
+//! classes across reductions, broadcasts and transposes, or otherwise one with wide memory accesses (`layouts`). Tiles that are functions
+//! of scalars and coordinates only are *flexible*: they have no layout, and are materialized in any requested one. Where an operation needs
+//! another layout than its operand has, the lowering converts it.
 //!
-//! Deliberately absent: stages and roles, which are the schedule's; instructions.
+//! Deliberately absent: stages and roles, which the schedule determines; instructions.
 
 mod classes;
 mod error;
@@ -33,9 +33,9 @@ use std::collections::BTreeMap;
 /// The plan of a kernel for a target.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The machine.
+    /// The target machine.
     pub target: Target,
-    /// The number of warps of a program; with roles, of all of them together.
+    /// The number of warps of a program; with roles, the sum over all roles.
     pub warps: u32,
     /// The number of warps of each role.
     pub roles: Vec<u32>,
@@ -45,13 +45,13 @@ pub struct Plan {
     pub layouts: Vec<Option<Layout>>,
     /// The method of each `mma`.
     pub mmas: BTreeMap<OpId, MmaPlan>,
-    /// Loaded tiles that are read by MMAs only go directly to shared memory: their encodings, by value.
+    /// The encodings, by value, of loaded tiles that only MMAs read, so that they are loaded directly to shared memory.
     pub smem_resident: Vec<Option<Encoding>>,
     /// The encodings of the tiles of stages, by ring and field.
     pub stages: Vec<Vec<Encoding>>,
-    /// Whether arguments are assumed to be aligned, so that accesses are wide.
+    /// Whether arguments are assumed to be aligned, so that vector accesses are possible.
     pub aligned: bool,
-    /// By index, the tensor parameters of which tiles are loaded or stored: the assumptions concern them.
+    /// For each parameter, whether it is a tensor of which tiles are loaded or stored: the assumptions concern those.
     pub vectored: Vec<bool>,
     /// The choices and their reasons, for the user.
     pub notes: Vec<String>,
@@ -64,13 +64,13 @@ impl Plan {
         self.layouts.get(value.index()).and_then(Option::as_ref)
     }
 
-    /// Whether warpgroups compute some of its MMAs.
+    /// Whether any of its MMAs uses instructions of warpgroups.
     #[must_use]
     pub fn uses_warpgroups(&self) -> bool {
         self.mmas.values().any(|mma| matches!(mma.method, Method::Group(_)))
     }
 
-    /// Why an MMA is not one of warpgroups; `None` if it is one.
+    /// The reason why an MMA does not use instructions of warpgroups; `None` if it does.
     pub(crate) fn no_group(&self, kernel: &Kernel, id: OpId) -> Option<NoGroup> {
         let args = operands(kernel.op(id))?;
         let of_groups = matches!(self.mmas.get(&id)?.method, Method::Group(_));
@@ -78,7 +78,7 @@ impl Plan {
         (!of_groups).then(|| mma::group(kernel, &self.target, warps, args).err().unwrap_or(NoGroup::Batched))
     }
 
-    /// The warps of the role that executes an operation.
+    /// The number of warps of the role that executes an operation.
     fn roles_of(&self, kernel: &Kernel, id: OpId) -> u32 {
         let tree = crate::analysis::uses::Tree::new(kernel);
         let mut below = tree.block_of(id);
@@ -93,21 +93,21 @@ impl Plan {
         self.warps
     }
 
-    /// Threads of a program.
+    /// The number of threads of a program.
     #[must_use]
     pub fn threads(&self) -> u32 {
         self.warps * self.target.lanes
     }
 }
 
-/// Plans a kernel. With `aligned`, addresses, strides and extents are assumed to be multiples of 16 bytes; such code may only be
-/// launched when they are.
+/// Plans a kernel. With `aligned`, addresses, strides and extents are assumed to be multiples of 16 bytes; such code may only be launched
+/// if they are.
 #[must_use]
 pub fn plan(kernel: &Verified, target: &Target, aligned: bool) -> Plan {
     with_warps(kernel, target, aligned, None)
 }
 
-/// The same with a given number of warps, a power of two; roles state their numbers themselves.
+/// Plans a kernel with a given number of warps, a power of two; roles state their numbers of warps themselves.
 #[must_use]
 pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Option<u32>) -> Plan {
     let mut notes = Vec::new();
@@ -139,7 +139,7 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
     plan
 }
 
-/// MMAs and layouts of a kernel with roles: the tiles of a role are laid out over its warps.
+/// Plans the MMAs and layouts of a kernel with roles: the tiles of a role are laid out over its warps.
 fn by_role(
     kernel: &Kernel,
     target: &Target,
@@ -156,7 +156,7 @@ fn by_role(
     });
     let regions = specialized.map(|id| kernel.op(id).regions.clone()).unwrap_or_default();
     for (role, region) in kernel.roles.iter().zip(regions) {
-        // The lowering rejects other numbers.
+        // The lowering reports an error for numbers that are not powers of two.
         let warps = 1 << role_warps(target, role.warps).max(1).ilog2();
         let mut own = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
         kernel.walk_block(region, &mut |id, op| {
@@ -177,18 +177,18 @@ fn by_role(
     (kernel.roles.iter().map(|r| role_warps(target, r.warps)).sum(), mmas, layouts)
 }
 
-/// The warps of a role on a machine, for the number that the kernel states.
+/// The number of warps of a role on a machine, given the number in the kernel.
 const fn role_warps(target: &Target, stated: u32) -> u32 {
     stated.next_multiple_of(if target.role_warps == 0 { 1 } else { target.role_warps })
 }
 
-/// Whether code for aligned arguments would differ from code for arbitrary ones: whether rows of tensors are accessed.
+/// Whether code for aligned arguments would differ from code for arbitrary ones: whether tiles of tensors are loaded or stored.
 #[must_use]
 pub fn has_wide_accesses(kernel: &Kernel) -> bool {
     vectored(kernel).contains(&true)
 }
 
-/// The tensors whose rows are accessed.
+/// For each parameter, whether it is a tensor of which tiles are loaded or stored.
 fn vectored(kernel: &Kernel) -> Vec<bool> {
     let mut out = vec![false; kernel.sig.params.len()];
     kernel.walk(&mut |_, op| {
@@ -217,7 +217,7 @@ fn parameter(kernel: &Kernel, tensor: Value) -> Option<usize> {
     }
 }
 
-/// Adds notes about padded tiles, which cost time.
+/// Adds notes about tiles with padding, which costs time.
 fn note_waste(kernel: &Kernel, plan: &mut Plan) {
     for (i, layout) in plan.layouts.iter().enumerate() {
         let value = Value::new(i);

@@ -1,4 +1,4 @@
-//! Why an MMA is not one of warpgroups, as users read it.
+//! The reasons why an MMA does not use instructions of warpgroups, as messages.
 //!
 //! Deliberately absent: the decision itself (`super::mma`).
 
@@ -6,28 +6,28 @@ use crate::ir::Elem;
 use crate::lane::GroupMma;
 use std::fmt;
 
-/// Why an MMA is not one of warpgroups, as the end of a sentence about it.
+/// The reason why an MMA does not use instructions of warpgroups; displayed as the end of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoGroup {
-    /// The machine has none.
+    /// The machine has no such instructions.
     Machine,
-    /// It is one of a batch.
+    /// The MMA has a batch axis.
     Batched,
-    /// There is none for the elements of A, B and the accumulator.
+    /// There is no instruction for the element types of A, B and the accumulator.
     Elements([Elem; 3]),
-    /// The axis that must be adjacent in memory is not K.
+    /// The operand is not contiguous along K, as its element type requires.
     Major { operand: char, elem: Elem },
-    /// The bytes of a row of B in shared memory.
+    /// The rows of B in shared memory have this number of bytes.
     RowOfB(u32),
-    /// The warps that compute it.
+    /// The number of warps that compute it.
     Warps(u32),
-    /// M, and the rows of one instruction.
+    /// M, and M of one instruction.
     Rows(u32, u32),
-    /// N, and how many warpgroups share it.
+    /// N, and the number of warpgroups along N.
     Columns(u32, u32),
-    /// K, and that of one instruction.
+    /// K, and K of one instruction.
     Depth(u32, u32),
-    /// The columns of an instruction, of integers.
+    /// The number of columns of an instruction for integers.
     Integers(u32),
 }
 

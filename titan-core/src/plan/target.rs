@@ -1,46 +1,46 @@
-//! The properties of a machine that plans and lowering depend on. The back ends fill them in from their tables.
+//! The properties of a machine on which plans and lowering depend. The back ends set them from their tables.
 
 use crate::lane::MmaAtom;
 
-/// A machine, as far as plans and the lowering to lane IR depend on it.
+/// The properties of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The name in artifacts: `sm_80`, `gfx942`.
     pub name: &'static str,
-    /// Lanes of a warp: 32 or 64.
+    /// The number of lanes of a warp: 32 or 64.
     pub lanes: u32,
-    /// Warps of a program, at most.
+    /// The maximum number of warps of a program.
     pub max_warps: u32,
-    /// Registers of 32 bits that a thread may use.
+    /// The maximum number of 32-bit registers of a thread.
     pub registers: u32,
-    /// Shared memory that a program may take, in bytes.
+    /// The maximum shared memory of a program in bytes.
     pub shared_bytes: u32,
-    /// What devices that run this target's code grant a program, in bytes, the least first: for each there may be a variant.
+    /// The limits of shared memory, in bytes and ascending, of devices that execute this target's code. There may be a variant for each.
     pub shared_classes: Vec<u32>,
-    /// Shared memory of a multiprocessor that the system keeps for each program, in bytes.
+    /// The shared memory of a multiprocessor that the system reserves for each program, in bytes.
     pub shared_reserved: u32,
-    /// Registers of 32 bits of a multiprocessor.
+    /// The number of 32-bit registers of a multiprocessor.
     pub registers_per_sm: u32,
-    /// Warps that a multiprocessor holds.
+    /// The maximum number of resident warps of a multiprocessor.
     pub warps_per_sm: u32,
-    /// Matrix instructions of a warp, the best of each element triple first.
+    /// The matrix instructions of a warp; for equal element types, the preferred one comes first.
     pub atoms: Vec<MmaAtom>,
-    /// Matrix instructions of a warpgroup; N is the greatest one. Empty: there are none.
+    /// The matrix instructions of a warpgroup, with the maximum N; empty if there are none.
     pub group_atoms: Vec<MmaAtom>,
-    /// Whether there are bulk copies of tiles to shared memory, by tensor maps.
+    /// Whether there are bulk copies of tiles to shared memory by tensor maps.
     pub bulk_tensor: bool,
-    /// Whether programs can be launched in clusters, whose copies are for all of them.
+    /// Whether programs can be launched in clusters, with multicast copies.
     pub clusters: bool,
-    /// The warps of a role are a multiple of this.
+    /// The number of warps of a role must be a multiple of this.
     pub role_warps: u32,
-    /// Whether there are asynchronous copies to shared memory by threads.
+    /// Whether threads can copy to shared memory asynchronously.
     pub copy_async: bool,
-    /// Whether there is an instruction that loads matrix fragments from shared memory.
+    /// Whether there is an instruction that loads matrix fragments from shared memory (`ldmatrix`).
     pub load_matrix: bool,
-    /// Whether there is an instruction that stores such fragments to shared memory.
+    /// Whether there is an instruction that stores matrix fragments to shared memory (`stmatrix`).
     pub store_matrix: bool,
-    /// Whether conversions to and from `e4m3` and `e5m2` are instructions.
+    /// Whether there are instructions for conversions to and from `e4m3` and `e5m2`.
     pub fp8_convert: bool,
-    /// Whether `bf16` has sums and products of its own.
+    /// Whether there are instructions for sums and products of `bf16`.
     pub bf16_arithmetic: bool,
 }

@@ -1,20 +1,20 @@
 //! The number of warps of a program.
 //!
-//! An MMA needs enough warps for its accumulator to leave registers for everything else: at most 128 accumulators per thread, and
-//! 160 for two MMAs, one of which may be live while the other is computed. A tile that a loop carries beside an MMA counts as one
-//! more: a sum to which the products of each step are added, unless it is the accumulator itself. Other tiles are distributed so that a thread holds about
-//! 16 elements. Four warps keep an SM's four schedulers busy, so a program gets fewer only if its tiles are too small for them.
+//! An MMA needs enough warps for its accumulator to leave registers for other values: at most 128 accumulator elements per thread, and 160
+//! for two MMAs, one of which may be live while the other is computed. A tile that a loop carries beside an MMA counts like an accumulator:
+//! a sum to which the result of each step is added, unless it is the accumulator itself. Other tiles are distributed so that a thread holds
+//! about 16 elements. Four warps keep the four schedulers of an SM busy, so a program has fewer only if its tiles are too small.
 
 use super::{Target, is_elementwise};
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, OpKind, Value};
 use std::collections::BTreeSet;
 
-/// Accumulators that a thread may hold.
+/// The maximum number of accumulator elements per thread.
 const ACCUMULATORS: u64 = 128;
-/// Accumulators of two MMAs that a thread may hold.
+/// The maximum number of accumulator elements of two MMAs per thread.
 const OF_TWO: u64 = 160;
-/// Elements of other tiles that a thread should hold.
+/// The desired number of elements of other tiles per thread.
 const ELEMENTS: u64 = 16;
 
 /// The number of warps, a power of two.
@@ -50,7 +50,7 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     u32::try_from(warps).unwrap_or(1)
 }
 
-/// The elements of the tiles that loops with MMAs carry, and that become no accumulator.
+/// The numbers of elements of the tiles that loops with MMAs carry, except for those that become accumulators.
 fn sums(kernel: &Kernel) -> Vec<u64> {
     let tree = Tree::new(kernel);
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ fn sums(kernel: &Kernel) -> Vec<u64> {
     found
 }
 
-/// Whether a tile, or what elementwise operations make of it, is the accumulator that an MMA starts from.
+/// Whether a tile, or the result of elementwise operations on it, is the initial accumulator of an MMA.
 fn becomes_accumulator(kernel: &Kernel, tree: &Tree, tile: Value) -> bool {
     let (mut open, mut seen) = (vec![tile], BTreeSet::from([tile]));
     while let Some(value) = open.pop() {

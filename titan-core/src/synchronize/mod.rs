@@ -1,13 +1,13 @@
-//! Places barriers between the warps of a program, or of a role, so that conflicting accesses of its threads are ordered.
+//! Inserts barriers between the warps of a program, or of a role, so that conflicting accesses of its threads are ordered.
 //!
-//! The state is the set of accesses since the last barrier. An access that conflicts with one of them needs a barrier in front of
-//! it, placed as late as possible, so that the code before may overlap with waiting. States are united at joins, and iterated to a
-//! fixed point around loops. So there is a barrier on every path between two conflicting accesses. Barriers that another one makes
-//! redundant are removed again.
+//! The state is the set of accesses since the last barrier. An access that conflicts with one of them needs a barrier before it, which is
+//! inserted as late as possible, so that the code before may overlap with waiting. States are united at joins, and iterated to a fixed
+//! point around loops. So there is a barrier on every path between two conflicting accesses. Barriers that another one makes redundant are
+//! removed again.
 //!
-//! Bytes of shared memory are distinguished by the addresses of regions, by the tiles of a part, and by the slots of rings (`slots`):
-//! a copy to a free slot does not conflict with a read of another slot. An asynchronous copy conflicts with earlier accesses at its
-//! issue, and reads and writes until it is waited for: a barrier between copy and wait does not order it.
+//! Bytes of shared memory are distinguished by the addresses of regions, by the tiles of a part, and by the slots of rings (`slots`): a
+//! copy to a free slot does not conflict with a read of another slot. An asynchronous copy conflicts with earlier accesses when it is
+//! issued, and reads and writes until it has been waited for: a barrier between copy and wait does not order it.
 //!
 //! ```text
 //! for .. carry(%fill = 2, %read = 0)
@@ -21,12 +21,12 @@
 //! # Roles
 //!
 //! A role is treated as a program of its own threads, whose barrier is a named barrier, or the warp barrier if the role has one warp.
-//! Accesses outside and inside the roles are ordered by the program's barrier in front of the roles. Two roles run concurrently and
-//! have no common barrier: accesses of both to the same bytes are ordered by mbarriers and counters, which other checks cover.
-//! Outputs that several roles access were checked when the kernel was verified.
+//! Accesses outside and inside of the roles are ordered by the program's barrier before the roles. Two roles run concurrently and have no
+//! common barrier: accesses of both to the same bytes are ordered by mbarriers and counters, which other rules check. Outputs that several
+//! roles access were checked when the kernel was verified.
 //!
-//! Deliberately absent: accesses of one thread to bytes that it wrote itself (they get a barrier too), fences between proxies, and
-//! waits for copies.
+//! Deliberately absent: accesses of one thread to bytes that it wrote itself (these get a barrier too), fences between proxies, and waits
+//! for copies.
 
 mod regions;
 mod slots;
@@ -41,7 +41,7 @@ use slots::Slots;
 use state::{State, Touch, join};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places the barriers of a barrier program whose regions are allocated. Returns how many were placed.
+/// Inserts the barriers of a barrier program whose regions are allocated. Returns the number of barriers.
 pub fn synchronize(kernel: &mut Kernel) -> usize {
     let barriers = needed(kernel);
     let mut warp_sets = BTreeMap::new();
@@ -68,8 +68,8 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
     barriers.len()
 }
 
-/// The operations that conflict with earlier accesses despite the barriers of the kernel; and those that conflict with a copy in
-/// flight, which a barrier does not order. Copies of rings are checked by the verifier instead.
+/// The operations that conflict with earlier accesses despite the barriers of the kernel; and those that conflict with a copy in flight,
+/// which a barrier does not order. The verifier checks copies to rings instead.
 #[must_use]
 pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     let tree = Tree::new(kernel);
@@ -78,12 +78,12 @@ pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     (found.into_iter().collect(), run.in_flight.into_iter().collect())
 }
 
-/// The operations that need a barrier in front.
+/// The operations that need a barrier before them.
 fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
     let tree = Tree::new(kernel);
     let mut run = Run::new(kernel, &tree);
     let mut barriers = run.conflicts(None);
-    // A barrier may have been placed before the states of loops reached their fixed point, and be redundant now.
+    // A barrier may have been inserted before the states of loops reached their fixed point, and be redundant now.
     let settled: Vec<OpId> = barriers.difference(&run.conflicts(Some(&barriers))).copied().collect();
     for barrier in settled {
         barriers.remove(&barrier);
@@ -95,7 +95,7 @@ fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
     barriers
 }
 
-/// Moves the barriers of an arm in front of its branch if that makes others redundant: then both paths have one.
+/// Moves the barrier of an arm before its branch if that makes others redundant, because both paths then have one.
 ///
 /// ```text
 /// wait for the copies to a stage               wait for the copies to a stage
@@ -166,11 +166,11 @@ struct Run<'k> {
     laid: Option<&'k LaidOut>,
     regions: Regions,
     slots: Slots<'k>,
-    /// Operations with a barrier in front; `None`: every operation that needs a barrier has one.
+    /// The operations with a barrier before them; `None`: every operation that needs a barrier has one.
     fixed: Option<BTreeSet<OpId>>,
-    /// Operations that conflict with earlier accesses.
+    /// The operations that conflict with earlier accesses.
     found: BTreeSet<OpId>,
-    /// Operations that conflict with a copy in flight.
+    /// The operations that conflict with a copy in flight.
     in_flight: BTreeSet<OpId>,
     loops: Vec<Around>,
     /// The state at the head of each loop.
@@ -214,7 +214,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// The state after a block; `None` if its end is not reached.
+    /// The state after a block; `None` if its end is unreachable.
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let kernel = self.kernel;
         let mut state = entry;
@@ -224,7 +224,7 @@ impl<'k> Run<'k> {
         Some(state)
     }
 
-    /// Records whether an operation needs a barrier in front; returns whether it has one.
+    /// Records whether an operation needs a barrier before it; returns whether it has one.
     fn settle(&mut self, id: OpId, needs: bool) -> bool {
         if needs {
             self.found.insert(id);
@@ -236,7 +236,7 @@ impl<'k> Run<'k> {
         match op.kind.family() {
             Family::Flow(Flow::For(_) | Flow::Loop) => self.repeat(id, op, &state),
             Family::Flow(Flow::If) => {
-                // A barrier that an arm needs may be placed in front of the branch.
+                // A barrier that an arm needs may be inserted before the branch.
                 if self.settle(id, false) {
                     state.barrier();
                 }
@@ -255,7 +255,7 @@ impl<'k> Run<'k> {
             Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                 let leaves = matches!(op.kind, OpKind::Break(_));
                 let around = self.loops.len().checked_sub(1 + n as usize)?;
-                // This leaves the loops nested in that one too.
+                // This leaves the loops nested in that loop too.
                 for inner in self.loops[around + 1..].iter().rev() {
                     state = state.renamed(&|slot| self.slots.along(inner.op, None, true, slot), &[]);
                 }
@@ -300,7 +300,7 @@ impl<'k> Run<'k> {
                 state.barrier();
                 Some(state)
             }
-            // What they access is in the table of accesses; none of them orders threads.
+            // The accesses of these operations are in the table of accesses; none of them orders threads.
             Family::Data(_)
             | Family::Ttg(_)
             | Family::Local(_)
@@ -313,14 +313,14 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// A role or the program ends: none of its copies may be in flight.
+    /// Checks the end of a role or of the program: none of its copies may be in flight.
     fn ends(&mut self, id: OpId, state: &State) {
         if state.has_copies(&self.regions.claimed) {
             self.in_flight.insert(id);
         }
     }
 
-    /// Whether all threads that run this code take part in the barrier.
+    /// Whether all threads that execute this code take part in the barrier.
     fn is_whole(&self, kind: &OpKind) -> bool {
         let (Some(laid), OpKind::Nv(nv)) = (self.laid, kind) else { return false };
         let warps = self.role.map_or(laid.warps, |r| self.kernel.roles.get(r).map_or(u32::MAX, |r| r.warps));
@@ -341,7 +341,7 @@ impl<'k> Run<'k> {
             state.barrier();
         }
         if matches!(op.kind, OpKind::Print(_)) && !ours.is_empty() {
-            // Printing contains a barrier of its threads.
+            // The lowering of a print contains a barrier of its threads.
             state.barrier();
         }
         match op.kind.completion() {
@@ -354,11 +354,11 @@ impl<'k> Run<'k> {
                 touches.iter().for_each(|touch| state.copy(NvGroup::CpAsync, *touch));
             }
         }
-        // Later accesses must not touch bytes that a copy may write at any time.
+        // Later accesses must not be to bytes that a copy may write at any time.
         ours.into_iter().for_each(|touch| state.touch(touch));
     }
 
-    /// Copies are complete: their accesses may have happened at any time until now.
+    /// Records that copies are complete: their accesses may have happened at any time until now.
     fn arrive(&mut self, done: BTreeSet<Touch>, state: &mut State) {
         for touch in done {
             self.note_role(touch);
@@ -368,7 +368,7 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// Records the access of a role, if this code is in one.
+    /// Records an access of a role, if this code is in one.
     fn note_role(&mut self, (bytes, writes): Touch) {
         if self.role.is_some() {
             self.of_role.insert((bytes.renamed(&|_| None), writes));
@@ -379,7 +379,7 @@ impl<'k> Run<'k> {
         matches!(bytes, state::Bytes::Shared { region, .. } if self.regions.joined.contains(&region))
     }
 
-    /// The roles of a program: their accesses may conflict with those before, and count as accesses for the code after. Copies may be
+    /// Walks the roles of a program. Their accesses may conflict with those before, and count as accesses for the code after. Copies may be
     /// in flight when roles begin and when they end: each role has those of its own threads.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
         let (mut all, mut after) = (BTreeSet::new(), None);

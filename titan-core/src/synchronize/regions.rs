@@ -1,4 +1,4 @@
-//! The memory that values name, and the accesses of operations to it.
+//! The memory to which values refer, and the accesses of operations to it.
 
 use super::slots::Slots;
 use super::state::{Bytes, Column, Touch};
@@ -20,9 +20,9 @@ pub(super) struct Region {
 pub(super) struct Regions {
     regions: Vec<Region>,
     by_value: BTreeMap<Value, usize>,
-    /// Regions that several roles access: mbarriers and counters order these accesses.
+    /// The regions that several roles access; mbarriers and counters order these accesses.
     pub(super) joined: BTreeSet<usize>,
-    /// Regions of rings: claims say when their copies are complete.
+    /// The regions of rings; claims state when copies to them are complete.
     pub(super) claimed: BTreeSet<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Regions {
                 regions.push(Region { offset, bytes, parts: parts.max(1) });
                 return;
             }
-            // A result in shared memory is part of what the first operand names.
+            // A result in shared memory is a part of the memory to which the first operand refers.
             let is_shared = |v: &&Value| {
                 matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier))
             };
@@ -51,7 +51,7 @@ impl Regions {
         found
     }
 
-    /// The region that a value names as a whole or in part.
+    /// The region to which a value refers, as a whole or in part.
     pub(super) fn of(&self, value: Value) -> Option<usize> {
         self.by_value.get(&value).copied()
     }
@@ -72,7 +72,7 @@ impl Regions {
         twice
     }
 
-    /// The bytes of a tile, or of everything that a value names.
+    /// The bytes of a tile, or all bytes to which a value refers.
     fn bytes(&self, kernel: &Kernel, slots: &Slots<'_>, value: Value) -> Option<Bytes> {
         let region = self.of(value)?;
         let Region { offset, bytes, parts } = *self.regions.get(region)?;
@@ -81,7 +81,7 @@ impl Regions {
         while let Some(op) = kernel.def_op(at) {
             if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
                 let size = kernel.encoding(at).map(crate::layout::Encoding::bytes);
-                // A part of a tile counts as the whole tile.
+                // A part of a tile is treated as the whole tile.
                 if let (Some(size), false) = (size, sized) {
                     part = (offset, offset.saturating_add(size));
                 }
@@ -114,22 +114,22 @@ impl Regions {
                 On::Regions => found.extend(of(&|ty| ty == Ty::Barrier(BarrierTy::Region), access.writes)),
                 On::Words => found.extend(of(&|ty| ty == Ty::Barrier(BarrierTy::Mbarrier), access.writes)),
                 On::Local => found.extend(of(&|ty| matches!(ty, Ty::Smem(..)), access.writes)),
-                // Rings have been expanded.
+                // Rings have been lowered.
                 On::Stage => {}
             }
         }
         let prints = matches!(op.kind, OpKind::Print(_));
         let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
         match op.kind.family() {
-            // They name words, and access nothing.
+            // These only declare or select barriers.
             Family::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt) => {}
-            // Arrivals and waits change the words of barriers.
+            // Arrivals and waits write the words of barriers.
             Family::Nv(_) if found.is_empty() => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
             Family::Data(_) if prints => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
             Family::Data(_) if offsets => {
                 found.extend(op.args.iter().filter_map(|v| output(kernel, *v)).map(|p| (p, false)));
             }
-            // All their accesses are in the table.
+            // All accesses of these operations are in the table.
             Family::Nv(_)
             | Family::Data(_)
             | Family::Flow(_)
@@ -142,7 +142,7 @@ impl Regions {
     }
 }
 
-/// The column of tiles of a two-dimensional output that a tile of a tensor is in.
+/// The column of tiles of a two-dimensional output that contains the tile of a tensor.
 fn column(kernel: &Kernel, tile: Value) -> Option<Column> {
     let op = kernel.def_op(tile)?;
     let (OpKind::Ttg(TtgOp::Source(Unit::Tile, shape)), [tensor, row, column, _]) = (&op.kind, &op.args[..]) else {
@@ -156,7 +156,7 @@ fn column(kernel: &Kernel, tile: Value) -> Option<Column> {
     Some(Column { of, base: sum.args.first().copied(), number: kernel.int_constant(*sum.args.get(1)?)? })
 }
 
-/// The output that a value is or views.
+/// The output that a value is, or is a view of.
 fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {

@@ -1,8 +1,8 @@
-//! Comparison of ring indices: whether two of them select different slots for certain.
+//! Comparison of ring indices: whether two of them certainly select different slots.
 //!
-//! A clock of a ring of D slots is carried by loops, and advances by `next == D ? 0 : next`. So a slot is `root + k mod D`, with an
-//! unknown root and a known `k`. The root of a constant is 0. The root of a value that a loop carries is a number per iteration,
-//! which is shared by all clocks that start equal and advance by the same amount.
+//! A clock of a ring of D slots is carried by loops, and advances by `next == D ? 0 : next`. So a slot is `root + k mod D`, with an unknown
+//! root and a known `k`. The root of a constant is 0. The root of a carried value is an unknown number in each iteration, which is shared
+//! by all clocks that start with equal values and advance by the same amount.
 //!
 //! ```text
 //! for .. carry(%fill = 2, %read = 0)       %fill is L + 2, %read is L
@@ -11,7 +11,7 @@
 //!     continue %fill + 1, %read + 1        both advance by 1: the former slot L + k is L + (k - 1) from here on
 //! ```
 //!
-//! Deliberately absent: clocks that advance in some iterations only (they may select any slot).
+//! Deliberately absent: clocks that advance in some iterations only, which may select any slot.
 
 use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Block, Def, Kernel, OpId, OpKind, Pred, Value};
@@ -22,15 +22,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Root {
     Zero,
-    /// The number of the current iteration of a loop, for clocks that started equal to this one.
+    /// The number in the current iteration of a loop, for clocks that started with the same value as this one.
     Loop(OpId, Value),
-    /// The same after the loop.
+    /// The number after the loop.
     After(OpId, Value),
-    /// A value.
+    /// The value itself.
     Value(Value),
 }
 
-/// `root + k mod slots`.
+/// The slot `root + k mod slots`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot {
     pub(super) root: Root,
@@ -44,7 +44,7 @@ impl Slot {
         Slot { k: u32::try_from(k).unwrap_or(0), ..self }
     }
 
-    /// Whether both are different slots of one ring for certain.
+    /// Whether both are certainly different slots of one ring.
     pub(super) fn is_apart(self, other: Slot) -> bool {
         self.root == other.root && self.slots == other.slots && self.k != other.k
     }
@@ -53,7 +53,7 @@ impl Slot {
 /// How a loop advances the clocks that it carries.
 #[derive(Clone, Debug, Default)]
 struct Carried {
-    /// The slot of each carried value inside the loop.
+    /// The slot of each carried value inside of the loop.
     inside: Vec<Option<Slot>>,
     /// By how much each root has advanced at each `continue` and `break`; absent if unknown.
     moves: BTreeMap<(OpId, Root), i64>,
@@ -102,14 +102,14 @@ impl<'k> Slots<'k> {
             };
             return inside.and_then(left).or(Some(own));
         }
-        // Any other operation gives an unknown number, which is a root of its own.
+        // The result of any other operation is an unknown number, which is a root by itself.
         match self.before(op.args.as_slice(), slots).filter(|_| op.kind == OpKind::Select) {
             Some(before) => Some(self.of(before, slots)?.moved(1)),
             None => Some(own),
         }
     }
 
-    /// The value of a clock before `next == slots ? 0 : next` with `next = before + 1`.
+    /// The value of a clock before `next == slots ? 0 : next`, where `next` is `before + 1`.
     fn before(&self, args: &[Value], slots: u32) -> Option<Value> {
         let k = self.kernel;
         let [wraps, zero, next] = args else { return None };
@@ -133,7 +133,7 @@ impl<'k> Slots<'k> {
         args.get(3 * self.skipped(looped)..).unwrap_or_default()
     }
 
-    /// Whether every `break` of a loop passes `slot`, advanced as its root, to the result `at`.
+    /// Whether every `break` of a loop passes `slot`, advanced as its root, to the result number `at`.
     fn leaves_alike(&self, looped: OpId, at: usize, slot: Slot) -> bool {
         let carried = self.carried(looped, slot.slots);
         self.edges(looped).into_iter().filter(|(_, leaves, _)| *leaves).all(|(edge, _, given)| {
@@ -142,7 +142,7 @@ impl<'k> Slots<'k> {
         })
     }
 
-    /// The edges of a loop: the operation, whether it leaves the loop, and the values it passes.
+    /// The edges of a loop: for each, the terminator, whether it leaves the loop, and the values that it passes.
     fn edges(&self, looped: OpId) -> Vec<(OpId, bool, &'k [Value])> {
         let mut found = Vec::new();
         if let Some(body) = self.kernel.op(looped).regions.first() {
@@ -164,8 +164,8 @@ impl<'k> Slots<'k> {
         }
     }
 
-    /// The slots that a loop carries: first all clocks that start equal are assumed to advance alike; then those that do not
-    /// are dropped, until the assumption holds for the rest.
+    /// The slots that a loop carries. First, all clocks that start with equal values are assumed to advance alike; then those that do not
+    /// are removed, until the assumption holds for the rest.
     fn carried(&self, looped: OpId, slots: u32) -> Carried {
         if let Some(known) = self.loops.borrow().get(&(looped, slots)) {
             return known.clone();
@@ -194,14 +194,14 @@ impl<'k> Slots<'k> {
                 // A clock that advances differently may select any slot.
                 now.inside[at] = None;
             }
-            // Results for nested loops may rest on the dropped assumption.
+            // The results for nested loops may depend on the assumption that was dropped.
             self.loops.borrow_mut().retain(|(of, _), _| !self.tree.around(*of).any(|o| o == looped));
         }
         self.loops.borrow_mut().insert((looped, slots), now.clone());
         now
     }
 
-    /// By how much roots advance along each edge, and which carried values do not advance with their root.
+    /// By how much roots advance along each edge; and the carried values that do not advance with their root.
     fn check(&self, looped: OpId, slots: u32, now: &Carried) -> (BTreeMap<(OpId, Root), i64>, Vec<usize>) {
         let (mut moves, mut wrong) = (BTreeMap::new(), Vec::new());
         for (edge, leaves, given) in self.edges(looped) {
@@ -224,7 +224,7 @@ impl<'k> Slots<'k> {
         (moves, wrong)
     }
 
-    /// The name inside a loop of a slot from before it.
+    /// The slot inside of a loop that is the same as a slot before it.
     pub(super) fn entering(&self, looped: OpId, slot: Slot) -> Option<Slot> {
         let carried = self.carried(looped, slot.slots);
         let initial = self.initial(looped).iter().map(|v| self.of(*v, slot.slots));
@@ -241,19 +241,20 @@ impl<'k> Slots<'k> {
         body.and_then(|b| self.kernel.block(*b).args.get(self.skipped(looped)..)).unwrap_or_default()
     }
 
-    /// The initial values of a loop, each with its name inside.
+    /// The initial values of a loop, each with the value inside that receives it.
     pub(super) fn entered(&self, looped: OpId) -> Vec<(Value, Value)> {
         self.initial(looped).iter().copied().zip(self.carries(looped).iter().copied()).collect()
     }
 
-    /// The values that are passed along an edge of a loop, or at its exit, each with its name there.
+    /// The values that are passed along an edge of a loop, or at its exit, each with the value that receives it.
     pub(super) fn handed(&self, looped: OpId, edge: Option<OpId>, leaves: bool) -> Vec<(Value, Value)> {
         let to = if leaves { &self.kernel.op(looped).results[..] } else { self.carries(looped) };
         let from = edge.map_or(self.carries(looped), |edge| &self.kernel.op(edge).args);
         from.iter().copied().zip(to.iter().copied()).collect()
     }
 
-    /// The name of a slot after an edge of a loop: in the next iteration, or behind the loop if the edge leaves it or is none.
+    /// The slot after an edge of a loop that is the same as a slot before it: in the next iteration, or after the loop if the edge leaves
+    /// it or there is none.
     pub(super) fn along(&self, looped: OpId, edge: Option<OpId>, leaves: bool, slot: Slot) -> Option<Slot> {
         let is_inside = |op: OpId| op == looped || self.tree.around(op).any(|o| o == looped);
         match slot.root {

@@ -4,32 +4,32 @@ use super::slots::Slot;
 use crate::ir::{NvGroup, TileShape, Value};
 use std::collections::BTreeSet;
 
-/// Memory that an operation accesses.
+/// The memory that an operation accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Bytes {
     /// Bytes of shared memory.
     Shared {
-        /// The region, by its number.
+        /// The number of the region.
         region: usize,
         /// The byte range of the region in shared memory.
         whole: (u32, u32),
-        /// The bytes of a part that are accessed.
+        /// The accessed bytes of a part.
         part: (u32, u32),
-        /// The part, if it is known.
+        /// The slot of the part, if it is known.
         slot: Option<Slot>,
-        /// The index value that selects the part, in its own iteration.
+        /// The index that selects the part, as a value of its own iteration.
         index: Option<Value>,
     },
-    /// An output, and the tile of it, if that is known.
+    /// An output, and the column of its tiles, if that is known.
     Tensor(usize, Option<Column>),
 }
 
-/// A column of tiles of an output: the value that its number is counted from, and the distance from it.
+/// A column of tiles of an output: the value from which its number is counted, and the distance from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Column {
-    /// The output or view of it, the number of the row, and the extents of the tiles: columns of others are not comparable.
+    /// The output or view of it, the number of the row, and the extents of the tiles. Columns with others are not comparable.
     pub(super) of: (Value, Value, TileShape),
-    /// `None`: the number is counted from 0.
+    /// The base; `None` if the number is counted from 0.
     pub(super) base: Option<Value>,
     pub(super) number: i64,
 }
@@ -54,13 +54,13 @@ impl Bytes {
         }
     }
 
-    /// The same memory, with its slot renamed.
+    /// The same memory with another name for its slot.
     pub(super) fn renamed(self, rename: &dyn Fn(Slot) -> Option<Slot>) -> Bytes {
         match self {
             Bytes::Shared { region, whole, part, slot, .. } => {
                 Bytes::Shared { region, whole, part, slot: slot.and_then(rename), index: None }
             }
-            // In another iteration the same values may be other numbers.
+            // In another iteration, the same values may be other numbers.
             Bytes::Tensor(param, _) => Bytes::Tensor(param, None),
         }
     }
@@ -72,13 +72,14 @@ pub(super) type Touch = (Bytes, bool);
 /// The number of commit groups that are tracked separately; older ones are treated as one.
 const GROUPS: usize = 70;
 
-/// An access, and what the rules of rings say about its slot.
+/// An access, and what follows for its slot from the rules of rings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     touch: Touch,
-    /// The slots of stages that differ from the accessed one: it was in use when they were acquired, or they when it was.
+    /// The slots of stages that differ from the accessed slot: the slot was in use when they were acquired, or they were in use when it was
+    /// acquired.
     apart: BTreeSet<Value>,
-    /// A stage of the ring was released since, possibly this one.
+    /// Whether a stage of the ring was released since, which may be this one.
     released: bool,
 }
 
@@ -100,23 +101,23 @@ impl Mark {
 pub(super) struct State {
     /// The accesses since the last barrier.
     touched: BTreeSet<Mark>,
-    /// Stages that were waited for and not yet released, by ring and slot.
+    /// The stages that were waited for and not yet released, by ring and slot.
     ready: BTreeSet<(usize, Value)>,
-    /// What is in flight, by class: asynchronous copies, MMAs of warpgroups, bulk stores.
+    /// The accesses in flight of each class: asynchronous copies, MMAs of warpgroups, bulk stores.
     in_flight: [InFlight; 3],
 }
 
 /// Asynchronous accesses of a class in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct InFlight {
-    /// Those of the open commit group.
+    /// The accesses of the open commit group.
     open: BTreeSet<Touch>,
-    /// Those of committed groups, newest group first.
+    /// The accesses of committed groups, the newest group first.
     groups: Vec<BTreeSet<Touch>>,
 }
 
 impl State {
-    /// Whether an access needs a barrier in front of it.
+    /// Whether an access needs a barrier before it.
     pub(super) fn conflicts(&self, touch: Touch) -> bool {
         self.touched.iter().any(|mark| mark.conflicts(touch))
     }
@@ -135,7 +136,7 @@ impl State {
             .collect();
     }
 
-    /// A slot is acquired: it is none of those that were accessed and not released since.
+    /// Records that a slot is acquired: it differs from all slots that were accessed and not released since.
     pub(super) fn acquired(&mut self, ring: usize, slot: Value) {
         self.change(ring, |mark| {
             if mark.released {
@@ -146,13 +147,13 @@ impl State {
         });
     }
 
-    /// A stage was waited for.
+    /// Records that a stage was waited for.
     pub(super) fn is_ready(&mut self, ring: usize, slot: Value) {
         self.change(ring, |mark| mark.apart.retain(|other| *other != slot));
         self.ready.insert((ring, slot));
     }
 
-    /// A stage is released.
+    /// Records that a stage is released.
     pub(super) fn released(&mut self, ring: usize, slot: Value) {
         self.change(ring, |mark| mark.released = true);
         self.ready.remove(&(ring, slot));
@@ -184,12 +185,12 @@ impl State {
         self.touched.insert(Mark { touch, apart, released: false });
     }
 
-    /// A barrier of all threads was passed.
+    /// Records a barrier of all threads.
     pub(super) fn barrier(&mut self) {
         self.touched.clear();
     }
 
-    /// A copy is started: its accesses stay in flight until it is waited for.
+    /// Records the start of a copy, whose accesses stay in flight until it is waited for.
     pub(super) fn copy(&mut self, class: NvGroup, touch: Touch) {
         self.of(class).open.insert(touch);
     }
@@ -212,13 +213,14 @@ impl State {
         }
     }
 
-    /// The thread's own copies are complete, except those of the `n` newest groups. Returns the accesses they may have made until now.
+    /// Records that the thread's own copies are complete, except those of the `n` newest groups. Returns the accesses that they may have
+    /// made until now.
     pub(super) fn wait(&mut self, class: NvGroup, n: usize) -> BTreeSet<Touch> {
         let groups = &mut self.of(class).groups;
         let done = if n < GROUPS {
             groups.split_off(n.min(groups.len()))
         } else {
-            // Which of the oldest groups are complete is not known.
+            // It is unknown which of the oldest groups are complete.
             groups.get(GROUPS - 1).cloned().into_iter().collect()
         };
         done.into_iter().flatten().collect()
@@ -249,12 +251,12 @@ impl State {
         }
     }
 
-    /// The same state with slots renamed. Values that name stages and are passed on get their new names in addition; the others
-    /// still name a stage that was waited for, which matters only where they are in scope.
+    /// The same state with other names of slots. Values that refer to stages and are passed on get their new names in addition; the others
+    /// still refer to a stage that was waited for, which matters only where they are in scope.
     pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>, names: &[(Value, Value)]) -> State {
         let named = |value: Value| names.iter().filter(move |(old, _)| *old == value).map(|(_, new)| *new);
         let all = |set: &BTreeSet<Touch>| set.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect();
-        // In another iteration the same values name other stages. At the head of a loop, `ready` contains the values that are passed
+        // In another iteration, the same values refer to other stages. At the head of a loop, `ready` contains the values that are passed
         // to it and those from outside; a value defined in the loop is in it only if it is on every path to the head.
         let mark = |m: &Mark| {
             let (bytes, writes) = m.touch;

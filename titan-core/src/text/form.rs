@@ -1,13 +1,13 @@
-//! How operations without regions are written: mnemonic, attributes, arrangement of the operands.
+//! The text form of operations without regions: mnemonic, attributes, arrangement of the operands.
 //!
-//! Printer and parser share this file, so that they cannot disagree. The mnemonics are those of the op table.
+//! Printer and parser share this file, so that they always agree. The mnemonics are those of the op table.
 
 use super::{form_barrier, form_local, form_ttg};
 use crate::ir::{
     AmdOp, ArgOp, AtomicOp, BinOp, Elem, NvOp, OpKind, Pred, ReduceOp, RegionOp, TileShape, TtgOp, Ty, UnOp, Unit,
 };
 
-/// How operands are arranged.
+/// The arrangement of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `op %a, %b`
@@ -27,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The arrangement, for messages.
+    /// An example of the arrangement, for messages.
     pub(super) const fn example(self) -> &'static str {
         match self {
             Form::Plain => "%a, %b, …",
@@ -41,10 +41,10 @@ impl Form {
     }
 }
 
-/// The arrangement of an operation's operands, the first of which has this type.
+/// The arrangement of an operation's operands, of which the first has the type `first`.
 pub(super) const fn form(kind: &OpKind, first: Option<Ty>) -> Form {
     match kind {
-        // A copy of a tile of a tensor, which says where.
+        // A bulk copy of a tile of a tensor, which has a source as operand.
         OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::BulkStore { .. }) if matches!(first, Some(Ty::Source(..))) => {
             Form::Plain
         }
@@ -112,7 +112,7 @@ pub(super) const fn form(kind: &OpKind, first: Option<Ty>) -> Form {
     }
 }
 
-/// The integers in angle brackets after the mnemonic. `rank` is that of the first operand.
+/// The integers in angle brackets after the mnemonic. `rank` is the rank of the first operand.
 pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
     match kind {
         OpKind::ProgramId(a)
@@ -184,36 +184,36 @@ pub(super) fn attributes(kind: &OpKind, rank: usize) -> Vec<i64> {
     }
 }
 
-/// What stands in braces.
+/// The attributes in braces.
 pub(super) fn named(kind: &OpKind) -> Vec<(&'static str, String)> {
     if let OpKind::Ttg(op) = kind { form_ttg::named(op) } else { form_barrier::braces_of(kind) }
 }
 
-/// Why a head does not make an operation.
+/// The reason why a mnemonic with attributes is not an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum HeadError {
     /// No operation has this mnemonic.
     Unknown,
-    /// This many integers in angle brackets are wanted, and they mean this.
+    /// The operation requires this number of integers in angle brackets, with this meaning.
     Attributes(usize, &'static str),
-    /// An integer is outside of its range.
+    /// An integer is out of range.
     Range(i64),
-    /// The operation is determined by its result type, which is not written or not of this kind.
+    /// The operation is determined by its result type, which is missing or of another kind.
     NeedsType(&'static str),
-    /// The operation needs a text in quotes.
+    /// The operation requires a string in quotes.
     NeedsText,
-    /// It needs these attributes in braces.
+    /// The operation requires these attributes in braces.
     Named(&'static str),
 }
 
-/// What is written before and after the operands.
+/// The parts of an operation before and after the operands.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) attrs: &'a [i64],
-    /// The first written result type.
+    /// The first stated result type.
     pub(super) ty: Option<Ty>,
     pub(super) text: Option<String>,
-    /// What stands in braces.
+    /// The attributes in braces.
     pub(super) named: &'a [(String, Named)],
 }
 
@@ -222,7 +222,7 @@ pub(super) struct Head<'a> {
 pub(super) enum Named {
     /// An integer.
     Int(i64),
-    /// A word.
+    /// A word, such as the name of a proxy.
     Word(String),
 }
 
@@ -279,7 +279,7 @@ pub(super) fn narrow<T: TryFrom<i64>>(v: i64) -> Result<T, HeadError> {
     T::try_from(v).map_err(|_| HeadError::Range(v))
 }
 
-/// The operation of a mnemonic. `const` and operations with regions are the parser's.
+/// The operation with a mnemonic. The parser handles `const` and operations with regions.
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Result<OpKind, HeadError> {
     if let Some(kind) = form_ttg::kind(name, head) {
         return kind.map(OpKind::Ttg);
@@ -382,7 +382,7 @@ fn reduction(name: &str) -> Option<fn(u8) -> OpKind> {
     })
 }
 
-/// Axes that are not written stay in their places.
+/// A permutation. Axes that are not stated stay in their places.
 fn permutation(attrs: &[i64]) -> Result<[u8; 4], HeadError> {
     if attrs.is_empty() || attrs.len() > 4 {
         return Err(HeadError::Attributes(2, "the order of the axes, one to four integers"));

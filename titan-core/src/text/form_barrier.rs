@@ -1,4 +1,4 @@
-//! How operations on regions, barriers, groups and counters are written: what they are told stands in braces.
+//! The text form of operations on regions, barriers, groups and counters, whose attributes are in braces.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "only these dialects are named")]
 
@@ -8,7 +8,7 @@ use crate::ir::{AmdOp, BarrierTy, Call, CallProxy, NvGroup, NvOp, OpKind, Region
 
 type Kind = Result<OpKind, HeadError>;
 
-/// A row for each attribute: its name and its value.
+/// The attributes: the name and the value of each.
 pub(super) type Attributes = Vec<(&'static str, String)>;
 
 fn one(name: &'static str, value: impl ToString) -> Attributes {
@@ -19,7 +19,7 @@ fn two(a: (&'static str, u32), b: (&'static str, impl ToString)) -> Attributes {
     vec![(a.0, a.1.to_string()), (b.0, b.1.to_string())]
 }
 
-/// What stands in braces after an operation on regions.
+/// The attributes in braces of an operation on regions.
 pub(super) fn region(op: &RegionOp) -> Attributes {
     match op {
         RegionOp::Place { offset, bytes, parts } => {
@@ -42,7 +42,7 @@ pub(super) fn region(op: &RegionOp) -> Attributes {
     }
 }
 
-/// What stands in braces after an operation of NVIDIA GPUs.
+/// The attributes in braces of an operation of NVIDIA GPUs.
 pub(super) fn nv(op: NvOp) -> Attributes {
     match op {
         NvOp::MbarrierAlloc { at, n } => two(("at", at), ("n", n)),
@@ -85,10 +85,10 @@ pub(super) fn nv(op: NvOp) -> Attributes {
     }
 }
 
-/// A counter that is not waited for is not written.
+/// The values of counters that mean no wait; such a counter is not printed.
 const NO_WAIT: (u32, u32) = (63, 15);
 
-/// What stands in braces after an operation of AMD GPUs.
+/// The attributes in braces of an operation of AMD GPUs.
 pub(super) fn amd(op: AmdOp) -> Attributes {
     match op {
         AmdOp::Waitcnt { vmcnt, lgkmcnt } => {
@@ -102,7 +102,7 @@ pub(super) fn amd(op: AmdOp) -> Attributes {
     }
 }
 
-/// The operation of a mnemonic; `None` if it is none of these dialects.
+/// The operation with a mnemonic; `None` if it is of another dialect.
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     let braces = Braces(head.named);
     let kind = match name {
@@ -162,7 +162,7 @@ pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     Some(kind.and_then(|kind| bare(head, kind)))
 }
 
-/// Operations that are told nothing.
+/// Operations without attributes.
 fn plain(name: &str) -> Option<OpKind> {
     Some(match name {
         "ttg.region.at" => OpKind::Region(RegionOp::At),
@@ -193,12 +193,12 @@ fn plain(name: &str) -> Option<OpKind> {
 
 const BYTES: &str = "bytes = 16384";
 
-/// Nothing else may be written than what the operation has.
+/// Checks that only attributes of the operation are stated.
 fn bare(head: &Head<'_>, kind: OpKind) -> Kind {
     if !head.attrs.is_empty() {
         return Err(HeadError::Attributes(0, "nothing"));
     }
-    // What is not written because it is the usual is known too.
+    // These include attributes that are not printed if they have their default.
     let (known, example): (&[&str], _) = match &kind {
         OpKind::Region(RegionOp::Place { .. }) => (&["offset", "bytes", "parts"], REGION),
         OpKind::Region(RegionOp::Call(_)) => (&["access", "proxy"], CALL),
@@ -216,7 +216,7 @@ fn bare(head: &Head<'_>, kind: OpKind) -> Kind {
     }
 }
 
-/// What stands in braces after any operation of these dialects.
+/// The attributes in braces of any operation of these dialects.
 pub(super) fn braces_of(kind: &OpKind) -> Attributes {
     match kind {
         OpKind::Region(op) => region(op),
@@ -243,7 +243,7 @@ fn tile(head: &Head<'_>, braces: &Braces<'_>) -> Kind {
     Ok(OpKind::Region(RegionOp::Tile { offset: braces.one("offset", "offset = 0")?, elem, shape }))
 }
 
-/// What is not declared is not written.
+/// An opaque call. Undeclared properties are not stated.
 fn call(head: &Head<'_>, braces: &Braces<'_>) -> Kind {
     let name = head.text.clone().ok_or(HeadError::NeedsText)?;
     let word = |key: &str| match braces.find(key) {
@@ -293,7 +293,7 @@ fn waitcnt(braces: &Braces<'_>) -> Kind {
     Ok(OpKind::Amd(AmdOp::Waitcnt { vmcnt, lgkmcnt: braces.or("lgkmcnt", NO_WAIT.1, WAITCNT)? }))
 }
 
-/// The number of a token, which its type says.
+/// The number of a token, which is part of its type.
 fn token(head: &Head<'_>) -> Result<u32, HeadError> {
     match head.ty {
         Some(Ty::Barrier(BarrierTy::Vtok(_, n))) => Ok(n),
@@ -301,7 +301,7 @@ fn token(head: &Head<'_>) -> Result<u32, HeadError> {
     }
 }
 
-/// Attributes in braces.
+/// The attributes in braces.
 pub(super) struct Braces<'h>(&'h [(String, Named)]);
 
 impl Braces<'_> {

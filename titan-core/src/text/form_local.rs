@@ -1,4 +1,4 @@
-//! How the operations that laying out makes are written. `ttg.local.fold_with` has a block, and is the parser's.
+//! The text form of the operations of laid-out kernels. The parser handles `ttg.local.fold_with`, which has a block.
 
 use super::form::{Head, HeadError, narrow};
 use crate::ir::{ArgOp, Fold, LocalOp, ReduceOp, Ty};
@@ -22,7 +22,7 @@ pub(super) fn attributes(op: LocalOp) -> Vec<i64> {
     }
 }
 
-/// The operation of a mnemonic; `None` if it is none of this dialect.
+/// The operation with a mnemonic; `None` if it is of another dialect.
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Result<LocalOp, HeadError>> {
     let fold = |f| {
         let [axis, parts] = head.ints("the axis and the parts of a line")?;

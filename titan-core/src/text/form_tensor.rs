@@ -1,7 +1,6 @@
-//! How operations on tensor memory are written: all of their attributes stand in braces, but for those of MMAs that have their usual
-//! value.
+//! The text form of operations on tensor memory: all attributes are in braces, except for those of MMAs that have their default value.
 //!
-//! Deliberately absent: which attributes go together ([`crate::ir::Mma::check`]).
+//! Deliberately absent: which attributes are allowed together ([`crate::ir::Mma::check`]).
 
 use super::form::{HeadError, Named};
 use super::form_barrier::{Attributes, Braces};
@@ -9,7 +8,7 @@ use crate::ir::{Collector, Mma, MmaKind, Tcgen05Op, TensorElem, TensorShape};
 
 type Kind = Result<Tcgen05Op, HeadError>;
 
-/// Attributes of MMAs that are not written if they have their usual value.
+/// The attributes of MMAs that are omitted if they have their default value.
 pub(super) const USUAL: &[&str] = &["ws", "scale_vec", "ashift", "collector", "scale_input"];
 
 pub(super) const MMA: &str = "kind = f16, a = f16, b = f16, d = f32, m = 128, n = 256, k = 16, cta_group = 1";
@@ -17,7 +16,7 @@ const GROUP: &str = "cta_group = 1";
 const COLUMNS: &str = "columns = 128, cta_group = 1";
 const MOVED: &str = "shape = \"32x32b\", times = 4";
 
-/// What stands in braces.
+/// The attributes in braces.
 pub(super) fn named(op: Tcgen05Op) -> Attributes {
     let group = |n: u32| ("cta_group", n.to_string());
     match op {
@@ -56,7 +55,7 @@ fn of_mma(mma: &Mma) -> Attributes {
     named
 }
 
-/// The operation of a mnemonic; `None` if there is none.
+/// The operation with a mnemonic; `None` if there is none.
 pub(super) fn kind(name: &str, braces: &Braces<'_>) -> Option<Kind> {
     let group = || braces.one("cta_group", GROUP);
     Some(match name.strip_prefix("ttg.nv.tcgen05.")? {

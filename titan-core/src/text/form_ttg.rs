@@ -1,4 +1,4 @@
-//! How pipeline operations are written. `ttg.roles` has blocks, and is the parser's.
+//! The text form of pipeline operations. The parser handles `ttg.roles`, which has blocks.
 
 use super::form::{Head, HeadError, Named, narrow};
 use crate::ir::{Claim, FenceSpace, Fill, Pipe, Proxy, Scope, TileShape, TtgOp, Ty, Unit};
@@ -38,7 +38,7 @@ pub(super) fn attributes(op: &TtgOp) -> Vec<i64> {
     }
 }
 
-/// What stands in braces.
+/// The attributes in braces.
 pub(super) fn named(op: &TtgOp) -> Vec<(&'static str, String)> {
     match op {
         TtgOp::AsyncProduce { bytes, proxy, skipped } => {
@@ -83,7 +83,7 @@ pub(super) fn named(op: &TtgOp) -> Vec<(&'static str, String)> {
     }
 }
 
-/// The operation of a mnemonic; `None` if it is none of this dialect.
+/// The operation with a mnemonic; `None` if it is of another dialect.
 pub(super) fn kind(name: &str, head: &Head<'_>) -> Option<Kind> {
     let kind = match name {
         "ttg.source_tile" => shape(head).map(|s| TtgOp::Source(Unit::Tile, s)),
@@ -133,7 +133,7 @@ fn plain(name: &str) -> Option<TtgOp> {
     })
 }
 
-/// Nothing else may be written than what the operation has.
+/// Checks that no other attributes are stated than the operation has.
 fn bare(head: &Head<'_>, op: TtgOp) -> Kind {
     if attributes(&op).is_empty() && !head.attrs.is_empty() {
         return Err(HeadError::Attributes(0, "nothing"));

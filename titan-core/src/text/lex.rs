@@ -1,49 +1,49 @@
 //! Tokens of the text form.
 //!
-//! The lexer never fails: what is no token becomes [`Tok::Bad`] with the reason, and the parser reports it where it
-//! meets it. Comments run from `;` to the end of the line.
+//! The lexer never fails: an invalid token becomes [`Tok::Bad`] with the reason, which the parser reports when it reaches the token.
+//! Comments extend from `;` to the end of the line.
 
 /// A token; the slices are parts of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok<'a> {
     /// A word: an identifier, a keyword, or several with dots between them.
     Word(&'a str),
-    /// A value with its `%`, and with the `.2` that tells it from others of its name.
+    /// A value with its `%`, and with a suffix such as `.2` that distinguishes it from others with the same name.
     Value(&'a str),
-    /// What starts with a digit: a number, or the extents and element of a tile.
+    /// A token that starts with a digit: a number, or the extents and element type of a tile.
     Number(&'a str),
-    /// What stands between quotes, escapes not yet read.
+    /// The text between quotes, with escapes not yet decoded.
     Text(&'a str),
     /// Punctuation.
     Sign(&'static str),
-    /// No token, and why.
+    /// An invalid token, with the reason.
     Bad(&'static str),
     /// The end of the text.
     End,
 }
 
-/// A token in its place.
+/// A token with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) tok: Tok<'a>,
     /// The byte at which it starts.
     pub(super) at: usize,
-    /// Whether it is the first of its line.
+    /// Whether it is the first token of its line.
     pub(super) fresh: bool,
 }
 
-/// Longer signs before their beginnings.
+/// All signs; a sign comes before its prefixes.
 const SIGNS: [&str; 25] = [
     "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", "<", ">", ",", "=", ":", "@", "!", "+", "-", "*",
     "/", "$", "|",
 ];
 
-/// Gives one token after the other.
+/// The lexer, which returns one token after another.
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// Where the last token ended: the place of the end of the text.
+    /// The end of the last token, which is the position of errors at the end of the text.
     pub(super) last_end: usize,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0, last_end: 0 }
     }
 
-    /// The next token; at the end of the text `End`, again and again.
+    /// The next token; at the end of the text `End`, repeatedly.
     pub(super) fn token(&mut self) -> Token<'a> {
         let mut fresh = self.at == 0;
         let bytes = self.text.as_bytes();
@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
         Tok::Value(&self.text[start..self.at])
     }
 
-    /// From quote to quote on one line.
+    /// A string from quote to quote, on one line.
     fn string(&mut self) -> Tok<'a> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -143,7 +143,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Letters and dots belong to it (`0x1f`, `128x64xf16`, `1.5e9`), and the sign of an exponent.
+    /// A number. Letters and dots belong to it (`0x1f`, `128x64xf16`, `1.5e9`), and so does the sign of an exponent.
     fn number(&mut self) -> Tok<'a> {
         let start = self.at;
         let mut decimal = true;
@@ -176,12 +176,12 @@ pub(super) fn in_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// Whether this is one word, which needs no quotes.
+/// Whether the string is a single word, which needs no quotes.
 pub(super) fn is_word(s: &str) -> bool {
     s.starts_with(starts_word) && s.chars().all(in_word)
 }
 
-/// In quotes, with escapes, on one line.
+/// Appends a string in quotes, with escapes, on one line.
 pub(super) fn quote(s: &str, out: &mut String) {
     out.push('"');
     for c in s.chars() {
@@ -198,7 +198,7 @@ pub(super) fn quote(s: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What [`quote`] wrote between the quotes; the error is the position of a bad escape, in bytes.
+/// Decodes the text between quotes that [`quote`] wrote; the error is the position of an invalid escape, in bytes.
 pub(super) fn unquote(raw: &str) -> Result<String, usize> {
     let mut out = String::with_capacity(raw.len());
     let mut chars = raw.char_indices();

@@ -1,4 +1,4 @@
-//! The text form of kernels, `.tir`: what tests and tools speak, and what a program embeds for its CPU device.
+//! The text form of kernels, `.tir`, for tests and tools. Programs embed it for their CPU device.
 //!
 //! ```text
 //! kernel @scale<T = f32>(
@@ -16,12 +16,12 @@
 //! }
 //! ```
 //!
-//! * [`parse`] of [`print`](print()) gives an equal kernel, down to the numbering, for kernels made by
+//! * [`parse`] of [`print`](print()) gives an equal kernel, including the numbering, for kernels made by
 //!   [`Builder`](crate::ir::Builder); for others it gives
 //!   [`Kernel::canonical`](crate::ir::Kernel::canonical).
-//! * The parser checks text, not kernels: it accepts whatever the IR can hold, so that a broken kernel can be written down
-//!   and shown to the verifier. Result types may be left out where they follow; a written type that is not the one that
-//!   follows is an error.
+//! * The parser checks the text, not the kernel: it accepts everything that the IR can represent, so that an invalid kernel can be written
+//!   and passed to the verifier. Result types may be omitted where they follow from the operands; a stated type that differs from the
+//!   inferred one is an error.
 //! * It reports all errors it finds, and never panics. Nesting is limited to [`MAX_DEPTH`].
 //!
 //! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
@@ -46,12 +46,12 @@ use std::fmt;
 /// The grammar, for documentation.
 pub const GRAMMAR: &str = include_str!("grammar.txt");
 
-/// A place in a text: line and column count from 1, the column in characters.
+/// A position in a text: line and column count from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextPos {
-    /// The line.
+    /// The line, from 1.
     pub line: u32,
-    /// The column.
+    /// The column in characters, from 1.
     pub column: u32,
 }
 

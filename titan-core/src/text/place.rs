@@ -1,4 +1,4 @@
-//! Layouts and encodings as the text form writes them; printer and parser share the names.
+//! The text form of layouts and encodings; printer and parser share the names.
 
 use crate::ir::{Bit, Encoding, LaidOut, Layout, Swizzle};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ pub(super) const AXES: [&str; 4] = ["i", "j", "k", "l"];
 const SWIZZLES: [(Swizzle, &str); 4] =
     [(Swizzle::None, "none"), (Swizzle::B32, "b32"), (Swizzle::B64, "b64"), (Swizzle::B128, "b128")];
 
-/// The swizzle of a name.
+/// The swizzle with this name.
 pub(super) fn swizzle_from_name(name: &str) -> Option<Swizzle> {
     SWIZZLES.iter().find(|(_, n)| *n == name).map(|(swizzle, _)| *swizzle)
 }

@@ -1,6 +1,6 @@
-//! The name that was meant.
+//! Suggestions for misspelled names.
 
-/// The closest of the known names, if one is close.
+/// The most similar of the known names, if one is similar enough.
 #[must_use]
 pub fn closest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = wanted.chars().count().min(64) / 3;
@@ -13,7 +13,7 @@ pub fn closest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// How many characters must be inserted, removed or replaced.
+/// The number of characters that must be inserted, removed or replaced.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -10,7 +10,7 @@ use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
 
-/// Breaks of rules 18 to 22 and 24.
+/// Violations of rules 18 to 22 and 24.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new() };
     checker.block(kernel.body);
@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks an operation that leaves a loop.
+    /// Checks a terminator that leaves a loop.
     fn exit(&mut self, op: &Op) {
         if !matches!(op.kind, OpKind::Return | OpKind::Break(_) | OpKind::Continue(_)) {
             return;
@@ -82,7 +82,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether loop `a` is around loop `b`; both are around the current operation.
+    /// Whether loop `a` encloses loop `b`; both enclose the current operation.
     fn outside(&self, a: OpId, b: OpId) -> bool {
         let at = |id: OpId| self.around.iter().position(|o| *o == id);
         at(a) < at(b)
@@ -137,7 +137,7 @@ impl Checker<'_> {
     }
 }
 
-/// The scalar that a tile repeats, or the scalar itself.
+/// The scalar of which a tile is a splat, or the scalar itself.
 fn scalar_behind(kernel: &Kernel, value: Value) -> Option<Value> {
     match kernel.def_op(value) {
         Some(op) if matches!(op.kind, OpKind::Splat(_)) => op.args.first().copied(),
@@ -145,7 +145,7 @@ fn scalar_behind(kernel: &Kernel, value: Value) -> Option<Value> {
     }
 }
 
-/// A loop in messages: by its variable if that has a name.
+/// The name of a loop in messages, by its variable if that has a name.
 fn loop_name(kernel: &Kernel, id: OpId) -> String {
     let op = kernel.op(id);
     let kind = if let OpKind::For(kind @ (ForKind::Pipelined | ForKind::Distributed)) = op.kind {

@@ -1,13 +1,13 @@
-//! Rules 1 to 3: the arenas are consistent. Everything after this may index them.
+//! Rules 1 to 3: the arenas are consistent, so that all later code may index them.
 
 use super::Error;
 use crate::diag::Code;
 use crate::ir::{Block, Def, Kernel, Loc, Op, OpId, Value};
 
-/// How deep regions may nest: every walk over a kernel recurses along this.
+/// The maximum nesting depth of regions, to which the recursion of every walk over a kernel is limited.
 pub const MAX_DEPTH: usize = 128;
 
-/// Breaks of rules 1 to 3; rules 2 and 3 are checked only if rule 1 holds.
+/// Violations of rules 1 to 3; rules 2 and 3 are checked only if rule 1 holds.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let errors = dangling(kernel);
     if !errors.is_empty() {
@@ -48,7 +48,7 @@ fn dangling(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// Rule 2, without recursion: the depth is not bounded yet.
+/// Rule 2. The check is not recursive, because the depth of nesting is not bounded yet.
 fn owners(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     let (mut blocks, mut ops) = (vec![false; kernel.blocks.len()], vec![false; kernel.ops.len()]);
@@ -81,7 +81,7 @@ fn owners(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// Rule 3.
+/// Checks rule 3.
 fn definitions(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut found: Vec<Option<Def>> = vec![None; kernel.values.len()];

@@ -1,9 +1,9 @@
-//! Loops as they are written: how often they run, and how values change from one iteration to the next.
+//! Properties of loops as written: the number of iterations, and how values change from one iteration to the next.
 
 use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Def, Kernel, OpId, OpKind, Value};
 
-/// Whether a loop executes at most one iteration, as written.
+/// Whether the bounds of a loop show that it executes at most one iteration.
 pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
     let op = kernel.op(looped);
     let bound = |i: usize| op.args.get(i).and_then(|v| kernel.int_constant(*v));
@@ -23,7 +23,7 @@ pub(in crate::verify) fn changes(kernel: &Kernel, tree: &Tree, looped: OpId, val
     }
 }
 
-/// By how much a value grows when the index of a loop grows by one, modulo 2³²; `None` if it depends on anything else in the loop.
+/// The increase of a value when the index of a loop increases by one, modulo 2³²; `None` if it depends on anything else in the loop.
 pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, value: Value) -> Option<i64> {
     let body = kernel.op(looped).regions.first().filter(|_| matches!(kernel.op(looped).kind, OpKind::For(_)));
     if body.is_some_and(|b| kernel.block(*b).args.first() == Some(&value)) {

@@ -1,12 +1,12 @@
-//! The verifier. Only [`verify`] makes a [`Verified`] kernel, and back ends take nothing else.
+//! The verifier. Only [`verify`] creates [`Verified`] kernels, and back ends accept nothing else.
 //!
-//! The rules, in the groups in which they are checked. A group relies on the ones before it, so the errors of the first
-//! group that has any are reported, all of them, in program order. [`verify`] does not panic, whatever it is given.
+//! The rules are listed in the groups in which they are checked. A group relies on the groups before it, so all errors of the first group
+//! with errors are reported, in program order. [`verify`] does not panic on any input.
 //!
 //! **Arenas** (`ids`)
 //!
-//! 1. Every operation, value and block that something names exists. T0802
-//! 2. Every block is the body or one region of one operation; every operation stands in one block; regions nest at most
+//! 1. Every operation, value and block that is referred to exists. T0802
+//! 2. Every block is the body or one region of one operation; every operation is in one block; regions are nested at most
 //!    [`MAX_DEPTH`] deep. T0802
 //! 3. Every value is one parameter, one block argument or one result, and records which; value number `i` is parameter `i`.
 //!    T0803
@@ -15,37 +15,37 @@
 //!
 //! 4. A block ends in its only terminator. T0802
 //! 5. `for` and `loop` have one region, `if` two, reductions and scans by a closure one, others none. T0802
-//! 6. A block has the arguments that its operation gives: the index and the carried values of a `for`, the carried values
-//!    of a `loop`, two scalars in a closure. T0802
-//! 7. The body ends in `return`, the body of a loop in `continue`, `break` or `return`, the arm of an `if` in any, a
-//!    closure in `yield`. `break<n>` and `continue<n>` have `n` loops around them besides their own. T0802
-//! 8. A terminator passes as many values as its target takes. T0802
-//! 9. A closure holds only pure operations without regions. T0802
+//! 6. A block has the arguments of its operation: the index and the carried values of a `for`, the carried values
+//!    of a `loop`, two scalars for a closure. T0802
+//! 7. The body ends in `return`, the body of a loop in `continue`, `break` or `return`, the arm of an `if` in any of these or
+//!    `yield`, a closure in `yield`. `break<n>` and `continue<n>` have `n` more enclosing loops besides their own. T0802
+//! 8. A terminator passes as many values as its target receives. T0802
+//! 9. A closure contains only pure operations without regions. T0802
 //!
 //! **Types and visibility** (`types`, `scope`)
 //!
 //! 10. An operation has valid operands, and the result types that follow from them ([`crate::ir::infer`]). T0202 …
 //!     T0214, T0801, T0804
-//! 11. Bounds are `i32`, conditions `bool`; the values of a terminator have the types of its target; a closure works on
+//! 11. Bounds are `i32`, conditions `bool`; the values of a terminator have the types of its target; a closure operates on
 //!     scalars; tensors are neither carried nor yielded. T0801
-//! 12. A value is used after its definition, in its block or inside it. T0803
+//! 12. A value is used after its definition, in the same block or in nested blocks. T0803
 //! 13. A constant is a value of its type. T0215
 //!
 //! **Signature** (`signature`)
 //!
 //! 14. A parameter's value has the declared type; a tensor has at least one axis. T0302, T0804
-//! 15. A shape name is bound once, by a parameter that is never absent, before it is used; host expressions name integer
+//! 15. A shape name is bound once, by a parameter that is not optional, before it is used; host expressions refer to integer
 //!     arguments and existing axes. T0301, T0307
 //! 16. A host expression does not divide by zero, and no requirement is constantly false. T0212, T0306
-//! 17. A grid has at most three axes, none of constant extent below 1; it is persistent exactly if a loop is distributed.
+//! 17. A grid has at most three axes, without a constant extent below 1; it is persistent if and only if a loop is distributed.
 //!     T0304
-//! 18. `program_id` and `num_programs` name an axis of the grid. T0305
+//! 18. `program_id` and `num_programs` refer to an axis of the grid. T0305
 //!
 //! **Control and use** (`control`, `optional`)
 //!
 //! 19. No operation leaves a pipelined loop early. T0501
-//! 20. A pipelined loop is not inside another. T0503
-//! 21. A loop can end: `loop` has an exit, a constant step is positive. T0504
+//! 20. A pipelined loop is not nested in another one. T0503
+//! 21. A loop can terminate: `loop` has an exit, and a constant step is positive. T0504
 //! 22. Integers are not divided by the constant zero. T0212
 //! 23. An optional tensor is used only where it is known to be present. T0307
 //! 24. No operation stores to an input. T0405
@@ -67,8 +67,8 @@
 //! 33. An output that one role stores, scatters to or updates atomically is accessed by other roles only by the same kind of scatter
 //!     or atomic update, or for other tiles of its loop, whose parts of the output are disjoint. T0616
 //! 34. No tensor that the kernel writes is copied from. T0617
-//! 35. A role ends in `finalize`, at its end and nowhere else. T0619
-//! 62. The rings and the regions fit into the shared memory of a program. T0620
+//! 35. A role ends in `finalize`, which occurs nowhere else. T0619
+//! 62. The rings and the regions fit in the shared memory of a program. T0620
 //! 77. A role with several instances is one loop over the tiles of an output, of which each instance takes some, and so are the roles with
 //!     which it shares rings; no third role uses such a ring. T0621
 //!
@@ -77,29 +77,29 @@
 //! 36. A token is used on every path. T0603
 //! 37. It is used once. T0604
 //! 38. A stage is read before it is released, by MMAs in flight too. T0605
-//! 39. The parts of a stage are joined, all of one. T0606
-//! 40. A stage that may be poison is read only where it is known not to be. T0607
+//! 39. The parts of a stage are joined, all of the same stage. T0606
+//! 40. A stage that may be poisoned is read only where it is known not to be. T0607
 //!
-//! 63. A role does not access elements that it has stored from a staging slot, by another such store neither. T0707
+//! 63. A role does not access elements that it has stored from a staging slot, not even by another such store. T0707
 //!
 //! **Pipelines: all roles together** (`coexecution`, `coexecution::rings`)
 //!
 //! 41. A ring is filled exactly as often as each reader reads it. T0609
 //! 42. No role waits for an event that depends on its own progress: for a stage (T0610), or for a slot that it holds (T0611).
 //! 43. Loops and branches of the roles correspond. T0612
-//! 44. A stated time is that of the ring's clock. T0614
+//! 44. A stated time is the time of the ring's clock. T0614
 //! 45. A staging slot is acquired again only after its store has been waited for. T0618
 //!
-//! `docs/protocol.md` proves what follows from these rules.
+//! `docs/protocol.md` proves the consequences of these rules.
 //!
 //! **Barriers** (`barriers`): programs in the barrier dialect.
 //!
-//! 46. A region is within shared memory, and has the elements that are selected. T0701
+//! 46. A region is within shared memory, and has the parts that are selected. T0701
 //! 47. A barrier has an aligned word of its own that nothing else accesses. T0702
 //! 48. A barrier is initialised once, before it is used, with a valid count, and fenced. T0703, T0704
 //! 49. Copies fit their regions; they read inputs, and write outputs that are exempt from the output rule. T0701, T0617,
 //!     T0402, T0405, T0712
-//! 50. Before `ttg.roles`, barriers are only initialised, and elements only selected by constants. T0712
+//! 50. Before `ttg.roles`, barriers are only initialised, and parts and barriers are only selected by constants. T0712
 //! 51. Named barriers, warpgroups, registers and priorities are within the hardware limits; each thread of a role arrives for its
 //!     own copies. T0714
 //! 52. Tokens of groups are numbered in program order. T0715
@@ -117,27 +117,27 @@
 //! 59. At the end nothing is in flight, and groups are waited for in order. T0710, T0715
 //! 60. A protocol that cannot be analysed is rejected; every index is in range. T0712, T0701
 //!
-//! When all of that holds:
+//! If all of this holds:
 //!
 //! 61. Accesses through the async proxy are fenced from earlier generic accesses ([`crate::analysis::proxy`]). T0716
 //!
 //! Tensor memory:
 //!
-//! 73. An MMA has attributes and elements that go together. T0717
-//! 74. It has a shape that exists. T0718
-//! 75. Columns are allocated in powers of two, no more than there are, and freed once. T0719
-//! 76. Operations are executed by one warp, or by groups of four, and are of one number of blocks. T0720, T0714
+//! 73. An MMA has attributes and element types that are allowed together. T0717
+//! 74. Its shape is supported for them. T0718
+//! 75. Columns are allocated in powers of two, at most as many as exist, and freed once. T0719
+//! 76. Operations are executed by one warp, or by groups of four, and have the same number of CTAs (`cta_group`). T0720, T0714
 //!
-//! **Barrier programs expanded from rings** (`program`), by [`barrier_program`]:
+//! **Barrier programs lowered from rings** (`program`), by [`barrier_program`]:
 //!
 //! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it. T0609 to T0612, T0712
 //! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
-//! 71. MMAs of warpgroups have the extents and operands of one that exists; numbers are within the limits of rule 51. T0905, T0714
+//! 71. MMAs of warpgroups have the extents and operands of an existing instruction; numbers are within the limits of rule 51. T0905, T0714
 //! 78. No two programs write the same elements of an output. T0401, T0402, T0406, T0407, T0712
 //!
-//! Deliberately absent: bounds of accesses (outside is defined), termination of data-dependent loops, uniformity (scalars
-//! are uniform by construction), and everything that depends on the target.
+//! Deliberately absent: bounds of accesses (accesses outside of a tensor are defined), termination of data-dependent loops, uniformity
+//! (scalars are uniform by construction), and everything that depends on the target.
 
 mod barriers;
 mod coexecution;
@@ -164,7 +164,7 @@ use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
 
-/// A kernel that obeys every rule of this module.
+/// A kernel that satisfies all rules of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     kernel: Kernel,
@@ -173,20 +173,20 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Why the programs of a launch do not write the same element of an output, for every output.
+    /// For every output, the reason why no two programs of a launch write the same element.
     #[must_use]
     pub fn partition(&self) -> &Partition {
         &self.partition
     }
 
-    /// For each ring: the number of loops, from the outermost inwards, that enclose all its operations, the last of which is one in
-    /// which it is empty at the start of every iteration; 0 if there is none. Between these iterations its memory may be reused.
+    /// For each ring: the number of loops, from the outermost inwards, that enclose all its operations, up to the last one at the start of
+    /// whose iterations the ring is empty; 0 if there is none. Between these iterations its memory may be reused.
     #[must_use]
     pub fn rings_begin_anew(&self) -> &[usize] {
         &self.anew
     }
 
-    /// The kernel, to be changed and verified again.
+    /// Takes the kernel out, so that it can be changed and verified again.
     #[must_use]
     pub fn into_kernel(self) -> Kernel {
         self.kernel
@@ -200,15 +200,15 @@ impl Deref for Verified {
     }
 }
 
-/// A well-formed kernel: every name exists, every type is the inferred one, every block ends in its terminator. It may break any
-/// other rule; a simulator that runs it shows the consequences.
+/// A well-formed kernel: every reference is valid, every type is the inferred one, every block ends in its terminator. It may violate all
+/// other rules; a simulator that runs it shows the consequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WellFormed {
     kernel: Kernel,
 }
 
 impl WellFormed {
-    /// The kernel, to be changed and checked again.
+    /// Takes the kernel out, so that it can be changed and checked again.
     #[must_use]
     pub fn into_kernel(self) -> Kernel {
         self.kernel
@@ -228,29 +228,29 @@ impl From<Verified> for WellFormed {
     }
 }
 
-/// Checks only rules 1 to 18: arenas, structure, types and visibility, signature. The simulator needs no more, so that it can show
-/// what goes wrong in kernels that [`verify`] rejects.
+/// Checks only rules 1 to 18: arenas, structure, types and visibility, signature. The simulator requires only these, so that it can show
+/// how kernels fail that [`verify`] rejects.
 ///
 /// # Errors
-/// Every broken rule of the first group that has any, in program order.
+/// All violations in the first group of rules that has any, in program order.
 pub fn well_formed(kernel: Kernel) -> Result<WellFormed, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
     reject_if_any(signature::check(&kernel))?;
     Ok(WellFormed { kernel })
 }
 
-/// The most shared memory that a program has on any target: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications
-/// per compute capability").
+/// The maximum shared memory of a program on any target: 227 KiB on sm_90 (CUDA programming guide, "Technical specifications per compute
+/// capability").
 pub const SHARED_BYTES: u64 = 232_448;
 
-/// One error.
+/// An error of the verifier.
 type Error = Diagnostic<Loc>;
 
-/// Checks a kernel. Conditions that a launch must meet for its pipelines to end are added to its `require(..)`: they keep
-/// bounds near 2³¹ from leaving the range of `i32`.
+/// Verifies a kernel. The conditions on a launch under which its pipelines terminate are added to its `require(..)`: they ensure that
+/// bounds near 2³¹ stay in the range of `i32`.
 ///
 /// # Errors
-/// Every broken rule of the first group that has any, in program order.
+/// All violations in the first group of rules that has any, in program order.
 pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     parts_fit(&kernel)?;
     if kernel.laid_out.is_some() {
@@ -271,11 +271,11 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     Ok(Verified { kernel, partition, anew })
 }
 
-/// Checks rules 28 to 63, 70 and 73 to 77: pipelines and barriers. Returns the conditions on the launch under which they hold, and for
-/// each ring the number of loops in which it restarts empty. A kernel without such operations passes at once.
+/// Checks rules 28 to 63, 70 and 73 to 77: pipelines and barriers. Returns the conditions on a launch under which they hold, and for each
+/// ring the number of loops in which it is empty at the start of iterations. A kernel without such operations is accepted at once.
 ///
 /// # Errors
-/// Breaks of these rules, of the first group that has any.
+/// The violations in the first of these groups of rules that has any.
 fn protocols(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<Error>> {
     let mut any = !kernel.pipes.is_empty() || !kernel.roles.is_empty();
     any |= coexecution::barriers::objects::any(kernel);
@@ -293,23 +293,24 @@ fn protocols(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<Error>>
     Ok((shown.conditions, pipes::anew::loops(kernel, &shown.occupied)))
 }
 
-/// Checks a barrier program that was made from a verified kernel: its barriers must implement the protocol of that kernel's rings.
+/// Verifies a barrier program that was lowered from a verified kernel: its barriers must implement the protocol of that kernel's rings.
 ///
 /// # Errors
-/// Every broken rule of the first group that has any, in program order. For a program that TITAN made, they are defects of TITAN.
+/// All violations in the first group of rules that has any, in program order. For a program that TITAN generated, they are defects of
+/// TITAN.
 pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
     parts_fit(kernel)?;
     program::check(kernel)
 }
 
-/// The rules that all others rely on: arenas, structure, types and visibility.
+/// Checks the rules on which all others rely: arenas, structure, types and visibility.
 fn parts_fit(kernel: &Kernel) -> Result<(), Vec<Error>> {
     reject_if_any(ids::check(kernel))?;
     reject_if_any(structure::check(kernel))?;
     reject_if_any([types::check(kernel), scope::check(kernel)].concat())
 }
 
-/// The error for an operation that is verified in laid-out kernels only: a claim, or an access to a tile that is not a ring's.
+/// The error for an operation that is allowed in laid-out kernels only: a claim, or an access to a tile that is not a ring's.
 fn only_laid_out(op: &Op) -> Option<Error> {
     let (what, help) = match op.kind.family() {
         Family::Ttg(TtgOp::Claim(..)) => ("a claim (`ttg.claim`)".to_owned(), "remove it"),
@@ -341,13 +342,13 @@ fn laid_out(kernel: &Kernel) -> Error {
     Diagnostic::new(Code::NotShown, Loc::default(), title).help("verify the kernel that it was made from")
 }
 
-/// The error for what the rules that were checked before exclude: a defect of this module, never a reason to accept a kernel.
+/// The error for a situation that earlier rules exclude. It is a defect of this module, and never a reason to accept a kernel.
 fn defect(loc: Loc, what: &str) -> Error {
     Diagnostic::new(Code::Internal, loc, format!("a defect of TITAN's verifier: {what}"))
         .help("please report it with the kernel")
 }
 
-/// `Err` with the errors in program order, if there are any. Errors without a location belong to the signature and come first.
+/// Returns the errors in program order, if there are any. Errors without a location belong to the signature and come first.
 fn reject_if_any(mut errors: Vec<Error>) -> Result<(), Vec<Error>> {
     errors.sort_by_key(|e| e.site);
     if errors.is_empty() { Ok(()) } else { Err(errors) }

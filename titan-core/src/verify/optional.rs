@@ -1,14 +1,14 @@
 //! Rule 23: `Option<&Tensor>` is used only where a condition implies that it is present.
 //!
-//! Conditions are analysed through `&` and `!`: in an arm of an `if`, everything that its condition implies holds. Testing whether
-//! the tensor is present is always allowed.
+//! Conditions are analysed through `&` and `!`: in an arm of an `if`, everything that its condition implies holds. The test whether a
+//! tensor is present is always allowed.
 
 use super::Error;
 use crate::analysis::number::root;
 use crate::diag::Code;
 use crate::ir::{BinOp, Block, Kernel, OpKind, ParamKind, Ty, UnOp, Value};
 
-/// Breaks of rule 23.
+/// Violations of rule 23.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let optional = |p: &crate::ir::Param| matches!(p.kind, ParamKind::Tensor { optional: true, .. });
     let absent: Vec<bool> = kernel.sig.params.iter().map(optional).collect();
@@ -17,13 +17,13 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// Checks a block. `absent`: the parameters that may be absent here.
+/// Checks a block. `absent` is, for each parameter, whether it may be absent here.
 fn block(kernel: &Kernel, at: Block, absent: &[bool], errors: &mut Vec<Error>) {
     for id in &kernel.block(at).ops {
         let op = kernel.op(*id);
         let tensors = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Tensor(..)));
         for (tensor, param) in tensors.filter_map(|v| Some((*v, root(kernel, *v)?))) {
-            // A view of an absent tensor is reported where it is created.
+            // For a view of a tensor that may be absent, the error is reported where the view is created.
             let direct = tensor.index() == param && op.kind != OpKind::Present;
             if direct && absent.get(param).copied().unwrap_or(false) {
                 let name = kernel.display_name(kernel.param(param));

@@ -1,8 +1,8 @@
-//! The roles of a kernel: which blocks run concurrently, and what comes before them.
+//! The roles of a kernel: the blocks that run concurrently, and the operations before them.
 
 use crate::ir::{Block, Kernel, OpId, OpKind, TtgOp};
 
-/// The one `ttg.roles`, if there is one.
+/// The operation `ttg.roles`, if there is one.
 pub(in crate::verify) fn roles_op(kernel: &Kernel) -> Option<OpId> {
     let top = &kernel.block(kernel.body).ops;
     top.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles))

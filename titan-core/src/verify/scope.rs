@@ -6,7 +6,7 @@ use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Kernel, Value};
 
-/// Breaks of rule 12.
+/// Violations of rule 12.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut scope = Scope {
         kernel,
@@ -24,7 +24,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
 struct Scope<'a> {
     kernel: &'a Kernel,
     visible: Vec<bool>,
-    /// Values whose block has ended.
+    /// For each value, whether its block has ended.
     gone: Vec<bool>,
     errors: Vec<Error>,
 }

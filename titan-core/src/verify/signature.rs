@@ -6,14 +6,14 @@ use crate::ir::{
     DimSpec, ForKind, GridSpec, HostExpr, HostNames, HostOp, Kernel, Loc, OpKind, ParamKind, Signature, Ty,
 };
 
-/// Breaks of rules 14 to 17.
+/// Violations of rules 14 to 17.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let sig = &kernel.sig;
     let mut checker = Checker { sig, bound: vec![None; sig.symbols.len()], errors: Vec::new() };
     for (i, param) in sig.params.iter().enumerate() {
         checker.param(kernel, i, &param.kind);
     }
-    // A shape may use a name that a later parameter binds: a launch binds all names before it checks.
+    // A shape may use a name that a later parameter binds: a launch binds all names before it checks the shapes.
     for (i, param) in sig.params.iter().enumerate() {
         checker.shape(i, &param.kind);
     }
@@ -32,7 +32,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
 
 struct Checker<'a> {
     sig: &'a Signature,
-    /// The parameter that binds each symbol.
+    /// For each symbol, the parameter that binds it.
     bound: Vec<Option<usize>>,
     errors: Vec<Error>,
 }
@@ -89,7 +89,7 @@ impl Checker<'_> {
         self.errors.extend(faults);
     }
 
-    /// The error of one node of an expression.
+    /// The error of a single node of an expression.
     fn fault(&self, expr: &HostExpr, place: &str) -> Option<Error> {
         let error = |code: Code, title: String| Some(Error::new(code, Loc::default(), title));
         match expr {
@@ -176,7 +176,7 @@ impl Checker<'_> {
     }
 }
 
-/// An environment for expressions without leaves.
+/// An environment for evaluating expressions without leaves.
 struct NoValues;
 
 impl crate::ir::HostEnv for NoValues {

@@ -1,11 +1,11 @@
-//! Rules 4 to 9: blocks, regions, terminators and the number of values they pass on.
+//! Rules 4 to 9: blocks, regions, terminators and the numbers of values that they pass.
 
 use super::Error;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Effect, Fold, Kernel, Loc, LocalOp, OpId, OpKind, TtgOp};
 
-/// Breaks of rules 4 to 9.
+/// Violations of rules 4 to 9.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new() };
     let args = kernel.block(kernel.body).args.len();
@@ -127,7 +127,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The number of values a terminator must pass; `None` if it is in the wrong place, which is reported.
+    /// The number of values that a terminator must pass; `None` if it is in the wrong place, which is reported.
     fn wanted(&mut self, id: OpId) -> Option<usize> {
         let kernel = self.kernel;
         let op = kernel.op(id);
@@ -177,7 +177,7 @@ impl Checker<'_> {
     }
 }
 
-/// The loop that a `break` or `continue` names, among the operations around it.
+/// The loop that a `break` or `continue` refers to, among the operations around it.
 pub(super) fn target(kernel: &Kernel, around: &[OpId], kind: &OpKind) -> Option<OpId> {
     let (OpKind::Break(n) | OpKind::Continue(n)) = kind else { return None };
     let n = usize::try_from(*n).ok()?;

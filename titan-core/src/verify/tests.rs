@@ -1,4 +1,4 @@
-//! Kernels that no text can hold: broken arenas, and random damage to sound kernels. The other rules are tested by
+//! Kernels that have no text form: inconsistent arenas, and random changes of valid kernels. The other rules are tested by
 //! `filetests/verify`.
 
 use super::{MAX_DEPTH, verify};
@@ -257,7 +257,7 @@ fn a_parameter_has_its_declared_type_and_an_axis() {
     assert_eq!(errors[0].title, "the value of the parameter `a` is not of its type");
 }
 
-/// One change of a kernel.
+/// A change of a kernel.
 #[derive(Clone, Debug)]
 enum Damage {
     Arg(Index, Index, usize),
@@ -410,7 +410,7 @@ proptest! {
     }
 }
 
-/// A ring of so many slots that one role fills as far ahead of its reads as there are slots.
+/// A ring with this many slots, which one role fills as far ahead of its reads as there are slots.
 fn ring_of(slots: usize) -> Kernel {
     let ahead = slots - 1;
     let text = format!(
@@ -457,7 +457,7 @@ fn ring_of(slots: usize) -> Kernel {
     parse_one(&text).unwrap()
 }
 
-/// `cargo check` verifies every ring each time: the macro is seldom optimized, so the cost must not explode with the slots.
+/// `cargo check` verifies every ring, and the macro is rarely optimized, so the cost must not explode with the number of slots.
 #[test]
 fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
     use super::coexecution::linear::SUMS;
@@ -466,7 +466,7 @@ fn the_cost_of_a_ring_is_at_most_quadratic_in_its_slots() {
         verify(ring_of(slots)).unwrap();
         SUMS.get()
     };
-    // 64 is the most that a ring may have.
+    // A ring has at most 64 slots.
     let costs = [4, 8, 16, 32, 64].map(cost);
     for pair in costs.windows(2) {
         assert!(pair[1] <= 5 * pair[0], "twice the slots: {costs:?}");

@@ -8,7 +8,7 @@ use crate::ir::infer::{describe, infer};
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Const, Elem, Kernel, Op, OpId, OpKind, Ty, Value};
 
-/// Breaks of rules 10, 11 and 13.
+/// Violations of rules 10, 11 and 13.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new() };
     checker.block(kernel.body);
@@ -45,7 +45,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An operation whose result types follow from its operands.
+    /// Checks an operation whose result types follow from its operands.
     fn plain(&mut self, op: &Op) {
         let args: Vec<Ty> = op.args.iter().map(|v| self.kernel.ty(*v)).collect();
         match infer(&op.kind, &args) {
@@ -98,7 +98,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Bounds, conditions and carried values.
+    /// Checks bounds, conditions and carried values.
     fn region_op(&mut self, op: &Op) {
         let kernel = self.kernel;
         let inside: &[Value] = op.regions.first().map_or(&[], |r| &kernel.block(*r).args);
@@ -167,7 +167,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that types are pairwise equal; the numbers of values agree already.
+    /// Checks that types are pairwise equal; the numbers of values were checked before.
     fn agree(&mut self, op: &Op, what: &str, wanted: &[Value], found: &[Value]) {
         for (w, f) in wanted.iter().zip(found) {
             let (a, b) = (self.kernel.ty(*w), self.kernel.ty(*f));

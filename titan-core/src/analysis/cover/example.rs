@@ -1,18 +1,18 @@
-//! Arguments by which a declared grid is too small: a search among small numbers and those around the kernel's constants.
+//! Arguments for which a declared grid is too small: a search among small numbers and numbers around the kernel's constants.
 //!
-//! A found example is certain; if none is found, the launch still checks.
+//! An example that is found is certain. If none is found, the launch still checks.
 
 use super::Short;
 use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, Need, ParamKind, Signature, Symbol};
 
-/// How many combinations are tried: all of them if there are no more.
+/// The maximum number of combinations that are tried.
 const TRIES: usize = 4096;
-/// How many different constants are looked at.
+/// The maximum number of different constants that are used.
 const CONSTANTS: usize = 8;
 /// Larger numbers are not tried, because they make unreadable examples.
 const LARGEST: i64 = 1 << 16;
 
-/// Values of the leaves of host expressions.
+/// The values of the leaves of host expressions.
 struct Values<'a> {
     leaves: &'a [HostExpr],
     values: Vec<i64>,
@@ -38,7 +38,7 @@ impl HostEnv for Values<'_> {
     }
 }
 
-/// Arguments that the kernel takes and by which `extent` programs are fewer than what is needed.
+/// Arguments that the kernel accepts and for which `extent` is less than the number of programs needed.
 pub(super) fn find(sig: &Signature, extent: &HostExpr, need: Need) -> Option<Short> {
     let asked = [extent, &need.programs];
     let mut leaves = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn find(sig: &Signature, extent: &HostExpr, need: Need) -> Option<Sho
     let output = shape(sig, need.param);
     let demands = demands(sig, &output, &mut leaves);
     let candidates = candidates(asked.into_iter().chain(demands.iter().map(|(e, _)| e)));
-    // Prefer non-empty grids: launches reject empty ones anyway.
+    // Non-empty grids are preferred, since launches reject empty ones anyway.
     [1, 0].into_iter().find_map(|least| {
         (0..combinations(candidates.len(), leaves.len())).find_map(|number| {
             let values = choose(sig, &leaves, &candidates, number);
@@ -84,8 +84,8 @@ fn shape(sig: &Signature, param: usize) -> Vec<DimSpec> {
     }
 }
 
-/// What must hold of the leaves, expressions with the least value that each may have: the output is not empty, the extents
-/// exist and the requirements hold that speak of the same names. Other requirements speak of other arguments.
+/// The conditions on the leaves, as expressions with the minimum of each: the output is not empty, the extents exist, and the requirements
+/// hold that mention the same names. Other requirements are about other arguments.
 fn demands(sig: &Signature, output: &[DimSpec], leaves: &mut Vec<HostExpr>) -> Vec<(HostExpr, i64)> {
     let mut open: Vec<(HostExpr, i64)> = sig.requires.iter().map(|e| (e.clone(), 1)).collect();
     for param in 0..sig.params.len() {
@@ -129,7 +129,7 @@ fn add_leaves(e: &HostExpr, leaves: &mut Vec<HostExpr>) {
     });
 }
 
-/// Numbers around the constants and their products, from the least to the greatest.
+/// Numbers around the constants and their products, in ascending order.
 fn candidates<'a>(exprs: impl Iterator<Item = &'a HostExpr>) -> Vec<i64> {
     let mut constants = vec![1, 2];
     for e in exprs {
@@ -154,7 +154,7 @@ fn combinations(candidates: usize, leaves: usize) -> usize {
     u32::try_from(leaves).ok().and_then(|n| candidates.checked_pow(n)).map_or(TRIES, |n| n.min(TRIES))
 }
 
-/// The combination of a number: all in turn, or if there are too many, spread over them.
+/// The combination with a number: all combinations are enumerated, or a sample of them if there are too many.
 fn choose(sig: &Signature, leaves: &[HostExpr], candidates: &[i64], number: usize) -> Vec<i64> {
     let n = candidates.len().max(1);
     let all = u32::try_from(leaves.len()).ok().and_then(|k| n.checked_pow(k)).is_some_and(|all| all <= TRIES);
@@ -176,7 +176,7 @@ fn choose(sig: &Signature, leaves: &[HostExpr], candidates: &[i64], number: usiz
     leaves.iter().map(one).collect()
 }
 
-/// A number in which every bit of another counts.
+/// A hash of a number in which every bit affects the others.
 const fn mixed(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) ^ (x >> 31)

@@ -1,4 +1,4 @@
-//! Grids that are too small, by every kind of division, and those that are not.
+//! Grids that are too small, for every kind of division, and grids that are large enough.
 
 use super::super::partition::Partition;
 use super::{needs, short};
@@ -18,7 +18,7 @@ fn kernel(signature: &str, body: &str) -> (Kernel, Partition) {
     (kernel, partition)
 }
 
-/// What is said of a kernel, and the grid that is proposed.
+/// The errors for a kernel, and the grid that is suggested.
 fn titles(signature: &str, body: &str) -> Vec<String> {
     let (kernel, partition) = kernel(signature, body);
     let found = short(&kernel, &partition).map(|s| {
@@ -68,7 +68,7 @@ fn grids_that_are_rounded_down_are_short() {
         let grid = if right == "unchecked" { "grid unchecked(N / 64)".to_owned() } else { format!("grid({right})") };
         accepts(&format!("(%c: mut tensor<f32>[N], %n: i32) {grid}"), &store);
     }
-    // A launch sees the extent.
+    // A launch knows the extent.
     accepts("(%c: mut tensor<f32>[_]) grid(3)", &store);
 }
 
@@ -120,7 +120,7 @@ fn parts_begin_where_they_begin() {
     );
     accepts("(%c: mut tensor<f32>[N]) grid(cdiv(N - 1, 64))", &at(1));
     assert!(one("(%c: mut tensor<f32>[N]) grid((N - 1) / 64)", &at(1)).contains("parts of 64"));
-    // Where an argument says where to begin, the kernel knows what it does.
+    // If an argument determines where the parts begin, nothing is reported.
     let pushed = format!("{HEAD}%at = add %p, %n\nstore_tile %c[%at], %t");
     accepts("(%c: mut tensor<f32>[N], %n: i32) grid(1)", &pushed);
     let segments = "(%off: in tensor<i32>[E], %c: mut tensor<f32>[M, N])";

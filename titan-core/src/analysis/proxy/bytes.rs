@@ -4,7 +4,7 @@ use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{BarrierTy, BinOp, FenceSpace, Kernel, NvOp, Op, OpKind, Proxy, RegionOp, Stated, Ty, Value};
 
-/// Bytes of an mbarrier (PTX ISA, "mbarrier").
+/// The size of an mbarrier in bytes (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
 /// A part of a region, selected by an index: `((base + add) mod modulus) xor flip`.
@@ -15,10 +15,10 @@ pub(super) struct Pick {
     add: i64,
     modulus: Option<i64>,
     flip: i64,
-    /// The first byte of the region, and the bytes of each of its parts.
+    /// The offset of the region, and the size of each of its parts, in bytes.
     start: u64,
     stride: u64,
-    /// Which bytes of the part are accessed: the first one and their end.
+    /// The accessed bytes of the part: the first one and the end.
     within: (u64, u64),
 }
 
@@ -51,7 +51,7 @@ impl Pick {
         pick
     }
 
-    /// Whether both are of the same iteration and select different parts.
+    /// Whether both are evaluated in the same iteration and select different parts.
     fn differs(&self, other: &Pick) -> bool {
         if self.region != other.region || self.base != other.base || self.modulus != other.modulus {
             return false;
@@ -61,7 +61,7 @@ impl Pick {
         (apart != 0 && flip == 0) || (add == 0 && flip != 0)
     }
 
-    /// Whether a range of shared memory has none of the accessed bytes of any part: it lies in one part, beside them.
+    /// Whether a range of shared memory is disjoint from the accessed bytes of all parts: it is inside of one part, beside these bytes.
     fn is_beside(&self, (first, end): (u64, u64)) -> bool {
         let Some((from, last)) = first.checked_sub(self.start).zip(end.checked_sub(self.start + 1)) else {
             return false;
@@ -70,14 +70,14 @@ impl Pick {
         from / stride == last / stride && (last % stride < lo || from % stride >= hi)
     }
 
-    /// Whether both access other bytes of their parts, whichever parts these are.
+    /// Whether both access disjoint bytes of their parts, whichever parts these are.
     fn is_beside_part(&self, other: &Pick) -> bool {
         let ((lo, hi), (l, h)) = (self.within, other.within);
         self.region == other.region && (hi <= l || h <= lo)
     }
 }
 
-/// An operation with a constant on its right side.
+/// A binary operation with a constant as its second operand.
 fn by_constant(kernel: &Kernel, value: Value) -> Option<(BinOp, Value, i64)> {
     let op = kernel.def_op(value)?;
     let (OpKind::Binary(binary), [a, b]) = (&op.kind, &op.args[..]) else { return None };
@@ -86,7 +86,7 @@ fn by_constant(kernel: &Kernel, value: Value) -> Option<(BinOp, Value, i64)> {
     right.or_else(|| kernel.int_constant(*a).filter(|_| commutes).map(|c| (*binary, *b, c)))
 }
 
-/// The target of an access.
+/// The memory of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A byte range of shared memory.
@@ -95,13 +95,13 @@ pub(super) enum Place {
     Tensor(Option<usize>),
 }
 
-/// One access of an operation.
+/// An access of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     pub(super) place: Place,
     pub(super) proxy: Proxy,
     pub(super) writes: bool,
-    /// Whether it is of the word of a barrier.
+    /// Whether it accesses the word of an mbarrier.
     pub(super) word: bool,
 }
 
@@ -113,7 +113,7 @@ impl Touched {
         }
     }
 
-    /// Whether both may access the same byte. `loose`: they may be of different iterations.
+    /// Whether both may access the same byte. `loose` says that they may be in different iterations.
     pub(super) fn overlaps(&self, other: &Touched, loose: bool) -> bool {
         match (self.place, other.place) {
             (Place::Shared { first, end, pick }, Place::Shared { first: f, end: e, pick: p }) => {
@@ -166,20 +166,20 @@ pub(super) fn touched(kernel: &Kernel, op: &Op) -> Vec<Touched> {
                 let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
                 found.extend(tiles.map(|v| one(tile_of(kernel, *v), access.writes, false)));
             }
-            // The fences of rings are those of the barrier program that they are expanded to.
+            // The fences for stages are those of the barrier program to which rings are lowered.
             On::Stage => {}
         }
     }
     found
 }
 
-/// How many bytes of its region a copy accesses.
+/// The number of bytes that a copy accesses in its region.
 fn bytes_of(kind: &OpKind) -> u64 {
-    // What states no number may access all.
+    // A copy that states no size may access all bytes.
     if let Stated::Copies { bytes, .. } = kind.stated() { u64::from(bytes) } else { u64::MAX }
 }
 
-/// The parameter behind a tensor, or behind the source of a copy.
+/// The parameter that a tensor, or the source of a copy, belongs to.
 fn tensor_of(kernel: &Kernel, value: Value) -> Option<usize> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Source(..)) {
@@ -188,7 +188,7 @@ fn tensor_of(kernel: &Kernel, value: Value) -> Option<usize> {
     root(kernel, at)
 }
 
-/// The byte range of a tile in shared memory. A part of a tile counts as the whole tile.
+/// The byte range of a tile in shared memory. A part of a tile is treated as the whole tile.
 fn tile_of(kernel: &Kernel, value: Value) -> Place {
     let mut at = value;
     while let Some(op) = kernel.def_op(at) {
@@ -200,7 +200,7 @@ fn tile_of(kernel: &Kernel, value: Value) -> Place {
                     let first = first.saturating_add(u64::from(offset));
                     Place::Shared { first, end: end.min(first.saturating_add(size)), pick: None }
                 }
-                // The part is unknown: anywhere in the region, but where the tile lies in its part.
+                // The part of the region is unknown, so the tile may be anywhere in the region, at a known offset in its part.
                 Place::Shared { first, end, pick: Some(part) } => {
                     let lo = u64::from(offset);
                     let hi = lo.saturating_add(size);

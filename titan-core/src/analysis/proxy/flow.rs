@@ -1,4 +1,4 @@
-//! The generic accesses of each role that no fence has covered, and the missing fences.
+//! Tracks the generic accesses of each role that no fence has covered, and finds missing fences.
 
 use super::bytes::{Place, Touched, touched};
 use super::reach::{Reach, SyncPoint, Uncovered, sync_point, threads};
@@ -9,7 +9,7 @@ use crate::ir::traffic::{Order, Traffic, traffic};
 use crate::ir::{Class, Def, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Finds what a kernel lacks.
+/// Finds the missing fences and waits of a kernel.
 pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
     let mut touches = BTreeMap::new();
     kernel.walk(&mut |id, op| {
@@ -30,7 +30,7 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         hazards: BTreeMap::new(),
         reuses: BTreeMap::new(),
     };
-    // Copies that arrive at a barrier are known in all roles only after all of them have been walked.
+    // Copies that arrive at a barrier are known to all roles only after all roles have been walked.
     loop {
         let before = flow.landed.len();
         for (role, block) in threads(kernel).into_iter().enumerate() {
@@ -57,7 +57,7 @@ struct Flow<'k> {
     reuses: BTreeMap<OpId, BTreeSet<Reuse>>,
 }
 
-/// The scope of an access.
+/// The scope of a fence that an access requires.
 fn scope_of(kind: &OpKind) -> Scope {
     if matches!(kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. })) { Scope::Cluster } else { Scope::Cta }
 }
@@ -96,7 +96,7 @@ impl Flow<'_> {
         Found { hazards, reuses }
     }
 
-    /// Checks what must be fenced or waited for at an operation.
+    /// Checks which accesses must have been fenced or waited for before an operation.
     fn demands(&mut self, id: OpId, op: &Op, row: &Traffic, state: &State) {
         for t in self.touches.get(&id).cloned().unwrap_or_default() {
             self.demand(id, (id, t, scope_of(&op.kind)), None, state);
@@ -104,7 +104,7 @@ impl Flow<'_> {
         match row.order {
             Order::Releases | Order::Synchronizes => {
                 for ((user, peer), open) in self.reach.after(id) {
-                    // Other programs access this one's memory only by multicast.
+                    // Other programs access the memory of this one only by multicast.
                     if !peer || scope_of(&self.kernel.op(user).kind) > Scope::Cta {
                         self.foreign(id, (user, open), state);
                     }
@@ -142,7 +142,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Records missing fences. `uncovered`: for accesses in other roles, the scopes that these have not fenced after their waits.
+    /// Records missing fences. `uncovered` applies to accesses in other roles: the scopes that these roles have not fenced after their
+    /// waits.
     fn demand(
         &mut self,
         at: OpId,

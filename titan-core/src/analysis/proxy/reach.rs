@@ -1,4 +1,4 @@
-//! Reachability: positions in the code of the roles, and the paths through arrivals and waits from one role to another, with the
+//! Reachability: the positions of operations in the roles, and the paths through arrivals and waits from one role to another, with the
 //! fences on them.
 
 use super::walk::{Fact, Walk, walk};
@@ -7,7 +7,7 @@ use crate::ir::traffic::{Order, traffic};
 use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, Stated, TtgOp, Value};
 use std::collections::BTreeMap;
 
-/// The concurrent blocks; with roles, the code before them is last.
+/// The concurrent blocks; in a kernel with roles, the code before the roles is last.
 pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
     let top = &kernel.block(kernel.body).ops;
     let roles = top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles));
@@ -17,10 +17,10 @@ pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
     }
 }
 
-/// A point of synchronisation between roles.
+/// A point of synchronization between roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SyncPoint {
-    /// An mbarrier of an `alloc`; `None` if it is unknown which.
+    /// An mbarrier: its `alloc`, and its index; each is `None` if it is unknown.
     Word(Option<Value>, Option<i64>),
     Named(u8),
     Cluster,
@@ -36,7 +36,7 @@ impl SyncPoint {
     }
 }
 
-/// The synchronisation point of an operation that arrives or waits.
+/// The synchronization point at which an operation arrives or waits.
 pub(super) fn sync_point(kernel: &Kernel, id: OpId) -> Option<SyncPoint> {
     let op = kernel.op(id);
     if !matches!(
@@ -54,7 +54,7 @@ pub(super) fn sync_point(kernel: &Kernel, id: OpId) -> Option<SyncPoint> {
     if matches!(op.kind, OpKind::Amd(AmdOp::Barrier)) {
         return Some(SyncPoint::Waves);
     }
-    // Everything else arrives or waits at a word, which is its first operand; an unknown word may be any.
+    // All other operations that arrive or wait have an mbarrier as the first operand; an unknown one may be any.
     let barrier = *op.args.first()?;
     Some(match kernel.def_op(barrier).map(|o| (&o.kind, &o.args[..])) {
         Some((OpKind::Nv(NvOp::MbarrierAlloc { .. }), _)) => SyncPoint::Word(Some(barrier), None),
@@ -65,14 +65,14 @@ pub(super) fn sync_point(kernel: &Kernel, id: OpId) -> Option<SyncPoint> {
     })
 }
 
-/// The scopes and spaces for which some path may have no fence generic → async.
+/// The scopes and spaces for which there may be a path without a fence generic → async.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uncovered(u8);
 
 impl Uncovered {
     const ALL: Uncovered = Uncovered(0b1111);
 
-    /// A bit for each scope and space.
+    /// The bit mask of a set of scopes and spaces, with one bit for each combination.
     fn bits(scopes: impl Fn(Scope) -> bool, spaces: impl Fn(FenceSpace) -> bool) -> u8 {
         let kinds = [
             (Scope::Cta, FenceSpace::Shared),
@@ -87,7 +87,7 @@ impl Uncovered {
         self.0 &= !Uncovered::bits(|s| s <= scope, |m| space == FenceSpace::All || m == space);
     }
 
-    /// Whether a fence of this scope and space may be missing.
+    /// Whether there may be a path without a fence of this scope and space.
     pub(super) fn needs(self, scope: Scope, space: FenceSpace) -> bool {
         self.0 & Uncovered::bits(|s| s == scope.min(Scope::Cluster), |m| space == FenceSpace::All || m == space) != 0
     }
@@ -107,7 +107,7 @@ impl Fact for Uncovered {
     }
 }
 
-/// The position of an operation: its role, its number there, and the loops around it.
+/// The position of an operation: its role, its number in the role, and the loops around it.
 #[derive(Clone, Debug)]
 pub(super) struct At {
     pub(super) role: usize,
@@ -115,33 +115,33 @@ pub(super) struct At {
     loops: Vec<OpId>,
 }
 
-/// An operation, and whether it is executed by another program of the cluster.
+/// An operation, and whether another program of the cluster executes it.
 type Act = (OpId, bool);
 
-/// Where other roles have acquired a role's accesses.
+/// A point from which on a role has acquired the accesses of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Begin {
     /// After a wait.
     Wait(OpId),
-    /// At the head of a role.
+    /// The head of a role.
     Role(usize),
 }
 
-/// Positions of all operations.
+/// The positions of all operations, and the paths between roles.
 pub(super) struct Reach<'k> {
     kernel: &'k Kernel,
     overlay: &'k Overlay,
     threads: Vec<Block>,
     at: BTreeMap<OpId, At>,
     owner: BTreeMap<Block, OpId>,
-    /// Operations that arrive or wait, with their synchronisation points.
+    /// The operations that arrive or wait, with their synchronization points.
     sync_points: Vec<(OpId, SyncPoint)>,
-    /// From each start, what is uncovered before the following operations that access memory or arrive.
+    /// For each start, what is uncovered before the operations after it that access memory or arrive.
     paths: BTreeMap<Begin, BTreeMap<OpId, Uncovered>>,
     after: BTreeMap<OpId, BTreeMap<Act, Uncovered>>,
 }
 
-/// The walk that computes what is uncovered from one point on.
+/// The data-flow analysis of what is uncovered from one point on.
 struct Path<'k> {
     overlay: &'k Overlay,
     from: Option<OpId>,
@@ -223,7 +223,7 @@ impl<'k> Reach<'k> {
         self.at.get(&id).map_or((usize::MAX, 0), |a| (a.role, a.number))
     }
 
-    /// Whether a value is recomputed in each iteration of a loop.
+    /// Whether a value is computed anew in each iteration of a loop.
     pub(super) fn made_in(&self, value: Value, looped: OpId) -> bool {
         let around = |id: OpId| self.at.get(&id).is_some_and(|a| a.loops.contains(&looped));
         match self.kernel.value(value).def {
@@ -233,7 +233,7 @@ impl<'k> Reach<'k> {
         }
     }
 
-    /// The operations that follow in a role, and what may be uncovered there.
+    /// The operations after a point of a role, each with what may be uncovered before it.
     fn path(&mut self, begin: Begin) -> &BTreeMap<OpId, Uncovered> {
         let (kernel, overlay) = (self.kernel, self.overlay);
         let (role, from, start) = match begin {
@@ -250,14 +250,14 @@ impl<'k> Reach<'k> {
         })
     }
 
-    /// The operations of other roles after the specialization into roles, and what may be uncovered there.
+    /// The operations of other roles after the specialization into roles, each with what may be uncovered before it.
     pub(super) fn after_specialization(&mut self, role: usize) -> Vec<(OpId, Uncovered)> {
         let others: Vec<usize> = (0..self.threads.len()).filter(|r| *r != role).collect();
         others.into_iter().flat_map(|r| self.path(Begin::Role(r)).clone()).collect()
     }
 
-    /// The operations that may access memory after a wait for an arrival, and what may be uncovered there. For the arriving role
-    /// itself only operations in another program of the cluster.
+    /// The operations that may access memory after a wait for an arrival, each with what may be uncovered before it. Of the arriving role
+    /// itself, these are only operations in another program of the cluster.
     pub(super) fn after(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
         if let Some(known) = self.after.get(&arrival) {
             return known.clone();
@@ -284,7 +284,7 @@ impl<'k> Reach<'k> {
                 let peers: &[bool] = if word == SyncPoint::Cluster { &[false, true] } else { &[false] };
                 for more in peers {
                     let act = (wait, peer || *more);
-                    // A path that returns to the same role has passed its own fences.
+                    // A path that returns to the same role has passed the fences of that role.
                     if (role != own || act.1) && grows(&mut begun, act, uncovered) {
                         for (id, lacks) in self.path(Begin::Wait(wait)) {
                             let lacks = uncovered.and(*lacks);
@@ -300,7 +300,7 @@ impl<'k> Reach<'k> {
     }
 }
 
-/// Merges; returns whether something is new.
+/// Merges `more` into the known state of an operation; returns whether it changes.
 fn grows(known: &mut BTreeMap<Act, Uncovered>, act: Act, more: Uncovered) -> bool {
     let entry = known.entry(act).or_default();
     let before = *entry;

@@ -1,4 +1,4 @@
-//! The uncovered accesses of a role, at one point of its code.
+//! The uncovered accesses of a role at one point of its code.
 
 use super::bytes::Touched;
 use super::reach::SyncPoint;
@@ -6,11 +6,11 @@ use super::walk::Fact;
 use crate::ir::{Class, FenceSpace, OpId, Scope};
 use std::collections::BTreeMap;
 
-/// A number of groups that counts as unlimited.
+/// The number of groups from which on counts are not distinguished.
 const MANY: u32 = 64;
 
-/// An access of an operation, whether it may be incomplete, and whether it is of an earlier iteration, so that
-/// the index of its part may have another value now.
+/// An access of an operation, whether it may be incomplete, and whether it is of an earlier iteration, in which the index of its part may
+/// have had another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) op: OpId,
@@ -27,19 +27,19 @@ pub(super) struct Mark {
     pub(super) cta: bool,
     /// Not covered at scope `cluster`.
     pub(super) cluster: bool,
-    /// For copies that may be incomplete: the minimum number of groups committed after theirs; `None` if theirs may be open.
+    /// For copies that may be incomplete: the minimum number of groups committed after their group; `None` if that group may still be open.
     younger: Option<u32>,
-    /// The barrier at which the copy arrives when it completes.
+    /// The barrier at which the copy arrives on completion.
     tells: Option<SyncPoint>,
 }
 
-/// The state at one point.
+/// The state at a point of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) seen: BTreeMap<Key, Mark>,
-    /// The maximum number of groups that were committed since that of a token.
+    /// For each token of a group, the maximum number of groups committed after it.
     tokens: BTreeMap<OpId, (Class, u32)>,
-    /// Bulk stores that may read their regions, and whether they are of an earlier iteration.
+    /// Bulk stores that may still read their regions, each with whether it is of an earlier iteration.
     pub(super) stores: BTreeMap<(OpId, bool), Flight>,
 }
 
@@ -83,13 +83,13 @@ impl Fact for State {
 }
 
 impl State {
-    /// A generic access.
+    /// Records a generic access.
     pub(super) fn access(&mut self, (op, n): (OpId, usize), touched: Touched, landing: bool, loose: bool) {
         let mark = Mark { touched, cta: true, cluster: true, younger: None, tells: None };
         self.seen.insert(Key { op, n, landing, loose }, mark);
     }
 
-    /// A fence generic → async.
+    /// Applies a fence generic → async.
     pub(super) fn fence(&mut self, scope: Scope, space: FenceSpace) {
         self.seen.retain(|key, mark| {
             if !key.landing && (space == FenceSpace::All || space == mark.touched.space()) {
@@ -100,7 +100,7 @@ impl State {
         });
     }
 
-    /// A fence for the words of initialised barriers.
+    /// Applies a fence for the words of initialised barriers.
     pub(super) fn fence_words(&mut self, init: impl Fn(OpId) -> bool) {
         self.seen.retain(|key, mark| !(mark.touched.word && init(key.op)));
     }
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// At most `n` groups of a class are in flight.
+    /// Records that at most `n` groups of a class are in flight.
     pub(super) fn await_groups(&mut self, class: Class, n: u32) {
         match class {
             Class::CpAsync => self.land(|mark| mark.younger.is_some_and(|y| y >= n)),
@@ -127,14 +127,14 @@ impl State {
         }
     }
 
-    /// The group of a token is complete.
+    /// Records that the group of a token is complete.
     pub(super) fn await_token(&mut self, token: OpId) {
         if let Some((class, n)) = self.tokens.get(&token).copied().filter(|(_, n)| *n < MANY) {
             self.await_groups(class, n);
         }
     }
 
-    /// Copies in flight will arrive at a barrier when they complete. Returns these copies.
+    /// Records that the copies in flight will arrive at a barrier on completion. Returns these copies.
     pub(super) fn tell_copies(&mut self, at: SyncPoint) -> Vec<(OpId, usize, Touched)> {
         let mut told = Vec::new();
         for (key, mark) in self.seen.iter_mut().filter(|(k, _)| k.landing) {
@@ -144,7 +144,7 @@ impl State {
         told
     }
 
-    /// A wait passed at a barrier at which copies arrive.
+    /// Records that a wait has returned at a barrier at which copies arrive.
     pub(super) fn learn_copies(&mut self, at: SyncPoint) {
         self.land(|mark| mark.tells.is_some_and(|t| t.is(at)));
     }
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// The next iteration of a loop: indices computed in it name other parts now.
+    /// Starts the next iteration of a loop: indices that are computed in the loop may now select other parts.
     pub(super) fn next_iteration(&mut self, made: impl Fn(crate::ir::Value) -> bool) {
         let anew = |t: &Touched| t.base().is_some_and(&made);
         for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {

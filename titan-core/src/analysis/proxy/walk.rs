@@ -4,7 +4,7 @@
 use crate::ir::{Block, Family, Flow, Kernel, Op, OpId, OpKind, TtgOp};
 use std::collections::BTreeMap;
 
-/// The state at one point. It only grows at joins.
+/// The state at one point, which only grows at joins.
 pub(super) trait Fact: Clone + Default + PartialEq {
     /// Joins the states of two paths.
     fn join(&mut self, other: &Self);
@@ -12,17 +12,17 @@ pub(super) trait Fact: Clone + Default + PartialEq {
 
 /// The transfer functions.
 pub(super) trait Walk {
-    /// The state.
+    /// The state that the analysis computes.
     type State: Fact;
 
-    /// An operation, without its regions.
+    /// The transfer function of an operation, without its regions.
     fn step(&mut self, id: OpId, op: &Op, state: &mut Self::State);
 
-    /// The transfer along the back edge of a loop.
+    /// The transfer function of the back edge of a loop.
     fn next_iteration(&self, looped: OpId, state: &mut Self::State);
 }
 
-/// Walks a role; every operation is visited until the state before it no longer grows.
+/// Analyses a role: every operation is visited until the state before it no longer grows.
 pub(super) fn walk<W: Walk>(kernel: &Kernel, block: Block, start: W::State, walk: &mut W) {
     Walker { kernel, walk, loops: Vec::new(), headers: BTreeMap::new() }.block(block, start);
 }
@@ -37,7 +37,7 @@ struct Walker<'k, 'w, W: Walk> {
     kernel: &'k Kernel,
     walk: &'w mut W,
     loops: Vec<Frame<W::State>>,
-    /// The states at the heads of loops so far, which only grow.
+    /// The states found so far at the heads of loops, which only grow.
     headers: BTreeMap<OpId, W::State>,
 }
 
@@ -49,7 +49,7 @@ fn unite<S: Fact>(into: &mut Option<S>, more: &S) {
 }
 
 impl<W: Walk> Walker<'_, '_, W> {
-    /// Walks a block; returns the state after it if its end is reachable.
+    /// Walks a block; returns the state after it, if its end is reachable.
     fn block(&mut self, block: Block, mut state: W::State) -> Option<W::State> {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {
@@ -79,7 +79,7 @@ impl<W: Walk> Walker<'_, '_, W> {
                 Family::Flow(Flow::Yield) => return Some(state),
                 // The roles are walked separately.
                 Family::Ttg(TtgOp::Roles) => return None,
-                // `step` has seen them.
+                // `step` has handled them.
                 Family::Ttg(_)
                 | Family::Data(_)
                 | Family::Local(_)
@@ -109,7 +109,7 @@ impl<W: Walk> Walker<'_, '_, W> {
                 continue;
             }
             self.headers.insert(id, head.clone());
-            // A counted loop may execute zero iterations; the other kind exits only by `break`.
+            // A counted loop may execute zero iterations; other loops are left only by `break`.
             let mut after = matches!(op.kind, OpKind::For(_)).then_some(head);
             if let Some(left) = frame.left {
                 unite(&mut after, &left);

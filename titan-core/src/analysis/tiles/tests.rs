@@ -1,11 +1,11 @@
-//! Which loops and conditions are recognised, and the arithmetic that this is for.
+//! The loops and conditions that are recognised, and the arithmetic that they justify.
 
 use super::{Count, counts_near, empty_unless};
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, Value};
 use crate::text::parse_one;
 
-/// A loop from `from` to `to` over tiles of `by`, in which `%near` is a number and `%more` a condition.
+/// A loop from `from` to `to` over tiles of `by`, which defines a number `%near` and a condition `%more`.
 fn kernel(from: i32, by: i32, to: &str, inner: &str) -> Kernel {
     let text = format!(
         "kernel @k(%a: in tensor<f32>[K], %c: mut tensor<f32>[N], %n: i32) grid(1) {{\n\
@@ -39,7 +39,7 @@ fn numbers_of_loops_over_tiles_are_near() {
     assert!(is_near(&kernel(1, 64, "%count", ahead)));
     assert!(is_near(&kernel(0, 64, "%least", ahead)));
     assert!(is_near(&kernel(0, 64, "%before", ahead)));
-    // Negative numbers; other bounds; tiles of one element; numbers before the loop's or far behind them.
+    // Negative numbers; other bounds; tiles of one element; numbers below the loop's or far above them.
     assert!(!is_near(&kernel(-1, 64, "%count", ahead)));
     assert!(!is_near(&kernel(0, 64, "%n", ahead)));
     assert!(!is_near(&kernel(0, 64, "%after", ahead)));
@@ -63,7 +63,7 @@ fn conditions_that_say_what_the_extent_says() {
     assert!(implied("%count", &format!("{ahead}%more = lt %k, %limit")));
     assert!(implied("%count", &format!("{ahead}%more = lt %near, %count")));
     assert!(implied("%count", &format!("{ahead}%more = lt %k, %count")));
-    // A tile that exists although the condition is false; another limit; another comparison; another number.
+    // A tile inside of the extent although the condition is false; another limit; another comparison; another number.
     assert!(!implied("%count", "%near = add %k, %one\n%more = lt %k, %limit"));
     assert!(!implied("%count", &format!("{ahead}%more = lt %near, %limit")));
     assert!(!implied("%count", &format!("{ahead}%more = lt %k, %other")));
@@ -73,7 +73,7 @@ fn conditions_that_say_what_the_extent_says() {
     assert!(!implied("%n", &format!("{ahead}%more = lt %k, %limit")));
 }
 
-/// `extent - tile · number - thread` in 32 bits is the difference of the integers, whatever the number that is near.
+/// In 32 bits, `extent - tile · number - thread` is the exact difference, for every number that is near.
 #[test]
 fn differences_of_near_tiles_do_not_wrap() {
     let extents = (0..200).chain([i32::MAX, i32::MAX - 1, i32::MAX - 63, i32::MAX - 64, 1 << 30, (1 << 30) + 1]);

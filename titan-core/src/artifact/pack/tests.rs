@@ -1,4 +1,4 @@
-//! Texts come back as they were, few bytes stand for many lines, and other bytes are refused in words.
+//! Packing and unpacking gives the same text, many lines take few bytes, and invalid bytes are rejected with a message.
 
 use super::*;
 use crate::artifact::{Artifact, ArtifactError};
@@ -37,7 +37,7 @@ fn texts_come_back() {
     for text in texts {
         assert_eq!(unpack(&pack(text), text.len()).as_deref(), Ok(text.as_bytes()), "{text:?}");
     }
-    // Later texts lean on earlier ones.
+    // Later texts are encoded relative to earlier ones.
     let (mut writer, mut reader) = (Forms::new(), Forms::new());
     let mut sizes = Vec::new();
     for text in ["add %r1, %r2;\nret;\n", "add %r1, %r2;\nret;\n", ""] {
@@ -120,7 +120,7 @@ fn what_no_writer_writes_is_refused() {
     }
 }
 
-/// The greatest number comes back, and what would be expected behind it is refused.
+/// The maximum number is preserved, and the number that would be predicted after it is rejected.
 #[test]
 fn numbers_stay_below_their_limit() {
     let text = "500000000\n999999999\n";
@@ -142,7 +142,7 @@ fn numbers_stay_below_their_limit() {
     assert!(refused.contains("too many digits"), "{refused}");
 }
 
-/// Every prefix, and every byte replaced: an error or another text, and the text has no second encoding.
+/// Every prefix, and every change of a byte, gives an error or another text, and that text has no second encoding.
 #[test]
 fn no_text_has_two_encodings() {
     let text = (0..20).map(|i| format!("  add.s32 %r{i}, %r{}, {};\n.loc 1 {i} 5\n", i * i, i / 3)).collect::<String>();
@@ -180,7 +180,7 @@ fn artifact(payloads: &[&[u8]]) -> Artifact {
     Artifact { kernel: String::new(), variants: payloads.iter().map(variant).collect(), refused: Vec::new() }
 }
 
-/// Code with a zero byte stands beside texts, which are packed.
+/// Code with a zero byte may be in the same artifact as packed texts.
 #[test]
 fn code_that_is_no_text_is_kept() {
     let text = "ret;\n".repeat(1000);
@@ -190,7 +190,7 @@ fn code_that_is_no_text_is_kept() {
     assert_eq!(Artifact::decode(&bytes), Ok(mixed));
 }
 
-/// Lengths that lie do not cost memory, whatever they say and however many there are.
+/// Wrong lengths do not cause large allocations, whatever they are and however many there are.
 #[test]
 fn more_than_the_limit_is_not_packed() {
     let half = format!("{:1023}\n", 'x').repeat(MOST / 2048);

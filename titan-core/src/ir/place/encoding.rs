@@ -2,17 +2,17 @@
 
 use super::Coords;
 
-/// How 16-byte chunks are exchanged within the lines of 128 bytes: the chunk's number is XORed with low bits of the line's
-/// number. The four modes are those of tensor maps (CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Swizzling modes").
+/// A swizzle of shared memory: 16-byte chunks are permuted within lines of 128 bytes, by XOR of the chunk's number with low bits of the
+/// line's number. The four modes are those of tensor maps (CUDA driver API, `CUtensorMapSwizzle`; PTX ISA, "Swizzling modes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Swizzle {
-    /// No exchange.
+    /// No permutation.
     None,
-    /// Rows of 32 bytes: 1 bit.
+    /// Rows of 32 bytes: 1 bit is XORed.
     B32,
-    /// Rows of 64 bytes: 2 bits.
+    /// Rows of 64 bytes: 2 bits are XORed.
     B64,
-    /// Rows of 128 bytes: 3 bits.
+    /// Rows of 128 bytes: 3 bits are XORed.
     B128,
 }
 
@@ -20,7 +20,7 @@ impl Swizzle {
     /// Every mode, in declaration order.
     pub const ALL: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
 
-    /// The bytes of a row, which is what repeats; 16 without exchange.
+    /// The width of a row in bytes, within which chunks are permuted; 16 (one chunk) without a swizzle.
     #[must_use]
     pub const fn row_bytes(self) -> u32 {
         match self {
@@ -31,7 +31,7 @@ impl Swizzle {
         }
     }
 
-    /// The low bits of the line's number that take part.
+    /// The mask of the low bits of the line's number that are XORed into the chunk's number.
     #[must_use]
     pub const fn mask(self) -> u32 {
         self.row_bytes() / 16 - 1
@@ -46,27 +46,28 @@ impl Swizzle {
 
 /// The encoding of a tile in a buffer of shared memory.
 ///
-/// The last axis of `order` (given from the slowest to the fastest) is cut into panels of `row` elements; panels lie one after
-/// the other, each row after row, where a row is named by the other axes, row-major in their order. Then chunks are exchanged.
+/// The last axis of `order` (given from the slowest to the fastest) is cut into panels of `row` elements. The panels lie one after the
+/// other; a panel has one row for each position along the remaining axes, in row-major order. The swizzle is applied to the resulting
+/// offsets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Encoding {
-    /// The tile's extents.
+    /// The extents of the tile.
     pub extents: Vec<u32>,
-    /// Bits of an element: 8 and more.
+    /// Bits of an element, at least 8.
     pub bits: u32,
     /// The axes from the slowest to the fastest.
     pub order: Vec<usize>,
-    /// Elements of a row of a panel.
+    /// The number of elements in one row of a panel.
     pub row: u32,
-    /// Bytes from row to row: those of the elements, or more to spread banks.
+    /// The distance between the starts of consecutive rows in bytes: the size of a row, or more to avoid bank conflicts.
     pub pitch: u32,
-    /// The exchange.
+    /// The swizzle, which is applied last.
     pub swizzle: Swizzle,
 }
 
 impl Encoding {
-    /// The encoding that matrix instructions read without bank conflicts: the widest swizzle whose rows the tile has. If the
-    /// rows are not a multiple of 32 bytes, a plain one with rows on multiples of 16 bytes.
+    /// The encoding that matrix instructions read without bank conflicts: the widest swizzle whose row size divides the tile's rows. If the
+    /// rows are not a multiple of 32 bytes, there is no swizzle, and each row begins at a multiple of 16 bytes.
     #[must_use]
     pub fn swizzled(extents: &[u32], bits: u32, order: &[usize]) -> Self {
         let fast = order.last().and_then(|a| extents.get(*a)).copied().unwrap_or(1);
@@ -79,8 +80,8 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row, pitch, swizzle }
     }
 
-    /// Row-major with rows padded by `pad` bytes, or by one element if that is more: for exchanges between register layouts. Without
-    /// padding if `pad` is 0.
+    /// A row-major encoding with rows padded by `pad` bytes, or by one element if that is more, for exchanges between register layouts.
+    /// There is no padding if `pad` is 0.
     #[must_use]
     pub fn padded(extents: &[u32], bits: u32, order: &[usize], pad: u32) -> Self {
         let fast = order.last().and_then(|a| extents.get(*a)).copied().unwrap_or(1);
@@ -89,7 +90,7 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row: fast, pitch, swizzle: Swizzle::None }
     }
 
-    /// Checks consistency.
+    /// Checks that the fields are consistent.
     ///
     /// # Errors
     /// A description of the inconsistency.
@@ -114,32 +115,32 @@ impl Encoding {
         Ok(())
     }
 
-    /// The axis whose neighbours are neighbours in memory.
+    /// The axis along which consecutive elements are adjacent in memory.
     #[must_use]
     pub fn fast_axis(&self) -> usize {
         self.order.last().copied().unwrap_or(0)
     }
 
-    /// Rows of a panel.
+    /// The number of rows of a panel.
     #[must_use]
     pub fn rows(&self) -> u32 {
         self.order.iter().rev().skip(1).map(|a| self.extents[*a]).product()
     }
 
-    /// Bytes of the buffer.
+    /// The size of the buffer in bytes.
     #[must_use]
     pub fn bytes(&self) -> u32 {
         let panels = self.extents.get(self.fast_axis()).map_or(1, |n| n.div_ceil(self.row));
         panels * self.rows() * self.pitch
     }
 
-    /// The alignment of the buffer: 8 lines, after which a swizzle repeats.
+    /// The alignment of the buffer in bytes: a swizzle repeats after 2, 4 or 8 lines of 128 bytes.
     #[must_use]
     pub fn align(&self) -> u32 {
         if self.swizzle == Swizzle::None { 16 } else { 128 * (self.swizzle.mask() + 1) }
     }
 
-    /// The tile as its transpose: the same bytes, axis `i` of the result is axis `perm[i]` of this one.
+    /// The encoding of the transposed tile in the same bytes: axis `i` of the result is axis `perm[i]` of this one.
     #[must_use]
     pub fn permuted(&self, perm: &[u8]) -> Encoding {
         let place = |a: usize| perm.iter().position(|p| usize::from(*p) == a).unwrap_or(a);
@@ -156,7 +157,7 @@ impl Encoding {
         self.swizzle.apply(self.linear(at))
     }
 
-    /// Its offset without the swizzle.
+    /// The offset of an element in bytes, before the swizzle is applied.
     #[must_use]
     pub fn linear(&self, at: Coords) -> u32 {
         let fast = at[self.fast_axis()];
@@ -165,8 +166,10 @@ impl Encoding {
         (panel * self.rows() + row) * self.pitch + column * self.bits / 8
     }
 
-    /// How many neighbours along the fast axis, from a multiple of their number on, are neighbours in memory and begin on a
-    /// multiple of their bytes: a power of two, of at most 16 bytes. What of them lies beyond a row is its padding.
+    /// The width of vector accesses, in elements along the fast axis: this many elements, starting at a multiple of their number, are
+    /// contiguous in memory and aligned to their total size. It is a power of two, and at most 16 bytes. A vector may extend into the
+    /// padding of a row.
+    /// padding of a row.
     #[must_use]
     pub fn vector(&self) -> u32 {
         let bytes = (1 << self.pitch.trailing_zeros().min(4)).min(1 << (self.row * self.bits / 8).max(1).ilog2());

@@ -1,10 +1,10 @@
-//! Where the elements of a tile are, once a kernel is laid out over the threads of a target: in registers by a [`Layout`], or
-//! in shared memory by an [`Encoding`].
+//! The places of tiles in a kernel that is laid out over the threads of a target: a tile is in registers, distributed by a [`Layout`], or
+//! in shared memory, addressed by an [`Encoding`].
 //!
 //! A kernel that is not laid out has no [`LaidOut`], and none of its values has a [`Place`]. A laid-out kernel has one place
-//! for every tile in registers and every tile in shared memory; equal layouts have equal numbers.
+//! for every tile in registers and every tile in shared memory; equal layouts share one number.
 //!
-//! Deliberately absent: which place a value gets (`crate::lay_out`), and how one place becomes another
+//! Deliberately absent: the choice of the place for each value (`crate::lay_out`), and the conversion of one place to another
 //! (`crate::layout::convert`).
 
 mod encoding;
@@ -40,21 +40,21 @@ named_enum! {
 /// The place of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The value is not a tile, or the kernel is not laid out.
+    /// The value is not a tile, or the kernel is not laid out yet.
     #[default]
     None,
-    /// In registers, with a layout. For a source: the layout by which threads copy it.
+    /// In registers, distributed by a layout. For the source of a copy: the layout by which the threads copy it.
     Registers(LayoutId),
-    /// In shared memory.
+    /// In shared memory, with an encoding.
     Shared(EncodingId),
 }
 
 /// A type and a place, as in the text form: `tile<64x64xf16, 3>` has layout 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// The type.
+    /// The type of a value.
     pub ty: Ty,
-    /// The place.
+    /// The place of the value.
     pub place: Place,
 }
 
@@ -79,9 +79,9 @@ impl fmt::Display for Typed {
 /// The additional data of a laid-out kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaidOut {
-    /// Warps of a program: of all roles together, in their order.
+    /// The number of warps of a program; the warps of all roles, in the order of the roles.
     pub warps: u32,
-    /// Threads of a warp.
+    /// The number of threads of a warp.
     pub lanes: u32,
     /// For each parameter, whether rows of the tensor are assumed to be aligned to 16 bytes, a multiple of 16 bytes long, and
     /// contiguous along the last axis.
@@ -90,8 +90,8 @@ pub struct LaidOut {
     pub index32: bool,
     /// How slots of rings between roles are released.
     pub free: FreeBy,
-    /// The programs of a cluster, a power of two; 1 for programs without clusters. They are neighbours along axis 0 of the grid, and
-    /// distributed loops deal iterations to clusters instead of programs.
+    /// The number of programs of a cluster, a power of two; 1 for programs without clusters. They are adjacent along axis 0 of the grid,
+    /// and distributed loops assign iterations to clusters instead of programs.
     pub cluster: u32,
     /// The layouts, each once.
     pub layouts: Vec<Layout>,

@@ -3,7 +3,7 @@
 use crate::ir::TileShape;
 use std::fmt;
 
-/// Coordinates of an element: one per axis, the rest 0.
+/// The coordinates of an element, one for each axis; unused entries are 0.
 pub type Coords = [u32; 4];
 
 /// The contribution of a bit of a register, lane or warp number to the coordinates.
@@ -13,9 +13,9 @@ pub enum Bit {
     Copy,
     /// A power of two along an axis.
     Step {
-        /// The axis.
+        /// The axis along which it moves.
         axis: u8,
-        /// How far.
+        /// The distance in elements, a power of two.
         by: u32,
     },
 }
@@ -49,8 +49,9 @@ impl Bit {
 
 /// A register layout: which element of a tile each thread holds in each register.
 ///
-/// Register `r` is `repetition · 2^regs + bits`, repetitions counted row-major. The coordinates of the element are the sum of the
-/// contributions of the bits of register, lane and warp, plus the repetition times the atom's extents.
+/// The bits of the register, lane and warp number each contribute to the coordinates; together they cover an *atom*, which repeats until
+/// the tile is covered. Register `r` is `repetition · 2^regs + bits`, with repetitions counted row-major. The coordinates of its element
+/// are the sum of the contributions of the bits of register, lane and warp, plus the repetition times the extents of the atom.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layout {
     extents: Vec<u32>,
@@ -74,8 +75,8 @@ impl Layout {
         layout
     }
 
-    /// A blocked layout: each thread holds `per_thread` neighbours, distributed over lanes and warps, repeated for larger tiles.
-    /// `order` lists the axes, the fastest first; each entry is a power of two.
+    /// A blocked layout: each thread holds `per_thread` adjacent elements; these blocks are distributed over lanes and warps, and repeated
+    /// for larger tiles. `order` lists the axes, the fastest first; each entry is a power of two.
     #[must_use]
     pub fn blocked(shape: &[u32], per_thread: &[u32], lanes: &[u32], warps: &[u32], order: &[usize]) -> Self {
         let mut at = [0u32; 4];
@@ -95,7 +96,7 @@ impl Layout {
         Layout::new(shape, regs, lanes, warps).with_copies(shape)
     }
 
-    /// Lanes and warps beyond the tile's extent hold copies instead of padding, where a whole bit is beyond it.
+    /// Replaces lane and warp bits that lie wholly beyond the tile's extent: their threads hold copies of elements instead of padding.
     fn with_copies(mut self, shape: &[u32]) -> Self {
         let fits = |bit: &Bit| match bit {
             Bit::Step { axis, by } => *by < shape[usize::from(*axis)],
@@ -110,7 +111,7 @@ impl Layout {
         Layout::new(shape, self.regs, self.lanes, self.warps)
     }
 
-    /// Checks consistency: along each axis the bits step by 1, 2, 4, … each once, and registers hold no copies.
+    /// Checks that along each axis the bits step by 1, 2, 4, … each once, and that no register of a thread holds a copy.
     ///
     /// # Errors
     /// A description of the inconsistency.
@@ -162,7 +163,7 @@ impl Layout {
         &self.warps
     }
 
-    /// How often the atom repeats along each axis.
+    /// The number of repetitions of the atom along each axis.
     #[must_use]
     pub fn repetitions(&self) -> Coords {
         self.reps
@@ -180,13 +181,13 @@ impl Layout {
         atom
     }
 
-    /// Elements that a thread holds, padding and copies included.
+    /// The number of elements that a thread holds, including padding and copies.
     #[must_use]
     pub fn registers(&self) -> usize {
         (self.reps.iter().product::<u32>() as usize) << self.regs.len()
     }
 
-    /// Threads of the program.
+    /// The number of threads that the layout distributes over.
     #[must_use]
     pub fn threads(&self) -> usize {
         1 << (self.lanes.len() + self.warps.len())
@@ -210,7 +211,7 @@ impl Layout {
         at
     }
 
-    /// The coordinates of the element in a register of a lane of a warp; beyond the extents it is padding.
+    /// The coordinates of the element in a register of a lane of a warp. An element beyond the extents is padding.
     #[must_use]
     pub fn coords(&self, register: usize, lane: usize, warp: usize) -> Coords {
         let mut at = self.register_coords(register);
@@ -230,7 +231,7 @@ impl Layout {
         self.extents.get(axis).is_some_and(|n| self.reps[axis] * self.atom()[axis] != *n)
     }
 
-    /// The elements held, padding included, per element of the tile, as a percentage beyond 100: 33 for 48 in an atom of 64.
+    /// The overhead of padding, in percent of the tile's elements: 33 for a tile of 48 in an atom of 64.
     #[must_use]
     pub fn waste(&self) -> u32 {
         let atom = self.atom();
@@ -239,7 +240,7 @@ impl Layout {
         u32::try_from((held - real) * 100 / real.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// The layout of the result of a reduction along an axis: every thread that held a part holds the result.
+    /// The layout of the result of a reduction along an axis: every thread that held elements of a line holds its result.
     #[must_use]
     pub fn without(&self, axis: usize) -> Layout {
         let shift = |a: u8| match usize::from(a) {
@@ -270,7 +271,7 @@ impl Layout {
         Layout::new(extents, regs, rename(&self.lanes), rename(&self.warps))
     }
 
-    /// The layout of a stack of such tiles: a leading axis, all of it in registers.
+    /// The layout of `n` such tiles stacked along a new first axis, which lies entirely in registers.
     #[must_use]
     pub fn batched(&self, n: u32) -> Layout {
         let mut extents = vec![n];
@@ -278,19 +279,19 @@ impl Layout {
         self.renamed(&extents, &|a| Some(a + 1))
     }
 
-    /// The layout of a tile with one more axis, the last, all of it in registers.
+    /// The layout of a tile with one more axis, the last one, which lies entirely in registers.
     #[must_use]
     pub fn with_axis_in_registers(&self, extents: &[u32]) -> Layout {
         Layout::new(extents, self.regs.clone(), self.lanes.clone(), self.warps.clone())
     }
 
-    /// The same distribution of a tile of other extents: the atom stays, repetitions follow.
+    /// The layout of a tile with other extents, by the same atom repeated as often as needed.
     #[must_use]
     pub fn with_extents(&self, extents: &[u32]) -> Layout {
         Layout::new(extents, self.regs.clone(), self.lanes.clone(), self.warps.clone())
     }
 
-    /// The same layout for so many times more lanes and warps, all powers of two, which hold copies.
+    /// The same layout for `lanes` times as many lanes and `warps` times as many warps (powers of two); the additional threads hold copies.
     #[must_use]
     pub fn with_spare_copies(mut self, lanes: u32, warps: u32) -> Layout {
         self.lanes.extend(std::iter::repeat_n(Bit::Copy, lanes.trailing_zeros() as usize));
@@ -298,7 +299,7 @@ impl Layout {
         self
     }
 
-    /// How many neighbours along an axis a thread holds in consecutive registers: the width of its vector accesses.
+    /// The number of adjacent elements along an axis that a thread holds in consecutive registers: the width of its vector accesses.
     #[must_use]
     pub fn vector(&self, axis: usize) -> u32 {
         let run = self.regs.iter().enumerate().take_while(
@@ -307,13 +308,13 @@ impl Layout {
         1 << run.count()
     }
 
-    /// The bits of lanes that differ along an axis: the masks of the shuffles of a reduction.
+    /// The lane bits that contribute to an axis, as masks: those of the shuffles of a reduction along the axis.
     #[must_use]
     pub fn lanes_along(&self, axis: usize) -> Vec<u32> {
         along(&self.lanes, axis)
     }
 
-    /// The bits of warps that differ along an axis.
+    /// The warp bits that contribute to an axis, as masks.
     #[must_use]
     pub fn warps_along(&self, axis: usize) -> Vec<u32> {
         along(&self.warps, axis)

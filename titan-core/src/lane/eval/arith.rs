@@ -1,6 +1,6 @@
-//! Integers: on 128 bits, where nothing wraps, then truncated by the caller.
+//! Integer operations: computed exactly on 128 bits, then truncated by the caller.
 //!
-//! Deliberately not shared with [`super::super::fold`], which it helps to check.
+//! Deliberately independent of [`super::super::fold`], which is tested against it.
 
 use super::super::op::{IntBin, Ty};
 use super::truncate;
@@ -15,7 +15,7 @@ const fn width(ty: Ty) -> u32 {
     }
 }
 
-/// The low bits, with the sign or with zeros above.
+/// The low `from` bits, sign- or zero-extended.
 pub(super) fn extend(bits: u64, from: u32, signed: bool) -> u64 {
     let up = bits << (64 - from);
     if signed { (up.cast_signed() >> (64 - from)).cast_unsigned() } else { up >> (64 - from) }
@@ -31,7 +31,7 @@ const fn low64(x: i128) -> u64 {
     x as u64
 }
 
-/// An operation; nothing where its contract forbids the operands.
+/// The result of an operation; `None` if its contract excludes the operands.
 pub(super) fn int(op: IntBin, ty: Ty, x: u64, y: u64) -> Option<u64> {
     let ((sx, sy), (ux, uy)) =
         ((number(ty, x, true), number(ty, y, true)), (number(ty, x, false), number(ty, y, false)));
@@ -58,7 +58,7 @@ pub(super) fn int(op: IntBin, ty: Ty, x: u64, y: u64) -> Option<u64> {
     })
 }
 
-/// The whole product of two 32-bit numbers.
+/// The full product of two 32-bit numbers.
 pub(super) fn mul_wide(signed: bool, x: u64, y: u64) -> u64 {
     low64(number(Ty::B32, x, signed) * number(Ty::B32, y, signed))
 }
@@ -75,7 +75,7 @@ pub(super) fn compare(pred: Pred, signed: bool, ty: Ty, x: u64, y: u64) -> bool 
     }
 }
 
-/// The word that these parts of a width make: two `b16`, two `b32`, or the low bytes of four `b32`.
+/// The word composed of these parts of type `ty`: two `b16`, two `b32`, or the low bytes of four `b32`.
 pub(super) fn pack(ty: Ty, parts: &[u64]) -> u64 {
     let bits = if parts.len() == 4 { 8 } else { width(ty) };
     parts.iter().rev().fold(0, |word, part| word << bits | extend(truncate(ty, *part), bits, false))

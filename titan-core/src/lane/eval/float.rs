@@ -1,4 +1,5 @@
-//! Floats: by Rust's own `f32` and `f64`, which are IEEE 754; 16-bit ones exactly in `f64`, then rounded by [`crate::num`].
+//! Float operations by Rust's own `f32` and `f64`, which are IEEE 754. 16-bit floats are computed exactly in `f64`, then rounded by
+//! [`crate::num`].
 
 use super::super::op::{FloatBin, FloatTy, FloatUn, Num};
 use super::{Margin, low32};
@@ -17,7 +18,7 @@ fn bits16(bits: u64) -> u16 {
     u16::try_from(bits & 0xffff).unwrap_or(0)
 }
 
-/// The value of a float of any type: exact.
+/// The exact value of a float of any type.
 fn value(ty: FloatTy, bits: u64) -> f64 {
     match ty {
         FloatTy::F16 => num::f16_to_f64(bits16(bits)),
@@ -27,7 +28,7 @@ fn value(ty: FloatTy, bits: u64) -> f64 {
     }
 }
 
-/// The nearest float of a type.
+/// The nearest float of type `ty`.
 #[expect(clippy::cast_possible_truncation, reason = "`as` rounds to nearest even")]
 fn round(ty: FloatTy, x: f64) -> u64 {
     match ty {
@@ -38,7 +39,7 @@ fn round(ty: FloatTy, x: f64) -> u64 {
     }
 }
 
-/// The sign, which the operations on signs change.
+/// The mask of the sign bit, for `neg` and `abs`.
 const fn sign_bit(ty: FloatTy) -> u64 {
     match ty {
         FloatTy::F16 | FloatTy::Bf16 => 1 << 15,
@@ -47,8 +48,8 @@ const fn sign_bit(ty: FloatTy) -> u64 {
     }
 }
 
-/// `f64` has more than twice the digits and more than twice the exponents of the narrower types: one operation in it, rounded
-/// again, is the operation rounded once (S. Figueroa, "When is double rounding innocuous?", 1995).
+/// `f64` has more than twice the digits and more than twice the exponent range of the narrower types, so that the result of one operation
+/// in `f64`, rounded to the narrower type, is the correctly rounded result (S. Figueroa, "When is double rounding innocuous?", 1995).
 pub(super) fn binary(op: FloatBin, ty: FloatTy, a: u64, b: u64) -> u64 {
     let (x, y) = (value(ty, a), value(ty, b));
     let exact = match op {
@@ -88,8 +89,8 @@ pub(super) fn fma(ty: FloatTy, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// The sum, or where it is not exact the neighbour with an odd last digit: a later rounding to fewer digits sees that
-/// something was left out.
+/// The sum rounded to odd: if it is inexact, of the two neighbouring floats the one whose last digit is odd. A later rounding to fewer
+/// digits then takes the omitted digits into account.
 fn sum_to_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     let part = sum - a;
@@ -103,7 +104,7 @@ fn sum_to_odd(a: f64, b: f64) -> f64 {
     }
 }
 
-/// What one function gives: its exact value, or where the contract leaves a margin a value in it.
+/// The result of a unary function: exact, or, if the contract allows an error, with the error that `margin` selects.
 pub(super) fn unary(op: FloatUn, ty: FloatTy, a: u64, margin: Margin) -> u64 {
     let x = value(ty, a);
     match op {
@@ -123,7 +124,7 @@ pub(super) fn unary(op: FloatUn, ty: FloatTy, a: u64, margin: Margin) -> u64 {
     }
 }
 
-/// An `f32` function whose error may be so many units in the last place.
+/// The result of an `f32` function whose error may be up to `ulps` units in the last place.
 #[expect(clippy::cast_possible_truncation, reason = "`as` rounds to nearest even")]
 fn approximate(f: fn(f64) -> f64, ulps: f64, x: f64, margin: Margin) -> u64 {
     let least = f64::from(f32::MIN_POSITIVE);
@@ -135,14 +136,14 @@ fn approximate(f: fn(f64) -> f64, ulps: f64, x: f64, margin: Margin) -> u64 {
         Margin::High => 1.0,
         Margin::Low => -1.0,
     };
-    // What is zero or infinite stays so.
+    // Zeros and infinities are exact.
     if y == 0.0 || !y.is_finite() || margin == Margin::None || y.abs() < least {
         return bits32(flush(y) as f32);
     }
     let ulp = f64::from(f32::EPSILON) * f64::from_bits(y.abs().to_bits() & 0x7ff0_0000_0000_0000);
-    // No number of units means an absolute error: that of the logarithm near 1.
+    // An infinite `ulps` stands for an absolute error, which is that of the logarithm near 1.
     let allowed = if ulps.is_finite() { ulps * ulp } else { 2f64.powi(-21) };
-    // The farthest `f32` that is allowed: not the nearest to the end, which may lie beyond it.
+    // The farthest `f32` within the allowed error; the `f32` nearest to the bound itself may be beyond it.
     let end = y + sign * allowed;
     let mut far = end as f32;
     if (f64::from(far) - end) * sign > 0.0 {
@@ -151,7 +152,7 @@ fn approximate(f: fn(f64) -> f64, ulps: f64, x: f64, margin: Margin) -> u64 {
     bits32(flush(far.into()) as f32)
 }
 
-/// What a conversion reads.
+/// The operand of a conversion, as read from its bits.
 enum Read {
     Float(f64),
     Int(bool, u64),
@@ -172,7 +173,7 @@ fn read(from: Num, bits: u64) -> Read {
     }
 }
 
-/// A conversion of values.
+/// Converts a value from one type to another.
 pub(super) fn convert(from: Num, to: Num, bits: u64) -> u64 {
     let narrow = |format: Format, read: Read| match read {
         Read::Float(x) => u64::from(format.from_f64(x)),
@@ -202,14 +203,14 @@ fn to_wide(to: Num, read: &Read) -> u64 {
         return as_double.to_bits();
     }
     if to == Num::Tf32 && as_single.is_finite() {
-        // Ten digits, ties to even: an odd last digit of the part kept lifts a tie.
+        // Rounds to 10 fraction bits; ties go to even, because an odd last digit adds one to the rounding constant.
         let bits = as_single.to_bits();
         return u64::from((bits + 0x0fff + (bits >> 13 & 1)) & !0x1fff);
     }
     bits32(as_single)
 }
 
-/// `as` truncates, saturates, and takes NaN to 0.
+/// `as` rounds toward zero, saturates, and converts NaN to 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturation is what is meant")]
 fn to_int(to: Num, read: &Read) -> u64 {
     let signed = matches!(to, Num::S32 | Num::S64);

@@ -1,9 +1,9 @@
-//! One thread of a function without memory, evaluated: what the contracts of [`super::op`] say, for tests of the lowering.
+//! Evaluates one thread of a function without memory, by the contracts of [`super::op`]; for tests of the lowering.
 //!
-//! Operations whose contract leaves a margin are evaluated exactly or at either end of it ([`Margin`]), so that a bound
-//! which holds here holds on every machine that keeps the contract.
+//! Operations whose contract allows an error are evaluated exactly or with the maximum error in either direction ([`Margin`]). A bound that
+//! holds for all three holds on every machine that satisfies the contract.
 //!
-//! Deliberately absent: memory, other lanes, and speed. What they need is an error.
+//! Deliberately absent: memory, other lanes, and speed. Operations that need memory or other lanes are errors.
 
 mod arith;
 mod float;
@@ -14,38 +14,38 @@ use super::func::{Block, Func, Op, Value};
 use super::op::{OpKind, Ty};
 use crate::launch::abi::Slot;
 
-/// Where in their margin the approximate operations lie.
+/// The error that approximate operations are evaluated with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Margin {
     /// The exact result, rounded; subnormals are kept.
     None,
-    /// As far above the exact result as the contract allows; subnormals become zero.
+    /// The maximum error upward that the contract allows; subnormals become zero.
     High,
-    /// As far below; subnormals become zero.
+    /// The maximum error downward; subnormals become zero.
     Low,
 }
 
-/// Why a function cannot be evaluated.
+/// The reason why a function cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
-    /// An operation that needs memory or other lanes.
+    /// An operation needs memory or other lanes.
     #[error("`{0}` cannot be evaluated for one thread alone")]
     Unsupported(String),
-    /// Operands that the contract forbids: a divisor of 0, a shift by the width.
+    /// The contract excludes the operands: a divisor of 0, a shift by the width or more.
     #[error("`{0}` was given operands that its contract forbids: {1:x?}")]
     Contract(String, Vec<u64>),
-    /// Parameter words that are too few.
+    /// The list of parameter words is too short.
     #[error("there is no parameter word {0}")]
     NoSlot(u32),
-    /// A loop that does not end.
+    /// A loop does not end within the limit.
     #[error("a loop ran {0} times without an end")]
     Endless(u32),
 }
 
-/// The most iterations of one loop.
+/// The maximum number of iterations of one loop.
 const LOOP_LIMIT: u32 = 1 << 20;
 
-/// What runs after a block.
+/// The continuation after a block.
 enum Flow {
     Yield(Vec<u64>),
     Break(u32, Vec<u64>),
@@ -53,7 +53,7 @@ enum Flow {
     Return,
 }
 
-/// Runs a function; it may run any number of times.
+/// Evaluates a function, any number of times.
 #[derive(Debug)]
 pub struct Evaluator<'f> {
     func: &'f Func,
@@ -61,9 +61,9 @@ pub struct Evaluator<'f> {
     values: Vec<u64>,
 }
 
-/// A function without parameters but these words, each of 32 or 64 bits; and its parameters' values.
+/// A function whose only parameters are words of these widths, 32 or 64 bits, and the values of the parameters.
 ///
-/// For functions that are built to be evaluated.
+/// It is for functions that are built only to be evaluated.
 #[must_use]
 pub fn builder(wide: &[bool]) -> (super::Builder, Vec<Value>) {
     let slots = (0u32..).zip(wide).map(|(param, wide)| Slot::Scalar { param, wide: *wide }).collect();
@@ -79,10 +79,10 @@ impl<'f> Evaluator<'f> {
         Evaluator { func, margin, values: vec![0; func.values.len()] }
     }
 
-    /// Runs the thread with these parameter words.
+    /// Executes the thread with these parameter words.
     ///
     /// # Errors
-    /// If an operation needs more than one thread has, or is used against its contract.
+    /// Returns an error if an operation needs more than one thread, or if its contract excludes the operands.
     pub fn run(&mut self, slots: &[u64]) -> Result<(), EvalError> {
         self.block(self.func.body, slots)?;
         Ok(())
@@ -146,7 +146,7 @@ impl<'f> Evaluator<'f> {
         Ok(Flow::Return)
     }
 
-    /// Runs a loop; gives what leaves it for an outer one.
+    /// Executes a loop; returns the jump that leaves it for an outer loop, if any.
     fn repeat(&mut self, op: &Op, args: &[u64], slots: &[u64]) -> Result<Option<Flow>, EvalError> {
         let counted = op.kind == OpKind::For;
         let (bounds, init) = args.split_at(if counted { 3 } else { 0 });
@@ -178,7 +178,7 @@ impl<'f> Evaluator<'f> {
         Err(EvalError::Endless(LOOP_LIMIT))
     }
 
-    /// The results of an operation that depends on its operands alone, and how many there are.
+    /// The results of an operation that depends only on its operands, and the number of results.
     fn pure(&self, op: &Op, args: &[u64]) -> Result<([u64; 4], usize), EvalError> {
         let one = |bits: u64| Ok(([bits, 0, 0, 0], 1));
         let ty = op.args.first().map_or(Ty::B32, |v| self.func.ty(*v));
@@ -216,7 +216,7 @@ fn unsupported(op: &Op) -> EvalError {
     EvalError::Unsupported(super::print::mnemonic(&op.kind))
 }
 
-/// The low bits of a width.
+/// The low bits, as many as the type has.
 const fn truncate(ty: Ty, bits: u64) -> u64 {
     match ty {
         Ty::Pred => bits & 1,

@@ -1,4 +1,4 @@
-//! The evaluator itself: control, errors, and the margins of approximate operations.
+//! Tests of the evaluator: control flow, errors, and the errors of approximate operations.
 
 use super::{EvalError, Evaluator, Margin, builder};
 use crate::ir::Pred;
@@ -10,7 +10,7 @@ fn run(func: &Func, words: &[u64], result: Value) -> Result<u64, EvalError> {
     Ok(evaluator.get(result))
 }
 
-/// The greatest power of two below a limit, by a loop that leaves early and a sum that does not.
+/// The greatest power of two below a limit, computed by a loop with a `break`.
 #[test]
 fn loops_and_branches_run() {
     let (mut b, words) = builder(&[false]);
@@ -100,7 +100,7 @@ fn margins_reach_their_ends_and_no_further() {
             }
         }
         assert!(greatest > ulps - 0.01, "{op}: {greatest}");
-        // A subnormal operand or result is lost at the ends.
+        // Subnormal operands and results are flushed to zero at either end of the margin.
         let tiny = if op == FloatUn::Ex2Approx { (-130f32).to_bits() } else { 1 };
         for (margin, want) in [(Margin::None, true), (Margin::High, false), (Margin::Low, false)] {
             let mut evaluator = Evaluator::new(&func, margin);

@@ -1,12 +1,11 @@
 //! The region-hazard analysis: conflicting accesses of threads to a region are separated by a barrier.
 //!
-//! The state is the set of accesses since the last barrier, by region. A mark that conflicts with one of them needs a barrier in
-//! front of it. States are united at joins, and iterated to a fixed point around loops. So there is a barrier on every path between
-//! two conflicting marks, or the check fails. Buffers conflict if their byte ranges overlap.
+//! The state is the set of accesses since the last barrier, by region. A mark that conflicts with one of them needs a barrier before it.
+//! States are united at joins, and iterated to a fixed point around loops. So there is a barrier on every path between two conflicting
+//! marks, or the check fails. Buffers conflict if their byte ranges overlap.
 //!
-//! Consecutive marks without an access in between form a row: an access is to all of their regions. After a join, accesses belong to
-//! the marks of every path. A barrier or a wait for copies ends the validity of marks: an access to shared memory behind it needs a
-//! new mark.
+//! Consecutive marks without an access in between form a row: an access is to all of their regions. After a join, accesses belong to the
+//! marks of every path. A barrier or a wait for copies ends the validity of marks: a later access to shared memory needs a new mark.
 //!
 //! Asynchronous copies write until they are waited for: a barrier between the copy and the wait does not order them.
 //!
@@ -17,16 +16,16 @@
 //! 1. *Within a role.* Its code is treated as a program of its threads, whose barrier is the warp barrier if it has one warp,
 //!    otherwise its named barrier. The program's barrier must not occur there.
 //! 2. *Outside and inside roles.* Only the program's barrier orders such accesses. If anything in any role conflicts with an earlier
-//!    access, the barrier must be in front of the roles; behind them, everything that is marked in them counts as accessed.
+//!    access, the barrier must be before the roles; after them, everything that is marked in them counts as accessed.
 //! 3. *Between two roles.* They run concurrently and have no common barrier. Memory that both access must be a ring
 //!    ([`Region::Ring`](super::Region::Ring)), ordered by a protocol of mbarriers or counters, or be read only. Anything
 //!    else is an error, which [`super::verify`] reports too while the marks exist. Tensors are excepted: accesses of roles to them
 //!    were checked in the tile IR.
 //!
-//! A ring never conflicts with itself: its protocol orders its accesses. It does conflict with the same buffer marked as an ordinary
-//! one, and with others at the same addresses: so initialisation of its mbarriers, and reuse of its bytes, are separated by a barrier.
-//! Copies into a ring complete by its protocol: a wait for all of its slots, as a role executes before it ends, includes them.
-//! Arrivals and waits at mbarriers and sequence counters are accesses to the ring, and order nothing else.
+//! A ring never conflicts with itself: its protocol orders its accesses. It does conflict with the same buffer marked as an ordinary one,
+//! and with other buffers at the same addresses; so a barrier must separate it from the initialisation of its mbarriers, and from other
+//! uses of its bytes. Copies into a ring complete by its protocol: a wait for all of its slots, as a role executes before it ends, includes
+//! them. Arrivals and waits at mbarriers and sequence counters are accesses to the ring, and order nothing else.
 //!
 //! Deliberately absent: placement of barriers, which happens in the barrier program (`crate::synchronize`), and the distinction of
 //! ring slots; fences between proxies (all accesses here are generic); waits for copies, which the lowering inserts; the correctness
@@ -61,7 +60,7 @@ fn wrong(func: &Func) -> Option<String> {
         .or_else(|| run.unmarked.map(|id| format!("{} accesses shared memory without a mark", at(id))))
 }
 
-/// A mark in the code of a role that is not ordered with accesses of others, and why; in functions with roles only.
+/// A mark in the code of a role that is not ordered with accesses outside of the role, and the reason. `None` in functions without roles.
 pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
     if !func.ops.iter().any(|op| matches!(op.kind, OpKind::Roles(_))) {
         return None;
@@ -71,16 +70,16 @@ pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
 
 struct Run<'a> {
     func: &'a Func,
-    /// Marks, and roles, that conflict with an earlier access.
+    /// Marks and role operations that conflict with an earlier access.
     conflicts: BTreeSet<OpId>,
     loops: Vec<Around>,
     /// The state at the head of each loop.
     heads: BTreeMap<OpId, State>,
     /// The role whose code is being walked.
     role: Option<Role>,
-    /// The first operation found that no barrier can order, and why.
+    /// The first operation that no barrier can order, and the reason.
     unordered: Option<(OpId, String)>,
-    /// The first access to shared memory found that no mark names.
+    /// The first access to shared memory without a mark.
     unmarked: Option<OpId>,
 }
 
@@ -112,7 +111,7 @@ impl Run<'_> {
         }
     }
 
-    /// The state after a block; `None` if its end is not reached.
+    /// The state after a block; `None` if its end is unreachable.
     fn block(&mut self, block: Block, entry: State) -> Option<State> {
         let func = self.func;
         let mut state = entry;
@@ -122,7 +121,7 @@ impl Run<'_> {
         Some(state)
     }
 
-    /// One of the regions is executed.
+    /// The state after an operation that executes one of its regions.
     fn either(&mut self, op: &Op, state: &State) -> Option<State> {
         let mut after = None;
         for arm in &op.regions {
@@ -146,13 +145,13 @@ impl Run<'_> {
             }
             kind @ (OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier) => {
                 if self.is_whole(kind) {
-                    // Earlier marks are ordered by the barrier.
+                    // The barrier orders the accesses of all earlier marks.
                     state.touched.clear();
                     state.close();
                 }
                 Some(state)
             }
-            // The barrier of a bulk copy orders its bytes.
+            // The mbarrier of a bulk copy orders its accesses.
             OpKind::CopyAsync { .. } | OpKind::BulkLoad { .. } => {
                 self.named(id, state.copy());
                 Some(state)
@@ -214,7 +213,7 @@ impl Run<'_> {
         }
     }
 
-    /// Records whether a mark covers the access of an operation.
+    /// Records an access to shared memory that no mark covers.
     fn named(&mut self, id: OpId, marked: bool) {
         if !marked {
             self.unmarked.get_or_insert(id);
@@ -235,7 +234,7 @@ impl Run<'_> {
             join(&mut head, next);
         }
         let head = head.unwrap_or_default();
-        // A `for` also exits at its head.
+        // A `for` exits when the bounds are reached, which is at its head.
         if op.kind == OpKind::For {
             join(&mut exit, head.clone());
         }

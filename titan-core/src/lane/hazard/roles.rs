@@ -1,8 +1,8 @@
-//! Roles: their code runs concurrently, each on threads with a separate barrier.
+//! Roles: the code of several roles runs concurrently, each on its own threads, with a separate barrier.
 //!
-//! Before and behind the roles all threads are together, so accesses outside and inside are ordered as in any program: all marks of
-//! a role's code count for the whole of it. Inside, a role is treated as a separate program with an empty initial state. What
-//! remains are accesses of two roles to the same memory, which no barrier here can order.
+//! Before and after the roles, all threads execute the same code, so that accesses outside and inside of roles are ordered as in a program
+//! without roles, where all marks in the code of a role count for the whole of it. Inside, a role is treated as a separate program with an
+//! empty initial state. What remains are accesses of two roles to the same memory, which no barrier here can order.
 
 use super::super::func::{Block, Func, Op, OpId};
 use super::super::op::{OpKind, Region, Role};
@@ -11,7 +11,7 @@ use super::state::{State, Touch, conflict, join};
 use std::collections::BTreeSet;
 
 impl Run<'_> {
-    /// Walks the code of each role. Returns the state behind the roles.
+    /// Walks the code of each role. Returns the state after the roles.
     pub(super) fn split(&mut self, id: OpId, roles: &[Role], op: &Op, mut state: State) -> Option<State> {
         let func = self.func;
         let inside: BTreeSet<Touch> =
@@ -44,7 +44,7 @@ impl Run<'_> {
         Some(state)
     }
 
-    /// Whether all threads that walk here wait at a barrier.
+    /// Whether an operation is a barrier of all threads that execute the current code: those of the program, or of the role.
     pub(super) fn is_whole(&self, kind: &OpKind) -> bool {
         let lanes = self.func.lanes;
         let here = self.role.map_or(self.func.threads, |role| role.warps.saturating_mul(lanes));
@@ -55,7 +55,7 @@ impl Run<'_> {
     }
 }
 
-/// The marks of a block and what is in it, in program order.
+/// The marks in a block and in nested blocks, in program order.
 fn marks(func: &Func, block: Block) -> Vec<(OpId, Touch)> {
     let mut all = Vec::new();
     for id in &func.block(block).ops {
@@ -68,7 +68,7 @@ fn marks(func: &Func, block: Block) -> Vec<(OpId, Touch)> {
     all
 }
 
-/// The first mark of a role that conflicts with an access of another role to the same buffer, with a message.
+/// The first mark in a role that conflicts with an access of another role to the same buffer, with a message.
 ///
 /// Accesses of roles to tensors were checked in the tile IR: the elements differ, or a protocol orders them.
 pub(super) fn between(func: &Func) -> Option<(OpId, String)> {

@@ -4,15 +4,15 @@ use super::super::func::Func;
 use super::super::op::Region;
 use std::collections::BTreeSet;
 
-/// A region, and whether it is written.
+/// A region, and whether the access writes it.
 pub(super) type Touch = (Region, bool);
 
-/// Whether two accesses of different threads conflict.
+/// Whether two accesses by different threads conflict.
 pub(super) fn conflict(func: &Func, (a, writes): Touch, (b, wrote): Touch) -> bool {
     (writes || wrote) && overlap(func, a, b)
 }
 
-/// Whether regions overlap, without a protocol that orders their accesses.
+/// Whether two regions overlap and no protocol orders accesses to them.
 fn overlap(func: &Func, a: Region, b: Region) -> bool {
     match (a, b) {
         (Region::Ring(a), Region::Ring(b)) if a == b => false,
@@ -29,23 +29,23 @@ fn overlap(func: &Func, a: Region, b: Region) -> bool {
 /// The accesses that threads may have made at a point of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The accesses since the last barrier; in the code of a role those of its threads.
+    /// The accesses since the last barrier; in the code of a role, those of its threads.
     pub(super) touched: BTreeSet<Touch>,
-    /// The current row of marks, which states the regions of an access; and whether an access has followed, so that the next mark
+    /// The current row of marks, which states the regions of an access. The flag is whether an access has followed, so that the next mark
     /// begins a new row.
     open: BTreeSet<(Touch, bool)>,
-    /// What copies in flight access: the buffers they write, the tensors they read.
+    /// The accesses of copies in flight: the buffers that they write, the tensors that they read.
     pub(super) in_flight: BTreeSet<Touch>,
-    /// What MMAs of warpgroups, and bulk stores, in flight read.
+    /// The reads of warpgroup MMAs in flight, and of bulk stores in flight.
     read_later: [BTreeSet<Touch>; 2],
 }
 
-/// Operations that read shared memory until they are waited for.
+/// Operations whose reads of shared memory are complete only after a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Later {
-    /// MMAs of warpgroups.
+    /// MMAs of warpgroups, which read their operands.
     Mma,
-    /// Bulk stores.
+    /// Bulk stores, which read their source.
     Store,
 }
 
@@ -69,15 +69,15 @@ impl State {
         self.open.clear();
     }
 
-    /// An access; returns whether a mark covers it.
+    /// Records an access. Returns whether a mark covers it.
     pub(super) fn access(&mut self) -> bool {
         let row = self.row();
         self.touched.extend(&row);
         !row.is_empty()
     }
 
-    /// A copy between the marked regions is issued. No barrier orders it before it is waited for; if a protocol orders accesses to its
-    /// target, it also orders its completion. Returns whether a mark covers the target.
+    /// Records the start of a copy between the marked regions. No barrier orders it before a wait; if a protocol orders accesses to its
+    /// target, it also orders the completion. Returns whether a mark covers the target.
     pub(super) fn copy(&mut self) -> bool {
         let row = self.row();
         let marked = !row.is_empty();
@@ -90,7 +90,7 @@ impl State {
         marked
     }
 
-    /// An operation is started that reads until it is waited for. Returns whether a mark covers what it reads.
+    /// Records the start of an operation that reads until a wait. Returns whether a mark covers its reads.
     pub(super) fn read_later(&mut self, what: Later) -> bool {
         let row = self.row();
         self.touched.extend(&row);
@@ -98,7 +98,7 @@ impl State {
         !row.is_empty()
     }
 
-    /// Such operations are complete, except perhaps the latest `n` groups.
+    /// Records a wait after which such operations are complete, except perhaps those of the latest `n` groups.
     pub(super) fn await_readers(&mut self, what: Later, n: u32) {
         let reads = self.of(what).clone();
         self.touched.extend(reads);
@@ -115,14 +115,14 @@ impl State {
         }
     }
 
-    /// The regions of an access here.
+    /// The regions of an access at this point.
     fn row(&mut self) -> Vec<Touch> {
         let row: Vec<Touch> = self.open.iter().map(|(touch, _)| *touch).collect();
         self.open = row.iter().map(|touch| (*touch, true)).collect();
         row
     }
 
-    /// Copies are complete, except perhaps the latest `n` groups.
+    /// Records a wait after which copies are complete, except perhaps those of the latest `n` groups.
     pub(super) fn wait(&mut self, n: u32) {
         self.touched.extend(&self.in_flight);
         if n == 0 {
@@ -131,7 +131,7 @@ impl State {
     }
 }
 
-/// Joins the state of another path.
+/// Joins the state at the end of another path.
 pub(super) fn join(into: &mut Option<State>, state: State) {
     match into {
         Some(into) => into.join(state),

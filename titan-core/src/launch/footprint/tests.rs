@@ -1,4 +1,4 @@
-//! Overlap against a list of the nibbles.
+//! Compares overlap with a list of all nibbles.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ impl Tensor {
         Footprint::new(self.elem, self.first, self.axes.iter().copied())
     }
 
-    /// All nibbles.
+    /// The positions of all nibbles.
     fn nibbles(&self) -> Vec<i64> {
         let unit = i64::from(self.elem.bits() / 4);
         let mut all = vec![self.first];
@@ -59,14 +59,14 @@ fn an_empty_tensor_shares_nothing_and_is_covered() {
 
 #[test]
 fn as_many_elements_as_bytes_may_leave_gaps() {
-    // 2 i + 3 j for i, j < 4: sixteen sums from 0 to 15, twice 6, and never 1.
+    // The sums 2 i + 3 j for i, j < 4 are sixteen numbers from 0 to 15; 6 occurs twice, and 1 never.
     let sums = f32s(0, &[(4, 2), (4, 3)]);
     assert!(!sums.covers(&f32s(0, &[(1, 0), (2, 1)])));
     let dense = f32s(0, &[(4, 1), (4, 3)]);
     assert!(dense.covers(&f32s(5, &[(1, 0), (2, 4)])));
 }
 
-/// Tensors that no memory holds: every answer is a safe one, and none overflows.
+/// Tensors too large for any memory: every answer is conservative, and nothing overflows.
 #[test]
 fn numbers_at_the_ends_of_their_types_overlap_with_what_is_near() {
     let ends = [i64::MIN, i64::MIN + 1, -1, 0, 1, 2, i64::MAX - 1, i64::MAX];
@@ -81,13 +81,13 @@ fn numbers_at_the_ends_of_their_types_overlap_with_what_is_near() {
                     assert!(tensor.overlaps(&near) && near.overlaps(&tensor), "{extent} {stride}");
                 }
                 let (all, _) = (tensor.covers(&near), near.covers(&tensor));
-                // Two, three and two neighbours, in either direction, are five elements, and may hold the four.
+                // Two, three and two adjacent elements, in either direction, are five elements, and may include the four.
                 let reaches = (-1..=2).contains(&first);
                 assert!(!all || extent <= 0 || reaches || extent > 4, "{first} {extent} {stride}");
             }
         }
     }
-    // More axes than are told apart.
+    // These are more axes than are distinguished.
     let many = f32s(0, &[(2, 512); 12]);
     assert!(many.overlaps(&f32s(7, &[(1, 1)])) && !many.covers(&near));
 }

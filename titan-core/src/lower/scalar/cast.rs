@@ -1,8 +1,8 @@
-//! Conversions: of values from every element type to every other, and of bits.
+//! Conversions of values between all element types, and of bits.
 //!
-//! Every number passes through one of four carriers, which hold it exactly: a 32-bit integer, a 64-bit integer, an `f32` or
-//! an `f64`. From there it is rounded once. Where the last step has fewer digits than the carrier can give exactly, an `f32`
-//! rounded to odd stands between.
+//! Every number passes through one of four carrier types, which represent it exactly: a 32-bit integer, a 64-bit integer, an `f32` or an
+//! `f64`. From there it is rounded once. If the target type has fewer digits than the carrier, and there is no direct conversion, an `f32`
+//! rounded to odd is an intermediate step.
 
 use super::emit::{bits, cvt, fcmp, int_const, is_nan, num};
 use super::float::{half_bits, narrow, odd_single, to_odd, widen};
@@ -11,12 +11,12 @@ use crate::ir::{Const, Elem, Pred};
 use crate::lane::{Builder, FloatTy, IntBin, Num, OpKind, Ty, Value};
 use crate::plan::Target;
 
-/// What a number is held in on its way.
+/// The carrier type of a number during a conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carrier {
-    /// 32 bits, with a sign or not.
+    /// A 32-bit integer, signed or unsigned.
     Int32(bool),
-    /// 64 bits, with a sign or not.
+    /// A 64-bit integer, signed or unsigned.
     Int64(bool),
     Single,
     Double,
@@ -46,8 +46,8 @@ impl Carrier {
     }
 }
 
-/// The conversion of a value: to floats to nearest even (to `tf32` ties away from zero, to fp8 saturating), to integers
-/// toward zero and saturating, between integers the low bits.
+/// Converts a value. To floats: rounded to nearest even (to `tf32`: ties away from zero; to fp8: saturating). To integers: rounded toward
+/// zero and saturating. Between integers: the low bits.
 pub fn cast(b: &mut Builder, target: &Target, from: Elem, to: Elem, x: Value) -> Value {
     if from == to {
         return x;
@@ -120,7 +120,7 @@ fn is_not_zero(b: &mut Builder, from: Carrier, x: Value) -> Value {
     fcmp(b, Pred::Ne, float, x, zero)
 }
 
-/// Whether every number of an integer type of at most 32 bits is one of the other.
+/// Whether every number of the integer type `from`, of at most 32 bits, is a number of `to`.
 const fn holds(to: Elem, from: Elem) -> bool {
     let ((least, greatest), (lo, hi)) = (int::range(to), int::range(from));
     least <= lo && hi <= greatest
@@ -145,7 +145,7 @@ fn to_int(b: &mut Builder, (from, to): (Elem, Elem), x: Value) -> Value {
     }
 }
 
-/// A 32-bit number brought into the range of a narrower type with or without a sign like it.
+/// Saturates a 32-bit number to the range of a narrower type of the same signedness.
 fn saturate(b: &mut Builder, to: Elem, x: Value) -> Value {
     if to.bits() >= 32 {
         return x;
@@ -167,7 +167,7 @@ fn to_float(b: &mut Builder, target: &Target, (from, to): (Elem, Elem), x: Value
         Carrier::Single => x,
         Carrier::Double => odd_single(b, x),
         Carrier::Int32(_) if from.bits() <= 16 => cvt(b, carrier.num(), Num::F32, x),
-        // Formats that end long before 2²⁰: beyond it, every number is the same to them.
+        // The range of these formats ends far below 2²⁰: all greater numbers have the same result.
         Carrier::Int32(_) | Carrier::Int64(_) if matches!(to, Elem::F16 | Elem::E4m3 | Elem::E5m2) => {
             clamped(b, carrier, x)
         }
@@ -178,7 +178,7 @@ fn to_float(b: &mut Builder, target: &Target, (from, to): (Elem, Elem), x: Value
         Elem::Bf16 => narrow(b, FloatTy::Bf16, single),
         Elem::E4m3 | Elem::E5m2 => fp8::encode(b, target, to, single),
         Elem::Tf32 if matches!(from, Elem::Bf16 | Elem::E4m3 | Elem::E5m2) => single,
-        // Exact as well, but NaN may come with any digits.
+        // Widening is exact too, but the payload of a NaN may have lower bits, which are cleared.
         Elem::Tf32 if from == Elem::F16 => int_const(b, IntBin::And, single, 0xffff_e000),
         Elem::Tf32 => round_tf32(b, single),
         Elem::F32 => single,
@@ -197,7 +197,7 @@ fn to_float(b: &mut Builder, target: &Target, (from, to): (Elem, Elem), x: Value
     }
 }
 
-/// An integer as an `f32`, exact up to 2²⁰ and that much beyond.
+/// An integer as an `f32`: exact up to 2²⁰; all greater magnitudes become 2²⁰.
 fn clamped(b: &mut Builder, from: Carrier, x: Value) -> Value {
     let limit = 1u64 << 20;
     let signed = matches!(from, Carrier::Int32(true) | Carrier::Int64(true));
@@ -211,11 +211,12 @@ fn clamped(b: &mut Builder, from: Carrier, x: Value) -> Value {
     cvt(b, Num::S32, Num::F32, low)
 }
 
-/// An integer as an `f32` rounded to odd.
+/// An integer as an `f32`, rounded to odd.
 fn odd_single_from_int(b: &mut Builder, from: Carrier, x: Value) -> Value {
     let num = from.num();
     let rounded = cvt(b, num, Num::F32, x);
-    // Saturates where rounding went just beyond the type; what follows is at most one unit off, in the right direction.
+    // The conversion back saturates if rounding went just beyond the range of the type. The difference is then off by at most one, and has
+    // the right sign.
     let back = cvt(b, Num::F32, num, rounded);
     let signed = matches!(from, Carrier::Int32(true) | Carrier::Int64(true));
     let less = b.one(OpKind::IntCmp { pred: Pred::Lt, signed }, &[x, back]);
@@ -223,12 +224,12 @@ fn odd_single_from_int(b: &mut Builder, from: Carrier, x: Value) -> Value {
     let zero = b.const_like(rounded, 0);
     let negative = b.cmp_s(Pred::Lt, rounded, zero);
     let (above, below) = (b.select(negative, less, greater), b.select(negative, greater, less));
-    // The magnitude's bits follow the sign's: a step away from zero is one more for either sign.
+    // The bits of the magnitude follow the sign bit, so that adding one is a step away from zero for both signs.
     to_odd(b, rounded, above, below)
 }
 
-/// An `f32` to 10 fraction bits, ties away from zero: half a unit more, then the low bits off. The carry may reach infinity,
-/// as it should; NaN must not get there.
+/// Rounds an `f32` to 10 fraction bits, ties away from zero: adds half a unit, and clears the low bits. The carry may produce infinity,
+/// which is correct; a NaN must not be changed to infinity or zero by it.
 fn round_tf32(b: &mut Builder, x: Value) -> Value {
     let moved = int_const(b, IntBin::Add, x, 0x1000);
     let nan = is_nan(b, FloatTy::F32, x);
@@ -237,7 +238,7 @@ fn round_tf32(b: &mut Builder, x: Value) -> Value {
     b.select(nan, quiet, rounded)
 }
 
-/// The same bits as another type of the same width.
+/// The bits of a value as another type of the same width.
 pub fn bitcast(b: &mut Builder, from: Elem, to: Elem, x: Value) -> Value {
     if from.bits() != to.bits() || from == Elem::Bool || to == Elem::Bool {
         return refuse(b, "a bitcast to another width", from);

@@ -1,6 +1,6 @@
-//! Functions of `f64`: argument reduction and polynomials, by correctly rounded operations alone.
+//! Functions of `f64`: argument reduction and polynomials, with correctly rounded operations only.
 //!
-//! Greatest errors, measured by `titan-core/tests/scalar/functions.rs` against `libm` or sums of two `f64`, in units in the
+//! Maximum errors, measured by `titan-core/tests/scalar/functions.rs` against `libm` or sums of two `f64`, in units in the
 //! last place:
 //!
 //! | function | error |
@@ -24,11 +24,11 @@ use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, Value};
 use std::f64::consts::{LN_2, LOG2_E};
 
 const F64: FloatTy = FloatTy::F64;
-/// What ln 2 lacks as an `f64`.
+/// ln 2 minus its `f64` approximation.
 const LN_2_LOW: f64 = 2.319_046_813_846_299_6e-17;
 
-/// `(eʳ − 1 − r) / r²` for |r| ≤ ln(2) / 2: `fpminimax` of Sollya 8.0, degree 9, 53-bit coefficients, as all polynomials here;
-/// eʳ within 2⁻⁵⁵.
+/// `(eʳ − 1 − r) / r²` for |r| ≤ ln(2) / 2: `fpminimax` of Sollya 8.0, degree 9, 53-bit coefficients, like all polynomials here; eʳ within
+/// 2⁻⁵⁵.
 const EXP: &[f64] = &[
     2.511_041_491_004_816_3e-8,
     2.762_131_766_918_925_5e-7,
@@ -97,7 +97,7 @@ const ERFCX: &[f64] = &[
     0.210_806_364_061_137_67,
 ];
 
-/// A function of an `f64` that no machine computes alone.
+/// A function of an `f64` for which machines have no instruction.
 pub(super) fn function(b: &mut Builder, op: UnOp, x: Value) -> Option<Value> {
     Some(match op {
         UnOp::Exp => exp(b, x),
@@ -128,14 +128,14 @@ pub(super) fn function(b: &mut Builder, op: UnOp, x: Value) -> Option<Value> {
     })
 }
 
-/// Within these bounds; NaN becomes one of them.
+/// Clamps `x` to these bounds; NaN becomes one of them.
 fn clamp(b: &mut Builder, x: Value, least: f64, greatest: f64) -> Value {
     let (least, greatest) = (num(b, F64, least), num(b, F64, greatest));
     let x = b.float(FloatBin::Max, F64, x, least);
     b.float(FloatBin::Min, F64, x, greatest)
 }
 
-/// 2ⁿ · eʳ; NaN where `x` is.
+/// 2ⁿ · eʳ; NaN if `x` is NaN.
 fn power(b: &mut Builder, x: Value, n: Nearest, r: Value) -> Value {
     let square = b.float(FloatBin::Mul, F64, r, r);
     let rest = poly(b, F64, r, EXP);
@@ -163,7 +163,7 @@ fn exp2(b: &mut Builder, x: Value) -> Value {
     power(b, x, n, r)
 }
 
-/// The exponent and the logarithm of the significand between √½ and √2.
+/// The exponent, and the logarithm of the significand between √½ and √2.
 fn log_parts(b: &mut Builder, x: Value) -> (Value, Value) {
     let small = fcmp_const(b, Pred::Lt, F64, x, f64::MIN_POSITIVE);
     let (one, factor, zero, less) = (num(b, F64, 1.0), num(b, F64, exp2i(52)), num(b, F64, 0.0), num(b, F64, -52.0));
@@ -186,7 +186,7 @@ fn log_parts(b: &mut Builder, x: Value) -> (Value, Value) {
     (e, b.fma(F64, s, rest, f))
 }
 
-/// What a logarithm gives where [`log_parts`] has no meaning.
+/// Replaces the value of a logarithm for arguments to which [`log_parts`] does not apply: zero, negative numbers, infinity and NaN.
 fn log_edges(b: &mut Builder, x: Value, value: Value) -> Value {
     let infinite = fcmp_const(b, Pred::Eq, F64, x, f64::INFINITY);
     let zero = fcmp_const(b, Pred::Eq, F64, x, 0.0);
@@ -210,7 +210,7 @@ fn log2(b: &mut Builder, x: Value) -> Value {
     log_edges(b, x, value)
 }
 
-/// Up to 0.55 a polynomial, beyond it (1 − e) / (1 + e) with e = e^−2|x|.
+/// tanh: up to 0.55 by a polynomial, beyond by (1 − e) / (1 + e) with e = e^−2|x|.
 fn tanh(b: &mut Builder, x: Value) -> Value {
     let magnitude = un(b, FloatUn::Abs, F64, x);
     let square = b.float(FloatBin::Mul, F64, magnitude, magnitude);
@@ -228,7 +228,7 @@ fn tanh(b: &mut Builder, x: Value) -> Value {
     with_sign(b, F64, value, x)
 }
 
-/// With e = e^−|x|: 1 / (1 + e) or e / (1 + e).
+/// The logistic function: with e = e^−|x|, it is 1 / (1 + e) or e / (1 + e).
 fn sigmoid(b: &mut Builder, x: Value) -> Value {
     let magnitude = un(b, FloatUn::Abs, F64, x);
     let minus = un(b, FloatUn::Neg, F64, magnitude);
@@ -240,7 +240,7 @@ fn sigmoid(b: &mut Builder, x: Value) -> Value {
     b.float(FloatBin::Div, F64, above, sum)
 }
 
-/// Up to 0.95 an odd polynomial, beyond it 1 − exp(−x²) · P(t); from 6 on that is 1.
+/// erf: up to 0.95 by an odd polynomial, beyond by 1 − exp(−x²) · P(t), which is 1 from 6 on.
 fn erf(b: &mut Builder, x: Value) -> Value {
     let magnitude = un(b, FloatUn::Abs, F64, x);
     let square = b.float(FloatBin::Mul, F64, magnitude, magnitude);
@@ -257,7 +257,7 @@ fn erf(b: &mut Builder, x: Value) -> Value {
     let minus = un(b, FloatUn::Neg, F64, e);
     let one = num(b, F64, 1.0);
     let far = b.fma(F64, minus, g, one);
-    // NaN is not far.
+    // The comparison is false for NaN, which takes the other branch.
     let is_far = fcmp_const(b, Pred::Ge, F64, magnitude, 0.95);
     let value = b.select(is_far, far, near);
     with_sign(b, F64, value, x)

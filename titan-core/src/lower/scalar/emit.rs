@@ -1,9 +1,9 @@
-//! Abbreviations: the operations of the lane IR as functions of values.
+//! Shorthand functions for operations of the lane IR.
 
 use crate::ir::Pred;
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, Value};
 
-/// A constant of these bits.
+/// A constant with these bits.
 pub(super) fn bits(b: &mut Builder, ty: Ty, bits: u64) -> Value {
     b.one(OpKind::Const(ty, bits), &[])
 }
@@ -31,55 +31,55 @@ pub(super) fn fcmp(b: &mut Builder, pred: Pred, ty: FloatTy, x: Value, y: Value)
     b.one(OpKind::FloatCmp(pred, ty), &[x, y])
 }
 
-/// `x · c` with a constant.
+/// `x · c` with a constant `c`.
 pub(super) fn scale(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Value {
     let c = num(b, ty, c);
     b.float(FloatBin::Mul, ty, x, c)
 }
 
-/// `x + c` with a constant.
+/// `x + c` with a constant `c`.
 pub(super) fn shift(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Value {
     let c = num(b, ty, c);
     b.float(FloatBin::Add, ty, x, c)
 }
 
-/// `x · c + z` with a constant factor.
+/// `x · c + z` with a constant `c`.
 pub(super) fn fma_const(b: &mut Builder, ty: FloatTy, x: Value, c: f64, z: Value) -> Value {
     let c = num(b, ty, c);
     b.fma(ty, x, c, z)
 }
 
-/// `x pred c` with a constant.
+/// `x pred c` with a constant `c`.
 pub(super) fn fcmp_const(b: &mut Builder, pred: Pred, ty: FloatTy, x: Value, c: f64) -> Value {
     let c = num(b, ty, c);
     fcmp(b, pred, ty, x, c)
 }
 
-/// Whether it is NaN.
+/// Whether `x` is NaN.
 pub(super) fn is_nan(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
     fcmp(b, Pred::Ne, ty, x, x)
 }
 
-/// `c` where the condition holds, `x` elsewhere.
+/// `c` if the condition is true, otherwise `x`.
 pub(super) fn patch(b: &mut Builder, ty: FloatTy, x: Value, cond: Value, c: f64) -> Value {
     let c = num(b, ty, c);
     b.select(cond, c, x)
 }
 
-/// An operation of integers with a constant of the first operand's width; amounts of shifts have 32 bits.
+/// An integer operation with a constant of the first operand's width; amounts of shifts have 32 bits.
 pub(super) fn int_const(b: &mut Builder, op: IntBin, x: Value, c: u64) -> Value {
     let ty = if matches!(op, IntBin::Shl | IntBin::ShrS | IntBin::ShrU) { Ty::B32 } else { b.ty(x) };
     let c = bits(b, ty, if ty == Ty::B32 { c & 0xffff_ffff } else { c });
     b.int(op, x, c)
 }
 
-/// The sign of `sign` on the magnitude of `x`, which has none.
+/// The magnitude `x`, which must not be negative, with the sign of `sign`.
 pub(super) fn with_sign(b: &mut Builder, ty: FloatTy, x: Value, sign: Value) -> Value {
     let sign = int_const(b, IntBin::And, sign, sign_bit(ty));
     b.or(x, sign)
 }
 
-/// The bit of the sign.
+/// The mask of the sign bit.
 pub(super) const fn sign_bit(ty: FloatTy) -> u64 {
     match ty {
         FloatTy::F16 | FloatTy::Bf16 => 1 << 15,
@@ -88,7 +88,7 @@ pub(super) const fn sign_bit(ty: FloatTy) -> u64 {
     }
 }
 
-/// A polynomial by Horner's rule; the first coefficient is the highest.
+/// Evaluates a polynomial by Horner's rule; the first coefficient is that of the highest power.
 pub(super) fn poly(b: &mut Builder, ty: FloatTy, x: Value, coefficients: &[f64]) -> Value {
     let mut sum = None;
     for c in coefficients {
@@ -101,18 +101,18 @@ pub(super) fn poly(b: &mut Builder, ty: FloatTy, x: Value, coefficients: &[f64])
     sum.unwrap_or(x)
 }
 
-/// An integer as a float and in the low bits of a word.
+/// A rounded number, as a float and as an integer in the low bits of a word.
 #[derive(Clone, Copy)]
 pub(super) struct Nearest {
     pub(super) float: Value,
     pub(super) word: Value,
 }
 
-/// Added to an `f32` below 2²¹, it rounds it to an integer.
+/// Adding this constant to an `f32` below 2²¹ rounds it to an integer.
 pub(super) const NEAREST: f64 = 12_582_912.0;
 
-/// The integer nearest to `x · c`, for products below 2²¹ (`f32`) or 2⁵⁰ (`f64`): added to a number whose last place is 1,
-/// the product is rounded by the addition.
+/// The integer nearest to `x · c`, for products below 2²¹ (`f32`) or 2⁵⁰ (`f64`). The product is added to a number whose last digit has the
+/// weight 1, so that the addition rounds it.
 pub(super) fn nearest(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Nearest {
     let magic = if ty == FloatTy::F64 { 6_755_399_441_055_744.0 } else { NEAREST };
     let constant = num(b, ty, magic);
@@ -120,8 +120,8 @@ pub(super) fn nearest(b: &mut Builder, ty: FloatTy, x: Value, c: f64) -> Nearest
     Nearest { float: shift(b, ty, word, -magic), word }
 }
 
-/// `y · 2ⁿ` of `f64`, rounded once, for `y` around 1 and results from 0 to infinity. The first of two factors stays a normal
-/// number; which two, `negative` says, the sign of `n`.
+/// `y · 2ⁿ` in `f64`, rounded once, for `y` around 1 and results from 0 to infinity. It is multiplied by two powers of two, of which the
+/// first is a normal number; `negative`, the sign of `n`, selects the two.
 pub(super) fn scale_by_power(b: &mut Builder, y: Value, n: Value, negative: Value) -> Value {
     let ty = FloatTy::F64;
     let (up, down) = (b.const_like(n, (1023 + 128) << 52), b.const_like(n, (1023 - 1) << 52));
@@ -134,7 +134,7 @@ pub(super) fn scale_by_power(b: &mut Builder, y: Value, n: Value, negative: Valu
     b.float(FloatBin::Mul, ty, y, rest)
 }
 
-/// 2ⁿ of a normal `f64`.
+/// 2ⁿ, if that is a normal `f64`.
 pub(super) const fn exp2i(n: i64) -> f64 {
     f64::from_bits(((n + 1023) << 52).cast_unsigned())
 }

@@ -1,6 +1,6 @@
 //! The error function of `f32`.
 //!
-//! Greatest error as in [`super::exp`]: 1.7 units in the last place; 1.3 where the machine's 2ˣ is exact.
+//! Maximum error, measured as in [`super::exp`]: 1.7 units in the last place; 1.3 if the machine's 2ˣ is exact.
 
 use super::emit::{fcmp_const, num, poly, un, with_sign};
 use crate::ir::Pred;
@@ -16,7 +16,7 @@ const NEAR: &[f64] = &[-5.980_214e-4, 0.004_991_762, -0.026_766_231, 0.112_818_2
 const FAR: &[f64] =
     &[2.812_472_2e-4, -0.004_376_679, 0.032_013_03, -0.149_832_98, -0.919_380_25, -1.626_822_4, -2.986_637_7e-4];
 
-/// Up to 0.92 an odd polynomial, beyond it one minus a power of two; from 4 on that is 1.
+/// erf: up to 0.92 by an odd polynomial, beyond by one minus a power of two, which is 1 from 4 on.
 pub(super) fn erf(b: &mut Builder, x: Value) -> Value {
     let magnitude = un(b, FloatUn::Abs, F32, x);
     let square = b.float(FloatBin::Mul, F32, magnitude, magnitude);
@@ -27,7 +27,7 @@ pub(super) fn erf(b: &mut Builder, x: Value) -> Value {
     let exponent = poly(b, F32, bounded, FAR);
     let complement = un(b, FloatUn::Ex2Approx, F32, exponent);
     let far = b.float(FloatBin::Sub, F32, one, complement);
-    // NaN is not far.
+    // The comparison is false for NaN, which takes the other branch.
     let is_far = fcmp_const(b, Pred::Ge, F32, magnitude, 0.92);
     let value = b.select(is_far, far, near);
     with_sign(b, F32, value, x)

@@ -1,13 +1,13 @@
 //! Exponentials of `f32`: `exp`, `exp2`, `sigmoid`, `tanh`.
 //!
-//! All of them rest on the machine's 2ˣ. It may be off by 2 units in the last place in general but by 1.6 between −½ and ½
-//! ([`FloatUn::Ex2Approx`]), and what is done around it must fit into the rest: reductions are exact to a fraction of a
-//! unit, powers of two are multiplied at the end.
+//! All of them use the machine's 2ˣ. Its error may be 2 units in the last place in general, and 1.6 between −½ and ½
+//! ([`FloatUn::Ex2Approx`]). The other steps may add little to that: reductions are exact to a fraction of a unit, and powers of two are
+//! multiplied last.
 //!
-//! Greatest errors, over 4 · 10⁶ numbers of all exponents and signs for each end of the machine's contracts, in units in the
-//! last place; `titan-core/tests/scalar/functions.rs` measures them and holds these figures:
+//! Maximum errors over 4 · 10⁶ numbers of all exponents and signs, for both ends of the error that contracts allow the machine, in units in
+//! the last place; `titan-core/tests/scalar/functions.rs` measures them and checks these numbers:
 //!
-//! | function | machines at their worst | machines that are exact |
+//! | function | machines with maximum error | exact machines |
 //! |---|---|---|
 //! | `exp2` | 2.0 | 0.75 |
 //! | `exp`, all numbers | 2.3, beyond 88 2.6 | 0.8, beyond 88 1.1 |
@@ -21,28 +21,28 @@ use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Value};
 use std::f64::consts::LOG2_E;
 
 const F32: FloatTy = FloatTy::F32;
-/// What log₂ e lacks as an `f32`.
+/// log₂ e minus its `f32` approximation.
 const LOG2_E_LOW: f64 = 1.925_963e-8;
 
-/// 2ˣ, as the machine has it: what is subnormal, or nearly so, may be zero.
+/// 2ˣ by the machine's instruction; subnormal results, and results close to that, may be flushed to zero.
 pub(super) fn exp2(b: &mut Builder, x: Value) -> Value {
     un(b, FloatUn::Ex2Approx, F32, x)
 }
 
-/// `x · log₂ e − n` with the digits of a product of twice the length.
+/// `x · log₂ e − n`, with a product of twice the precision.
 fn fraction(b: &mut Builder, x: Value, n: Value) -> Value {
     let minus = un(b, FloatUn::Neg, F32, n);
     let high = fma_const(b, F32, x, LOG2_E, minus);
     fma_const(b, F32, x, LOG2_E_LOW, high)
 }
 
-/// eˣ = 2ⁿ · 2ᶠ. Only `n` is kept in bounds, those of one normal factor: beyond them `f` grows with `x`, which leads to subnormal
-/// numbers and zero below and to infinity above, and NaN stays.
+/// eˣ = 2ⁿ · 2ᶠ. Only `n` is clamped, to the exponents of one normal factor. Beyond them `f` grows with `x`, which gives subnormal numbers
+/// and zero below, and infinity above; NaN stays NaN.
 pub(super) fn exp(b: &mut Builder, x: Value) -> Value {
     let (least, greatest) = (num(b, F32, -87.0), num(b, F32, 88.0));
     let near = b.float(FloatBin::Max, F32, x, least);
     let near = b.float(FloatBin::Min, F32, near, greatest);
-    // The exponent of 2ⁿ as it is stored, n + 127, in the low bits of a float whose last place is 1.
+    // The biased exponent of 2ⁿ, n + 127, is computed in the low bits of a float whose last digit has the weight 1.
     let magic = NEAREST + 127.0;
     let constant = num(b, F32, magic);
     let word = fma_const(b, F32, near, LOG2_E, constant);
@@ -53,13 +53,13 @@ pub(super) fn exp(b: &mut Builder, x: Value) -> Value {
     b.float(FloatBin::Mul, F32, y, power)
 }
 
-/// eˣ of a half: what the rounding of x · log₂ e costs is far below the half's last place.
+/// eˣ for results in `f16`: the rounding of x · log₂ e is far below the last digit of an `f16`.
 pub(super) fn exp_of_half(b: &mut Builder, x: Value) -> Value {
     let power = scale(b, F32, x, LOG2_E);
     un(b, FloatUn::Ex2Approx, F32, power)
 }
 
-/// eˣ of a number that is not positive.
+/// eˣ for x ≤ 0.
 fn exp_of_negative(b: &mut Builder, range: Range, x: Value) -> Value {
     let (least, up) = if range == Range::Half { (-87.0, 0) } else { (-104.0, 64) };
     let least = num(b, F32, least);
@@ -73,8 +73,8 @@ fn exp_of_negative(b: &mut Builder, range: Range, x: Value) -> Value {
     if up == 0 { y } else { scale(b, F32, y, exp2i(-64)) }
 }
 
-/// 1 / (1 + e⁻ˣ). With e = e^−|x| ≤ 1 nothing overflows: 1 / (1 + e) for positive numbers, and for negative ones
-/// e / (1 + e) = e − e · e / (1 + e), where what the machine's reciprocal lacks counts `e` times.
+/// 1 / (1 + e⁻ˣ). With e = e^−|x| ≤ 1 nothing overflows: 1 / (1 + e) for positive numbers; and for negative ones e / (1 + e) = e − e · e /
+/// (1 + e), where the error of the machine's reciprocal is multiplied by `e`.
 pub(super) fn sigmoid(b: &mut Builder, range: Range, x: Value) -> Value {
     let magnitude = un(b, FloatUn::Abs, F32, x);
     let minus = un(b, FloatUn::Neg, F32, magnitude);
@@ -91,14 +91,14 @@ pub(super) fn sigmoid(b: &mut Builder, range: Range, x: Value) -> Value {
 /// `(tanh(√z) / √z − 1) / z` for z ≤ 0.31, within 2⁻²⁷ of tanh: `fpminimax` of Sollya 8.0, degree 4, 24-bit coefficients.
 const TANH: &[f64] = &[-0.006_580_346_7, 0.021_290_878, -0.053_905_588, 0.133_330_84, -0.333_333_3];
 
-/// Up to 0.55 a polynomial, beyond it 1 − 2e / (1 + e) with e = e^−2|x|.
+/// tanh: up to 0.55 by a polynomial, beyond by 1 − 2e / (1 + e) with e = e^−2|x|.
 pub(super) fn tanh(b: &mut Builder, x: Value) -> Value {
     let magnitude = un(b, FloatUn::Abs, F32, x);
     let square = b.float(FloatBin::Mul, F32, magnitude, magnitude);
     let cube = b.float(FloatBin::Mul, F32, magnitude, square);
     let rest = poly(b, F32, square, TANH);
     let near = b.fma(F32, cube, rest, magnitude);
-    // e is at most ⅓ where it counts, and so are its errors; where it is flushed to zero, the result is 1.
+    // Where e is used it is at most ⅓, and its error has at most that weight; if it is flushed to zero, the result is 1.
     let exponent = scale(b, F32, magnitude, -2.0 * LOG2_E);
     let e = un(b, FloatUn::Ex2Approx, F32, exponent);
     let sum = shift(b, F32, e, 1.0);

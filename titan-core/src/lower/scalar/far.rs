@@ -1,18 +1,19 @@
-//! Large numbers less a multiple of π/2, exactly: M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 1983.
+//! Argument reduction of large numbers modulo π/2: M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 1983.
 //!
-//! A float is an integer `m` times a power of two. Of the digits of 2/π, those that make multiples of 4 with it do not
-//! matter, and those far behind the point neither: a window of 64 digits (`f32`) or 128 (`f64`) times `m`, wrapping, has
-//! two digits for the quadrant and the others for the fraction of it. The window is chosen by selections, not from memory.
+//! A float is an integer `m` times a power of two. The digits of 2/π whose products with it are multiples of 4 do not matter, nor do those
+//! far behind the point: a window of 64 digits (`f32`) or 128 digits (`f64`) times `m`, wrapping, has two digits for the quadrant and the
+//! others for the fraction. The window is chosen by selections, not by a load from memory.
 
 use super::emit::{cvt, int_const, scale, un};
 use super::trig::Reduced;
 use crate::ir::Pred;
 use crate::lane::{Builder, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, Value};
 
-/// The digits of 2/π in words of 32 bits, after 9 zeros: the window of the least far `f32`, 2¹⁶, begins with the first.
+/// The digits of 2/π in words of 32 bits, after 9 zeros: the window for the smallest `f32` that is reduced, 2¹⁶, begins with the first
+/// word.
 const SINGLE: [u32; 6] = [0x0051_7cc1, 0xb727_220a, 0x94fe_13ab, 0xe8fa_9a6e, 0xe06d_b14a, 0xcc9e_21c8];
 
-/// In words of 64 bits, after 27 zeros: the window of the `f64` 2²⁷ begins with the first.
+/// The same in words of 64 bits, after 27 zeros: the window for the `f64` 2²⁷ begins with the first word.
 const DOUBLE: [u64; 18] = [
     0x0000_0014_5f30_6dc9,
     0xc882_a53f_84ea_fa3e,
@@ -37,7 +38,7 @@ const DOUBLE: [u64; 18] = [
 /// The reduction of a number beyond the limits of [`super::trig`]. Infinities and NaN give NaN.
 pub(super) fn reduce(b: &mut Builder, ty: FloatTy, x: Value) -> Reduced {
     let product = if ty == FloatTy::F64 { double_product(b, x) } else { single_product(b, x) };
-    // 62 digits behind the point: the nearest whole number is the quadrant, what is left has a sign.
+    // There are 62 digits behind the point. The nearest integer is the quadrant, and the rest is signed.
     let moved = int_const(b, IntBin::Add, product, 1 << 61);
     let quadrant = int_const(b, IntBin::ShrU, moved, 62);
     let quadrant = b.one(OpKind::Truncate(Ty::B32), &[quadrant]);
@@ -54,7 +55,7 @@ pub(super) fn reduce(b: &mut Builder, ty: FloatTy, x: Value) -> Reduced {
     with_sign(b, ty, x, rest, quadrant)
 }
 
-/// The reduction of a magnitude becomes that of the number; what is not finite becomes NaN.
+/// Converts the reduction of a magnitude to that of the signed number; the result is NaN if the number is not finite.
 fn with_sign(b: &mut Builder, ty: FloatTy, x: Value, rest: Value, quadrant: Value) -> Reduced {
     let zero = b.const_like(x, 0);
     let negative = b.cmp_s(Pred::Lt, x, zero);
@@ -73,7 +74,7 @@ fn with_sign(b: &mut Builder, ty: FloatTy, x: Value, rest: Value, quadrant: Valu
     Reduced { rest: b.select(unbounded, nan, rest), quadrant }
 }
 
-/// How many digits the window lies behind the first, and the significand with its leading one.
+/// The position of the window in digits after the first, and the significand with its leading one.
 fn parts(b: &mut Builder, x: Value, digits: u64, first: i64) -> (Value, Value) {
     let exponent = int_const(b, IntBin::ShrU, x, digits);
     let mask = if digits == 52 { 0x7ff } else { 0xff };
@@ -83,8 +84,7 @@ fn parts(b: &mut Builder, x: Value, digits: u64, first: i64) -> (Value, Value) {
     (offset, int_const(b, IntBin::Or, significand, 1 << digits))
 }
 
-/// Three neighbouring words of a table, from the one of this number on: bit by bit of the number, the highest first, one half
-/// of the candidates goes.
+/// Three adjacent words of a table, from `index` on. For each bit of the index, the highest first, one half of the candidates is discarded.
 fn window(b: &mut Builder, mut words: Vec<Value>, index: Value, bits: u32) -> Vec<Value> {
     for bit in (0..bits).rev() {
         let step = 1usize << bit;
@@ -127,7 +127,7 @@ fn double_product(b: &mut Builder, x: Value) -> Value {
     let back = int_const(b, IntBin::Xor, amount, 63);
     let mut join = |high: Value, low: Value| {
         let high = b.int(IntBin::Shl, high, amount);
-        // By one and by 63 less the amount: together 64 less the amount, which may be 64.
+        // A shift by one and a shift by 63 less the amount: together a shift by 64 less the amount, which may be 64.
         let low = int_const(b, IntBin::ShrU, low, 1);
         let low = b.int(IntBin::ShrU, low, back);
         b.or(high, low)

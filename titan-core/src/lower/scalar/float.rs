@@ -1,4 +1,4 @@
-//! Float arithmetic: what is one operation of a lane, and how halves are rounded once.
+//! Float arithmetic: the operations of the lane IR, and the conversions by which 16-bit floats are computed and rounded once.
 
 use super::emit::{cvt, fcmp, int_const, is_nan, num, sign_bit, un, with_sign};
 use super::{double, erf, exp, log, refuse, trig};
@@ -15,12 +15,12 @@ const fn elem(ty: FloatTy) -> Elem {
     }
 }
 
-/// A half as an `f32`: exact. Other types pass.
+/// A 16-bit float as an `f32`, exactly; other types are unchanged.
 pub(super) fn widen(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
     match ty {
         FloatTy::F16 => cvt(b, Num::F16, Num::F32, x),
         FloatTy::Bf16 => {
-            // A `bf16` is the upper half of the `f32` that it means.
+            // A `bf16` is the upper half of an `f32` with the same value.
             let zero = num(b, FloatTy::Bf16, 0.0);
             b.one(OpKind::Pack, &[zero, x])
         }
@@ -28,7 +28,7 @@ pub(super) fn widen(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
     }
 }
 
-/// The half nearest to an `f32`. Other types pass.
+/// An `f32` rounded to a 16-bit float; other types are unchanged.
 pub(super) fn narrow(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
     match ty {
         FloatTy::F16 => cvt(b, Num::F32, Num::F16, x),
@@ -37,7 +37,7 @@ pub(super) fn narrow(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
     }
 }
 
-/// The type in which a type computes.
+/// The type in which operations of a type are computed.
 const fn wide(ty: FloatTy) -> FloatTy {
     match ty {
         FloatTy::F16 | FloatTy::Bf16 | FloatTy::F32 => FloatTy::F32,
@@ -85,8 +85,8 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
     narrow(b, ty, result)
 }
 
-/// Where an `f32` comes from, and its function goes to: an `f16` is no subnormal `f32`, is less than 2¹⁶, and does not care
-/// about results below 2⁻²⁶.
+/// The element type from which the argument of an `f32` function was converted, and to which its result is. A number from `f16` is not
+/// subnormal in `f32` and is less than 2¹⁶, and results below 2⁻²⁶ need not be accurate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
     Half,
@@ -129,7 +129,7 @@ fn function(b: &mut Builder, op: UnOp, range: Range, x: Value) -> Option<Value> 
     })
 }
 
-/// A function of an `f32` or `f64` that the machine rounds correctly.
+/// A function of an `f32` or `f64` for which machines have a correctly rounded instruction.
 fn rounding(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
     match op {
         UnOp::Sqrt => un(b, FloatUn::Sqrt, ty, x),
@@ -159,8 +159,8 @@ fn rounding(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
     }
 }
 
-/// To nearest, ties away from zero: a magnitude plus the greatest number below ½, truncated. With ½ itself, the number
-/// just below ½ would become 1.
+/// Rounds to nearest, ties away from zero: the magnitude plus the greatest number below ½, truncated. With ½ itself, the number just below
+/// ½ would be rounded to 1.
 fn round(b: &mut Builder, ty: FloatTy, x: Value) -> Value {
     let below_half = if ty == FloatTy::F64 { 0.5f64.next_down() } else { f64::from(0.5f32.next_down()) };
     let half = num(b, ty, below_half);
@@ -216,17 +216,17 @@ pub(super) fn mul_add(b: &mut Builder, target: &Target, ty: FloatTy, [x, y, z]: 
     narrow(b, ty, sum)
 }
 
-/// The sum of two `f64`, or where it is not exact the neighbour whose last digit is odd (S. Boldo and G. Melquiond,
-/// "Emulation of FMA and correctly rounded sums", 2008): rounded again to at most 51 digits, it is the sum rounded once.
+/// The sum of two `f64` rounded to odd: if it is inexact, of the two neighbouring numbers the one whose last digit is odd (S. Boldo and G.
+/// Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Rounded again to at most 51 digits, it is the correctly rounded sum.
 fn sum_to_odd(b: &mut Builder, x: Value, y: Value) -> Value {
     let ty = FloatTy::F64;
     let sum = b.float(FloatBin::Add, ty, x, y);
-    // What is left out: D. Knuth's TwoSum.
+    // The rounding error of the sum, by D. Knuth's TwoSum.
     let part = b.float(FloatBin::Sub, ty, sum, x);
     let other = b.float(FloatBin::Sub, ty, sum, part);
     let (dx, dy) = (b.float(FloatBin::Sub, ty, x, other), b.float(FloatBin::Sub, ty, y, part));
     let rest = b.float(FloatBin::Add, ty, dx, dy);
-    // The sign of the rest against that of the sum says on which side of the sum the exact one lies.
+    // The exact sum is above or below the rounded one in magnitude, depending on whether the rounding error has the same sign.
     let magnitude = un(b, FloatUn::Abs, ty, sum);
     let signs = b.int(IntBin::Xor, rest, sum);
     let signs = int_const(b, IntBin::And, signs, sign_bit(ty));
@@ -238,7 +238,7 @@ fn sum_to_odd(b: &mut Builder, x: Value, y: Value) -> Value {
     with_sign(b, ty, magnitude, sum)
 }
 
-/// A rounded magnitude made odd, if the exact one lies above or below.
+/// Makes the last digit of a rounded magnitude odd, if the exact one is greater (`above`) or less (`below`).
 pub(super) fn to_odd(b: &mut Builder, rounded: Value, above: Value, below: Value) -> Value {
     let (zero, one, minus) = (b.const_like(rounded, 0), b.const_like(rounded, 1), b.const_like(rounded, -1));
     let step = b.select(below, minus, zero);
@@ -249,7 +249,7 @@ pub(super) fn to_odd(b: &mut Builder, rounded: Value, above: Value, below: Value
     b.select(odd, rounded, moved)
 }
 
-/// An `f64` as an `f32` rounded to odd: rounded again to at most 22 digits, it is the `f64` rounded once. NaN stays NaN.
+/// An `f64` as an `f32` rounded to odd. Rounded again to at most 22 digits, it is the correctly rounded `f64`. NaN stays NaN.
 pub(super) fn odd_single(b: &mut Builder, x: Value) -> Value {
     let rounded = cvt(b, Num::F64, Num::F32, x);
     let magnitude = un(b, FloatUn::Abs, FloatTy::F32, rounded);
@@ -260,7 +260,7 @@ pub(super) fn odd_single(b: &mut Builder, x: Value) -> Value {
     with_sign(b, FloatTy::F32, magnitude, rounded)
 }
 
-/// The bits of a half in the low half of a word, zeros above.
+/// The bits of a 16-bit float as a `b32`, sign- or zero-extended.
 pub(super) fn half_bits(b: &mut Builder, x: Value, signed: bool) -> Value {
     b.one(OpKind::Extend { from: 16, signed, to: Ty::B32 }, &[x])
 }

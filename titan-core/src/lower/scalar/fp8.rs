@@ -1,4 +1,4 @@
-//! OCP 8-bit floats where the machine does not convert them, or converts other ones under their name: integer arithmetic on
+//! OCP 8-bit floats on machines without conversions for them, or with conversions for other formats of the same name: integer arithmetic on
 //! the bits of `f32`.
 //!
 //! Source of the formats: "OCP 8-bit Floating Point Specification (OFP8)", 1.0.
@@ -8,17 +8,17 @@ use crate::ir::{Elem, Pred};
 use crate::lane::{Builder, FloatTy, IntBin, Num, OpKind, Ty, Value};
 use crate::plan::Target;
 
-/// The code of NaN without its sign, in both formats.
+/// The code of NaN without its sign bit, in both formats.
 const NAN: u64 = 0x7f;
 
-/// What tells the formats apart.
+/// The parameters of a format.
 struct Format {
     num: Num,
-    /// Bits of the fraction.
+    /// The number of fraction bits.
     fraction: u32,
-    /// The exponent of the least normal number.
+    /// The exponent of the smallest normal number.
     least: i32,
-    /// The greatest finite number.
+    /// The maximum finite number.
     greatest: f32,
 }
 
@@ -30,7 +30,7 @@ const fn format(elem: Elem) -> Format {
     }
 }
 
-/// The code nearest to an `f32`, to even, saturating; NaN stays NaN.
+/// The code nearest to an `f32`, ties to even, saturating; NaN stays NaN.
 pub(super) fn encode(b: &mut Builder, target: &Target, to: Elem, x: Value) -> Value {
     let f = format(to);
     if target.fp8_convert {
@@ -39,8 +39,8 @@ pub(super) fn encode(b: &mut Builder, target: &Target, to: Elem, x: Value) -> Va
     let single = FloatTy::F32;
     let magnitude = int_const(b, IntBin::And, x, 0x7fff_ffff);
     let magnitude = int_const(b, IntBin::MinU, magnitude, f.greatest.to_bits().into());
-    // A normal number: half a unit less the least, one more if the last digit kept is odd; the exponent counts from another
-    // start.
+    // A normal number is rounded by adding half a unit minus one, plus one if the last digit kept is odd. The exponents of the formats have
+    // different biases.
     let drop = 23 - f.fraction;
     let normal = {
         let odd = int_const(b, IntBin::ShrU, magnitude, drop.into());
@@ -51,7 +51,7 @@ pub(super) fn encode(b: &mut Builder, target: &Target, to: Elem, x: Value) -> Va
         let rounded = b.add(moved, odd);
         int_const(b, IntBin::ShrU, rounded, drop.into())
     };
-    // A subnormal one: added to a power of two whose last place is the format's, it is rounded by the addition.
+    // A subnormal number is added to a power of two whose last digit has the weight of the format's last digit, which rounds it.
     let power = exp2i(f.least + 23 - f.fraction.cast_signed());
     let subnormal = {
         let sum = shift(b, single, magnitude, power.into());
@@ -68,12 +68,12 @@ pub(super) fn encode(b: &mut Builder, target: &Target, to: Elem, x: Value) -> Va
     b.or(code, sign)
 }
 
-/// 2ⁿ of a normal number.
+/// 2ⁿ, if that is a normal number.
 const fn exp2i(n: i32) -> f32 {
     f32::from_bits((n + 127).cast_unsigned() << 23)
 }
 
-/// The `f32` that a code means: exact.
+/// The value of a code as an `f32`, exactly.
 pub(super) fn decode(b: &mut Builder, target: &Target, from: Elem, x: Value) -> Value {
     let f = format(from);
     if target.fp8_convert {
@@ -83,7 +83,7 @@ pub(super) fn decode(b: &mut Builder, target: &Target, from: Elem, x: Value) -> 
         let half = e5m2_to_half(b, x);
         return cvt(b, Num::F16, Num::F32, half);
     }
-    // In the places of an `f32` the code is off by a power of two, subnormal codes too.
+    // With its bits at the positions of an `f32`, the code has the value divided by a power of two; this holds for subnormal codes too.
     let magnitude = int_const(b, IntBin::And, x, 0x7f);
     let small = int_const(b, IntBin::Shl, magnitude, (23 - f.fraction).into());
     let value = scale(b, FloatTy::F32, small, exp2i(f.least + 126).into());
@@ -96,7 +96,7 @@ pub(super) fn decode(b: &mut Builder, target: &Target, from: Elem, x: Value) -> 
     b.or(value, sign)
 }
 
-/// An `e5m2` is the upper half of the `f16` that it means.
+/// An `e5m2` is the upper half of an `f16` with the same value.
 pub(super) fn e5m2_to_half(b: &mut Builder, x: Value) -> Value {
     let bits = int_const(b, IntBin::Shl, x, 8);
     b.one(OpKind::Truncate(Ty::B16), &[bits])

@@ -1,13 +1,13 @@
-//! Integers of every width, and conditions.
+//! Integer arithmetic of all widths, and operations on conditions.
 //!
-//! Narrow types compute in 32 bits and are extended again where the result may have left their range.
+//! Narrow types are computed in 32 bits, and extended again if the result may be outside of their range.
 
 use super::emit::int_const;
 use super::refuse;
 use crate::ir::{BinOp, Elem, Pred, UnOp};
 use crate::lane::{Builder, IntBin, OpKind, Ty, Value};
 
-/// The least and the greatest number of an integer type; those of `u64` read as `i64`, of other types 0 and 1.
+/// The minimum and maximum of an integer type; for `u64`, the bits read as `i64`; for other types, 0 and 1.
 pub(super) const fn range(elem: Elem) -> (i64, i64) {
     match elem {
         Elem::I64 => (i64::MIN, i64::MAX),
@@ -24,7 +24,7 @@ pub(super) const fn range(elem: Elem) -> (i64, i64) {
     }
 }
 
-/// The register's bits for a number, which keeps its low bits.
+/// The bits of the register for the low bits of a number.
 pub(super) const fn wrap_const(elem: Elem, v: i64) -> u64 {
     if matches!(elem, Elem::Bool) {
         return (v & 1).cast_unsigned();
@@ -36,7 +36,7 @@ pub(super) const fn wrap_const(elem: Elem, v: i64) -> u64 {
     if bits == 64 { wide.cast_unsigned() } else { wide.cast_unsigned() & 0xffff_ffff }
 }
 
-/// The low bits of a 32-bit result as a number of a type of at most 32 bits; wider types pass.
+/// The low bits of a 32-bit result, extended as a number of a type of at most 32 bits; values of wider types are unchanged.
 pub(super) fn wrap(b: &mut Builder, elem: Elem, x: Value) -> Value {
     let signed = elem.is_signed_int();
     match elem.bits() {
@@ -55,7 +55,7 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, elem: Elem, x: Value) -> Value {
     match op {
         UnOp::Not if elem == Elem::Bool => b.not(x),
         UnOp::Not if elem.is_arith_int() => {
-            // Of unsigned narrow types the bits above stay zero.
+            // For narrow unsigned types, the upper bits stay zero.
             int_const(b, IntBin::Xor, x, wrap_const(elem, -1))
         }
         UnOp::Neg if elem.is_arith_int() => {
@@ -134,13 +134,14 @@ pub(super) fn binary(b: &mut Builder, op: BinOp, elem: Elem, x: Value, y: Value)
     };
     match op {
         BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => wrap(b, elem, result),
-        // The one quotient that leaves its type: the least number by −1.
+        // Only one quotient is outside of the range: that of the minimum by −1.
         BinOp::Div if signed => wrap(b, elem, result),
         BinOp::Div | BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr | BinOp::Min | BinOp::Max => result,
     }
 }
 
-/// By 0 a quotient is 0 and a remainder the dividend: both are those by 1, the quotient replaced.
+/// Division by 0 gives a quotient of 0 and a remainder equal to the dividend: the operation is done with a divisor of 1, and the quotient
+/// replaced by 0.
 fn divide(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Value {
     let (zero, one) = (b.const_like(y, 0), b.const_like(y, 1));
     let by_zero = b.cmp_u(Pred::Eq, y, zero);
@@ -150,7 +151,7 @@ fn divide(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Value {
     b.select(by_zero, otherwise, result)
 }
 
-/// An amount outside of the width, negative ones included, leaves 0 or the sign.
+/// A shift by an amount outside of the width, including negative amounts, gives 0, or the sign for an arithmetic shift to the right.
 fn shift(b: &mut Builder, op: IntBin, elem: Elem, x: Value, y: Value) -> Value {
     let width = if elem.bits() == 64 { 64 } else { 32 };
     let low = |b: &mut Builder, y: Value| if width == 64 { b.one(OpKind::Truncate(Ty::B32), &[y]) } else { y };
@@ -159,7 +160,7 @@ fn shift(b: &mut Builder, op: IntBin, elem: Elem, x: Value, y: Value) -> Value {
         let amount = low(b, amount);
         return b.int(op, x, amount);
     }
-    // Between a narrow width and 32, all bits leave the type as well.
+    // Amounts between the narrow width and 32 shift all bits out of the type as well.
     let limit = b.const_like(y, width.cast_signed());
     let inside = b.cmp_u(Pred::Lt, y, limit);
     let amount = low(b, y);
@@ -180,7 +181,7 @@ pub(super) fn compare(b: &mut Builder, pred: Pred, elem: Elem, x: Value, y: Valu
     b.one(OpKind::IntCmp { pred, signed: elem.is_signed_int() }, &[x, y])
 }
 
-/// `false < true`.
+/// Compares conditions, by the order `false < true`.
 fn compare_conditions(b: &mut Builder, pred: Pred, x: Value, y: Value) -> Value {
     match pred {
         Pred::Eq | Pred::Ne => b.one(OpKind::IntCmp { pred, signed: false }, &[x, y]),

@@ -1,11 +1,11 @@
-//! Logarithms of `f32`, and the reciprocal root.
+//! Logarithms of `f32`, and the reciprocal square root.
 //!
-//! The machine's log₂ is too coarse near 1: it only says what zeros, infinities, NaN and negative numbers give. Everything
-//! else is a polynomial of the significand between √½ and √2.
+//! The machine's log₂ is too inaccurate near 1, and is used only for zeros, infinities, NaN and negative numbers. Everything else is a
+//! polynomial of the significand between √½ and √2.
 //!
-//! Greatest errors as in [`super::exp`], in units in the last place:
+//! Maximum errors, measured as in [`super::exp`], in units in the last place:
 //!
-//! | function | machines at their worst | machines that are exact |
+//! | function | machines with maximum error | exact machines |
 //! |---|---|---|
 //! | `ln` | 0.9 | 0.9 |
 //! | `log2` | 1.0 | 1.0 |
@@ -32,7 +32,7 @@ const LN: &[f64] = &[
     0.333_333_13,
     -0.499_999_97,
 ];
-/// `(log₂(1 + f) − f / ln 2) / f²` likewise.
+/// `(log₂(1 + f) − f / ln 2) / f²` in the same way.
 const LOG2: &[f64] = &[
     -0.116_860_084,
     0.186_112_91,
@@ -44,16 +44,16 @@ const LOG2: &[f64] = &[
     0.480_898_05,
     -0.721_347_5,
 ];
-/// What ln 2 and log₂ e lack as `f32`.
+/// ln 2 and log₂ e minus their `f32` approximations.
 const LN_2_LOW: f64 = -1.904_654_2e-9;
 const LOG2_E_LOW: f64 = 1.925_963e-8;
 
-/// The bits of √½: a significand begins there.
+/// The bits of √½, the lower bound of significands.
 const ROOT_HALF: u64 = 0x3f35_04f3;
 
-/// A number as 2ᵉ · (1 + f).
+/// A number written as 2ᵉ · (1 + f).
 struct Parts {
-    /// The number; if it is subnormal, multiplied by a power of two.
+    /// The number, multiplied by a power of two if it is subnormal.
     x: Value,
     e: Value,
     f: Value,
@@ -78,9 +78,9 @@ fn parts(b: &mut Builder, range: Range, x: Value) -> Parts {
     Parts { x, e: less.map_or(e, |less| b.float(FloatBin::Add, F32, e, less)), f }
 }
 
-/// The value, but for numbers whose logarithm is not finite what the machine says.
+/// Replaces the value by the machine's result for numbers whose logarithm is not finite.
 fn with_edges(b: &mut Builder, x: Value, value: Value) -> Value {
-    // Positive finite numbers are 1 to 0x7f7f_ffff; one less, and zero is on the far side with all the others.
+    // The bits of positive finite numbers are 1 to 0x7f7f_ffff. After subtracting one, zero wraps to the upper end, with all other numbers.
     let less = int_const(b, IntBin::Sub, x, 1);
     let limit = b.const_like(less, 0x7f7f_ffff);
     let ordinary = b.cmp_u(Pred::Lt, less, limit);
@@ -111,7 +111,7 @@ pub(super) fn log2(b: &mut Builder, range: Range, x: Value) -> Value {
     with_edges(b, x, value)
 }
 
-/// 1 / √x by the machine, which may take a subnormal number for zero: those are made larger by 2²⁴, their results by 2¹².
+/// 1 / √x by the machine's instruction, which may treat subnormal numbers as zero: these are multiplied by 2²⁴, and their results by 2¹².
 pub(super) fn rsqrt(b: &mut Builder, range: Range, x: Value) -> Value {
     if range == Range::Half {
         return un(b, FloatUn::RsqrtApprox, F32, x);

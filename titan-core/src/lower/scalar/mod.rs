@@ -1,26 +1,26 @@
-//! Arithmetic on one element: the meanings of `docs/semantics.md` in operations of a lane, once for all vendors.
+//! Arithmetic on single elements: lowers the semantics of `docs/semantics.md` to operations of the lane IR, for all vendors.
 //!
-//! An element lies in a register as [`crate::lane`] says. The verifier has refused what an element type cannot do; a
-//! combination that gets here all the same is a defect, which the builder keeps ([`Builder::fail`]).
+//! The representation of elements in registers is that of [`crate::lane`]. The verifier has rejected operations that an element type does
+//! not have; if one arrives here nevertheless, that is a defect, which the builder records ([`Builder::fail`]).
 //!
 //! | module | lowers |
 //! |---|---|
-//! | `int` | integers and conditions: wrapping, narrow types, divisors of 0, long shifts |
+//! | `int` | integers and conditions: wrapping, narrow types, division by 0, shifts beyond the width |
 //! | `float` | float arithmetic: 16-bit types, rounding, sums of products |
-//! | `quotient` | quotients by one divisor |
+//! | `quotient` | quotients by a common divisor |
 //! | `cast`, `fp8` | conversions of values and of bits |
-//! | `exp`, `log`, `erf` | functions of `f32` |
-//! | `trig`, `far` | sine and cosine of both; arguments beyond all tables of angles |
+//! | `exp`, `log`, `erf` | transcendental functions of `f32` |
+//! | `trig`, `far` | sine and cosine of `f32` and `f64`; reduction of large arguments |
 //! | `double` | the other functions of `f64` |
-//! | `emit` | abbreviations |
+//! | `emit` | shorthand functions |
 //!
-//! Halves compute in `f32` and round once, where that is the same as rounding once at all: `+ - * / √` (24 ≥ 2 · 11 + 2
-//! digits; S. Figueroa, "When is double rounding innocuous?", 1995), but not sums of products.
+//! 16-bit floats are computed in `f32` and rounded once, if the result of both roundings is that of one: `+ - * / √` (24 ≥ 2 · 11 + 2
+//! digits; S. Figueroa, "When is double rounding innocuous?", 1995), but not multiply-add.
 //!
-//! Of [`crate::lane::OpKind::Convert`] only these pairs are used: `f16`–`f32` and `f32`–`f64` both ways, `f32` to `bf16`, 32-
-//! and 64-bit integers to and from `f32` and `f64`; and where the target has them `f32` to fp8 and fp8 to `f16` and `f32`.
+//! Of the conversions [`crate::lane::OpKind::Convert`], only these are used: between `f16` and `f32`, between `f32` and `f64`, `f32` to
+//! `bf16`, 32- and 64-bit integers to and from `f32` and `f64`; and, if the target has them, `f32` to fp8, and fp8 to `f16` and `f32`.
 //!
-//! Deliberately absent: which elements a thread holds, and packed arithmetic on two halves, which is a choice of back ends.
+//! Deliberately absent: which elements a thread holds; and packed arithmetic on two 16-bit floats, which the back ends choose.
 
 mod cast;
 mod double;
@@ -42,7 +42,7 @@ use crate::lane::{Builder, FloatTy, Ty, Value};
 use crate::num;
 use crate::plan::Target;
 
-/// The register of an element.
+/// The type of the register of an element.
 #[must_use]
 pub const fn register(elem: Elem) -> Ty {
     match elem {
@@ -64,7 +64,7 @@ pub const fn register(elem: Elem) -> Ty {
     }
 }
 
-/// How arithmetic reads the element, if it is a float with arithmetic.
+/// The float type in which the element has arithmetic, if it has.
 const fn float_ty(elem: Elem) -> Option<FloatTy> {
     match elem {
         Elem::F64 => Some(FloatTy::F64),
@@ -88,13 +88,13 @@ const fn float_ty(elem: Elem) -> Option<FloatTy> {
     }
 }
 
-/// A value of the element's register for an operation that the element does not have: the builder keeps the defect.
+/// Records the defect that an operation does not exist for the element type; returns a value of its register type.
 fn refuse(b: &mut Builder, what: &str, elem: Elem) -> Value {
     b.fail(format!("`{what}` of `{elem}` elements"));
     emit::bits(b, register(elem), 0)
 }
 
-/// A constant: integers wrap to their type, floats are rounded once.
+/// A constant. Integers wrap to their type, and floats are rounded once.
 pub fn constant(b: &mut Builder, c: ir::Const) -> Value {
     let (elem, bits) = match c {
         ir::Const::Int(elem, v) if elem.is_float() => (elem, float_bits(elem, integer_as_float(v))),
@@ -134,7 +134,7 @@ fn float_bits(elem: Elem, v: f64) -> u64 {
     }
 }
 
-/// An operation of one operand. [`UnOp::IsNan`] gives a condition, every other the type of its operand.
+/// An operation with one operand. The result of [`UnOp::IsNan`] is a condition, that of all others has the operand's type.
 pub fn unary(b: &mut Builder, _target: &Target, op: UnOp, elem: Elem, x: Value) -> Value {
     match float_ty(elem) {
         Some(ty) => float::unary(b, op, ty, x),
@@ -142,7 +142,7 @@ pub fn unary(b: &mut Builder, _target: &Target, op: UnOp, elem: Elem, x: Value) 
     }
 }
 
-/// An operation of two operands of one type.
+/// An operation with two operands of the same type.
 pub fn binary(b: &mut Builder, target: &Target, op: BinOp, elem: Elem, x: Value, y: Value) -> Value {
     match float_ty(elem) {
         Some(ty) => float::binary(b, target, (op, ty), x, y),
@@ -150,7 +150,7 @@ pub fn binary(b: &mut Builder, target: &Target, op: BinOp, elem: Elem, x: Value,
     }
 }
 
-/// The quotients of several elements by one, as [`binary`] computes them.
+/// The quotients of several numerators by one divisor, with the same results as [`binary`].
 pub fn quotients(b: &mut Builder, target: &Target, elem: Elem, numerators: &[Value], divisor: Value) -> Vec<Value> {
     match float_ty(elem) {
         Some(ty) if numerators.len() >= quotient::WORTHWHILE => quotient::quotients(b, ty, numerators, divisor),
@@ -158,7 +158,7 @@ pub fn quotients(b: &mut Builder, target: &Target, elem: Elem, numerators: &[Val
     }
 }
 
-/// A comparison: a condition.
+/// A comparison, whose result is a condition.
 pub fn compare(b: &mut Builder, target: &Target, pred: Pred, elem: Elem, x: Value, y: Value) -> Value {
     match float_ty(elem) {
         Some(ty) => float::compare(b, target, (pred, ty), x, y),
@@ -166,7 +166,7 @@ pub fn compare(b: &mut Builder, target: &Target, pred: Pred, elem: Elem, x: Valu
     }
 }
 
-/// `x · y + z` of floats, rounded once.
+/// `x · y + z` on floats, rounded once.
 pub fn mul_add(b: &mut Builder, target: &Target, elem: Elem, x: Value, y: Value, z: Value) -> Value {
     match float_ty(elem) {
         Some(ty) => float::mul_add(b, target, ty, [x, y, z]),
@@ -174,9 +174,9 @@ pub fn mul_add(b: &mut Builder, target: &Target, elem: Elem, x: Value, y: Value,
     }
 }
 
-/// The element that changes nothing in [`combine`]. Call both with [`Elem::accumulator`] for sums and products.
+/// The neutral element of [`combine`]. For sums and products, both must be called with [`Elem::accumulator`].
 ///
-/// Of extremes of floats it is NaN, which loses against every number and is the result only if all are.
+/// For extrema of floats it is NaN, which loses against every number and is the result only if all elements are NaN.
 #[must_use]
 pub const fn neutral(op: ReduceOp, elem: Elem) -> ir::Const {
     if elem.is_float() {

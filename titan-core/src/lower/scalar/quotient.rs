@@ -1,14 +1,14 @@
-//! Quotients by one divisor, such as the sum of a row: one reciprocal, and a few products for each numerator.
+//! Quotients by a common divisor, such as the sum of a row: one reciprocal, and a few products for each numerator.
 //!
-//! The results are those of division, rounded once. The reciprocal is kept as a sum of two floats of the divisor's sign: the
-//! first is a little too small, the second is what it lacks. The product of a numerator and this sum is `fma(x, high, x · low)`.
-//! Infinite and zero numerators need no special case there, because both parts have the same sign.
+//! The results are those of division, rounded once. The reciprocal is a sum of two floats with the divisor's sign: the first is slightly
+//! too small, and the second is the difference. The product of a numerator and this sum is `fma(x, high, x · low)`. Infinite and zero
+//! numerators need no special case, because both parts have the same sign.
 //!
 //! * `f16`: the sum differs from 1 / y by less than 2⁻³³ relatively, and the `f32` quotient by at most 2⁻²⁴ more. A quotient of
-//!   11-bit significands that is not halfway between two neighbours is at least 2⁻²³ away from there; one that is halfway has 12
+//!   11-bit significands that is not halfway between two adjacent `f16` is at least 2⁻²³ away from there; one that is halfway has 12
 //!   bits, so the `f32` is exact. No `f16` overflows or is subnormal in `f32`.
 //! * `bf16`: likewise (8 bits: 2⁻¹⁷) for divisors from 2⁻¹⁰⁰ to 2¹⁰⁰. Subnormal quotients are off by at most 2⁻¹⁴⁹, and not
-//!   closer than 2⁻¹⁴² to halfway between neighbours.
+//!   closer than 2⁻¹⁴² to halfway between adjacent numbers.
 //! * `f32`: the product is within ½ + 2⁻²⁰ units in the last place, so that the remainder `y · q − x` is exact. The correction
 //!   `q − remainder / y` uses a reciprocal that is off by `e = 1 − y · reciprocal`, and is then off by (½ + 2⁻²⁰) · |e| units. With
 //!   the significand of `y` in [1, 2), a quotient of 24-bit significands is at least 2⁻²⁴ / y units away from halfway, and |e| is
@@ -28,7 +28,7 @@ use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, 
 const F32: FloatTy = FloatTy::F32;
 const F64: FloatTy = FloatTy::F64;
 
-/// The fewest quotients for which a reciprocal is computed.
+/// The minimum number of quotients for which a reciprocal is computed.
 pub(super) const WORTHWHILE: usize = 4;
 
 /// A reciprocal as a sum of two floats of the same sign.
@@ -38,7 +38,7 @@ struct Reciprocal {
     low: Value,
 }
 
-/// `x / y` for each of the numerators.
+/// `x / y` for each numerator.
 pub(super) fn quotients(b: &mut Builder, ty: FloatTy, numerators: &[Value], y: Value) -> Vec<Value> {
     let y = widen(b, ty, y);
     let wide: Vec<Value> = numerators.iter().map(|x| widen(b, ty, *x)).collect();
@@ -57,7 +57,7 @@ pub(super) fn quotients(b: &mut Builder, ty: FloatTy, numerators: &[Value], y: V
     quotients.into_iter().map(|q| narrow(b, ty, q)).collect()
 }
 
-/// The fast quotients where the operands are the usual ones, those by `f64` otherwise.
+/// The fast quotients if the operands are in the ranges where these are correct, otherwise those computed in `f64`.
 fn guarded(
     b: &mut Builder,
     usual: Value,
@@ -74,7 +74,7 @@ fn guarded(
     b.end(open)
 }
 
-/// The reciprocal from an approximation. Where this is zero, infinite or NaN, both parts are.
+/// The reciprocal, from an approximation. If that is zero, infinite or NaN, both parts are.
 fn reciprocal(b: &mut Builder, ty: FloatTy, y: Value, near: Value, part: f64) -> Reciprocal {
     let high = scale(b, ty, near, part);
     let low = lacking(b, ty, y, near, high);
@@ -82,7 +82,7 @@ fn reciprocal(b: &mut Builder, ty: FloatTy, y: Value, near: Value, part: f64) ->
     Reciprocal { high, low: b.select(special, near, low) }
 }
 
-/// What a part of the reciprocal lacks: `(1 − y · high) / y`.
+/// The difference of a part of the reciprocal to the reciprocal: `(1 − y · high) / y`.
 fn lacking(b: &mut Builder, ty: FloatTy, y: Value, near: Value, high: Value) -> Value {
     let (minus, one) = (un(b, FloatUn::Neg, ty, y), num(b, ty, 1.0));
     let rest = b.fma(ty, minus, high, one);
@@ -94,34 +94,34 @@ fn product(b: &mut Builder, ty: FloatTy, x: Value, reciprocal: Reciprocal) -> Va
     b.fma(ty, x, reciprocal.high, low)
 }
 
-/// Quotients of halves as `f32`.
+/// Quotients of 16-bit floats, as `f32`.
 fn products(b: &mut Builder, numerators: &[Value], y: Value) -> Vec<Value> {
     let near = un(b, FloatUn::RcpApprox, F32, y);
     let reciprocal = reciprocal(b, F32, y, near, 1.0 - 2f64.powi(-12));
     numerators.iter().map(|x| product(b, F32, *x, reciprocal)).collect()
 }
 
-/// Quotients of the usual `f32`.
+/// Quotients of `f32` in the ranges where the correction is exact.
 fn corrected(b: &mut Builder, numerators: &[Value], y: Value) -> Vec<Value> {
     let (minus, one) = (un(b, FloatUn::Neg, F32, y), num(b, F32, 1.0));
     let near = un(b, FloatUn::RcpApprox, F32, y);
     let rest = b.fma(F32, minus, near, one);
     let nearest = b.fma(F32, near, rest, near);
-    // The number below, so that `low` is positive.
+    // The next smaller number, so that `low` is positive like the divisor.
     let high = b.add_const(nearest, -1);
     let reciprocal = Reciprocal { high, low: lacking(b, F32, y, nearest, high) };
     let mut quotient = |x: &Value| {
         let q = product(b, F32, *x, reciprocal);
         let minus = un(b, FloatUn::Neg, F32, *x);
         let remainder = b.fma(F32, y, q, minus);
-        // With this sign of the remainder, a quotient of −0 stays −0.
+        // Because of the sign of this remainder, a quotient of −0 stays −0.
         let correction = un(b, FloatUn::Neg, F32, remainder);
         b.fma(F32, correction, nearest, q)
     };
     numerators.iter().map(&mut quotient).collect()
 }
 
-/// Quotients of any `f32`.
+/// Quotients of any `f32`, computed in `f64`.
 fn by_double(b: &mut Builder, numerators: &[Value], y: Value) -> Vec<Value> {
     let (y, one) = (cvt(b, Num::F32, Num::F64, y), num(b, F64, 1.0));
     let near = b.float(FloatBin::Div, F64, one, y);
@@ -134,7 +134,7 @@ fn by_double(b: &mut Builder, numerators: &[Value], y: Value) -> Vec<Value> {
     numerators.iter().map(&mut quotient).collect()
 }
 
-/// Twice the bits of a number.
+/// The bits of a number, shifted left by one, without the sign.
 fn twice(x: f32) -> u32 {
     x.to_bits() << 1
 }
@@ -147,7 +147,7 @@ fn magnitude_within(b: &mut Builder, x: Value, least: f32, limit: f32) -> Value 
     b.cmp_u(Pred::Lt, above, width)
 }
 
-/// Whether the divisor and all numerators are in the ranges of [`corrected`].
+/// Whether the divisor and all numerators are in the ranges where [`corrected`] is right.
 fn usual_singles(b: &mut Builder, numerators: &[Value], y: Value) -> Value {
     let (least, limit) = (2f32.powi(-20).to_bits(), 2f32.powi(20).to_bits());
     let above = int_const(b, IntBin::Sub, y, least.into());
@@ -159,7 +159,7 @@ fn usual_singles(b: &mut Builder, numerators: &[Value], y: Value) -> Value {
     let mut usual = b.and(in_range, proved);
     let least = bits(b, Ty::B32, u64::from(twice(2f32.powi(-80)) - 1));
     for x in numerators {
-        // Zeros become the greatest number.
+        // Zeros wrap to the maximum.
         let magnitude = int_const(b, IntBin::Shl, *x, 1);
         let magnitude = b.add_const(magnitude, -1);
         let large = b.cmp_u(Pred::Ge, magnitude, least);

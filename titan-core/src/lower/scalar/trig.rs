@@ -1,10 +1,10 @@
-//! Sine and cosine of `f32` and `f64`: the nearest multiple of π/2 is taken off, polynomials do the rest.
+//! Sine and cosine of `f32` and `f64`: the argument is reduced modulo π/2, and a polynomial is evaluated on the rest.
 //!
-//! Up to a limit, π/2 in three parts is exact enough (W. Cody and W. Waite, "Software Manual for the Elementary Functions",
-//! 1980): with a fused multiply-add, the first difference is exact. Beyond it [`super::far`] reduces, behind a branch that
+//! Up to a limit, π/2 as a sum of three floats is accurate enough (W. Cody and W. Waite, "Software Manual for the Elementary Functions",
+//! 1980): with a fused multiply-add, the first difference is exact. Beyond the limit [`super::far`] reduces the argument, in a branch that
 //! ordinary arguments do not take.
 //!
-//! Greatest errors as in [`super::exp`], in units in the last place up to 2¹⁶, absolute beyond:
+//! Maximum errors, measured as in [`super::exp`]: in units in the last place up to 2¹⁶, absolute beyond:
 //!
 //! | function | error | beyond |
 //! |---|---|---|
@@ -19,19 +19,19 @@ use crate::ir::Pred;
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, OpKind, Ty, Value};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
-/// What tells the two types apart.
+/// The parameters for a type.
 #[derive(Debug)]
 pub(super) struct Trig {
     pub(super) ty: FloatTy,
-    /// π/2, what it lacks as a number of the type, and what both lack.
+    /// π/2 as a number of the type, the difference to π/2 as another, and the difference to their sum as a third.
     half_pi: [f64; 3],
-    /// The greatest number that the three parts of π/2 reduce.
+    /// The maximum magnitude that is reduced with the three parts of π/2.
     limit: f64,
     /// `(sin(√z) / √z − 1) / z`.
     sin: &'static [f64],
     /// `(cos(√z) − 1) / z`.
     cos: &'static [f64],
-    /// What is below has itself as its sine.
+    /// Smaller numbers are their own sine.
     tiny: f64,
 }
 
@@ -45,7 +45,7 @@ pub(super) const SINGLE: Trig = Trig {
     tiny: 1e-4,
 };
 
-/// Likewise with 53-bit coefficients; within 2⁻⁵⁵ and 2⁻⁶⁰.
+/// The same with 53-bit coefficients; within 2⁻⁵⁵ and 2⁻⁶⁰.
 pub(super) const DOUBLE: Trig = Trig {
     ty: FloatTy::F64,
     half_pi: [FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33],
@@ -70,7 +70,7 @@ pub(super) const DOUBLE: Trig = Trig {
     tiny: 1e-9,
 };
 
-/// A number less a multiple of π/2, and which multiple: its low bits, in 32.
+/// A number minus a multiple of π/2, and the low bits of that multiple as `b32`.
 #[derive(Clone, Copy)]
 pub(super) struct Reduced {
     pub(super) rest: Value,
@@ -102,7 +102,7 @@ fn reduce_near(b: &mut Builder, t: &Trig, x: Value) -> Reduced {
     Reduced { rest, quadrant }
 }
 
-/// The sine of what is left for even quadrants, its cosine for odd ones, negative for quadrants 2 and 3.
+/// The sine of the reduced argument for even quadrants, its cosine for odd ones, negated for quadrants 2 and 3.
 fn of_quadrant(b: &mut Builder, t: &Trig, reduced: Reduced) -> Value {
     let (ty, r) = (t.ty, reduced.rest);
     let square = b.float(FloatBin::Mul, ty, r, r);
@@ -126,17 +126,17 @@ fn of_quadrant(b: &mut Builder, t: &Trig, reduced: Reduced) -> Value {
     b.int(IntBin::Xor, value, sign)
 }
 
-/// The sine; `with_far` says that arguments beyond the limit are possible.
+/// The sine; `with_far` is whether arguments beyond the limit are possible.
 pub(super) fn sin(b: &mut Builder, t: &Trig, with_far: bool, x: Value) -> Value {
     let reduced = reduce(b, t, with_far, x);
     let value = of_quadrant(b, t, reduced);
-    // Keeps the sign of zero.
+    // For tiny arguments the result is the argument, which also preserves the sign of zero.
     let magnitude = un(b, FloatUn::Abs, t.ty, x);
     let tiny = fcmp_const(b, Pred::Lt, t.ty, magnitude, t.tiny);
     b.select(tiny, x, value)
 }
 
-/// The cosine: the sine a quadrant further.
+/// The cosine: the sine with the quadrant increased by one.
 pub(super) fn cos(b: &mut Builder, t: &Trig, with_far: bool, x: Value) -> Value {
     let Reduced { rest, quadrant } = reduce(b, t, with_far, x);
     let quadrant = b.add_const(quadrant, 1);

@@ -8,7 +8,7 @@ use crate::ir::{
 };
 use std::collections::BTreeMap;
 
-/// Temporary token numbers of new groups, beyond any in a text, until all are renumbered.
+/// Temporary token numbers of new groups, greater than all numbers in a text, until all tokens are renumbered.
 const NEW: u32 = u32::MAX / 2;
 
 pub(super) fn fence_op((scope, space): (Scope, FenceSpace)) -> OpKind {
@@ -57,7 +57,7 @@ pub(super) fn apply(kernel: Kernel, overlay: &Overlay) -> Kernel {
     kernel.canonical()
 }
 
-/// Numbers the tokens of bulk stores of a role in the order of the text.
+/// Numbers the tokens of bulk stores of a role in program order.
 fn number(kernel: &mut Kernel, block: Block) {
     let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
     let mut commits: Vec<OpId> = Vec::new();

@@ -1,22 +1,22 @@
 //! The fence pass: inserts missing proxy fences into kernels of the barrier dialect, and the commits and waits of bulk stores.
 //!
-//! [`crate::analysis::proxy`] finds what is missing, byte range by byte range; this module decides where it is inserted:
+//! [`crate::analysis::proxy`] finds missing fences, by byte ranges; this module decides where they are inserted:
 //!
-//! * right before the operation that needs it: the asynchronous access, or the arrival that publishes to another role; before the
-//!   barrier of a warp's lanes, or of a role's warps, if that comes directly before the arrival;
-//! * hoisted in front of a loop if nothing in the loop may access the bytes again; if the loop executes zero iterations, the fence is
+//! * immediately before the operation that needs it: the asynchronous access, or the arrival that publishes to another role; before the
+//!   barrier of a warp's lanes, or of a role's warps, if that comes immediately before the arrival;
+//! * hoisted before a loop if nothing in the loop may access the bytes again; if the loop executes zero iterations, the fence is
 //!   redundant but harmless;
-//! * hoisted in front of a branch only if every arm needs it: there is no speculation;
+//! * hoisted before a branch only if every arm needs it: there is no speculation;
 //! * never duplicated: an existing fence, or one inserted for an earlier access, suffices or is widened; running the pass twice
 //!   changes nothing, and no inserted fence can be removed again;
 //! * with the smallest sufficient scope and space: `cluster` only for multicast, `global` only for tensors.
 //!
 //! Existing fences are kept. Redundant ones are reported, and removed on request.
 //!
-//! A bulk store is in the open group until that is committed, and reads its region until the group is waited for. Where the
-//! region is written again, where an arrival permits another role to write it, and at the end of the role, the pass inserts
-//! `ttg.nv.bulk_group.commit` after the store (after the last one, if several follow each other) and
-//! `ttg.nv.bulk_group.wait {read = true}` in front, where they are missing.
+//! A bulk store is in the open group until that is committed, and reads its region until the group is waited for. Where the region is
+//! written again, where an arrival permits another role to write it, and at the end of the role, the pass inserts
+//! `ttg.nv.bulk_group.commit` after the store (after the last one, if several follow each other) and `ttg.nv.bulk_group.wait {read = true}`
+//! before that point, where they are missing.
 //!
 //! Opaque calls access their regions through the generic proxy unless declared otherwise, in the kernel or by name in
 //! [`Options::calls`]; declarations of the options are written into the kernel.
@@ -71,7 +71,7 @@ impl Default for Options {
 pub struct Fenced {
     /// The kernel, not verified.
     pub kernel: Kernel,
-    /// What was changed, and what could not be repaired.
+    /// The changes, and the problems that remain.
     pub report: Report,
 }
 

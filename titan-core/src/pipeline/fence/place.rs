@@ -1,4 +1,4 @@
-//! Placement of fences. Every choice is tried on the analysis before it is made.
+//! Placement of fences. Every choice is checked by the analysis before it is made.
 
 use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
 use crate::ir::traffic::{Order, traffic};
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 /// The nesting of operations.
 pub(super) struct Around {
-    /// The block of an operation.
+    /// The block that contains each operation.
     pub(super) block: BTreeMap<OpId, Block>,
-    /// The operation that owns a block.
+    /// The operation that owns each block.
     owner: BTreeMap<Block, OpId>,
     /// The operations in program order.
     pub(super) order: Vec<OpId>,
@@ -33,7 +33,7 @@ impl Around {
         }
     }
 
-    /// The operation around an operation.
+    /// The operation whose region contains an operation.
     fn outside(&self, id: OpId) -> Option<OpId> {
         self.owner.get(self.block.get(&id)?).copied()
     }
@@ -49,8 +49,8 @@ fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
     })
 }
 
-/// The barrier of the lanes of a warp, or of the warps of a role, directly before an arrival: in front of it each thread fences its own
-/// accesses, and behind it not every thread takes part in the arrival.
+/// The barrier of the lanes of a warp, or of the warps of a role, immediately before an arrival. Before it, each thread fences its own
+/// accesses; after it, not every thread takes part in the arrival.
 fn joined_before(kernel: &Kernel, around: &Around, arrival: OpId) -> Option<OpId> {
     if traffic(&kernel.op(arrival).kind).order != Order::Releases {
         return None;
@@ -62,7 +62,7 @@ fn joined_before(kernel: &Kernel, around: &Around, arrival: OpId) -> Option<OpId
     matches!(kernel.op(*last).kind, OpKind::Nv(NvOp::WarpSync | NvOp::BarrierSync { .. })).then_some(*last)
 }
 
-/// The operations in front of which a fence for this one may be placed, the outermost first.
+/// The operations before which a fence for this one may be placed, the outermost first.
 fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<OpId> {
     let first = joined_before(kernel, around, at).unwrap_or(at);
     let mut positions = if first == at { vec![at] } else { vec![at, first] };
@@ -81,11 +81,11 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
     positions
 }
 
-/// Fills the overlay with the fences that a kernel lacks.
+/// Adds the missing fences of a kernel to the overlay.
 pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
     let around = Around::new(kernel);
     let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
-    // Every round removes at least one pair, so there are no more rounds than operations and pairs.
+    // Every round removes at least one pair, so that their number limits the number of rounds.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
         let found = find(kernel, overlay);
         let Some(hazard) = found.hazards.iter().find(|h| !h.pairs.is_empty()).cloned() else { break };
@@ -153,7 +153,7 @@ fn insert(
     None
 }
 
-/// Removes placed fences that later ones made redundant, and narrows the others where possible.
+/// Removes placed fences that later ones have made redundant, and narrows the others where possible.
 fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
     let pairs = find(kernel, overlay).pairs();
     let placed: Vec<OpId> = around.order.iter().rev().copied().filter(|id| overlay.fences.contains_key(id)).collect();
@@ -174,7 +174,7 @@ fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
     }
 }
 
-/// The fences of the kernel that can all be removed without a new hazard.
+/// The fences of the kernel that can all be removed together without a new hazard.
 pub(super) fn unneeded(kernel: &Kernel, overlay: &Overlay) -> Vec<OpId> {
     let pairs = find(kernel, overlay).pairs();
     let mut trial = overlay.clone();

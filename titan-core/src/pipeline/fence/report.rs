@@ -14,7 +14,7 @@ pub struct Placed {
     pub before: &'static str,
     /// The location of that operation.
     pub at: Loc,
-    /// Its scope.
+    /// The scope of the fence.
     pub scope: Scope,
     /// The memory that it orders.
     pub space: FenceSpace,
@@ -23,24 +23,24 @@ pub struct Placed {
 /// A problem that the pass could not repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its location.
+    /// The location of the operation.
     pub at: Loc,
-    /// A description.
+    /// A description of the problem.
     pub what: &'static str,
 }
 
 /// The changes of the pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Inserted fences, in program order.
+    /// The inserted fences, in program order.
     pub fences: Vec<Placed>,
-    /// Bulk stores after which a commit was inserted.
+    /// The locations of bulk stores after which a commit was inserted.
     pub commits: Vec<Loc>,
-    /// The inserted waits for bulk stores, and how many groups each lets stay in flight.
+    /// The locations of inserted waits for bulk stores, each with the number of groups that may stay in flight.
     pub waits: Vec<(Loc, u32)>,
-    /// Redundant fences of the kernel.
+    /// The locations of redundant fences of the kernel.
     pub unneeded: Vec<Loc>,
-    /// Problems that remain.
+    /// The problems that remain.
     pub left: Vec<Left>,
 }
 

@@ -1,14 +1,14 @@
-//! The compatibility mode: where TileLang's `InjectFenceProxy` places fences (`src/cuda/transform/inject_fence_proxy.cc`, as
-//! rewritten in February 2026).
+//! The compatibility mode: fences at the places where TileLang's `InjectFenceProxy` inserts them
+//! (`src/cuda/transform/inject_fence_proxy.cc`, as rewritten in February 2026).
 //!
-//! One state for the whole function: which proxy may have been the last one, of *none*, *generic* and *async*. It begins with
-//! none. What [`crate::ir::traffic`] gives as the side of an operation sets it, a fence sets it to none, and an asynchronous
-//! operation gets a fence in front if it may be generic. States are united at joins, loops are walked to a fixed point (at most eight
-//! times), and may execute zero iterations. If both arms of a branch, or the body of a loop, are purely asynchronous, one fence in
-//! front suffices for them.
+//! There is one state for the whole function: the set of proxies of which one was the last, among *none*, *generic* and *async*. Initially
+//! it is none. An operation sets it to its side ([`crate::ir::traffic`]), a fence sets it to none, and a fence is inserted before an
+//! asynchronous operation if the state may be generic. States are united at joins; loops are walked to a fixed point (at most eight times),
+//! and may execute zero iterations. If both arms of a branch, or the body of a loop, are purely asynchronous, one fence before the branch
+//! or loop suffices.
 //!
-//! It differs from the pass of this crate on purpose: generic reads are ignored, so that a bulk load may overtake them;
-//! accesses to disjoint bytes count; arrivals of a role do not; and the roles are treated as the arms of one branch.
+//! It deliberately differs from the pass of this crate: generic reads are ignored, so that a bulk load may overtake them; accesses to
+//! disjoint bytes count; arrivals of a role do not; and the roles are treated as the arms of one branch.
 //!
 //! Deliberately absent: predicated blocks, which are branches here, and the restriction to targets.
 
@@ -16,7 +16,7 @@ use crate::analysis::proxy::Overlay;
 use crate::ir::traffic::{Order, Side, traffic};
 use crate::ir::{Block, CallProxy, FenceSpace, Kernel, Op, OpKind, RegionOp, Scope, TtgOp};
 
-/// Which proxies may have been the last one, as bits.
+/// The set of proxies of which one was the last, as bits.
 type Last = u8;
 const NONE: Last = 1;
 const GENERIC: Last = 2;
@@ -25,7 +25,7 @@ const ASYNC: Last = 4;
 /// The maximum number of walks of a loop.
 const ROUNDS: usize = 8;
 
-/// Fills the overlay.
+/// Adds the fences to the overlay.
 pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
     let mut walk = Walk { kernel, overlay, left: 0 };
     walk.block(kernel.body, NONE, true);
@@ -39,7 +39,7 @@ struct Walk<'k> {
 }
 
 fn side(op: &Op) -> Side {
-    // A call that only reads its regions leaves the state.
+    // A call that only reads its regions does not change the state.
     if let OpKind::Region(RegionOp::Call(call)) = &op.kind
         && call.declared() == CallProxy::Generic
         && !(0..op.args.len()).any(|i| call.touch(i).writes())
@@ -50,7 +50,7 @@ fn side(op: &Op) -> Side {
 }
 
 impl Walk<'_> {
-    /// Whether a block has asynchronous operations and nothing else that changes the state.
+    /// Whether a block has asynchronous operations and no others that change the state.
     fn purely_async(&self, block: Block) -> bool {
         let (mut some, mut only) = (false, true);
         self.kernel.walk_block(block, &mut |_, op| match side(op) {

@@ -1,4 +1,4 @@
-//! Finds loops that can be shifted, and what belongs to each of their two MMAs.
+//! Finds loops that can be shifted, and the operations that belong to each of their two MMAs.
 //!
 //! Deliberately absent: the rewrite.
 
@@ -8,9 +8,9 @@ use super::super::peel::leaves;
 use crate::ir::{Block, BlockData, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
-/// The loads of a loop that could be shifted, one group for each of its two MMAs: each needs a ring of its own.
+/// The loads of a loop that could be shifted, one group for each of its two MMAs: each group needs a separate ring.
 ///
-/// `loads` are those that become copies. `None` if the loop is not of that form.
+/// `loads` are the loads that become copies. `None` if the loop does not have this form.
 #[must_use]
 pub fn loads_apart(kernel: &Kernel, looped: OpId, loads: &[OpId]) -> Option<[Vec<OpId>; 2]> {
     let body = *kernel.op(looped).regions.first()?;
@@ -25,25 +25,25 @@ pub fn loads_apart(kernel: &Kernel, looped: OpId, loads: &[OpId]) -> Option<[Vec
     all.then_some(apart)
 }
 
-/// Two MMAs of a loop's body, of which the second adds to what the loop carries.
+/// Two MMAs of a loop's body, of which the second accumulates to a carried value.
 pub(super) struct Chain {
     pub(super) first: OpId,
     pub(super) second: OpId,
-    /// The place of the accumulator among the carried values.
+    /// The position of the accumulator among the carried values.
     pub(super) place: usize,
-    /// What computes the second MMA's accumulator from the carried one, in order.
+    /// The operations that compute the second MMA's accumulator from the carried one, in order.
     pub(super) scaling: Vec<OpId>,
-    /// What only converts the second MMA's operand A.
+    /// The operations that only convert the second MMA's operand A.
     pub(super) converting: Vec<OpId>,
 }
 
-/// The operations of a body by what becomes of them.
+/// The operations of a body, by the way in which they are moved.
 pub(super) struct Parts {
     pub(super) body: Block,
     pub(super) chain: Chain,
-    /// What waits for and views the stage of an MMA, and what releases it.
+    /// For each MMA, the operations that wait for and view its stage, and those that release it.
     pub(super) stages: [[Vec<OpId>; 2]; 2],
-    /// Everything else but the terminator, in order.
+    /// All other operations except for the terminator, in order.
     pub(super) rest: Vec<OpId>,
 }
 
@@ -53,7 +53,7 @@ fn users(kernel: &Kernel, block: Block, value: Value) -> Vec<OpId> {
     found
 }
 
-/// Whether only this MMA reads a tile, or transposes of it.
+/// Whether this MMA is the only reader of a tile and its transposes.
 fn is_read_by(kernel: &Kernel, body: Block, tile: Value, mma: OpId) -> bool {
     let users = users(kernel, body, tile);
     let by = |user: &OpId| {
@@ -64,7 +64,7 @@ fn is_read_by(kernel: &Kernel, body: Block, tile: Value, mma: OpId) -> bool {
     !users.is_empty() && users.iter().all(by)
 }
 
-/// The two MMAs of a loop, if nothing else has to do with them than this transform moves.
+/// The two MMAs of a loop, if they are connected only by operations that this transform moves.
 fn chain(kernel: &Kernel, looped: OpId, body: Block) -> Option<Chain> {
     let op = kernel.op(looped);
     let plain = matches!(op.kind, OpKind::For(kind) if kind != ForKind::Distributed);
@@ -85,7 +85,7 @@ fn chain(kernel: &Kernel, looped: OpId, body: Block) -> Option<Chain> {
     let carried = *inside.get(1 + place)?;
     let scaling = between(kernel, body, carried, *sum)?;
     let converting = only_for(kernel, body, *a, second);
-    // The first MMA feeds operand A of the second one, and begins anew.
+    // The result of the first MMA is used for operand A of the second one, and the first MMA does not accumulate.
     let fed = depends(kernel, body, *a, *kernel.op(first).results.first()?);
     let [a, _, sum] = kernel.op(first).args[..] else { return None };
     let anew = !depends(kernel, body, sum, carried) && !inside.contains(&sum) && !inside.contains(&a);
@@ -96,7 +96,7 @@ const fn is_mma(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Mma | OpKind::Ttg(TtgOp::ComputeIssue | TtgOp::AccMma))
 }
 
-/// The pure operations by which `to` is computed from `from`, in order: nothing else uses `from` or the values between.
+/// The pure operations that compute `to` from `from`, in order, if nothing else uses `from` or the values in between.
 fn between(kernel: &Kernel, body: Block, from: Value, to: Value) -> Option<Vec<OpId>> {
     let (mut found, mut at) = (Vec::new(), from);
     while at != to {
@@ -114,7 +114,7 @@ fn between(kernel: &Kernel, body: Block, from: Value, to: Value) -> Option<Vec<O
     users.is_empty().then_some(found)
 }
 
-/// The casts that only make operand A of an MMA, in order.
+/// The casts that are only for operand A of an MMA, in order.
 fn only_for(kernel: &Kernel, body: Block, operand: Value, mma: OpId) -> Vec<OpId> {
     let (mut found, mut at, mut user) = (Vec::new(), operand, mma);
     while users(kernel, body, at) == [user] {
@@ -126,7 +126,7 @@ fn only_for(kernel: &Kernel, body: Block, operand: Value, mma: OpId) -> Vec<OpId
     found
 }
 
-/// Whether a value is computed from another one within a body.
+/// Whether a value depends on another one within a body.
 pub(super) fn depends(kernel: &Kernel, body: Block, value: Value, on: Value) -> bool {
     let mut wanted = BTreeSet::from([value]);
     for id in kernel.block(body).ops.iter().rev() {
@@ -160,7 +160,7 @@ pub(super) fn parts(kernel: &Kernel, looped: OpId) -> Option<Parts> {
         .collect();
     let (_, ops) = kernel.block(body).ops.split_last()?;
     let rest: Vec<OpId> = ops.iter().copied().filter(|id| !apart.contains(id)).collect();
-    // What remains is passed by waits and releases of stages: it may only compute.
+    // Waits and releases of stages are moved across the remaining operations, which must therefore be pure computations.
     let computes = |id: &OpId| {
         let mut pure = true;
         let mut see =
@@ -172,7 +172,7 @@ pub(super) fn parts(kernel: &Kernel, looped: OpId) -> Option<Parts> {
     rest.iter().all(computes).then_some(Parts { body, chain, stages, rest })
 }
 
-/// What waits for and views the stage that operand B of an MMA is in, and what releases it; nothing else may read the stage.
+/// The operations that wait for and view the stage of operand B of an MMA, and those that release it; nothing else may read the stage.
 fn stage(kernel: &Kernel, body: Block, mma: OpId) -> Option<[Vec<OpId>; 2]> {
     let ops = &kernel.block(body).ops;
     let mut tile = *kernel.op(mma).args.get(1)?;

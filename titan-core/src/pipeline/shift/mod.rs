@@ -1,8 +1,8 @@
-//! Shifts the second MMA of a loop by one iteration, so that it runs beside what the first one feeds.
+//! Shifts the second MMA of a loop by one iteration, so that it overlaps with the use of the first MMA's result.
 //!
-//! An iteration of attention has an MMA (the scores), work in registers on its result (softmax), and an MMA that takes this as operand A
-//! and adds to an accumulator. Each waits for the one before, so that the matrix units idle during the softmax. Here the second MMA of
-//! an iteration is issued in the next one, behind the first MMA of that one, and waited for behind its softmax:
+//! An iteration of attention has an MMA (the scores), work in registers on its result (softmax), and an MMA that has this as operand A and
+//! adds to an accumulator. Each waits for the one before, so that the matrix units idle during the softmax. Here the second MMA of an
+//! iteration is issued in the next iteration, after the first MMA of that, and waited for after its softmax:
 //!
 //! ```text
 //! %z = for t = lo to hi carry(%x = %init) {      %z = if lo < hi {
@@ -21,10 +21,10 @@
 //!                                                } else { yield %init }
 //! ```
 //!
-//! What scales the accumulator, and what only converts operand A, stands behind the wait for the second MMA: until then it has the
-//! accumulator's registers, and reads those of the operand.
+//! Operations that scale the accumulator, or only convert operand A, come after the wait for the second MMA: until then, that uses the
+//! registers of the accumulator and of the operand.
 //!
-//! This needs a ring for each of the two stages, and no operation with an effect that it would pass. The caller verifies the result.
+//! This needs a ring for each of the two stages, and no operations with effects may be in between. The caller verifies the result.
 //!
 //! Deliberately absent: loops with other numbers of MMAs, early exits, steps other than 1, and a shift of more than one iteration.
 
@@ -37,7 +37,7 @@ use crate::ir::{BinOp, Block, Kernel, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use find::{Chain, Parts, depends, parts};
 use std::collections::BTreeMap;
 
-/// The kernel with all such loops shifted; `None` if there is none.
+/// The kernel with all such loops shifted; `None` if there are none.
 #[must_use]
 pub fn shift(kernel: &Kernel) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
@@ -59,7 +59,7 @@ fn named(names: &Names, value: Value) -> Value {
     names.get(&value).copied().unwrap_or(value)
 }
 
-/// The operations of `rest` that the first MMA needs, and the others.
+/// The operations of `rest` on which the first MMA depends, and the others.
 fn halves(kernel: &Kernel, parts: &Parts) -> [Vec<OpId>; 2] {
     let body = parts.body;
     let before = |id: &OpId| {
@@ -106,7 +106,7 @@ fn one(edit: &mut Edit, around: Block, looped: OpId, parts: &Parts) -> Option<()
     Some(())
 }
 
-/// What the loop carries next, with the accumulator that the second MMA adds to, and its operand A last.
+/// The next carried values, with the accumulator of the second MMA, and its operand A as the last one.
 fn next(edit: &Edit, parts: &Parts, names: &Names) -> Option<Vec<Value>> {
     let last = *edit.kernel.block(parts.body).ops.last()?;
     let [a, _, sum] = edit.kernel.op(parts.chain.second).args[..] else { return None };
@@ -128,7 +128,7 @@ fn peeled(edit: &mut Edit, parts: &Parts, lo: Value, init: &[Value]) -> Option<V
     next(edit, parts, &names)
 }
 
-/// The body of the loop: an iteration with the second MMA of the one before.
+/// The body of the loop: an iteration with the second MMA of the previous iteration.
 fn shifted(edit: &mut Edit, parts: &Parts, args: &[Value]) -> Option<()> {
     let Chain { first, second, place, scaling, converting } = &parts.chain;
     let inside = edit.kernel.block(parts.body).args.clone();
@@ -154,7 +154,7 @@ fn shifted(edit: &mut Edit, parts: &Parts, args: &[Value]) -> Option<()> {
     Some(())
 }
 
-/// Issues an MMA, of other operands than its own if A and the accumulator are given.
+/// Issues an MMA; `other` replaces its operand A and its accumulator.
 fn issued(edit: &mut Edit, mma: OpId, names: &Names, other: Option<[Value; 2]>) -> Option<Value> {
     let Op { args, loc, .. } = edit.kernel.op(mma).clone();
     let [a, b, sum] = args[..] else { return None };

@@ -1,23 +1,23 @@
-//! Below which iteration a condition holds for every element, or a tile has no element beyond the end of its tensor.
+//! Thresholds: the iteration below which a condition is true for every element, or a tile has no element beyond the end of its tensor.
 //!
-//! The sides of the condition are sums: what grows with the loop, `c · j + r` with `0 ≤ l ≤ r ≤ h`, and what does not, `x + r` with
-//! `la ≤ r ≤ ha` and a value `x` from outside of the loop. With `s = h - la` (one more for `<`) the condition `x + r ≥ c · j + r'`
-//! holds for all elements if `x ≥ c · j + s`:
+//! The sides of the condition are sums: one that increases with the loop, `c · j + r` with `0 ≤ l ≤ r ≤ h`, and one that does not, `x + r`
+//! with `la ≤ r ≤ ha` and a value `x` from outside of the loop. With `s = h - la` (one more for `<`), the condition
+//! `x + r ≥ c · j + r'` is true for all elements if `x ≥ c · j + s`:
 //!
 //! ```text
 //! %key = iota<64> + %j * 64       c = 64, l = 0, h = 63
 //! lt %key, %NK                    x = %NK, la = ha = 0, s = 64: holds for j < (%NK - 64) / 64 + 1 if %NK ≥ 64, else for none
 //! ```
 //!
-//! Sums of 32 bits may wrap. They do not for the iterations in question: `x + la` and `x + ha` are in range if `s ≤ x ≤ 2³¹ - 1 - ha`,
-//! which is checked when the program runs, and then `c · j + h` is less than `x + la`; no iteration is negative.
+//! 32-bit sums may overflow, but not in the iterations in question: `x + la` and `x + ha` are in range if `s ≤ x ≤ 2³¹ - 1 - ha`, which the
+//! program checks, and then `c · j + h` is less than `x + la`; no iteration number is negative.
 
 use crate::analysis::affine::Range;
 use crate::ir::{BinOp, Block, Kernel, Op, OpKind, Pred, TtgOp, Ty, Unit, Value};
 use crate::pipeline::edit::Edit;
 use std::collections::BTreeSet;
 
-/// The iteration below which something holds.
+/// The iteration below which a property holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Threshold {
     /// `(x - slack) / step + 1` if `slack ≤ x ≤ most`, else 0.
@@ -26,7 +26,7 @@ pub(super) enum Threshold {
     Tiles { tensor: Value, axis: u8, tile: i64, ahead: i64 },
 }
 
-/// No constant of a sum is larger.
+/// The maximum constant of a sum.
 const MOST: i64 = 1 << 24;
 
 /// `per_step · j + x + r`, with `r` in the range.
@@ -51,7 +51,7 @@ impl Sum {
         Sum { per_step, x, range: self.range.plus(other.range)? }.small()
     }
 
-    /// Times a constant; `None` for a value from outside, whose product might wrap.
+    /// The product with a constant; `None` for a value from outside of the loop, whose product might overflow.
     fn times(self, n: i64) -> Option<Sum> {
         if n != 1 && self.x.is_some() {
             return None;
@@ -89,7 +89,7 @@ pub(super) fn of_condition(kernel: &Kernel, looped: Loop<'_>, pred: Pred, args: 
     Some(Threshold::Sum { x, slack, most, step: moving.per_step })
 }
 
-/// The threshold of a tile that is loaded, for the axis along which the loop goes.
+/// The threshold of a tile that is loaded, along the axis in which it moves with the loop.
 pub(super) fn of_tile(kernel: &Kernel, looped: Loop<'_>, op: &Op) -> Option<Threshold> {
     let (OpKind::Load(Unit::Tile, shape) | OpKind::Ttg(TtgOp::Source(Unit::Tile, shape))) = &op.kind else {
         return None;

@@ -9,10 +9,10 @@ use super::Groups;
 use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A stage that is read before its group must be complete.
+/// The error that a stage is read before its group must be complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Early {
-    /// The wait.
+    /// The wait for the stage.
     pub wait: OpId,
     /// The number of iterations of the loops.
     pub trips: i64,
@@ -49,14 +49,14 @@ struct Run<'k> {
     groups: &'k Groups,
     /// The number of iterations of loops of unknown length.
     trips: i64,
-    /// Known integers: counters, and functions of them.
+    /// The known integers: counters, and functions of them.
     counters: BTreeMap<Value, i64>,
     /// The stages in the open group.
     open: Vec<(Pipe, i64)>,
-    /// Committed groups that may be in flight, oldest first.
+    /// The committed groups that may be in flight, the oldest first.
     queue: VecDeque<Vec<(Pipe, i64)>>,
     complete: BTreeSet<(Pipe, i64)>,
-    /// For each ring, the next times of its filling and of its reading side.
+    /// For each ring, the next times of its filling side and of its reading side.
     clocks: Vec<(i64, i64)>,
     claims: BTreeMap<Value, (Pipe, i64)>,
     early: Option<OpId>,

@@ -1,4 +1,4 @@
-//! `const`: literals, and how the type decides what they mean.
+//! Parses `const`: literals, whose meaning depends on the type.
 
 use super::op::Left;
 use super::{Body, Parse, Parser};
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The constant of a type that a literal stands for.
+/// The constant of a type that a literal denotes.
 fn literal_of(literal: Tok<'_>, negative: bool, elem: Elem) -> Option<Const> {
     let float = |v: f64| elem.is_float().then_some(Const::Float(elem, v));
     match literal {

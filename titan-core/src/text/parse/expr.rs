@@ -1,4 +1,4 @@
-//! Host expressions: precedence climbing, with Rust's precedences. Nothing is folded: an expression is what is written.
+//! Parses host expressions by precedence climbing, with Rust's precedences. Nothing is folded, so that an expression is kept as written.
 
 use super::{MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
@@ -17,8 +17,8 @@ impl Tree {
     }
 }
 
-/// The names of a signature while it is being read. Parameters may be mentioned before they are declared, so until the end
-/// of the signature a parameter stands as its index in `mentioned`.
+/// The names of a signature while it is parsed. Parameters may be mentioned before they are declared; until the end of the signature, a
+/// parameter is represented by its index in `mentioned`.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     pub(super) symbols: Vec<String>,
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         self.tree(scope, 1, 0).map(|t| t.expr)
     }
 
-    /// Operators that bind at least as tightly as `least`.
+    /// Parses operators that bind at least as tightly as `least`.
     fn tree(&mut self, scope: &mut Scope<'a>, least: u8, depth: usize) -> Parse<Tree> {
         let mut left = self.prefix(scope, depth)?;
         let mut compared = false;

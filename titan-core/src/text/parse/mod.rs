@@ -1,8 +1,7 @@
-//! The parser: recursive descent over one token of lookahead, errors collected per statement.
+//! The parser: recursive descent with one token of lookahead; errors are collected for each statement.
 //!
-//! An operation ends with its line; a list goes on after a comma, and inside brackets. After an error the rest of the
-//! statement is skipped, with its block if it has one, and the values it names are *poisoned*: what uses them is not
-//! reported again.
+//! An operation ends with its line; a list continues after a comma, and inside of brackets. After an error the rest of the statement is
+//! skipped, with its block if it has one, and the values that it defines are *poisoned*: errors in uses of them are not reported.
 
 mod constant;
 mod expr;
@@ -19,16 +18,16 @@ use crate::diag::{Code, Diagnostic};
 use crate::ir::{Block, Kernel, Typed, Value};
 use std::collections::BTreeMap;
 
-/// How deep blocks may nest, and host expressions: deeper than the verifier allows, so that every verified kernel is read.
+/// The maximum nesting depth of blocks and host expressions; greater than the verifier allows, so that every verified kernel can be parsed.
 pub const MAX_DEPTH: usize = 136;
 
-/// After this many errors the parser stops.
+/// The number of errors after which the parser stops.
 const MAX_ERRORS: usize = 64;
 
-/// A kernel and the place of the word `kernel`.
+/// A kernel with the position of the word `kernel`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// Where it starts.
+    /// The position at which it starts.
     pub at: TextPos,
     /// The kernel.
     pub kernel: Kernel,
@@ -37,16 +36,16 @@ pub struct Located {
 /// The kernels of a text.
 ///
 /// # Errors
-/// Everything that is wrong with the text (T0805), types that cannot be (T02xx, T0801) and written types that are not the
-/// ones that follow (T0804), in the order of the text.
+/// All errors of the text (T0805), invalid types (T02xx, T0801), and stated types that differ from the inferred ones (T0804), in the order
+/// of the text.
 pub fn parse(text: &str) -> Result<Vec<Kernel>, Vec<Diagnostic<TextPos>>> {
     run(text, false).map(|kernels| kernels.into_iter().map(|k| k.kernel).collect())
 }
 
-/// The one kernel of a text.
+/// The only kernel of a text.
 ///
 /// # Errors
-/// As [`parse`]; also if there is no kernel or a second one.
+/// The errors of [`parse`]; also if there is no kernel, or more than one.
 pub fn parse_one(text: &str) -> Result<Kernel, Vec<Diagnostic<TextPos>>> {
     let mut kernels = run(text, false)?.into_iter();
     match (kernels.next(), kernels.next()) {
@@ -58,10 +57,10 @@ pub fn parse_one(text: &str) -> Result<Kernel, Vec<Diagnostic<TextPos>>> {
     }
 }
 
-/// The kernels of a text, where every operation without a written place has its place in the text.
+/// The kernels of a text, in which every operation without a stated location has its position in the text as location.
 ///
 /// # Errors
-/// As [`parse`].
+/// The errors of [`parse`].
 pub fn parse_located(text: &str) -> Result<Vec<Located>, Vec<Diagnostic<TextPos>>> {
     run(text, true)
 }
@@ -84,14 +83,14 @@ fn run(text: &str, located: bool) -> Result<Vec<Located>, Vec<Diagnostic<TextPos
     Err(parser.errors.into_iter().map(|e| e.map_site(|at| position(text, at))).collect())
 }
 
-/// The place of a byte.
+/// The line and column of a byte.
 fn position(text: &str, at: usize) -> TextPos {
     let mut cursor = Cursor::START;
     cursor.advance(text, at);
     cursor.pos
 }
 
-/// A byte and its place.
+/// A byte with its line and column.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     at: usize,
@@ -113,7 +112,7 @@ impl Cursor {
     }
 }
 
-/// The error has been recorded.
+/// The error that an error has been recorded.
 #[derive(Debug)]
 struct Failed;
 
@@ -123,9 +122,9 @@ struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     next: Token<'a>,
-    /// Where the token before the next one ended.
+    /// The end of the last token.
     ended: usize,
-    /// If operations get their places in the text: how far these have been counted.
+    /// If operations get their positions in the text as locations: the position up to which lines have been counted.
     located: Option<Cursor>,
     errors: Vec<Diagnostic<usize>>,
 }
@@ -137,14 +136,14 @@ struct Name<'a> {
     at: usize,
 }
 
-/// What is known of the kernel that is being read.
+/// The state of the kernel that is being parsed.
 struct Body<'a> {
     kernel: Kernel,
-    /// `None` for poisoned values, and where each was defined.
+    /// The values by name, `None` if they are poisoned, each with the position of its definition.
     values: BTreeMap<&'a str, (Option<Value>, usize)>,
-    /// Open blocks, outermost first.
+    /// The open blocks, the outermost first.
     open: Vec<Block>,
-    /// Open loops, outermost first: the types of the values that a `break` took out of it.
+    /// The open loops, the outermost first: for each, the types of the operands of its `break`, once known.
     loops: Vec<Option<Vec<Typed>>>,
 }
 
@@ -154,7 +153,7 @@ impl<'a> Parser<'a> {
         Err(Failed)
     }
 
-    /// Every enclosing block would find the same end of the text.
+    /// At the end of the text, every enclosing block would report the same error.
     fn report(&mut self, error: Diagnostic<usize>) {
         let again = self.errors.last().is_some_and(|last| last.site == error.site && last.title == error.title);
         if !again {
@@ -166,7 +165,7 @@ impl<'a> Parser<'a> {
         self.error(Diagnostic::new(Code::Text, at, message))
     }
 
-    /// The token that comes next is not what must come here; if it is on another line, that is the line that ended early.
+    /// The error that the next token is not the required one. If it is on another line, the error is on the line that ended too early.
     fn expected<T>(&mut self, what: &str) -> Parse<T> {
         if self.next.fresh && self.next.tok != Tok::End && self.ended > 0 {
             return self.fail(self.ended, format!("expected {what}, found the end of the line"));
@@ -175,7 +174,7 @@ impl<'a> Parser<'a> {
         self.error(error)
     }
 
-    /// The token that comes next is not what may come here.
+    /// The error that the next token is not one of those that are allowed.
     fn unexpected(&self, what: &str) -> Diagnostic<usize> {
         let found = match self.next.tok {
             Tok::Bad(why) => return Diagnostic::new(Code::Text, self.next.at, why),
@@ -260,7 +259,7 @@ impl<'a> Parser<'a> {
         Ok(Name { text, at: self.bump().at })
     }
 
-    /// A decimal integer, perhaps negative.
+    /// A decimal integer, which may be negative.
     fn int<T: TryFrom<i128>>(&mut self, what: &str) -> Parse<T> {
         let at = self.next.at;
         let negative = self.eat("-");
@@ -276,7 +275,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `item, item, …` up to `close`, which is taken too; a comma may follow the last one.
+    /// Parses `item, item, …` and the sign `close`; a comma may follow the last item.
     fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut items = Vec::new();
         while !self.eat(close) {

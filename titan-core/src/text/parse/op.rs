@@ -8,17 +8,17 @@ use crate::text::form::{Head, HeadError, form, kind};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
 
-/// A statement so far: the names on its left and where it stands.
+/// The part of a statement before the operands: the names of the results, and its position.
 pub(super) struct Left<'a> {
     pub(super) names: Vec<Name<'a>>,
     pub(super) start: usize,
     pub(super) mnemonic: &'a str,
-    /// The place of the mnemonic.
+    /// The position of the mnemonic.
     pub(super) at: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// `{ statements }`: the statements go to the innermost open block.
+    /// Parses `{ statements }`; the statements are added to the innermost open block.
     pub(super) fn block(&mut self, body: &mut Body<'a>) -> Parse<()> {
         let opened = self.next.at;
         if body.open.len() > MAX_DEPTH {
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         self.typed(body, left, Op { kind, args, results: vec![], regions: vec![], loc }, &types)
     }
 
-    /// Checks the written types of an operation that `infer` knows, and adds it.
+    /// Checks the stated types of an operation whose types `infer` computes, and adds it.
     pub(super) fn typed(&mut self, body: &mut Body<'a>, left: &Left<'a>, op: Op, written: &[Typed]) -> Parse<()> {
         let args: Vec<Ty> = op.args.iter().map(|v| body.kernel.ty(*v)).collect();
         match infer::infer(&op.kind, &args) {
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
                 let types: Vec<Typed> = types.into_iter().map(Typed::from).collect();
                 self.agreed(body, left, op, written, &types)
             }
-            // The verifier reports it.
+            // The verifier reports the error.
             Err(_) if written.len() == left.names.len() => self.finish(body, left, op, written),
             Err(e) => {
                 let error = Diagnostic::new(e.code, left.at, e.message);
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Checks the written types against those that follow, and adds the operation.
+    /// Checks the stated types against the inferred ones, and adds the operation.
     pub(super) fn agreed(
         &mut self,
         body: &mut Body<'a>,
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Gives the results of an operation with poisoned operands their names.
+    /// Marks the names of the results of an operation with poisoned operands as poisoned.
     pub(super) fn poison(&mut self, body: &mut Body<'a>, left: &Left<'a>) {
         for name in &left.names {
             self.declare(body, *name, None);
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Makes a name known; a second definition is an error.
+    /// Defines a name; a second definition is an error.
     pub(super) fn declare(&mut self, body: &mut Body<'a>, name: Name<'a>, value: Option<Value>) {
         if let Some((_, first)) = body.values.insert(name.text, (value, name.at)) {
             let error = Diagnostic::new(Code::Text, name.at, format!("`{}` is defined twice", name.text));
@@ -224,12 +224,12 @@ impl<'a> Parser<'a> {
         Ok(types)
     }
 
-    /// `@3:14`, or the place in the text if that is wanted.
+    /// Parses `@3:14`; if there is none, the location is the position in the text if that was requested.
     pub(super) fn loc(&mut self, left: &Left<'a>) -> Parse<Loc> {
         self.loc_of(left.start)
     }
 
-    /// The written place of what starts at a byte.
+    /// The stated location of what starts at a byte.
     pub(super) fn loc_of(&mut self, start: usize) -> Parse<Loc> {
         if self.eat("@") {
             let line = self.int("a line")?;
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         Ok(self.place(start))
     }
 
-    /// The place of a byte, if places are wanted.
+    /// The position of a byte as a location, if that was requested.
     pub(super) fn place(&mut self, at: usize) -> Loc {
         let Some(cursor) = &mut self.located else { return Loc::default() };
         cursor.advance(self.text, at);
@@ -288,7 +288,7 @@ const fn plural(n: usize) -> &'static str {
 }
 
 impl Body<'_> {
-    /// Remembers what types a loop gives.
+    /// Records the types of a loop's results, from a `break`.
     fn note_break(&mut self, level: u32, args: &[Value]) {
         let types = args.iter().map(|v| self.kernel.typed(*v)).collect();
         let n = self.loops.len();

@@ -1,4 +1,4 @@
-//! Operands, and the integers in angle brackets before them.
+//! Parses operands, and the integers in angle brackets before them.
 
 use super::{Body, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
@@ -7,21 +7,21 @@ use crate::text::form::{Form, Named};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
 
-/// Operands as they are written.
+/// The operands, as they are written.
 #[derive(Default)]
 pub(super) struct Operands {
-    /// `None` for poisoned ones.
+    /// The values; `None` if poisoned.
     pub(super) values: Vec<Option<Value>>,
-    /// Whether the second and following ones stand in brackets, and how many.
+    /// The number of operands in brackets, from the second on; `None` if there are no brackets.
     indexed: Option<usize>,
-    /// Whether the last one follows `or`.
+    /// Whether the last operand follows `or`.
     padded: bool,
-    /// The text, and how many operands precede it.
+    /// The string, and the number of operands before it.
     pub(super) text: Option<(String, usize)>,
 }
 
 impl Operands {
-    /// Whether they are arranged as the operation wants them.
+    /// Whether they have the arrangement that the operation requires.
     pub(super) fn fits(&self, form: Form) -> bool {
         let n = self.values.len();
         match form {
@@ -41,7 +41,7 @@ impl Operands {
 }
 
 impl<'a> Parser<'a> {
-    /// A value that is used; `None` if it is poisoned.
+    /// Parses a value that is used; `None` if it is poisoned.
     pub(super) fn operand(&mut self, body: &mut Body<'a>) -> Parse<Option<Value>> {
         let name = self.value("a value")?;
         if let Some((value, _)) = body.values.get(name.text) {

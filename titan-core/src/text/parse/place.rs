@@ -1,4 +1,4 @@
-//! What a laid-out kernel has before its body: `plan(..)`, then `layout(..)` and `encoding(..)`, numbered as they come.
+//! Parses the lines of a laid-out kernel before its body: `plan(..)`, then `layout(..)` and `encoding(..)`, which are numbered in order.
 
 use super::{Body, Parse, Parser};
 use crate::ir::{Bit, Encoding, EncodingId, FreeBy, LaidOut, Layout, TileShape};
@@ -6,8 +6,8 @@ use crate::text::lex::Tok;
 use crate::text::place::{AXES, swizzle_from_name};
 
 impl<'a> Parser<'a> {
-    /// `plan(8, 32, mbarrier, index32, aligned(0, 2))`, from the parenthesis on: warps, lanes of a warp, how slots of rings
-    /// between roles become free, and what is assumed of the arguments.
+    /// `plan(8, 32, mbarrier, index32, aligned(0, 2))`, after the parenthesis: warps, lanes of a warp, how slots of rings between roles are
+    /// released, and the assumptions about the arguments.
     pub(super) fn plan(&mut self, body: &mut Body<'a>) -> Parse<()> {
         self.expect("(")?;
         let warps = self.int("the number of warps")?;
@@ -60,8 +60,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `layout(64x64, reg(j1, i8), lane(j2, j4, i1, i2, i4), warp(i16, copy))`, from the parenthesis on: what each bit of the
-    /// register, lane and warp number adds to the coordinates `i`, `j`, `k`, `l`.
+    /// `layout(64x64, reg(j1, i8), lane(j2, j4, i1, i2, i4), warp(i16, copy))`, after the parenthesis: the contribution of each bit of the
+    /// register, lane and warp number to the coordinates `i`, `j`, `k`, `l`.
     pub(super) fn layout(&mut self, body: &mut Body<'a>) -> Parse<()> {
         let at = self.next.at;
         self.expect("(")?;
@@ -85,8 +85,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `encoding(64x64, 16, order(0, 1), row(64, 128), b128)`, from the parenthesis on: extents, bits of an element, axes from
-    /// the slowest to the fastest, elements of a row and bytes from row to row, and the swizzle.
+    /// `encoding(64x64, 16, order(0, 1), row(64, 128), b128)`, after the parenthesis: extents, bits of an element, axes from the slowest to
+    /// the fastest, the elements of a row and the distance of rows in bytes, and the swizzle.
     pub(super) fn encoding(&mut self, body: &mut Body<'a>) -> Parse<()> {
         let at = self.next.at;
         self.expect("(")?;
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a tile of these extents fits on chip.
+/// Whether a tile with these extents is small enough.
 fn fits(extents: &[u32]) -> bool {
     extents.iter().map(|n| u64::from(*n)).product::<u64>() <= TileShape::MAX_LEN.cast_unsigned()
 }

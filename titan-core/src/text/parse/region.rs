@@ -1,4 +1,4 @@
-//! Operations with regions: `for`, `loop`, `if`, and reductions and scans by a region.
+//! Parses operations with regions: `for`, `loop`, `if`, roles, and reductions and scans by a function.
 
 use super::op::Left;
 use super::{Body, Name, Parse, Parser};
@@ -8,7 +8,7 @@ use crate::text::form::{HeadError, narrow};
 /// The header of an operation with regions.
 struct Header {
     kind: OpKind,
-    /// `None` for poisoned ones.
+    /// The operands; `None` if poisoned.
     args: Vec<Option<Value>>,
     written: Vec<Typed>,
     loc: Loc,
@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The block of a loop; gives the types that a `break` takes out.
+    /// Parses the block of a loop; returns the types of the operands of `break`.
     fn loop_body(&mut self, body: &mut Body<'a>, block: Block) -> Parse<Vec<Typed>> {
         body.loops.push(None);
         body.open.push(block);
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `carry(%acc = %acc0, ..)`, if it is there: appends the initial values and gives the carried ones.
+    /// Parses `carry(%acc = %acc0, ..)`, if it is present: appends the initial values and returns the carried ones.
     fn carry(&mut self, body: &mut Body<'a>, block: Block, args: &mut Vec<Option<Value>>) -> Parse<Vec<Option<Value>>> {
         if !self.eat_word("carry") {
             return Ok(Vec::new());
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         if self.eat(":") { self.typed_ty().map(Some) } else { Ok(None) }
     }
 
-    /// An argument of a block; poisoned if its type is not known.
+    /// An argument of a block; poisoned if its type is unknown.
     fn block_arg(
         &mut self,
         body: &mut Body<'a>,
@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A reduction or scan by a region.
+/// A reduction or scan by a function.
 fn combine_kind(mnemonic: &str, attrs: &[i64]) -> Result<OpKind, HeadError> {
     match (mnemonic, attrs) {
         ("ttg.local.fold_with", [axis, parts]) => {
@@ -221,7 +221,7 @@ fn combine_kind(mnemonic: &str, attrs: &[i64]) -> Result<OpKind, HeadError> {
 }
 
 impl Body<'_> {
-    /// The types that the first region to yield yields.
+    /// The types of the values that the first region with a `yield` yields.
     fn yielded(&self, regions: &[Block]) -> Vec<Typed> {
         let last = |b: &Block| self.kernel.block(*b).ops.last().map(|id| self.kernel.op(*id));
         let yields = regions.iter().filter_map(last).find(|op| op.kind == OpKind::Yield);

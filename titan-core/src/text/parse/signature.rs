@@ -1,4 +1,4 @@
-//! `kernel @name<T = f16>[M, N](parameters) grid(..) require(..)`, and the body that follows.
+//! Parses `kernel @name<T = f16>[M, N](parameters) grid(..) require(..)`, and the body after it.
 
 use super::expr::Scope;
 use super::{Body, Name, Parse, Parser};
@@ -11,7 +11,7 @@ use crate::text::lex::{Tok, unquote};
 use std::collections::BTreeMap;
 
 impl<'a> Parser<'a> {
-    /// A kernel; after an error in the signature everything up to the next one is skipped.
+    /// Parses a kernel; after an error in the signature, everything up to the next kernel is skipped.
     pub(super) fn kernel(&mut self) -> Parse<Kernel> {
         let start = self.next.at;
         let known = self.errors.len();
@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
         Ok((name, Param { name: plain, kind }))
     }
 
-    /// `_`, `M`, `bind M`, `= M`, or an expression. A bare name binds the first time.
+    /// `_`, `M`, `bind M`, `= M`, or an expression. A bare name binds at its first mention.
     fn dim(&mut self, scope: &mut Scope<'a>, bound: &mut Vec<bool>) -> Parse<DimSpec> {
         if self.eat_word("_") {
             return Ok(DimSpec::Any);
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(DimSpec::Equals(expr))
     }
 
-    /// The grid, and whether it may leave parts of outputs as they are.
+    /// Parses the grid, and whether it may leave parts of outputs unwritten.
     fn grid(&mut self, scope: &mut Scope<'a>) -> Parse<(GridSpec, bool)> {
         if !self.eat_word("grid") {
             return Ok((GridSpec::Extents(Vec::new()), false));
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
         self.list(")", |p| p.expr(scope))
     }
 
-    /// Gives the parameters in host expressions their indices.
+    /// Replaces the parameters in host expressions by their indices.
     fn resolve(&mut self, sig: &mut Signature, names: &[Name<'a>], mentioned: &[Name<'a>]) -> Parse<()> {
         let mut indices = Vec::with_capacity(mentioned.len());
         for m in mentioned {
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The user's name of a value: none for `%7`, `acc` for `%acc.2`.
+    /// The user's name of a value: none for `%7`, and `acc` for `%acc.2`.
     pub(super) fn plain_name(&mut self, name: Name<'a>) -> Parse<Option<String>> {
         let rest = &name.text[1..];
         if let Some(quoted) = rest.strip_prefix('"') {

@@ -1,4 +1,4 @@
-//! Types.
+//! Parses types.
 
 use super::{Parse, Parser};
 use crate::ir::{BarrierTy, Class, Elem, EncodingId, LayoutId, Pipe, Place, TileShape, Token, Ty, Typed};
@@ -7,7 +7,7 @@ use crate::text::lex::Tok;
 const TYPES: &str = "types are written `f32`, `tile<128x64xf16>`, `tensor<f16, 2>` and, of pipelines, `slot<0>`";
 
 impl Parser<'_> {
-    /// A type without a place.
+    /// Parses a type without a place.
     pub(super) fn ty(&mut self) -> Parse<Ty> {
         let at = self.next.at;
         let typed = self.typed_ty()?;
@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The place of a tile, if one is written, and the closing bracket. Whether there is such a place is the verifier's to say.
+    /// Parses the place of a tile, if there is one, and the closing bracket. The verifier checks whether such a place exists.
     fn placed(&mut self, ty: Ty) -> Parse<Typed> {
         let mut place = Place::None;
         if self.eat(",") {

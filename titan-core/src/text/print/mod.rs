@@ -1,7 +1,7 @@
 //! The printer: the canonical text of a kernel.
 //!
-//! Values are named in the order of the text. A kernel that is not well formed prints as far as it goes: what dangles is
-//! written `%?9` and does not parse.
+//! Values are named in the order of the text. A kernel that is not well-formed is printed as far as possible: an invalid reference is
+//! written as `%?9`, which does not parse.
 
 mod names;
 mod signature;
@@ -277,7 +277,7 @@ impl Printer<'_> {
         self.out.push_str(if args.is_empty() { "" } else { "|" });
     }
 
-    /// `: ty` where the type is not the one that follows.
+    /// Appends `: ty` if the type is not the inferred one.
     fn annotation(&self, value: Value, implied: Option<Typed>) -> String {
         match self.typed(value) {
             Some(ty) if Some(ty) != implied => format!(": {ty}"),
@@ -286,7 +286,7 @@ impl Printer<'_> {
     }
 }
 
-/// The literal of a constant, which reads back bit for bit.
+/// The literal of a constant, from which the parser restores every bit.
 fn literal(c: Const) -> String {
     match c {
         Const::Int(Elem::Bool, v @ (0 | 1)) => (v == 1).to_string(),

@@ -5,7 +5,7 @@ use crate::text::MAX_DEPTH;
 use crate::text::lex::{is_word, quote};
 use std::collections::BTreeMap;
 
-/// The names of the values, in the order of the text: the second `acc` is `%acc.2`, a value without a name has its number.
+/// The names of the values, in the order of the text: the second `acc` is `%acc.2`, and a value without a name has its number.
 pub(super) fn names(kernel: &Kernel) -> Vec<Option<String>> {
     let blocks = Once::new(kernel);
     let mut names = Names { kernel, seen: BTreeMap::new(), names: vec![None; kernel.values.len()], blocks };
@@ -23,7 +23,7 @@ struct Names<'k> {
     blocks: Once,
 }
 
-/// Blocks that have been visited: a block that is its own region, or nests beyond all measure, is not followed.
+/// Blocks that have been visited. A block that is its own region, or is nested too deeply, is not followed.
 pub(super) struct Once(Vec<bool>);
 
 impl Once {
@@ -31,7 +31,7 @@ impl Once {
         Once(vec![false; kernel.blocks.len()])
     }
 
-    /// Whether to follow a block, the first time only.
+    /// Whether to follow a block, which is done only once.
     pub(super) fn enter(&mut self, block: Block, depth: usize) -> bool {
         depth <= 2 * MAX_DEPTH && self.0.get_mut(block.index()).is_some_and(|seen| !std::mem::replace(seen, true))
     }

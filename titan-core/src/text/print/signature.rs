@@ -1,4 +1,4 @@
-//! The signature: what stands before the body.
+//! Prints the signature: the parts before the body.
 
 use super::Printer;
 use crate::ir::{
@@ -109,7 +109,7 @@ impl Printer<'_> {
         self.out.push(')');
     }
 
-    /// A bare name binds at its first mention in a shape; the words `bind` and `=` say otherwise.
+    /// A bare name binds at its first mention in a shape; `bind` and `=` are printed where that would be wrong.
     fn dim(&mut self, dim: &DimSpec, bound: &mut [bool]) {
         let first =
             |s: &Symbol, bound: &mut [bool]| bound.get_mut(s.index()).is_some_and(|b| !std::mem::replace(b, true));
@@ -146,7 +146,7 @@ impl Printer<'_> {
         if is_word(word) { self.out.push_str(word) } else { quote(word, &mut self.out) }
     }
 
-    /// Words and integers stand for themselves.
+    /// Words and integers are printed without quotes.
     fn instance_value(&mut self, value: &str) {
         let digits = value.strip_prefix('-').unwrap_or(value);
         if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -177,7 +177,7 @@ impl HostNames for Printer<'_> {
     }
 }
 
-/// Whether the symbols are numbered in the order in which the text mentions them, so that no list is needed.
+/// Whether the symbols are numbered in the order in which the text mentions them, so that no list of them is needed.
 fn symbols_follow_from_text(sig: &Signature) -> bool {
     let mut seen = 0;
     let mut in_order = true;

@@ -1,14 +1,14 @@
-//! Rule 70: a bulk copy of a tile is one that a tensor map describes. Which are, [`crate::analysis::boxes`] knows; this module words the
-//! errors.
+//! Rule 70: a bulk copy of a tile is one that a tensor map can describe. [`crate::analysis::boxes`] decides which are; this module creates
+//! the errors.
 //!
-//! A program whose tiles are not laid out states bytes instead of a box: there the tensor alone is checked.
+//! In a program whose tiles are not laid out, copies state bytes instead of boxes; only the tensor is checked there.
 
 use crate::analysis::boxes::{NoBox, never, of_op};
 use crate::diag::Code;
 use crate::ir::{Encoding, Kernel, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
 
-/// Breaks of rule 70.
+/// Violations of rule 70.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -35,7 +35,7 @@ fn wrong(kernel: &Kernel, op: &Op) -> Option<NoBox> {
     }
 }
 
-/// The encoding of a tile for which none is written.
+/// The encoding of a tile in a program that states none.
 fn plain(kernel: &Kernel, tile: Value) -> Option<Encoding> {
     let extents: Vec<u32> = kernel.ty(tile).tile_shape()?.into();
     let order: Vec<usize> = (0..extents.len()).collect();

@@ -10,7 +10,7 @@ use crate::verify::coexecution::barriers::lives::MAX_COUNT;
 use crate::verify::roles::beginning;
 use std::collections::BTreeMap;
 
-/// Rule 48: barriers are initialised once, before any other use, and fenced.
+/// Checks rule 48: barriers are initialised once, before any other use, and fenced.
 pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     let begin = beginning(kernel);
     let mut inits: BTreeMap<Value, Vec<(OpId, Loc)>> = BTreeMap::new();
@@ -36,7 +36,7 @@ pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// Checks the counts of arrivals and bytes of an operation, and which barriers it initialises or invalidates.
+/// Checks the counts of arrivals and bytes of an operation; and records the barriers that it initialises or invalidates.
 fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
     let picked = |v: &Value| kernel.def_op(*v).is_some_and(|o| o.kind == OpKind::Nv(NvOp::MbarrierAt));
     let name = op.args.first().map(|v| kernel.display_name(*v)).unwrap_or_default();
@@ -59,7 +59,7 @@ fn counts(kernel: &Kernel, op: &Op, errors: &mut Vec<Error>) {
             error(errors, Code::TxBytes, op.loc, title);
         }
         Stated::Arrivals(_) | Stated::Expects(_) => {}
-        // `lives` checks the count of a barrier, `numbers` what threads state, `place` the bytes of copies.
+        // `lives` checks the counts of barriers, `numbers` the numbers of threads, `place` the bytes of copies.
         Stated::Count(_)
         | Stated::CopyArrivals(_)
         | Stated::Named { .. }
@@ -120,7 +120,7 @@ fn one_life(
     }
 }
 
-/// The uses of the barriers of an `alloc`.
+/// The uses of the barriers of an `alloc`, for rule 48.
 struct Uses<'k> {
     kernel: &'k Kernel,
     alloc: Value,
@@ -139,7 +139,7 @@ impl Uses<'_> {
         !names && op.args.iter().any(own)
     }
 
-    /// The first use in an operation or in its regions.
+    /// The location of the first use in an operation or in its regions.
     fn first_in(&self, id: OpId) -> Option<Loc> {
         let op = self.kernel.op(id);
         if self.is_use(op) {
@@ -156,7 +156,8 @@ impl Uses<'_> {
         found
     }
 
-    /// A use by which hardware other than the program's own threads arrives.
+    /// The location of a use because of which others than the program's own threads may arrive: bulk copies, or other programs of a
+    /// cluster.
     fn asynchronous(&self) -> Option<Loc> {
         let mut found = None;
         let mut cluster = false;

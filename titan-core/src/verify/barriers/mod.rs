@@ -1,5 +1,5 @@
-//! Rules 46 to 53, 61, 70 and 73 to 76: what programs of the barrier dialect, with regions, barriers, groups and counters, obey whatever the
-//! order of operations. What depends on that order is checked in the co-execution of the roles (`crate::verify::coexecution`).
+//! Rules 46 to 53, 61, 70 and 73 to 76: rules of programs in the barrier dialect (regions, barriers, groups and counters) that do not
+//! depend on the order of execution. The rules that do are checked by the co-execution of the roles (`crate::verify::coexecution`).
 //!
 //! * `place`: the placement of regions and barriers, copies, tokens (rules 46 to 53);
 //! * `lives`, `numbers`: initialisation of barriers (rule 48); threads and registers (rule 51);

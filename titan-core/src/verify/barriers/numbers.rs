@@ -9,24 +9,24 @@ use crate::verify::coexecution::barriers::messages;
 use crate::verify::roles::threads;
 use std::collections::BTreeMap;
 
-/// Registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
+/// The number of registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
 const REGISTERS: u64 = 65_536;
-/// The most registers of a thread when a program begins: instructions name 255 (CUDA programming guide, same table), and registers are
-/// counted in steps of 8.
+/// The maximum number of registers of a thread when a program begins: instructions can address 255 (CUDA programming guide, same table),
+/// and registers are allocated in units of 8.
 const MOST_AT_ENTRY: u64 = 248;
-/// Threads of a warp, and the maximum of a program (CUDA programming guide, same table).
+/// The number of threads of a warp, and the maximum of a program (CUDA programming guide, same table).
 const WARP: u32 = 32;
 const THREADS: u32 = 1024;
-/// Warps of a warpgroup (PTX ISA, "wgmma").
+/// The number of warps of a warpgroup (PTX ISA, "wgmma").
 const WARPGROUP: u32 = 4;
 
-/// Rule 51: threads, registers and numbers.
+/// Checks rule 51: numbers of threads, registers and barriers.
 pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut named: BTreeMap<u8, (u32, Loc)> = BTreeMap::new();
     let wrong = |errors: &mut Vec<Error>, op: &Op, title: String| error(errors, Code::Participants, op.loc, title);
     kernel.walk(&mut |_, op| match op.kind.stated() {
         Stated::Named { id, threads } => {
-            // PTX ISA, "bar": sixteen barriers, whole warps.
+            // PTX ISA, "bar": there are sixteen barriers, at which whole warps arrive.
             let again = named.contains_key(&id);
             if id >= 16 && !again {
                 wrong(errors, op, format!("there is no named barrier {id}: they are numbered 0 to 15"));
@@ -55,7 +55,7 @@ pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) 
             wrong(errors, op, format!("there is no priority {level}: priorities are 0 to 3"))
         }
         Stated::Registers(_) | Stated::Priority(_) => {}
-        // `copiers` checks the arrivals for copies, `lives` those of barriers, `place` the bytes of copies.
+        // `copiers` checks the arrivals of copies, `lives` those of barriers, `place` the bytes of copies.
         Stated::CopyArrivals(_)
         | Stated::Count(_)
         | Stated::Arrivals(_)
@@ -68,8 +68,8 @@ pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) 
     registers(kernel, errors);
 }
 
-/// Every thread of a role arrives once for its own copies (PTX ISA, "cp.async.mbarrier.arrive"). A kernel without roles does
-/// not state its number of threads: all such operations must agree with each other and with its named barriers.
+/// Each thread of a role arrives once for its own copies (PTX ISA, "cp.async.mbarrier.arrive"). A kernel without roles does not state its
+/// number of threads, so all such operations must agree with each other and with its named barriers.
 fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (role, (who, block)) in threads(kernel).into_iter().enumerate() {
         let mut all = kernel.roles.get(role).map(|r| r.warps.saturating_mul(WARP));
@@ -93,11 +93,11 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Operations of a warpgroup are executed by roles with whole warpgroups (PTX ISA, "wgmma" and "setmaxnreg").
+/// Operations of warpgroups are executed only by roles with whole warpgroups (PTX ISA, "wgmma" and "setmaxnreg").
 fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut before = 0u64;
     for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)) {
-        // The warps of a program that is not laid out have no numbers yet.
+        // The warps of a program that is not laid out are not numbered yet.
         let begins = if kernel.laid_out.is_some() { before } else { 0 };
         before += u64::from(role.warps);
         let aligned = begins.is_multiple_of(u64::from(WARPGROUP));
@@ -122,11 +122,12 @@ fn warpgroups(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// `setmaxnreg.inc` waits until the pool of its program has the registers: what all threads begin with, and no more (PTX ISA, "setmaxnreg").
+/// `setmaxnreg.inc` waits until the pool of the program has enough registers: those that all threads begin with, and no more (PTX ISA,
+/// "setmaxnreg").
 ///
-/// Each role asks once, and before anything for which threads may wait. Then roles that ask for less than they have give back the rest
-/// without waiting for anybody, and those that ask for more go on as soon as all have done so, if and only if all that is asked for,
-/// with what the other threads keep, is in the pool.
+/// Each role requests registers once, before any operation that may wait for other threads. Roles that request fewer registers than they
+/// have then release the rest without waiting; and roles that request more continue once all others have released theirs, if and only if
+/// the pool has all registers that are requested, in addition to those that the other threads keep.
 fn registers(kernel: &Kernel, errors: &mut Vec<Error>) {
     let asked: Vec<Option<(OpId, u32, Loc)>> = if kernel.roles.is_empty() {
         Vec::new()
@@ -165,7 +166,7 @@ fn registers(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// How a role asks for registers: in its first operation, apart from pure ones.
+/// The number of registers that a role requests in its first operation, apart from pure ones.
 fn asks(kernel: &Kernel, role: Block) -> Option<(OpId, u32, Loc)> {
     let mut ops = kernel.block(role).ops.iter().map(|id| (*id, kernel.op(*id)));
     let (id, op) = ops.find(|(_, op)| op.kind.effect() != Effect::Pure)?;
@@ -173,19 +174,19 @@ fn asks(kernel: &Kernel, role: Block) -> Option<(OpId, u32, Loc)> {
     Some((id, registers, op.loc))
 }
 
-/// The registers that a program begins with.
+/// The registers with which a program begins.
 struct Pool {
-    /// Of each thread.
+    /// The number of registers of each thread.
     entry: u64,
     threads: u64,
-    /// The least number of warps of which a role is a multiple.
+    /// The number of warps of which the warps of a role are rounded up to a multiple.
     whole: u64,
 }
 
 impl Pool {
-    /// An assembler gives each thread an equal part of the multiprocessor's registers, in steps of 8, at most what an instruction can
-    /// name; parts are counted for whole warpgroups (`ptxas` 12.9: 168 for `.maxntid` 288 as for 384). The roles of a program that is
-    /// not laid out are rounded up to whole warpgroups, because those of a program that is laid out for such a target are.
+    /// An assembler gives each thread an equal part of the multiprocessor's registers, in units of 8, and at most as many as an instruction
+    /// can address; for this, threads are rounded up to whole warpgroups (`ptxas` 12.9: 168 for `.maxntid` 288 as for 384). The roles of a
+    /// program that is not laid out are rounded up to whole warpgroups too, as laying out for such a target does.
     fn of(kernel: &Kernel) -> Pool {
         let group = u64::from(WARPGROUP);
         let laid = kernel.laid_out.as_deref().map(|laid| u64::from(laid.warps));
@@ -202,7 +203,7 @@ impl Pool {
     }
 }
 
-/// The warps of a role, rounded up. The roles of a program that is laid out have one instance.
+/// The number of warps of a role, rounded up. In a laid-out program, roles have one instance.
 fn whole_warps(role: &RoleDecl, whole: u64) -> u64 {
     u64::from(role.warps).next_multiple_of(whole) * u64::from(role.instances.max(1))
 }

@@ -1,5 +1,5 @@
-//! Rules 46 to 53: the placement of regions and barriers, the initialisation of barriers, and hardware limits. Only the rule that
-//! barriers are initialised first depends on the order of operations.
+//! Rules 46 to 53: the placement of regions and barriers, the initialisation of barriers, and hardware limits. Only the rule that barriers
+//! are initialised before use depends on the order of operations.
 
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
@@ -12,10 +12,10 @@ use crate::verify::roles::{beginning, roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
 use std::collections::BTreeMap;
 
-/// Bytes of an mbarrier, and its alignment (PTX ISA, "mbarrier").
+/// The size of an mbarrier in bytes, and its alignment (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
-/// Breaks of rules 46 to 53.
+/// Violations of rules 46 to 53.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     fences(kernel, &mut errors);
@@ -38,13 +38,13 @@ pub(super) fn error(errors: &mut Vec<Error>, code: Code, loc: Loc, title: impl I
     errors.push(Error::new(code, loc, title));
 }
 
-/// The placement of a region: first byte, bytes, parts.
+/// The placement of a region: its offset, its size in bytes, and its number of parts.
 fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
     let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = kernel.def_op(value)?.kind else { return None };
     Some((u64::from(offset), u64::from(bytes), u64::from(parts)))
 }
 
-/// The first byte of a region or of one of its parts, and its size.
+/// The offset and the size in bytes of a region or of one of its parts, and the region.
 fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
     let op = kernel.def_op(value)?;
     if op.kind == OpKind::Region(RegionOp::At) {
@@ -54,7 +54,7 @@ fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
     placed(kernel, value).map(|(offset, bytes, _)| (offset, bytes, value))
 }
 
-/// Rule 46: a region is within shared memory, and has the parts that are selected.
+/// Checks rule 46: a region is within shared memory, and has the parts that are selected.
 fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match (&op.kind, &op.args[..]) {
         (OpKind::Region(RegionOp::Place { offset, bytes, parts }), _) => {
@@ -91,7 +91,7 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 fn count_of(kernel: &Kernel, of: Value) -> Option<u32> {
-    // Elements are selected of nothing else: what has none is refused.
+    // Only regions and arrays of barriers have elements to select; others are rejected.
     let made = &kernel.def_op(of)?.kind;
     if let OpKind::Region(RegionOp::Place { parts: n, .. }) | OpKind::Nv(NvOp::MbarrierAlloc { n, .. }) = made {
         Some(*n)
@@ -100,7 +100,7 @@ fn count_of(kernel: &Kernel, of: Value) -> Option<u32> {
     }
 }
 
-/// Barriers of an `alloc`: their words.
+/// The words of the barriers of an `alloc`.
 struct Words {
     name: String,
     loc: Loc,
@@ -109,7 +109,7 @@ struct Words {
     region: Value,
 }
 
-/// Rule 47: a barrier has 8 bytes of its own, aligned.
+/// Checks rule 47: a barrier has 8 bytes of its own, aligned.
 pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut all: Vec<Words> = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -175,7 +175,7 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// Rule 49: copies fit their regions, read inputs, and write outputs that are exempt from the output rule.
+/// Checks rule 49: copies fit their regions, read inputs, and write outputs that are exempt from the output rule.
 fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         let Stated::Copies { bytes, bulk } = op.kind.stated() else { return };
@@ -185,7 +185,7 @@ fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
         if u64::from(bytes) > room {
             error(errors, Code::RegionMade, op.loc, format!("{bytes} bytes do not fit into the {room} bytes of `{name}`"));
         }
-        // PTX ISA, "cp.async.bulk": size and addresses are multiples of 16.
+        // PTX ISA, "cp.async.bulk": sizes and addresses are multiples of 16.
         let whole_parts = placed(kernel, whole).is_none_or(|(_, all, parts)| all % parts.max(1) == 0);
         if bulk
             && whole_parts
@@ -222,7 +222,7 @@ fn tensor(kernel: &Kernel, op: &Op, stores: bool, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 53: a fence is between two proxies.
+/// Checks rule 53: a fence is between two different proxies.
 fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         if let OpKind::Ttg(TtgOp::Fence { from, to, .. }) = op.kind
@@ -237,7 +237,7 @@ fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// Rule 52: tokens of a class are numbered in the order of the text, role by role.
+/// Checks rule 52: the tokens of a class are numbered in program order, role by role.
 fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (_, block) in threads(kernel) {
         let mut next: BTreeMap<crate::ir::Class, u32> = BTreeMap::new();
@@ -267,7 +267,7 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-/// Rule 50: before the roles start, barriers are only allocated and initialised, and elements only selected by constants.
+/// Checks rule 50: before the roles start, barriers are only allocated and initialised, and elements only selected by constants.
 fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
     if roles_op(kernel).is_none() {
         return;

@@ -1,5 +1,5 @@
-//! Rule 61: accesses through the async proxy are fenced from earlier generic accesses to the same bytes. The hazards are found by
-//! [`crate::analysis::proxy`]; this module words the errors.
+//! Rule 61: accesses through the async proxy are fenced from earlier generic accesses to the same bytes. [`crate::analysis::proxy`] finds
+//! the hazards; this module creates the errors.
 
 use crate::analysis::proxy::{Hazard, Overlay, find};
 use crate::diag::Code;
@@ -9,12 +9,12 @@ use crate::verify::Error;
 use crate::verify::coexecution::barriers::messages::{access, access_outside, does, does_outside};
 use crate::verify::roles::threads;
 
-/// Breaks of rule 61.
+/// Violations of rule 61.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     find(kernel, &Overlay::default()).hazards.iter().map(|h| error(kernel, h)).collect()
 }
 
-/// The user's name of what an operation accesses.
+/// The user's name for the memory that an operation accesses.
 fn name(kernel: &Kernel, id: OpId, space: FenceSpace) -> String {
     let op = kernel.op(id);
     let of = |v: Value| match kernel.def_op(v) {

@@ -1,11 +1,11 @@
-//! Rules 70 to 73: operations on tensor memory.
+//! Rules 73 to 76: operations on tensor memory.
 //!
-//! 73. An MMA has attributes and elements that go together, and
-//! 74. a shape that exists ([`Mma::check`](crate::ir::Mma::check)).
-//! 75. Columns are allocated in powers of two, no more than there are, and freed once; not after the block has said that it allocates
-//!     no more. Allocation and release are executed once: outside of loops and branches.
-//! 76. One thread of one warp starts MMAs and copies and commits them, one warp allocates; loads and stores are by groups of four warps,
-//!     each of which reaches a quarter of the lanes. All operations of a kernel are of the same number of blocks. Sources: PTX ISA,
+//! 73. An MMA has attributes and element types that are allowed together, and
+//! 74. a shape that exists for them ([`Mma::check`](crate::ir::Mma::check)).
+//! 75. Columns are allocated in powers of two, at most as many as exist, and freed once; and not after the block has relinquished the right
+//!     to allocate. Allocation and release are executed once: outside of loops and branches.
+//! 76. One thread of one warp starts and commits MMAs and copies, and one warp allocates; loads and stores are executed by groups of four
+//!     warps, each of which accesses a quarter of the lanes. All operations of a kernel have the same number of CTAs. Sources: PTX ISA,
 //!     "tcgen05", its issue granularity, access restrictions and `.cta_group`.
 //!
 //! Deliberately absent: the order of accesses to tensor memory; no kernel is lowered to it.
@@ -17,17 +17,17 @@ use crate::ir::{BarrierTy, Block, Kernel, Loc, Mma, NoMma, NvOp, Op, OpId, OpKin
 use crate::verify::Error;
 use crate::verify::roles::threads;
 
-/// Columns of tensor memory of a block, and the fewest that are allocated.
+/// The number of columns of tensor memory of a block, and the minimum that is allocated.
 const COLUMNS: u32 = 512;
 const FEWEST: u32 = 32;
-/// Warps that reach all lanes of tensor memory together.
+/// The number of warps that together access all lanes of tensor memory.
 const QUARTERS: u32 = 4;
 
 const fn of(op: &Op) -> Option<&Tcgen05Op> {
     if let OpKind::Nv(NvOp::Tcgen05(tensor)) = &op.kind { Some(tensor) } else { None }
 }
 
-/// Breaks of rules 73 to 76.
+/// Violations of rules 73 to 76.
 pub(super) fn check(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match of(op) {
         Some(Tcgen05Op::Mma(mma)) => product(kernel, op, mma, errors),
@@ -48,7 +48,7 @@ fn product(kernel: &Kernel, op: &Op, mma: &Mma, errors: &mut Vec<Error>) {
     }
 }
 
-/// PTX ISA, "tcgen05.ld": at most 128 registers.
+/// A load or store moves at most 128 registers (PTX ISA, "tcgen05.ld").
 fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
     let most = match shape {
         TensorShape::L32x32b | TensorShape::L16x64b => 128,
@@ -61,12 +61,12 @@ fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
     }
 }
 
-/// The operations of a block, without those of loops and branches in it.
+/// The operations of a block, without those nested in loops and branches.
 fn straight(kernel: &Kernel, block: Block) -> impl Iterator<Item = (OpId, &Op)> {
     kernel.block(block).ops.iter().map(|id| (*id, kernel.op(*id)))
 }
 
-/// Rule 75.
+/// Checks rule 75.
 fn columns(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut all = threads(kernel).into_iter().map(|(_, block)| block).collect::<Vec<_>>();
     if !all.contains(&kernel.body) {
@@ -123,7 +123,7 @@ fn allocated(kernel: &Kernel, op: &Op, columns: u32, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 76, of roles.
+/// Checks rule 76 for roles.
 fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)) {
         kernel.walk_block(block, &mut |_, op| {
@@ -148,13 +148,13 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 76, of the number of blocks.
+/// Checks rule 76 for the number of CTAs.
 fn groups(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut first: Option<(u32, Loc)> = None;
     kernel.walk(&mut |_, op| {
         let Some(group) = of(op).and_then(Tcgen05Op::cta_group) else { return };
         let (other, loc) = *first.get_or_insert((group, op.loc));
-        // MMAs say so themselves.
+        // For MMAs, `Mma::check` reports it.
         if !matches!(group, 1 | 2) && !matches!(of(op), Some(Tcgen05Op::Mma(_))) {
             error(errors, Code::TensorThreads, op.loc, format!("there is no `cta_group` {group}: it is 1 or 2"));
         } else if other != group {

@@ -3,7 +3,7 @@
 //! A [`Linear`] is an unbounded integer. The result of an addition, subtraction or multiplication of a kernel becomes a `Linear` only
 //! if it cannot overflow `i32`. That follows from one of:
 //!
-//! * the facts and the ranges of the atoms: extents are `0 ..= 2³¹ − 1`, what is loaded is an `i32`, a quotient is smaller;
+//! * the facts and the ranges of the atoms: extents are `0 ..= 2³¹ − 1`, loaded values are in `i32`, a quotient is smaller;
 //! * a condition on the arguments of the launch, which [`Symbols::required`] collects: it is checked before the launch.
 //!   `t + 3 < n` in a loop over `0..n` needs `n + 2 <= 2147483647`.
 //!
@@ -27,7 +27,7 @@ const FACTORS: usize = 4;
 const PRODUCTS: usize = 16;
 
 impl Symbols<'_> {
-    /// The number, if 32-bit arithmetic computes it without overflow.
+    /// The same number, if 32-bit arithmetic computes it without overflow.
     pub(super) fn exact(&mut self, l: Linear, facts: &mut Facts) -> Option<Linear> {
         for room in [Linear::constant(GREATEST).minus(&l), l.plus_const(-LEAST)] {
             if facts.is_not_negative_within(&room, &|atom| self.range(atom)) {
@@ -45,7 +45,7 @@ impl Symbols<'_> {
         Some(l)
     }
 
-    /// A number whose non-negativity a launch can check, and implies that of `room`.
+    /// A number that a launch can check to be non-negative, and for which that implies that `room` is.
     fn asked_of_launch(&self, room: &Linear, facts: &Facts, steps: usize) -> Option<Linear> {
         let inner = room.terms().map(|(atom, _)| atom).filter(|atom| !self.is_of_launch(*atom)).last();
         match inner {
@@ -71,7 +71,7 @@ impl Symbols<'_> {
         })
     }
 
-    /// Records a number that must not be negative; of two that differ by a constant the lower one is kept.
+    /// Records a number that must not be negative; of two that differ by a constant, the lower one is kept.
     fn require(&mut self, needed: Linear) {
         for old in &mut self.required {
             if let Some(more) = needed.minus(old).as_constant() {
@@ -84,7 +84,7 @@ impl Symbols<'_> {
 
     /// The conditions on a launch, as host expressions.
     pub(in crate::verify) fn conditions(&self) -> Vec<HostExpr> {
-        // The negative terms are at most the positive ones.
+        // The sum of the negative terms must be at most that of the positive ones.
         let one = |needed: &Linear| {
             let (mut most, mut sum) = (Linear::constant(needed.base()), Linear::default());
             for (atom, k) in needed.terms() {
@@ -101,21 +101,21 @@ impl Symbols<'_> {
         self.required.iter().filter_map(one).collect()
     }
 
-    /// The least and the greatest value of an atom, where they are known.
+    /// The minimum and maximum of an atom, if they are known.
     pub(in crate::verify) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
         match self.key(atom) {
             Some(Key::Symbol(_) | Key::Dim(..)) => (Some(0), Some(GREATEST)),
             // The number of iterations of a loop may exceed `i32`.
             Some(Key::Op(OpKind::For(_), args)) if args.len() == 3 => (Some(0), None),
             Some(Key::Op(OpKind::Binary(BinOp::And), args)) => match &args[..] {
-                // No bits but those of the mask.
+                // The result has only bits of the mask.
                 [Arg::Int(a), Arg::Int(b)] => match b.as_constant().or(a.as_constant()).filter(|mask| *mask >= 0) {
                     Some(mask) => (Some(0), Some(mask)),
                     None => (Some(LEAST), Some(GREATEST)),
                 },
                 _ => (Some(LEAST), Some(GREATEST)),
             },
-            // A scalar argument of a launch may be wider.
+            // A scalar argument of a launch may have another width.
             Some(Key::Value(value, _)) if self.kernel().ty(*value) != Ty::I32 => (None, None),
             Some(Key::Value(..) | Key::Op(..)) => (Some(LEAST), Some(GREATEST)),
             Some(Key::Quotient(of, by)) => (Some(0), self.greatest(of).and_then(|n| n.checked_div(*by))),
@@ -136,7 +136,7 @@ impl Symbols<'_> {
         })
     }
 
-    /// Whether a launch can compute it, whichever optional arguments are present.
+    /// Whether a launch can compute the atom, whichever optional arguments are present.
     pub(super) fn is_of_launch(&self, atom: Atom) -> bool {
         let given = |param: usize| match self.kernel().sig.params.get(param).map(|p| &p.kind) {
             Some(ParamKind::Tensor { optional, .. }) => !optional,
@@ -154,7 +154,7 @@ impl Symbols<'_> {
         }
     }
 
-    /// The host expression of a number.
+    /// The symbolic integer as a host expression.
     pub(super) fn expression(&self, l: &Linear) -> Option<HostExpr> {
         let mut sum: Option<HostExpr> = None;
         let mut terms: Vec<(Atom, i64)> = l.terms().collect();

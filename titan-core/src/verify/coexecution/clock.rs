@@ -1,23 +1,23 @@
 //! The induction over loops with barriers: the state at the start of an arbitrary iteration.
 //!
-//! The first iteration is executed to find by how much the clock of every barrier and memory advances in it, and by how much carried
-//! integers grow (the *induction hypothesis*). Then an arbitrary iteration `i` is executed: a clock that advanced by `k` is `k · i`
-//! ahead, one that advanced by an unknown amount, in an inner loop, is anywhere; carried integers (the *induction variables*) have the
-//! values of their steps, or keep their distance from the object whose clock advanced alike. If the hypothesis holds again at the end
-//! of that iteration, in every case, it holds for all. Objects and variables that deviate get a weaker hypothesis: anywhere, but
-//! together with those that advance alike; and finally each on its own.
+//! The first iteration is executed to determine by how much the clock of every barrier and memory advances in it, and by how much carried
+//! integers increase (the *induction hypothesis*). Then an arbitrary iteration `i` is executed: a clock that advanced by `k` is `k · i`
+//! ahead, one that advanced by an unknown amount, in an inner loop, has an unknown value; carried integers (the *induction variables*) have
+//! the values that follow from their steps, or keep their distance from the object whose clock advanced equally. If the hypothesis holds
+//! again at the end of that iteration, in every case, it holds for all. Objects and variables that deviate get a weaker hypothesis: an
+//! unknown value, but together with those that advance equally; and finally each its own unknown value.
 //!
 //! # An example
 //!
-//! A ring of three slots with barriers `full` and `empty`; both roles carry a slot `s` and a parity `p`, and wrap them by hand:
+//! A ring of three slots with barriers `full` and `empty`. Both roles carry a slot `s` and a parity `p`, which the kernel wraps explicitly:
 //!
 //! ```text
 //! fill:  for 0..n carry(s = 0, p = 1) { wait empty[s], p; copy to slot s, arrive at full[s];   s, p = next(s, p) }
 //! read:  for 0..n carry(s = 0, p = 0) { wait full[s], p;  read slot s, arrive at empty[s];     s, p = next(s, p) }
 //! ```
 //!
-//! The first three rounds use a slot each that has not been used before, so the state changes, and they are peeled. From then on a round
-//! leads to the same state. These are the hypothesis and its check, for the round `i` after them; `+ k` is relative to the clock:
+//! The first three rounds each use a slot that has not been used before, so that the state changes, and they are peeled. From then on, a
+//! round leads to the same state. These are the hypothesis and its check, for the round `i` after them; `+ k` is relative to the clock:
 //!
 //! | | first round | [`Plan`] | start of round `i` | found at its end | wanted there |
 //! |---|---|---|---|---|---|
@@ -34,8 +34,8 @@
 //! | loaded from an input | advance `m`, not even: `m · i` is no number that a launch can check | origin `x`, an unknown, the same for all three | `Object(full, 0)`: `s` is `x mod 3` |
 //!
 //! A deviation in some iteration weakens one of these, and the iteration is executed again, at most as often as there are steps here:
-//! `Step` becomes `Object`, and that becomes no induction variable; an even clock is anywhere, together with those that advance alike,
-//! and then anywhere on its own.
+//! `Step` becomes `Object`, and that becomes no induction variable; an even clock gets an unknown value, together with those that advance
+//! equally, and then an unknown value of its own.
 
 use super::cyclic::Turn;
 use super::fault::Stop;
@@ -52,9 +52,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How a carried integer or its counter advances.
 #[derive(Clone, Debug)]
 enum Induction {
-    /// It grows by this in each iteration.
+    /// It increases by this number in each iteration.
     Step(i64),
-    /// It advances with this object, at this distance from its origin.
+    /// It advances with this object, at this distance from the origin of the object.
     Object(usize, i64),
 }
 
@@ -81,9 +81,9 @@ struct Carried {
 /// The induction hypothesis: the state at the start of an arbitrary iteration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    /// By how much the clock of each object advances in the first iteration.
+    /// For each object, by how much its clock advances in the first iteration.
     advance: Vec<Linear>,
-    /// Which of them advance equally in every iteration; the others are anywhere.
+    /// For each object, whether it advances equally in every iteration; the clocks of the others have unknown values.
     even: Vec<bool>,
     carried: Vec<Carried>,
 }
@@ -91,10 +91,10 @@ pub(super) struct Plan {
 /// The deviations of some iteration from the hypothesis.
 #[derive(Debug, Default)]
 pub(super) struct Deviations {
-    /// Carried values that do not grow by constant steps, and those that are no induction variables.
+    /// The carried values that do not increase by constant steps; and those that are not induction variables.
     stepless: BTreeSet<Value>,
     free: BTreeSet<Value>,
-    /// Objects that do not always advance equally, and those that advance with no other one.
+    /// The objects that do not always advance equally; and those that advance together with no other one.
     uneven: BTreeSet<usize>,
     alone: BTreeSet<usize>,
     /// The pairs that are related to the clocks of rings, by role, where not all stay related.
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(plan)
     }
 
-    /// The carried integers of the loop at which a role is.
+    /// The carried integers of the loop at whose head a role is.
     fn integers(&self, state: &State, role: usize) -> Vec<Value> {
         let Some(Frame::Loop(l)) = state.roles[role].frames.last() else { return Vec::new() };
         self.carried(self.kernel.op(l.op)).into_iter().filter(|v| self.kernel.ty(*v) == Ty::I32).collect()
@@ -214,7 +214,7 @@ impl Run<'_> {
             (None, _) => {
                 let alike = |o: usize| {
                     let distance = start.minus(&state.machine.origins[o]).as_constant()?;
-                    // Only the remainder of a stage is known.
+                    // For a stage index, only the remainder is known.
                     let same = plan.advance[o] == grown
                         || turn.is_some_and(|n| grown.minus(&plan.advance[o]).residue(n) == Some(0));
                     (same && !(stepless && plan.even[o])).then_some(Induction::Object(o, distance))
@@ -225,7 +225,7 @@ impl Run<'_> {
         Some(Carried { role, arg, start, follows, shape })
     }
 
-    /// The counter of a stage index.
+    /// The counter from which a stage index is computed.
     fn stage_of(&self, stage: &Linear, n: i64) -> Option<Linear> {
         if stage.as_constant().is_some() {
             return Some(stage.clone());
@@ -233,7 +233,7 @@ impl Run<'_> {
         self.symbols.cyclic(stage).filter(|(_, by)| *by == n).map(|(t, _)| t)
     }
 
-    /// The offset that makes a parity from the quotient of a counter.
+    /// The offset that gives a parity from the quotient of a counter.
     fn flip(&mut self, parity: &Linear, t: &Linear, n: i64, facts: &mut Facts) -> Option<i64> {
         let turns = self.symbols.quotient(t, n, facts)?;
         let of = match parity.as_constant() {
@@ -243,7 +243,7 @@ impl Run<'_> {
         of.minus(&turns).as_constant().map(|c| c.rem_euclid(2))
     }
 
-    /// Moves a state to the start of an iteration `i` ahead, or behind that many iterations.
+    /// Moves a state to the start of an iteration that is `i` ahead, or after that many iterations.
     pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, deviations: &Deviations, i: &Linear) {
         let before = state.machine.origins.clone();
         for (o, advance) in plan.advance.iter().enumerate() {
@@ -286,7 +286,7 @@ impl Run<'_> {
         }
     }
 
-    /// An unknown number that is not negative.
+    /// An unknown non-negative number.
     pub(in crate::verify) fn somewhere(&mut self, state: &mut State) -> Linear {
         let atom = Linear::atom(self.symbols.counter());
         state.facts.assume(&Condition::NotNegative(atom.clone(), true), true);
@@ -310,7 +310,7 @@ impl Run<'_> {
             let advance: Vec<Linear> = plan.advance.iter().map(|by| self.symbols.settled(by, &mut facts)).collect();
             any |= plan.uneven(begin, (&moved, &advance), deviations);
         }
-        // Carried values were assumed to follow these objects: they are not the deviation.
+        // Carried values were assumed to advance with these objects; they do not deviate themselves.
         if any {
             return true;
         }
@@ -351,7 +351,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the kernel states times.
+    /// Whether the kernel contains stated times.
     pub(super) fn writes_times(&self) -> bool {
         let clocked = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)));
         self.kernel.ops.iter().any(|op| clocked(&op.kind) && !op.args.is_empty())
@@ -359,21 +359,21 @@ impl Run<'_> {
 }
 
 impl State {
-    /// By how much the clock of an object advanced since an earlier state.
+    /// By how much the clock of an object has advanced since an earlier state.
     fn moved(&self, since: &State, object: usize) -> Linear {
         self.machine.clock(object).minus(&since.machine.clock(object))
     }
 }
 
 impl Plan {
-    /// For two objects that are anywhere, but together: the distance of the second from the first.
+    /// For two objects with unknown values that advance together: the distance of the second from the first.
     fn together(&self, origins: &[Linear], deviations: &Deviations, (first, second): (usize, usize)) -> Option<i64> {
         let free = |o: usize| !self.even[o] && !deviations.alone.contains(&o);
         let alike = free(first) && free(second) && self.advance[first] == self.advance[second];
         origins[second].minus(&origins[first]).as_constant().filter(|_| alike)
     }
 
-    /// Records and returns whether an object advanced otherwise than in the hypothesis.
+    /// Records and returns whether an object has advanced differently from the hypothesis.
     fn uneven(&self, begin: &State, (moved, advance): (&[Linear], &[Linear]), deviations: &mut Deviations) -> bool {
         let mut any = false;
         for o in 0..moved.len() {

@@ -1,12 +1,12 @@
-//! Cyclic indices and parities: `t mod n` and `(t div n) mod 2`, however a kernel computes them.
+//! Cyclic indices and parities: `t mod n` and `(t div n) mod 2`, in every way in which kernels compute them.
 //!
-//! Kernels divide a counter, or they carry a slot index and a parity and wrap them by hand: `s = s + 1 == n ? 0 : s + 1`,
-//! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the
-//! second kind in the body of a loop.
+//! Kernels divide a counter, or they carry a slot index and a parity and wrap them explicitly: `s = s + 1 == n ? 0 : s + 1`,
+//! `p = p ^ (s + 1 == n)`. Both become the same [`Linear`]: `t − n·q` with `q` the atom of the quotient. [`Turns`] recognises the second
+//! kind in the body of a loop.
 //!
 //! # An example
 //!
-//! A ring of three slots, wrapped by hand. In step `t`, with `q = t / 3` and `q' = (t + 1) / 3` atoms of quotients:
+//! A ring of three slots, with explicit wrapping. In step `t`, with `q = t / 3` and `q' = (t + 1) / 3` atoms of quotients:
 //!
 //! | value | as an integer | found by |
 //! |---|---|---|
@@ -16,7 +16,7 @@
 //! | `w ? 0 : s + 1` | `(t + 1) − 3·q'` | `chosen`: 0 where `t + 1` wraps, and one more than the remainder of `t` elsewhere |
 //! | `p ^ w` | `q' − 2·(q' / 2)` | `turned`: `q` is the quotient before the step, so the parity is that of `q'` after it |
 //!
-//! So the next `s` and `p` are those of `t + 1`, whatever `t` is. In numbers:
+//! So the next `s` and `p` are those of `t + 1`, for every `t`. In numbers:
 //!
 //! | `t` | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
 //! |---|---|---|---|---|---|---|---|
@@ -30,7 +30,7 @@ use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, V
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Symbols<'_> {
-    /// The dividend and the divisor of which this is the remainder.
+    /// The dividend and the divisor, if the integer is a remainder.
     pub(in crate::verify) fn cyclic(&self, l: &Linear) -> Option<(Linear, i64)> {
         l.terms().find_map(|(atom, k)| {
             let (of, by) = self.quotient_of(atom)?;
@@ -43,7 +43,7 @@ impl Symbols<'_> {
         self.quotient(of, by, facts).map(|q| of.plus(-by, &q))
     }
 
-    /// Whether a condition tests that a counter wraps: the counter, its period, and the truth value that means so.
+    /// Whether a condition tests if a counter wraps: the counter, its period, and the truth value in that case.
     fn begins(&self, condition: &Condition) -> Option<(Linear, i64, bool)> {
         let (l, truth, equal) = match condition {
             Condition::Zero(l, v) => (l, *v, true),
@@ -53,7 +53,7 @@ impl Symbols<'_> {
         if let (Some((t, n)), true) = (self.cyclic(l), equal) {
             return Some((t, n, truth));
         }
-        // s + 1 = n, or s + 1 ≥ n, or not s + 1 ≤ n − 1.
+        // One of `s + 1 = n`, `s + 1 ≥ n`, or the negation of `s + 1 ≤ n − 1`.
         let other = if equal { (l.times(-1), truth) } else { (l.times(-1).plus_const(-1), !truth) };
         for (l, truth) in [(l.clone(), truth), other] {
             for (atom, _) in l.terms() {
@@ -114,7 +114,7 @@ impl Symbols<'_> {
             return None;
         };
         let (new, same) = if truth { (a, b) } else { (b, a) };
-        // 0 where it wraps, s + 1 otherwise.
+        // It is 0 if the counter wraps, and `s + 1` otherwise.
         let next = self.remainder(&t, n, facts)?;
         if new.as_constant() == Some(0) && self.cyclic(&same.plus_const(-1)) == Some((t.plus_const(-1), n)) {
             return Some(next);
@@ -156,7 +156,7 @@ impl Symbols<'_> {
         self.remainder(&of.plus_const(1), 2, facts)
     }
 
-    /// The same integer with every atom that the facts determine replaced by its value, also inside quotients and products: integers
+    /// The same integer with every atom that the facts determine replaced by its value, also inside of quotients and products; integers
     /// that are equal under these facts become identical.
     pub(super) fn settled(&mut self, l: &Linear, facts: &mut Facts) -> Linear {
         let mut sum = Linear::constant(l.base());
@@ -238,10 +238,10 @@ impl Turns {
     }
 }
 
-/// The values that a carried value becomes in a body: carried by inner loops, or updated as stages and parities are.
+/// The values that a carried value becomes in a body: carried by inner loops, or updated like stages and parities.
 fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
     let mut all = BTreeSet::from([arg]);
-    // Updates after an inner loop follow it in the text, so two walks find everything.
+    // Updates after an inner loop follow it in program order, so that two walks find all of them.
     for _ in 0..2 {
         kernel.walk_block(body, &mut |_, op| {
             let from = |v: &Value| all.contains(v) || stepped(kernel, *v, &all).is_some();
@@ -267,7 +267,7 @@ fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
     all
 }
 
-/// `v + 1` of one of these values.
+/// The value `v + 1` of one of these values.
 fn stepped(kernel: &Kernel, value: Value, all: &BTreeSet<Value>) -> Option<Value> {
     let op = kernel.def_op(value).filter(|o| o.kind == OpKind::Binary(BinOp::Add))?;
     let [a, b] = op.args[..] else { return None };
@@ -303,7 +303,7 @@ fn stage(kernel: &Kernel, body: Block, all: &BTreeSet<Value>) -> Option<(i64, Ve
     turn.map(|n| (n, compared))
 }
 
-/// Whether these are the versions of a parity.
+/// The cycle of these values, if they are the versions of a parity.
 fn parity(kernel: &Kernel, body: Block, all: &BTreeSet<Value>, ends: &BTreeMap<Value, (i64, Value)>) -> Option<Turn> {
     let mut found = None;
     let mut note = |turn: Option<Turn>| {

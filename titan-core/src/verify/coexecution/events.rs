@@ -156,8 +156,8 @@ const fn does_something(kind: &OpKind) -> bool {
                 | NvOp::SetMaxNReg { .. }
         ),
         Family::Amd(amd) => !matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
-        // Accesses to outputs of bulk stores are found by their tensors, loops and branches by what is in them. Tiles that are laid out
-        // are accessed by the claims of their program.
+        // Accesses to outputs of bulk stores are found by their tensors, loops and branches by their contents. Tiles that are laid out are
+        // accessed by the claims of their program.
         Family::Data(_) | Family::Flow(_) | Family::Local(_) => false,
     }
 }

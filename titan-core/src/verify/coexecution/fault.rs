@@ -56,15 +56,15 @@ pub(in crate::verify) enum Fault {
     Time { op: OpId, pipe: Pipe, wrong: bool },
     /// A claim of a barrier program that does not hold.
     Claim { op: OpId, what: String },
-    /// A break of the rules of barriers, groups and memory.
+    /// A violation of the rules of barriers, groups and memory.
     Barrier(Box<Error>),
-    /// The rules that were checked before exclude this: a defect of the verifier.
+    /// A situation that earlier rules exclude: a defect of the verifier.
     Defect { op: OpId, what: &'static str },
-    /// Too many cases.
+    /// The number of cases is too large.
     Lost,
 }
 
-/// Why a run stops.
+/// The reason why a run stops.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Stop {
     Fault(Fault),
@@ -78,7 +78,7 @@ pub(in crate::verify) enum Stop {
     Open(Condition),
 }
 
-/// The fault for what the rules that were checked before exclude.
+/// The fault for a situation that earlier rules exclude.
 pub(in crate::verify) const fn defect<T>(op: OpId, what: &'static str) -> Result<T, Fault> {
     Err(Fault::Defect { op, what })
 }

@@ -1,5 +1,5 @@
-//! Loops with an unknown iteration count: induction over an arbitrary iteration, peeling, and splitting. [`super`] says which is tried
-//! when.
+//! Loops with an unknown iteration count: induction over an arbitrary iteration, peeling, and splitting. [`super`] describes when each is
+//! applied.
 
 use super::clock::{Deviations, passed};
 use super::fault::{Fault, Stop, Wait};
@@ -42,11 +42,11 @@ impl Run<'_> {
         at: &[usize],
         waits: &[Wait],
     ) -> Result<Vec<State>, Stop> {
-        // In an example every loop has a known count: this one depends on data.
+        // In an example, every loop has a known count; this one depends on data.
         if self.symbols.example.is_some() {
             return Err(Fault::Lost.into());
         }
-        // A role that another one waits for runs ahead.
+        // A role for which another one waits is executed ahead.
         if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
             return self.ahead(state, goal, &[ahead]);
         }
@@ -201,7 +201,7 @@ impl Run<'_> {
         if each.iter().all(|n| *n <= EACH) { each } else { ones }
     }
 
-    /// How often a block fills or reads a ring, if that is a positive constant; branches count as taken.
+    /// The number of times that a block fills or reads a ring, if that is a positive constant; branches count as taken.
     fn uses(&self, block: Block, pipe: Pipe, fills: bool) -> Option<i64> {
         let mut sum = 0i64;
         for id in &self.kernel.block(block).ops {
@@ -218,7 +218,7 @@ impl Run<'_> {
                     (hi - lo + step - 1).div_euclid(step).max(0)
                 }
                 Family::Flow(Flow::Loop) if inside > 0 => return None,
-                // Without regions, or with some that run once.
+                // These have no regions, or regions that are executed once.
                 Family::Flow(_)
                 | Family::Data(_)
                 | Family::Ttg(_)
@@ -269,7 +269,7 @@ impl Run<'_> {
             .map_err(|other| if let Stop::Fault(Fault::Apart { .. }) = other { fault.into() } else { other })
     }
 
-    /// Executes one iteration of the loops of these roles, if there is one.
+    /// Executes one iteration of the loops of these roles, if they have one left.
     fn ahead(&mut self, state: State, goal: &[usize], roles: &[usize]) -> Result<Vec<State>, Stop> {
         for role in roles {
             if !self.may_run_ahead(&state, *role) {
@@ -301,7 +301,7 @@ impl Run<'_> {
         loop {
             let asked = self.symbols.required.clone();
             let done = self.arbitrary(state, partners, times, &mut deviations);
-            // Conditions on the launch from an abandoned attempt are not needed.
+            // The conditions on the launch from an attempt that was given up are not needed.
             if !matches!(done, Ok(Some(Iteration::Returns(_)))) {
                 self.symbols.required = asked;
             }
@@ -383,7 +383,7 @@ impl Run<'_> {
         Ok(Some(Iteration::Returns(leaves)))
     }
 
-    /// Moves behind this many rounds of a loop. Carried values other than tokens are unknown afterwards.
+    /// Moves past this many rounds of a loop. Carried values other than tokens are unknown afterwards.
     fn skip(&self, state: &mut State, partner: &Partner, rounds: &Linear) {
         let Some(l) = loop_of(state, partner.role) else { return };
         let args: Vec<Value> = self.carried(self.kernel.op(l.op));

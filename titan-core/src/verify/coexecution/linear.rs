@@ -82,7 +82,7 @@ impl Linear {
         Some(self.plus(times, other))
     }
 
-    /// The constant in it.
+    /// The constant term.
     pub(in crate::verify) fn base(&self) -> i64 {
         self.constant
     }
@@ -126,13 +126,13 @@ impl Linear {
         (whole, rest)
     }
 
-    /// One atom and a constant.
+    /// The atom and the constant, if it is the sum of one of each.
     fn as_shifted_atom(&self) -> Option<(Atom, i64)> {
         if let [(atom, 1)] = self.terms[..] { Some((atom, self.constant)) } else { None }
     }
 }
 
-/// A condition.
+/// A condition on symbolic integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum Condition {
     Known(bool),
@@ -179,7 +179,7 @@ impl Condition {
     }
 }
 
-/// The assumptions.
+/// The facts that are assumed.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Facts {
     /// Integers that are not negative.
@@ -189,10 +189,10 @@ pub(in crate::verify) struct Facts {
     quotients: BTreeMap<Atom, (Linear, i64)>,
 }
 
-/// How many facts are added up.
+/// The maximum number of facts that are added up.
 const DEPTH: usize = 5;
 
-/// The least and the greatest value of an atom, where they are known.
+/// A function that gives the minimum and maximum of an atom, if they are known.
 pub(in crate::verify) type Bounds<'a> = &'a dyn Fn(Atom) -> (Option<i64>, Option<i64>);
 
 impl Facts {
@@ -209,8 +209,8 @@ impl Facts {
         }
     }
 
-    /// Adds `l ≥ 0`. Of facts that differ only in their constants the strongest one is kept: a loop whose iterations are peeled
-    /// one by one leaves one fact, not one for each iteration.
+    /// Adds `l ≥ 0`. Of facts that differ only in their constants, the strongest is kept: a loop whose iterations are peeled one by one
+    /// then leaves one fact, not one for each iteration.
     fn add(&mut self, l: Linear) {
         let l = l.tight();
         match self.not_negative.iter_mut().find(|fact| fact.same_terms(&l)) {
@@ -280,7 +280,7 @@ impl Facts {
         }
     }
 
-    /// The value of this, if two facts determine it.
+    /// The value of this integer, if two facts determine it.
     pub(in crate::verify) fn number(&self, l: &Linear) -> Option<i64> {
         if let Some(c) = l.as_constant() {
             return Some(c);
@@ -292,7 +292,7 @@ impl Facts {
         (at_least == at_most).then_some(at_least)
     }
 
-    /// Whether a fact is about an atom.
+    /// Whether a fact contains an atom.
     pub(in crate::verify) fn mentions(&self, atom: Atom) -> bool {
         self.not_negative.iter().any(|fact| fact.coefficient(atom) != 0)
     }
@@ -319,7 +319,7 @@ impl Facts {
         self.follows(l, DEPTH, &|_| (None, None))
     }
 
-    /// The same, where atoms have bounds besides the facts.
+    /// The same, with bounds of atoms in addition to the facts.
     pub(in crate::verify) fn is_not_negative_within(&self, l: &Linear, bounds: Bounds<'_>) -> bool {
         self.follows(l, DEPTH, bounds)
     }
@@ -337,11 +337,11 @@ impl Facts {
             && let Some(needed) = c.checked_mul(*by).filter(|c| *c <= 0)
             && self.follows(&of.plus_const(needed), depth - 1, bounds)
         {
-            // q + c ≥ 0 if of ≥ −c · by.
+            // `q + c ≥ 0` holds if `of ≥ −c · by`.
             return true;
         }
-        // Later atoms (quotients, counters) are bounded by earlier ones. The reverse seldom helps, and is tried for the original
-        // question only, not for the remainders.
+        // Later atoms (quotients, counters) are bounded by earlier ones. The reverse rarely helps, and is tried for the original goal only,
+        // not for the remaining ones.
         let (Some((first, _)), Some((last, _))) = (l.terms.first(), l.terms.last()) else { return false };
         let other = Some(*first).filter(|f| f != last && depth == DEPTH);
         std::iter::once(*last)
@@ -369,7 +369,7 @@ impl Facts {
 }
 
 impl Linear {
-    /// The least value, if the bounds of its atoms give one.
+    /// The minimum, if the bounds of its atoms imply one.
     fn least(&self, bounds: Bounds<'_>) -> Option<i64> {
         self.terms.iter().try_fold(self.constant, |sum, (atom, k)| {
             let (low, high) = bounds(*atom);

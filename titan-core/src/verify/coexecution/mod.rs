@@ -10,12 +10,12 @@
 //!
 //! # One order of steps is enough
 //!
-//! Roles wait for each other only through rings, and a ring is a bounded queue, so the order in which roles step does not change how
-//! far they get: if all roles terminate under one order of steps, they do under every order. So one order is searched for.
+//! Roles wait for each other only through rings, and a ring is a bounded queue, so that the order in which roles step does not change how
+//! far they get: if all roles terminate under one order of steps, they do under every order. So one order is enough.
 //!
 //! # The procedure
 //!
-//! [`run`] steps each role as far as it goes. A role is then in one of these states:
+//! [`run`] steps each role as far as possible. A role is then in one of these states:
 //!
 //! | a role | because | what ends that |
 //! |---|---|---|
@@ -24,17 +24,17 @@
 //! | is at a branch | its condition is undecided on this path | both outcomes are tried, the same for all roles (`try_both`) |
 //! | is at a loop | its iteration count is not a small number | [`induct`] |
 //!
-//! and if no role can take a step, [`induct`] takes the first of these that applies:
+//! and if no role can take a step, [`induct`] applies the first of these rules that matches:
 //!
-//! | situation | what is done |
+//! | situation | action |
 //! |---|---|
 //! | a role waits for one that is at a loop | the latter executes one iteration, if there is one |
 //! | a loop does not use rings | it is treated alone, as below |
 //! | loops share rings | as many rounds of all of them as the shortest has; a *round* is one iteration of each, or several of a role that fills or reads fewer stages per iteration |
 //!
-//! For rounds, one arbitrary round is executed: of its number `i` only `0 ≤ i < rounds` is assumed. The outcomes:
+//! For rounds, one arbitrary round is executed: only `0 ≤ i < rounds` is assumed about its number `i`. The outcomes:
 //!
-//! | the round | what is done |
+//! | the round | action |
 //! |---|---|
 //! | returns to the same state, all times of a ring shifted by one amount | so does every round: all of them are covered |
 //! | leaves the loops on some path | that path is followed too, for an arbitrary `i` |
@@ -97,10 +97,10 @@ use std::collections::BTreeSet;
 /// The maximum number of examples that are run.
 const EXAMPLES: usize = 40;
 
-/// The facts proved about a kernel that obeys rules 41 to 45.
+/// The facts proved about a kernel that satisfies rules 41 to 45.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Shown {
-    /// The conditions on the launch under which they hold.
+    /// The conditions on the launch under which the rules hold.
     pub(in crate::verify) conditions: Vec<HostExpr>,
     /// The rings that may be non-empty at the start of an iteration of a loop, if all roles are there together.
     pub(in crate::verify) occupied: BTreeSet<(OpId, Pipe)>,
@@ -109,7 +109,7 @@ pub(in crate::verify) struct Shown {
 /// Checks rules 41 to 45.
 ///
 /// # Errors
-/// The first break of these rules that is found.
+/// The first violation of these rules that is found.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     if kernel.pipes.is_empty() && !barriers::objects::any(kernel) {
         return Ok(Shown::default());
@@ -117,7 +117,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     let mut run = Run::new(kernel);
     let mut done = run.all();
     if done.is_err() && run.undecided && run.objects.is_empty() {
-        // A minimum is an unknown like any other as long as both sides use the same one: its cases are tried only otherwise.
+        // A minimum is an unknown like any other if both sides use the same one; its cases are tried only if that fails.
         run = Run::new(kernel);
         run.choices = true;
         done = run.all();
@@ -143,10 +143,10 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     }
 }
 
-/// Rules 41 to 43 for the claims of a barrier program.
+/// Checks rules 41 to 43 for the claims of a barrier program.
 ///
 /// # Errors
-/// The first break.
+/// The first violation.
 pub(in crate::verify) fn check_claims(kernel: &Kernel, claims: Claims) -> Result<(), Vec<Error>> {
     let mut run = Run::of_claims(kernel, claims.clone());
     let mut done = run.all();
@@ -158,7 +158,7 @@ pub(in crate::verify) fn check_claims(kernel: &Kernel, claims: Claims) -> Result
     done.map_err(|fault| vec![Report::new(&run, None).fault(fault)])
 }
 
-/// A fault that occurs for concrete arguments, with these.
+/// A fault that occurs for concrete arguments, with these arguments.
 fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
     let fails = |example: Example| {
         let mut run = Run::new(kernel);

@@ -1,5 +1,5 @@
-//! The errors of co-execution. A fault that was shown to occur for concrete arguments is reported as such, with these; anything else
-//! is reported as something that could not be shown.
+//! The errors of co-execution. A fault that occurs for concrete arguments is reported as certain, with these arguments; all other faults
+//! are reported as properties that could not be proved.
 
 use super::example::Example;
 use super::fault::{Fault, On, Stuck, Wait};
@@ -110,7 +110,7 @@ impl<'r, 'k> Report<'r, 'k> {
         }
     }
 
-    /// What a role waits for, in words.
+    /// The event for which a role waits, in words.
     fn waits(&self, wait: &Wait) -> String {
         let what = match wait.on {
             On::Filled(pipe) => format!("a stage of {}", self.ring(pipe)),
@@ -146,7 +146,7 @@ impl<'r, 'k> Report<'r, 'k> {
         })
     }
 
-    /// Adds the other waiting roles, and the loops behind which the awaited operations are.
+    /// Adds the other waiting roles, and the loops after which the operations are for which they wait.
     fn behind(&self, error: Error, waits: &[Stuck]) -> Error {
         let Some((first, others)) = waits.split_first() else { return error };
         let error = others.iter().fold(error, |e, other| e.related(self.loc(other.wait.op), self.waits(&other.wait)));
@@ -155,7 +155,7 @@ impl<'r, 'k> Report<'r, 'k> {
         error.related(self.loc(op), format!("{} {verb} it only after this loop", self.roles[role]))
     }
 
-    /// A wait that could not be shown to terminate.
+    /// The error for a wait that could not be shown to terminate.
     fn open(&self, waits: &[Stuck], ended: &[bool]) -> Error {
         let Some(stuck) = waits.first() else { return self.apart(&[]) };
         let wait = &stuck.wait;
@@ -181,7 +181,7 @@ impl<'r, 'k> Report<'r, 'k> {
             .help("give both roles the same loops and branches, with the same bounds and conditions, computed before the roles are split")
     }
 
-    /// A wait that can never terminate, whatever the other roles do.
+    /// The error for a wait that can never terminate, whatever the other roles do.
     fn alone(&self, stuck: &Stuck, ended: &[bool]) -> Option<Error> {
         let wait = &stuck.wait;
         let (filled, pipe) = match wait.on {
@@ -270,7 +270,7 @@ impl<'r, 'k> Report<'r, 'k> {
         loc
     }
 
-    /// Loops for which the induction failed.
+    /// The error for loops for which the induction failed.
     fn apart(&self, loops: &[(usize, OpId, Linear)]) -> Error {
         let Some(((role, op, left), rest)) = loops.split_first() else {
             let title = "it could not be shown that the roles fill and read the rings equally often";
@@ -302,7 +302,7 @@ impl<'r, 'k> Report<'r, 'k> {
         error.help("let the roles loop over the same ranges, computed before the roles are split")
     }
 
-    /// A number in the user's names, if it is a function of arguments.
+    /// A number with the user's names, if it is a function of arguments.
     fn number(&self, l: &Linear) -> Option<String> {
         let mut text = String::new();
         self.run.symbols.expression(l)?.write(&mut text, &self.kernel.sig).ok()?;

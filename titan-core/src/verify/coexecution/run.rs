@@ -1,4 +1,4 @@
-//! The driver: steps all roles, and decides how to proceed at branches and loops. [`super`] has the idea and an example.
+//! The driver: steps all roles, and decides how to proceed at branches and loops. [`super`] explains the idea with an example.
 
 use super::barriers::machine::Machine;
 use super::barriers::objects::Objects;
@@ -26,7 +26,7 @@ pub(in crate::verify) enum Step {
     Ended,
 }
 
-/// The number of steps before giving up: no realistic kernel comes near. An example is small, or is not run to its end.
+/// The maximum number of steps, far more than any realistic kernel needs. An example is small, or is not run to its end.
 const STEPS: usize = 200_000;
 const STEPS_OF_AN_EXAMPLE: usize = 10_000;
 
@@ -38,7 +38,7 @@ pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     pub(in crate::verify) objects: Objects,
     pub(in crate::verify) turns: Turns,
-    /// Integers that control which barriers are used, and how often.
+    /// The integers that control which barriers are used, and how often.
     pub(super) deciding: BTreeSet<Value>,
     /// Whether stated times are checked.
     pub(in crate::verify) timed: bool,
@@ -242,7 +242,7 @@ impl<'k> Run<'k> {
         {
             return Err(Stop::Open(condition.clone()));
         }
-        // Not both outcomes may be possible: an example that gets here proves nothing.
+        // Perhaps only one outcome is possible, so that an example that gets here proves nothing.
         if self.symbols.example.is_some() {
             return Err(Fault::Lost.into());
         }

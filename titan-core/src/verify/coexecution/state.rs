@@ -1,7 +1,7 @@
 //! The state of co-execution: rings, roles and their tokens.
 //!
-//! Times are relative to the start of the current analysis. Two states are equal if they differ only by a shift of the times
-//! of each ring: this is what makes one iteration of a loop representative for all.
+//! Times are relative to the start of the current analysis. Two states are equal if they differ only by a shift of the times of each ring;
+//! therefore one iteration of a loop can represent all.
 
 use super::barriers::machine::Machine;
 use super::linear::{Facts, Linear};
@@ -37,14 +37,14 @@ impl Times {
 /// One reader of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Reader {
-    /// Its role.
+    /// The number of its role.
     pub(in crate::verify) role: usize,
-    /// Its clock: the next time that it begins to wait for.
+    /// Its clock: the next time for which it creates a wait.
     pub(in crate::verify) claimed: i64,
     pub(in crate::verify) released: Times,
 }
 
-/// A ring.
+/// The state of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) struct Ring {
     /// The role that fills it.
@@ -86,7 +86,7 @@ impl Ring {
 /// The state of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum TokenState {
-    /// One time of a ring.
+    /// A time of a ring.
     Time(Pipe, i64),
     /// The stages that an accumulator has not released, oldest first.
     Acc(Vec<(Pipe, i64)>),
@@ -137,7 +137,7 @@ impl Loop {
 pub(in crate::verify) enum Mark {
     /// A phase of a barrier.
     Phase(usize, i64),
-    /// A group.
+    /// A commit group of a class, by its number.
     Group(Class, i64),
 }
 

@@ -9,7 +9,7 @@ use crate::ir::{Family, Flow, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, T
 /// An operation and its number.
 type Named<'k> = (OpId, &'k Op);
 
-/// Loops of at most so many iterations are executed iteration by iteration.
+/// Loops with at most this many iterations are executed iteration by iteration.
 const UNROLL: i64 = 64;
 
 impl<'k> Run<'k> {
@@ -108,7 +108,7 @@ impl<'k> Run<'k> {
             Family::Region(_) | Family::Nv(_) | Family::Amd(_) => {
                 Ok(Self::waits(self.barrier_event(state, role, (id, op))?, state, role))
             }
-            // Accesses to outputs of bulk stores, and by claims to rings.
+            // Accesses to outputs of bulk stores, and accesses to rings by claims.
             Family::Data(_) | Family::Local(_) => {
                 self.output_access(state, role, (id, op))?;
                 self.touched(state, role, id)?;

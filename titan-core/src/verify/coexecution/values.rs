@@ -59,11 +59,11 @@ pub(in crate::verify) struct Env {
 pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
-    /// Index of the atoms of quotients and of values, of which there are many.
+    /// An index of the atoms of quotients and of values, which are many.
     quotients: BTreeMap<(Linear, i64), Atom>,
     values: BTreeMap<(Value, u32), Atom>,
     counters: u32,
-    /// Operations of the kernel's own block.
+    /// The operations of the kernel's outermost block.
     once: BTreeSet<OpId>,
     /// Numbers that a launch must check to be non-negative, so that no sum overflows `i32`.
     pub(super) required: Vec<Linear>,
@@ -253,12 +253,12 @@ impl<'k> Symbols<'k> {
         }
     }
 
-    /// `of / by` for what is not negative and a positive constant.
+    /// `of / by`, for a non-negative number and a positive constant.
     pub(in crate::verify) fn quotient(&mut self, of: &Linear, by: i64, facts: &mut Facts) -> Option<Linear> {
         if by <= 0 || !facts.is_not_negative(of) {
             return None;
         }
-        // Divisible terms are taken out, so that equal quotients have equal atoms.
+        // Divisible terms are separated, so that equal quotients have equal atoms.
         let (mut whole, mut rest) = of.divided(by);
         if whole != Linear::default() && !facts.is_not_negative(&rest) {
             (whole, rest) = (Linear::default(), of.clone());
@@ -271,8 +271,8 @@ impl<'k> Symbols<'k> {
         Some(whole.plus(1, &Linear::atom(atom)))
     }
 
-    /// Whether it may differ between iterations of a loop: it contains the loop's counter or a later unknown, also within the
-    /// meaning of its atoms.
+    /// Whether the integer may differ between iterations of a loop: it contains the loop's counter or a later unknown, also in the
+    /// definitions of its atoms.
     pub(in crate::verify) fn depends(&self, l: &Linear, counter: (Atom, u32)) -> bool {
         l.terms().any(|(atom, _)| self.varies(atom, counter))
     }
@@ -306,18 +306,18 @@ impl<'k> Symbols<'k> {
         self.kernel
     }
 
-    /// The symbolic integer of a value; an atom if nothing is known.
+    /// The symbolic integer of a value; an atom if nothing is known about it.
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
         let l = match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
         };
-        // Use the known number, unless the cyclic form is wanted.
+        // The known number is used, unless the cyclic form is requested.
         let number = if self.by_form { None } else { facts.number(&l) };
         number.map_or(l, Linear::constant)
     }
 
-    /// A condition.
+    /// The symbolic condition of a `bool` value.
     pub(in crate::verify) fn condition(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Condition {
         match self.known(value, env, facts) {
             Some(Known::Condition(c)) => c,
@@ -391,7 +391,7 @@ impl<'k> Symbols<'k> {
         }
         let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
         let result = match (bin, a.as_constant(), b.as_constant()) {
-            // Constants wrap.
+            // Arithmetic on constants wraps.
             (_, Some(a), Some(b)) => return of_constants(bin, Elem::I32, a, b).map(Linear::constant),
             (BinOp::Add, ..) => Some(a.plus(1, &b)),
             (BinOp::Sub, ..) => Some(a.minus(&b)),
@@ -410,7 +410,7 @@ impl<'k> Symbols<'k> {
         };
         let result = match bin {
             BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
-            // Quotients, remainders and selects are no greater than their operands.
+            // The results of these operations are always in the range of `i32`.
             BinOp::Div | BinOp::Rem | BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr => {
                 return result.or_else(|| self.opaque(bin, &a, &b));
             }
@@ -449,7 +449,7 @@ impl<'k> Symbols<'k> {
     /// An operation as an atom: the same operation on the same scalars gives the same value, in every role. Inputs do not change.
     fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
-        // Whatever is not named here is an unknown: nothing is concluded from it.
+        // All other operations are unknowns, about which nothing is concluded.
         let same = matches!(
             op.kind,
             OpKind::Unary(_)

@@ -1,14 +1,14 @@
-//! Which role a wait depends on.
+//! The role on which a wait depends.
 
 use super::run::{Fault, On, Run, Stuck, Wait, loop_of};
 use super::state::{State, TokenState};
 use crate::ir::{Block, Pipe};
 
-/// How many iterations of a loop are peeled, in addition to the slots of all rings.
+/// The number of iterations of a loop that may be peeled, in addition to the slots of all rings.
 const AHEAD: usize = 4;
 
 impl Run<'_> {
-    /// Whether the loops at which two roles are use a common ring.
+    /// Whether the loops of two roles use a common ring.
     pub(super) fn share_a_ring(&self, state: &State, a: usize, b: usize) -> bool {
         let body = |r: usize| loop_of(state, r).and_then(|l| self.kernel.op(l.op).regions.first().copied());
         let (Some(a), Some(b)) = (body(a), body(b)) else { return false };
@@ -17,7 +17,7 @@ impl Run<'_> {
             || (0..self.objects.barriers.len()).any(|o| barriers(&o))
     }
 
-    /// The role that a wait depends on.
+    /// The role on which a wait depends.
     pub(super) fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
         if let On::Phase(barrier, _) = wait.on {
             let serves = |r: &usize| {
@@ -70,7 +70,7 @@ impl Run<'_> {
         Fault::Stuck { waits: waits.into_iter().map(stuck).collect(), ended }
     }
 
-    /// How many times of a ring the waiting role holds itself.
+    /// The number of stages of a ring that the waiting role holds itself.
     pub(super) fn holds(&self, state: &State, wait: &Wait) -> usize {
         let (On::Filled(pipe) | On::Free(pipe)) = wait.on else { return 0 };
         let count = |held: &TokenState| match held {
@@ -79,12 +79,12 @@ impl Run<'_> {
             TokenState::Mma => 0,
         };
         let all: usize = state.roles[wait.role].tokens.values().map(count).sum();
-        // The pending wait itself is not held.
+        // The pending wait itself does not count as held.
         let all = all + state.roles[wait.role].pairs.holds(pipe);
         all.saturating_sub(usize::from(wait.on == On::Filled(pipe)))
     }
 
-    /// Whether a role may run ahead of the others: at most by the slots of all rings.
+    /// Whether a role may be executed ahead of the others: at most by the slots of all rings.
     pub(super) fn may_run_ahead(&self, state: &State, role: usize) -> bool {
         let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
         let turning = self.objects.barriers.iter().map(|b| b.n).chain(self.objects.memories.iter().map(|m| m.n)).max();

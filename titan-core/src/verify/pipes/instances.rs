@@ -1,9 +1,10 @@
 //! Rule 77: a role with several instances takes the tiles of its program in turn.
 //!
-//! The instances share nothing: each gets its own part of the slots of a ring, and the role that copies fills the ring of the instance whose
-//! turn it is ([`crate::pipeline::instances`]). That is possible if nothing but the order of tiles ties one tile to the next.
+//! The instances share nothing: each gets its own part of the slots of a ring, and the role that copies fills the ring of the instance that
+//! computes the tile ([`crate::pipeline::instances`]). That is possible if the iterations for different tiles depend on each other only by
+//! their order.
 //!
-//! Deliberately absent: outputs, of which the instances write different tiles (rule 33 checks that of the kernel with its instances).
+//! Deliberately absent: outputs, of which the instances write different tiles (rule 33 checks that for the kernel with its instances).
 
 use crate::analysis::number::Numbers;
 use crate::analysis::turns::{NoWalk, Turns, rings, walk};
@@ -12,7 +13,7 @@ use crate::ir::{Kernel, Loc, Op, RoleDecl};
 use crate::verify::Error;
 use crate::verify::roles::roles_op;
 
-/// Breaks of rule 77, at most one for each role.
+/// Violations of rule 77, at most one for each role.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let Some(roles) = roles_op(kernel).map(|id| kernel.op(id)) else { return Vec::new() };
     let several = (0..kernel.roles.len()).filter(|role| kernel.roles.get(*role).is_some_and(|r| r.instances > 1));
@@ -63,7 +64,7 @@ fn one(kernel: &Kernel, roles: &Op, role: usize) -> Result<(), Error> {
     outputs(kernel, roles, role).map_err(|(loc, why)| error(loc, why))
 }
 
-/// What the instances write for different tiles is different.
+/// Checks that the instances write different elements for different tiles.
 fn outputs(kernel: &Kernel, roles: &Op, role: usize) -> Result<(), (Loc, String)> {
     let turns = Turns::new(kernel);
     let mut found = Ok(());

@@ -1,11 +1,11 @@
 //! Rules of pipelines that each role obeys by itself, in the order in which they are checked:
 //!
-//! * `shape`: the declarations of rings and roles, the contents of stages, and which role fills and reads (rules 28 to 35);
+//! * `shape`: the declarations of rings and roles, the contents of stages, and the roles that fill and read (rules 28 to 35);
 //! * `instances`: roles with several instances, which take tiles in turn (rule 77);
 //! * `tokens`: every token is consumed once on every path, and no stage is read after its release (rules 36 to 40);
 //! * `stores`: elements that are stored from staging slots are not accessed otherwise afterwards (rule 63).
 //!
-//! Rules about all roles together are those of `crate::verify::coexecution`. `anew` derives from them where rings restart empty.
+//! Rules about all roles together are checked by `crate::verify::coexecution`. `anew` derives from it where rings restart empty.
 
 pub(super) mod anew;
 pub(super) mod instances;

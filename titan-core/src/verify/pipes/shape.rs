@@ -1,4 +1,4 @@
-//! Rules 28 to 32, 35 and 62: declarations, which role does what, and the contents of stages. Accesses of roles to tensors are in
+//! Rules 28 to 32, 35 and 62: declarations, the responsibilities of roles, and the contents of stages. Accesses of roles to tensors are in
 //! `tensors`. Nothing here depends on the order of operations.
 
 use super::tensors;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The maximum number of warps of a program.
 const MAX_WARPS: u32 = 32;
 
-/// Breaks of rules 28 to 35 and 62.
+/// Violations of rules 28 to 35 and 62.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     roles(kernel, &mut errors);
@@ -31,7 +31,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// Rule 28: one `ttg.roles` at the top, which ends the kernel.
+/// Checks rule 28: there is one `ttg.roles`, at the top level, which ends the kernel.
 fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut error = |loc: Loc, title: String| errors.push(Error::new(Code::RolesAttr, loc, title));
     let mut found: Vec<(OpId, Loc)> = Vec::new();
@@ -82,7 +82,7 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 29: rings have slots and contents, and operations name rings that exist.
+/// Checks rule 29: rings have slots and contents, and operations refer to existing rings.
 fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (i, pipe) in kernel.pipes.iter().enumerate() {
         let name = kernel.pipe_name(Pipe::new(i));
@@ -111,8 +111,8 @@ fn rings(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 62: the slots of all rings, and the regions that the program places itself, fit into shared memory. The barriers of rings
-/// are not counted. A target may have less memory; a ring then gets fewer slots there.
+/// Checks rule 62: the slots of all rings, and the regions that the program places itself, fit in shared memory. The barriers of rings are
+/// not counted. A target may have less memory; a ring then has fewer slots there.
 fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
     let regions = placed_bytes(kernel);
     let mut sum = regions;
@@ -157,7 +157,7 @@ fn placed_bytes(kernel: &Kernel) -> u64 {
     covered
 }
 
-/// Rule 30: copies, views and stores fit the stage.
+/// Checks rule 30: copies, views and stores fit the stage.
 fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         let OpKind::Ttg(ttg) = &op.kind else { return };
@@ -169,7 +169,7 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
                 return view((kernel, pipe, decl), op, usize::from(*at), Field { elem: *elem, shape: *shape }, errors);
             }
             TtgOp::StoreIssue(_) => return store((kernel, pipe, decl), op, errors),
-            // These name no tile of the stage, or one that a view has named.
+            // These do not refer to a tile of the stage, or only by a view.
             TtgOp::Acquire(_)
             | TtgOp::Fill(_)
             | TtgOp::Ready(_)
@@ -187,7 +187,7 @@ fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
             | TtgOp::AccMma
             | TtgOp::AccFinish
             | TtgOp::StoreWait => return,
-            // These have no token.
+            // These have no token operand.
             TtgOp::Source(..)
             | TtgOp::SourceRows { .. }
             | TtgOp::Roles
@@ -266,19 +266,19 @@ fn store((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, errors: &mut
     }
 }
 
-/// The first operations of each thread on a ring.
+/// The first operations of each role on a ring.
 #[derive(Default)]
 struct Sides {
-    /// The first `acquire` of each thread that fills.
+    /// The first `acquire` of each role that fills.
     fill: BTreeMap<usize, Loc>,
-    /// The first `ready` of each thread that reads.
+    /// The first `ready` of each role that reads.
     read: BTreeMap<usize, Loc>,
-    /// The first `write`: a staging ring.
+    /// The first `write`, which makes it a staging ring.
     write: Option<Loc>,
     copy: Option<Loc>,
 }
 
-/// Rule 31: one role fills a ring, and at least one reads it; a staging ring is read by stores.
+/// Checks rule 31: one role fills a ring, and at least one reads it; a staging ring is read by stores.
 fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     let threads = threads(kernel);
     let mut rings: Vec<Sides> = kernel.pipes.iter().map(|_| Sides::default()).collect();
@@ -294,7 +294,7 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
                 TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => {
                     pipe(op.args.first()).into_iter().for_each(|p| rings[p].copy = Some(op.loc));
                 }
-                // They continue what these operations have begun, or use no ring.
+                // These operations follow one of those above, or use no ring.
                 TtgOp::Source(..)
                 | TtgOp::SourceRows { .. }
                 | TtgOp::WaitReady
@@ -334,7 +334,7 @@ fn sides(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// The rings that are filled or read before the warps are specialized into roles, and the first place.
+/// The rings that are filled or read before the warps are specialized into roles, each with the first such operation.
 fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
     let mut found = BTreeMap::new();
     let Some(specialized) = roles_op(kernel) else { return found };
@@ -391,7 +391,7 @@ fn one_ring(kernel: &Kernel, pipe: Pipe, ring: &Sides, threads: &[(String, Block
     }
 }
 
-/// Rule 32: a role does not use a tile that all warps have computed, unless it is a function of scalars.
+/// Checks rule 32: a role does not use a tile that all warps have computed, unless it is a function of scalars.
 fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
     let Some(specialized) = roles_op(kernel) else { return };
     let mut outside: BTreeSet<Value> = BTreeSet::new();
@@ -423,7 +423,7 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// Rule 35: roles end in `finalize`, and nothing else does.
+/// Checks rule 35: roles end in `finalize`, which occurs nowhere else.
 pub(in crate::verify) fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
     let Some(specialized) = roles_op(kernel) else { return };
     for (role, region) in kernel.roles.iter().zip(&kernel.op(specialized).regions) {

@@ -1,9 +1,9 @@
 //! Rule 63: a role does not access elements that it has stored from a staging slot, neither directly nor by another such store.
 //!
-//! Such a store is in flight until the kernel ends: waiting for it shows that its slot has been read, not that the
-//! output has been written. Two accesses are compared by their positions: the second one may come later in the same
-//! iteration of all loops around both, or in a later iteration of any of them. They are disjoint if their coordinates differ by
-//! a constant of at least a tile, or, between iterations of a loop, by the index of that loop.
+//! Such a store is in flight until the kernel ends: a wait for it shows that its slot has been read, not that the output has been written.
+//! Two accesses are compared by their positions: the second one may be executed later in the same iteration of all loops around both, or in
+//! a later iteration of any of them. They are disjoint if their coordinates differ by a constant of at least the extent of a tile, or,
+//! between iterations of a loop, by the index of that loop.
 
 use crate::analysis::access::{Access, Accesses, Kind};
 use crate::analysis::affine::{Affine, Term};
@@ -16,7 +16,7 @@ use crate::verify::loops::{changes, once, step_of};
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Breaks of rule 63.
+/// Violations of rule 63.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut stores = false;
     kernel.walk(&mut |_, op| stores |= is_store(op));
@@ -63,17 +63,17 @@ struct Tile {
     first: Vec<Value>,
 }
 
-/// A role.
+/// The accesses of a role.
 struct Look<'a> {
     kernel: &'a Kernel,
     tree: &'a Tree,
     forms: &'a Forms,
-    /// The position of each operation in the text.
+    /// The position of each operation in program order.
     order: BTreeMap<OpId, usize>,
 }
 
 impl Look<'_> {
-    /// Whether the second may come after the first and access the same element.
+    /// Whether the second access may be executed after the first and access the same element.
     fn may_overlap(&self, early: &Access, late: &Access) -> bool {
         if always_apart(early, late) {
             return false;
@@ -107,7 +107,7 @@ impl Look<'_> {
         }
         let step = |v: &Value| step_of(self.kernel, self.tree, looped, *v);
         if own.unit == Unit::Elem {
-            // It advances by the extent of the tile, also modulo 2³².
+            // The index advances by at least the extent of the tile, also modulo 2³².
             let stride = op.args.get(2).and_then(|v| self.kernel.int_constant(*v));
             let moves = |extent: Option<i64>| stride.zip(extent).is_some_and(|(stride, extent)| stride >= extent);
             let mut axes = own.first.iter().zip(other.first).zip(&own.shape);

@@ -11,7 +11,7 @@ use crate::verify::roles::threads;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Breaks of rules 33 and 34.
+/// Violations of rules 33 and 34.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     outputs(kernel, &mut errors);
@@ -19,7 +19,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// An access to an output: which role, what it does, where, and for which tiles.
+/// An access to an output: its role, its kind, its operation, and its turn.
 #[derive(Clone)]
 struct Touch {
     role: usize,
@@ -28,13 +28,13 @@ struct Touch {
     turn: Option<Turn>,
 }
 
-/// Rule 33: an output that one role stores, scatters to or updates atomically is not accessed by another role, with two exceptions.
-/// Several roles may scatter to it, or several may update it atomically: these have defined results. And several roles may access it in
-/// turn: each in other iterations of the loop over tiles, whose parts of the output are disjoint.
+/// Checks rule 33: an output that one role stores, scatters to or updates atomically is not accessed by another role, with two exceptions.
+/// Several roles may scatter to it, or several may update it atomically, since the results of these are defined. And several roles may
+/// access it in turn, each in other iterations of the loop over tiles, whose parts of the output are disjoint.
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
     let threads = threads(kernel);
-    // Most kernels have no conflict, and need no forms of coordinates for that.
+    // The analysis is created only for conflicts, which most kernels do not have.
     let turns = LazyCell::new(|| Turns::new(kernel));
     for (role, (_, block)) in threads.iter().enumerate() {
         each_turn(kernel, *block, &mut |id, turn| {
@@ -73,7 +73,7 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// The tensors that an operation accesses itself, and how. Copies have a separate rule.
+/// The tensors that an operation accesses itself, with the kind of access. Copies have a separate rule.
 fn touched(op: &Op) -> Vec<(Value, Kind)> {
     let own = kind_of(&op.kind).filter(|kind| match kind {
         Kind::Read => !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)),
@@ -106,7 +106,7 @@ const fn done(kind: Kind) -> &'static str {
     }
 }
 
-/// Rule 34: nothing is copied from an output.
+/// Checks rule 34: no copy reads an output.
 fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {

@@ -10,7 +10,7 @@ use crate::ir::{Block, Family, Fill, Flow, Kernel, Loc, Op, OpId, OpKind, Pipe, 
 use crate::verify::{Error, defect};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Breaks of rules 36 to 40.
+/// Violations of rules 36 to 40.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut poison = BTreeSet::new();
     kernel.walk(&mut |_, op| {
@@ -28,34 +28,34 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
 /// The state of tokens on one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
-    /// Tokens, and where each was consumed.
+    /// The tokens, each with the location where it was consumed, if it was.
     tokens: BTreeMap<Value, Option<Loc>>,
-    /// The loop depth at which a token was created.
+    /// The loop depth at which each token was created.
     level: BTreeMap<Value, usize>,
-    /// The stages that an MMA or a tile in shared memory reads.
+    /// For each MMA in flight or tile in shared memory, the stages that it reads.
     borrows: BTreeMap<Value, BTreeSet<Value>>,
-    /// Stages that are known not to be poison.
+    /// The stages that are known not to be poisoned.
     sound: BTreeSet<Value>,
-    /// The split that a part comes from.
+    /// For each part of a read permission, the operation that split it.
     parts: BTreeMap<Value, OpId>,
 }
 
 struct Loop {
-    /// Tokens at the head of the loop, without the carried ones.
+    /// The tokens at the head of the loop, without the carried ones.
     head: BTreeMap<Value, Option<Loc>>,
     exits: Vec<State>,
-    /// The borrows of carried MMAs, from the ends of the body.
+    /// The borrows of carried MMAs, as found at the ends of the body.
     carried: BTreeMap<Value, BTreeSet<Value>>,
     args: Vec<Value>,
 }
 
 struct Walk<'a> {
     kernel: &'a Kernel,
-    /// Rings whose stages may be poison.
+    /// The rings whose stages may be poisoned.
     poison: BTreeSet<Pipe>,
     loops: Vec<Loop>,
     errors: Vec<Error>,
-    /// Tokens with a reported error.
+    /// The tokens for which an error has been reported.
     reported: BTreeSet<Value>,
 }
 
@@ -105,7 +105,7 @@ impl Walk<'_> {
                 }
                 state
             }
-            // What an operation does to its tokens is in `TtgOp::uses`; those of the other families take them.
+            // `TtgOp::uses` determines the use of tokens by operations on rings; operations of other dialects consume them.
             Family::Ttg(_)
             | Family::Data(_)
             | Family::Local(_)
@@ -145,7 +145,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A token is borrowed or consumed.
+    /// Borrows or consumes a token.
     fn take(&mut self, token: Value, op: &Op, how: Use, state: &mut State) {
         match state.tokens.get(&token) {
             Some(None) if how == Use::Move => {
@@ -164,7 +164,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A tile in shared memory is read: its stage must not be released.
+    /// Checks the read of a tile in shared memory: its stage must not have been released.
     fn read(&mut self, tile: Value, op: &Op, state: &State) {
         for stage in state.borrows.get(&tile).into_iter().flatten() {
             if let Some(Some(given)) = state.tokens.get(stage) {
@@ -193,7 +193,7 @@ impl Walk<'_> {
                 borrow_of(state, whole, &op.results);
             }
             (OpKind::Ttg(TtgOp::Join), parts) => self.join(op, parts, state),
-            // A tile in shared memory, or an MMA in flight, borrows whatever it is made of.
+            // A tile in shared memory, or an MMA in flight, borrows the stages of its operands.
             (_, args) => {
                 let stages: BTreeSet<Value> = args.iter().flat_map(|v| of(state, v)).collect();
                 let borrows = |v: &&Value| matches!(self.kernel.ty(**v), Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..));
@@ -225,7 +225,7 @@ impl Walk<'_> {
         borrow_of(state, parts, &op.results);
     }
 
-    /// A stage is released: no MMA in flight may read it.
+    /// Checks the release of a stage: no MMA in flight may read it.
     fn released(&mut self, stage: Value, op: &Op, state: &State) {
         let in_flight = state.tokens.iter().filter(|(_, used)| used.is_none()).map(|(token, _)| *token);
         let reader = in_flight
@@ -258,7 +258,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The stage that is known to be sound in an arm of a branch: the second arm of `if poisoned`, the first of `if !poisoned`.
+    /// The stage that is known not to be poisoned in an arm of a branch: the second arm of `if poisoned`, the first of `if !poisoned`.
     fn asked(&self, cond: Value) -> Option<(Value, usize)> {
         let op = self.kernel.def_op(cond)?;
         match (&op.kind, &op.args[..]) {
@@ -284,7 +284,7 @@ impl Walk<'_> {
         self.join_paths(ends, &state, op.loc)
     }
 
-    /// Tokens that a region creates must be consumed at its end.
+    /// Checks that tokens that a region creates are consumed at its end.
     fn gone_but(&mut self, end: &State, before: &State, exit: Loc) {
         for (token, used) in &end.tokens {
             if used.is_none() && !before.tokens.contains_key(token) {
@@ -357,7 +357,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A terminator consumes the tokens that it passes on; no other tokens of the region may be live.
+    /// Handles a terminator. It consumes the tokens that it passes on; no other tokens of the region may be live.
     fn leave(&mut self, op: &Op, mut state: State) -> Option<State> {
         for arg in &op.args {
             if self.kernel.ty(*arg).is_linear() {
@@ -383,7 +383,7 @@ impl Walk<'_> {
         None
     }
 
-    /// The end of an iteration, or of a loop.
+    /// Handles the end of an iteration, or of a loop.
     fn end_of(&mut self, at: usize, op: &Op, mut state: State) {
         if let OpKind::Break(_) = op.kind {
             self.loops[at].exits.push(state);

@@ -1,6 +1,6 @@
 //! Rule 65, for memory: shared memory that several roles access belongs to a ring, and nothing else overlaps it.
 //!
-//! All other memory of a role is private to it, and so are its named barriers. Deliberately absent: which role holds which slot when,
+//! All other memory of a role is private to it, and so are its named barriers. Deliberately absent: which role holds a slot at a time,
 //! which the co-execution of the claims checks, and barriers between the warps of one role.
 
 use super::realize::Check;
@@ -11,7 +11,7 @@ use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Check<'_> {
-    /// Memory that several roles access is a ring, or a barrier or counter of its slots.
+    /// Checks that memory that several roles access is a ring, or a barrier or counter of its slots.
     pub(super) fn between_roles(&mut self, claims: &Claims) {
         let kernel = self.kernel;
         let words: BTreeSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
@@ -36,7 +36,7 @@ impl Check<'_> {
         }
     }
 
-    /// A named barrier belongs to one role, and barrier 0 to the whole program.
+    /// Checks that a named barrier belongs to one role, and barrier 0 to the whole program.
     pub(super) fn named_barriers(&mut self) {
         let kernel = self.kernel;
         let mut of: BTreeMap<u8, usize> = BTreeMap::new();
@@ -54,7 +54,7 @@ impl Check<'_> {
         }
     }
 
-    /// No other memory that is used in the roles overlaps the rings between roles, or their barriers and counters.
+    /// Checks that no other memory that is used in the roles overlaps the rings between roles, or their barriers and counters.
     pub(super) fn apart(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
         let kernel = self.kernel;
         let places = places(kernel);
@@ -62,8 +62,8 @@ impl Check<'_> {
             claims.ring_of.iter().filter(|(_, pipe)| joined.contains(pipe)).map(|(region, _)| *region).collect();
         let words: BTreeSet<Value> =
             joined.iter().filter_map(|pipe| self.rings.get(pipe)).flat_map(|ring| ring.words(kernel)).collect();
-        // Memory that only the operations before the roles access may overlap: the program's barrier in front of the roles orders
-        // these accesses with those to slots. The words are initialised there.
+        // Memory that only the operations before the roles access may overlap: the program's barrier before the roles orders these accesses
+        // before those to slots. The words of barriers are initialised there.
         let mut later: BTreeSet<Value> = BTreeSet::new();
         for (_, block) in threads(kernel) {
             kernel.walk_block(block, &mut |_, op| later.extend(op.args.iter().filter_map(|v| region_of(kernel, *v))));

@@ -1,22 +1,22 @@
 //! Rule 72: programs of a cluster.
 //!
-//! The programs of a cluster run the same code. If copies to a ring are for all of them, each program copies its part of the tile to
+//! The programs of a cluster execute the same code. If copies to a ring are for all of them, each program copies its part of the tile to
 //! the same slot of all, and the slot is free when the readers of all programs have released it. This is the protocol of one program if
 //!
 //! * all programs of the cluster execute the same claims in the same order: no loop or branch around a claim depends on a value in which
 //!   they may differ ([`crate::analysis::cluster`]);
-//! * a copy for all programs is started by all, of the same tile: it depends on no such value; and its bytes, those of the whole tile,
-//!   are what each program's barrier expects;
-//! * no program copies to, or arrives at, the shared memory of one that has not initialised its barriers, or that has ended: the cluster
-//!   barrier stands right in front of the roles and right behind them, and nowhere else;
+//! * a copy for all programs is started by all of them, for the same tile: it depends on no such value; and its bytes, those of the whole
+//!   tile, are what each program's barrier expects;
+//! * no program copies to, or arrives at, the shared memory of a program that has not initialised its barriers, or that has ended: the
+//!   cluster barrier is immediately before the roles and immediately after them, and nowhere else;
 //! * all roles of all programs agree about the tile of each program, so that what is copied for all and what a program copies for itself
-//!   belong together (`tiles`);
+//!   are parts of the same computation (`tiles`);
 //! * readers release the slots of such a ring in all programs (`realize`).
 //!
 //! The bytes of round `r` from other programs can arrive before this program expects them, but not before its phase `r − 1` of `full` is
-//! complete: they were started when the readers of all programs had released round `r − 1`, which they had waited for.
+//! complete: the copies were started after the readers of all programs had released round `r − 1`, for which they had waited.
 //!
-//! Deliberately absent: reads through the generic proxy of slots that other programs copy to, which are refused.
+//! Deliberately absent: reads through the generic proxy of slots to which other programs copy, which are rejected.
 
 use super::realize::Check;
 use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
@@ -24,24 +24,24 @@ use crate::verify::coexecution::rings::find;
 use crate::verify::roles::threads;
 
 impl Check<'_> {
-    /// The programs of a cluster.
+    /// The number of programs of a cluster.
     pub(super) fn cluster(&self) -> u32 {
         self.kernel.laid_out.as_deref().map_or(1, |laid| laid.cluster)
     }
 
-    /// A copy of a tile that is for all programs of the cluster, of which each copies an equal part.
+    /// Whether a copy of a tile is for all programs of the cluster, each of which copies an equal part; `None` if not.
     pub(super) fn is_for_all(&self, op: &Op, multicast: u16) -> Option<()> {
         let [source, tile, _] = op.args[..] else { return None };
         let cluster = self.cluster();
         let all = (1u32 << cluster.min(16)) - 1;
         let encoding = self.kernel.encoding(tile)?;
-        // A part begins where the pattern of the swizzle does, every eight rows.
+        // Each part must begin where the swizzle repeats, which is every eight rows.
         let divisible = encoding.extents.len() > 1 && encoding.extents.first()?.is_multiple_of(8 * cluster);
         let same = !self.differing.any(&self.kernel.def_op(source)?.args);
         (cluster > 1 && u32::from(multicast) == all && divisible && same).then_some(())
     }
 
-    /// The rendezvous of the programs, and the same claims in all of them.
+    /// Checks the cluster barriers, and that all programs execute the same claims.
     pub(super) fn clusters(&mut self) {
         let kernel = self.kernel;
         if self.cluster() == 1 {
@@ -56,7 +56,8 @@ impl Check<'_> {
         self.apart_outputs();
     }
 
-    /// Each write to a tensor is at a coordinate that tells the programs apart: the rank, behind a multiple of the cluster's size.
+    /// Checks that each write to a tensor is at a coordinate that distinguishes the programs: the rank plus a multiple of the cluster's
+    /// size.
     fn apart_outputs(&mut self) {
         let kernel = self.kernel;
         let size = i64::from(self.cluster());
@@ -90,7 +91,7 @@ impl Check<'_> {
             return;
         };
         let (before, behind) = (&ops[..roles], &ops[roles + 1..]);
-        // The barrier of the program alone may stand between the cluster barrier and the roles.
+        // Only the barrier of the program may be between the cluster barrier and the roles.
         let whole = |id: &&OpId| !matches!(nv(id), Some(NvOp::BarrierSync { id: 0, .. }));
         let last: Vec<OpId> = before.iter().rev().filter(whole).take(2).copied().collect();
         let next: Vec<OpId> = behind.iter().take(2).copied().collect();
@@ -106,7 +107,7 @@ impl Check<'_> {
         }
     }
 
-    /// No claim depends on what may differ between the programs.
+    /// Checks that no claim depends on a value that may differ between the programs.
     fn same_claims(&mut self, block: Block) {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {
@@ -120,7 +121,7 @@ impl Check<'_> {
         }
     }
 
-    /// Threads do not read the slots that other programs copy to.
+    /// Checks that threads do not read the slots to which other programs copy.
     fn no_generic_reads(&mut self) {
         let kernel = self.kernel;
         let shared: Vec<_> = self.rings.iter().filter(|(_, ring)| ring.shared).map(|(pipe, _)| *pipe).collect();
@@ -136,7 +137,7 @@ impl Check<'_> {
                 matches!(kernel.ty(*v), Ty::Smem(..))
                     && find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
             };
-            // Copies by threads write other tiles of the slot.
+            // Copies by threads are of other tiles of the slot.
             let own = matches!(
                 op.kind,
                 OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. })
@@ -153,7 +154,7 @@ impl Check<'_> {
 
 const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) right in front of the roles and right behind them";
 
-/// Whether a coordinate is `x · size + rank`, perhaps as `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
+/// Whether a coordinate is `x · size + rank`, or `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
 fn is_of_rank(kernel: &Kernel, at: Value, size: i64) -> bool {
     let two = |value: Value, kind: BinOp| {
         let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(kind))?;

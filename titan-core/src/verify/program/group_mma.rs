@@ -1,22 +1,22 @@
-//! Rule 71: an MMA of warpgroups is one that exists: its extents, and where its operands lie in shared memory.
+//! Rule 71: an MMA of warpgroups has the extents, and the operands in shared memory, of an existing instruction.
 //! Source: PTX ISA, "wgmma.mma_async": "Matrix shapes", "Shared memory matrix layout", "Matrix descriptor format".
 //!
-//! Deliberately absent: which element types there are together, which the tables of a machine say.
+//! Deliberately absent: which combinations of element types exist, which the tables of a machine contain.
 
 use crate::diag::Code;
 use crate::ir::{Elem, Kernel, NvOp, Op, OpKind, Swizzle, Value};
 use crate::verify::Error;
 
-/// Rows of an instruction.
+/// The number of rows of an instruction.
 const ROWS: u32 = 64;
-/// Bits of K of an instruction.
+/// The extent K of an instruction, in bits.
 const DEPTH: u32 = 256;
-/// The most columns of an instruction.
+/// The maximum number of columns of an instruction.
 const COLUMNS: u32 = 256;
-/// Warps of a warpgroup, which lie along M.
+/// The number of warps of a warpgroup, which divide M.
 const WARPS: u32 = 4;
 
-/// Breaks of rule 71.
+/// Violations of rule 71.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -48,7 +48,7 @@ fn shape(kernel: &Kernel, op: &Op, a: Value) -> Option<String> {
     if !rows.is_multiple_of(ROWS) || rows == 0 {
         return Some(format!("an MMA of warpgroups has {ROWS} rows or a multiple for each of them, not {rows}"));
     }
-    // Several instructions share the columns evenly.
+    // The columns are divided evenly between several instructions.
     let width = columns / columns.div_ceil(COLUMNS).max(1);
     let of_integers = kernel.ty(acc).elem() == Elem::I32;
     if width == 0 || !width.is_multiple_of(8) {
@@ -60,7 +60,7 @@ fn shape(kernel: &Kernel, op: &Op, a: Value) -> Option<String> {
     None
 }
 
-/// What is wrong with where an operand lies in shared memory; `k`: its axis of K.
+/// The reason why an operand in shared memory is invalid, if it is; `k` is its axis of K.
 fn operand(kernel: &Kernel, value: Value, (name, k): (&str, usize)) -> Option<String> {
     let encoding = kernel.encoding(value)?;
     let elem = kernel.ty(value).elem();

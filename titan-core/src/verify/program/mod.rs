@@ -1,6 +1,6 @@
-//! Rules of barrier programs that were expanded from rings: the barriers must implement the protocol of the rings.
+//! Rules of barrier programs that were lowered from rings: the barriers must implement the protocol of the rings.
 //!
-//! Such a program states next to its waits and arrivals what they do to which ring (`ttg.claim.*`). It is correct if
+//! Such a program states, next to its waits and arrivals, their effect on a ring (`ttg.claim.*`). It is correct if
 //!
 //! 64. the claims obey the rules of rings: all roles terminate, a slot is accessed only by the role that holds it, and
 //!     slots and rounds are those of the ring's clock (`crate::verify::coexecution::rings::claims`);
@@ -10,10 +10,10 @@
 //!     access have been waited for ([`crate::synchronize`]);
 //! 67. no tile is laid out over more warps than execute the operations that use or define it;
 //! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61;
-//! 69. results of MMAs in flight are used once, behind a wait that completes them (`products`);
-//! 70. bulk copies of tiles are those that tensor maps describe ([`super::barriers::boxes`]);
-//! 71. MMAs of warpgroups are those that exist (`group_mma`); numbers of threads and registers, as in rule 51;
-//! 72. the programs of a cluster execute the same claims, and wait for each other before the roles and behind them (`cluster`); all of
+//! 69. results of MMAs in flight are used once, after a wait that completes them (`products`);
+//! 70. bulk copies of tiles are those that tensor maps can describe ([`super::barriers::boxes`]);
+//! 71. MMAs of warpgroups exist (`group_mma`); numbers of threads and registers are valid, as in rule 51;
+//! 72. the programs of a cluster execute the same claims, and wait for each other before the roles and after them (`cluster`); all of
 //!     their roles agree about the tile of each program (`tiles`);
 //! 78. no two programs write the same elements of an output (`outputs`).
 //!
@@ -42,10 +42,10 @@ use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
 use std::collections::BTreeMap;
 
-/// Rules 64 to 72, and 78.
+/// Checks rules 64 to 72, and 78.
 ///
 /// # Errors
-/// Breaks of these rules, of the first group that has any.
+/// The violations in the first group of rules that has any.
 pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     let mut rings = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -81,7 +81,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     super::reject_if_any(errors)
 }
 
-/// Rule 67.
+/// Checks rule 67.
 fn warps(kernel: &Kernel) -> Vec<Error> {
     let Some(laid) = kernel.laid_out.as_deref() else { return Vec::new() };
     let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();

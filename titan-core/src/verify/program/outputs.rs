@@ -1,10 +1,11 @@
 //! Rule 78: no two programs write the same elements of an output.
 //!
-//! The verifier has shown this for the kernel that a program was made from, by forms of its coordinates ([`Partition`]). The proof is not
-//! carried along: it is found again in the program, whose stores may have become bulk stores, whose tiles may have been dealt to clusters,
-//! and which may have been written by hand. Two programs of different clusters are told apart here; those of one cluster by rule 72.
+//! The verifier has proved this for the kernel from which a program was lowered, by forms of its coordinates ([`Partition`]). The proof is
+//! not passed on: it is repeated for the program, whose stores may have become bulk stores, whose tiles may have been distributed to
+//! clusters, and which may have been written by hand. Programs of different clusters are distinguished here, those of one cluster by rule
+//! 72.
 //!
-//! Deliberately absent: how the parts are found ([`crate::analysis::partition`]).
+//! Deliberately absent: how the parts are determined ([`crate::analysis::partition`]).
 
 use super::wrong;
 use crate::analysis::access::Accesses;
@@ -15,7 +16,7 @@ use crate::analysis::uses::Tree;
 use crate::ir::{Effect, Kernel, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
 
-/// Breaks of rule 78.
+/// Violations of rule 78.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let forms = Forms::new(kernel, true);
     let known = Accesses::new(kernel, &forms, &Tree::new(kernel));
@@ -33,7 +34,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     errors
 }
 
-/// Whether an operation may write to an output: it is given one, or a part of one, and does not only name or read it.
+/// Whether an operation may write to an output: an operand is an output, or a part of one, and the operation does not only name or read it.
 fn may_write(kernel: &Kernel, op: &Op) -> bool {
     match op.kind.effect() {
         Effect::Pure | Effect::Read | Effect::Control => false,
@@ -42,14 +43,14 @@ fn may_write(kernel: &Kernel, op: &Op) -> bool {
     }
 }
 
-/// The bytes of a bulk store, if they are not those of the tile that it names, which is stored as a whole.
+/// The bytes of a bulk store and those of the tile that it names, if they differ; such a store must be of the whole tile.
 fn other_bytes(kernel: &Kernel, op: &Op) -> Option<(u32, u32)> {
     let (OpKind::Nv(NvOp::BulkStore { bytes, .. }), [_, tile]) = (&op.kind, &op.args[..]) else { return None };
     let all = kernel.encoding(*tile)?.bytes();
     (*bytes != all).then_some((*bytes, all))
 }
 
-/// A bulk store that does not name the tile that it writes: which elements its bytes are is unspecified.
+/// Whether a bulk store does not name the tile that it writes, so that it is unspecified which elements its bytes are.
 fn is_bulk_store_of_bytes(kernel: &Kernel, op: &Op) -> bool {
     let named = op.args.first().is_some_and(|to| matches!(kernel.ty(*to), Ty::Source(..)));
     matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && !named

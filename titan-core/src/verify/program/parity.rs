@@ -1,4 +1,4 @@
-//! The parities for which claims of a ring wait, and the numbers of rounds that counters count.
+//! The parities for which claims of a ring wait, and the numbers of rounds with which counters are compared.
 
 use super::realize::{At, Check};
 use crate::ir::{BinOp, OpKind, Value};
@@ -28,7 +28,7 @@ impl Check<'_> {
         }
         let of = match (self.binary(value, BinOp::Rem), self.binary(value, BinOp::And)) {
             (Some((of, two)), _) if number(two) == Some(2) => of,
-            // The number of a round is not negative.
+            // The number of a round is not negative, so that a mask is a remainder.
             (_, Some((of, one))) if number(one) == Some(1) => of,
             (_, _) => return None,
         };

@@ -1,9 +1,9 @@
 //! Rule 69: an MMA in flight is used once, by the next MMA on its accumulator or by a wait that completes its group, and none is in
 //! flight at the end.
 //!
-//! An MMA is in the group of its class that is committed next. A wait for all groups but the `n` newest completes it if at least `n`
+//! An MMA belongs to the group of its class that is committed next. A wait for all groups but the `n` newest completes it if at least `n`
 //! groups were committed after its own. So each result in flight has an *age*: the number of groups committed since its own, or that its
-//! group is open. Where paths join, the least age counts; around loops to a fixed point.
+//! group is open. At joins the minimum age is used; loops are iterated to a fixed point.
 //!
 //! ```text
 //! %d = ttg.nv.wgmma.mma_async ..          open
@@ -13,8 +13,8 @@
 //! ttg.nv.wgmma.wait_group %d {n = 1}      completes %d, and not %e
 //! ```
 //!
-//! Registers that an MMA reads, or in which it accumulates, were written before a fence (`ttg.nv.wgmma.fence`) in front of it, unless by
-//! the MMA before it.
+//! Registers that an MMA reads, or in which it accumulates, must be written before a fence (`ttg.nv.wgmma.fence`) that precedes the MMA,
+//! unless the previous MMA wrote them.
 //!
 //! Deliberately absent: the shared memory that MMAs read, which the claims of rings and barriers between warps cover.
 
@@ -24,13 +24,13 @@ use crate::verify::Error;
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many groups were committed since that of an MMA; `None`: its group is open.
+/// The number of groups committed since the group of an MMA; `None` if that group is open.
 type Age = Option<u32>;
 
-/// Older groups than this are all of one age.
+/// Ages from this one on are not distinguished.
 const OLDEST: u32 = 64;
 
-/// Breaks of rule 69.
+/// Violations of rule 69.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     if !kernel.values.iter().any(|v| matches!(v.ty, Ty::Compute(..))) {
         return Vec::new();
@@ -61,13 +61,13 @@ struct Run<'k> {
     wrong: BTreeMap<OpId, String>,
 }
 
-/// Whether a fence in the block of an MMA lies between it and what writes an operand in registers.
+/// Whether a fence in the block of an MMA is between it and the operation that writes an operand in registers.
 fn is_fenced(kernel: &Kernel, mma: OpId, operand: Value) -> bool {
     let mut from = operand;
     if !matches!(kernel.ty(from), Ty::Tile(..)) {
         return true;
     }
-    // Parts of a tile are in its registers.
+    // A part of a tile is in registers of the tile.
     while let Some(op) = kernel.def_op(from).filter(|op| matches!(op.kind, OpKind::Local(LocalOp::Slice { .. }))) {
         from = op.args[0];
     }
@@ -95,7 +95,7 @@ impl Run<'_> {
         matches!(self.kernel.ty(value), Ty::Compute(..))
     }
 
-    /// Takes a result in flight out of a state: it is used here.
+    /// Removes a result in flight from a state, because it is used here.
     fn take(&mut self, id: OpId, value: Value, state: &mut State) -> Age {
         state.remove(&value).unwrap_or_else(|| {
             let name = self.kernel.display_name(value);
@@ -104,7 +104,7 @@ impl Run<'_> {
         })
     }
 
-    /// Hands results in flight on to other values.
+    /// Passes results in flight to other values.
     fn hand(&mut self, id: OpId, (from, to): (&[Value], &[Value]), state: &mut State) {
         let own: Vec<(Value, Value)> =
             from.iter().copied().zip(to.iter().copied()).filter(|(from, _)| self.is_in_flight(*from)).collect();
@@ -169,9 +169,9 @@ impl Run<'_> {
                 }
                 return None;
             }
-            // Its values are those of the operation around it.
+            // The operation around it handles its values.
             Family::Flow(Flow::Yield) => {}
-            // Nothing else takes results in flight.
+            // No other operation may use results in flight.
             Family::Data(_)
             | Family::Ttg(_)
             | Family::Local(_)

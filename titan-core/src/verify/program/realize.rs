@@ -1,6 +1,6 @@
 //! Rule 65: the operations at a claim implement it.
 //!
-//! For a ring between roles, with `s` the slot and `r` the rounds before:
+//! For a ring between roles, with the slot `s` and the number of earlier rounds `r`:
 //!
 //! | claim | with mbarriers | with counters |
 //! |---|---|---|
@@ -9,13 +9,14 @@
 //! | ready | waits at `full[s]` for the parity `r & 1` | the same |
 //! | released | every warp of the role arrives at `empty[s]`, or at that of every program of the cluster, after a barrier of its lanes if they have read the slot themselves | one thread stores `r + 1` in the counter of its role at `s`, after a barrier of the role's warps |
 //!
-//! `full` counts the threads of the role that fills, or one that starts bulk copies, or both if each slot is filled in both ways; bulk copies
-//! arrive there only behind a fence of its initialisation. `empty` counts the warps of all roles that read, of all programs of the cluster if copies are for all of them (`cluster`). So phase `r` of `full[s]` is
-//! complete when time `r · slots + s` is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is
-//! at most one phase behind (the roles obey the rules of rings), so the parity distinguishes it from the previous one.
+//! `full` counts the threads of the role that fills, or the one thread that starts bulk copies, or both if each slot is filled in both
+//! ways. Bulk copies arrive there only after a fence of its initialisation. `empty` counts the warps of all roles that read, and those of
+//! all programs of the cluster if copies are for all of them (`cluster`). So phase `r` of `full[s]` is complete when time `r · slots + s`
+//! is filled, and phase `r` of `empty[s]` when it is released. A role that waits for a phase is at most one phase behind (the roles obey
+//! the rules of rings), so the parity distinguishes it from the previous one.
 //!
-//! No other operation uses these barriers and counters. A ring that one role fills and reads has no mbarriers: program order,
-//! waits for commit groups and barriers between warps order its slots.
+//! No other operation uses these barriers and counters. A ring that the same role fills and reads has no mbarriers: program order, waits
+//! for commit groups and barriers between warps order the accesses to its slots.
 
 mod counts;
 mod filled;
@@ -36,34 +37,34 @@ pub(super) struct Ring {
     fill: BTreeSet<usize>,
     read: BTreeSet<usize>,
     full: BTreeSet<Value>,
-    /// What fills its slots.
+    /// The ways in which its slots are filled.
     fills: BTreeSet<FilledBy>,
-    /// The bytes of a slot that threads and bulk copies fill together, each time.
+    /// The bytes of a slot that threads and bulk copies fill together, for each claim.
     tiles: BTreeSet<Vec<filled::Bytes>>,
-    /// Whether some of these copies are for all programs of the cluster; and whether its readers release slots in this program alone,
-    /// and in all programs.
+    /// Whether some of these copies are for all programs of the cluster; and whether its readers release slots in this program alone, and
+    /// in all programs.
     pub(super) shared: bool,
     pub(super) released: [bool; 2],
     empty: BTreeSet<Value>,
-    /// Whether a wait takes the round itself for a parity, and whether one computes the parity of its number.
+    /// Whether a wait uses the round itself as the parity, and whether one computes the parity from the number of the round.
     pub(super) parities: [bool; 2],
-    /// The counter of each reader, and the counters that each acquisition waits for.
+    /// The counter of each reader, and the counters for which each acquisition waits.
     counters: BTreeMap<usize, BTreeSet<Value>>,
     awaited: Vec<(OpId, BTreeSet<Value>)>,
 }
 
 impl Ring {
-    /// Its barriers, by their arrays, and its counters.
+    /// Its barriers, as arrays, and its counters.
     fn objects(&self) -> impl Iterator<Item = Value> + '_ {
         self.full.iter().chain(&self.empty).chain(self.counters.values().flatten()).copied()
     }
 
-    /// Whether its claims name the numbers of rounds, and not only their parities.
+    /// Whether its claims state the numbers of rounds, and not only their parities.
     fn is_counted(&self) -> bool {
         self.parities[1] || !self.counters.is_empty() || !self.awaited.is_empty()
     }
 
-    /// The memory of its barriers and counters, by regions.
+    /// The regions with its barriers and counters.
     pub(super) fn words<'a>(&'a self, kernel: &'a Kernel) -> impl Iterator<Item = Value> + 'a {
         let barriers = self.full.iter().chain(&self.empty).filter_map(|v| kernel.def_op(*v)?.args.first());
         barriers.chain(self.counters.values().flatten()).copied()
@@ -73,10 +74,10 @@ impl Ring {
 pub(super) struct Check<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) rings: BTreeMap<Pipe, Ring>,
-    /// Operations on barriers and counters that belong to a claim.
+    /// The operations on barriers and counters that belong to a claim.
     explained: BTreeSet<OpId>,
     filled_by: BTreeMap<OpId, FilledBy>,
-    /// Releases by each warp without a barrier of its lanes.
+    /// The releases by each warp without a barrier of its lanes.
     unmet: BTreeSet<OpId>,
     pub(super) errors: Vec<Error>,
     /// The values that may differ between the programs of a cluster.
@@ -89,15 +90,15 @@ pub(super) struct At<'k> {
     id: OpId,
     op: &'k Op,
     pipe: Pipe,
-    /// The operations of NVIDIA GPUs right before it, the nearest first.
+    /// The operations of NVIDIA GPUs immediately before it, the nearest first.
     before: Vec<OpId>,
-    /// The same, copies of tiles by threads left out.
+    /// The same operations without copies of tiles by threads.
     behind_copies: Vec<OpId>,
     /// All operations before it in its block.
     ops: &'k [OpId],
 }
 
-/// Breaks of rule 65. Records what fills the stages.
+/// Violations of rule 65. Records how the stages are filled.
 pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     let mut check = Check {
         kernel,
@@ -240,7 +241,7 @@ impl<'k> Check<'k> {
                 let everywhere = matches!(op.kind, OpKind::Nv(NvOp::ArriveCluster { .. }));
                 self.ring(at).released[usize::from(everywhere)] = true;
                 if !(whole || of_a_warp) {
-                    // Nothing orders what the other lanes of a warp have read: that must be nothing.
+                    // Nothing orders the reads of the other lanes of a warp, so that there must be none.
                     self.unmet.insert(at.id);
                 }
                 let empty = self.picked(*barrier, at)?;
@@ -260,7 +261,7 @@ impl<'k> Check<'k> {
         Some(())
     }
 
-    /// Every operation on an mbarrier or counter belongs to a claim.
+    /// Checks that every operation on an mbarrier or counter belongs to a claim.
     fn nothing_else(&mut self) {
         let kernel = self.kernel;
         let mut stray = Vec::new();
@@ -285,11 +286,11 @@ impl<'k> Check<'k> {
                 // Split arrivals and waits of a role are not supported.
                 | NvOp::BarrierArrive { .. }
                 | NvOp::CpAsync { .. }
-                // No ring is lowered to tensor memory.
+                // Rings are not lowered to tensor memory.
                 | NvOp::Tcgen05(_)
                 | NvOp::ClusterArrive
                 | NvOp::ClusterWait => true,
-                // Barriers between warps and waits for groups order those of tiles.
+                // The groups of bulk stores of tiles are ordered by barriers between warps and by waits.
                 NvOp::BulkStore { .. } => !of_tiles,
                 NvOp::MbarrierAlloc { .. }
                 | NvOp::MbarrierAt
@@ -322,7 +323,7 @@ impl<'k> Check<'k> {
         self.kernel.roles.get(role).map(|r| r.warps)
     }
 
-    /// The array of barriers from which the slot of a claim selects one; it has as many as the ring has slots.
+    /// The array of barriers from which the slot of a claim selects one, if it has as many elements as the ring has slots.
     fn picked(&self, barrier: Value, at: &At<'_>) -> Option<Value> {
         let op = self.kernel.def_op(barrier).filter(|op| op.kind == OpKind::Nv(NvOp::MbarrierAt))?;
         let [alloc, slot] = op.args[..] else { return None };
@@ -344,14 +345,14 @@ impl<'k> Check<'k> {
 }
 
 impl At<'_> {
-    /// The number of earlier rounds.
+    /// The value with the number of earlier rounds.
     fn turn(&self) -> Option<Value> {
         self.op.args.get(2).copied()
     }
 }
 
-/// The operations of NVIDIA GPUs right before a claim, the nearest first. Integer arithmetic and fences may stand in between, and copies of
-/// tiles by threads if these are to be left out: which slots they access is checked elsewhere.
+/// The operations of NVIDIA GPUs immediately before a claim, the nearest first. Integer arithmetic and fences may be in between, and copies
+/// of tiles by threads if `copies` says so: the slots that these access are checked elsewhere.
 fn before(kernel: &Kernel, ops: &[OpId], copies: bool) -> Vec<OpId> {
     let mut found = Vec::new();
     for id in ops.iter().rev() {

@@ -1,4 +1,4 @@
-//! The cost of verifying barrier programs, in sums of positions: every kernel with rings is verified so in each `cargo build`.
+//! The cost of verifying barrier programs, in sums of positions: each `cargo build` verifies every kernel with rings in this way.
 //!
 //! Deliberately absent: times, which depend on the machine.
 
@@ -8,7 +8,7 @@ use crate::verify::barrier_program;
 use crate::verify::coexecution::linear::SUMS;
 use std::fmt::Write;
 
-/// Two roles with a ring of so many slots, of which each iteration fills and reads so many.
+/// Two roles with a ring of `slots` slots, of which each iteration fills and reads `steps`.
 fn program(slots: usize, steps: usize) -> Kernel {
     let (mut fills, mut reads) = (String::new(), String::new());
     for k in 0..steps {
@@ -69,7 +69,7 @@ fn program(slots: usize, steps: usize) -> Kernel {
     parse_one(&text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"))
 }
 
-/// The sums that its verification computes.
+/// The number of sums that verifying such a program computes.
 fn cost(slots: usize, steps: usize) -> usize {
     let program = program(slots, steps);
     SUMS.set(0);

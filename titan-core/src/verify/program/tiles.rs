@@ -1,22 +1,22 @@
-//! Rule 72: which tiles the programs of a cluster take.
+//! Rule 72: the tiles that the programs of a cluster compute.
 //!
-//! A copy for all programs of a cluster gives each of them the same tile, and every other copy gives each its own. What belongs together
-//! is only loaded and stored together if all roles of all programs agree about which tile that is. They do if
+//! A copy for all programs of a cluster gives each of them the same tile, and every other copy gives each its own tile. Loads and stores of
+//! one output tile belong together only if all roles of all programs agree about which tile that is. They do if
 //!
-//! * every loop that deals tiles has the same bounds, in every role, and makes the coordinates of its tile from its counter alone, by
+//! * every loop over tiles has the same bounds in every role, and computes the coordinates of its tile from its counter alone, by
 //!   the same operation with the same extents;
-//! * one of these coordinates, the same one in every loop, counts clusters: it is used as `coordinate · size + rank` and in no other way,
-//!   and the rank of a program is used nowhere else;
-//! * no other coordinate tells which program it is: there are no program ids.
+//! * one of these coordinates, the same one in every loop, counts clusters: it is used only as `coordinate · size + rank`, and the rank of
+//!   a program is used nowhere else;
+//! * no other value distinguishes the programs: there are no program ids.
 //!
-//! Then a value depends on the rank if and only if it depends on the coordinate in which the programs of a cluster are neighbours. What is
-//! shared does not depend on that coordinate (`cluster`), and what is a program's own is that of the program's tile, in every role.
+//! Then a value depends on the rank if and only if it depends on the coordinate along which the programs of a cluster are adjacent. What is
+//! shared does not depend on that coordinate (`cluster`), and what a program copies for itself is of the program's tile, in every role.
 //!
-//! The counter of such a loop may also be divided by the number of clusters, to tell whose turn it is among instances of a role; the rules
-//! of rings compare those branches.
+//! The counter of such a loop may also be divided by the number of clusters, to select one of the instances of a role; the rules of rings
+//! compare those branches.
 //!
-//! Deliberately absent: whether a role copies the tiles that its kernel asks for, with clusters or without. The kernel's rings are
-//! lowered to this program; tests compare their data.
+//! Deliberately absent: whether a role copies the tiles of its kernel, with clusters or without. The kernel's rings are lowered to this
+//! program; tests compare their data.
 
 use super::realize::Check;
 use crate::analysis::number::Numbers;
@@ -26,11 +26,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The operations that use each value.
 type Uses = BTreeMap<Value, Vec<OpId>>;
 
-/// How a loop makes the coordinates of a tile from its counter: its bounds, the operation, and the extents, as numbers of values.
+/// How a loop computes the coordinates of a tile from its counter: its bounds, the operation, and the extents, as numbers of values.
 type Way = (Vec<Value>, OpKind, Vec<Value>);
 
 impl Check<'_> {
-    /// All roles of all programs of a cluster agree about the tile of each program.
+    /// Checks that all roles of all programs of a cluster agree about the tile of each program.
     pub(super) fn same_tiles(&mut self) {
         let kernel = self.kernel;
         let size = i64::from(self.cluster());
@@ -83,7 +83,7 @@ const NOT_PLACED: &str =
     "the rank of a program in its cluster is used for something else than the coordinate of its tile";
 const NOT_BY_RANK: &str = "the programs of a cluster must differ in one coordinate of their tiles, by their rank, in every role and every use of it";
 
-/// How a loop makes coordinates, and the operation that does.
+/// How a loop computes coordinates, and the operation that does.
 fn way(kernel: &Kernel, numbers: &Numbers, uses: &Uses, looped: OpId) -> Option<(Way, OpId)> {
     let op = kernel.op(looped);
     let body = *op.regions.first()?;
@@ -105,7 +105,7 @@ fn way(kernel: &Kernel, numbers: &Numbers, uses: &Uses, looped: OpId) -> Option<
     (!unflatten.args[1..].contains(&index)).then_some((way, made))
 }
 
-/// Whether a quotient only tells whose turn it is: its remainder is compared.
+/// Whether a quotient is used only to select an instance: its remainder is compared.
 fn is_turn(kernel: &Kernel, uses: &Uses, quotient: &Op) -> bool {
     let all = |values: &[Value], holds: &dyn Fn(&Op) -> bool| {
         values.iter().flat_map(|v| uses.get(v).into_iter().flatten()).all(|id| holds(kernel.op(*id)))
@@ -114,7 +114,7 @@ fn is_turn(kernel: &Kernel, uses: &Uses, quotient: &Op) -> bool {
     all(&quotient.results, &|op| op.kind == OpKind::Binary(BinOp::Rem) && all(&op.results, &compared))
 }
 
-/// The uses of ranks, each with the coordinate `x` of `x · size + rank`; `None` if it is another use.
+/// The uses of ranks, each with the coordinate `x` of `x · size + rank`; `None` for other uses.
 fn placed(kernel: &Kernel, uses: &Uses, ranks: &[OpId], size: i64) -> Vec<(OpId, Option<Value>)> {
     let mut found = Vec::new();
     for rank in ranks {

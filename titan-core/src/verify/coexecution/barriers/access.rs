@@ -14,7 +14,7 @@ impl<'k> Run<'k> {
     /// The accesses of an opaque call to its regions, in order.
     pub(super) fn call(&mut self, state: &mut State, at: At<'k>, call: &Call) -> Result<(), Fault> {
         if call.declared() == CallProxy::None {
-            // It is declared to access none of them.
+            // The call is declared to access no regions.
             return Ok(());
         }
         for (i, region) in at.op.args.iter().enumerate() {
@@ -28,7 +28,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// An access, or the issue of an asynchronous one.
+    /// Records an access, or the start of an asynchronous one.
     pub(super) fn access(
         &mut self,
         state: &mut State,
@@ -57,7 +57,7 @@ impl<'k> Run<'k> {
         role: usize,
         (id, op): (OpId, &'k Op),
     ) -> Result<(), Fault> {
-        // Other tensors are not stored to in bulk: rules 25 to 33 are enough for them.
+        // Rules 25 to 33 are enough for tensors to which no bulk stores write.
         let Some(memory) = self.objects.output(self.kernel, op) else { return Ok(()) };
         let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Tensor) else {
             return defect(id, "an access to an output that the table of accesses does not have");

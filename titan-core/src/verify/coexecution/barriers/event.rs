@@ -1,6 +1,6 @@
 //! The effect of one operation of the barrier dialect, executed by one role.
 //!
-//! `index` decides which element of an array an index selects, `parity` which phase a parity stands for.
+//! `index` determines the element of an array that an index selects, and `parity` the phase that a parity stands for.
 
 use super::super::run::{Fault, On, Run, Wait, defect};
 use super::super::state::{Mark, State};
@@ -49,7 +49,7 @@ impl<'k> Run<'k> {
                 RegionOp::Call(call) => self.call(state, at, call)?,
                 RegionOp::Wait => self.wait_token(state, at)?,
                 RegionOp::At => self.picked(state, at)?,
-                // It places a region, and accesses nothing.
+                // This only declares a region, and accesses nothing.
                 RegionOp::Place { .. } => {}
                 RegionOp::Tile { .. } => return defect(id, "a tile of a region in a program that is not laid out"),
             },
@@ -177,7 +177,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// The phase of a barrier in which an arrival counts now: the completion of the previous phase must happen before it.
+    /// The phase of a barrier in which an arrival is counted now: the completion of the previous phase must happen before it.
     fn current(&mut self, state: &mut State, at: At<'_>, named: Named, brings: Brings) -> Result<(usize, i64), Fault> {
         let barrier = named.object;
         let (n, name) = (self.objects.barriers[barrier].n, self.objects.barriers[barrier].name.clone());
@@ -212,7 +212,7 @@ impl<'k> Run<'k> {
             state.machine.announced(at.role, at.id, (barrier, time));
         }
         if self.objects.barriers[barrier].kind == Kind::Mbarrier {
-            // The phase depends on arrivals and on copied bytes; an `expect_tx` alone does not complete it.
+            // The phase cannot complete without these arrivals and copied bytes; an `expect_tx` alone does not complete it.
             let told = (brings.arrivals > 0 || brings.copied > 0).then_some(time);
             state.machine.touched(at.role, at.id, barrier, told);
         }
@@ -238,7 +238,7 @@ impl<'k> Run<'k> {
         let copies = move |r: &Record| {
             matches!(r.what, What::Access { pending: Pending::Group(c, _), .. } if c == class) && r.role == role
         };
-        // Only the copies are published by this arrival, not the threads' other accesses.
+        // This arrival publishes only the copies, not the other accesses of the threads.
         let order = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;
         state.machine.send(to, |r| order(r) || copies(r));
         state.machine.attach(to, copies);
@@ -262,7 +262,7 @@ impl<'k> Run<'k> {
         let brings = Brings { copied: u64::from(bytes), ..Brings::default() };
         let (barrier, time) = self.current(state, at, named, brings)?;
         self.access(state, at, region, true, Pending::Phase(barrier, time))?;
-        // The bytes arrive after the issue of the copy, and so after every phase that its role had observed by then.
+        // The bytes arrive after the copy was issued, and so after every phase that its role had observed by then.
         let role = at.role;
         let seen = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;
         state.machine.send((barrier, time), seen);
@@ -326,7 +326,7 @@ impl<'k> Run<'k> {
         Ok(to.1)
     }
 
-    /// An MMA of warpgroups reads its operands in shared memory; the others, and accumulators, are values.
+    /// An MMA of warpgroups reads operands in shared memory; operands in registers and accumulators are values.
     fn group_mma(&mut self, state: &mut State, at: At<'k>) -> Result<(), Fault> {
         for operand in &at.op.args {
             if !matches!(self.kernel.ty(*operand), Ty::Tile(..) | Ty::Compute(..)) {
@@ -336,7 +336,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// Arrives at such a barrier, and goes on.
+    /// Arrives at a barrier without an mbarrier word, without waiting.
     fn arrive_apart(&mut self, state: &mut State, at: At<'k>, nv: NvOp) -> Result<(), Fault> {
         let Some(barrier) = self.objects.wordless(&at.op.kind) else {
             return defect(at.id, "an arrival at no barrier");
@@ -404,7 +404,7 @@ impl<'k> Run<'k> {
                     .help("wait for groups in the order in which they were committed"),
             );
         }
-        // A token of bulk stores says that they have read shared memory, not that they have written the output.
+        // A token of bulk stores shows that they have read shared memory, not that they have written the output.
         state.machine.wait_group(&self.objects, at.role, (class, n, true));
         state.machine.note_waited(at.role, class, n);
         Ok(())

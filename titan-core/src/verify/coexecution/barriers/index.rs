@@ -1,7 +1,7 @@
-//! Which element of an array an index selects.
+//! The element of an array that an index selects.
 //!
-//! It follows from the counter behind the index: element `t mod n` of `n` belongs to time `t`. Where an element is selected, its
-//! index must be proved in range; where it is used, its time must be known relative to the clock of the array.
+//! It follows from the counter from which the index is computed: element `t mod n` of `n` belongs to time `t`. Where an element is
+//! selected, its index must be proved in range; where it is used, its time must be known relative to the clock of the array.
 
 use super::super::linear::Linear;
 use super::super::run::{Fault, Run, defect};
@@ -25,7 +25,7 @@ fn wraps(n: impl std::fmt::Display) -> String {
 }
 
 impl Run<'_> {
-    /// Selects an element: its index must be in range.
+    /// Checks that the index of a selected element is in range.
     pub(super) fn picked(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
         let Some(result) = at.op.results.first() else { return defect(at.id, "a selection without a result") };
         let barrier = self.objects.barrier(*result).map(|b| (b, &self.objects.barriers[b.object]));
@@ -36,7 +36,8 @@ impl Run<'_> {
         let Some((named, (n, all), name)) = found.map(|(named, n, name)| (named, n, name.clone())) else {
             return defect(at.id, "a selected element of no array");
         };
-        // An element that constants alone select is an object of its own; rule 46 has compared the constant with the number of elements.
+        // An element that is selected by constants only is a separate object; rule 46 has compared the constant with the number of
+        // elements.
         let Some(index) = self.index(state, at.role, (named, n)) else { return Ok(()) };
         let number = index.clone();
         if let Some(c) = index.as_constant() {
@@ -61,7 +62,7 @@ impl Run<'_> {
         }))
     }
 
-    /// The index of an element, counted forwards; `None` if it is not selected by an index.
+    /// The index of an element in ascending order; `None` if it is not selected by an index.
     pub(super) fn index(&mut self, state: &mut State, role: usize, (named, n): (Named, i64)) -> Option<Linear> {
         let index = self.symbols.int(named.index?, &state.roles[role].env, &mut state.facts);
         let index = if named.backwards { Linear::constant(n - 1).minus(&index) } else { index };
@@ -88,7 +89,7 @@ impl Run<'_> {
         }
     }
 
-    /// The counter `t` behind an index `t mod n`.
+    /// The counter `t` of an index `t mod n`.
     pub(super) fn counter(
         &mut self,
         state: &mut State,

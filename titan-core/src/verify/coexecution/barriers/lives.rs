@@ -30,7 +30,7 @@ impl<'k> Run<'k> {
             self.kernel.def_op(**v).is_some_and(|op| matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. })))
         });
         let Some(alloc) = made else { return defect(at.id, "an invalidation of something that is not allocated") };
-        // There is none if no element of the array is used.
+        // The list is empty if no element of the array is used.
         for barrier in self.objects.of_alloc(*alloc).to_vec() {
             self.alive(state, at, barrier)?;
             let name = self.objects.barriers[barrier].name.clone();

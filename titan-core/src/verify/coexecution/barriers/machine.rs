@@ -29,8 +29,8 @@
 //! | `r` arrives at `empty`, which completes phase 0 | write 0 {r} → full 0 → empty 0; full completed 0 {r} → full 0 → empty 0; full waited for 0 {r} → empty 0; read 0 {r} → empty 0; empty completed 0 {} → empty 0 |
 //! | `f` waits for `empty` 0, in step 3 | empty completed 0 {f} → empty 0; empty waited for 0 {f} |
 //!
-//! The wait of `r` is what makes its read safe: before it, `r` has not observed the write. What both have observed is dropped, so after
-//! the last row the filler may write again: nothing is left that conflicts.
+//! The wait of `r` makes its read safe: before it, `r` has not observed the write. Records that both roles have observed are dropped, so
+//! that after the last row the filler may write again: no conflicting record is left.
 
 use super::super::linear::Linear;
 use super::super::state::Times;
@@ -41,29 +41,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The number of groups of bulk stores that are tracked separately.
 const OLDEST: i64 = 2;
 
-/// Roles, as bits.
+/// A set of roles, as bits.
 pub(in crate::verify) type Roles = u64;
 
 pub(in crate::verify) const fn bit(role: usize) -> Roles {
     1 << (role % 64)
 }
 
-/// Until when an access is in flight.
+/// The event at which an access is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum Pending {
-    /// It is complete.
+    /// It is complete already.
     Done,
-    /// Until a group of a class is waited for; `None` is the open group.
+    /// It completes when a group of a class has been waited for; `None` is the open group.
     Group(Class, Option<i64>),
-    /// Until a phase completes.
+    /// It completes with a phase.
     Phase(usize, i64),
 }
 
-/// An event.
+/// The event that a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum What {
-    /// An access to one part of a memory, or to its first `bytes`. `copy`: a copy to shared memory; `bulk`: a bulk store to an output,
-    /// at elements that are not stated.
+    /// An access to one part of a memory, or to its first `bytes` bytes. `copy` is whether it is a copy to shared memory, `bulk` whether it
+    /// is a bulk store to an output, at elements that are not stated.
     Access { memory: usize, time: i64, bytes: u64, write: bool, copy: bool, bulk: bool, pending: Pending },
     /// A phase completed.
     Completed { barrier: usize, time: i64 },
@@ -72,7 +72,7 @@ pub(in crate::verify) enum What {
     /// A barrier that will be invalidated was used.
     Touched { barrier: usize },
     /// Bytes were added to a phase's transaction count (`expect_tx`), or its arrival count was raised, and no arrival that has observed
-    /// this followed yet.
+    /// this has followed yet.
     Announced { barrier: usize, time: i64 },
 }
 
@@ -103,7 +103,7 @@ impl Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Phase {
     pub(in crate::verify) arrived: u32,
-    /// By how much copies have raised its arrival count: their arrivals may all be outstanding.
+    /// The number of arrivals by which copies have raised its arrival count; all of them may be outstanding.
     pub(in crate::verify) raised: u32,
     pub(in crate::verify) expected: u64,
     pub(in crate::verify) copied: u64,
@@ -128,11 +128,11 @@ pub(in crate::verify) struct Machine {
     pub(in crate::verify) records: Vec<Record>,
     issued: BTreeMap<(usize, Class), i64>,
     waited: BTreeMap<(usize, Class), i64>,
-    /// Barriers that some operation invalidates.
+    /// The barriers that some operation invalidates.
     mortal: BTreeSet<usize>,
-    /// Roles that have arrived at a barrier without an mbarrier word and wait there.
+    /// The roles that have arrived at a barrier without an mbarrier word and wait there.
     pub(in crate::verify) joined: BTreeMap<usize, (OpId, usize, i64)>,
-    /// Barriers that were invalidated, and by which operation.
+    /// The barriers that were invalidated, each with the operation.
     pub(in crate::verify) gone: BTreeMap<usize, OpId>,
     everybody: Roles,
 }
@@ -140,7 +140,7 @@ pub(in crate::verify) struct Machine {
 /// A fault of a phase.
 #[derive(Clone, Debug)]
 pub(in crate::verify) enum Wrong {
-    /// More arrivals than the barrier counts.
+    /// More arrivals than the count of the barrier.
     TooMany { arrived: u32 },
     /// Copies transfer more bytes than expected.
     MoreBytes { expected: u64, copied: u64 },
@@ -195,7 +195,7 @@ impl Machine {
         self.phases.get(barrier).and_then(|p| p.open.get(&time)).cloned().unwrap_or_default()
     }
 
-    /// A copy that signals a barrier, and whose completion a role has not observed.
+    /// A copy that signals a barrier and whose completion a role has not observed.
     pub(in crate::verify) fn on_the_way(&self, role: usize, barrier: usize) -> Option<Record> {
         let brings = |r: &&Record| match r.what {
             What::Access { copy: true, pending: Pending::Phase(b, _), .. } => b == barrier,
@@ -227,7 +227,7 @@ impl Machine {
         }
     }
 
-    /// A role uses a barrier. `told`: the phase that cannot complete before this use, if there is one.
+    /// Records that a role uses a barrier. `told` is the phase that cannot complete before this use, if there is one.
     pub(in crate::verify) fn touched(&mut self, role: usize, op: OpId, barrier: usize, told: Option<i64>) {
         if self.mortal.contains(&barrier) {
             let what = What::Touched { barrier };
@@ -237,14 +237,15 @@ impl Machine {
         }
     }
 
-    /// A role adds to the counts of a phase without arriving.
+    /// Records that a role adds to the counts of a phase without arriving.
     pub(in crate::verify) fn announced(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
         let what = What::Announced { barrier, time };
         self.records.retain(|r| r.what != what || r.role != role);
         self.records.push(Record { what, role, op, known: bit(role), sent: BTreeSet::new() });
     }
 
-    /// A role arrives: the phase cannot complete before that, so the expected bytes that the role has observed count in it.
+    /// Records that a role arrives: the phase cannot complete before that, so the expected bytes that the role has observed are counted in
+    /// it.
     pub(in crate::verify) fn covers(&mut self, role: usize, (barrier, time): (usize, i64)) {
         self.records.retain(|r| r.what != What::Announced { barrier, time } || r.known & bit(role) == 0);
     }
@@ -255,14 +256,14 @@ impl Machine {
         self.records.iter().find(used).cloned()
     }
 
-    /// A role has waited for a phase.
+    /// Records that a role has waited for a phase.
     pub(in crate::verify) fn learn(&mut self, role: usize, from: (usize, i64)) {
         for record in self.records.iter_mut().filter(|r| r.sent.contains(&from)) {
             record.known |= bit(role);
         }
     }
 
-    /// A wait of a role has passed.
+    /// Records that a wait of a role has returned.
     pub(in crate::verify) fn passed(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
         let what = What::Passed { barrier, time };
         self.records.retain(|r| r.what != what || r.role != role);
@@ -319,7 +320,7 @@ impl Machine {
         self.forget();
     }
 
-    /// Work in flight will complete when a phase does.
+    /// Records that work in flight will complete with a phase.
     pub(in crate::verify) fn attach(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
         for record in self.records.iter_mut().filter(|r| which(r)) {
             if let What::Access { pending, .. } = &mut record.what {
@@ -338,8 +339,8 @@ impl Machine {
             let What::Access { pending, bulk, .. } = &mut record.what else { continue };
             match *pending {
                 Pending::Group(c, None) if c == class => *pending = Pending::Group(class, Some(n)),
-                // The age of stores that are never waited for is dropped, so that loops return to the same state: treating them
-                // as later ones is sound.
+                // The age of stores that are never waited for is dropped, so that loops return to the same state. It is sound to treat them
+                // as later stores.
                 Pending::Group(c, Some(old)) if c == class && *bulk && old < oldest => {
                     *pending = Pending::Group(class, Some(oldest));
                 }
@@ -349,12 +350,13 @@ impl Machine {
         n
     }
 
-    /// How many groups of a class a role has committed.
+    /// The number of groups of a class that a role has committed.
     pub(in crate::verify) fn issued(&self, role: usize, class: Class) -> i64 {
         self.issued.get(&(role, class)).copied().unwrap_or(0)
     }
 
-    /// All groups up to this one are complete, and the role has observed it; if `read`, bulk stores have only read shared memory.
+    /// Records that all groups up to this one are complete, and the role has observed it; if `read`, bulk stores have only read shared
+    /// memory.
     pub(in crate::verify) fn wait_group(
         &mut self,
         objects: &Objects,
@@ -424,7 +426,7 @@ impl Machine {
                 return true;
             };
             let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
-            // A write subsumes everything; a read the reads of its role; a bulk store the same one of earlier iterations.
+            // A write subsumes all accesses; a read the reads of its role; a bulk store the same store of earlier iterations.
             let again = o && r.role == role && r.op == op;
             let after = if bulk { again } else { p == Pending::Done && (write || !w && r.role == role) };
             !(same && after)
@@ -435,7 +437,7 @@ impl Machine {
         self.forget();
     }
 
-    /// Of two complete reads of one part by one role, one subsumes the other if that accesses no other bytes and is observed wherever
+    /// Of two complete reads of one part by one role, one subsumes the other if the other accesses no other bytes and is observed wherever
     /// the first is, or will be: a read that was in flight when its role arrived at a barrier is not published there.
     fn latest_reads(&mut self, objects: &Objects) {
         let read = |r: &Record| match r.what {
@@ -472,7 +474,7 @@ impl Machine {
             let matters = match r.what {
                 What::Access { pending, .. } => pending != Pending::Done,
                 What::Announced { .. } => true,
-                // The absence of the other records has the same meaning.
+                // Without such a record, the state has the same meaning.
                 What::Passed { .. } | What::Completed { .. } | What::Touched { .. } => false,
             };
             matters || r.known & all != all

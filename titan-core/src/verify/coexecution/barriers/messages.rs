@@ -21,7 +21,7 @@ pub(in crate::verify) fn is_copy(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. } | NvOp::CpAsync { .. }) | OpKind::Amd(AmdOp::BufferLoadLds { .. }))
 }
 
-/// How many bytes an operation accesses, if it states it.
+/// The number of bytes that an operation accesses, if it states it.
 pub(in crate::verify) fn bytes_of(kind: &OpKind) -> Option<u64> {
     if let Stated::Copies { bytes, .. } = kind.stated() { Some(u64::from(bytes)) } else { None }
 }
@@ -44,7 +44,7 @@ pub(in crate::verify) fn does(kind: &OpKind) -> &'static str {
     }
 }
 
-/// The earlier access that may not be over, in words; with its role if it is another one.
+/// The earlier access that may not be complete, in words; with its role if that is another one.
 fn may(kind: &OpKind, role: Option<&str>) -> String {
     let of = role.map_or(String::new(), |r| format!(" of {r}"));
     match (does(kind), role) {
@@ -71,7 +71,7 @@ pub(in crate::verify) fn access(kind: &OpKind, name: &str) -> String {
     }
 }
 
-/// The wait of a class for all but so many groups.
+/// The wait of a class for all but `n` groups.
 fn wait_of(class: Class, n: impl std::fmt::Display) -> String {
     match class {
         Class::CpAsync => format!("`ttg.nv.cp_async.wait_group {{n = {n}}}`"),
@@ -111,7 +111,7 @@ pub(in crate::verify) fn access_outside(kind: &OpKind, name: &str) -> String {
     }
 }
 
-/// The earlier access to an output that may not be over, in words; with its role if it is another one.
+/// The earlier access to an output that may not be complete, in words; with its role if that is another one.
 fn may_outside(kind: &OpKind, role: Option<&str>) -> String {
     let who = role.unwrap_or("the role itself");
     let of = role.map_or(String::new(), |r| format!(" of {r}"));
@@ -122,7 +122,7 @@ fn may_outside(kind: &OpKind, role: Option<&str>) -> String {
     }
 }
 
-/// Words an error of an arbitrary iteration as a possibility, because no arguments are known that lead to it.
+/// Turns an error of an arbitrary iteration into the statement of a possibility, because no arguments are known for which it occurs.
 pub(in crate::verify) fn unproven(mut error: Error) -> Fault {
     const PREFIX: &str = "it could not be ruled out that ";
     let hedged = ["could not be", " may "].iter().any(|word| error.title.contains(word));
@@ -137,7 +137,7 @@ impl Run<'_> {
         threads(self.kernel).get(role).map_or_else(|| "the kernel".to_owned(), |(name, _)| name.clone())
     }
 
-    /// An access that conflicts with one that may still be in flight.
+    /// The error for an access that conflicts with one that may still be in flight.
     pub(super) fn in_flight(&self, state: &State, (role, id): (usize, OpId), access: &What, other: &Record) -> Error {
         let (op, before) = (self.kernel.op(id), self.kernel.op(other.op));
         let (What::Access { memory, .. }, What::Access { memory: theirs, pending, copy, bulk, .. }) =
@@ -185,7 +185,7 @@ impl Run<'_> {
         Error::new(code, op.loc, title).related(before.loc, first).help(help)
     }
 
-    /// The help that orders an access after another one.
+    /// The suggestion how to order an access after another one.
     fn ordered_by(&self, other: &Record, copy: bool) -> String {
         let who = self.role_name(other.role);
         match other.carriers().next().map(|barrier| &self.objects.barriers[barrier].name) {
@@ -195,7 +195,7 @@ impl Run<'_> {
         }
     }
 
-    /// An arrival, or a copy, whose role has not observed the completion of the previous phase.
+    /// The error for an arrival, or a copy, whose role has not observed the completion of the previous phase.
     pub(super) fn unordered(&self, at: At<'_>, name: &str, copies: bool) -> Error {
         if copies {
             let title = format!("the bytes of this copy may be counted in the wrong phase of {name}");
@@ -210,7 +210,7 @@ impl Run<'_> {
             .help("wait for that phase first, or for an event that comes after it")
     }
 
-    /// A faulty phase.
+    /// The error for a faulty phase.
     pub(super) fn wrong(&self, at: At<'_>, barrier: usize, wrong: &Wrong) -> Error {
         let (own, loc) = (&self.objects.barriers[barrier], at.op.loc);
         let (name, made) = (&own.name, self.kernel.op(own.op).loc);
@@ -252,7 +252,7 @@ impl Run<'_> {
         }
     }
 
-    /// Copies raise the arrival count of a barrier beyond its maximum.
+    /// The error for copies that raise the arrival count of a barrier beyond its maximum.
     pub(super) fn raised_too_far(&self, at: At<'_>, barrier: usize, counted: u32) -> Error {
         let own = &self.objects.barriers[barrier];
         let title = format!(
@@ -264,7 +264,7 @@ impl Run<'_> {
             .help("count their arrivals in `init` and write `noinc = true`, or wait for a phase in between")
     }
 
-    /// The expected bytes of one phase exceed the transaction count.
+    /// The error for expected bytes of one phase that exceed the maximum transaction count.
     pub(super) fn too_many_bytes(&self, at: At<'_>, barrier: usize, expected: u64) -> Error {
         let own = &self.objects.barriers[barrier];
         let title = format!(
@@ -274,7 +274,7 @@ impl Run<'_> {
         Error::new(Code::TxBytes, at.op.loc, title).related(self.kernel.op(own.op).loc, "the barrier")
     }
 
-    /// The error of a wait that does not terminate. `certain`: some arguments lead to it.
+    /// The error for a wait that does not terminate. `certain` says that this happens for some arguments.
     pub(in crate::verify) fn incomplete(&self, state: &State, wait: &Wait, certain: bool) -> Option<Error> {
         let On::Phase(barrier, time) = wait.on else { return None };
         let (own, loc) = (&self.objects.barriers[barrier], self.kernel.op(wait.op).loc);
@@ -332,7 +332,7 @@ impl Run<'_> {
     pub(in crate::verify) fn ended(&self, state: &State) -> Result<(), Fault> {
         for record in &state.machine.records {
             let What::Access { memory, copy, pending, .. } = record.what else { continue };
-            // A program ends only after its stores have written, if their regions exist until they have read.
+            // A program ends only after its stores have written, if their regions exist until they have been read.
             if self.objects.memories[memory].is_output() {
                 continue;
             }

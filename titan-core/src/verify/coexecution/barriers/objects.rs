@@ -1,9 +1,9 @@
-//! The objects that operations of the barrier dialect name: barriers and bytes.
+//! The objects to which operations of the barrier dialect refer: barriers and bytes.
 //!
-//! A value of type barrier or region names its object statically, except for an index. Barriers of one `alloc` that are selected by
-//! constants only are separate objects; if one is selected by anything else, all of them form an array that is used in turn, like the
-//! slots of a ring. The same holds for regions. Only the elements of an array that some index can reach count: `t % 2` uses two of
-//! four. An array whose indices are written `n − 1 − t % n` is used backwards, and is renumbered.
+//! A value of type barrier or region determines its object statically, except for an index. Barriers of one `alloc` that are selected by
+//! constants only are separate objects; if one is selected in any other way, all of them form an array that is used in turn, like the slots
+//! of a ring. The same holds for regions. Only the elements of an array that some index can select count: `t % 2` uses two of four. An
+//! array with indices of the form `n − 1 − t % n` is used backwards, and is renumbered.
 //!
 //! An output of bulk stores is an object too, tracked as a whole.
 
@@ -27,14 +27,14 @@ pub(in crate::verify) enum Kind {
 /// A barrier, or an array of barriers that are used in turn.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Barrier {
-    /// Its name in messages: the user's name is quoted.
+    /// The name in messages, which includes quotes if it is the user's.
     pub(in crate::verify) name: String,
     pub(in crate::verify) kind: Kind,
-    /// The operation that allocates it, or names it first.
+    /// The operation that allocates it, or refers to it first.
     pub(in crate::verify) op: OpId,
     /// The number of elements that are used in turn.
     pub(in crate::verify) n: i64,
-    /// The number of elements, used or not.
+    /// The number of all elements, including unused ones.
     pub(in crate::verify) all: i64,
     /// The arrival count of a phase.
     pub(in crate::verify) count: u32,
@@ -45,7 +45,7 @@ pub(in crate::verify) struct Barrier {
 pub(in crate::verify) struct Memory {
     pub(in crate::verify) name: String,
     pub(in crate::verify) n: i64,
-    /// The number of parts, used or not.
+    /// The number of all parts, including unused ones.
     pub(in crate::verify) all: i64,
     /// The byte range in shared memory; `None` for an output.
     span: Option<(u64, u64)>,
@@ -68,12 +68,12 @@ impl Memory {
     }
 }
 
-/// An object, and the index of the element that is named.
+/// An object, with the index of the element.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verify) struct Named {
     pub(in crate::verify) object: usize,
     pub(in crate::verify) index: Option<Value>,
-    /// The index counts down: it is `n − 1` minus that of an array that is used in ascending order.
+    /// Whether the index counts down: it is `n − 1` minus the index of an array that is used in ascending order.
     pub(in crate::verify) backwards: bool,
 }
 
@@ -143,7 +143,7 @@ impl Objects {
         self.barriers.is_empty() && self.memories.is_empty()
     }
 
-    /// The barrier that a value names; `None` for a whole array.
+    /// The barrier to which a value refers; `None` for a whole array.
     pub(in crate::verify) fn barrier(&self, value: Value) -> Option<Named> {
         self.barrier_of.get(&value).copied()
     }
@@ -187,7 +187,7 @@ impl Objects {
         found
     }
 
-    /// The barriers that an operation names.
+    /// The barriers to which an operation refers.
     pub(in crate::verify) fn names(&self, op: &Op) -> BTreeSet<usize> {
         let picks = op.kind == OpKind::Nv(NvOp::MbarrierAt);
         let own = op.args.iter().filter(|_| !picks).filter_map(|v| self.barrier(*v)).map(|n| n.object);
@@ -259,7 +259,7 @@ impl Objects {
             }
             None => {
                 let (used, backwards) = turning(kernel, &picks, parts);
-                // The used elements are the first ones; if counted down, all of them are used.
+                // The used elements are the first ones; if the index counts down, all of them are used.
                 let object = add(self, name, (offset, used), parts);
                 for (picked, index) in picks {
                     self.memory_of.insert(picked, Named { object, index: Some(index), backwards });
@@ -292,7 +292,7 @@ impl Objects {
     }
 }
 
-/// The values that select an element of what a value names, and their indices.
+/// The values that select an element of an object, each with its index.
 fn picks(kernel: &Kernel, of: Value, at: impl Fn(&OpKind) -> bool) -> Vec<(Value, Value)> {
     let mut found = Vec::new();
     kernel.walk(&mut |_, op| {
@@ -310,7 +310,7 @@ fn by_constants(kernel: &Kernel, picks: &[(Value, Value)]) -> Option<Vec<(Value,
     picks.iter().map(|(picked, index)| Some((*picked, kernel.int_constant(*index)?))).collect()
 }
 
-/// How many elements of an array of `n` the indices can reach as written, and whether they count down.
+/// The number of elements of an array of `n` that the indices can select as written, and whether they count down.
 fn turning(kernel: &Kernel, picks: &[(Value, Value)], n: i64) -> (i64, bool) {
     let counts_down = |index: Value| {
         let sub = kernel.def_op(index).filter(|op| op.kind == OpKind::Binary(BinOp::Sub));

@@ -1,8 +1,8 @@
-//! Which bulk stores to one output provably write different elements.
+//! Bulk stores to one output that provably write different elements.
 //!
-//! A bulk store of the barrier dialect states the first element of its box and its number of bytes, but not its extents. So two
-//! boxes are disjoint along an axis if their first elements are at least as far apart as a box can extend: its number of elements,
-//! limited by what a tensor map allows for one axis.
+//! A bulk store of the barrier dialect states the first element of its box and its number of bytes, but not its extents. So two boxes are
+//! disjoint along an axis if their first elements are at least as far apart as a box can extend: by its number of elements, limited by the
+//! maximum extent of a tensor map's box along one axis.
 
 use crate::analysis::number::root;
 use crate::analysis::uses::Tree;
@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 /// The maximum extent of a box along one axis (PTX ISA, "tensor map").
 const MAX_BOX: i64 = 256;
 
-/// The pairs of bulk stores that write no common element in any iterations, if no coordinate overflows `i32`. A store may be
-/// paired with itself: then its iterations write different elements.
+/// The pairs of bulk stores that never write the same element, in any iterations, if no coordinate overflows `i32`. A store may be paired
+/// with itself: different iterations of it then write different elements.
 pub(super) fn apart(kernel: &Kernel) -> BTreeSet<(OpId, OpId)> {
     let mut stores: Vec<OpId> = Vec::new();
     kernel.walk(&mut |id, op| {
@@ -57,7 +57,7 @@ impl Look<'_> {
         let reach = self.reach(op);
         let loops = self.tree.around(id).filter(|o| self.kernel.op(*o).kind.is_loop());
         let loops: Vec<OpId> = loops.filter(|o| !once(self.kernel, *o)).collect();
-        // The outermost loop in which two iterations differ moves the box along an axis along which no inner loop does.
+        // In the outermost loop in which two iterations differ, the box must move along an axis along which no inner loop moves it.
         let moves = |(i, looped): (usize, &OpId)| {
             let inner = loops.get(..i).unwrap_or_default();
             let steps = |axis: &Value| {
@@ -78,7 +78,7 @@ impl Look<'_> {
         op.args.get(1..=usize::from(rank))
     }
 
-    /// The parameter, if a value is the whole tensor.
+    /// The parameter, if the value is a whole tensor.
     fn whole(&self, tensor: Value) -> Option<usize> {
         let param = root(self.kernel, tensor)?;
         let opened = |v: Value| self.kernel.def_op(v).filter(|op| op.kind == OpKind::Shared).map(|op| op.args[0]);
@@ -97,7 +97,7 @@ impl Look<'_> {
         bits.checked_div(i64::from(elem.bits())).unwrap_or(MAX_BOX).min(MAX_BOX)
     }
 
-    /// A value as a constant distance from one that is the same throughout the kernel, or from zero.
+    /// A value as the sum of a value that is the same throughout the kernel, or zero, and a constant.
     fn distance(&self, value: Value) -> (Option<Value>, i64) {
         if let Some(c) = self.kernel.int_constant(value) {
             return (None, c);
@@ -107,7 +107,7 @@ impl Look<'_> {
         match parts {
             Some((base, c)) if self.is_fixed(base) => (Some(base), c),
             Some(_) | None if self.is_fixed(value) => (Some(value), 0),
-            // Comparable with nothing: not even with itself in another iteration.
+            // It is not comparable with any value, not even with itself in another iteration.
             Some(_) | None => (Some(value), i64::MIN),
         }
     }

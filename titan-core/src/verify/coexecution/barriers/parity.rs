@@ -1,13 +1,13 @@
-//! Which phase a parity stands for.
+//! The phase that a parity stands for.
 //!
-//! Element `t mod n` of `n` barriers and the parity of `t div n` belong to time `t`; with the parity flipped, to time `t + n` or,
-//! equally, `t − n`. A role that has observed the last complete phase waits for that one or for the next. A poll (`test_wait`) refers to
-//! the same phase as a wait.
+//! Element `t mod n` of `n` barriers and the parity of `t div n` stand for time `t`; with the parity flipped, for time `t + n` or, equally,
+//! `t − n`. A role that has observed the last complete phase waits for that phase or for the next one. A poll (`test_wait`) refers to the
+//! same phase as a wait.
 //!
 //! # An example
 //!
-//! A ring of three slots; the reader waits for `full` with the parity of `t div 3`, the filler for `empty` with the flipped one, as the
-//! first wait for a free slot must pass. These are the times of the phases that they wait for (executed by a test):
+//! A ring of three slots; the reader waits for `full` with the parity of `t div 3`, the filler for `empty` with the flipped parity, since
+//! the first wait for a free slot must return at once. These are the times of the phases for which they wait (executed by a test):
 //!
 //! | `t` | element | filler's parity | waits for `empty` | reader's parity | waits for `full` |
 //! |---|---|---|---|---|---|
@@ -19,8 +19,8 @@
 //! | 5 | 2 | 0 | 2 | 1 | 5 |
 //! | 6 | 0 | 1 | 3 | 0 | 6 |
 //!
-//! An index and a parity give a time modulo 6 only. In step 4 the filler's give `t + 3 = 7`, so 1 or −5 or 7; the last complete phase of
-//! element 1 of `empty` decides which one is meant:
+//! An index and a parity determine a time modulo 6 only. In step 4, those of the filler give `t + 3 = 7`, so 1 or −5 or 7; the last
+//! complete phase of element 1 of `empty` decides which of these is meant:
 //!
 //! | last complete phase | as 7 modulo 6 | the wait is for | |
 //! |---|---|---|---|
@@ -58,7 +58,7 @@ impl<'k> Run<'k> {
             .help("wait for every phase in order, and order this wait before the arrivals of the next phase")
     }
 
-    /// The first wait of a role has the parity of the phase before the one that it should wait for.
+    /// The error that the first wait of a role has the parity of the phase before the one for which it should wait.
     fn before_the_first(&self, at: At<'_>, name: &str) -> Error {
         let role = self.role_name(at.role);
         let title = format!("{role} starts with the wrong parity on {name}: the wait passes at once");
@@ -76,7 +76,7 @@ impl<'k> Run<'k> {
         Ok(None)
     }
 
-    /// The phase that a wait or a poll refers to here.
+    /// The phase to which a wait or a poll refers here.
     fn phase_of(&mut self, state: &mut State, at: At<'_>) -> Result<(usize, i64), Fault> {
         let Some(named) = at.op.args.first().and_then(|v| self.objects.barrier(*v)) else {
             return refuse(self.several(at));
@@ -89,7 +89,7 @@ impl<'k> Run<'k> {
         let last = state.machine.last(barrier, slot, n);
         let known = state.machine.knows(at.role, barrier, last);
         let time = if (last - wanted).rem_euclid(2 * n) == 0 { last } else { last + n };
-        // A role that has not observed a phase must have observed the previous one: then it waits for this one.
+        // A role that has not observed a phase must have observed the previous one; it then waits for this one.
         if !known && (time != last || !state.machine.knows(at.role, barrier, last - n)) {
             let first = last < n && time != last;
             return refuse(if first { self.before_the_first(at, &name) } else { self.lapped(at, barrier) });
@@ -111,7 +111,7 @@ impl<'k> Run<'k> {
         Ok(())
     }
 
-    /// The wait in a branch that only waits for a phase whose poll failed: after the branch the phase is complete on both paths.
+    /// A wait in a branch that is executed only if the poll of the phase failed: after the branch the phase is complete on both paths.
     pub(in crate::verify) fn peeked(
         &mut self,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! Whether two states of the machine are equal up to a shift of times.
+//! Equality of two states of the machine up to a shift of times.
 
 use super::super::state::Times;
 use super::machine::{Machine, Pending, Phase, Phases, Record, Roles, What};
@@ -43,7 +43,7 @@ impl Machine {
             What::Touched { .. } => record.what,
         };
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
-        // The identity of a bulk store decides which other stores it is disjoint from.
+        // The identity of a bulk store determines from which other stores it is disjoint.
         let store = Some(record.op).filter(|_| matches!(record.what, What::Access { bulk: true, .. }));
         (what, record.role, record.known, sent, store)
     }

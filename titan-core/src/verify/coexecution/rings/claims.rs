@@ -1,14 +1,14 @@
 //! Co-execution of barrier programs by their claims about rings.
 //!
-//! A program that was expanded from rings states, next to its waits and arrivals, what these do to a ring ([`Claim`]): for which
-//! slot, and after how many rounds of the ring. This module co-executes the roles by these claims alone, with the rules of rings: an
-//! acquisition waits until the readers have released the slot, and so on. That the operations implement the claims is checked one by
-//! one, in [`crate::verify::program`].
+//! A program that was lowered from rings states, next to its waits and arrivals, their effect on a ring ([`Claim`]): for which slot, and
+//! after how many rounds of the ring. This module co-executes the roles by these claims alone, with the rules of rings: an acquisition
+//! waits until the readers have released the slot, and so on. [`crate::verify::program`] checks for each claim that the operations
+//! implement it.
 //!
-//! A slot and a number of rounds are two values, a *pair*. Which pair stands for which time is tracked through loops and branches:
+//! A slot and a number of rounds are two values, a *pair*. The time for which a pair stands is tracked through loops and branches:
 //!
 //! * The *clock* of a side of a ring, the pair that it takes next, starts at (0, 0), and advances by one slot whenever the
-//!   side takes one. The pair that a loop carries for it is the clock inside the loop.
+//!   side takes a stage. The pair that a loop carries for it is the clock inside of the loop.
 //! * A *stage* is a pair from its acquisition or wait until its release. It stands for the same time wherever the values are passed.
 //!
 //! ```text
@@ -27,16 +27,16 @@ use super::find::{Access, Arrival, Claims, When};
 use crate::ir::{BinOp, Claim, Class, Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, RegionOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What may be in flight in the stages of rings: how many groups were committed when it was, if it is in a group.
+/// The stages of rings that work in flight may access, each with the number of groups when its group was committed; `None` if that is open.
 type InFlight = BTreeMap<(Pipe, i64), Option<i64>>;
 
 /// The values that stand for a time: a slot, and, if the ring is between roles, the number of earlier rounds, or its parity.
 pub(in crate::verify::coexecution) type Pair = (Value, Option<Value>);
 
-/// A side of a ring: the one that fills, or a reader.
+/// A side of a ring: the filling one, or a reader.
 pub(in crate::verify) type Side = (Pipe, bool);
 
-/// A known relation to a clock: a pair (or (0, 0)), and by how many steps the clock is ahead of it.
+/// A known relation to a clock: a pair (or (0, 0)), and the number of steps by which the clock is ahead of it.
 pub(in crate::verify::coexecution) type Shown = (Option<Pair>, u32);
 
 pub(in crate::verify::coexecution) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
@@ -45,13 +45,13 @@ pub(in crate::verify::coexecution) type Clocks = BTreeMap<Side, BTreeSet<Shown>>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stage {
     time: i64,
-    /// For the filling side: it is filled. For a reader: it was waited for.
+    /// For the filling side, whether it is filled; for a reader, whether it was waited for.
     usable: bool,
-    /// Asynchronous copies were started to it; bulk copies were; registers were stored to it.
+    /// Whether asynchronous copies to it were started; whether bulk copies were; whether registers were stored to it.
     copied: bool,
     bulk: bool,
     stored: bool,
-    /// Threads have loaded from it.
+    /// Whether threads have loaded from it.
     loaded: bool,
 }
 
@@ -61,11 +61,11 @@ pub(in crate::verify) struct Pairs {
     stages: BTreeMap<(Side, Pair), Stage>,
     /// The known relation to each clock.
     pub(in crate::verify::coexecution) clocks: Clocks,
-    /// The number of commit groups of asynchronous copies so far, and the group of each time whose copies may be in flight: `None` for
-    /// the open group.
+    /// The number of commit groups of asynchronous copies so far, and for each time whose copies may be in flight its group; `None` is the
+    /// open group.
     issued: i64,
     copying: InFlight,
-    /// The same for the commit groups of MMAs, and each time whose stage MMAs in flight may read.
+    /// The same for the commit groups of MMAs, and the times of the stages that MMAs in flight may read.
     multiplied: i64,
     reading: InFlight,
 }
@@ -86,12 +86,12 @@ impl Pairs {
         all
     }
 
-    /// The groups of a class: how many there are so far, and what may be in flight in which.
+    /// The groups of a class: their number so far, and the stages that may be in flight in them.
     fn groups(&mut self, group: NvGroup) -> Option<(&mut i64, &mut InFlight)> {
         match group {
             NvGroup::CpAsync => Some((&mut self.issued, &mut self.copying)),
             NvGroup::Wgmma => Some((&mut self.multiplied, &mut self.reading)),
-            // Bulk stores read no stage: `touched` refuses those that do.
+            // Bulk stores do not read stages: `touched` rejects those that do.
             NvGroup::BulkStore => None,
         }
     }
@@ -103,14 +103,14 @@ impl Pairs {
         in_flight.values_mut().for_each(|group| *group = group.or(Some(*issued)));
     }
 
-    /// Waits for all commit groups but the newest ones.
+    /// Waits for all commit groups except for the newest ones.
     fn wait(&mut self, group: NvGroup, but: u32) {
         let Some((issued, in_flight)) = self.groups(group) else { return };
         let done = *issued - i64::from(but);
         in_flight.retain(|_, group| group.is_none_or(|group| group > done));
     }
 
-    /// How many stages of a ring are held.
+    /// The number of stages of a ring that the role holds.
     pub(in crate::verify::coexecution) fn holds(&self, pipe: Pipe) -> usize {
         let times: BTreeSet<i64> =
             self.stages.iter().filter(|(((p, _), _), _)| *p == pipe).map(|(_, stage)| stage.time).collect();
@@ -131,13 +131,13 @@ impl Pairs {
         self.stages.iter_mut().filter(|((s, _), stage)| *s == side && stage.time == time).for_each(|(_, s)| change(s));
     }
 
-    /// A stage is released.
+    /// Ends a stage, when it is released.
     fn end(&mut self, side: Side, time: i64) {
         self.stages.retain(|(s, _), stage| *s != side || stage.time != time);
     }
 
-    /// Values are passed along an edge. `moved`: the clocks that advance in the region that is entered or left; `gone`: the values
-    /// whose meaning ends there.
+    /// Passes values along an edge of control flow. `moved` are the clocks that advance in the region that is entered or left; `gone` are
+    /// the values whose meaning ends there.
     fn hand_on(
         &mut self,
         kernel: &Kernel,
@@ -159,7 +159,7 @@ impl Pairs {
             }
         }
         self.stages = stages;
-        // A clock starts with the role.
+        // A clock starts at the beginning of the role.
         for side in moved {
             self.clock(*side);
         }
@@ -193,7 +193,7 @@ impl Pairs {
     }
 }
 
-/// Whether a pair is the given number of steps after another one; if not `counted`, with the parity of the round for its number.
+/// Whether a pair is the given number of steps after another one; unless `counted`, the number of the round is replaced by its parity.
 fn is_after(
     kernel: &Kernel,
     (slot, turn): Pair,
@@ -217,8 +217,8 @@ fn is_after(
     is_after(kernel, before, base, (steps - 1, slots), counted)
 }
 
-/// The predecessor of a pair: this one is `s + 1 == slots ? 0 : s + 1`, with one more round where it wraps; if not `counted`, with the
-/// other parity, `1 - p`.
+/// The predecessor of a pair, if the slot of the pair is `s + 1 == slots ? 0 : s + 1`, with one more round when it wraps; unless `counted`,
+/// with the other parity, `1 - p`.
 fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, counted: bool) -> Option<Pair> {
     let choice = |value: Value| {
         let op = kernel.def_op(value).filter(|op| op.kind == OpKind::Select)?;
@@ -245,7 +245,7 @@ fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, counted: bool) -> O
 }
 
 impl Run<'_> {
-    /// A run of a barrier program by its claims.
+    /// A run of a barrier program by its claims alone.
     pub(in crate::verify) fn of_claims<'k>(kernel: &'k Kernel, claims: Claims) -> Run<'k> {
         let mut run = Run::without_barriers(kernel, claims.events.clone());
         run.staging = claims.staging.clone();
@@ -286,7 +286,7 @@ impl Run<'_> {
                 let covered = by.is_none_or(|by| match by.threads {
                     Some(Arrival::Copies) => !stage.stored,
                     Some(Arrival::Stores) => !stage.copied,
-                    // Copies that were waited for are complete; waits for groups within a role are checked elsewhere.
+                    // Copies that were waited for are complete; other rules check the waits for groups within a role.
                     Some(Arrival::All) => true,
                     None => !stage.stored && !stage.copied,
                 });
@@ -342,7 +342,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// A side takes the stage at its clock.
+    /// Takes the stage at the clock of a side.
     fn take(
         &mut self,
         state: &mut State,
@@ -387,7 +387,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// An access of an operation to rings: its role must hold the stage.
+    /// Checks the accesses of an operation to rings: its role must hold the stage.
     pub(in crate::verify::coexecution) fn touched(
         &mut self,
         state: &mut State,
@@ -402,7 +402,7 @@ impl Run<'_> {
                 return Self::breaks(id, "this accesses the memory of a ring that is in use");
             }
         }
-        // Other operations access no slot.
+        // All other operations access no slot.
         let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
         for access in accesses {
             let Access { region, slot, writes, when } = access;
@@ -436,10 +436,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// An operation on a region that names no slot of a ring.
+    /// Handles an operation on a region that does not refer to a slot of a ring.
     pub(in crate::verify::coexecution) fn by_claims(id: OpId, region: &RegionOp) -> Result<(), Fault> {
         match region {
-            // They only name parts of shared memory.
+            // These only declare or select parts of shared memory.
             RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } => Ok(()),
             RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
                 Self::breaks(id, "this accesses a region as a whole, which no claim covers")
@@ -447,7 +447,7 @@ impl Run<'_> {
         }
     }
 
-    /// Commits a group, or waits for groups; other operations do not concern groups.
+    /// Commits a group, or waits for groups; other operations have no effect on groups.
     pub(in crate::verify::coexecution) fn grouped(state: &mut State, role: usize, nv: NvOp) {
         let pairs = &mut state.roles[role].pairs;
         if let NvOp::Commit { group, .. } = nv {

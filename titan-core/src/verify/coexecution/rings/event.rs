@@ -112,7 +112,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// A stated time must equal the clock.
+    /// Checks that a stated time equals the clock.
     fn check_time(
         &mut self,
         state: &mut State,
@@ -129,7 +129,7 @@ impl Run<'_> {
         }
     }
 
-    /// An MMA takes its stage; the oldest stages beyond those of MMAs that may be in flight have been read, and are released.
+    /// Records an MMA that takes its stage. The oldest stages, beyond those of MMAs that may be in flight, have been read and are released.
     fn accumulate(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op)) -> Result<(), Fault> {
         let [acc, stage, ..] = op.args[..] else { return defect(id, NO_TOKEN) };
         let Ty::Acc(_, _, keep) = self.kernel.ty(acc) else { return defect(id, NO_TOKEN) };
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 }
 
-/// Tokens are used once, by operations of their kind: rules 36 to 40 are checked before.
+/// Tokens are used once, by operations of their kind: rules 36 to 40 were checked before.
 const NO_TOKEN: &str = "an operation on a token that its role does not have";
 
 /// The state of the token that is the first operand.

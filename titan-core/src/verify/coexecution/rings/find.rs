@@ -8,34 +8,34 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What completes before a stage counts as filled.
+/// The completion condition of a claim that a stage is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct FilledBy {
-    /// What the threads of the role arrive for; `None` if only one of them does, with the bytes of bulk copies.
+    /// The event for which each thread of the role arrives; `None` if only one thread arrives, with the bytes of bulk copies.
     pub(in crate::verify) threads: Option<Arrival>,
-    /// Bulk copies that one thread starts, whose bytes the barrier expects.
+    /// Whether one thread starts bulk copies whose bytes the barrier expects.
     pub(in crate::verify) bulk: bool,
 }
 
-/// What each thread arrives for.
+/// The event for which each thread arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum Arrival {
-    /// Its asynchronous copies, when they complete.
+    /// The completion of its asynchronous copies.
     Copies,
     /// Its earlier synchronous accesses.
     Stores,
-    /// The same, after a wait for all its copies.
+    /// Its earlier accesses, after a wait for all its copies.
     All,
 }
 
-/// How an access happens.
+/// The time by which an access is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verify) enum When {
     /// With its operation.
     Now,
-    /// By the time that a group of this class is waited for.
+    /// When a group of this class has been waited for.
     Group(Class),
-    /// By the time that a phase of a barrier is complete.
+    /// When a phase of a barrier is complete.
     Phase,
 }
 
@@ -52,20 +52,20 @@ pub(in crate::verify) struct Access {
 /// The claims and accesses of a program.
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Claims {
-    /// The ring of each region that a claim names.
+    /// The ring of each region to which a claim refers.
     pub(in crate::verify) ring_of: BTreeMap<Value, Pipe>,
-    /// Regions with a word for each slot of a ring, as far as known.
+    /// Regions with a word for each slot of a ring, with that ring, as far as known.
     pub(in crate::verify) companions: BTreeMap<Value, Pipe>,
-    /// Staging rings: a role stores from them what it has written itself.
+    /// Staging rings: a role stores from them the contents that it has written itself.
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     /// The accesses of operations to slots.
     pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
-    /// Operations that access the memory of a ring without naming a slot.
+    /// Operations that access the memory of a ring without referring to a slot.
     pub(in crate::verify) slotless: BTreeSet<OpId>,
     /// Rings whose memory an operation accesses through another region.
     pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
     pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
-    /// Rings whose claims name the number of the round; those of the others name its parity.
+    /// The rings whose claims state the number of the round; those of the others state its parity.
     pub(in crate::verify) counted: BTreeSet<Pipe>,
     /// Releases that no barrier of the lanes of each warp precedes.
     pub(in crate::verify) unmet: BTreeSet<OpId>,
@@ -118,14 +118,14 @@ impl Claims {
         all
     }
 
-    /// Whether an operation accesses the memory of a ring without naming a slot.
+    /// Whether an operation accesses the memory of a ring without referring to a slot.
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)));
         let of_ring = |v: &Value| region_of(kernel, *v).is_some_and(|region| self.ring_of.contains_key(&region));
         !names && !is_view(kernel, op) && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
     }
 
-    /// The rings that are overlapped by another region which an operation accesses.
+    /// The rings whose memory an operation accesses through another region that overlaps them.
     fn rings_under(&self, kernel: &Kernel, op: &Op, places: &BTreeMap<Value, (u64, u64)>) -> BTreeSet<Pipe> {
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)))
             || matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
@@ -183,12 +183,12 @@ pub(in crate::verify) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> 
     places
 }
 
-/// Whether an operation only names a part of shared memory, and accesses nothing.
+/// Whether an operation only declares or selects a part of shared memory, and accesses nothing.
 pub(in crate::verify) fn is_view(kernel: &Kernel, op: &Op) -> bool {
     op.results.iter().any(|v| matches!(kernel.ty(*v), Ty::Smem(..)))
 }
 
-/// The region that a value names as a whole or in part.
+/// The region to which a value refers, as a whole or in part.
 pub(in crate::verify) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)) {
@@ -213,7 +213,7 @@ pub(in crate::verify) fn picked(kernel: &Kernel, tile: Value) -> Option<(Value, 
     }
 }
 
-/// The bytes of its part that a tile in a region occupies: the first one and their end. A part of a tile counts as the whole tile.
+/// The bytes that a tile occupies in its part of a region: the first one and the end. A part of a tile is treated as the whole tile.
 pub(in crate::verify) fn bytes_in_part(kernel: &Kernel, tile: Value) -> (u64, u64) {
     let mut at = tile;
     while let Some(op) = kernel.def_op(at) {

@@ -1,10 +1,10 @@
-//! The events of rings: what roles do to rings with tokens, and by the claims of barrier programs.
+//! The events of rings: operations of roles on rings by tokens, and by the claims of barrier programs.
 //!
 //! * `event`: the effect of an operation on tokens (rules 41 to 45);
 //! * `claims`: the effect of a claim (rule 64);
 //! * `find`: the claims of a barrier program, and its accesses to rings.
 //!
-//! Deliberately absent: how claims are implemented by barriers (`crate::verify::program`).
+//! Deliberately absent: the implementation of claims by barriers (`crate::verify::program`).
 
 pub(in crate::verify) mod claims;
 mod event;

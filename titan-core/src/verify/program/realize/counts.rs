@@ -1,5 +1,5 @@
-//! Rule 65, for the barriers and counters of a ring: one array of each kind, initialised once before the roles, with counts that match
-//! the threads that arrive. Deliberately absent: where they arrive, which `super` checks at the claims.
+//! Rule 65 for the barriers and counters of a ring: one array of each kind, initialised once before the roles, with counts that match the
+//! arriving threads. Deliberately absent: where they arrive, which `super` checks for each claim.
 
 use super::{Check, Ring};
 use crate::analysis::one_thread;
@@ -10,7 +10,7 @@ use crate::verify::roles::threads;
 use std::collections::BTreeSet;
 
 impl Check<'_> {
-    /// A ring has its own barriers and counters, one array of each kind, with matching counts.
+    /// Checks that a ring has its own barriers and counters, one array of each kind, with matching counts.
     pub(super) fn counts(&mut self, pipe: Pipe) {
         let kernel = self.kernel;
         let name = kernel.pipe_name(pipe);
@@ -95,7 +95,7 @@ fn is_fenced(kernel: &Kernel, word: Value) -> bool {
     init < fence
 }
 
-/// The operations that initialise a barrier or counter; empty if that does not happen before the roles.
+/// The operations that initialise a barrier or counter; empty if they are not all before the roles.
 fn made(kernel: &Kernel, word: Value) -> Vec<&OpKind> {
     let makes = |op: &Op| {
         op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::SequenceInit))

@@ -1,21 +1,19 @@
-//! Rule 65, for the claim that a stage is filled: what arrives at the barrier of its slot.
+//! Rule 65 for the claim that a stage is filled: the arrivals at the barrier of its slot.
 //!
-//! | filled by | right before the claim, in this order |
+//! | filled by | immediately before the claim, in this order |
 //! |---|---|
 //! | bulk copies alone | one thread arrives and expects their bytes; the bulk copies to the slot |
-//! | threads alone | each thread arrives, when its copies complete or behind a wait for them |
+//! | threads alone | each thread arrives, on completion of its copies or after a wait for them |
 //! | both | one thread arrives and expects the bytes of the bulk copies; these; copies by threads; each thread arrives |
 //!
 //! Where both fill a slot, its barrier counts the threads and the one that announces the bytes: the phase is complete when all of them have
-//! arrived and the announced bytes as well. The announcement is an arrival of its own, so the phase cannot complete before it, and every thread
-//! arrives in every phase: none waits for a phase of the slot more than one behind.
+//! arrived and the announced bytes as well. The announcement is an arrival of its own, so that the phase cannot complete before it; and
+//! every thread arrives in every phase, so that no thread waits for a phase of the slot that is more than one behind.
 //!
-//! Threads write no bytes of the ring that bulk copies write, in no round: nothing would order the two kinds of writes in one round, and
-//! in different rounds nothing would tell which fences they need. What readers
-//! access, one of the two writes.
+//! Threads never write bytes of the ring that bulk copies write, in any round: in the same round, nothing would order the two kinds of
+//! writes, and in different rounds, nothing would determine which fences they need. Together, they write all bytes that readers access.
 //!
-//! Deliberately absent: that the slots are this role's, which the co-execution checks; the
-//! numbers that barriers count (`counts`).
+//! Deliberately absent: whether the slots are held by this role, which the co-execution checks; the counts of barriers (`counts`).
 
 use super::{At, Check};
 use crate::ir::traffic::{Access, On, traffic};
@@ -23,11 +21,11 @@ use crate::ir::{Family, LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty, V
 use crate::verify::coexecution::rings::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
 use crate::verify::program::wrong;
 
-/// The first byte in a part of a region, and the end.
+/// A range of bytes in a part of a region: the first byte and the end.
 pub(super) type Bytes = (u64, u64);
 
 impl Check<'_> {
-    /// A stage is filled by bulk copies, by threads, or by both.
+    /// Checks that a stage is filled by bulk copies, by threads, or by both.
     pub(super) fn filled(&mut self, at: &At<'_>) -> Option<()> {
         let by = if matches!(self.kernel.op(*at.before.first()?).kind, OpKind::Nv(NvOp::BulkLoad { .. })) {
             self.filled_in_bulk(at, &at.before)?;
@@ -49,7 +47,7 @@ impl Check<'_> {
         Some(())
     }
 
-    /// The arrival of each thread of the role; and of how many operations it consists.
+    /// The arrival of each thread of the role, and the number of operations of which it consists.
     fn arrival(&mut self, at: &At<'_>) -> Option<(Arrival, usize)> {
         let first = *at.before.first()?;
         let op = self.kernel.op(first);
@@ -78,7 +76,7 @@ impl Check<'_> {
         Some((threads, n))
     }
 
-    /// Bulk copies to the slot, the nearest first, behind the arrival that expects their bytes, which is given.
+    /// Bulk copies to the slot, the nearest first, after the arrival that expects their bytes, which is returned.
     fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<OpId> {
         let kernel = self.kernel;
         let mut copied = 0u32;
@@ -102,7 +100,7 @@ impl Check<'_> {
                     copied = copied.checked_add(bytes)?;
                 }
                 Family::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(*id),
-                // Anything else fills no slot: the claim is not implemented.
+                // No other operation fills a slot, so that the claim is not implemented.
                 Family::Nv(_)
                 | Family::Data(_)
                 | Family::Flow(_)
@@ -115,7 +113,7 @@ impl Check<'_> {
         None
     }
 
-    /// The bytes of the slot that are copied between an operation and the claim, in order.
+    /// The ranges of bytes of the slot that are copied between an operation and the claim, in order.
     fn copied_since(&self, at: &At<'_>, since: OpId) -> Vec<Bytes> {
         let kernel = self.kernel;
         let copies =
@@ -128,8 +126,8 @@ impl Check<'_> {
         bytes
     }
 
-    /// In a program with bulk copies to rings: threads and bulk copies write different bytes of the slots of a ring, and together all that
-    /// are read.
+    /// In a program with bulk copies to rings: checks that threads and bulk copies write different bytes of the slots of a ring, and
+    /// together all bytes that are read.
     pub(in crate::verify::program) fn written_apart(&mut self, pipe: Pipe, claims: &Claims) {
         let kernel = self.kernel;
         if !self.rings.values().any(|ring| ring.fills.iter().any(|by| by.bulk)) {
