@@ -30,7 +30,7 @@ pub enum Fault {
     OutOfBounds {
         /// The first byte of the access.
         address: u64,
-        /// Its length.
+        /// The length of the allocation in bytes.
         len: u64,
         /// The allocation that holds the first byte, or the nearest one.
         near: Option<AllocationId>,
@@ -39,21 +39,21 @@ pub enum Fault {
     Freed {
         /// The first byte of the access.
         address: u64,
-        /// Which.
+        /// The allocation.
         allocation: AllocationId,
     },
     /// The allocation may not be written.
     ReadOnly {
         /// The first byte of the access.
         address: u64,
-        /// Which.
+        /// The allocation.
         allocation: AllocationId,
     },
     /// A byte that is read was never written.
     Undefined {
-        /// The first such byte.
+        /// The address of the first undefined byte.
         address: u64,
-        /// Where.
+        /// The allocation that contains it.
         allocation: AllocationId,
     },
 }
@@ -64,7 +64,7 @@ struct Allocation {
     name: String,
     base: u64,
     len: usize,
-    /// Empty once freed.
+    /// The contents; empty once the allocation is freed.
     bytes: Vec<u8>,
     defined: Bits,
     live: bool,
@@ -80,7 +80,7 @@ impl Allocation {
         (self.base, self.len, self.id.index())
     }
 
-    /// Whether it contains `len` bytes from an address that is not before its base.
+    /// Whether the allocation contains `len` bytes from `address` on; the address is not before its base.
     const fn holds(&self, address: u64, len: usize) -> bool {
         self.live && address < self.end() && self.end() - address >= len as u64
     }
@@ -90,9 +90,9 @@ impl Allocation {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Space {
     name: String,
-    /// In the order of their addresses, not overlapping.
+    /// The allocations in the order of their addresses; they do not overlap.
     allocations: BTreeMap<Key, Allocation>,
-    /// Those that are not removed.
+    /// The allocations that are not removed.
     keys: BTreeMap<AllocationId, Key>,
     /// The total number of allocations so far.
     made: usize,
@@ -108,7 +108,7 @@ impl Space {
         Space { name: name.into(), allocations: BTreeMap::new(), keys: BTreeMap::new(), made: 0 }
     }
 
-    /// Its name.
+    /// The name of the memory.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -358,7 +358,7 @@ impl fmt::Display for Explained<'_> {
     }
 }
 
-/// A bit for each byte.
+/// A set of bits, one for each byte of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Bits {
     words: Vec<u64>,

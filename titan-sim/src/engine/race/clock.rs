@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 type Vector = Arc<Vec<u32>>;
 
-/// What a barrier has released.
+/// The clocks that a barrier has released.
 #[derive(Clone, Debug, Default)]
 struct Publication {
     gathering: Vector,
@@ -119,7 +119,7 @@ impl Clocks {
         component((index + 1) * self.agents + agent.index())
     }
 
-    /// Whose component this is.
+    /// The agent, and for a helper thread the class, that a component of the clocks belongs to.
     pub(super) fn owner(&self, component: u32) -> (Agent, Option<Class>) {
         let (class, agent) = (component as usize / self.agents.max(1), component as usize % self.agents.max(1));
         let helper = class.checked_sub(1).and_then(|c| self.classes.get(c)).copied();

@@ -30,22 +30,22 @@ pub struct Side {
     pub agent: Agent,
     /// The class of the asynchronous operation whose access it is.
     pub helper: Option<Class>,
-    /// The instruction.
+    /// The instruction of the access.
     pub place: Place,
-    /// The kind of access.
+    /// The kind of the access.
     pub kind: AccessKind,
 }
 
 /// Two unordered accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
-    /// The memory.
+    /// The memory that both access.
     pub space: SpaceId,
-    /// The byte.
+    /// The first byte that both access.
     pub address: u64,
     /// The access that occurred first in the run.
     pub first: Side,
-    /// The one that occurred second.
+    /// The access that occurred second.
     pub second: Side,
 }
 
