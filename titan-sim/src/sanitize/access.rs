@@ -18,7 +18,7 @@ pub(super) struct Under {
     pub(super) data: Vec<Span>,
     /// The barriers that it will signal, with their bytes.
     pub(super) signals: Vec<(BarrierId, Option<Span>)>,
-    /// The effects that it publishes if its completion arrives at a barrier: their slot, and the bytes to which they are restricted, if any.
+    /// The effects that it publishes if its completion arrives at a barrier: their slot, and the bytes to which they are restricted.
     pub(super) frontier: Option<(Slot, Option<Vec<Span>>)>,
 }
 

@@ -3,11 +3,11 @@
 //! | event | rule |
 //! |---|---|
 //! | wait | the agent waits, unless the phase that it waits for is already complete |
-//! ! | end of a phase, completed rendezvous, any event of the agent | it no longer waits |
+//! | end of a phase, completed rendezvous, any event of the agent | it no longer waits |
 //! | exit | the agent retires: it counts neither as waiting nor as active |
-//! ! | wait, exit, completed operation | if all other agents wait at barriers or rendezvous, and no pending operation will signal: deadlock |
+//! | wait, exit, completed operation | if all other agents wait at barriers or rendezvous, and no operation will signal: deadlock |
 //!
-//! ! A wait consumes nothing, and a mismatched count alone is not a deadlock: a deadlock is a state in which no agent can make progress.
+//! A wait consumes nothing, and a mismatched count alone is not a deadlock: a deadlock is a state in which no agent can make progress.
 //! Agents that wait for a reason of the client's own can be woken by the client, and so are left out.
 //!
 //! Source: Triton's sanitizer, waiting flags with phases, active masks and retirement (#9046).

@@ -61,7 +61,7 @@ impl Sanitizer {
 impl Hash for Sanitizer {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let canon = self.canon();
-        // // Effects of one lane are sorted, since readers are recorded in the order of their accesses.
+        // Effects of one lane are sorted, since readers are recorded in the order of their accesses.
         let mut effects: Vec<_> = self.memory.iter().map(|(span, e)| (span, self.hash_of(e, &canon))).collect();
         effects.sort_unstable();
         effects.hash(state);

@@ -1,12 +1,12 @@
 //! Sets of logical threads: each partition has one for its agents, and one for each unit that works for them.
 //!
-//! ! | set | meaning |
+//! | set | meaning |
 //! |---|---|
 //! | one member | the thread that an asynchronous operation acts as: a unit is not ordered with its partition |
 //! | peers | a partition with all of its units: effects that the agents cause or observe are ordered before operations that they issue later |
 //!
 //! Source: Triton's concurrency sanitizer, thread model: 16 partitions × 4. Here there are up to 64 × 4, so that the
-//! ! roles of all blocks of a cluster, or all warps of a block, can each have their own.
+//! roles of all blocks of a cluster, or all warps of a block, can each have their own.
 
 titan_core::entity! {
     /// Agents that count as one: a role, a warp. They are assumed to be ordered among themselves.

@@ -230,7 +230,7 @@ impl Sanitizer {
             Event::Arrive { barrier, agent, helper, count, bytes, drops, relaxed, .. } => {
                 self.arrive(agent, barrier, helper, barrier::Change { count, bytes, drops, relaxed })
             }
-            // // The sanitizer keeps its own counts of arrivals and bytes, and so does not need the engine's report.
+            // The sanitizer keeps its own counts of arrivals and bytes, and so does not need the engine's report.
             Event::Flip { .. } => Ok(()),
             Event::Observe { barrier, agent, phase } => self.observe(agent, barrier, phase),
             Event::Meet { rendezvous, waited, passed } => self.meet(rendezvous, waited, passed),
