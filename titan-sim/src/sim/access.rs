@@ -51,8 +51,8 @@ impl Machine<'_> {
     /// The race of two accesses to the same bytes, one of them a write.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        // Two bulk stores are compared by their first elements only, since bulk stores without a tile do not state their extent; two
-        // atomic updates do not race; a bulk store and an atomic update do.
+        // Two bulk stores without a tile are compared by their first elements only; two atomic updates do not race. A bulk store and an
+        // atomic update do.
         let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
         let somewhere = if bulk(new) { a.strong || b.strong } else { a.strong && b.strong };
         let alike = somewhere && bulk(new) == bulk(old);

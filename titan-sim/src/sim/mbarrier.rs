@@ -12,7 +12,7 @@ use crate::engine::{self, Agent, BarrierId, Place, Signal, Storage};
 use titan_core::ir::{self, NvOp, Op, OpId};
 
 impl Machine<'_> {
-    /// The barriers that an operand refers to: the first, their number, the operation that created them, and the index of the first there.
+    /// The barriers that an operand refers to: the first, and their number.
     pub(super) fn barriers_of(&self, agent: usize, cta: usize, op: &Op, i: usize) -> Res<(BarrierId, u32)> {
         let Val::Barriers { made, first, n } = self.arg(agent, op, i) else { return Err(unknown("a barrier")) };
         let base = self.ctas.get(cta).and_then(|c| c.made.get(&made)).ok_or_else(|| unknown("a barrier"))?;

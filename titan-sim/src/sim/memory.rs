@@ -192,7 +192,8 @@ impl Machine<'_> {
         self.tell_run((agent, id), view, run, obs)
     }
 
-    /// Reports elements of a row that are written: the row-major number of the last one in its tile, their number, and the first coordinates.
+    /// Reports elements of a row that are written: the row-major number of the last one in its tile, their number, and the coordinates
+    /// of the first one.
     fn tell_run(
         &self,
         by: (usize, OpId),
@@ -281,7 +282,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The number of tiles of a ragged tensor, or the segment, row and extent of the tile with number `j`.
+    /// The number of tiles of a ragged tensor, or the tile with number `j`.
     fn ragged(&self, agent: usize, op: &Op, (rows, cols): (i32, i32), j: Option<i64>) -> Res<Vec<Val>> {
         let (view, off) = (self.view(agent, op, 0)?, self.view(agent, op, 1)?);
         let Some(all) = self.offsets(&off)? else { return Ok(vec![Val::Unknown; op.results.len()]) };

@@ -6,7 +6,7 @@
 //! the fences of their lowering are reported to observers here.
 //!
 //! Independently of the barriers, a ledger is kept: the ring time that each slot holds, and the times that each reader has begun to read
-//! and has released. So a use of a stage after its release, or after its slot was filled again, is found even if the barriers do not show it.
+//! and has released. So the use of a stage after its release, or after its slot was filled again, is found even if no barrier shows it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};

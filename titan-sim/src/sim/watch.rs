@@ -20,7 +20,7 @@ pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
     /// The accesses of programs of other clusters, and the memory that they share.
     grid: Option<(Rc<RefCell<Grid>>, SpaceId)>,
-    /// The certificate of determinate synchronization, while no condition has failed.
+    /// The observer that decides whether the synchronization is the same in every order, if it is enabled.
     certificate: Option<Certificate>,
     pub(super) issued: u64,
 }

@@ -155,7 +155,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether an operand is not an accumulator that has stages to release.
+    /// Whether the operand holds no stages: it is not an accumulator, or an accumulator without stages to release.
     fn holds_nothing(&self, agent: usize, op: &Op) -> bool {
         match op.args.first().map(|v| self.val(agent, *v)) {
             Some(Val::Acc(id)) => {

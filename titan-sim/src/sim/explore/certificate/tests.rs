@@ -34,7 +34,7 @@ impl Source {
         self.workers[0].len() + 1
     }
 
-    /// The index of a barrier among those of its program; the cluster's barrier comes before them.
+    /// The program that a barrier belongs to; `None` for the cluster's barrier, which has number 0.
     fn home(&self, barrier: usize) -> Option<usize> {
         let each = (self.counts.len() - 1) / self.programs;
         barrier.checked_sub(1).map(|b| b / each.max(1))
