@@ -2,7 +2,7 @@
 
 use crate::ptx::Reg;
 
-/// What a copy reads.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum From {
     /// A register.
@@ -11,10 +11,10 @@ pub(super) enum From {
     Bits(u64),
 }
 
-/// Orders copies so that nothing is overwritten before it is read. A cycle costs one more register, from `fresh`.
+/// Orders copies so that no register is overwritten before it is read. A cycle costs one additional register, from `fresh`.
 ///
-/// The graph has one edge for each copy. A register that is not read any more may be written; when only cycles are left,
-/// one register of a cycle is saved, and the cycle is a chain.
+/// The graph has one edge for each copy. A register that no remaining copy reads may be written; when only cycles are left,
+/// one register of a cycle is saved, which turns the cycle into a chain.
 pub(super) fn order(copies: &[(Reg, From)], fresh: &mut dyn FnMut(Reg) -> Reg) -> Vec<(Reg, From)> {
     let mut left: Vec<(Reg, From)> = copies.iter().copied().filter(|(to, from)| *from != From::Reg(*to)).collect();
     let mut done = Vec::with_capacity(left.len());
