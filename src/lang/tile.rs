@@ -90,7 +90,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
         Self::full(T::of_number(Number::Int(1)))
     }
 
-    /// `f` of every element.
+    /// Applies `f` to every element.
     #[must_use]
     pub fn map<U: Elem>(self, f: impl FnMut(T) -> U) -> Tile<U, S> {
         Tile::new(self.values().iter().copied().map(f).collect())

@@ -25,7 +25,7 @@ pub struct ViewMut<'a, T, const R: usize> {
 }
 
 impl<T, const R: usize> View<'_, T, R> {
-    /// The tensor must not outlive the borrow by another way.
+    /// Creates a view. The tensor must not outlive the borrow in another way.
     pub(super) fn new(tensor: Tensor<T, R>) -> Self {
         View { tensor, origin: PhantomData }
     }

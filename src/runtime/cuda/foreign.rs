@@ -34,7 +34,7 @@ pub struct RawTensor<const R: usize> {
     pub pointer: u64,
     /// The extents.
     pub shape: [usize; R],
-    /// How far the next element along each axis is, in elements; `None` for row-major order.
+    /// The stride of each axis, in elements; `None` for row-major order.
     pub strides: Option<[usize; R]>,
     /// The foreign stream that uses the memory, a `CUstream` of the driver. TITAN waits for its work so far, and its later work waits
     /// for TITAN's. `None` if no stream uses it, or if the caller synchronizes.
