@@ -1,6 +1,6 @@
-//! Where the `unsafe` code of this crate is: device memory, element access, calls of the matrix product crates.
+//! The `unsafe` code of this crate: device memory, element access, calls of the matrix product crates.
 //!
-//! Every function in here is safe to call with any arguments. What that rests on:
+//! Every function in here is safe to call with any arguments. The reasons:
 //!
 //! * **Bounds.** Each access to memory compares its first and last element with the length of the memory, right where the
 //!   pointer is made.
