@@ -70,14 +70,14 @@ pub(crate) struct Cache {
     full: u64,
 }
 
-/// Why artifacts are not cached in a folder.
+/// The reason why artifacts are not cached in a folder.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It cannot be created or written: not reported.
+    /// The folder cannot be created or written: not reported.
     Unwritable,
-    /// Another user owns it.
+    /// Another user owns the folder.
     Foreign,
-    /// Other users may write to it.
+    /// Other users may write to the folder.
     Open,
 }
 

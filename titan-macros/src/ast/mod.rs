@@ -102,9 +102,9 @@ pub(crate) struct Function {
     pub(crate) params: Vec<Param>,
     pub(crate) ret: Option<TypeRef>,
     pub(crate) body: Block,
-    /// Number of expressions.
+    /// The number of expressions.
     pub(crate) n_exprs: usize,
-    /// Number of local variables; the parameters come first.
+    /// The local variables; the parameters come first.
     pub(crate) vars: Vec<Var>,
     /// The functions of the language that the body calls by an unqualified name, each once.
     pub(crate) intrinsics: Vec<Ident>,
