@@ -2,7 +2,7 @@
 //!
 //! | event | rule |
 //! |---|---|
-//! | operation of a group | **staged*: no thread sees its effects, not even the issuing one; an ordered unit sees its own |
+//! | operation of a group | *staged*: no thread sees its effects, not even the issuing one; an ordered unit sees its own |
 //! | commit | the staged ones are the newest group |
 //! | wait for at most N | the waiting partition and its units see the effects of all but the last N groups |
 //! | any access | is checked against the visible effects, of any thread and any group, staged ones included |
