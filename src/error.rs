@@ -118,7 +118,7 @@ pub enum Error {
         operation: &'static str,
         /// The reason why it is not possible.
         problem: String,
-        /// What to do instead.
+        /// The recommended alternative.
         help: &'static str,
     },
     /// The device has no memory left for a tensor, or the host for its elements.

@@ -34,7 +34,7 @@ impl Clock {
         self.0.get(&stream).is_some_and(|known| *known >= op)
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

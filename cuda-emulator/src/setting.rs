@@ -10,7 +10,7 @@ pub(crate) enum Order {
     Late,
     /// When they are enqueued.
     Early,
-    /// At calls, in an order determined by the seed.
+    /// At calls of the driver, in an order determined by the seed.
     Random(u64),
 }
 

@@ -131,7 +131,7 @@ pub fn run(grid: [i32; 3], body: impl FnMut()) -> Result<(), Trap> {
 /// As [`run`], of a kernel with roles: once for every role of a program, in this order of their numbers.
 ///
 /// # Errors
-/// As [`run`].
+/// The same as of [`run`].
 pub fn run_roles(grid: [i32; 3], roles: &[usize], mut body: impl FnMut()) -> Result<(), Trap> {
     let _outer = Restore { program: CURRENT.get(), roles: Some(begin_program(RoleState::new())) };
     let mut program = || {

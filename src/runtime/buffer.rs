@@ -145,7 +145,7 @@ pub(crate) fn await_dependencies(waits: &[Dependency]) -> Option<(&Event, Error)
 /// Runs work on this thread after the earlier work on what it uses.
 ///
 /// # Errors
-/// Its own, or that of earlier work that has not been reported.
+/// The error of this work, or of earlier work that has not been reported.
 pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -> Result<R>) -> Result<R> {
     let event = Event::of_host(None);
     let waits = schedule(accesses, &event, |waits| waits);

@@ -88,7 +88,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(View::new(self.tensor(memory, data.len(), shape)?))
     }
 
-    /// As [`Scope::borrow`], to write.
+    /// The exclusive counterpart of [`Scope::borrow`], for writing.
     ///
     /// # Errors
     /// As [`Scope::borrow`], and for `bool`, because not every byte is a valid `bool`.

@@ -37,9 +37,9 @@ struct Inner {
 
 #[derive(Debug)]
 enum State {
-    /// It runs on the host, or will be enqueued on a device.
+    /// The work runs on the host, or will be enqueued on a device.
     Pending,
-    /// It has been enqueued on a device.
+    /// The work has been enqueued on a device.
     #[cfg(feature = "_remote")]
     Remote(Box<Remote>),
     /// The device has completed it, and a thread reads its report.
@@ -57,12 +57,12 @@ enum State {
 pub(crate) enum Standing {
     /// Undecided: its device may still refuse it.
     Open,
-    /// It runs, or has run, after everything that it must wait for.
+    /// The work runs, or has run, after everything that it must wait for.
     Runs,
-    /// It does not run, because something that it needs failed.
+    /// The work does not run, because something that it needs failed.
     #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host wait first"))]
     Skipped,
-    /// It counts as never launched.
+    /// The work counts as never launched.
     #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host refuse nothing"))]
     Refused,
 }

@@ -26,7 +26,7 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
     /// Creates a row-major copy.
     ///
     /// # Errors
-    /// As `to_vec`, or if an extent exceeds 2³¹ − 1.
+    /// The same as of `to_vec`; also if an extent exceeds 2³¹ − 1.
     pub fn new(tensor: &Tensor<T, R>) -> Result<Self> {
         let (mut extents, mut strides) = ([0; R], [1; R]);
         for (axis, given) in tensor.shape().into_iter().enumerate() {
@@ -60,7 +60,7 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
     /// Overwrites the tensor with the elements of the copy.
     ///
     /// # Errors
-    /// As `write`.
+    /// The same as of `write`.
     pub fn copy_back(self, tensor: Exclusive<'_, Tensor<T, R>>) -> Result<()> {
         let HostTensor { memory, tensor: view } = self;
         drop(view);

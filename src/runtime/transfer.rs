@@ -30,7 +30,7 @@ pub(super) fn host_vec<T>(n: usize) -> Result<Vec<T>> {
     Ok(out)
 }
 
-/// This many zero bytes.
+/// A vector of `n` zero bytes.
 ///
 /// # Errors
 /// If the host has no memory for them.

@@ -94,7 +94,7 @@ impl Program {
     /// Compiles a kernel without some of the fast paths.
     ///
     /// # Errors
-    /// As [`Program::compile`].
+    /// The same as of [`Program::compile`].
     pub fn compile_with(kernel: &Verified, options: Options) -> Result<Program, CompileError> {
         Self::of(kernel, options)
     }

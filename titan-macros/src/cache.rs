@@ -236,7 +236,7 @@ fn temporary(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
     access::new_file(&path).map(|file| (path, file))
 }
 
-/// How long ago a file was written, or its time of use updated.
+/// The time since a file was written, or since its time of use was updated.
 fn age(file: &Metadata) -> Duration {
     let now = SystemTime::now();
     file.modified().ok().and_then(|then| now.duration_since(then).ok()).unwrap_or_default()

@@ -11,9 +11,9 @@ use titan_nv::emu::{DevicePtr, EmuError, ErrorCode, Touched};
 /// The location of bytes.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// On a device.
+    /// Memory of a device.
     Device(u64),
-    /// In the program's memory.
+    /// Memory of the host program.
     Host(HostBytes),
     /// Bytes of the program that were read when the operation was enqueued.
     Taken(Vec<u8>),
@@ -30,7 +30,7 @@ pub(crate) enum Work {
     Fill { at: u64, pattern: Vec<u8>, bytes: usize },
     /// Marks memory as allocated.
     Birth { at: u64, bytes: u64 },
-    /// Memory is freed.
+    /// Frees memory.
     Free { at: u64, bytes: u64 },
     /// Calls a function of the host.
     Call(HostCall),

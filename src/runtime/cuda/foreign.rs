@@ -85,13 +85,13 @@ pub unsafe fn lend_raw<'a, T: Elem, const R: usize>(
     lent("lend_raw", tensor, unsafe { nv::Stream::foreign(context, stream, Box::new(())) }, false)
 }
 
-/// As [`lend_raw`], to write.
+/// The exclusive counterpart of [`lend_raw`], for writing.
 ///
 /// # Errors
-/// As [`lend_raw`].
+/// The same as of [`lend_raw`].
 ///
 /// # Safety
-/// As [`lend_raw`].
+/// The same as for [`lend_raw`].
 #[expect(unsafe_code, reason = "the caller answers for the stream")]
 pub unsafe fn lend_raw_mut<'a, T: Elem, const R: usize>(
     tensor: &'a mut (impl AsTensorMut<Tensor<T, R>> + ?Sized),

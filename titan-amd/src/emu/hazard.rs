@@ -99,13 +99,13 @@ const fn is_memory(unit: Unit) -> bool {
 /// The way in which a vector register is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// As the accumulator of an MMA.
+    /// Read as the accumulator of an MMA.
     Accumulator,
-    /// As another operand of an MMA.
+    /// Read as another operand of an MMA.
     Factor,
-    /// By vector arithmetic.
+    /// Read by vector arithmetic.
     Valu,
-    /// By anything else.
+    /// Read by any other instruction.
     Memory,
 }
 

@@ -271,9 +271,9 @@ pub enum Form {
     Base,
     /// VOP1, VOP2 or VOPC as VOP3.
     E64,
-    /// With a word that selects parts of registers.
+    /// An encoding with an additional word that selects parts of registers.
     Sdwa,
-    /// With a word that moves data across lanes.
+    /// An encoding with an additional word that moves data across lanes.
     Dpp,
 }
 

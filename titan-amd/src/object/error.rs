@@ -33,7 +33,7 @@ pub enum ObjectError {
         /// The expected machine.
         wanted: &'static str,
     },
-    /// Parts overlap.
+    /// Two parts of the file overlap.
     Overlap {
         /// One of the parts.
         first: String,

@@ -28,7 +28,7 @@ pub struct KernelCode {
     pub code: Vec<u8>,
     /// The resources that it needs.
     pub resources: Resources,
-    /// Its arguments.
+    /// The arguments of the kernel.
     pub args: Vec<KernelArg>,
     /// The largest number of work items of a workgroup.
     pub max_workgroup_size: u32,

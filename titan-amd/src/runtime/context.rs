@@ -97,7 +97,7 @@ impl Context {
     pub fn memory(&self) -> Result<(usize, usize), DriverError> {
         let _entered = self.enter()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: two places for sizes.
+        // SAFETY: both arguments are writable storage for sizes.
         self.calls.check("hipMemGetInfo", unsafe { (self.calls.hipMemGetInfo)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
     }
@@ -125,7 +125,7 @@ pub(super) fn pointer(address: u64) -> DevicePtr {
 
 fn enter(calls: &'static Calls, raw: c_int) -> Result<Entered, DriverError> {
     let mut earlier = 0;
-    // SAFETY: `earlier` is a place for an int.
+    // SAFETY: `earlier` is writable storage for an int.
     calls.check("hipGetDevice", unsafe { (calls.hipGetDevice)(&raw mut earlier) })?;
     if earlier == raw {
         return Ok(Entered { calls, earlier: None });

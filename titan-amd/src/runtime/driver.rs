@@ -28,7 +28,7 @@ pub enum Absence {
     },
     /// The library lacks functions: it is older than ROCm 6, or something else.
     MissingSymbols {
-        /// Their names.
+        /// The names of the missing functions.
         names: Vec<&'static str>,
     },
     /// The runtime does not start.
@@ -100,9 +100,9 @@ pub struct Device {
     pub(super) raw: c_int,
     /// The index of the device, in the runtime's order.
     pub ordinal: u32,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
-    /// Its properties.
+    /// The properties of the device.
     pub properties: Properties,
     context: Once<Context>,
 }
@@ -162,7 +162,7 @@ impl Driver {
         calls.check("hipInit", unsafe { (calls.hipInit)(0) }).map_err(refused)?;
         let devices = calls.devices().map_err(refused)?;
         let mut version = 0;
-        // SAFETY: `version` is a place for an int.
+        // SAFETY: `version` is writable storage for an int.
         let code = unsafe { (calls.hipDriverGetVersion)(&raw mut version) };
         calls.check("hipDriverGetVersion", code).map_err(refused)?;
         let version = u32::try_from(version).unwrap_or(0);
@@ -215,7 +215,7 @@ impl Calls {
 
     fn devices(&self) -> Result<Vec<Device>, DriverError> {
         let mut count = 0;
-        // SAFETY: `count` is a place for an int.
+        // SAFETY: `count` is writable storage for an int.
         self.check("hipGetDeviceCount", unsafe { (self.hipGetDeviceCount)(&raw mut count) })?;
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
@@ -232,13 +232,13 @@ impl Calls {
     fn properties(&self, raw: c_int) -> Result<Properties, DriverError> {
         let ask = |attribute: u32| {
             let mut value = 0;
-            // SAFETY: `value` is a place for an int.
+            // SAFETY: `value` is writable storage for an int.
             let code = unsafe { (self.hipDeviceGetAttribute)(&raw mut value, attribute, raw) };
             self.check("hipDeviceGetAttribute", code)?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let mut memory = 0;
-        // SAFETY: `memory` is a place for a size.
+        // SAFETY: `memory` is writable storage for a size.
         self.check("hipDeviceTotalMem", unsafe { (self.hipDeviceTotalMem)(&raw mut memory, raw) })?;
         // Aligned as the structure is.
         let mut all = vec![0u64; sys::PROPERTIES_ROOM / 8];

@@ -47,7 +47,7 @@ impl Event {
             Some(raw) => raw,
             None => {
                 let mut raw: HipEvent = ptr::null_mut();
-                // SAFETY: `raw` is a place for an event, and the device is the thread's.
+                // SAFETY: `raw` is writable storage for an event, and the device is the thread's.
                 calls.check("hipEventCreateWithFlags", unsafe {
                     (calls.hipEventCreateWithFlags)(&raw mut raw, waiting.flags())
                 })?;

@@ -120,7 +120,7 @@ impl Memory {
 /// Allocates device memory. The device must be the thread's current one.
 fn allocate(context: &'static Context, bytes: usize) -> Result<u64, DriverError> {
     let mut address = ptr::null_mut();
-    // SAFETY: `address` is a place for an address.
+    // SAFETY: `address` is writable storage for an address.
     context.calls.check("hipMalloc", unsafe { (context.calls.hipMalloc)(&raw mut address, bytes) })?;
     Ok(address.addr() as u64)
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All of the crate's `unsafe` code is here. The library is opened at run time: a program starts without it, and reports why there
-//! is no GPU when one is requested ([`Absence`]). Functions are looked up once and called through own pointers, whose results are
+//! is no GPU when one is requested ([`Absence`]). Functions are looked up once and called through function pointers, whose results are
 //! plain integers. HIP has no explicit contexts: a thread sets the current device before each call, and restores the earlier one
 //! afterwards.
 //!

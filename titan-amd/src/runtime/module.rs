@@ -134,7 +134,7 @@ impl Module {
         }
         let _entered = context.enter()?;
         let mut raw: HipModule = ptr::null_mut();
-        // SAFETY: `raw` is a place for a module. The bytes are a whole ELF file, whose headers say how long it is, as
+        // SAFETY: `raw` is writable storage for a module. The bytes are a whole ELF file, whose headers say how long it is, as
         // `CodeObject::read` has checked.
         let code = unsafe { (context.calls.hipModuleLoadData)(&raw mut raw, bytes.as_ptr().cast()) };
         context.calls.check("hipModuleLoadData", code)?;
@@ -161,7 +161,7 @@ impl Module {
         let text = CString::new(name).map_err(|_| missing())?;
         let _entered = context.enter()?;
         let mut raw: HipFunction = ptr::null_mut();
-        // SAFETY: `raw` is a place for a function, the module is loaded, and the name ends with a NUL.
+        // SAFETY: `raw` is writable storage for a function, the module is loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.hipModuleGetFunction)(&raw mut raw, module.0, text.as_ptr()) };
         context.calls.check("hipModuleGetFunction", code)?;
         Ok(Function { module: self.clone(), raw: Handle(raw), kernel })

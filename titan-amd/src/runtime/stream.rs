@@ -16,7 +16,7 @@ impl RawStream {
     /// Creates a stream that does not wait for the null stream.
     pub(super) fn new(calls: &Calls) -> Result<RawStream, DriverError> {
         let mut raw: HipStream = ptr::null_mut();
-        // SAFETY: `raw` is a place for a stream.
+        // SAFETY: `raw` is writable storage for a stream.
         let code = unsafe { (calls.hipStreamCreateWithFlags)(&raw mut raw, STREAM_NON_BLOCKING) };
         calls.check("hipStreamCreateWithFlags", code)?;
         Ok(RawStream(Handle(raw)))

@@ -28,7 +28,7 @@ macro_rules! table {
             /// Looks up all functions; the error has the names of those that the library lacks.
             ///
             /// # Safety
-            /// What the library exports under these names must be the runtime's functions.
+            /// The functions that the library exports under these names must be the runtime's.
             pub(super) unsafe fn load(library: &libloading::Library) -> Result<Table, Vec<&'static str>> {
                 let missing = |name: &&&str| {
                     // SAFETY: the pointer is only tested; nothing is called through it.

@@ -26,9 +26,9 @@ enum Source {
 /// The position of the elements of one block, for an operand that is read row by row.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
-    /// In its data, from the element with this index on.
+    /// In the operand's data, from the element with this index on.
     At(usize),
-    /// In its cell: the same for every element of the block.
+    /// In the operand's cell: the same for every element of the block.
     Cell,
     /// Copied to its register.
     #[default]

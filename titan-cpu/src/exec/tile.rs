@@ -11,9 +11,9 @@ pub(crate) enum Data<'m> {
     /// The slot is empty.
     #[default]
     Nothing,
-    /// In a buffer.
+    /// The elements are in a buffer.
     Buffer(BufferId),
-    /// In a tensor that the launch does not write.
+    /// The elements are in a tensor that the launch does not write.
     Memory(&'m [u8]),
     /// Every element has these bits.
     Splat(u64),

@@ -17,7 +17,7 @@ pub(crate) trait Word: Pod + PartialEq {
     /// Loads a value that other threads may be storing.
     ///
     /// # Safety
-    /// As for `store_shared`.
+    /// The same as for `store_shared`.
     unsafe fn load_shared(at: *mut Self) -> Self;
     /// Stores a value that other threads may be storing or updating too.
     ///
@@ -27,12 +27,12 @@ pub(crate) trait Word: Pod + PartialEq {
     /// Replaces the value by `f` of it.
     ///
     /// # Safety
-    /// As for `store_shared`.
+    /// The same as for `store_shared`.
     unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self);
     /// Adds an integer atomically.
     ///
     /// # Safety
-    /// As for `store_shared`.
+    /// The same as for `store_shared`.
     unsafe fn add_shared(at: *mut Self, value: Self);
 }
 

@@ -290,7 +290,7 @@ pub(crate) struct RoleArm {
     pub(crate) body: Expr,
 }
 
-/// What a path in an expression refers to.
+/// The meaning of a path in an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Res {
     /// Not resolved yet.
@@ -308,7 +308,7 @@ pub(crate) enum Res {
     Constant(String),
 }
 
-/// What a call refers to.
+/// The callee of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// Not resolved yet.

@@ -41,7 +41,7 @@ pub(crate) struct Products {
 pub(crate) enum Conflict {
     /// An MMA in flight accumulates into it, in another position or shape.
     OtherAccumulator,
-    /// It was written since the last fence.
+    /// The register was written since the last fence.
     Unfenced,
 }
 

@@ -74,11 +74,11 @@ impl Ranges {
 /// The bytes that a launch accessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Those accessed by ordinary reads.
+    /// The bytes accessed by ordinary reads.
     pub reads: Ranges,
-    /// Those accessed by ordinary writes.
+    /// The bytes accessed by ordinary writes.
     pub writes: Ranges,
-    /// Those accessed by atomic operations and strong loads and stores.
+    /// The bytes accessed by atomic operations and strong loads and stores.
     pub strong: Ranges,
 }
 

@@ -47,7 +47,7 @@ mod tests {
         Reg { class: Ty::B32, number }
     }
 
-    /// What registers hold after ordered copies, starting from their own numbers.
+    /// The contents of registers after ordered copies, where each register starts with its own number.
     fn run(copies: &[(Reg, From)]) -> (BTreeMap<u32, u64>, usize) {
         let mut next = 100;
         let ordered = order(copies, &mut |_| {

@@ -152,12 +152,12 @@ pub(super) fn first<T: Copy>(all: &[T]) -> Result<T, Fault> {
     all.first().copied().ok_or_else(|| Fault::Defect("an operand is missing".to_owned()))
 }
 
-/// Two operands.
+/// Takes exactly two operands.
 pub(super) fn two<T: Copy>(all: &[T]) -> Result<[T; 2], Fault> {
     all.try_into().map_err(|_| Fault::Defect(format!("{} operands, not 2", all.len())))
 }
 
-/// Three operands.
+/// Takes exactly three operands.
 pub(super) fn three<T: Copy>(all: &[T]) -> Result<[T; 3], Fault> {
     all.try_into().map_err(|_| Fault::Defect(format!("{} operands, not 3", all.len())))
 }

@@ -52,7 +52,7 @@ pub struct Address {
 pub enum Operand {
     /// A register.
     Reg(Reg),
-    /// Registers in braces.
+    /// A vector of registers, written in braces.
     Regs(Vec<Reg>),
     /// A constant with these bits; the slot of the form determines how it is written.
     Const(u64),

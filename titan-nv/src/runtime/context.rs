@@ -69,7 +69,7 @@ impl Context {
         let calls = driver.calls();
         let raw = device.retained.get_or_try(|| {
             let mut raw: CUcontext = ptr::null_mut();
-            // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
+            // SAFETY: `raw` is writable storage for a context, and the device one of the driver's. It is never released: contexts
             // live as long as the process.
             let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
             calls.check("cuDevicePrimaryCtxRetain", code).map(|()| Handle(raw))
@@ -143,7 +143,7 @@ impl Context {
     pub fn memory(&self) -> Result<(usize, usize), DriverError> {
         let _entered = self.enter()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: two places for sizes.
+        // SAFETY: both arguments are writable storage for sizes.
         self.calls.check("cuMemGetInfo", unsafe { (self.calls.cuMemGetInfo_v2)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
     }
@@ -155,14 +155,14 @@ impl Context {
     pub fn owner(&self, address: u64) -> Result<Option<Owner>, DriverError> {
         let _entered = self.enter()?;
         let mut ordinal = 0i32;
-        // SAFETY: the attribute is an int, and `ordinal` a place for one.
+        // SAFETY: the attribute is an int, and `ordinal` is writable storage for one.
         match unsafe { self.attribute(sys::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
             Ok(()) => {}
             Err(error) if error.kind() == Kind::Other => return Ok(None),
             Err(error) => return Err(error),
         }
         let (mut start, mut bytes) = (0u64, 0usize);
-        // SAFETY: the attributes are an address and a size, and these are places for them.
+        // SAFETY: the attributes are an address and a size, and these are writable storage for them.
         let range = unsafe {
             self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
                 .and_then(|()| self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
@@ -230,7 +230,7 @@ impl Streams {
 
 fn enter(calls: &'static Calls, raw: CUcontext) -> Result<Entered, DriverError> {
     let mut earlier: CUcontext = ptr::null_mut();
-    // SAFETY: `earlier` is a place for a context.
+    // SAFETY: `earlier` is writable storage for a context.
     calls.check("cuCtxGetCurrent", unsafe { (calls.cuCtxGetCurrent)(&raw mut earlier) })?;
     if earlier == raw {
         return Ok(Entered { calls, earlier: ptr::null_mut() });
@@ -253,7 +253,7 @@ impl Drop for Entered {
 /// The device's pool, set to keep freed memory, because allocating from the system again would synchronize.
 fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<Pool>, DriverError> {
     let mut pool = ptr::null_mut();
-    // SAFETY: `pool` is a place for a pool, and the device one that has pools.
+    // SAFETY: `pool` is writable storage for a pool, and the device one that has pools.
     let code = unsafe { (calls.cuDeviceGetDefaultMemPool)(&raw mut pool, device.raw) };
     calls.check("cuDeviceGetDefaultMemPool", code)?;
     let mut threshold = u64::MAX;

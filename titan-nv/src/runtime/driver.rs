@@ -27,7 +27,7 @@ pub enum Absence {
     },
     /// The library lacks functions: it is older than CUDA 12, or something else.
     MissingSymbols {
-        /// Their names.
+        /// The names of the missing functions.
         names: Vec<&'static str>,
     },
     /// The driver does not start.
@@ -96,9 +96,9 @@ pub struct Device {
     pub(super) raw: CUdevice,
     /// The index of the device, in the driver's order.
     pub ordinal: u32,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
-    /// Its properties.
+    /// The properties of the device.
     pub properties: Properties,
     /// The driver's handle of the context, retained once.
     pub(super) retained: Once<Handle<Ctx>>,
@@ -152,7 +152,7 @@ impl Driver {
         calls.check("cuInit", unsafe { (calls.cuInit)(0) }).map_err(Absence::Start)?;
         let devices = calls.devices().map_err(Absence::Start)?;
         let mut version = 0;
-        // SAFETY: `version` is a place for an int.
+        // SAFETY: `version` is writable storage for an int.
         let code = unsafe { (calls.cuDriverGetVersion)(&raw mut version) };
         calls.check("cuDriverGetVersion", code).map_err(Absence::Start)?;
         let version = u32::try_from(version).unwrap_or(0);
@@ -189,7 +189,7 @@ impl Calls {
 
     fn name_of(&self, code: Code) -> Option<String> {
         let mut name: *const c_char = ptr::null();
-        // SAFETY: `name` is a place for one pointer.
+        // SAFETY: `name` is writable storage for one pointer.
         let outcome = unsafe { (self.cuGetErrorName)(code, &raw mut name) };
         if outcome != 0 || name.is_null() {
             return None;
@@ -200,14 +200,14 @@ impl Calls {
 
     fn devices(&self) -> Result<Vec<Device>, DriverError> {
         let mut count = 0;
-        // SAFETY: `count` is a place for an int.
+        // SAFETY: `count` is writable storage for an int.
         self.check("cuDeviceGetCount", unsafe { (self.cuDeviceGetCount)(&raw mut count) })?;
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
 
     fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
         let mut raw = 0;
-        // SAFETY: `raw` is a place for a device.
+        // SAFETY: `raw` is writable storage for a device.
         self.check("cuDeviceGet", unsafe { (self.cuDeviceGet)(&raw mut raw, ordinal) })?;
         let mut name: [c_char; 256] = [0; 256];
         // SAFETY: `name` has room for 256 characters, the NUL included.
@@ -228,12 +228,12 @@ impl Calls {
     fn properties(&self, raw: CUdevice) -> Result<Properties, DriverError> {
         let ask = |attribute: u32| {
             let mut value = 0;
-            // SAFETY: `value` is a place for an int, and `raw` a device.
+            // SAFETY: `value` is writable storage for an int, and `raw` a device.
             self.check("cuDeviceGetAttribute", unsafe { (self.cuDeviceGetAttribute)(&raw mut value, attribute, raw) })?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let mut memory = 0;
-        // SAFETY: `memory` is a place for a size, and `raw` a device.
+        // SAFETY: `memory` is writable storage for a size, and `raw` a device.
         self.check("cuDeviceTotalMem", unsafe { (self.cuDeviceTotalMem_v2)(&raw mut memory, raw) })?;
         let (major, minor) = (
             ask(sys::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,

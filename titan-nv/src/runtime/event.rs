@@ -47,7 +47,7 @@ impl Event {
             Some(raw) => raw,
             None => {
                 let mut raw: CUevent = ptr::null_mut();
-                // SAFETY: `raw` is a place for an event, and the context is current.
+                // SAFETY: `raw` is writable storage for an event, and the context is current.
                 calls.check("cuEventCreate", unsafe { (calls.cuEventCreate)(&raw mut raw, waiting.flags()) })?;
                 Handle(raw)
             }

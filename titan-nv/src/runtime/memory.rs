@@ -201,12 +201,12 @@ fn allocate(context: &'static Context, bytes: usize) -> Result<(u64, Origin), Dr
     let calls = context.calls;
     let mut address = 0;
     if context.pool.is_some() {
-        // SAFETY: `address` is a place for an address, and the stream is the context's.
+        // SAFETY: `address` is writable storage for an address, and the stream is the context's.
         let code = unsafe { (calls.cuMemAllocAsync)(&raw mut address, bytes, context.streams.allocate.raw()) };
         calls.check("cuMemAllocAsync", code)?;
         return Ok((address, Origin::Pool));
     }
-    // SAFETY: `address` is a place for an address.
+    // SAFETY: `address` is writable storage for an address.
     calls.check("cuMemAlloc", unsafe { (calls.cuMemAlloc_v2)(&raw mut address, bytes) })?;
     Ok((address, Origin::Device))
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All of the crate's `unsafe` code is here. The library is opened at run time: a program starts without it, and reports why there
-//! is no GPU when one is requested ([`Absence`]). Functions are looked up once and called through own pointers, whose results are
+//! is no GPU when one is requested ([`Absence`]). Functions are looked up once and called through function pointers, whose results are
 //! plain integers: a driver that is newer than this crate may return codes that an enum would lack. The types and numbers of the
 //! driver's interface are defined here too (`sys`), so that this crate depends on no bindings and no version of them.
 //!

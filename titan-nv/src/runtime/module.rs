@@ -131,7 +131,7 @@ impl Function {
         let limit = context.device().properties.shared_per_block;
         let name = CString::new(entry).map_err(|_| DriverError::new("cuModuleGetFunction", 500, || None))?;
         let mut raw: CUfunction = ptr::null_mut();
-        // SAFETY: `raw` is a place for a function, the module was loaded, and the name ends with a NUL.
+        // SAFETY: `raw` is writable storage for a function, the module was loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.cuModuleGetFunction)(&raw mut raw, module, name.as_ptr()) };
         context.calls.check("cuModuleGetFunction", code)?;
         let function = Function { context, raw: Handle(raw), threads, shared };
@@ -157,7 +157,7 @@ impl Function {
 
     fn attribute(&self, attribute: u32) -> Result<u32, DriverError> {
         let mut value = 0;
-        // SAFETY: `value` is a place for an int, and the function is of the current context.
+        // SAFETY: `value` is writable storage for an int, and the function is of the current context.
         let code = unsafe { (self.context.calls.cuFuncGetAttribute)(&raw mut value, attribute, self.raw.0) };
         self.context.calls.check("cuFuncGetAttribute", code)?;
         Ok(u32::try_from(value).unwrap_or(0))
@@ -172,7 +172,7 @@ impl Function {
         let mut blocks = 0;
         let threads = c_int::try_from(self.threads).unwrap_or(c_int::MAX);
         let shared = self.shared as usize;
-        // SAFETY: `blocks` is a place for an int, and the function is of the current context.
+        // SAFETY: `blocks` is writable storage for an int, and the function is of the current context.
         let code = unsafe {
             (self.context.calls.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
                 &raw mut blocks,

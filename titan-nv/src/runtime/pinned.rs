@@ -37,11 +37,11 @@ impl Pinned {
         let _entered = context.enter()?;
         let mut host = ptr::null_mut();
         let flags = CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE;
-        // SAFETY: `host` is a place for a pointer. The memory is never freed once it has been given out.
+        // SAFETY: `host` is writable storage for a pointer. The memory is never freed once it has been given out.
         let code = unsafe { (calls.cuMemHostAlloc)(&raw mut host, 4 * words.max(1), flags) };
         calls.check("cuMemHostAlloc", code)?;
         let mut device = 0;
-        // SAFETY: `device` is a place for an address, and `host` was allocated for the device; 0 are the only flags.
+        // SAFETY: `device` is writable storage for an address, and `host` was allocated for the device; 0 are the only flags.
         let code = unsafe { (calls.cuMemHostGetDevicePointer_v2)(&raw mut device, host, 0) };
         if let Err(error) = calls.check("cuMemHostGetDevicePointer", code) {
             // SAFETY: it was just allocated, and there is no other pointer to it.

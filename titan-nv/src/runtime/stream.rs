@@ -17,7 +17,7 @@ impl RawStream {
     /// Creates a stream that does not wait for the legacy default stream.
     pub(super) fn new(calls: &Calls) -> Result<RawStream, DriverError> {
         let mut raw: CUstream = ptr::null_mut();
-        // SAFETY: `raw` is a place for a stream, and a context is current.
+        // SAFETY: `raw` is writable storage for a stream, and a context is current.
         calls.check("cuStreamCreate", unsafe { (calls.cuStreamCreate)(&raw mut raw, CU_STREAM_NON_BLOCKING) })?;
         Ok(RawStream(Handle(raw)))
     }

@@ -27,7 +27,7 @@ macro_rules! table {
             /// Looks up all functions; the error has the names of those that the library lacks, except optional ones.
             ///
             /// # Safety
-            /// What the library exports under these names must be the driver's functions.
+            /// The functions that the library exports under these names must be the driver's.
             pub(super) unsafe fn load(library: &libloading::Library) -> Result<Table, Vec<&'static str>> {
                 let missing = |name: &&&str| {
                     // SAFETY: the pointer is only tested; nothing is called through it.

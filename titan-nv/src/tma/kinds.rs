@@ -153,7 +153,7 @@ impl L2Promotion {
 /// The value that a load writes where the box exceeds the tensor (`CUtensorMapFloatOOBfill`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fill {
-    /// Zeros.
+    /// The value zero.
     #[default]
     Zero = 0,
     /// A NaN; only for floating-point elements.

@@ -26,7 +26,7 @@ pub enum TensorMapError {
     Stride {
         /// The dimension, from the innermost.
         dim: usize,
-        /// Its stride, in bytes.
+        /// The stride of the dimension, in bytes.
         stride: u64,
     },
     /// A box extent is 0 or more than 256.
@@ -42,7 +42,7 @@ pub enum TensorMapError {
     ElementStride {
         /// The dimension, from the innermost.
         dim: usize,
-        /// Its element stride.
+        /// The element stride of the dimension.
         stride: u32,
     },
     /// The innermost dimension has an element stride, which the encoder ignores. PTX ISA, "Traversal-Stride".

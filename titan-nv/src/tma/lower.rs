@@ -29,14 +29,14 @@ use super::index::{Op, Range, Value, Values, indices};
 /// The direction of a copy, and the requirements on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transfer {
-    /// To shared memory.
+    /// A copy to shared memory.
     Load {
         /// The contents that holes must have.
         correctness: Correctness,
         /// Whether weak loads are omitted where they would fill only holes.
         skip_holes: bool,
     },
-    /// To global memory.
+    /// A copy to global memory.
     Store,
 }
 

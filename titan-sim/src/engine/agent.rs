@@ -43,11 +43,11 @@ pub enum Wait {
 /// The state of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It can run.
+    /// The agent can run.
     Ready,
-    /// It waits.
+    /// The agent waits.
     Blocked(Wait),
-    /// It has ended.
+    /// The agent has ended.
     Done,
 }
 

@@ -87,7 +87,7 @@ pub struct Storage {
     pub space: SpaceId,
     /// The address of its first byte.
     pub address: u64,
-    /// Its length in bytes.
+    /// The length of the word, in bytes.
     pub len: u32,
 }
 

@@ -72,7 +72,7 @@ impl<X> Engine<X> {
         }
     }
 
-    /// Adds a memory.
+    /// Adds an address space of memory.
     pub fn add_space(&mut self, space: Space) -> SpaceId {
         self.spaces.push(space);
         SpaceId::new(self.spaces.len() - 1)
@@ -299,7 +299,7 @@ impl<X> Engine<X> {
         if b.is_live() { Ok(b.passed(parity)) } else { Err(Halt::Barrier(barrier, BarrierFault::NotLive)) }
     }
 
-    /// As [`test`](Self::test), but blocks the agent if it is not.
+    /// Tests a phase as [`test`](Self::test) does, but blocks the agent if it is not complete.
     ///
     /// # Errors
     /// [`Halt`].
@@ -392,7 +392,7 @@ impl<X> Engine<X> {
     /// Waits until at most `at_most` groups are outstanding, completing the required operations now: at the latest moment.
     ///
     /// # Errors
-    /// Those of `apply`, and [`Halt`].
+    /// The errors of `apply`, and [`Halt`].
     pub fn wait_groups<E: From<Halt>>(
         &mut self,
         agent: Agent,
@@ -411,7 +411,7 @@ impl<X> Engine<X> {
     /// Completes an operation and those that must complete before it: applies each, then signals.
     ///
     /// # Errors
-    /// Those of `apply`, and [`Halt`].
+    /// The errors of `apply`, and [`Halt`].
     pub fn complete<E: From<Halt>>(
         &mut self,
         op: OpId,

@@ -57,13 +57,13 @@ pub enum Signal {
 pub struct Op<X> {
     /// The agent that issued it.
     pub agent: Agent,
-    /// Its class.
+    /// The class of the operation.
     pub class: Class,
     /// Operations of the same agent that must complete before this one.
     pub after: Vec<OpId>,
     /// The signals of its completion.
     pub signals: Vec<Signal>,
-    /// Its effect, defined by the client.
+    /// The effect of the operation, defined by the client.
     pub payload: X,
 }
 

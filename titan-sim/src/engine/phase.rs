@@ -46,7 +46,7 @@ pub struct PhaseBarrier {
 pub enum BarrierFault {
     /// Initialised with no or too many arrivals.
     Count(u32),
-    /// Initialised while live.
+    /// The barrier was initialised while it was live.
     Reinitialised,
     /// Used before `init` or after `invalidate`.
     NotLive,
@@ -196,7 +196,7 @@ impl PhaseBarrier {
     /// Arrives and lowers the arrival count of later phases by as much; returns whether the phase completed.
     ///
     /// # Errors
-    /// As for [`arrive`](Self::arrive).
+    /// The same as for [`arrive`](Self::arrive).
     pub fn arrive_and_drop(&mut self, count: u32) -> Result<bool, BarrierFault> {
         let left = self.expected.saturating_sub(count);
         self.check_live()?;

@@ -151,7 +151,7 @@ pub enum Deed {
     Wait,
     /// Will signal a barrier when it completes.
     Signal,
-    /// Ends.
+    /// Ends the thread.
     Exit,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn value(ty: Ty, cells: Cells) -> Val {
 /// The results of an operation without effects; [`Val::Unknown`] where an operand is not computed.
 ///
 /// # Errors
-/// Traps of views.
+/// A trap, if an operation on a view fails.
 pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
     let one = |v: Option<Val>| Ok(vec![v.unwrap_or_default()]);
     match &op.kind {

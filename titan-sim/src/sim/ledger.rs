@@ -22,7 +22,7 @@ impl Machine<'_> {
         let (slots, staging) = (self.ring(ring)?.slots.max(1), self.ring(ring)?.readers.is_empty());
         // A ring that the same warps fill and read is claimed without its round: there is no wait between roles.
         let round = if op.args.len() > 2 { Some(self.int(agent, op, 2)?) } else { None };
-        // Where mbarriers release slots, the parity of a round may stand for its number.
+        // If mbarriers release the slots, the operand may be the parity of a round instead of its number.
         let parities = self.kernel().laid_out.as_deref().is_some_and(|laid| laid.free == FreeBy::Mbarrier);
         let is_round = |r: i64, n: u64| u64::try_from(r).is_ok_and(|r| r == n || parities && r == n % 2);
         let is = |time: u64| u64::try_from(slot) == Ok(time % slots) && round.is_none_or(|r| is_round(r, time / slots));

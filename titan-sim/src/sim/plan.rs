@@ -105,7 +105,7 @@ impl<'k> Plan<'k> {
     /// Determines the facts about a kernel.
     ///
     /// # Errors
-    /// Invalid declarations.
+    /// A finding, if a declaration is invalid.
     pub(super) fn of(kernel: &'k Kernel) -> Result<Plan<'k>, Box<Found>> {
         let roles_op = roles(kernel)?;
         let mut plan = Plan {

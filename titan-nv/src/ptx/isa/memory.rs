@@ -118,7 +118,7 @@ pub static ATOMIC: &[((AtomicFn, Space, Ty), Form)] = &[
     ),
 ];
 
-/// Compare and swap.
+/// The rows of atomic compare-and-swap.
 pub static COMPARE_SWAP: &[((Space, Ty), Form)] = &[
     ((Global, B16), form("atom.global.cas.b16", &[Out(B16), Memory(Global), In(B16), In(B16)], ATOMIC_, 63, 70)),
     ((Global, B32), form("atom.global.cas.b32", &[Out(B32), Memory(Global), Int(B32), Int(B32)], ATOMIC_, 11, 12)),

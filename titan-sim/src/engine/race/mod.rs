@@ -36,7 +36,7 @@ pub struct Side {
     pub kind: AccessKind,
 }
 
-/// Two unordered accesses.
+/// A data race: two conflicting accesses that happens-before does not order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
     /// The memory that both access.

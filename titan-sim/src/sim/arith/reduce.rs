@@ -84,7 +84,7 @@ pub(in crate::sim) fn scan(op: ReduceOp, elem: Elem, cells: &Cells, shape: TileS
 /// Reduces along an axis with a function, starting with `init`; otherwise as [`reduce`].
 ///
 /// # Errors
-/// Those of the function.
+/// The errors of the function.
 pub(in crate::sim) fn reduce_with<E>(
     elem: Elem,
     cells: &Cells,
@@ -106,7 +106,7 @@ pub(in crate::sim) fn reduce_with<E>(
 /// Scans along an axis with a function, starting with `init`; otherwise as [`scan`].
 ///
 /// # Errors
-/// Those of the function.
+/// The errors of the function.
 pub(in crate::sim) fn scan_with<E>(
     elem: Elem,
     cells: &Cells,

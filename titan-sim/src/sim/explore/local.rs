@@ -275,7 +275,7 @@ impl Machine<'_> {
         vec![Touching { agent, op, time: Some(time), touch, class: None }]
     }
 
-    /// What a load or store of a tensor touches; inputs never conflict.
+    /// The memory that a load or store of a tensor accesses; inputs never conflict.
     fn tensor_touch(&self, agent: usize, op: &Op, id: OpId, write: bool) -> Vec<Touching> {
         let Ok(view) = self.view(agent, op, 0) else { return Vec::new() };
         let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());

@@ -405,7 +405,7 @@ fn arrivals_that_overtake_have_none() {
     assert!(!certified.is_empty() && certified.iter().all(|c| !c), "{certified:?}");
 }
 
-/// Who expects bytes does not arrive: the phase may end before they are expected.
+/// The agent that expects bytes does not arrive, so the phase may end before they are expected.
 #[test]
 fn bytes_that_another_one_expects_have_none() {
     let expects = vec![Do::Expect(1, 16), Do::Copy(1, 16)];
