@@ -128,11 +128,11 @@ impl Device {
         self.0.emulated.clone()
     }
 
-    /// A new device that runs kernels in the simulator, independently of a target. It is slow, but reports races on shared memory, deadlocks,
-    /// stages that are read too early or too late, missing fences and copies in flight at the end as errors. An error includes the schedule
-    /// that shows it and the seeds of the launch: the first launch on a device with these options repeats the run. The seeds in the options
-    /// are those of the first launch; each later launch uses the next ones. The programs of a grid run one after the other, but conflicting
-    /// accesses of two programs are an error nevertheless. Tiles are always computed, and nothing is recorded: `data` and `trace` are ignored.
+    /// A new device that runs kernels in the simulator, independently of a target. It is slow, but reports races on shared memory,
+    /// deadlocks, stages that are read too early or too late, missing fences and copies in flight at the end as errors. An error includes
+    /// the schedule that shows it and the seeds of the launch: the first launch on a device with these options repeats the run. The seeds
+    /// in the options are those of the first launch; each later launch uses the next ones. The programs of a grid run one after the other,
+    /// but conflicting accesses of two programs are errors. Tiles are always computed; `data` and `trace` are ignored.
     ///
     /// ```
     /// use titan::prelude::*;

@@ -22,8 +22,8 @@ const PERSISTENT: u32 = 6;
 const GRID: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
 impl Device {
-    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of uninitialised
-    /// memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
+    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of
+    /// uninitialised memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
     ///
     /// # Errors
     /// If there is no such target, or no emulator of it.

@@ -1,5 +1,5 @@
-//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled for
-//! one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
+//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled
+//! for one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
 //!
 //! With the code for a target comes code for those of [`FASTER`]: it runs on some of the target's devices only, and for some arguments. A
 //! kernel without it is not an error, since the target's code runs there too; the reason is embedded.
@@ -60,8 +60,8 @@ pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
     GPUS.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
 }
 
-/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a token for the place of each
-/// operation, so that errors can be reported there.
+/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a
+/// token for the place of each operation, so that errors can be reported there.
 pub(crate) fn request(targets: &[&str], bulk: Option<Span>, name: &Ident, places: &[Span]) -> TokenStream {
     let targets = targets.iter().map(|t| Ident::new(t, Span::call_site()));
     let targets = targets.chain(bulk.map(|span| Ident::new(TMA, span)));

@@ -144,7 +144,7 @@ impl<T: Elem, S: Shape> Has<field::get, T, S> for Smem<T, S> {
     }
 }
 
-/// The tiles of stages with several tiles: for each bundle its type, its parameters, and the name, elements, extents and place of its tiles.
+/// The tiles of stages with several tiles: for each bundle its type and parameters, and the name, elements, extents and place of its tiles.
 macro_rules! tiles {
     ($bundle:ty [$($t:ident $s:ident)*]) => {};
     ($bundle:ty [$($t:ident $s:ident)*] $field:ident $ft:ident $fs:ident $at:tt $($rest:tt)*) => {

@@ -170,8 +170,8 @@ impl View<'_> {
         let size = crate::rep::size(self.elem);
         let Some(to) = with_width!(size, bytes_at(self, first, n)) else { return false };
         // SAFETY: `span` found that many elements in a memory that may be written. They are this program's own, so no other
-        // thread accesses them: the view is not contended. In this thread nothing else refers to them while `f` runs: it is a plain function, and its
-        // operands are buffers or parts of tensors that nothing in the launch writes.
+        // thread accesses them: the view is not contended. In this thread nothing else refers to them while `f`
+        // runs: it is a plain function, and its operands are buffers or parts of tensors that nothing in the launch writes.
         let part = unsafe { std::slice::from_raw_parts_mut(to, n * size) };
         f(isa, part, args);
         true

@@ -407,7 +407,7 @@ pub(crate) enum PatKind {
     Bad,
 }
 
-/// How a parameter is passed.
+/// The way in which a parameter is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamTyKind {
     Scalar,

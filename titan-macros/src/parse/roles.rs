@@ -1,4 +1,5 @@
-//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)`, with several instances `roles(.., consumer: [1 warpgroup; 2])`, and `match role() { Role::Producer => .., .. }`.
+//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)`, with several instances `roles(.., consumer: [1 warpgroup; 2])`, and
+//! `match role() { Role::Producer => .., .. }`.
 
 use super::{Parser, first_span};
 use crate::ast::{Expr, ExprKind, RoleArm, RoleAttr};

@@ -239,8 +239,8 @@ impl Module {
     /// Parses and decodes a module.
     ///
     /// # Errors
-    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Target`], [`ErrorCode::Operand`], each with its line:
-    /// anything that the emulator does not support is rejected here, whether or not it would be executed.
+    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Target`], [`ErrorCode::Operand`], each with its
+    /// line: anything that the emulator does not support is rejected here, whether or not it would be executed.
     pub fn parse(text: &str) -> Result<Module, EmuError> {
         let ast = super::parse::module(text)?;
         let programs = ast.entries.iter().map(|e| decode::program(&ast, e)).collect::<Result<_, _>>()?;

@@ -3,8 +3,8 @@
 //!
 //! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding one counts. Words
 //! with `#` are about operands: `#_` a discarded result, `#3` the number of operands, `#pred` a predicate as the fourth,
-//! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each
-//! instruction; `tests/emu/needs.rs` has an assembler check them.
+//! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes
+//! "PTX ISA Notes" and "Target ISA Notes" of each instruction; `tests/emu/needs.rs` has an assembler check them.
 
 use super::Decoder;
 use crate::emu::ast::{Ast, Entry, Operand};

@@ -10,8 +10,9 @@
 //! writes of equal bytes do not: compilers store replicated results from every thread that has them. A read conflicts
 //! with the last of such writes.
 //!
-//! Limits: memories of equal size are watched, such as the shared memories of a cluster's blocks. A wait for one operation of a helper also counts for the helper's earlier operations,
-//! which is exact for prefix classes (`cp.async`), and finds less for copies that complete out of order.
+//! Limits: the watched memories have equal sizes, as the shared memories of a cluster's blocks do. A wait for one operation of a helper
+//! also counts as a wait for the helper's earlier operations. That is exact for prefix classes (`cp.async`); for copies that complete
+//! out of order, some races are not found.
 
 mod clock;
 mod shadow;

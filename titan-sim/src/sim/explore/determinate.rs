@@ -1,8 +1,8 @@
 //! Programs whose synchronisation is determinate: a few orders stand for all.
 //!
 //! A barrier program whose every phase is made up of the same arrivals and bytes in every order, and whose every wait returns for the same
-//! phase, behaves as a network of queues: what can happen stays possible until it happens, so all orders have the same events, and nothing but
-//! accesses to memory that no synchronisation orders can differ between them. One order shows whether a program is of this kind (the
+//! phase, behaves as a network of queues: what can happen stays possible until it happens, so all orders have the same events. Only
+//! unsynchronised accesses to memory can differ between orders. One order shows whether a program is of this kind (the
 //! `certificate`), and the sanitizer, which observes the same order, whether all its accesses are ordered. The theorem and its proof are in
 //! docs/simulator.md.
 //!
