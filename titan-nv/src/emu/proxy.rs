@@ -144,7 +144,7 @@ impl Stores {
         }
     }
 
-    /// The bytes of a range that an operation of `writer` writes below a store that is not yet visible to it.
+    /// Adds to `view` the bytes of a range whose latest store `writer` does not see: an asynchronous write leaves that store on top.
     pub(crate) fn write(&self, writer: u64, space: u32, address: u64, len: u64, view: &mut View) {
         for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
             if stores.last().is_some_and(|s| !self.sees(writer, space, s)) {

@@ -26,7 +26,7 @@ pub(crate) enum Hold {
     None,
     /// Its agents are blocked in the engine.
     Agents,
-    /// As [`Hold::Agents`]; then it reads the result of a reduction at this barrier, of this completion.
+    /// As [`Hold::Agents`]; then it reads the result of a reduction at this barrier, in the completion `generation`.
     Reduction { barrier: u32, generation: u32, op: Reduce, dst: Dst },
     /// It waits for these threads of the warp at a `bar.warp.sync`.
     Warp(u32),

@@ -7,7 +7,7 @@ use crate::ptx::{Guard, Reg};
 use titan_core::lane::op::{AtomicFn, OpKind};
 use titan_core::lane::{Op, Space, Ty, Value};
 
-/// The address of an access, and the size and number of its elements.
+/// The address space and offset of an access, the size and number of its elements, and whether it is masked.
 #[derive(Clone, Copy)]
 struct Access {
     space: Space,

@@ -18,7 +18,7 @@ pub enum TensorMapError {
     Extent {
         /// The dimension, from the innermost.
         dim: usize,
-        /// The number of its elements.
+        /// The number of elements along the dimension.
         extent: u64,
     },
     /// A stride is not a multiple of 16 bytes, or is 2⁴⁰ or more.

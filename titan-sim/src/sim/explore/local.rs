@@ -139,7 +139,7 @@ impl Machine<'_> {
             TtgOp::Acquire(pipe) => privacy.ring(pipe.index()),
             TtgOp::Write => staging(0),
             TtgOp::StoreIssue(_) => staging(op.args.len().saturating_sub(1)) && privacy.tensors(self.kernel(), op),
-            // The wait concerns stores that read only this agent's own staging rings.
+            // Local if every staging ring is the agent's own: then the stores that it waits for read no other ring.
             TtgOp::StoreWait => privacy.rings.iter().zip(&self.plan.rings).all(|(own, ring)| *own || !ring.staging),
             TtgOp::ComputeWait | TtgOp::AccFinish => {
                 self.engine.pending().of(Agent::new(agent), WGMMA).is_empty() && self.holds_nothing(agent, op)
