@@ -196,14 +196,14 @@ impl HostBytes {
     /// Reads its first bytes.
     pub(crate) fn read(&self, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
-        // SAFETY: not null, and the caller of the interface promises so many readable bytes until the operation is over.
+        // SAFETY: not null, and the caller of the interface promises `bytes` readable bytes until the operation is over.
         unsafe { out.as_mut_ptr().copy_from_nonoverlapping(self.0.0.cast(), bytes) };
         out
     }
 
     /// Writes bytes at an offset of `at` bytes.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        // SAFETY: not null, and the caller of the interface promises so many writable bytes until the operation is over.
+        // SAFETY: not null, and the caller of the interface promises `at + bytes.len()` writable bytes until the operation is over.
         unsafe { self.0.0.cast::<u8>().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 }

@@ -15,8 +15,8 @@ use titan_core::ir::Fill;
 /// The number of a ring.
 pub(crate) type RingId = usize;
 
-/// The number of stages for which a ring has room, if the kernel does not need more. It pays if a role runs ahead by so many: the
-/// reader then finds a long product.
+/// The number of stages for which a ring has room, if the kernel does not need more. A role that runs far ahead improves performance: the
+/// reader then finds a long run of adjacent stages, which it multiplies at once.
 const ROOM: usize = 256;
 
 /// A ring.

@@ -91,7 +91,7 @@ impl Memory {
         if align == HUGE_PAGE {
             prefer_huge_pages(start, bytes);
         }
-        // SAFETY: so many bytes were just allocated.
+        // SAFETY: `layout.size()` bytes were just allocated at `start`.
         unsafe { start.write_bytes(0, layout.size()) };
         Ok(Memory::new(start, bytes, Origin::Own(layout)))
     }
@@ -157,7 +157,7 @@ impl Memory {
     /// Copies bytes out of the memory.
     ///
     /// # Errors
-    /// If there are not so many, or if a launch is writing the memory.
+    /// If the range exceeds the memory, or if a launch is writing the memory.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), MemoryError> {
         self.check(offset, out.len())?;
         let lease = self.lease(false).ok_or(MemoryError::InUse)?;

@@ -32,7 +32,7 @@ pub struct TensorMap {
     pub strides: [u64; MAX_RANK - 1],
     /// The box along each dimension, in elements of the tensor; 1 beyond the rank.
     pub box_extents: [u32; MAX_RANK],
-    /// The element stride: one of every so many elements is copied. 1 along dimension 0 and beyond the rank.
+    /// The element stride `s` along each dimension: every `s`-th element is copied. 1 along dimension 0 and beyond the rank.
     pub element_strides: [u32; MAX_RANK],
     /// The layout in shared memory.
     pub swizzle: Swizzle,

@@ -8,8 +8,8 @@
 //! | any access | is checked against the visible effects, of any thread and any group, staged ones included |
 //!
 //! A group is kept as its number, which is the count of commits before it. It is staged while that is the number of
-//! commits, and outstanding until a wait establishes that so many are complete: the counters −1, 1, 2, … of other
-//! sanitizers, without counting up.
+//! commits, and outstanding until a wait establishes that more groups than that are complete. Other sanitizers keep the counters
+//! −1, 1, 2, … instead, which must be incremented at each commit.
 //!
 //! | kind | accesses | ordered among themselves |
 //! |---|---|---|

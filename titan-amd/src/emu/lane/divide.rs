@@ -3,10 +3,10 @@
 //! Source: the pseudocode of `V_DIV_SCALE`, `V_DIV_FMAS` and `V_DIV_FIXUP` in ISA §12.11. Quotients that the scaling asks
 //! about are compared by their exponents, as `f64` has room for those of `f32`.
 //!
-//! The manual's pseudocode is wrong in two places, which show when compilers' sequences of these steps, which divide to
-//! the last bit on hardware, are run by it: `V_DIV_FMAS` undoes what `V_DIV_SCALE` did, which is a power of 64 (128 for
-//! `f64`) up for large quotients and down for small ones, not 32 (64) up; and where the steps overflow, so that their
-//! quotient of two numbers is no number, `V_DIV_FIXUP` gives infinity.
+//! The manual's pseudocode has two bugs. They show when a compiler's division sequence of these steps, which is correctly rounded on
+//! hardware, is executed with the pseudocode. First, `V_DIV_FMAS` undoes the scaling of `V_DIV_SCALE`, which is by 2^64 (2^128 for
+//! `f64`) up for large quotients and down for small ones, not by 2^32 (2^64) up. Second, if the steps overflow, so that the quotient
+//! of two numbers becomes NaN, `V_DIV_FIXUP` gives infinity.
 
 use super::float::{exponent64, f32_of, f64_of, in32, in64, ldexp64, of_f32, out32, out64};
 use super::half::{fused, read, write};
@@ -136,6 +136,7 @@ fn fixup([q, d, n]: [f64; 3], bias: i32, low: i32) -> f64 {
     } else if d.is_infinite() || n == 0.0 || field(n, bias) - field(d, bias) < low {
         sign(0.0)
     } else if q.is_nan() {
+        // The steps overflowed, though both operands are finite: see the start of this module.
         sign(f64::INFINITY)
     } else {
         sign(q.abs())

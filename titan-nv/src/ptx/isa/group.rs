@@ -132,9 +132,9 @@ pub static BULK_STORE: &[(u8, Form)] = &[
 ];
 /// Commits a group of bulk stores.
 pub static BULK_COMMIT: Form = form("cp.async.bulk.commit_group", &[], BULK, 80, 90);
-/// Waits for all groups of bulk stores but the last so many.
+/// Waits until at most this number of groups of bulk stores are in flight.
 pub static BULK_WAIT: Form = form("cp.async.bulk.wait_group", &[Const], BULK, 80, 90);
-/// Waits until all groups of bulk stores but the last so many have read shared memory.
+/// Waits until all groups of bulk stores, except at most this number of the latest ones, have read shared memory.
 pub static BULK_WAIT_READ: Form = form("cp.async.bulk.wait_group.read", &[Const], BULK, 80, 90);
 
 /// Lowers the number of registers of a thread.
@@ -148,7 +148,7 @@ pub static MORE_REGISTERS: Form =
 pub static GROUP_FENCE: Form = special("wgmma.fence.sync.aligned", &[], GROUP, 80, Feature::Wgmma);
 /// Commits a group of MMAs.
 pub static GROUP_COMMIT: Form = special("wgmma.commit_group.sync.aligned", &[], GROUP, 80, Feature::Wgmma);
-/// Waits for all groups of MMAs but the last so many.
+/// Waits until at most this number of groups of MMAs are in flight.
 pub static GROUP_WAIT: Form = special("wgmma.wait_group.sync.aligned", &[Const], GROUP, 80, Feature::Wgmma);
 
 /// N, the elements of A and B, and whether A is in registers.

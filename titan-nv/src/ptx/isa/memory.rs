@@ -144,7 +144,7 @@ pub static COPY_PART: &[(u8, Form)] = &[
 
 /// Commits a group of copies.
 pub static COPY_COMMIT: Form = form("cp.async.commit_group", &[], ASYNC, 70, 80);
-/// Waits until at most so many groups are in flight.
+/// Waits until at most this number of groups of copies are in flight.
 pub static COPY_WAIT: Form = form("cp.async.wait_group", &[Const], ASYNC, 70, 80);
 
 /// All rows.

@@ -62,7 +62,7 @@ pub struct Races {
 }
 
 impl Races {
-    /// Watches `len` bytes from `base` on, accessed by so many agents.
+    /// Watches `len` bytes from `base` on, accessed by this number of agents.
     #[must_use]
     pub fn new(agents: usize, space: SpaceId, base: u64, len: usize) -> Races {
         Races::over(agents, vec![space], base, len)
