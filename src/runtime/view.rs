@@ -78,8 +78,8 @@ impl<T: Elem, const R: usize> fmt::Debug for ViewMut<'_, T, R> {
 /// The views of any rank, with `$lt` as the borrow of what they come from.
 macro_rules! shared_views {
     ($lt:lifetime) => {
-        /// Axes `A` and `B` swapped.
         /// The tensor with axes `A` and `B` swapped.
+        ///
         /// # Errors
         /// For a 4-bit type, if one of them is the last axis.
         pub fn transpose<const A: usize, const B: usize>(&self) -> Result<View<$lt, T, R>> {
@@ -87,8 +87,8 @@ macro_rules! shared_views {
             Ok(View::new(self.with_layout(self.layout().transpose(A, B)?)))
         }
 
-        /// Axes reordered: axis `i` of the view is axis `axes[i]` of the tensor.
         /// The tensor with its axes reordered: axis `i` of the view is axis `axes[i]` of the tensor.
+        ///
         /// # Errors
         /// If `axes` does not name every axis once.
         pub fn permute(&self, axes: [usize; R]) -> Result<View<$lt, T, R>> {
@@ -104,8 +104,8 @@ macro_rules! shared_views {
             Ok(View::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
         }
 
-        /// Axis `AX` split in two: the parts before and from `at`.
         /// The two parts of the tensor before and from `at` along axis `AX`.
+        ///
         /// # Errors
         /// If `at` is beyond the axis; for a 4-bit type, if it cuts a byte.
         pub fn split_at<const AX: usize>(&self, at: usize) -> Result<(View<$lt, T, R>, View<$lt, T, R>)> {
