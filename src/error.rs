@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use titan_core::launch::{BindError, Rule};
 
-/// The result of everything that can fail.
+/// The result of fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a tensor, a launch or a device was refused, or why a kernel stopped early.
+/// The reason why a tensor, a launch or a device was refused, or why a kernel stopped early.
 ///
 /// `Debug` prints the same text as `Display`, because it is what is printed when `main` returns the error or `unwrap` fails.
 #[derive(Clone, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum Error {
     Shape {
         /// The kernel, with its instance.
         kernel: String,
-        /// Which extent, and what it should be.
+        /// The extent, and its required value.
         why: Box<BindError>,
     },
     /// A condition in the kernel's `require(..)` does not hold.
@@ -27,7 +27,7 @@ pub enum Error {
     Requirement {
         /// The kernel, with its instance.
         kernel: String,
-        /// Which condition, with the values in it.
+        /// The condition, with the values of its operands.
         why: Box<BindError>,
     },
     /// The grid has no legal extents, or no programs although outputs have elements.
@@ -35,7 +35,7 @@ pub enum Error {
     Grid {
         /// The kernel, with its instance.
         kernel: String,
-        /// Which extent.
+        /// The extent that is not legal.
         why: Box<BindError>,
     },
     /// A grid given with [`Launch::grid`](crate::Launch::grid) is larger than the one for which the kernel's outputs were
@@ -59,7 +59,7 @@ pub enum Error {
     Argument {
         /// The kernel, with its instance.
         kernel: String,
-        /// Which argument.
+        /// The argument, and its mismatch.
         why: Box<BindError>,
     },
     /// A tensor that the kernel writes shares elements with another argument.
@@ -72,7 +72,7 @@ pub enum Error {
         kernel: String,
         /// The parameter that is written.
         written: String,
-        /// The other one.
+        /// The argument that shares elements with it.
         other: String,
     },
     /// The arguments of a launch, or its stream, are on different devices.
@@ -85,11 +85,11 @@ pub enum Error {
         kernel: String,
         /// A parameter.
         first: String,
-        /// Its device.
+        /// The device of that parameter.
         first_device: Device,
         /// Another parameter, or the stream.
         second: String,
-        /// Its device.
+        /// The device of the other one.
         second_device: Device,
     },
     /// The data and the shape have different numbers of elements.
@@ -98,27 +98,27 @@ pub enum Error {
          help: pass as many elements as the product of the extents"
     )]
     ElementCount {
-        /// How many elements were given.
+        /// The number of elements that were given.
         found: usize,
         /// The extents.
         shape: Vec<usize>,
-        /// Their product.
+        /// The number of elements of that shape.
         expected: usize,
     },
-    /// A shape with more elements than memory can be addressed.
+    /// A shape has more elements than memory can address.
     #[error("a tensor of shape {shape:?} would have more than 2^63 - 1 elements or bytes\n  help: check the extents")]
     TooLarge {
         /// The extents.
         shape: Vec<usize>,
     },
-    /// A view with this layout does not exist.
+    /// A view with this layout is not possible.
     #[error("{operation}: {problem}\n  help: {help}")]
     Layout {
-        /// The operation that was asked for.
+        /// The operation that was requested.
         operation: &'static str,
-        /// Why there is none.
+        /// The reason why it is not possible.
         problem: String,
-        /// What to do instead.
+        /// The recommended alternative.
         help: &'static str,
     },
     /// The device has no memory left for a tensor, or the host for its elements.
@@ -127,11 +127,11 @@ pub enum Error {
         room(*free)
     )]
     OutOfMemory {
-        /// How many bytes were asked for.
+        /// The number of bytes that were requested.
         bytes: usize,
-        /// Which device was asked, or `the host`.
+        /// The device, or `the host`.
         device: String,
-        /// Free bytes and total bytes, if the device reports them.
+        /// The number of free bytes and of all bytes, if the device reports them.
         free: Option<(usize, usize)>,
     },
     /// There is no device of this name.
@@ -141,15 +141,15 @@ pub enum Error {
         way_to_a_device(asked, help)
     )]
     NoSuchDevice {
-        /// Where the name comes from: `TITAN_DEVICE` or a call.
+        /// The source of the name: `TITAN_DEVICE` or a call.
         asked_by: &'static str,
-        /// What was asked for.
+        /// The name that was requested.
         asked: String,
         /// The devices that exist.
         available: String,
-        /// Why there is no device of that kind, if it is known.
+        /// The reason why there is no device of that kind, if it is known.
         reason: Option<String>,
-        /// What to do about it.
+        /// The help for that reason.
         help: Option<&'static str>,
     },
     /// The kernel stopped itself: a failed `tassert!`, or a `get` or `set` outside of its tensor.
@@ -159,39 +159,39 @@ pub enum Error {
     Trap {
         /// The kernel, with its instance.
         kernel: String,
-        /// What happened.
+        /// The message of the trap.
         message: String,
-        /// Where it is in the user's source.
+        /// The location in the user's source.
         location: Location,
-        /// Which program of the grid.
+        /// The coordinates of the program in the grid.
         program: [u32; 3],
     },
-    /// The emulator found a mistake in the code of a kernel.
+    /// The emulator found an error in the code of a kernel.
     #[error("kernel `{kernel}` in the emulator: {report}")]
     Emulated {
         /// The kernel, with its instance.
         kernel: String,
-        /// What it found, and where: lines of the PTX and of the kernel.
+        /// The error and its place: lines of the PTX and of the kernel.
         report: String,
     },
-    /// The simulator found a mistake in the pipeline of a kernel.
+    /// The simulator found an error in the pipeline of a kernel.
     #[error("kernel `{kernel}` in the simulator: {report}")]
     Simulated {
         /// The kernel, with its instance.
         kernel: String,
-        /// What it found, where, and the schedule that shows it.
+        /// The error, its place, and the schedule that reproduces it.
         report: String,
     },
-    /// A launch did not run because a tensor that it uses was not written properly.
+    /// A launch or copy did not run because the work that should have written its data failed.
     #[error("{what} did not run, because a launch that it depends on failed: {cause}")]
     Dependency {
-        /// The launch, or the copy.
+        /// The launch or the copy.
         what: String,
-        /// Why the other one failed.
+        /// The failure of the earlier work.
         #[source]
         cause: Arc<Error>,
     },
-    /// The compiled kernel in the program cannot be read.
+    /// The compiled kernel in the executable cannot be read.
     #[error(
         "the compiled form of kernel `{kernel}` cannot be read: {reason}\n  \
          help: use one version of all `titan-gpu` crates, and rebuild the crate of the kernel after `cargo clean -p`"
@@ -199,7 +199,7 @@ pub enum Error {
     Artifact {
         /// The kernel.
         kernel: String,
-        /// What is wrong with it.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// The kernel cannot run on the device.
@@ -209,7 +209,7 @@ pub enum Error {
         kernel: String,
         /// The device.
         device: String,
-        /// What it lacks.
+        /// The reason: a feature that the device lacks.
         reason: String,
     },
     /// The device is older than all targets for which the kernel is compiled.
@@ -222,7 +222,7 @@ pub enum Error {
         kernel: String,
         /// The device.
         device: String,
-        /// Its compute capability.
+        /// The compute capability of the device.
         capability: String,
         /// The targets for which the kernel is compiled.
         targets: String,
@@ -237,9 +237,9 @@ pub enum Error {
         kernel: String,
         /// The device.
         device: String,
-        /// Bytes that a program needs.
+        /// The bytes of shared memory that a program needs.
         needs: u32,
-        /// Bytes that the device has for each program.
+        /// The bytes of shared memory that the device provides for each program.
         limit: u32,
     },
     /// The driver rejects the code of a kernel.
@@ -249,23 +249,23 @@ pub enum Error {
         kernel: String,
         /// The device.
         device: String,
-        /// What the driver returned.
+        /// The message that the driver returned.
         message: String,
-        /// The log of its compiler, on separate lines.
+        /// The log of the driver's compiler, on separate lines.
         log: String,
-        /// What to do about it.
+        /// The help for this error.
         help: &'static str,
     },
     /// A call of the device's driver failed.
     #[error("{doing} failed on {device}: {message}\n  help: {help}")]
     Driver {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The device.
         device: String,
-        /// What the driver returned.
+        /// The message that the driver returned.
         message: String,
-        /// What to do about it.
+        /// The help for this error.
         help: &'static str,
     },
     /// Work on a device failed in a way after which this process can no longer use it.
@@ -274,13 +274,13 @@ pub enum Error {
          this process can no longer use the device, and the contents of its memory are lost\n  help: {help}"
     )]
     DeviceLost {
-        /// The work at which this was found.
+        /// The work at which the failure was detected.
         what: String,
         /// The device.
         device: String,
-        /// What the driver returned.
+        /// The message that the driver returned.
         message: String,
-        /// What to do about it.
+        /// The help for this error.
         help: &'static str,
     },
     /// A kernel ran longer than the system allows.
@@ -288,13 +288,13 @@ pub enum Error {
         "{what} ran for too long on {device}: {message}; this process can no longer use the device\n  help: {help}"
     )]
     Timeout {
-        /// The kernel.
+        /// The kernel that ran too long.
         what: String,
         /// The device.
         device: String,
-        /// What the driver returned.
+        /// The message that the driver returned.
         message: String,
-        /// What to do about it.
+        /// The help for this error.
         help: &'static str,
     },
     /// The operating system could not create a thread for a stream.
@@ -311,14 +311,14 @@ pub enum Error {
         "{doing} failed inside of TITAN: {message}\n  help: this is a bug in TITAN; please report it with the kernel"
     )]
     Internal {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// What happened.
+        /// The message of the failure.
         message: String,
     },
 }
 
-/// A place in the user's source. Columns count characters from 1.
+/// A location in the user's source. Columns count characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The file, as rustc names it.
@@ -356,13 +356,13 @@ fn because(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!("; {reason}"))
 }
 
-/// The free memory that a device reports.
+/// The text for the free memory that a device reports.
 fn room(free: Option<(usize, usize)>) -> String {
     free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} bytes are free)"))
 }
 
 impl Error {
-    /// `what` did not run because something that it depends on failed with `error`.
+    /// The error of `what`, which did not run because something that it depends on failed with `error`.
     pub(crate) fn of_dependency(what: &str, error: Error) -> Error {
         let cause = if let Error::Dependency { cause, .. } = error { cause } else { Arc::new(error) };
         Error::Dependency { what: what.to_owned(), cause }

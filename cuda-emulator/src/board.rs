@@ -1,23 +1,23 @@
 //! tidy: table
-//! The devices that can be emulated, and what they answer when asked for an attribute.
+//! The devices that can be emulated, and their attributes.
 //!
 //! Sources: the CUDA C++ Programming Guide, appendix "Compute Capabilities", table "Technical Specifications per Compute
 //! Capability", column by column; the CUDA Driver API, `CUdevice_attribute`, for the numbers and meanings. Attributes of
-//! what is not emulated (textures, surfaces, graphs, interoperation) are 0, which is what a device without it answers.
+//! features that are not emulated (textures, surfaces, graphs, interoperation) are 0, as on a device that lacks them.
 
 const KIB: u32 = 1024;
 
-/// What all devices of a compute capability have.
+/// The properties of all devices of a compute capability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Board {
-    /// Names in settings and in `.target`.
+    /// The names in settings and in `.target`.
     pub(crate) names: &'static [&'static str],
-    /// Compute capability, times ten.
+    /// The compute capability, times ten.
     pub(crate) capability: u32,
     pub(crate) threads_per_sm: u32,
     pub(crate) blocks_per_sm: u32,
     pub(crate) shared_per_sm: u32,
-    /// The most that a block may ask for.
+    /// The largest shared memory of a block with opt-in, in bytes.
     pub(crate) shared_optin: u32,
 }
 
@@ -57,32 +57,32 @@ const BOARDS: &[Board] = &[
     },
 ];
 
-/// Shared memory that a block has without asking for more. Programming guide, "Maximum amount of shared memory per thread
+/// The shared memory that a block may use without opt-in, in bytes. Programming guide, "Maximum amount of shared memory per thread
 /// block": more than 48 KB needs an explicit opt-in.
 pub(crate) const SHARED: u32 = 48 * KIB;
-/// Shared memory that the system takes of each block's. Programming guide, column 8.x and 9.0, section "Shared Memory".
+/// The shared memory of each block that the system reserves, in bytes. Programming guide, column 8.x and 9.0, section "Shared Memory".
 pub(crate) const RESERVED: u32 = KIB;
-/// Registers of an SM. Programming guide, the same table.
+/// The number of registers of an SM. Programming guide, the same table.
 pub(crate) const REGISTERS: u32 = 64 * KIB;
-/// Threads of a block.
+/// The largest number of threads of a block.
 pub(crate) const THREADS: u32 = 1024;
-/// Extents of blocks.
+/// The largest extents of a block.
 pub(crate) const BLOCK: [u32; 3] = [1024, 1024, 64];
-/// Extents of grids.
+/// The largest extents of a grid.
 pub(crate) const GRID: [u32; 3] = [0x7FFF_FFFF, 0xFFFF, 0xFFFF];
 
 impl Board {
-    /// The board of a name such as `sm_80`.
+    /// The board with a name such as `sm_80`.
     pub(crate) fn named(name: &str) -> Option<Board> {
         BOARDS.iter().find(|b| b.names.contains(&name)).copied()
     }
 
-    /// All names.
+    /// All names of boards.
     pub(crate) fn names() -> Vec<&'static str> {
         BOARDS.iter().flat_map(|b| b.names).copied().collect()
     }
 
-    /// Whether PTX for a `.target` runs here: targets with a suffix only on their own compute capability. PTX ISA,
+    /// Whether PTX for a `.target` runs on the board: targets with a suffix only on their own compute capability. PTX ISA,
     /// `.target`.
     pub(crate) fn runs(&self, target: &str) -> bool {
         let Some(digits) = target.strip_prefix("sm_") else { return false };
@@ -91,7 +91,7 @@ impl Board {
     }
 }
 
-/// A device of a board.
+/// A device with a board.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fitted {
     pub(crate) board: Board,
@@ -101,10 +101,10 @@ pub(crate) struct Fitted {
     pub(crate) pools: bool,
 }
 
-/// The last attribute that CUDA 12.0 knows is 129; newer drivers know more, of things that are not here.
+/// The last attribute of CUDA 12.0 is 129; newer drivers have more, for features that are not emulated.
 const LAST: u32 = 148;
 
-/// An attribute of the device of an ordinal; `None` if there is no such attribute.
+/// An attribute of the device with an ordinal; `None` if there is no such attribute.
 pub(crate) fn attribute(device: &Fitted, ordinal: u32, number: u32) -> Option<u32> {
     let board = &device.board;
     Some(match number {
@@ -118,9 +118,9 @@ pub(crate) fn attribute(device: &Fitted, ordinal: u32, number: u32) -> Option<u3
         10 => 32,
         11 => 0x7FFF_FFFF,
         12 => REGISTERS,
-        // CLOCK_RATE in kHz: nothing has a time here, so it is a round number.
+        // CLOCK_RATE in kHz: operations have no duration here, so it is a round number.
         13 => 1_000_000,
-        // TEXTURE_ALIGNMENT, which allocations keep
+        // TEXTURE_ALIGNMENT, to which allocations are aligned
         14 => 512,
         // GPU_OVERLAP, MULTIPROCESSOR_COUNT
         15 => 1,

@@ -1,19 +1,19 @@
-//! Vector clocks: what is ordered before what.
+//! Vector clocks, which determine the operations that are ordered before a point.
 //!
-//! Operations are numbered in the order in which they are enqueued, and those of one stream run in order: the latest number
-//! of each stream says all.
+//! Operations are numbered in the order in which they are enqueued, and those of one stream run in order, so the latest number
+//! of each stream describes all operations that are ordered before a point.
 
 use std::collections::BTreeMap;
 
 /// The number of an operation, over all streams.
 pub(crate) type OpId = u64;
 
-/// What is known to be over, stream by stream.
+/// For each stream, the latest operation that is known to be over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock(BTreeMap<u64, OpId>);
 
 impl Clock {
-    /// Nothing is known.
+    /// The clock that knows of no operation.
     pub(crate) const NONE: Clock = Clock(BTreeMap::new());
 
     /// Merges another clock into this one.
@@ -23,7 +23,7 @@ impl Clock {
         }
     }
 
-    /// An operation of a stream is over, and all before it.
+    /// Records that an operation of a stream is over, and so are all before it.
     pub(crate) fn learn(&mut self, stream: u64, op: OpId) {
         let known = self.0.entry(stream).or_insert(op);
         *known = op.max(*known);
@@ -34,7 +34,7 @@ impl Clock {
         self.0.get(&stream).is_some_and(|known| *known >= op)
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,5 +1,5 @@
 //! tidy: table
-//! The results of calls: number, name and sentence. CUDA Driver API, "Data types used by CUDA driver", `CUresult`.
+//! The results of calls: number, name and description. CUDA Driver API, "Data types used by CUDA driver", `CUresult`.
 
 use std::ffi::CStr;
 
@@ -17,7 +17,7 @@ macro_rules! codes {
             $(pub(crate) const $name: Code = Code($number);)*
         }
 
-        /// Number, name after `CUDA_` or `CUDA_ERROR_`, sentence.
+        /// The number, the name after `CUDA_` or `CUDA_ERROR_`, and the description.
         const TABLE: &[(u32, &str, &str)] = &[
             $(($number, concat!("CUDA_ERROR_", stringify!($name), "\0"), concat!($text, "\0")),)*
         ];
@@ -79,7 +79,7 @@ impl Code {
         Code::row(number).map(|r| r.0)
     }
 
-    /// The sentence of a result, if it has one.
+    /// The description of a result, if it has one.
     pub(crate) fn text_of(number: u32) -> Option<&'static CStr> {
         Code::row(number).map(|r| r.1)
     }

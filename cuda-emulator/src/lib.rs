@@ -11,11 +11,11 @@
 //! * Memory begins undefined, and reading it before it is written is an error; addresses are not allocated again for a
 //!   long time, so that a use after the free is reported as such; so are a second free, and one that is not ordered after
 //!   the uses.
-//! * What the emulator finds in kernels (accesses out of bounds, misaligned or undefined, races on shared memory, barriers
-//!   misused) becomes the error that hardware gives (`CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_FAILED`, …). It is
-//!   sticky: from then on every call in the context returns it.
+//! * Errors that the emulator finds in kernels (accesses out of bounds, misaligned or undefined, races on shared memory, misused
+//!   barriers) become the errors that hardware reports (`CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_FAILED`, …). They are
+//!   sticky: from then on every call in the context returns the error.
 //!
-//! **Tensor maps** are not those of hardware, which only its driver knows how to write: 128 bytes that the emulator of PTX
+//! **Tensor maps** do not have the encoding of hardware, which only its driver knows, but 128 bytes that the emulator of PTX
 //! understands ([`titan_nv::tma::TensorMap`]).
 //!
 //! **Settings**, from the environment when the library is first called, or before `cuInit` by
@@ -26,25 +26,25 @@
 //! | `CUDA_EMULATOR_DEVICES` | one for each device: `sm_80`, `sm_90:sms=4:memory=64` (MiB) | `sm_80:sms=3:memory=256` |
 //! | `CUDA_EMULATOR_ORDER` | `late`, `early`, `random:SEED` | `late` |
 //! | `CUDA_EMULATOR_FAULT` | `cuMemAllocAsync:3:2`: the third call fails with 2; `3+`: all from the third on; the code 0: it does nothing and succeeds | none |
-//! | `CUDA_EMULATOR_WITHOUT` | functions that answer `CUDA_ERROR_NOT_SUPPORTED` | none |
+//! | `CUDA_EMULATOR_WITHOUT` | functions that return `CUDA_ERROR_NOT_SUPPORTED` | none |
 //! | `CUDA_EMULATOR_POOLS` | `0`: no stream-ordered allocation | `1` |
-//! | `CUDA_EMULATOR_VERSION` | what the driver says it is; also decides which PTX it takes | `12080` |
-//! | `CUDA_EMULATOR_STRICT` | `0`: undefined values are errors only where they decide something | `1` |
-//! | `CUDA_EMULATOR_RACES` | `0`: races on shared memory are not looked for | `1` |
+//! | `CUDA_EMULATOR_VERSION` | the version that the driver reports; also determines which PTX it accepts | `12080` |
+//! | `CUDA_EMULATOR_STRICT` | `0`: undefined values are errors only where they matter | `1` |
+//! | `CUDA_EMULATOR_RACES` | `0`: races on shared memory are not checked | `1` |
 //! | `CUDA_EMULATOR_LOG` | `1`: every call is printed | `0` |
 //!
-//! `cuEmulatorFaults(function, &count)` tells how many calls of a function have failed by request since `FAULT` was set.
+//! `cuEmulatorFaults(function, &count)` returns the number of calls of a function that have failed by request since `FAULT` was set.
 //!
-//! `CUDA_EMULATOR_FAULT=cuStreamWaitEvent:1+:0` takes every wait out of a program: its tests should fail then.
+//! `CUDA_EMULATOR_FAULT=cuStreamWaitEvent:1+:0` removes every wait from a program, so that its tests should fail.
 //!
-//! A driver that *lacks* a symbol is a file in which it has another name: [`place::without`].
+//! A driver that *lacks* a symbol is a file in which the symbol has another name: [`place::without`].
 //!
-//! **What it is deliberately not.** It has no time: events give the time that the emulator took, nothing overlaps, clocks
+//! **Limits.** Operations have no duration: events report the time that the emulator took, nothing overlaps, clock rates
 //! are round numbers. There are no graphs and no stream capture, textures, surfaces, managed memory, peer access, linking,
-//! profiling, or interoperation; such functions are not exported, or answer that they are not supported. Contexts other
+//! profiling, or interoperation; such functions are not exported, or report that they are not supported. Contexts other
 //! than primary ones exist, without flags. Host threads count as one: whatever one thread has waited for is ordered before
-//! what any thread enqueues later. Reads of pinned memory by the host cannot be seen; what a pending copy will write there
-//! is overwritten with `0xFF` when it is enqueued, so that a read too early is at least a wrong one.
+//! what any thread enqueues later. Reads of pinned memory by the host cannot be observed; the memory that a pending copy will write
+//! is overwritten with `0xFF` when the copy is enqueued, so that a read before the copy gives wrong values.
 
 mod board;
 mod clock;
@@ -54,7 +54,7 @@ pub mod place;
 mod runtime;
 mod setting;
 
-/// A line on stderr that no test harness captures.
+/// Writes a line to stderr that no test harness captures.
 pub(crate) fn say(text: &str) {
     use std::io::Write as _;
     let text = format!("cuda-emulator: {text}\n");

@@ -6,10 +6,10 @@ use std::path::Path;
 /// The names by which programs load the driver on Linux.
 pub const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
-/// The library as a file in which some symbols are missing: a driver that is too old to have them.
+/// A copy of the library without some symbols: a driver that is too old to have them.
 ///
-/// A symbol is found by the hash of its name and by the name. The names are bytes of the file; one that begins with
-/// another letter is not found any more, and nothing else changes.
+/// A symbol is found by the hash of its name and by the name. The names are bytes of the file; a name whose first letter is changed
+/// is not found any more, and nothing else changes.
 ///
 /// # Errors
 /// The names that the library does not export.
@@ -28,17 +28,17 @@ pub fn without(library: &[u8], symbols: &[&str]) -> Result<Vec<u8>, Vec<String>>
     if unknown.is_empty() { Ok(file) } else { Err(unknown) }
 }
 
-/// Writes a library into a folder under all of [`NAMES`], some symbols left out. It is one file, as the driver is: programs that
+/// Writes a library into a folder under all of [`NAMES`], without some symbols. It is one file, as the driver is: programs that
 /// ask for different names in one process share it.
 ///
 /// # Errors
-/// Those of files, and symbols that the library does not export.
+/// Errors of files, and symbols that the library does not export.
 pub fn place(library: &Path, folder: &Path, missing: &[&str]) -> io::Result<()> {
     let file = without(&std::fs::read(library)?, missing)
         .map_err(|unknown| io::Error::other(format!("{} exports no {}", library.display(), unknown.join(", "))))?;
     std::fs::create_dir_all(folder)?;
-    // Written beside and renamed: a program that has the old one loaded keeps it. One file, whatever it is loaded as: one
-    // driver in a program.
+    // The file is written under another name and renamed, so that a program that has loaded the old one keeps it. All names refer to
+    // one file, so that a program has only one driver.
     let new = folder.join("libcuda.new");
     std::fs::write(&new, &file)?;
     for name in NAMES {

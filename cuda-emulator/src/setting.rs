@@ -1,45 +1,45 @@
-//! What the environment, or [`crate`]'s `cuEmulatorSet`, chooses.
+//! The settings from the environment, or from [`crate`]'s `cuEmulatorSet`.
 
 use crate::board::{Board, Fitted};
 use crate::code::Code;
 
-/// When operations of streams run.
+/// The time at which operations of streams run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// As late as possible: when a wait needs them.
     Late,
     /// When they are enqueued.
     Early,
-    /// At calls, in an order that follows from the seed.
+    /// At calls of the driver, in an order determined by the seed.
     Random(u64),
 }
 
-/// A call that fails though nothing is wrong; with the code 0, one that does nothing and says that all is well.
+/// A call that is made to fail; with the code 0, it does nothing and returns success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) function: String,
-    /// Which call, from 1.
+    /// The number of the call, from 1.
     pub(crate) nth: u64,
     /// Whether all later calls fail too.
     pub(crate) onwards: bool,
     pub(crate) code: Code,
-    /// Calls so far.
+    /// The number of calls so far.
     pub(crate) seen: u64,
-    /// How many of them failed by request.
+    /// The number of calls that have failed by request.
     pub(crate) struck: u64,
 }
 
-/// All that can be chosen.
+/// All settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) devices: Vec<Fitted>,
     pub(crate) order: Order,
     pub(crate) faults: Vec<Fault>,
-    /// Functions that answer that they are not supported.
+    /// The functions that return that they are not supported.
     pub(crate) without: Vec<String>,
-    /// As `cuDriverGetVersion` gives it: 12080.
+    /// The version that `cuDriverGetVersion` returns, such as 12080.
     pub(crate) version: u32,
-    /// Whether reads of what was never written are errors.
+    /// Whether reads of registers and memory that were never written are errors.
     pub(crate) strict: bool,
     /// Whether unordered accesses to shared memory are errors.
     pub(crate) races: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Setting {
     pub(crate) wrong: Vec<String>,
 }
 
-/// The names of settings; of the environment with `CUDA_EMULATOR_` before them.
+/// The names of settings; environment variables have the prefix `CUDA_EMULATOR_`.
 const KEYS: [&str; 9] = ["DEVICES", "ORDER", "FAULT", "WITHOUT", "VERSION", "POOLS", "STRICT", "RACES", "LOG"];
 const MIB: u64 = 1 << 20;
 
@@ -87,7 +87,7 @@ impl Setting {
         setting
     }
 
-    /// Sets one.
+    /// Sets the value of a setting.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let items = || value.split(',').map(str::trim).filter(|s| !s.is_empty());
         match key {
@@ -108,7 +108,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Whether a call fails by request, and how.
+    /// The result with which a call fails by request, if it does.
     pub(crate) fn fault(&mut self, function: &str) -> Option<Code> {
         let mut found = None;
         for fault in self.faults.iter_mut().filter(|f| f.function == function) {
@@ -121,7 +121,7 @@ impl Setting {
         found
     }
 
-    /// How many calls of a function have failed by request.
+    /// The number of calls of a function that have failed by request.
     pub(crate) fn struck(&self, function: &str) -> u64 {
         self.faults.iter().filter(|f| f.function == function).map(|f| f.struck).sum()
     }
@@ -146,7 +146,7 @@ fn order(value: &str) -> Result<Order, String> {
     }
 }
 
-/// `function:nth:code`, or `function:nth+:code` for all calls from the nth on.
+/// Parses `function:nth:code`, or `function:nth+:code` for all calls from the nth on.
 fn fault(text: &str) -> Result<Fault, String> {
     let wrong = || format!("`{text}`: `function:nth:code` is expected, `nth+` for all calls from the nth on");
     let parts: Vec<&str> = text.split(':').collect();
@@ -162,7 +162,7 @@ fn fault(text: &str) -> Result<Fault, String> {
     })
 }
 
-/// `sm_80`, perhaps with `:sms=4` and `:memory=64` (MiB).
+/// Parses `sm_80`, perhaps with `:sms=4` and `:memory=64` (MiB).
 fn device(text: &str) -> Result<Fitted, String> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();

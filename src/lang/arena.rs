@@ -12,12 +12,12 @@ thread_local! {
 
 /// The tiles of one program.
 struct Arena {
-    /// Counts programs on this thread, so that the use of a handle after the end of its program is detected.
+    /// The number of programs so far on this thread, so that the use of a handle after the end of its program is detected.
     program: u32,
     tiles: Vec<Rc<dyn Any>>,
 }
 
-/// Where a tile's elements are.
+/// The position of a tile's elements in the arena.
 #[derive(Clone, Copy)]
 pub(crate) struct Handle {
     program: u32,

@@ -82,7 +82,7 @@ fn print(line: String) {
     }
 }
 
-/// Runs `f` and returns its value and the lines that kernels printed meanwhile on this thread.
+/// Runs `f`; returns its value and the lines that kernels printed on this thread while it ran.
 pub fn capture_prints<R>(f: impl FnOnce() -> R) -> (R, Vec<String>) {
     let outer = PRINTED.replace(Some(Vec::new()));
     let value = f();

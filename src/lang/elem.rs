@@ -13,9 +13,9 @@ use super::storage::{e4m3, e5m2, i4, tf32, u4};
 /// The exact value of an element of any type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Of a floating-point type.
+    /// A value of a floating-point type.
     Float(f64),
-    /// Of an integer type, or 0 or 1 of `bool`.
+    /// A value of an integer type, or 0 or 1 for `bool`.
     Int(i128),
 }
 
@@ -23,17 +23,17 @@ pub enum Number {
 pub trait Repr: Sized {
     #[doc(hidden)]
     fn number(self) -> Number;
-    /// Nearest value, by the rules of casts.
+    /// The nearest value of this type, by the rules of casts.
     #[doc(hidden)]
     fn of_number(n: Number) -> Self;
-    /// The bits, in the low end.
+    /// The bits of the value, in the low end.
     #[doc(hidden)]
     fn raw(self) -> u64;
     #[doc(hidden)]
     fn of_raw(bits: u64) -> Self;
 }
 
-/// A type of which tensors and tiles are made.
+/// A type of elements of tensors and tiles.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type",
     note = "element types: f64 f32 tf32 f16 bf16 e4m3 e5m2, i64 i32 i16 i8 i4, u64 u32 u16 u8 u4, bool"

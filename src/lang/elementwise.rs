@@ -31,7 +31,7 @@ macro_rules! of_floats {
                 self.ln()
             }
 
-            /// Where the element is NaN.
+            /// A mask of the elements that are NaN.
             #[must_use]
             pub fn is_nan(self) -> Tile<bool, S>
             where

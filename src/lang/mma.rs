@@ -30,9 +30,9 @@ where
     note = "operands are tiles in registers, `Tile`, or in a stage, as `stage.a()`"
 )]
 pub trait MmaOperand {
-    /// Its elements.
+    /// The element type of the operand.
     type Elem: Elem;
-    /// Its extents.
+    /// The shape of the operand.
     type Shape: Shape;
 
     #[doc(hidden)]
@@ -88,7 +88,7 @@ where
     note = "`mma(a, b, c)` takes `a` of [M, K], `b` of [K, N] and `c` of [M, N]; `.t()` transposes an operand"
 )]
 pub trait MmaShapes<SB, SC>: Shape {
-    /// Batches, M, N, K.
+    /// The extents: batches, M, N, K.
     #[doc(hidden)]
     const MNK: [i32; 4];
 }
@@ -153,7 +153,7 @@ nothing! { f16 bf16 tf32 f32 e4m3 e5m2 i8 f64 }
             (e4m3|e5m2, e4m3|e5m2, f32), (i8, i8, i32), (f64, f64, f64)"
 )]
 pub trait MmaTypes<B, C>: Elem {
-    /// What holds the sums: at least as precise as `C`.
+    /// The type in which sums are computed: at least as precise as `C`.
     #[doc(hidden)]
     type Sum: Copy;
 

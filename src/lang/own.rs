@@ -14,7 +14,7 @@ use super::tile::Tile;
 #[derive(Debug)]
 #[must_use = "an output tile must be stored with `.store(v)` or skipped with `.skip()`"]
 pub struct Own<'a, T, const R: usize, S> {
-    /// The segment that the tile belongs to, or the whole output.
+    /// The segment that contains the tile, or the whole output.
     within: Tensor<T, R>,
     index: [i32; R],
     group: i32,
@@ -22,13 +22,13 @@ pub struct Own<'a, T, const R: usize, S> {
 }
 
 impl<T: Elem, const R: usize, S: Shape> Own<'_, T, R, S> {
-    /// The tile index; of a ragged output, within its group.
+    /// The index of the tile; in a ragged output, within its segment.
     #[must_use]
     pub fn index(&self) -> [i32; R] {
         self.index
     }
 
-    /// Which segment of a ragged output; 0 of any other.
+    /// The number of the tile's segment in a ragged output; 0 in other outputs.
     #[must_use]
     pub fn group(&self) -> i32 {
         self.group

@@ -23,17 +23,17 @@ struct Program {
     grid: [i32; 3],
 }
 
-/// Why a program stopped: a `get` or `set` outside its tensor, a bad `segment`, a failed `tassert!`.
+/// The reason why a program stopped: a `get` or `set` outside its tensor, a bad `segment`, a failed `tassert!`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trap {
-    /// What went wrong, with the values.
+    /// The message, with the values.
     pub message: String,
-    /// The ids of the program.
+    /// The indices of the program in the grid.
     pub program: [i32; 3],
     /// The file of the kernel.
     pub file: &'static str,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     pub line: u32,
     /// The column in the line, from 1.
     pub column: u32,
@@ -89,7 +89,7 @@ pub fn unflatten_grouped<const G: i32>(i: i32, extents: [i32; 2]) -> [i32; 2] {
     regroup(unflatten(i, extents), extents, G)
 }
 
-/// The last two of row-major coordinates where an order by groups of rows has them; what is outside of the box stays there.
+/// Reorders the last two of row-major coordinates by groups of rows; coordinates outside of the box stay outside.
 pub(super) fn regroup<const R: usize>(mut at: [i32; R], extents: [i32; R], group: i32) -> [i32; R] {
     let ([.., row, column], [.., rows, columns]) = (&mut at[..], &extents[..]) else { return at };
     let (rows, columns) = (*rows, *columns);
@@ -131,7 +131,7 @@ pub fn run(grid: [i32; 3], body: impl FnMut()) -> Result<(), Trap> {
 /// As [`run`], of a kernel with roles: once for every role of a program, in this order of their numbers.
 ///
 /// # Errors
-/// As [`run`].
+/// The same as of [`run`].
 pub fn run_roles(grid: [i32; 3], roles: &[usize], mut body: impl FnMut()) -> Result<(), Trap> {
     let _outer = Restore { program: CURRENT.get(), roles: Some(begin_program(RoleState::new())) };
     let mut program = || {

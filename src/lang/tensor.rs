@@ -25,13 +25,13 @@ use super::view::ViewMut;
 pub struct Shared<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Shared<T> {
-    /// Memory that holds these elements.
+    /// Allocates memory with these elements.
     #[must_use]
     pub fn new(elements: Vec<T>) -> Self {
         Shared(Arc::new(Mutex::new(elements)))
     }
 
-    /// The elements now.
+    /// A copy of the current elements.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T>
     where
@@ -40,7 +40,7 @@ impl<T> Shared<T> {
         self.lock().clone()
     }
 
-    /// The elements: moved out if no tensor uses them any more, else copied.
+    /// The elements: moved out if no tensor uses them any more, otherwise copied.
     #[must_use]
     pub fn into_vec(self) -> Vec<T>
     where

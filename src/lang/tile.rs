@@ -90,7 +90,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
         Self::full(T::of_number(Number::Int(1)))
     }
 
-    /// `f` of every element.
+    /// Applies `f` to every element.
     #[must_use]
     pub fn map<U: Elem>(self, f: impl FnMut(T) -> U) -> Tile<U, S> {
         Tile::new(self.values().iter().copied().map(f).collect())
@@ -151,7 +151,7 @@ impl<T: Elem, const N: i32> Line for Tile<T, D1<N>> {
 }
 
 impl<T: Elem, S: Shape> Tile<T, S> {
-    /// As the row `[1, N]`: of rank 1 only.
+    /// The tile of rank 1 as the row `[1, N]`.
     #[must_use]
     pub fn row(self) -> <Self as Line>::Row
     where
@@ -160,7 +160,7 @@ impl<T: Elem, S: Shape> Tile<T, S> {
         self.into_row()
     }
 
-    /// As the column `[N, 1]`: of rank 1 only.
+    /// The tile of rank 1 as the column `[N, 1]`.
     #[must_use]
     pub fn col(self) -> <Self as Line>::Col
     where
@@ -218,14 +218,14 @@ impl<T: Elem, const M: i32, const N: i32> Operand<T, D2<M, N>> for Col<T, M> {
 }
 
 impl<T: Elem, S: Shape> fmt::Debug for Tile<T, S> {
-    /// Nested lists.
+    /// Formats the tile as nested lists.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         nested(f, S::DIMS, &self.values(), |x, f| fmt::Debug::fmt(x, f))
     }
 }
 
 impl<T: Elem + fmt::Display, S: Shape> fmt::Display for Tile<T, S> {
-    /// Nested lists.
+    /// Formats the tile as nested lists.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         nested(f, S::DIMS, &self.values(), |x, f| fmt::Display::fmt(x, f))
     }

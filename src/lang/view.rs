@@ -94,7 +94,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         View::of(self.clipped::<AX>(&range))
     }
 
-    /// As [`Tensor::slice`], to store through.
+    /// The exclusive counterpart of [`Tensor::slice`], for stores.
     #[must_use]
     pub fn slice_mut<const AX: usize>(&mut self, range: Range<i32>) -> ViewMut<'_, T, R>
     where
@@ -110,7 +110,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         View::of(self.part(off, e))
     }
 
-    /// As [`Tensor::segment`], to store through.
+    /// The exclusive counterpart of [`Tensor::segment`], for stores.
     #[must_use]
     #[track_caller]
     pub fn segment_mut(&mut self, off: &Tensor<i32, 1>, e: i32) -> ViewMut<'_, T, R> {
@@ -141,7 +141,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
 }
 
 impl<'a, T: Elem, const R: usize> View<'a, T, R> {
-    /// As [`Tensor::slice`], for as long as the tensor may be read.
+    /// The same as [`Tensor::slice`], but valid for as long as the tensor may be read.
     #[must_use]
     pub fn slice<const AX: usize>(&self, range: Range<i32>) -> View<'a, T, R>
     where
@@ -150,7 +150,7 @@ impl<'a, T: Elem, const R: usize> View<'a, T, R> {
         View::of(self.clipped::<AX>(&range))
     }
 
-    /// As [`Tensor::segment`], for as long as the tensor may be read.
+    /// The same as [`Tensor::segment`], but valid for as long as the tensor may be read.
     #[must_use]
     #[track_caller]
     pub fn segment(&self, off: &Tensor<i32, 1>, e: i32) -> View<'a, T, R> {
@@ -170,7 +170,7 @@ macro_rules! index {
                 View::of(self.fixed::<AX>(i))
             }
 
-            /// As `index`, to store through.
+            /// The exclusive counterpart of `index`, for stores.
             #[must_use]
             pub fn index_mut<const AX: usize>(&mut self, i: i32) -> ViewMut<'_, T, $rest>
             where
@@ -193,7 +193,7 @@ macro_rules! index {
         }
 
         impl<'a, T: Elem> View<'a, T, $rank> {
-            /// As `index` of the tensor, for as long as the tensor may be read.
+            /// The same as `index` of the tensor, but valid for as long as the tensor may be read.
             #[must_use]
             pub fn index<const AX: usize>(&self, i: i32) -> View<'a, T, $rest>
             where

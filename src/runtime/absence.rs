@@ -3,7 +3,7 @@
 use super::device::{Device, DeviceKind};
 use crate::error::Error;
 
-/// Devices, for messages.
+/// The list of devices in messages.
 pub(super) fn list(devices: &[Device]) -> String {
     if devices.is_empty() {
         return "none".to_owned();
@@ -18,7 +18,7 @@ pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
     Error::NoSuchDevice { asked_by, asked, available: list(&[]), reason, help }
 }
 
-/// Why there is no device of a kind, and what to do about it. `no_cuda`: why there is no NVIDIA GPU.
+/// The reason why there is no device of a kind, and the help. `no_cuda` is the reason why there is no NVIDIA GPU.
 pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Option<(String, &'static str)> {
     if kind == DeviceKind::Emulator.name() {
         return Some(if cfg!(feature = "emulator") {

@@ -19,7 +19,7 @@ pub struct LaunchArg<'a> {
     borrow: PhantomData<&'a mut ()>,
 }
 
-/// What an argument is.
+/// The kind and value of an argument.
 pub(crate) enum ArgValue {
     Tensor(Box<TensorArg>),
     Absent,
@@ -31,9 +31,9 @@ pub(crate) struct TensorArg {
     pub(crate) buffer: Buffer,
     pub(crate) footprint: Footprint,
     pub(crate) elem: ElemKind,
-    /// Whether it was passed by `&mut`.
+    /// Whether the tensor was passed by `&mut`.
     pub(crate) exclusive: bool,
-    /// The first element, in bytes.
+    /// The position of the first element, in bytes.
     pub(crate) offset: usize,
     rank: usize,
     extents: [i64; MAX_RANK],

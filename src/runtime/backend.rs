@@ -76,7 +76,7 @@ pub(crate) struct Call<'a> {
     )]
     pub(crate) symbols: &'a [Option<i64>],
     pub(crate) grid: Option<[u32; 3]>,
-    /// Whether the caller of the launch gave the grid.
+    /// Whether the caller of the launch set the grid.
     #[cfg_attr(
         not(any(feature = "cuda", feature = "emulator")),
         expect(dead_code, reason = "GPUs have code that determines the grid")
@@ -104,7 +104,7 @@ pub(crate) enum Mark {
     Hip(hip::Mark),
 }
 
-/// Work that has been enqueued in a lane: the point after it, and the action when it has been reached.
+/// Work that has been enqueued in a lane: the point after it, and the action to take when that point has been reached.
 #[cfg(feature = "_remote")]
 pub(crate) struct Given {
     pub(crate) mark: Mark,
@@ -131,7 +131,7 @@ impl Lane {
 
 #[cfg(feature = "_remote")]
 impl Mark {
-    /// Whether it has been reached, also by a failure.
+    /// Whether the point has been reached, even if by a failure.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             #[cfg(feature = "cuda")]
@@ -141,7 +141,7 @@ impl Mark {
         }
     }
 
-    /// Blocks until it has been reached.
+    /// Blocks until the point has been reached.
     pub(crate) fn wait(&self) {
         match self {
             #[cfg(feature = "cuda")]
@@ -151,7 +151,7 @@ impl Mark {
         }
     }
 
-    /// How the work before it, called `what`, ended.
+    /// The outcome of the work before the point, which is called `what` in messages.
     pub(crate) fn outcome(&self, what: &str) -> Result<()> {
         match self {
             #[cfg(feature = "cuda")]
@@ -163,7 +163,7 @@ impl Mark {
 }
 
 impl Storage {
-    /// New memory, of zeros if `zeroed`, and the event after which it may be used, unless that is now.
+    /// Allocates memory, zeroed if `zeroed`; returns also the event after which it may be used, unless that is now.
     pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
         match device.kind() {
             // The memory of a simulator is host memory.
@@ -218,7 +218,7 @@ impl Storage {
         Err(absent(device))
     }
 
-    /// The device's work up to `mark` may use the memory, even when its last handle is gone.
+    /// Records that the device's work up to `mark` may use the memory, even when its last handle is gone.
     #[cfg(feature = "_remote")]
     pub(crate) fn used_until(&self, mark: &Mark) {
         match (self, mark) {
@@ -239,7 +239,7 @@ impl Storage {
     /// Whether a write to some bytes needs exclusive access to the whole memory.
     pub(crate) fn is_used_as_a_whole(&self) -> bool {
         match self {
-            // Its launches lease whole memories, and use every core anyway.
+            // Launches on the CPU lease whole memories, and use every core anyway.
             #[cfg(feature = "cpu")]
             Storage::Cpu(_) => true,
             #[cfg(feature = "cuda")]
@@ -267,7 +267,7 @@ impl Storage {
         }
     }
 
-    /// Copies bytes in. Does not wait for other work: `buffer.rs` orders it.
+    /// Copies bytes to the memory. Does not wait for other work: `buffer.rs` orders it.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
@@ -283,7 +283,7 @@ impl Storage {
         }
     }
 
-    /// Fills `out` with bytes from here; after an error, `out` may be empty. Does not wait for other work: `buffer.rs` orders it.
+    /// Fills `out` with bytes from the memory; after an error, `out` may be empty. Does not wait for other work: `buffer.rs` orders it.
     #[cfg_attr(not(feature = "_remote"), expect(clippy::ptr_arg, reason = "GPUs take it away"))]
     pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
@@ -439,7 +439,7 @@ fn cpu_error(device: &Device, call: &Call<'_>, error: &RunError) -> Error {
             Error::Trap { kernel: name.clone(), message, location, program: *program }
         }
         RunError::OutOfMemory { bytes } => Error::OutOfMemory { bytes: *bytes, device: device.to_string(), free: None },
-        // Other errors should have been found when the arguments were checked.
+        // The check of the arguments should have found all other errors.
         error @ (RunError::BadArguments(_) | RunError::InUse(_) | _) => internal(&format!("kernel `{name}`"), error),
     }
 }

@@ -1,9 +1,9 @@
 //! Device memory with a table of the work that uses it.
 //!
 //! Each buffer has a table of the work that uses it ([`Uses`], which states the invariant). New work waits for the earlier
-//! writers of what it touches, and for the earlier readers of what it writes; a device may ask that the whole buffer counts
-//! as accessed. Host copies and blocking launches are work like any other, so conflicting accesses are ordered for any order of
-//! calls from any threads.
+//! writers of the bytes that it accesses, and for the earlier readers of the bytes that it writes; a device may require that the
+//! whole buffer counts as accessed. Host copies and blocking launches are work like any other, so conflicting accesses are ordered for
+//! any order of calls from any threads.
 //!
 //! Work is entered in the tables of all its buffers and put into its queue in one atomic step. So later work only waits for
 //! earlier work, and there is no deadlock.
@@ -32,11 +32,11 @@ struct Inner {
     uses: Mutex<Uses>,
 }
 
-/// The number of uses from which on a buffer queries the devices which of them have ended.
+/// The number of entries from which on a buffer queries the devices which of the work has ended.
 #[cfg(feature = "_remote")]
 const MANY: usize = 16;
 
-/// How a piece of work uses a buffer.
+/// The part of a buffer that a piece of work uses, and whether it writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) buffer: Buffer,
@@ -145,7 +145,7 @@ pub(crate) fn await_dependencies(waits: &[Dependency]) -> Option<(&Event, Error)
 /// Runs work on this thread after the earlier work on what it uses.
 ///
 /// # Errors
-/// Its own, or that of earlier work that has not been reported.
+/// The error of this work, or of earlier work that has not been reported.
 pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -> Result<R>) -> Result<R> {
     let event = Event::of_host(None);
     let waits = schedule(accesses, &event, |waits| waits);

@@ -1,4 +1,4 @@
-//! Which code of a kernel a launch runs, and why not the code that is tried before it.
+//! The code of a kernel that a launch runs, and the reasons against the code that is tried before it.
 
 use super::backend::{Call, Code};
 use super::device::Device;
@@ -6,14 +6,14 @@ use crate::error::Result;
 use std::fmt;
 
 /// The code that a launch would run. A kernel has code for several targets and under several assumptions, which is tried in the order of
-/// [`KernelInfo::variants`](crate::KernelInfo::variants), that for the best target first. [`Launch::choice`](crate::Launch::choice)
-/// makes it.
+/// [`KernelInfo::variants`](crate::KernelInfo::variants), starting with that for the best target.
+/// [`Launch::choice`](crate::Launch::choice) returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// The target of the code: `cpu`, `sm_80`, `sm_90a`; `simulator` for what a simulator runs.
+    /// The target of the code: `cpu`, `sm_80`, `sm_90a`; `simulator` on a simulated device.
     pub target: String,
-    /// What is tried before it: the target, and the reason why that code cannot run these arguments on this device.
+    /// The code that is tried before it: its target, and the reason why it cannot run these arguments on this device.
     pub passed_over: Vec<(String, String)>,
 }
 
@@ -32,7 +32,7 @@ impl Choice {
 }
 
 impl Code {
-    /// What [`run`](Self::run) or [`give`](Self::give) would run.
+    /// The code that [`run`](Self::run) or [`give`](Self::give) would run.
     pub(crate) fn choice(&self, device: &Device, call: &Call<'_>) -> Result<Choice> {
         match self {
             #[cfg(feature = "cpu")]

@@ -38,7 +38,7 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 use titan_cpu::memory::Memory;
 
-/// What the CPU is called: threads and model.
+/// The name of the CPU: threads and model.
 pub(super) fn description() -> String {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -65,7 +65,7 @@ pub struct Scope<'scope, 'env> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// All of each memory that was lent in a scope.
+/// The memories that were lent in a scope, each as an access to all of its bytes.
 #[derive(Default)]
 struct Lent(Mutex<Vec<Access>>);
 
@@ -88,7 +88,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(View::new(self.tensor(memory, data.len(), shape)?))
     }
 
-    /// As [`Scope::borrow`], to write.
+    /// The exclusive counterpart of [`Scope::borrow`], for writing.
     ///
     /// # Errors
     /// As [`Scope::borrow`], and for `bool`, because not every byte is a valid `bool`.
@@ -126,7 +126,7 @@ fn otherwise<T: Elem>(operation: &'static str) -> Error {
 }
 
 impl Drop for Lent {
-    /// Views are gone by now: what has been entered is all that will ever use the slices.
+    /// No view exists any more, so the entered work is all that will ever use the slices.
     fn drop(&mut self) {
         for access in lock(&self.0).drain(..) {
             access.buffer.earlier(&access).iter().for_each(|earlier| earlier.event.wait());

@@ -31,7 +31,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// The name in `TITAN_DEVICE`.
+    /// The name of the kind in `TITAN_DEVICE`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,8 +75,8 @@ impl Device {
     /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, the CPU.
     ///
     /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `hip` also `hip:N`, with `emulator` also
-    /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each is one device however often it is asked
-    /// for. Empty is as if it were not set.
+    /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each name always refers to the same device.
+    /// An empty value counts as not set.
     ///
     /// # Errors
     /// If `TITAN_DEVICE` is not such a name, or the device does not exist.
@@ -128,11 +128,11 @@ impl Device {
         self.0.emulated.clone()
     }
 
-    /// A new device that runs kernels in the simulator, independently of a target. It is slow, but reports races on shared memory, deadlocks,
-    /// stages that are read too early or too late, missing fences and copies in flight at the end as errors. An error includes the schedule
-    /// that shows it and the seeds of the launch: the first launch on a device with these options repeats the run. The seeds in the options
-    /// are those of the first launch; each later launch uses the next ones. The programs of a grid run one after the other, but conflicting
-    /// accesses of two programs are an error nevertheless. Tiles are always computed, and nothing is recorded: `data` and `trace` are ignored.
+    /// A new device that runs kernels in the simulator, independently of a target. It is slow, but reports races on shared memory,
+    /// deadlocks, stages that are read too early or too late, missing fences and copies in flight at the end as errors. An error includes
+    /// the schedule that shows it and the seeds of the launch: the first launch on a device with these options repeats the run. The seeds
+    /// in the options are those of the first launch; each later launch uses the next ones. The programs of a grid run one after the other,
+    /// but conflicting accesses of two programs are errors. Tiles are always computed; `data` and `trace` are ignored.
     ///
     /// ```
     /// use titan::prelude::*;
@@ -215,7 +215,7 @@ impl Device {
         self.0.hip
     }
 
-    /// Whether it executes work asynchronously, in lanes.
+    /// Whether the device executes work asynchronously, in lanes.
     #[cfg(feature = "_remote")]
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self.kind(), DeviceKind::Cuda | DeviceKind::Hip)
@@ -227,7 +227,7 @@ impl Device {
         Device::found().0
     }
 
-    /// The devices of this machine, and why there is no NVIDIA GPU among them, with what to do about it.
+    /// The devices of this machine, and the reason why there is no NVIDIA GPU among them, with help.
     fn found() -> (Vec<Device>, Option<(String, &'static str)>) {
         #[cfg(feature = "cuda")]
         let (mut found, old, why) = {
@@ -251,22 +251,22 @@ impl Device {
         (found, why)
     }
 
-    /// The kind.
+    /// The kind of the device.
     #[must_use]
     pub fn kind(&self) -> DeviceKind {
         self.0.kind
     }
 
-    /// Which of its kind it is, from 0.
+    /// The index of the device among those of its kind, from 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
         self.0.ordinal
     }
 
-    /// A new stream.
+    /// Creates a stream.
     ///
     /// # Errors
-    /// If the device has no more.
+    /// If the device cannot create another one.
     pub fn stream(&self) -> Result<Stream> {
         Ok(Stream::new(self))
     }
@@ -327,7 +327,7 @@ impl Device {
         self.tensor(&data, shape)
     }
 
-    /// The model: devices of one model run the same code.
+    /// The model of the device: devices of one model run the same code.
     pub(crate) fn model(&self) -> Model {
         (self.0.kind, self.0.ordinal)
     }
@@ -408,7 +408,7 @@ pub(super) fn advance(index: &mut [usize], shape: &[usize]) {
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        // Emulators have memories of their own, simulators their options.
+        // Each emulator has its own memory, and each simulator its own options.
         let alone = matches!(self.kind(), DeviceKind::Emulator | DeviceKind::Simulator);
         let same = !alone || Arc::ptr_eq(&self.0, &other.0);
         same && (self.kind(), self.ordinal()) == (other.kind(), other.ordinal())

@@ -15,15 +15,15 @@ use titan_core::launch::report;
 use titan_nv::emu::{self, DevicePtr, Launch, Module, Options, Param, Source};
 use titan_nv::{Feature, Machine};
 
-/// Programs of a persistent grid: enough that each has few iterations, and some have none.
+/// The number of programs of a persistent grid: such that each has few iterations, and some have none.
 const PERSISTENT: u32 = 6;
 
 /// The greatest extents of a grid (CUDA C++ Programming Guide, "Compute Capabilities"; the same for every NVIDIA GPU).
 const GRID: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
 impl Device {
-    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of uninitialised
-    /// memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
+    /// A new device that runs the PTX of kernels for `target`, such as `sm_80`, without a GPU. It is slow, but reports reads of
+    /// uninitialised memory, accesses outside of tensors, misused barriers and races on shared memory as errors.
     ///
     /// # Errors
     /// If there is no such target, or no emulator of it.
@@ -31,7 +31,7 @@ impl Device {
         Device::emulator_with(target, Options::default())
     }
 
-    /// The same with options: when asynchronous copies and MMAs complete, in which order warps run, whether the sanitizer watches.
+    /// As [`Device::emulator`], with options: when asynchronous operations complete, the order of warps, whether the sanitizer observes.
     ///
     /// # Errors
     /// If there is no such target, or no emulator of it.
@@ -51,7 +51,7 @@ impl Device {
     }
 }
 
-/// The memory of an emulated device, and how its launches run.
+/// The memory of an emulated device, and the options of its launches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space(Arc<Mutex<emu::Memory>>, Options);
 
@@ -118,7 +118,7 @@ pub(crate) struct Code {
     device: String,
     machine: &'static Machine,
     slots: Vec<Slot>,
-    /// In the order in which launches try them.
+    /// The variants, in the order in which launches try them.
     variants: Vec<(Variant, Module)>,
 }
 
@@ -144,7 +144,7 @@ impl Code {
         Ok(Code { device: device.to_string(), machine, slots: abi::slots(&loaded.kernel.sig), variants })
     }
 
-    /// The code of a launch, and why not what is tried before it.
+    /// The code that a launch would run, and the reasons against the code that is tried before it.
     pub(crate) fn choice(&self, call: &Call<'_>) -> Result<Choice> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         Facts::choice(call.loaded, self.machine.capability, |passed_over| {
@@ -200,7 +200,7 @@ impl Code {
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);
         drop(memory);
-        // Embedded code counts lines from the kernel's own.
+        // The locations in embedded code count lines from the kernel's first line.
         let here = |source: &mut Source| {
             let Location { file, line, column } = kernel.location(Loc { line: source.line, column: source.column });
             (source.file, source.line, source.column) = (file, line, column);

@@ -19,7 +19,7 @@ use crate::error::Error;
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
 
-/// The end of a piece of work. Clones are the same end.
+/// The end of a piece of work. Clones refer to the same end.
 #[derive(Clone, Debug)]
 pub(crate) struct Event(Arc<Inner>);
 
@@ -27,7 +27,7 @@ pub(crate) struct Event(Arc<Inner>);
 struct Inner {
     /// The in-order queue that the work is in.
     queue: Option<u64>,
-    /// Whether a thread of the host runs it, after all that it must wait for.
+    /// Whether a thread of the host runs the work, after all work for which it must wait.
     of_host: bool,
     state: Mutex<State>,
     changed: Condvar,
@@ -37,9 +37,9 @@ struct Inner {
 
 #[derive(Debug)]
 enum State {
-    /// It runs on the host, or will be enqueued on a device.
+    /// The work runs on the host, or will be enqueued on a device.
     Pending,
-    /// It has been enqueued on a device.
+    /// The work has been enqueued on a device.
     #[cfg(feature = "_remote")]
     Remote(Box<Remote>),
     /// The device has completed it, and a thread reads its report.
@@ -47,22 +47,22 @@ enum State {
     Settling,
     Done,
     Failed(Box<Failure>),
-    /// The device did not accept it, and the caller got the error.
+    /// The device did not accept the work, and the caller received the error.
     #[cfg(feature = "_remote")]
     Refused,
 }
 
-/// Whether work is known to run.
+/// Whether work is known to have run or to run later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Its device may still refuse it.
+    /// Undecided: its device may still refuse it.
     Open,
-    /// It runs, or has run, after everything that it must wait for.
+    /// The work runs, or has run, after everything that it must wait for.
     Runs,
-    /// It does not run, because something that it needs failed.
+    /// The work does not run, because something that it needs failed.
     #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host wait first"))]
     Skipped,
-    /// It counts as never launched.
+    /// The work counts as never launched.
     #[cfg_attr(not(feature = "_remote"), expect(dead_code, reason = "threads of the host refuse nothing"))]
     Refused,
 }
@@ -70,7 +70,7 @@ pub(crate) enum Standing {
 /// Work that has been enqueued on a device.
 #[cfg(feature = "_remote")]
 pub(crate) struct Remote {
-    /// What it is, for messages.
+    /// The name of the work, for messages.
     pub(crate) what: Arc<str>,
     /// The point in the device's work after it.
     pub(crate) mark: Mark,
@@ -91,7 +91,7 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-/// How a piece of work failed.
+/// The failure of a piece of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) error: Error,
@@ -99,7 +99,7 @@ pub(crate) struct Failure {
     pub(crate) reported: bool,
     /// The work whose failure is the cause, directly or through other work.
     pub(crate) cause: Option<Event>,
-    /// Whether it ran.
+    /// Whether the work ran.
     standing: Standing,
 }
 
@@ -151,7 +151,7 @@ impl Event {
         self.0.queue.is_some() && self.0.queue == earlier.0.queue
     }
 
-    /// Whether the work runs.
+    /// Whether the work runs, as far as is known.
     pub(crate) fn standing(&self) -> Standing {
         if self.0.of_host {
             return Standing::Runs;
@@ -210,7 +210,7 @@ impl Event {
         });
     }
 
-    /// Blocks until the work has ended or a device has it.
+    /// Blocks until the work has ended or has been enqueued on a device.
     #[cfg(feature = "_remote")]
     pub(crate) fn wait_until_given(&self) {
         self.wait_while(|state| matches!(state, State::Pending));
@@ -362,7 +362,7 @@ impl Event {
         let Remote { what, mark, needs, finish } = *remote;
         let bad = super::uses::first_failure(&needs);
         let ended = mark.outcome(&what);
-        // It may print, which calls user code.
+        // Reading the report may print, which calls user code.
         let told = match (&ended, finish) {
             (Ok(()), Some(finish)) => super::buffer::guarded(&what, || finish(bad.is_none())),
             _ => Ok(()),

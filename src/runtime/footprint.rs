@@ -1,4 +1,4 @@
-//! Which bytes of a buffer a tensor covers: the test is the one that every device uses.
+//! The bytes of a buffer that a tensor covers; every device uses the same test of overlap.
 
 use super::layout::Layout;
 pub(crate) use titan_core::launch::Footprint;

@@ -15,7 +15,7 @@ use titan_core::launch::report::{self, Site, SiteKind};
 use titan_nv::Machine;
 use titan_nv::tma::{TensorMap, Unfit};
 
-/// Words of records that a launch may print.
+/// The size of the records that a launch may print, in words.
 const PRINT_ROOM: u32 = 1 << 20;
 
 /// The variants of a kernel that a device of a compute capability, times ten, runs, in the order in which launches try them: those for
@@ -66,9 +66,9 @@ pub(super) struct Facts<'a> {
     symbols: &'a [Option<i64>],
     /// Extents of each tensor.
     extents: Vec<Vec<i64>>,
-    /// The most shared memory that a program may have on the device, in bytes.
+    /// The largest shared memory of a program on the device, in bytes.
     shared_memory: u32,
-    /// Why there are no tensor maps, if there are none.
+    /// The reason why there are no tensor maps, if there are none.
     no_maps: Option<&'static str>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
         Facts { sig, args, symbols, extents: args.iter().map(wide).collect(), shared_memory, no_maps }
     }
 
-    /// What `ready` makes of the first variant whose assumptions hold and for which it has no reason against. The reasons against
+    /// The result of `ready` for the first variant whose assumptions hold and for which it returns no reason against. The reasons against
     /// the ones before it are added to `passed_over`.
     pub(super) fn choose<'v, V, T>(
         &self,
@@ -104,7 +104,7 @@ impl<'a> Facts<'a> {
                     Ok(made) => return Ok(Some(made)),
                     Err(reason) => Some(reason),
                 },
-                // Nobody reads the reasons of a launch.
+                // Launches do not report the reasons, so they are only formatted if `passed_over` is given.
                 Some(broken) => passed_over.as_ref().and_then(|_| broken.violation(self, self.sig)),
             };
             if let (Some(passed_over), Some(reason)) = (&mut passed_over, reason) {
@@ -114,7 +114,7 @@ impl<'a> Facts<'a> {
         Ok(None)
     }
 
-    /// The choice of a launch, by what [`choose`](Self::choose) adds to the targets without code and returns.
+    /// The choice of a launch, from the targets without code and the result of [`choose`](Self::choose).
     pub(super) fn choice(
         loaded: &Loaded,
         capability: u32,
@@ -198,7 +198,7 @@ pub(super) fn grid(call: &Call<'_>, variant: &Variant) -> std::result::Result<Op
     }
 }
 
-/// A persistent grid of about so many programs, in whole clusters.
+/// A persistent grid of about this many programs, in whole clusters.
 pub(super) fn persistent(programs: u32, variant: &Variant) -> [u32; 3] {
     let cluster = variant.cluster.max(1);
     [(programs / cluster).max(1).saturating_mul(cluster), 1, 1]
@@ -215,7 +215,7 @@ pub(super) fn check_grid(kernel: &str, device: &str, grid: [u32; 3], limits: [u3
     Err(Error::Unsupported { kernel: kernel.to_owned(), device: device.to_owned(), reason })
 }
 
-/// The parameter block of a launch, cut into its words.
+/// The parameter block of a launch, split into its words.
 #[cfg(feature = "emulator")]
 pub(super) fn words(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<Vec<u8>> {
     let block = abi::pack(slots, args, report);
@@ -223,7 +223,7 @@ pub(super) fn words(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<Vec<u8>
     slots.iter().zip(at).map(|(slot, at)| block[at..at + slot.bytes()].to_vec()).collect()
 }
 
-/// Words of records that a variant's launch may print.
+/// The size of the records that a variant's launch may print, in words.
 fn print_room(variant: &Variant) -> u32 {
     if variant.sites.iter().any(|s| matches!(s.kind, SiteKind::Print(..))) { PRINT_ROOM } else { 0 }
 }
@@ -237,7 +237,7 @@ pub(super) fn new_report(variant: &Variant) -> Vec<u32> {
     report
 }
 
-/// The words at the start of a new report, and how many there are in all; the others may hold anything.
+/// The words at the start of a new report, and its total number of words; the others may have any value.
 pub(super) fn report_header(variant: &Variant) -> ([u32; report::RECORDS], usize) {
     let room = print_room(variant);
     let mut header = [0; report::RECORDS];

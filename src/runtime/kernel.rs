@@ -28,19 +28,19 @@ pub struct KernelRef {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) kernel: Verified,
-    /// The smallest grids that cover its outputs.
+    /// The smallest grids that cover the outputs.
     pub(crate) needs: Vec<Need>,
-    /// The name with the instance.
+    /// The name of the kernel with its instance.
     pub(crate) name: String,
     /// ``kernel `name` ``, for messages.
     pub(crate) title: Arc<str>,
     /// The embedded code, without the text form.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs run them"))]
     pub(crate) variants: Vec<Variant>,
-    /// Targets for which the kernel is not compiled, and why.
+    /// The targets for which the kernel is not compiled, with the reason.
     #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
     pub(crate) refused: Vec<(String, String)>,
-    /// By model: devices may be dropped, and those of one model run the same code.
+    /// The prepared code by model, not by device: devices may be dropped, and those of one model run the same code.
     codes: Mutex<Vec<(Model, Arc<Code>)>>,
 }
 
@@ -51,23 +51,23 @@ impl KernelRef {
         KernelRef { name, artifact, file, line, loaded: OnceLock::new() }
     }
 
-    /// The kernel, read at the first call.
+    /// The decoded kernel, read at the first call.
     pub(crate) fn loaded(&self) -> Result<&Loaded> {
         self.loaded.get_or_init(|| self.load()).as_ref().map_err(Clone::clone)
     }
 
-    /// The place in the user's file of a place relative to the kernel's first line.
+    /// The location in the user's file of a location relative to the kernel's first line.
     pub(crate) fn location(&self, loc: Loc) -> Location {
         let line = self.line.saturating_add(loc.line.saturating_sub(1));
         Location { file: self.file.to_owned(), line, column: loc.column }
     }
 
-    /// The number of bytes embedded for it.
+    /// The number of bytes that are embedded for the kernel.
     pub(crate) fn bytes(&self) -> usize {
         self.artifact.len()
     }
 
-    /// The name with the instance, where the kernel stands, and what is embedded.
+    /// The name with the instance, the location of the kernel, and the embedded artifact.
     pub(crate) fn embedded(&self) -> Result<(String, Location, Artifact)> {
         let broken = |reason| Error::Artifact { kernel: self.name.to_owned(), reason };
         let location = Location { file: self.file.to_owned(), line: self.line, column: 0 };
@@ -87,7 +87,7 @@ impl KernelRef {
         Ok(Loaded { kernel, needs, name, title, variants, refused, codes: Mutex::default() })
     }
 
-    /// What is embedded. Bytes that are no artifact are the text form itself: tests and tools write it by hand.
+    /// Decodes the embedded bytes. Bytes that are not an artifact are the text form itself, which tests and tools write by hand.
     fn artifact(&self) -> std::result::Result<Artifact, String> {
         match Artifact::decode(self.artifact) {
             Ok(artifact) => Ok(artifact),
@@ -101,14 +101,14 @@ impl KernelRef {
     }
 }
 
-/// The text form of the kernel: what the variant for the CPU holds, which also tells the signature.
+/// The text form of the kernel, which is the variant for the CPU, and which also has the signature.
 fn source(artifact: &Artifact) -> std::result::Result<String, String> {
     let cpu = artifact.variants.iter().find(|v| v.target == CPU_TARGET);
     let cpu = cpu.ok_or_else(|| "it has no variant for the CPU".to_owned())?;
     String::from_utf8(cpu.payload.clone()).map_err(|_| ArtifactError::NotAnArtifact.to_string())
 }
 
-/// The first of several errors.
+/// The message of the first of several errors.
 fn first<S>(errors: &[titan_core::diag::Diagnostic<S>]) -> String {
     errors.first().map_or_else(|| "it is broken".to_owned(), titan_core::diag::Diagnostic::text)
 }

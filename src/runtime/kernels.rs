@@ -9,14 +9,14 @@ use std::fmt;
 use titan_core::artifact::Variant;
 use titan_core::ir::{HostNames, Loc};
 
-/// An instance, as the macro enters it.
+/// An instance, as the expansion of the macro registers it.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Listed(pub &'static KernelRef);
 
 inventory::collect!(Listed);
 
-/// An instance of a kernel, and what is embedded for it.
+/// An instance of a kernel, and the code that is embedded for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
@@ -24,7 +24,7 @@ pub struct KernelInfo {
     pub name: String,
     /// The place of the kernel in the source.
     pub location: Location,
-    /// The number of bytes embedded for it. The code is compressed; decompressed, as below, it takes several times as many.
+    /// The number of bytes embedded for it. The code is compressed; decompressed, as in `variants`, it is several times as large.
     pub bytes: usize,
     /// The embedded variants, in the order in which a launch tries them.
     pub variants: Vec<VariantInfo>,
@@ -41,9 +41,9 @@ pub struct VariantInfo {
     pub target: String,
     /// The code: text form for `cpu`, PTX for NVIDIA.
     pub code: Vec<u8>,
-    /// Threads of a program; 0 where that has no meaning.
+    /// The number of threads of a program; 0 where that has no meaning.
     pub threads: u32,
-    /// Shared memory of a program in bytes.
+    /// The shared memory of a program, in bytes.
     pub shared_bytes: u32,
     /// Its assumptions, which a launch checks: sentences about the kernel's parameters, without stops. The last variant that a device
     /// runs has none.
@@ -109,7 +109,7 @@ fn info(kernel: &KernelRef) -> Result<KernelInfo> {
     Ok(KernelInfo { name, location, bytes, variants, refused: artifact.refused })
 }
 
-/// A variant for people, given the places of the source where places of the kernel are.
+/// A variant for readers; `place` maps locations relative to the kernel to locations in the source.
 fn variant(v: Variant, names: &dyn HostNames, place: impl Fn(Loc) -> Location) -> VariantInfo {
     let conflicts = v.conflicts.iter().map(|c| format!("{}: {c}", place(c.loc)));
     VariantInfo {

@@ -58,7 +58,7 @@ pub(crate) struct KernelWork {
     symbols: Vec<Option<i64>>,
     /// `None` if the device determines it.
     grid: Option<[u32; 3]>,
-    /// Whether the caller gave it.
+    /// Whether the caller set the grid.
     given: bool,
 }
 
@@ -111,8 +111,8 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Says which code the launch would run, and why not code that is tried before it, instead of running it; `None` for a grid without
-    /// programs, which needs no code. A launch with the same arguments chooses the same code.
+    /// Returns the code that the launch would run, and the reasons against the code that is tried before it, without running it; `None` for
+    /// a grid without programs, which needs no code. A launch with the same arguments chooses the same code.
     ///
     /// # Errors
     /// If the arguments do not match the kernel, or the device cannot run it.
@@ -168,7 +168,7 @@ impl Prepared {
 }
 
 impl Work {
-    /// Runs it to its end on this thread.
+    /// Runs the work to its end on this thread.
     pub(crate) fn run(&self) -> Result<()> {
         match self {
             Work::Kernel(work) => work.code.run(&work.device, &work.call()),
@@ -177,7 +177,7 @@ impl Work {
         }
     }
 
-    /// Which code it would run.
+    /// The code that the work would run.
     fn choice(&self) -> Result<Choice> {
         match self {
             Work::Kernel(work) => work.code.choice(&work.device, &work.call()),
@@ -186,7 +186,7 @@ impl Work {
         }
     }
 
-    /// Enqueues it at the end of a lane, after the points `after`.
+    /// Enqueues the work at the end of a lane, after the points `after`.
     #[cfg(feature = "_remote")]
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
         match self {
@@ -213,7 +213,7 @@ impl<'a> IntoFuture for Launch<'a> {
     }
 }
 
-/// Everything that does not depend on the device: the signature, borrows, overlap; the grid last, which depends on them.
+/// Checks everything that does not depend on the device: the signature, borrows, overlap, and last the grid, which depends on them.
 pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) -> Result<Bound> {
     let sig = &loaded.kernel.sig;
     let refuse = |why| Error::of_bind(&loaded.name, why);
@@ -259,7 +259,7 @@ fn outputs_are_alone(loaded: &Loaded, args: &[ArgValue]) -> Result<()> {
     Ok(())
 }
 
-/// What the kernel writes, in the order of its parameters.
+/// The outputs that the kernel writes, in the order of its parameters.
 fn outputs(loaded: &Loaded) -> impl Iterator<Item = Output> {
     loaded
         .kernel

@@ -25,20 +25,20 @@ fn refuse<T>(operation: &'static str, problem: String, help: &'static str) -> Re
     Err(Error::Layout { operation, problem, help })
 }
 
-/// The number of elements of a shape.
+/// The number of elements of a shape; `None` if it overflows.
 pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
     // An extent of 0 wins over extents that overflow before it.
     if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)) }
 }
 
-/// Whether a memory can have so many elements: both they and their bytes are counted in 64 bits with a sign.
+/// Whether a memory can have this many elements: the numbers of elements and of bytes must fit in `i64`.
 fn fits_memory(elem: Elem, elements: usize) -> bool {
     let bits = (elements as u128) * u128::from(elem.bits());
     i64::try_from(elements).is_ok() && i64::try_from(bits.div_ceil(8)).is_ok()
 }
 
 impl<const R: usize> Layout<R> {
-    /// Row-major, from the start of its memory.
+    /// The row-major layout, from the start of its memory.
     pub(crate) fn row_major(elem: Elem, shape: [usize; R]) -> Result<Self> {
         Layout::unpacked_row_major(elem, shape)?.packed("a new tensor")
     }
@@ -55,7 +55,7 @@ impl<const R: usize> Layout<R> {
         Ok(Layout { elem, offset: 0, shape, strides })
     }
 
-    /// Any strides, in memory that begins with the first element. No two elements overlap.
+    /// The layout with these strides, in memory that begins with the first element. No two elements may overlap.
     #[cfg(feature = "cuda")]
     pub(crate) fn strided(elem: Elem, shape: [usize; R], strides: [usize; R]) -> Result<Self> {
         const OPERATION: &str = "strides";
@@ -81,7 +81,7 @@ impl<const R: usize> Layout<R> {
         Layout { elem, offset: 0, shape, strides }.packed(OPERATION)
     }
 
-    /// The number of elements that its memory must hold, from the first element to the last.
+    /// The number of elements that its memory must have, from the first element of the layout to the last.
     pub(crate) fn reach(&self) -> usize {
         if self.len() == 0 {
             return 0;
@@ -89,14 +89,14 @@ impl<const R: usize> Layout<R> {
         1 + self.shape.iter().zip(self.strides).map(|(n, stride)| (n - 1) * stride).sum::<usize>()
     }
 
-    /// The offset moved along an axis, if there are elements.
+    /// The offset after a move along an axis, if there are elements.
     fn moved(&self, axis: usize, by: usize) -> usize {
         if self.len() == 0 { 0 } else { self.offset + by * self.strides[axis] }
     }
 
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
-        // Layouts are made for as many elements as can be counted.
+        // Layouts are only created for numbers of elements that do not overflow.
         element_count(&self.shape).unwrap_or(usize::MAX)
     }
 

@@ -1,6 +1,6 @@
 //! `kernel::reference`: the body of a kernel run as plain Rust, on copies of the tensors, after the checks of a launch.
 //!
-//! The expansion makes one [`HostTensor`] per tensor, runs the body with [`Reference::run`], and copies the `&mut` ones back,
+//! The expansion creates one [`HostTensor`] for each tensor, runs the body with [`Reference::run`], and copies the `&mut` ones back,
 //! also after a trap: the stores before it remain.
 
 use super::as_tensor::Exclusive;
@@ -16,17 +16,17 @@ use titan_core::launch::Grid;
 /// The number of programs of a persistent grid: more than one, and few enough that each has several tiles.
 const PERSISTENT_GRID: u32 = 3;
 
-/// A tensor copied to the host, as the bodies of kernels take it.
+/// A tensor that is copied to the host, in the form that the body of a kernel takes.
 pub struct HostTensor<T, const R: usize> {
     memory: Shared<T>,
     tensor: lang::Tensor<T, R>,
 }
 
 impl<T: Elem, const R: usize> HostTensor<T, R> {
-    /// A row-major copy.
+    /// Creates a row-major copy.
     ///
     /// # Errors
-    /// As `to_vec`, or if an extent is above 2³¹ − 1.
+    /// The same as of `to_vec`; also if an extent exceeds 2³¹ − 1.
     pub fn new(tensor: &Tensor<T, R>) -> Result<Self> {
         let (mut extents, mut strides) = ([0; R], [1; R]);
         for (axis, given) in tensor.shape().into_iter().enumerate() {
@@ -60,7 +60,7 @@ impl<T: Elem, const R: usize> HostTensor<T, R> {
     /// Overwrites the tensor with the elements of the copy.
     ///
     /// # Errors
-    /// As `write`.
+    /// The same as of `write`.
     pub fn copy_back(self, tensor: Exclusive<'_, Tensor<T, R>>) -> Result<()> {
         let HostTensor { memory, tensor: view } = self;
         drop(view);

@@ -100,7 +100,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Settles what has ended, from the oldest launch to the first that has not.
+    /// Settles work that has ended, from the oldest launch to the first that is still running.
     fn look(&self) {
         let over = settle_front(&self.running);
         let mut failed = lock(&self.failed);
@@ -113,11 +113,11 @@ impl Remote {
 fn settle_front(launches: &Mutex<VecDeque<Event>>) -> Vec<Event> {
     let mut over = Vec::new();
     loop {
-        // Not locked meanwhile, because settling may run user code.
+        // The queue is not locked meanwhile, because settling may run user code.
         let front = lock(launches).front().cloned();
         let Some(front) = front.filter(Event::is_over) else { return over };
         let mut launches = lock(launches);
-        // Another thread may have done it already.
+        // Another thread may have removed it already.
         if launches.front().is_some_and(|event| event.is(&front)) {
             launches.pop_front();
             over.push(front);
@@ -150,7 +150,7 @@ struct Watched {
 }
 
 impl Watcher {
-    /// Starts the thread, if there is none.
+    /// Starts the thread unless it is running.
     fn start(self: &Arc<Self>) -> Result<()> {
         let mut state = lock(&self.state);
         if !state.has_thread {

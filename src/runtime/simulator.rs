@@ -73,7 +73,7 @@ impl Code {
     }
 }
 
-/// An argument, with the bytes that it reaches.
+/// An argument for the simulator, with the bytes that its tensor covers.
 fn taken(arg: &DeviceArg, kind: &ParamKind) -> Result<Arg> {
     match (arg, kind) {
         (DeviceArg::Scalar(value), _) => Ok(Arg::Scalar(*value)),
@@ -100,7 +100,7 @@ fn reach(elem: Elem, extents: &[i32], strides: &[i64]) -> usize {
     elem.bytes_for(usize::try_from(last + 1).unwrap_or(0))
 }
 
-/// A finding, with places in the user's files.
+/// The message for a finding, with locations in the user's files.
 fn told(kernel: &KernelRef, found: &Finding, options: &Options) -> String {
     let mut text = format!("{}: {}", found.kind, found.message);
     for side in &found.sides {
@@ -109,7 +109,7 @@ fn told(kernel: &KernelRef, found: &Finding, options: &Options) -> String {
         let side = Side { loc: titan_core::ir::Loc::default(), ..side.clone() };
         text += &format!("\n  {side}, at {at}");
     }
-    // A device of these options does the same at its first launch.
+    // A device with these options repeats the run at its first launch.
     let Options { seed, completion, .. } = options;
     format!(
         "{text}\n  to reproduce: seed: {seed:?}, completion: Completion::{completion:?}; the schedule: {}",

@@ -144,7 +144,7 @@ impl Queue {
             None => guarded(&what, || work.run()).map_err(|error| Failure::new(error, false)),
             Some((earlier, error)) => Err(Failure::of_dependency(&what, earlier, error)),
         };
-        // The memory is free before the end becomes visible.
+        // The memory is released before the end becomes visible.
         drop(work);
         if outcome.is_err() {
             let failed = &mut lock(&self.state).failed;
@@ -156,7 +156,7 @@ impl Queue {
     }
 }
 
-/// The first failure that has not been reported; all count as reported now.
+/// The first failure that has not been reported; from now on all count as reported.
 fn first_of(failed: &[Event]) -> Result<()> {
     let mut errors = failed.iter().filter_map(Event::report);
     let first = errors.next();

@@ -111,15 +111,15 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     /// A row-major tensor with the same elements in new memory.
     ///
     /// # Errors
-    /// As [`Tensor::to_vec`], or if there is not enough memory.
+    /// The same as of [`Tensor::to_vec`]; also if there is not enough memory.
     pub fn copy(&self) -> Result<Tensor<T, R>> {
         self.to_device(self.device())
     }
 
-    /// As [`Tensor::copy`], on another device, or the same one.
+    /// Copies as [`Tensor::copy`] does, to another device or the same one.
     ///
     /// # Errors
-    /// As [`Tensor::to_vec`], or if there is not enough memory.
+    /// The same as of [`Tensor::to_vec`]; also if there is not enough memory.
     pub fn to_device(&self, device: &Device) -> Result<Tensor<T, R>> {
         device.tensor(&self.to_vec()?, self.shape())
     }

@@ -12,10 +12,10 @@ use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
 
-/// Elements of a run below which copying runs one by one does not pay.
+/// Layouts whose runs have fewer elements than this are not copied run by run.
 const SHORT_RUN: usize = 64;
 
-/// Elements that are converted at once. Even, so that packed pairs stay together.
+/// The number of elements that are converted at a time. Even, so that packed pairs stay together.
 const PIECE: usize = 1 << 18;
 
 /// An empty vector with room for `n` elements.
@@ -30,7 +30,7 @@ pub(super) fn host_vec<T>(n: usize) -> Result<Vec<T>> {
     Ok(out)
 }
 
-/// This many zero bytes.
+/// A vector of `n` zero bytes.
 ///
 /// # Errors
 /// If the host has no memory for them.
@@ -101,7 +101,7 @@ impl Source<'_> {
 
 /// A layout as runs of contiguous elements, in row-major order.
 struct Runs<'a> {
-    /// Elements of each.
+    /// The number of elements of each run.
     len: usize,
     first: usize,
     shape: &'a [usize],
@@ -109,14 +109,14 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Of a layout that has elements.
+    /// The runs of a layout that has elements.
     fn of<const R: usize>(layout: &Layout<R>) -> Runs<'_> {
         let inner = layout.contiguous_from();
         let len = layout.shape[inner..].iter().product();
         Runs { len, first: layout.offset, shape: &layout.shape[..inner], strides: &layout.strides[..inner] }
     }
 
-    /// Calls `f` with where each run starts, and its length.
+    /// Calls `f` with the start of each run, and its length.
     fn for_each(&self, mut f: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
         let mut index = vec![0; self.shape.len()];
         for _ in 0..self.shape.iter().product() {

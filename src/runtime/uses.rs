@@ -33,11 +33,11 @@ struct Use {
     footprint: Footprint,
     write: bool,
     event: Event,
-    /// Whether it is not known to run, and so replaces nothing.
+    /// Whether the work is not known to run, so that the entry replaces no earlier ones.
     open: bool,
 }
 
-/// Earlier work to wait for.
+/// Earlier work for which new work must wait.
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) event: Event,
@@ -57,13 +57,13 @@ impl Uses {
         Uses(first.into_iter().collect())
     }
 
-    /// The ends of the work.
+    /// The ends of the work in the table.
     #[cfg(feature = "_remote")]
     pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.0.iter().map(|used| &used.event)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[cfg(feature = "_remote")]
     pub(crate) fn len(&self) -> usize {
         self.0.len()

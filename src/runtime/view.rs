@@ -25,14 +25,14 @@ pub struct ViewMut<'a, T, const R: usize> {
 }
 
 impl<T, const R: usize> View<'_, T, R> {
-    /// The tensor must not outlive the borrow by another way.
+    /// Creates a view. The tensor must not outlive the borrow in another way.
     pub(super) fn new(tensor: Tensor<T, R>) -> Self {
         View { tensor, origin: PhantomData }
     }
 }
 
 impl<T, const R: usize> ViewMut<'_, T, R> {
-    /// As [`View::new`]; it must be the only access to its elements.
+    /// Creates an exclusive view. As for [`View::new`]; the view must be the only access to its elements.
     pub(super) fn new(tensor: Tensor<T, R>) -> Self {
         ViewMut { tensor, origin: PhantomData }
     }
@@ -78,7 +78,7 @@ impl<T: Elem, const R: usize> fmt::Debug for ViewMut<'_, T, R> {
 /// The views of any rank, with `$lt` as the borrow of what they come from.
 macro_rules! shared_views {
     ($lt:lifetime) => {
-        /// Axes `A` and `B` swapped.
+        /// The tensor with axes `A` and `B` swapped.
         ///
         /// # Errors
         /// For a 4-bit type, if one of them is the last axis.
@@ -87,7 +87,7 @@ macro_rules! shared_views {
             Ok(View::new(self.with_layout(self.layout().transpose(A, B)?)))
         }
 
-        /// Axes reordered: axis `i` of the view is axis `axes[i]` of the tensor.
+        /// The tensor with its axes reordered: axis `i` of the view is axis `axes[i]` of the tensor.
         ///
         /// # Errors
         /// If `axes` does not name every axis once.
@@ -104,7 +104,7 @@ macro_rules! shared_views {
             Ok(View::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
         }
 
-        /// Axis `AX` split in two: the parts before and from `at`.
+        /// The two parts of the tensor before and from `at` along axis `AX`.
         ///
         /// # Errors
         /// If `at` is beyond the axis; for a 4-bit type, if it cuts a byte.
@@ -114,7 +114,7 @@ macro_rules! shared_views {
             Ok((View::new(self.with_layout(head)), View::new(self.with_layout(tail))))
         }
 
-        /// Other extents for the same elements in row-major order.
+        /// The tensor with other extents, for the same elements in row-major order.
         ///
         /// # Errors
         /// If the number of elements differs, or they are not contiguous: then `.copy()` first.
@@ -122,7 +122,7 @@ macro_rules! shared_views {
             Ok(View::new(self.with_layout(self.layout().reshape(shape)?)))
         }
 
-        /// Axes of extent 1 repeated to the extents in `shape`, without using memory: their stride is 0.
+        /// The tensor with axes of extent 1 repeated to the extents in `shape`, without using memory: their stride is 0.
         ///
         /// # Errors
         /// If another extent differs.
@@ -141,46 +141,46 @@ macro_rules! exclusive_views {
             ViewMut::new(self.with_layout(*self.layout()))
         }
 
-        /// As [`Tensor::transpose`], to write.
+        /// The exclusive counterpart of [`Tensor::transpose`], for writing.
         ///
         /// # Errors
-        /// As [`Tensor::transpose`].
+        /// The same as of [`Tensor::transpose`].
         pub fn transpose_mut<const A: usize, const B: usize>(&mut self) -> Result<ViewMut<'_, T, R>> {
             const { assert!(A < R && B < R, "a tensor of this rank has no such axis") };
             Ok(ViewMut::new(self.with_layout(self.layout().transpose(A, B)?)))
         }
 
-        /// As [`Tensor::permute`], to write.
+        /// The exclusive counterpart of [`Tensor::permute`], for writing.
         ///
         /// # Errors
-        /// As [`Tensor::permute`].
+        /// The same as of [`Tensor::permute`].
         pub fn permute_mut(&mut self, axes: [usize; R]) -> Result<ViewMut<'_, T, R>> {
             Ok(ViewMut::new(self.with_layout(self.layout().permute(axes)?)))
         }
 
-        /// As [`Tensor::slice`], to write.
+        /// The exclusive counterpart of [`Tensor::slice`], for writing.
         ///
         /// # Errors
-        /// As [`Tensor::slice`].
+        /// The same as of [`Tensor::slice`].
         pub fn slice_mut<const AX: usize>(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T, R>> {
             const { assert!(AX < R, "a tensor of this rank has no such axis") };
             Ok(ViewMut::new(self.with_layout(self.layout().slice(AX, range.start, range.end)?)))
         }
 
-        /// As [`Tensor::split_at`], to write: the parts share no element, so one launch may write both.
+        /// The exclusive counterpart of [`Tensor::split_at`], for writing: the parts share no element, so one launch may write both.
         ///
         /// # Errors
-        /// As [`Tensor::split_at`].
+        /// The same as of [`Tensor::split_at`].
         pub fn split_at_mut<const AX: usize>(&mut self, at: usize) -> Result<(ViewMut<'_, T, R>, ViewMut<'_, T, R>)> {
             const { assert!(AX < R, "a tensor of this rank has no such axis") };
             let (head, tail) = self.layout().split(AX, at)?;
             Ok((ViewMut::new(self.with_layout(head)), ViewMut::new(self.with_layout(tail))))
         }
 
-        /// As [`Tensor::reshape`], to write.
+        /// The exclusive counterpart of [`Tensor::reshape`], for writing.
         ///
         /// # Errors
-        /// As [`Tensor::reshape`].
+        /// The same as of [`Tensor::reshape`].
         pub fn reshape_mut<const Q: usize>(&mut self, shape: [usize; Q]) -> Result<ViewMut<'_, T, Q>> {
             Ok(ViewMut::new(self.with_layout(self.layout().reshape(shape)?)))
         }
@@ -201,10 +201,10 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
 impl<T: Elem, const R: usize> ViewMut<'_, T, R> {
     exclusive_views!();
 
-    /// As [`Tensor::write`].
+    /// Writes all elements, as [`Tensor::write`] does.
     ///
     /// # Errors
-    /// As [`Tensor::write`].
+    /// The same as of [`Tensor::write`].
     pub fn write(&mut self, data: &[T]) -> Result<()> {
         self.tensor.write(data)
     }
@@ -227,10 +227,10 @@ macro_rules! rank_views {
                 Ok(View::new(self.with_layout(self.layout().index(AX, i)?)))
             }
 
-            /// As `index`, to write.
+            /// The exclusive counterpart of `index`, for writing.
             ///
             /// # Errors
-            /// As `index`.
+            /// The same as of `index`.
             pub fn index_mut<const AX: usize>(&mut self, i: usize) -> Result<ViewMut<'_, T, $Q>> {
                 const { assert!(AX < $R, "a tensor of this rank has no such axis") };
                 Ok(ViewMut::new(self.with_layout(self.layout().index(AX, i)?)))
@@ -238,10 +238,10 @@ macro_rules! rank_views {
         }
 
         impl<T: Elem> ViewMut<'_, T, $R> {
-            /// As `index`, to write.
+            /// The exclusive counterpart of `index`, for writing.
             ///
             /// # Errors
-            /// As `index`.
+            /// The same as of `index`.
             pub fn index_mut<const AX: usize>(&mut self, i: usize) -> Result<ViewMut<'_, T, $Q>> {
                 const { assert!(AX < $R, "a tensor of this rank has no such axis") };
                 Ok(ViewMut::new(self.with_layout(self.layout().index(AX, i)?)))
@@ -269,10 +269,10 @@ macro_rules! rank_views {
                 Ok(View::new(self.with_layout(self.layout().unsqueeze(AX)?)))
             }
 
-            /// As `unsqueeze`, to write.
+            /// The exclusive counterpart of `unsqueeze`, for writing.
             ///
             /// # Errors
-            /// As `unsqueeze`.
+            /// The same as of `unsqueeze`.
             pub fn unsqueeze_mut<const AX: usize>(&mut self) -> Result<ViewMut<'_, T, $R>> {
                 const { assert!(AX < $R, "a new axis goes before an axis or after the last one") };
                 Ok(ViewMut::new(self.with_layout(self.layout().unsqueeze(AX)?)))
@@ -280,10 +280,10 @@ macro_rules! rank_views {
         }
 
         impl<T: Elem> ViewMut<'_, T, $Q> {
-            /// As `unsqueeze`, to write.
+            /// The exclusive counterpart of `unsqueeze`, for writing.
             ///
             /// # Errors
-            /// As `unsqueeze`.
+            /// The same as of `unsqueeze`.
             pub fn unsqueeze_mut<const AX: usize>(&mut self) -> Result<ViewMut<'_, T, $R>> {
                 const { assert!(AX < $R, "a new axis goes before an axis or after the last one") };
                 Ok(ViewMut::new(self.with_layout(self.layout().unsqueeze(AX)?)))

@@ -1,15 +1,15 @@
 //! TITAN for AMD GPUs.
 //!
-//! Here: [`Machine`], what each architecture has, one row per target, each row citing the manual it was read in; [`isa`],
-//! the tables of gfx942's instructions, from which they are encoded, decoded, printed and read; [`object`], the code objects
-//! that AMD's loaders take; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded when it is there
+//! Contents: [`Machine`], the properties of each architecture, one row per target, each row citing the manual it was taken from; [`isa`],
+//! the tables of gfx942's instructions, from which they are encoded, decoded, printed and parsed; [`object`], the code objects
+//! that AMD's loaders accept; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded if it is installed
 //! (a feature). [`Machine`] is a back end of [`titan_core::driver`] that has no code generator yet.
 //!
-//! To come, in this order of dependence: the plan of a kernel for a target, selection of instructions from the lane IR,
+//! Not implemented yet, in this order of dependence: the plan of a kernel for a target, selection of instructions from the lane IR,
 //! their scheduling, registers, waits and hazards.
 //!
 //! Deliberately absent: code generation. The driver reports an error that names the target.
-//! Never to come: LLVM, or code objects made from templates.
+//! Never to be used: LLVM, or code objects made from templates.
 
 #[cfg(feature = "emu")]
 pub mod emu;

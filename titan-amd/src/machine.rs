@@ -1,24 +1,24 @@
 //! tidy: table
-//! What AMD's architectures have: one row per target, each with its source.
+//! The properties of AMD's architectures: one row per target, each with its source.
 //!
 //! Sources: "AMD Instinct MI300" Instruction Set Architecture (CDNA3), cited as ISA; the LLVM AMDGPU back end's user guide
 //! (`AMDGPUUsage`), cited as LLVM.
 //!
 //! Deliberately absent: hazards, opcodes and encodings (they come with the encoder), latencies beyond the passes of a
-//! matrix instruction, and the number of compute units (a property of a board, asked at run time).
+//! matrix instruction, and the number of compute units (a property of a board, queried at run time).
 
 use std::fmt;
 
-/// What the 8-bit float instructions of a machine compute on.
+/// The format of 8-bit floats in the instructions of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fp8 {
     /// No negative zero and no infinity, bias 8 and 16, NaN is 0x80. Values of the language are OCP and are converted.
     Fnuz,
-    /// As in the language.
+    /// The formats of the language (OCP).
     Ocp,
 }
 
-/// Which elements a matrix instruction multiplies.
+/// The element type that a matrix instruction multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MfmaElem {
     /// `f32`.
@@ -32,58 +32,58 @@ pub enum MfmaElem {
 /// One `v_mfma` instruction with a 32-bit accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mfma {
-    /// The elements of both operands.
+    /// The element type of both operands.
     pub elem: MfmaElem,
-    /// Rows and columns of the accumulator.
+    /// The number of rows and of columns of the accumulator.
     pub mn: u32,
-    /// Extent that is summed over.
+    /// The extent that is summed over.
     pub k: u32,
-    /// Registers of each operand in a lane.
+    /// The number of registers of each operand in a lane.
     pub operand_registers: u32,
-    /// Registers of the accumulator in a lane.
+    /// The number of registers of the accumulator in a lane.
     pub accumulator_registers: u32,
-    /// Passes of four cycles.
+    /// The number of passes of four cycles.
     pub passes: u32,
 }
 
 /// A target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// As in `-mcpu`: `gfx942`.
+    /// The name of the target as in `-mcpu`: `gfx942`.
     pub name: &'static str,
-    /// Lanes of a wave.
+    /// The number of lanes of a wave.
     pub wave_size: u32,
-    /// SIMD units of a compute unit.
+    /// The number of SIMD units of a compute unit.
     pub simds_per_cu: u32,
-    /// Waves that a SIMD unit holds.
+    /// The largest number of waves resident on a SIMD unit.
     pub waves_per_simd: u32,
-    /// Work items of a program, at most.
+    /// The largest number of work items of a program.
     pub threads_per_group: u32,
-    /// Vector registers of a lane, shared by the waves of a SIMD unit.
+    /// The number of vector registers of a lane, shared by the waves of a SIMD unit.
     pub vgprs_per_simd: u32,
-    /// Architectural vector registers that a wave may name.
+    /// The largest number of architectural vector registers of a wave.
     pub arch_vgprs: u32,
-    /// Accumulation vector registers that a wave may name.
+    /// The largest number of accumulation vector registers of a wave.
     pub acc_vgprs: u32,
-    /// Vector registers are allocated in multiples of this.
+    /// The unit in which vector registers are allocated.
     pub vgpr_granule: u32,
-    /// Scalar registers that a wave may name.
+    /// The largest number of scalar registers of a wave.
     pub sgprs: u32,
-    /// Local data share of a compute unit, which is also what one program may ask for, in bytes.
+    /// The local data share of a compute unit, and the largest one of a program, in bytes.
     pub lds_bytes: u32,
-    /// The local data share is allocated in multiples of this many bytes.
+    /// The unit in which the local data share is allocated, in bytes.
     pub lds_granule: u32,
-    /// Banks of the local data share, four bytes wide.
+    /// The number of banks of the local data share, each four bytes wide.
     pub lds_banks: u32,
-    /// The greatest count of outstanding vector memory operations that `s_waitcnt` can name.
+    /// The largest count of outstanding vector memory operations in `s_waitcnt`.
     pub vmcnt_max: u32,
-    /// The same for the local data share, scalar memory and messages.
+    /// The largest count of outstanding operations of the local data share, scalar memory and messages in `s_waitcnt`.
     pub lgkmcnt_max: u32,
-    /// Whether a group of waves can meet at a barrier of its own.
+    /// Whether a subset of a program's waves can synchronize at a barrier of its own.
     pub named_barriers: bool,
-    /// What 8-bit float instructions compute on.
+    /// The format of 8-bit floats in its instructions.
     pub fp8: Fp8,
-    /// Its matrix instructions.
+    /// The matrix instructions of the target.
     pub mfma: &'static [Mfma],
 }
 
@@ -124,22 +124,22 @@ const MACHINES: &[Machine] = &[
 ];
 
 impl Machine {
-    /// Every machine.
+    /// All targets.
     #[must_use]
     pub const fn all() -> &'static [Machine] {
         MACHINES
     }
 
-    /// The machine of this name.
+    /// The target with this name.
     ///
     /// # Errors
-    /// If there is none; the error lists those there are.
+    /// If there is none; the error lists all targets.
     pub fn from_name(name: &str) -> Result<&'static Machine, UnknownMachine> {
         MACHINES.iter().find(|m| m.name == name).ok_or_else(|| UnknownMachine { asked: name.to_owned() })
     }
 
-    /// How many waves of a kernel a SIMD unit holds, by the vector registers of a lane, both kinds together; 0 if a wave
-    /// cannot have so many.
+    /// The number of waves of a kernel that a SIMD unit holds, by the vector registers of a lane, both kinds together; 0 if a wave
+    /// cannot have that many.
     ///
     /// ISA §3.6.4: registers are allocated in granules from one file.
     #[must_use]
@@ -152,10 +152,10 @@ impl Machine {
     }
 }
 
-/// There is no machine of this name.
+/// The error for a target that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMachine {
-    /// The name that was asked for.
+    /// The name that was requested.
     pub asked: String,
 }
 

@@ -46,7 +46,7 @@ impl Settings {
 /// Arguments, and a description of them.
 pub(crate) struct Arguments {
     pub(crate) args: Vec<Arg>,
-    /// Names and values, those that were set and those that were not.
+    /// The names and values of all arguments, set or not.
     pub(crate) told: Vec<(String, String)>,
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn unsupported(refusal: &LowerError) -> Diagnostic<Loc> {
     }
 }
 
-/// A well-formed kernel, and where it begins.
+/// A well-formed kernel, and its position in the text.
 pub(crate) struct Fitting {
     pub(crate) kernel: WellFormed,
     pub(crate) at: TextPos,

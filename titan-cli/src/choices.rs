@@ -1,5 +1,5 @@
-//! `titan explain KERNEL.tir`: the variants of every kernel of a file, by target: their assumptions, the choices of the compiler, and why
-//! there is none.
+//! `titan explain KERNEL.tir`: the variants of every kernel of a file, by target: their assumptions, the choices of the compiler, and the
+//! reasons why there are none.
 
 use crate::check::{in_text, unreadable};
 use crate::report::{Report, Verdict};
@@ -42,7 +42,7 @@ pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::R
         .snippets(&mut io::stderr(), io::stderr().is_terminal())
 }
 
-/// The variants of a kernel for a machine, or why there are none.
+/// The variants of a kernel for a machine, or the reason why there are none.
 fn explain(kernel: &Verified, machine: &Machine, out: &mut dyn Write) -> io::Result<()> {
     let target = machine.name;
     let (variants, why) = match compile(kernel, machine, None) {

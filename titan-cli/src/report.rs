@@ -51,7 +51,7 @@ impl Finding {
     }
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// There are no findings, and all checks of the command are complete.

@@ -1,4 +1,4 @@
-//! What a launch is given, and the checks of it that safety needs.
+//! The arguments of a launch, and the checks of them on which safety depends.
 
 use crate::plan::{ParamKind, Plan, ScalarSlot};
 use crate::runtime::launch::TensorArg;
@@ -9,9 +9,9 @@ use titan_core::launch::{ArgInfo, bind_with_grid};
 /// A scalar argument, of the parameter's element type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
-    /// For integers and `bool`.
+    /// The value of an integer or `bool`.
     Int(i64),
-    /// For floats; rounded once to the parameter's type.
+    /// The value of a float; it is rounded once to the parameter's type.
     Float(f64),
 }
 
@@ -20,13 +20,13 @@ pub enum Scalar {
 pub enum Arg {
     /// A tensor.
     Tensor {
-        /// Where its elements are.
+        /// The memory that contains the elements.
         memory: Memory,
-        /// Its first element, in bytes.
+        /// The offset of the first element, in bytes.
         offset: usize,
-        /// Extents, one per axis.
+        /// The extent of each axis.
         extents: Vec<i32>,
-        /// Distances along the axes, in elements.
+        /// The stride of each axis, in elements.
         strides: Vec<i64>,
     },
     /// No tensor, for an optional parameter.
@@ -44,18 +44,18 @@ impl Arg {
     }
 }
 
-/// Why a launch did not complete.
+/// The reason why a launch did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A program trapped. Outputs hold what the programs had stored when they stopped.
+    /// A program trapped. Outputs contain what the programs had stored when they stopped.
     #[error("{message} (line {}, column {}, program {program:?})", loc.line, loc.column)]
     Trap {
-        /// What happened.
+        /// The message of the trap.
         message: String,
-        /// Where in the kernel.
+        /// The location in the kernel.
         loc: Loc,
-        /// Which program.
+        /// The coordinates of the program in the grid.
         program: [u32; 3],
     },
     /// The arguments do not fit the kernel, or a launch with them would not be safe.
@@ -64,15 +64,15 @@ pub enum RunError {
     /// A memory is in use by another launch or by the host in another thread.
     #[error("the memory of `{0}` is in use")]
     InUse(String),
-    /// The host has no memory for the tiles of the programs. Outputs hold what the programs had stored when they stopped.
+    /// The host has no memory for the tiles of the programs. Outputs contain what the programs had stored when they stopped.
     #[error("out of memory: {bytes} bytes for the tiles of a program")]
     OutOfMemory {
-        /// How many bytes were asked for.
+        /// The number of bytes that were requested.
         bytes: usize,
     },
 }
 
-/// That programs do not get into each other's way is proved for all grids that the kernel can have.
+/// Checks that the grid is one that the kernel can have: for those it is proved that programs write disjoint parts of the outputs.
 pub(crate) fn check_grid(signature: &Signature, most: [i64; 3], args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
     let extents: Vec<Vec<i64>> = args.iter().map(|arg| arg.extents().iter().map(|n| i64::from(*n)).collect()).collect();
     let mut infos = Vec::with_capacity(args.len());

@@ -1,13 +1,13 @@
-//! The CPU device of TITAN: runs verified tile IR, fast, the programs of a grid in parallel on all cores.
+//! The CPU device of TITAN: runs verified tile IR, fast, with the programs of a grid in parallel on all cores.
 //!
-//! A [`Program`] is compiled once from a verified kernel and run any number of times on [`memory::Memory`]. Mistakes of a
-//! kernel's user are errors: never undefined behaviour, never a panic.
+//! A [`Program`] is compiled once from a verified kernel and run any number of times on [`memory::Memory`]. Incorrect
+//! arguments are errors: never undefined behaviour, never a panic.
 //!
 //! The stages, from the folder names: `plan` compiles the IR to steps over slots, `exec` runs the steps of one program,
 //! `ops` has the loops over elements, `math` the transcendental functions, `runtime` device memory and all `unsafe` code,
 //! `workers` the threads.
 //!
-//! Deliberately absent: streams, the choice of a grid, and checks of arguments beyond what safety needs. They are the
+//! Deliberately absent: streams, the choice of a grid, and checks of arguments beyond those that safety needs. They are the
 //! launcher's.
 
 mod arguments;

@@ -17,17 +17,17 @@ use titan_core::analysis::grid::max_extent;
 use titan_core::ir::{Elem, Kernel, Signature};
 use titan_core::verify::Verified;
 
-/// How a program is compiled. Every choice gives the same results, within the freedom of `docs/semantics.md`; the ones that
-/// are off serve to compare.
+/// The options of the compilation. Every choice gives the same results, within the freedom of `docs/semantics.md`; switching
+/// an optimization off is for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Evaluate chains of elementwise operations block by block.
+    /// Whether chains of elementwise operations are evaluated block by block.
     pub fuse: bool,
-    /// Execute loops that are matrix products as one product.
+    /// Whether loops that are matrix products are executed as one product.
     pub products: bool,
-    /// Leave loaded tiles in the tensor where that is safe.
+    /// Whether loaded tiles are left in the tensor where that is safe.
     pub lazy: bool,
-    /// How many threads run programs of a launch; `None` for as many as there are processors.
+    /// The number of threads that run programs of a launch; `None` for as many as there are processors.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -44,28 +44,28 @@ pub struct Program(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     signature: Signature,
-    /// The most programs along each axis that the verifier reckoned with.
+    /// The largest number of programs along each axis for which the verifier's proof holds.
     most: [i64; 3],
     plan: Plan,
     isa: Isa,
     options: Options,
-    /// What threads keep between launches.
+    /// The buffers that threads keep between launches.
     work: Mutex<Vec<Work>>,
 }
 
-/// A launch: what its programs share.
+/// A launch: the data that its programs share.
 #[derive(Debug)]
 pub(crate) struct Launch {
     program: Arc<Compiled>,
     tensors: Tensors,
     scalars: Vec<(ScalarSlot, u64)>,
     pub(crate) grid: [u32; 3],
-    /// How many programs, and how many of them a thread takes at a time.
+    /// The number of programs, and the number that a thread takes at a time.
     programs: u64,
     chunk: u64,
     /// The first program that no thread has taken.
     next: AtomicU64,
-    /// Something went wrong: no further program begins.
+    /// Whether a program has failed, so that no further program begins.
     pub(crate) stop: AtomicBool,
     ended: Mutex<Ended>,
 }
@@ -73,13 +73,13 @@ pub(crate) struct Launch {
 /// The failures of programs of a launch.
 #[derive(Debug, Default)]
 struct Ended {
-    /// The failure of the lowest program so far.
+    /// The failure of the lowest-numbered program so far.
     failed: Option<(u64, Failure)>,
-    /// A panic: of what a kernel prints to, or a mistake in this crate.
+    /// A panic: of the sink for printed lines, or a bug in this crate.
     panicked: Option<Box<dyn Any + Send>>,
 }
 
-/// Below so many elements computed, a launch stays in the calling thread. Under Miri, threads are what matters.
+/// Launches that compute fewer elements than this stay in the calling thread. Under Miri, threads are always used.
 const INLINE_COST: u64 = if cfg!(miri) { 0 } else { 100_000 };
 
 impl Program {
@@ -94,12 +94,12 @@ impl Program {
     /// Compiles a kernel without some of the fast paths.
     ///
     /// # Errors
-    /// As [`Program::compile`].
+    /// The same as of [`Program::compile`].
     pub fn compile_with(kernel: &Verified, options: Options) -> Result<Program, CompileError> {
         Self::of(kernel, options)
     }
 
-    /// Of a kernel that no verifier has seen: for tests of what no verified kernel does.
+    /// Compiles a kernel without verification: for tests of behaviour that no verified kernel has.
     pub(crate) fn of(kernel: &Kernel, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
         let most = [0, 1, 2].map(|axis| max_extent(&kernel.sig, axis));
@@ -107,7 +107,7 @@ impl Program {
         Ok(Program(Arc::new(Compiled { signature, most, plan, isa: Isa::detect(), options, work })))
     }
 
-    /// How many programs a persistent grid has: one for each thread.
+    /// The number of programs of a persistent grid: one for each thread.
     #[must_use]
     pub fn persistent_grid() -> u32 {
         u32::try_from(workers::threads()).unwrap_or(1)
@@ -137,7 +137,7 @@ impl Program {
         check_grid(signature, *most, args, grid)?;
         let threads = options.threads.map_or_else(workers::threads, NonZeroUsize::get);
         let alone = programs <= 1 || threads == 1 || plan.cost.saturating_mul(programs) < INLINE_COST;
-        // Chunks are large enough to be taken seldom and small enough to even out.
+        // Chunks are large enough that they are taken rarely, and small enough to balance the load.
         let chunk = if alone { programs.max(1) } else { (programs / (threads as u64 * 8)).clamp(1, 64) };
         let launch = Launch {
             program: Arc::clone(&self.0),
@@ -209,7 +209,7 @@ impl Launch {
                     let is_trap = matches!(*failure, Failure::Trap { .. });
                     self.record(number, *failure);
                     if !is_trap {
-                        // What the thread has is half made.
+                        // The thread's state is incomplete, so it is dropped.
                         return;
                     }
                 }
@@ -224,7 +224,7 @@ impl Launch {
         self.program.work.lock().unwrap_or_else(PoisonError::into_inner).push(work);
     }
 
-    /// The first program of the next chunk; beyond the last one if there is none, or none is to be begun.
+    /// The first program of the next chunk; beyond the last one if there is none, or if no further program should begin.
     fn take_chunk(&self) -> u64 {
         if self.stop.load(Relaxed) { u64::MAX } else { self.next.fetch_add(self.chunk, Relaxed) }
     }
@@ -264,7 +264,7 @@ impl Launch {
     }
 }
 
-/// The program of this number; x changes fastest.
+/// The coordinates of the program with this number; x varies fastest.
 #[expect(clippy::cast_possible_truncation, reason = "remainders by 32-bit extents, of numbers below their product")]
 fn coordinates(number: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
     let (x, y) = (u64::from(x).max(1), u64::from(y).max(1));

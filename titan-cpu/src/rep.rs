@@ -1,4 +1,4 @@
-//! How an element is represented in a tile buffer, in a scalar slot, and what it means as a number.
+//! The representation of elements in tile buffers and in scalar slots, and their values as numbers.
 //!
 //! | element | in a buffer | | element | in a buffer |
 //! |---|---|---|---|---|
@@ -21,11 +21,11 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use titan_core::ir::Elem;
 
-/// A type that stands for elements in buffers.
+/// A type that represents elements in buffers.
 pub(crate) trait Rep: Pod + PartialEq + PartialOrd + Send + Sync {
-    /// From a scalar slot.
+    /// Converts from a scalar slot.
     fn from_bits(bits: u64) -> Self;
-    /// Into a scalar slot.
+    /// Converts to a scalar slot.
     fn to_bits(self) -> u64;
 }
 
@@ -61,13 +61,13 @@ macro_rules! float_rep {
 }
 float_rep! { f64: u64; f32: u32; f16: u16; bf16: u16; }
 
-/// Bytes of an element in a tile buffer.
+/// The size of an element in a tile buffer, in bytes.
 pub(crate) const fn size(elem: Elem) -> usize {
     let bits = elem.bits() as usize;
     if bits == 4 { 1 } else { bits / 8 }
 }
 
-/// The scalar slot of an element whose bits are the low ones: signed integers are extended by their sign.
+/// The scalar slot of an element given by its low bits: signed integers are sign-extended.
 pub(crate) fn extend(elem: Elem, bits: u64) -> u64 {
     match elem {
         Elem::I32 => i32::from_bits(bits).to_bits(),
@@ -90,7 +90,7 @@ pub(crate) fn extend(elem: Elem, bits: u64) -> u64 {
     }
 }
 
-/// Calls a generic function with an unsigned type of a width in bytes: 1, 2, 4 or 8.
+/// Calls a generic function with the unsigned type of a width in bytes: 1, 2, 4 or 8.
 macro_rules! with_width {
     ($bytes:expr, $f:ident ($($arg:expr),* $(,)?)) => {
         match $bytes {
@@ -108,7 +108,7 @@ pub(crate) use with_width;
 pub(crate) fn f16_to_f32(x: f16) -> f32 {
     let bits = u32::from(x.to_bits());
     let magnitude = (bits & 0x7FFF) << 13;
-    // The exponent moves from bias 15 to bias 127 by a product, which also normalizes subnormals.
+    // A product moves the exponent from bias 15 to bias 127, and normalizes subnormals.
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
     let value = if magnitude >= 0x0F80_0000 { magnitude | 0x7F80_0000 } else { scaled.to_bits() };
     f32::from_bits(value | (bits & 0x8000) << 16)
@@ -119,7 +119,7 @@ pub(crate) fn f16_to_f32(x: f16) -> f32 {
 pub(crate) fn f16_from_f32(x: f32) -> f16 {
     let bits = x.to_bits();
     let twice = bits << 1;
-    // Scaling up and down again makes what overflows infinite.
+    // Scaling up and down again makes values that overflow infinite.
     let base = (x.abs() * f32::from_bits(0x7780_0000)) * f32::from_bits(0x0880_0000);
     // Adding a power of two 2^13 units in the last place of f16 above rounds to f16's last place.
     let exponent = (twice & 0xFF00_0000).max(0x7100_0000);

@@ -1,12 +1,12 @@
-//! Which vector instructions the loops of this crate may use: found once per program, then passed to every loop.
+//! The vector instructions that the loops of this crate may use: detected once per program, then passed to every loop.
 //!
 //! A loop is written over slices, for the compiler to vectorize. [`Isa::run`] calls it in a function that is compiled for
-//! AVX2 and FMA, if the machine has them; on other architectures the baseline is already what there is.
+//! AVX2 and FMA, if the machine has them; on other architectures the baseline is used.
 
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::V3;
 
-/// The instructions at hand.
+/// The available instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Isa {
     #[cfg(target_arch = "x86_64")]
@@ -17,7 +17,7 @@ pub(crate) struct Isa {
 pub(crate) const BASELINE_FMA: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 impl Isa {
-    /// What this machine has.
+    /// Detects the instructions of this machine.
     pub(crate) fn detect() -> Self {
         Isa {
             #[cfg(target_arch = "x86_64")]
@@ -25,7 +25,7 @@ impl Isa {
         }
     }
 
-    /// Calls `f` where its loops are compiled for these instructions. What `f` calls must be inlined to gain from it.
+    /// Calls `f` in a function whose loops are compiled for these instructions. Functions that `f` calls must be inlined to profit from it.
     #[inline]
     pub(crate) fn run<F: Loop>(self, f: F) {
         #[cfg(target_arch = "x86_64")]
@@ -49,13 +49,13 @@ impl Isa {
     }
 }
 
-/// A loop to be compiled for several instruction sets. `FMA` says that `mul_add` is one instruction.
+/// A loop that is compiled for several instruction sets. `FMA` states that `mul_add` is one instruction.
 pub(crate) trait Loop {
     /// Runs it. Implementations are `#[inline(always)]`.
     fn run<const FMA: bool>(self);
 }
 
-/// Loops that do not care about `FMA` are closures.
+/// Closures are loops that do not depend on `FMA`.
 impl<F: FnOnce()> Loop for F {
     #[inline(always)]
     fn run<const FMA: bool>(self) {

@@ -1,9 +1,9 @@
-//! The threads that run the programs of launches beside the thread that launches.
+//! The threads that run the programs of launches, in addition to the thread that launches.
 //!
-//! The launching thread takes part in its own launch. When no program is left to take it waits, blocked, for the threads that
-//! are still in one, and does nothing else meanwhile: a thread that ran other tasks while it waits, as the threads of a
-//! work-stealing pool do, could begin one that waits for the very launch it is in. A launch needs no thread but its own, so
-//! launches from any threads, within each other or with none of these threads started, terminate.
+//! The launching thread takes part in its own launch. When no program is left to take, it waits, blocked, for the threads that
+//! are still running one, and does nothing else meanwhile: a thread that ran other tasks while it waits, as the threads of a
+//! work-stealing pool do, could start a task that waits for the very launch that the thread runs. A launch needs only its own thread, so
+//! launches from any threads, nested or with none of these threads started, terminate.
 //!
 //! Deliberately absent: everything specific to kernels, and unsafe code: shared data is owned by all threads.
 
@@ -14,14 +14,14 @@ use std::thread;
 
 /// Work that several threads share. Each call does a part of the remaining work, and returns when nothing is left to begin.
 pub(crate) trait Task: Send + Sync + 'static {
-    /// Does a part of the work. What goes wrong is kept in the task; a panic ends only this call.
+    /// Does a part of the work. Errors are kept in the task; a panic ends only this call.
     fn work(&self);
 }
 
 /// Threads that wait for tasks. They are started when they are first needed and stay.
 pub(crate) struct Workers {
     state: Mutex<State>,
-    /// There may be something to do.
+    /// Signalled when there may be work to do.
     posted: Condvar,
 }
 
@@ -29,11 +29,11 @@ struct State {
     /// Tasks that further threads may join.
     posts: Vec<Post>,
     next: u64,
-    /// How many threads there are.
+    /// The number of threads that were started.
     started: usize,
-    /// How many of them have nothing to do.
+    /// The number of threads that have nothing to do.
     idle: usize,
-    /// How many threads are in a task, those that posted it included.
+    /// The number of threads in a task, including those that posted it.
     busy: usize,
 }
 
@@ -41,17 +41,17 @@ struct State {
 struct Post {
     id: u64,
     task: Arc<dyn Task>,
-    /// How many threads may be in it at once.
+    /// The largest number of threads in it at a time.
     threads: usize,
-    /// How many more may join.
+    /// The number of further threads that may join.
     wanted: usize,
-    /// How many have joined and not left.
+    /// The number of threads that have joined and not left.
     joined: usize,
-    /// No thread has joined.
+    /// Signalled when no thread is in it any more.
     left: Arc<Condvar>,
 }
 
-/// How many threads run programs at once: as many as this process may use processors at a time.
+/// The number of threads that run programs at a time: as many as the processors that this process may use.
 pub(crate) fn threads() -> usize {
     static THREADS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, NonZeroUsize::get));
     *THREADS
@@ -101,7 +101,7 @@ impl Workers {
         id
     }
 
-    /// Starts threads until there are `wanted`. If one cannot be started there are fewer, until the next launch.
+    /// Starts threads until there are `wanted`. If one cannot be started, there are fewer until the next launch.
     fn start(&'static self, state: &mut State, wanted: usize) {
         while state.started < wanted {
             let thread = thread::Builder::new().name(format!("titan-cpu-{}", state.started));
@@ -113,7 +113,7 @@ impl Workers {
         }
     }
 
-    /// Lets no further thread join, and waits until all have left.
+    /// Lets no further thread join a task, and waits until all have left.
     fn withdraw(&self, id: u64) {
         let mut state = self.lock();
         state.busy -= 1;
@@ -129,12 +129,12 @@ impl Workers {
         at.map(|at| state.posts.swap_remove(at));
         if state.idle > 0 && state.posts.iter().any(|post| post.wanted > 0) {
             drop(state);
-            // There is a processor less in use.
+            // One processor less is in use, so another thread may join a task.
             self.posted.notify_one();
         }
     }
 
-    /// What a thread does, for ever.
+    /// The loop of a thread.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -143,7 +143,7 @@ impl Workers {
                 continue;
             };
             drop(state);
-            // A task keeps what went wrong in it.
+            // The task keeps its errors and panics itself.
             drop(catch_unwind(AssertUnwindSafe(|| task.work())));
             drop(task);
             state = self.lock();

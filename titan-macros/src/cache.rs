@@ -70,14 +70,14 @@ pub(crate) struct Cache {
     full: u64,
 }
 
-/// Why artifacts are not cached in a folder.
+/// The reason why artifacts are not cached in a folder.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It cannot be created or written: not reported.
+    /// The folder cannot be created or written: not reported.
     Unwritable,
-    /// Another user owns it.
+    /// Another user owns the folder.
     Foreign,
-    /// Other users may write to it.
+    /// Other users may write to the folder.
     Open,
 }
 
@@ -236,7 +236,7 @@ fn temporary(dir: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
     access::new_file(&path).map(|file| (path, file))
 }
 
-/// How long ago a file was written, or its time of use updated.
+/// The time since a file was written, or since its time of use was updated.
 fn age(file: &Metadata) -> Duration {
     let now = SystemTime::now();
     file.modified().ok().and_then(|then| now.duration_since(then).ok()).unwrap_or_default()

@@ -100,16 +100,16 @@ pub(crate) enum ConstValue {
     Bool(bool),
 }
 
-/// Why an expression has no constant value.
+/// The reason why an expression has no constant value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotConst {
-    /// It depends on the launch.
+    /// The value depends on the launch.
     Runtime,
-    /// It is constant, but has no value.
+    /// The expression is constant, but its evaluation fails.
     Error(String),
 }
 
-/// Where names of constant expressions get their values.
+/// The environment that provides the values of names in constant expressions.
 pub(crate) trait ConstEnv {
     fn value(&self, path: &Path, res: &Res) -> Option<ConstValue>;
 

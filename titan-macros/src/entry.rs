@@ -440,7 +440,7 @@ fn broken(errors: Vec<String>) -> Diagnostic<Loc> {
     Diagnostic::new(Code::Internal, Loc::default(), title)
 }
 
-/// The variants of a kernel for a GPU, or why there are none. Line numbers are relative to the kernel's first line, so that the
+/// The variants of a kernel for a GPU, or the reason why there are none. Line numbers are relative to the kernel's first line, so that the
 /// bytes do not depend on its place in the file.
 fn variants(kernel: &Verified, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where artifacts are cached; `None` switches the cache off.
+/// The directory in which artifacts are cached; `None` switches the cache off.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
     titan_core::artifact::cache_dir(raw)
 }
@@ -28,7 +28,7 @@ fn raw(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
-/// How many cases the tests with random tokens run: `TITAN_FUZZ`.
+/// The number of cases of the tests with random tokens: `TITAN_FUZZ`.
 #[cfg(test)]
 pub(crate) fn fuzz_cases() -> Option<u64> {
     var("TITAN_FUZZ")?.parse().ok()

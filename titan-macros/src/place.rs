@@ -105,7 +105,7 @@ fn skipped(text: &str) -> usize {
     }
 }
 
-/// Comments nest.
+/// The length of the block comment at the start of `text`; block comments nest.
 fn block_comment(text: &str) -> usize {
     let (mut depth, mut at) = (0usize, 0);
     while let Some(rest) = text.get(at..).filter(|t| !t.is_empty()) {

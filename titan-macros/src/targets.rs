@@ -1,8 +1,8 @@
-//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled for
-//! one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
+//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled
+//! for one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
 //!
 //! With the code for a target comes code for those of [`FASTER`]: it runs on some of the target's devices only, and for some arguments. A
-//! kernel that has none is no error, as the target's code runs there too; why there is none is embedded.
+//! kernel without it is not an error, since the target's code runs there too; the reason is embedded.
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
@@ -22,7 +22,7 @@ pub(crate) const TMA: &str = "tma";
 /// All GPU targets.
 const GPUS: &[&str] = &["sm_80"];
 
-/// By target, see [`faster`].
+/// For each target, the targets whose code comes with it, see [`faster`].
 const FASTER: &[(&str, &[&str])] = &[("sm_80", &["sm_90a"])];
 
 /// The machines whose code comes with that for a GPU target, the best one first.
@@ -60,8 +60,8 @@ pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
     GPUS.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
 }
 
-/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a token for the place of each
-/// operation, so that errors can be reported there.
+/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a
+/// token for the place of each operation, so that errors can be reported there.
 pub(crate) fn request(targets: &[&str], bulk: Option<Span>, name: &Ident, places: &[Span]) -> TokenStream {
     let targets = targets.iter().map(|t| Ident::new(t, Span::call_site()));
     let targets = targets.chain(bulk.map(|span| Ident::new(TMA, span)));
@@ -95,7 +95,7 @@ pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnost
     })
 }
 
-/// Why a kernel has no code of its own for a machine that runs the code for an older one.
+/// The reason why a kernel has no code of its own for a machine that runs the code for an older one.
 pub(crate) fn nothing_new(kernel: &Verified, target: &str) -> String {
     let why = Machine::from_name(target).ok().map(|machine| driver::why_not_bulk(kernel, machine));
     let why = match why {

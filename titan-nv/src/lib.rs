@@ -1,17 +1,17 @@
 //! TITAN for NVIDIA GPUs.
 //!
-//! [`Machine`] says what an architecture has, one row per target, each row citing the manual it was read in. It is a back end of
-//! [`titan_core::driver`], which plans kernels for it and lowers them to lanes; [`emit`] spells those as PTX, where [`lower`]
-//! chooses instructions and [`ptx`] is what they are.
+//! [`Machine`] describes the architectures, one row per target, each row citing the manual it was taken from. It is a back end of
+//! [`titan_core::driver`], which plans kernels for it and lowers them to lanes; [`emit`] prints those as PTX: [`lower`]
+//! selects instructions, and [`ptx`] represents them.
 //!
 //! [`tma`] is the model of copies by tensor maps.
 //!
 //! With feature `emu`: an emulator of PTX text, for tests and tools, which shares no tables with the rest.
 //!
-//! With feature `runtime`: NVIDIA's driver, opened when the program runs.
+//! With feature `runtime`: the CUDA driver, which is opened when the program runs.
 //!
-//! Deliberately absent: the meaning of tile operations, which all GPUs share (titan-core). Never to come: PTX templates
-//! written by hand. What is emitted comes from the IR.
+//! Deliberately absent: the meaning of tile operations, which all GPUs share (titan-core), and, for good, PTX templates
+//! written by hand: everything that is emitted comes from the IR.
 
 mod backend;
 #[cfg(feature = "emu")]

@@ -1,16 +1,16 @@
 //! tidy: table
-//! What NVIDIA's architectures have: one row per target, each with its source.
+//! The properties of NVIDIA's architectures: one row per target, each with its source.
 //!
 //! Sources: the CUDA C++ Programming Guide, appendix "Compute Capabilities", table "Technical Specifications per Compute
 //! Capability" (threads, registers, shared memory); the PTX ISA manual, "PTX ISA Notes" and "Target ISA Notes" of the
 //! instruction (which version and target has it).
 //!
 //! Deliberately absent: latencies and throughputs (they belong to the scheduler), the number of SMs (a property of a
-//! board, asked at run time), and the spelling of instructions.
+//! board, which is queried at run time), and the spelling of instructions.
 
 use std::fmt;
 
-/// What an architecture may have beyond loads, stores and arithmetic.
+/// A feature that only some architectures have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Feature {
@@ -47,44 +47,44 @@ pub enum Feature {
 pub struct MmaShape {
     /// The instruction's family.
     pub family: Feature,
-    /// Bits of an operand's element.
+    /// The bits of an operand's element.
     pub bits: u32,
-    /// Rows of the accumulator.
+    /// The number of rows of the accumulator.
     pub m: u32,
-    /// Columns of the accumulator: the least and the greatest.
+    /// The number of columns of the accumulator: the least and the greatest.
     pub n: (u32, u32),
-    /// Extent that is summed over.
+    /// The extent that is summed over.
     pub k: u32,
 }
 
 /// A target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// As in `.target`: `sm_90a`.
+    /// The name of the target as in `.target`: `sm_90a`.
     pub name: &'static str,
-    /// Compute capability, times ten.
+    /// The compute capability, times ten.
     pub capability: u32,
-    /// The lowest PTX ISA version, times ten, that has the target.
+    /// The lowest PTX ISA version that has the target, times ten.
     pub ptx: u32,
-    /// Lanes of a warp.
+    /// The number of lanes of a warp.
     pub warp_size: u32,
-    /// Warps that an SM holds.
+    /// The largest number of warps resident on an SM.
     pub warps_per_sm: u32,
-    /// Programs (thread blocks) that an SM holds.
+    /// The largest number of programs (thread blocks) resident on an SM.
     pub blocks_per_sm: u32,
-    /// Threads of a program, at most.
+    /// The largest number of threads of a program.
     pub threads_per_block: u32,
-    /// Registers of 32 bits in an SM.
+    /// The number of 32-bit registers of an SM.
     pub registers_per_sm: u32,
-    /// Registers of 32 bits that a thread may name: R0 to R254, since R255 reads as zero.
+    /// The largest number of 32-bit registers of a thread: R0 to R254, since R255 reads as zero.
     pub registers_per_thread: u32,
-    /// Shared memory of an SM, in bytes.
+    /// The shared memory of an SM, in bytes.
     pub shared_per_sm: u32,
-    /// Shared memory that a program may ask for, in bytes: that of the SM less 1 KiB of the system's.
+    /// The largest shared memory of a program, in bytes: that of the SM less 1 KiB, which the system reserves.
     pub shared_per_block: u32,
-    /// What it has.
+    /// The features of the target.
     pub features: &'static [Feature],
-    /// Its matrix instructions.
+    /// The matrix instructions of the target.
     pub mma: &'static [MmaShape],
 }
 
@@ -155,7 +155,7 @@ const BLACKWELL_RTX: &[Feature] = &[
 
 const KIB: u32 = 1024;
 
-/// What all rows share: 32 lanes, 1024 threads, 64 Ki registers, 255 of them for a thread. Programming guide, as above.
+/// The properties that all rows share: 32 lanes, 1024 threads, 64 Ki registers, at most 255 for a thread. Programming guide, as above.
 const COMMON: Machine = Machine {
     name: "",
     capability: 0,
@@ -260,45 +260,45 @@ const MACHINES: &[Machine] = &[
 ];
 
 impl Machine {
-    /// Every machine, oldest first.
+    /// All targets, oldest first.
     #[must_use]
     pub const fn all() -> &'static [Machine] {
         MACHINES
     }
 
-    /// The machine of this name.
+    /// The target with this name.
     ///
     /// # Errors
-    /// If there is none; the error lists those there are.
+    /// If there is none; the error lists all targets.
     pub fn from_name(name: &str) -> Result<&'static Machine, UnknownMachine> {
         MACHINES.iter().find(|m| m.name == name).ok_or_else(|| UnknownMachine { asked: name.to_owned() })
     }
 
-    /// The targets whose code a device of a compute capability, times ten, runs, the best one first.
+    /// The targets whose code runs on devices of a compute capability, times ten, the best one first.
     #[must_use]
     pub fn of_capability(capability: u32) -> Vec<&'static Machine> {
-        // Those of the same compute capability with a suffix are behind the one without.
+        // Reversed, a target with a suffix comes before the one of the same compute capability without.
         MACHINES.iter().rev().filter(|m| m.runs_on(capability)).collect()
     }
 
-    /// Whether devices of a compute capability, times ten, run its code: PTX of `sm_XY` runs on every later device, of `sm_XYa` on its
+    /// Whether its code runs on devices of a compute capability, times ten: PTX of `sm_XY` runs on every later device, of `sm_XYa` on its
     /// own only. PTX ISA, directive `.target`.
     #[must_use]
     pub fn runs_on(&self, capability: u32) -> bool {
         if self.name.ends_with('a') { self.capability == capability } else { self.capability <= capability }
     }
 
-    /// Whether it has a feature.
+    /// Whether the target has a feature.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
 }
 
-/// There is no machine of this name.
+/// The error for a target that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMachine {
-    /// The name that was asked for.
+    /// The name that was requested.
     pub asked: String,
 }
 

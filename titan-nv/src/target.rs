@@ -7,7 +7,7 @@ use titan_core::ir::{Elem, MMA_TRIPLES};
 use titan_core::lane::{GroupMma, MmaAtom};
 use titan_core::plan::Target;
 
-/// The machine as plans see it.
+/// The properties of a machine in the form that plans use.
 #[must_use]
 pub fn target(machine: &Machine) -> Target {
     let shared_classes = shared_classes(machine);
@@ -34,8 +34,8 @@ pub fn target(machine: &Machine) -> Target {
     }
 }
 
-/// What the machines that run code for this one grant a program: 99, 163 and 227 KiB for sm_80. Code for `sm_90a` runs there only
-/// (PTX ISA, `.target`: "architecture-specific").
+/// The sizes of shared memory, in bytes, that the machines running this machine's code grant a program: 99, 163 and 227 KiB for sm_80.
+/// Code for `sm_90a` runs only on such devices (PTX ISA, `.target`: "architecture-specific").
 pub(crate) fn shared_classes(machine: &Machine) -> Vec<u32> {
     let runs = |other: &&Machine| machine.runs_on(other.capability);
     let classes: BTreeSet<u32> = Machine::all().iter().filter(runs).map(|m| m.shared_per_block).collect();

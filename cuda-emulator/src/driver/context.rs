@@ -1,4 +1,4 @@
-//! Contexts: which is current in a thread, and the error that one keeps once something went wrong in it.
+//! Contexts: the current context of each thread, and the sticky error of each context.
 
 use super::{Driver, Session, queue};
 use crate::code::{Code, Done};
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(super) device: usize,
-    /// How often a primary context is retained; 0 of others.
+    /// The number of times that a primary context is retained; 0 for others.
     retained: u32,
-    /// The first thing that went wrong.
+    /// The first error in the context, which later calls return.
     pub(super) sticky: Option<Code>,
-    /// Its legacy default stream.
+    /// The legacy default stream of the context.
     pub(super) null: u64,
-    /// Default streams of threads.
+    /// The default streams of threads.
     pub(super) own: BTreeMap<u64, u64>,
 }
 
 thread_local! {
-    /// Contexts that are current in this thread; the last one counts.
+    /// The stack of contexts of this thread; the last one is current.
     static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The current context's handle, alive or not.
+/// The handle of the current context, alive or not.
 pub(crate) fn current() -> Option<u64> {
     STACK.with_borrow(|s| s.last().copied()).filter(|c| *c != 0)
 }
@@ -104,12 +104,12 @@ impl Driver {
         self.context(context).map(|c| c.device)
     }
 
-    /// The error that a context has kept.
+    /// The sticky error of a context, if there is one.
     pub(crate) fn sticky(&self, context: u64) -> Done {
         self.context(context)?.sticky.map_or(Ok(()), Err)
     }
 
-    /// Something went wrong in a context: from now on, that is what it answers.
+    /// Records an error in a context: from now on every call in the context returns it.
     pub(super) fn fail(&mut self, context: u64, code: Code, report: &str) {
         crate::say(&format!("{report}\n  from now on the context answers {code}"));
         if let Some(c) = self.contexts.get_mut(&context) {
@@ -150,16 +150,16 @@ pub(crate) fn destroy_context(session: &mut Session, handle: u64) -> Done {
     Ok(())
 }
 
-/// Runs what is pending, and frees all that belongs to a context.
+/// Runs pending operations, and frees everything that belongs to a context.
 fn end(session: &mut Session, handle: u64) {
     let ops = session.queue.of_context(handle);
-    // A failure is printed on stderr, because there is no caller to return it to.
+    // Errors are printed on stderr, because there is no caller to whom they could be returned.
     let _ = queue::force(session, handle, ops);
     let driver = &mut **session;
     driver.free_all(handle);
     let modules: Vec<u64> = driver.modules.iter().filter(|(_, m)| m.context == handle).map(|(h, _)| *h).collect();
     for module in modules {
-        // It exists: it was just listed.
+        // The module exists, because it was just listed.
         let _ = driver.unload(module);
     }
     driver.streams.retain(|_, s| s.context != handle);

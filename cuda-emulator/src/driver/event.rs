@@ -1,4 +1,4 @@
-//! Events: points of a stream that others wait for.
+//! Events: points in the work of a stream for which others wait.
 
 use super::run::Work;
 use super::{Driver, Session, queue};
@@ -11,9 +11,9 @@ use std::time::Instant;
 pub(crate) struct Event {
     pub(super) context: u64,
     timed: bool,
-    /// The operation it was last recorded as, with what is ordered before that.
+    /// The operation of the last record, with the clock of what is ordered before it.
     recorded: Option<(OpId, Clock)>,
-    /// When that ran.
+    /// The time at which that operation ran.
     pub(super) at: Option<Instant>,
 }
 
@@ -23,7 +23,7 @@ const DISABLE_TIMING: u32 = 2;
 const FLAGS: u32 = 7;
 
 impl Driver {
-    /// A new event.
+    /// Creates an event.
     pub(crate) fn new_event(&mut self, context: u64, flags: u32) -> Done<u64> {
         if flags & !FLAGS != 0 {
             return Err(Code::INVALID_VALUE);
@@ -34,7 +34,7 @@ impl Driver {
         Ok(handle)
     }
 
-    /// Destroys an event; waits for it that have been enqueued remain.
+    /// Destroys an event; enqueued waits for it remain.
     pub(crate) fn end_event(&mut self, event: u64) -> Done {
         self.events.remove(&event).map(drop).ok_or(Code::INVALID_HANDLE)
     }
@@ -48,7 +48,7 @@ impl Driver {
         Ok(self.event(event)?.recorded.as_ref().map(|r| r.0))
     }
 
-    /// The host has waited for an event.
+    /// Records that the host has waited for an event.
     pub(crate) fn host_knows_event(&mut self, event: u64) {
         let clock = self.events.get(&event).and_then(|e| e.recorded.as_ref()).map(|r| r.1.clone());
         if let Some(clock) = clock {
@@ -56,7 +56,7 @@ impl Driver {
         }
     }
 
-    /// Milliseconds between two events, as the emulator took them.
+    /// The milliseconds between two events, in the emulator's own time.
     pub(crate) fn elapsed(&self, from: u64, to: u64) -> Done<f32> {
         let (a, b) = (self.event(from)?, self.event(to)?);
         if !a.timed || !b.timed || a.recorded.is_none() || b.recorded.is_none() {
@@ -66,7 +66,7 @@ impl Driver {
         Ok(b.saturating_duration_since(a).as_secs_f32() * 1e3)
     }
 
-    /// The operation of an event's latest record has run.
+    /// Records that the operation of an event's latest record has run.
     pub(super) fn happened(&mut self, event: u64, op: OpId) {
         if let Some(e) = self.events.get_mut(&event)
             && e.recorded.as_ref().is_some_and(|r| r.0 == op)
@@ -75,7 +75,7 @@ impl Driver {
         }
     }
 
-    /// Clocks begin anew: everything recorded is over and known.
+    /// Resets the clocks of events, because everything recorded is over and known.
     pub(super) fn forget_events(&mut self) {
         for (_, clock) in self.events.values_mut().filter_map(|e| e.recorded.as_mut()) {
             clock.clear();
@@ -95,14 +95,14 @@ pub(crate) fn record_event(session: &mut Session, event: u64, stream: u64) -> Do
         e.recorded = Some((op, clock));
         e.at = None;
     }
-    // Early orders have run it before the event knew.
+    // With the order `early`, the operation has run before the event refers to it.
     if session.queue.is_over(op) {
         session.happened(event, op);
     }
     Ok(())
 }
 
-/// Makes a stream wait for an event; one that was never recorded is over.
+/// Makes a stream wait for an event; an event that was never recorded counts as over.
 pub(crate) fn wait_event(session: &mut Session, stream: u64, event: u64) -> Done {
     let Some((op, clock)) = session.event(event)?.recorded.clone() else { return Ok(()) };
     session.stream(stream)?;

@@ -1,4 +1,4 @@
-//! Launches: what is checked when they are enqueued, and how they run.
+//! Launches: the checks when they are enqueued, and their execution.
 
 use super::memory::Device;
 use super::run::{Outcome, Work, wrong};
@@ -8,16 +8,16 @@ use crate::code::{Code, Done};
 use std::sync::Arc;
 use titan_nv::emu::{DevicePtr, Module, Options, Param, Uninitialised};
 
-/// Extents of a launch.
+/// The extents of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// The dynamic shared memory, in bytes.
     pub(crate) shared: u32,
 }
 
-/// A launch as the caller asks for it.
+/// A launch as the caller requests it.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) function: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Launch {
 }
 
 impl Driver {
-    /// What the driver checks before a launch is enqueued. CUDA Driver API, cuLaunchKernel; programming guide, "Technical
+    /// The driver's checks before a launch is enqueued. CUDA Driver API, cuLaunchKernel; programming guide, "Technical
     /// Specifications per Compute Capability".
     fn check_launch(&self, context: u64, call: &Call) -> Done<Launch> {
         let function = self.function(call.function)?;
@@ -94,7 +94,7 @@ impl Driver {
         done.map(|()| touched)
     }
 
-    /// Lets a device reach the pinned memory whose addresses are among the parameters; which that is.
+    /// Maps the pinned memory whose addresses are among the parameters into a device; returns what was mapped.
     fn lend(&mut self, device: usize, params: &[Vec<u8>]) -> Vec<(usize, u64)> {
         let words =
             params.iter().flat_map(|p| p.chunks_exact(8)).filter_map(|w| Some(u64::from_le_bytes(w.try_into().ok()?)));
@@ -106,7 +106,7 @@ impl Driver {
             if let Some(pinned) = self.pinned.get(base) {
                 let bytes = pinned.bytes.read();
                 if let Some(ptr) = device_memory.alloc_at("pinned memory", *base, bytes.len()) {
-                    // Inside of what was just allocated.
+                    // The write is within the new allocation, so it succeeds.
                     let _ = device_memory.write(ptr, &bytes);
                 }
             }

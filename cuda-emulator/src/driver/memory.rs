@@ -1,4 +1,4 @@
-//! Memory: allocations of devices, their pools, pinned memory of the host, and whose a pointer is.
+//! Memory: allocations of devices, their pools, pinned memory of the host, and the owner of an address.
 
 use super::order::{reading, writing};
 use super::run::{Place, Work};
@@ -10,9 +10,9 @@ use crate::runtime::host::{HostBytes, Owned};
 use std::collections::BTreeMap;
 use titan_nv::emu::{DevicePtr, Memory};
 
-/// Windows of 4 GiB of all devices together: addresses below those that an operating system gives to programs.
+/// The number of 4 GiB windows of all devices together: below the addresses that operating systems give to programs.
 const WINDOWS: u64 = 0x5000;
-/// What allocations are rounded to when memory is counted.
+/// The unit to which allocations are rounded when memory is counted, in bytes.
 const GRAIN: u64 = 512;
 
 /// A device.
@@ -33,9 +33,9 @@ pub(crate) struct Device {
 #[derive(Debug)]
 struct Allocation {
     bytes: u64,
-    /// From the pool: freeing it does not wait.
+    /// Whether it is from the pool, so that freeing it does not wait.
     pooled: bool,
-    /// An operation that frees it is enqueued.
+    /// Whether an operation that frees it is enqueued.
     leaving: bool,
     context: u64,
     name: String,
@@ -49,7 +49,7 @@ pub(crate) struct Pinned {
 }
 
 impl Device {
-    /// All devices of the setting, in windows of their own.
+    /// All devices of the setting, each with its own windows.
     pub(super) fn all(fitted: &[Fitted]) -> Vec<Device> {
         let share = WINDOWS / (fitted.len() as u64).max(1);
         let make = |(i, fitted): (usize, &Fitted)| {
@@ -74,12 +74,12 @@ impl Device {
         self.first <= window && window <= self.last
     }
 
-    /// Free and total memory, in bytes.
+    /// The free and the total memory, in bytes.
     pub(crate) const fn room(&self) -> (u64, u64) {
         (self.fitted.memory.saturating_sub(self.used), self.fitted.memory)
     }
 
-    /// Memory in use now, and the most there ever was.
+    /// The memory in use, and the largest use so far, in bytes.
     pub(crate) const fn usage(&self) -> (u64, u64) {
         (self.used, self.high)
     }
@@ -102,14 +102,14 @@ impl Device {
         self.memory.free(DevicePtr::from_address(address));
     }
 
-    /// The allocation that holds an address, and its first one.
+    /// The allocation that contains an address, and its first address.
     fn holding(&self, address: u64) -> Option<(u64, &Allocation)> {
         let (base, a) = self.allocations.range(..=address).next_back()?;
         (address - base < a.bytes).then_some((*base, a))
     }
 }
 
-/// What is asked about a pointer: the numbers of `CUpointer_attribute`.
+/// The attribute that is requested of a pointer, by the numbers of `CUpointer_attribute`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Context,
@@ -123,7 +123,7 @@ pub(crate) enum Asked {
     Mapped,
 }
 
-/// The answer, of the width that the caller expects.
+/// The value of an attribute, with the width that the caller expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
     Word(u64),
@@ -136,7 +136,7 @@ const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
 impl Driver {
-    /// The device in whose windows an address lies.
+    /// The device whose windows contain an address.
     pub(super) fn device_at(&self, address: u64) -> Option<&Device> {
         self.devices.iter().find(|d| d.owns(address))
     }
@@ -145,13 +145,13 @@ impl Driver {
         self.devices.iter_mut().find(|d| d.owns(address))
     }
 
-    /// The pinned memory that holds an address, and its first one.
+    /// The pinned memory that contains an address, and its first address.
     pub(super) fn pinned_at(&self, address: u64) -> Option<(u64, &Pinned)> {
         let (base, pinned) = self.pinned.range(..=address).next_back()?;
         (address - base < pinned.bytes.len() as u64).then_some((*base, pinned))
     }
 
-    /// What an address is, for messages.
+    /// The description of an address in messages.
     pub(super) fn describe(&self, address: u64) -> Option<String> {
         if let Some((base, a)) = self.device_at(address).and_then(|d| d.holding(address)) {
             return Some(format!("byte {} of {} of {} bytes", address - base, a.name, a.bytes));
@@ -160,7 +160,7 @@ impl Driver {
         Some(format!("byte {} of pinned memory of {} bytes", address - base, pinned.bytes.len()))
     }
 
-    /// Checks that bytes are all in one live allocation of a device, as the driver does when a copy is enqueued.
+    /// Checks that all bytes are in one live allocation of a device, as the driver does when a copy is enqueued.
     pub(crate) fn check_range(&self, address: u64, bytes: usize) -> Done {
         let device = self.device_at(address).ok_or(Code::INVALID_VALUE)?;
         device.memory.check(DevicePtr::from_address(address), bytes).map_err(|e| {
@@ -169,7 +169,7 @@ impl Driver {
         })
     }
 
-    /// Frees what an operation frees.
+    /// Frees the memory of an operation that frees.
     pub(super) fn free_now(&mut self, address: u64) {
         self.device_at_mut(address).into_iter().for_each(|d| d.free(address));
     }
@@ -184,7 +184,7 @@ impl Driver {
         self.pinned.retain(|_, p| p.context != context);
     }
 
-    /// Pinned memory for a context.
+    /// Allocates pinned memory for a context.
     pub(crate) fn pin(&mut self, context: u64, bytes: usize) -> Done<u64> {
         let bytes = Owned::new(bytes).ok_or(if bytes == 0 { Code::INVALID_VALUE } else { Code::OUT_OF_MEMORY })?;
         let base = bytes.address();
@@ -192,13 +192,13 @@ impl Driver {
         Ok(base)
     }
 
-    /// Whether a pointer of the host is to pinned memory, of which so many bytes follow.
+    /// Whether a host pointer is to pinned memory of at least this many bytes.
     pub(crate) fn is_pinned(&self, address: u64, bytes: usize) -> bool {
         let holds = |(base, p): (u64, &Pinned)| address - base + bytes as u64 <= p.bytes.len() as u64;
         self.pinned_at(address).is_some_and(holds)
     }
 
-    /// Something about a pointer; an error if it is not the driver's.
+    /// An attribute of a pointer; an error if the pointer is not from the driver.
     pub(crate) fn fact(&self, address: u64, asked: Asked) -> Done<Fact> {
         if let Some((base, p)) = self.pinned_at(address) {
             let device = self.device_of(p.context).unwrap_or(0);
@@ -219,7 +219,7 @@ impl Driver {
             Asked::Context => Fact::Word(a.context),
             Asked::MemoryType => Fact::Int(DEVICE),
             Asked::DevicePointer => Fact::Word(address),
-            // Memory of a device has no pointer for the host.
+            // Device memory has no host pointer.
             Asked::HostPointer => return Err(Code::INVALID_VALUE),
             Asked::IsManaged => Fact::Flag(false),
             Asked::Ordinal => Fact::Int(u32::try_from(ordinal).unwrap_or(0)),
@@ -229,13 +229,13 @@ impl Driver {
         })
     }
 
-    /// Sets how much memory the pool keeps; it keeps none.
+    /// Sets the amount of memory that the pool should keep; the emulator keeps none.
     pub(crate) fn set_threshold(&mut self, ordinal: i32, bytes: u64) -> Done {
         self.device_mut(ordinal)?.threshold = bytes;
         Ok(())
     }
 
-    /// From now on the highest usage is that of now.
+    /// Resets the highest usage to the current one.
     pub(crate) fn reset_high(&mut self, ordinal: i32) -> Done {
         let device = self.device_mut(ordinal)?;
         device.high = device.used;
@@ -246,7 +246,7 @@ impl Driver {
         usize::try_from(ordinal).ok().and_then(|i| self.devices.get_mut(i)).ok_or(Code::INVALID_DEVICE)
     }
 
-    /// Frees that are enqueued and would make room on a device.
+    /// The enqueued frees that would make room on a device.
     fn leaving(&self, device: usize) -> Vec<OpId> {
         let of = |at: u64| self.devices.get(device).is_some_and(|d| d.owns(at));
         let frees = self.queue.pending.values().filter(|op| matches!(op.work, Work::Free { at, .. } if of(at)));
@@ -254,7 +254,7 @@ impl Driver {
     }
 }
 
-/// Allocates in the context's device, or in the pool, if a stream is given.
+/// Allocates on the context's device, or from the pool if a stream is given.
 pub(crate) fn allocate(session: &mut Session, context: u64, bytes: usize, stream: Option<u64>) -> Done<u64> {
     let ordinal = session.device_of(context)?;
     if bytes == 0 {
@@ -269,7 +269,7 @@ pub(crate) fn allocate(session: &mut Session, context: u64, bytes: usize, stream
         device.allocate(context, bytes as u64, pooled)
     };
     let at = match attempt(session) {
-        // Memory whose free is enqueued is room, once the free has run.
+        // Memory whose free is enqueued becomes available when the free runs.
         Err(Code::OUT_OF_MEMORY) => {
             let frees = session.leaving(ordinal);
             queue::force(session, context, frees)?;
@@ -284,7 +284,7 @@ pub(crate) fn allocate(session: &mut Session, context: u64, bytes: usize, stream
     Ok(at)
 }
 
-/// Frees memory: that of a pool at once, other memory when the device is idle. CUDA Driver API, cuMemFree; programming
+/// Frees memory: pool memory at once, other memory when the device is idle. CUDA Driver API, cuMemFree; programming
 /// guide, "Stream Ordered Memory Allocator": cudaFree synchronises all streams.
 pub(crate) fn free(session: &mut Session, context: u64, at: u64) -> Done {
     let (bytes, pooled) = {
@@ -302,7 +302,7 @@ pub(crate) fn free(session: &mut Session, context: u64, at: u64) -> Done {
         let contexts: Vec<u64> = session.contexts.iter().filter(|(_, c)| c.device == device).map(|(h, _)| *h).collect();
         for c in contexts {
             let pending = session.pending_in(c);
-            // The error of another context is that context's.
+            // An error of another context is reported there, not here.
             let _ = queue::force(session, c, pending);
             session.host_knows_context(c);
         }
@@ -344,7 +344,7 @@ pub(crate) fn unpin(session: &mut Session, context: u64, at: u64) -> Done {
     } else if let Some(c) = session.trace.conflict("cuMemFreeHost of the host", &session.host, &writing(at, bytes)) {
         session.fail(context, Code::LAUNCH_FAILED, &c.text);
     }
-    // What is pending runs first all the same, so that nothing dangles.
+    // Pending operations are run first nevertheless, so that none refers to freed memory.
     let rest = session.pending_in(context);
     let _ = queue::force(session, context, rest);
     session.pinned.remove(&at);
@@ -388,7 +388,7 @@ pub(crate) fn copy(session: &mut Session, stream: u64, (from, to): (Place, Place
     Ok(())
 }
 
-/// Overwrites what a pending copy will write in the host's memory, unless something pending still needs it.
+/// Overwrites the host memory that a pending copy will write, unless another pending operation still needs it.
 fn spoil(session: &Session, to: &HostBytes, bytes: usize) {
     let (start, end) = (to.address(), to.address() + bytes as u64);
     let meets = |place: &Place, n: usize| matches!(place, Place::Host(h) if h.address() < end && start < h.address() + n as u64);

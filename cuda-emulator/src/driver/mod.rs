@@ -1,17 +1,17 @@
-//! The driver's state, and what calls do to it. All of it is safe code; pointers of the caller's come as values of
+//! The driver's state, and the effect of calls on it. All of it is safe code; pointers of the caller are values of
 //! `runtime::host`.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
-//! | `context` | devices' contexts, which is current, errors that stay |
-//! | `memory` | allocations, pools, pinned memory, whose a pointer is |
-//! | `stream`, `event` | their handles, and what they wait for |
+//! | `context` | contexts of devices, the current one, sticky errors |
+//! | `memory` | allocations, pools, pinned memory, owners of addresses |
+//! | `stream`, `event` | handles of streams and events, and what they wait for |
 //! | `queue` | pending operations, and the choice of the next one |
-//! | `run` | what an operation does when it runs |
+//! | `run` | the effect of an operation when it runs |
 //! | `order` | the accesses of operations, and whether they are ordered |
 //! | `module`, `launch` | code, its limits, and launches of it |
 //!
-//! One lock holds everything. It is released while a thread waits, and around functions of the host.
+//! One lock protects everything. It is released while a thread waits, and while functions of the host are called.
 
 mod context;
 mod event;
@@ -50,7 +50,7 @@ pub(crate) fn session() -> Session {
     DRIVER.lock()
 }
 
-/// All of the driver.
+/// The complete state of the driver.
 #[derive(Debug)]
 pub(crate) struct Driver {
     setting: Option<Setting>,
@@ -65,7 +65,7 @@ pub(crate) struct Driver {
     pinned: BTreeMap<u64, memory::Pinned>,
     queue: queue::Queue,
     trace: order::Trace,
-    /// What the host has waited for.
+    /// The operations for which the host has waited.
     host: Clock,
 }
 
@@ -88,12 +88,12 @@ impl Driver {
         }
     }
 
-    /// What is chosen; the environment is read at the first call.
+    /// The settings; the environment is read at the first call.
     pub(crate) fn setting(&mut self) -> &mut Setting {
         self.setting.get_or_insert_with(Setting::of_environment)
     }
 
-    /// `cuInit`.
+    /// Starts the driver: `cuInit`.
     pub(crate) fn start(&mut self) -> Done {
         let setting = self.setting().clone();
         for why in &setting.wrong {
@@ -115,18 +115,18 @@ impl Driver {
         self.started
     }
 
-    /// A new handle: not null, never given twice, and no address of anything.
+    /// A new handle: not null, never used before, and not an address of anything.
     const fn handle(&mut self) -> u64 {
         self.handles += 1;
         0x6000_0000_0000 + 64 * self.handles
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     pub(crate) const fn devices(&self) -> usize {
         self.devices.len()
     }
 
-    /// The device of an ordinal.
+    /// The device with an ordinal.
     pub(crate) fn device(&self, ordinal: i32) -> Done<&memory::Device> {
         usize::try_from(ordinal).ok().and_then(|i| self.devices.get(i)).ok_or(Code::INVALID_DEVICE)
     }

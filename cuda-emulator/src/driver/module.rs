@@ -27,14 +27,14 @@ pub(crate) struct Function {
     carveout: i32,
 }
 
-/// What the compiler has to say.
+/// The output of the compiler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Log {
     pub(crate) info: String,
     pub(crate) error: String,
 }
 
-/// The PTX versions of drivers. PTX ISA, "Release History".
+/// The latest PTX version of each driver version. PTX ISA, "Release History".
 const VERSIONS: &[(u32, (u32, u32))] = &[
     (12_000, (8, 0)),
     (12_010, (8, 1)),
@@ -49,7 +49,7 @@ const VERSIONS: &[(u32, (u32, u32))] = &[
     (13_000, (9, 0)),
 ];
 
-/// The latest PTX that a driver of this version takes.
+/// The latest PTX version that a driver of this version accepts.
 fn latest(driver: u32) -> (u32, u32) {
     VERSIONS.iter().rev().find(|(v, _)| *v <= driver).map_or((7, 8), |(_, ptx)| *ptx)
 }
@@ -101,7 +101,7 @@ impl Driver {
         Ok(handle)
     }
 
-    /// Unloads a module; its functions are gone.
+    /// Unloads a module and its functions.
     pub(crate) fn unload(&mut self, handle: u64) -> Done {
         let loaded = self.modules.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
         self.functions.retain(|_, f| f.loaded != handle);
@@ -111,7 +111,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The function of a name.
+    /// The function of a module with this name.
     pub(crate) fn find_function(&mut self, module: u64, name: &str) -> Done<u64> {
         let loaded = self.modules.get(&module).ok_or(Code::INVALID_HANDLE)?;
         if let Some((handle, _)) = self.functions.iter().find(|(_, f)| f.loaded == module && f.name == name) {
@@ -163,7 +163,7 @@ impl Driver {
         Ok(())
     }
 
-    /// How many blocks of a function an SM holds at a time. Programming guide, "Occupancy Calculator".
+    /// The number of blocks of a function that an SM holds at a time. Programming guide, "Occupancy Calculator".
     pub(crate) fn occupancy(&self, handle: u64, threads: u32, dynamic: usize) -> Done<u32> {
         let function = self.function(handle)?;
         let device = self.device_of(function.context)?;
@@ -174,7 +174,7 @@ impl Driver {
         }
         let warps = threads.div_ceil(32);
         let by_threads = board.threads_per_sm / 32 / warps;
-        // Registers are given to warps 256 at a time.
+        // Registers are allocated to warps in units of 256.
         let by_registers = REGISTERS / ((function.registers()? * 32).next_multiple_of(256) * warps);
         let dynamic = u32::try_from(dynamic).map_err(|_| Code::INVALID_VALUE)?;
         let shared = kernel.static_shared().saturating_add(dynamic);
@@ -186,7 +186,7 @@ impl Driver {
     }
 }
 
-/// Unloads a module once nothing pending can need it.
+/// Unloads a module after all pending operations that may need it.
 pub(crate) fn unload_module(session: &mut Session, context: u64, module: u64) -> Done {
     let pending = session.pending_in(context);
     queue::force(session, context, pending)?;
@@ -203,14 +203,14 @@ impl Function {
         Ok(self.kernel()?.thread_limit().unwrap_or(THREADS).clamp(1, THREADS))
     }
 
-    /// Registers of a thread: those that are declared, or as many as a block of the greatest size can have, if fewer.
+    /// The registers of a thread: the declared ones, but at most as many as a block of the largest size can have.
     fn registers(&self) -> Done<u32> {
         let warps = self.threads()?.div_ceil(32);
         let most = (REGISTERS / 32 / warps / 8 * 8).clamp(8, 255);
         Ok(self.kernel()?.register_words().clamp(16, most.max(16)))
     }
 
-    /// An attribute: the numbers of `CUfunction_attribute`.
+    /// An attribute, by the numbers of `CUfunction_attribute`.
     pub(crate) fn attribute(&self, number: u32) -> Done<i32> {
         let kernel = self.kernel()?;
         let (major, minor) = self.module.version();
@@ -228,7 +228,7 @@ impl Function {
             7 => 0,
             8 => self.max_dynamic,
             9 => return Ok(self.carveout),
-            // Clusters: none are required, and any size that is allowed is a portable one.
+            // Clusters: none are required, and every allowed size is portable.
             10..=15 => 0,
             _ => return Err(Code::INVALID_VALUE),
         };

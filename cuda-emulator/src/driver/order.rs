@@ -7,7 +7,7 @@ use super::queue::Queue;
 use crate::clock::{Clock, OpId};
 use titan_nv::emu::{Ranges, Touched};
 
-/// What an operation left.
+/// The accesses of an operation.
 #[derive(Debug)]
 struct Mark {
     op: OpId,
@@ -17,13 +17,13 @@ struct Mark {
     touched: Touched,
 }
 
-/// What operations left.
+/// The accesses of all recorded operations.
 #[derive(Debug)]
 pub(crate) struct Trace {
     marks: Vec<Mark>,
 }
 
-/// An operation, for the trace.
+/// An operation as the trace identifies it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who<'a> {
     pub(crate) op: OpId,
@@ -46,22 +46,22 @@ impl Trace {
         Trace { marks: Vec::new() }
     }
 
-    /// Whether everything is ordered before all that comes.
+    /// Whether no recorded access can conflict with later ones.
     pub(super) const fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }
 
-    /// Forgets what is ordered before everything pending and all that comes.
+    /// Removes accesses that are ordered before everything pending and all later operations.
     pub(super) fn forget(&mut self, host: &Clock, queue: &Queue) {
         self.marks.retain(|m| !(host.knows(m.stream, m.op) && queue.clocks().all(|c| c.knows(m.stream, m.op))));
     }
 
-    /// Orders a clock after all operations of a context.
+    /// Adds all operations of a context to a clock.
     pub(super) fn teach(&self, context: u64, clock: &mut Clock) {
         self.marks.iter().filter(|m| m.context == context).for_each(|m| clock.learn(m.stream, m.op));
     }
 
-    /// The first conflict of new accesses with earlier ones.
+    /// The first conflict of new accesses with recorded ones.
     pub(super) fn conflict(&self, label: &str, clock: &Clock, touched: &Touched) -> Option<Conflict> {
         self.marks.iter().filter(|m| !clock.knows(m.stream, m.op)).find_map(|m| {
             let (now, before, (start, end)) = clash(touched, &m.touched)?;
@@ -85,7 +85,7 @@ impl Trace {
     }
 }
 
-/// The kinds of two conflicting accesses, if they conflict.
+/// The kinds of two accesses that conflict, and the bytes; `None` if they do not.
 fn clash(now: &Touched, before: &Touched) -> Option<(&'static str, &'static str, (u64, u64))> {
     const READS: &str = "reads them";
     const WRITES: &str = "writes them";

@@ -3,8 +3,8 @@
 //! An operation waits for those that its stream, events and the legacy default stream's rule put before it (CUDA Driver
 //! API, "Stream synchronization behavior"). The setting determines when it runs; operations run in the thread whose call
 //! makes them run. Only functions of the host have a thread of their own, and are called without the lock: they may wait
-//! for locks of the program that another caller of the driver holds. If one is pending and no thread calls the driver, that
-//! thread runs what is before it: the program may be waiting for the function.
+//! for locks of the program that another caller of the driver holds. If such a function is pending and no thread calls the driver, its
+//! thread runs the operations before it, because the program may be waiting for the function.
 
 use super::run::{self, Work};
 use super::{Driver, OVER, Session};
@@ -23,24 +23,24 @@ pub(crate) struct Op {
     pub(super) id: OpId,
     pub(super) stream: u64,
     pub(super) context: u64,
-    /// What it waits for.
+    /// The operations for which it waits.
     pub(super) after: Vec<OpId>,
-    /// What is ordered before it, itself included.
+    /// The operations that are ordered before it, including itself.
     pub(super) clock: Clock,
     pub(super) label: String,
     pub(super) work: Work,
 }
 
-/// Operations that are not over.
+/// The operations that are not over.
 #[derive(Debug)]
 pub(crate) struct Queue {
     next: OpId,
     pub(super) pending: BTreeMap<OpId, Op>,
-    /// Functions of the host that are being called.
+    /// The functions of the host that are being called.
     running: BTreeMap<OpId, Clock>,
     order: Order,
     random: u64,
-    /// Calls so far, so that the thread of functions sees whether the program is busy.
+    /// The number of calls so far, by which the thread of host functions notices that the program is busy.
     pub(crate) calls: u64,
     functions: Option<Sender<Job>>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Queue {
 enum Job {
     /// A function is pending.
     Pending,
-    /// A function's turn has come.
+    /// A function must be called now.
     Call(OpId, HostCall),
 }
 
@@ -96,7 +96,7 @@ impl Queue {
         self.pending.is_empty() && self.running.is_empty()
     }
 
-    /// What is ordered before each operation that is not over.
+    /// The clocks of the operations that are not over.
     pub(super) fn clocks(&self) -> impl Iterator<Item = &Clock> {
         self.pending.values().map(|op| &op.clock).chain(self.running.values())
     }
@@ -115,7 +115,7 @@ impl Queue {
         self.pending.keys().copied().filter(|op| self.is_ready(*op)).collect()
     }
 
-    /// The operations without which these cannot be over, oldest first.
+    /// These operations and all that must be over before them, oldest first.
     fn needed(&self, targets: &[OpId]) -> BTreeSet<OpId> {
         let (mut needed, mut open) = (BTreeSet::new(), targets.to_vec());
         while let Some(op) = open.pop() {
@@ -126,7 +126,7 @@ impl Queue {
         needed
     }
 
-    /// One of several, by chance. SplitMix64.
+    /// Chooses one of several operations at random, by SplitMix64.
     fn pick(&mut self, of: &[OpId]) -> Option<OpId> {
         let n = u64::try_from(of.len()).ok().filter(|n| *n > 0)?;
         of.get(usize::try_from(self.chance() % n).unwrap_or(0)).copied()
@@ -141,19 +141,19 @@ impl Queue {
 }
 
 impl Driver {
-    /// The host has waited for something.
+    /// Records that the host has waited for the operations of a clock.
     pub(crate) fn host_knows(&mut self, clock: &Clock) {
         self.host.join(clock);
         self.tidy_up();
     }
 
-    /// The host has waited for all that was enqueued on a stream.
+    /// Records that the host has waited for all operations enqueued on a stream.
     pub(crate) fn host_knows_stream(&mut self, stream: u64) {
         let clock = self.streams.get(&stream).map(|s| s.clock.clone());
         clock.iter().for_each(|c| self.host_knows(c));
     }
 
-    /// The host has waited for a whole context.
+    /// Records that the host has waited for a whole context.
     pub(crate) fn host_knows_context(&mut self, context: u64) {
         let clocks: Vec<Clock> =
             self.streams.values().filter(|s| s.context == context).map(|s| s.clock.clone()).collect();
@@ -162,7 +162,7 @@ impl Driver {
         self.tidy_up();
     }
 
-    /// Forgets what can no longer be unordered with anything; with nothing left, clocks begin anew.
+    /// Removes accesses that can no longer be part of a conflict; if none remain, clocks are reset.
     fn tidy_up(&mut self) {
         self.trace.forget(&self.host, &self.queue);
         if self.queue.is_idle() && self.trace.is_empty() {
@@ -172,12 +172,12 @@ impl Driver {
         }
     }
 
-    /// All that is not over in a context.
+    /// The operations of a context that are not over.
     pub(crate) fn pending_in(&self, context: u64) -> Vec<OpId> {
         self.queue.of_context(context)
     }
 
-    /// A call of the program's.
+    /// Counts a call by the program.
     pub(crate) const fn count_call(&mut self) {
         self.queue.calls += 1;
     }
@@ -236,7 +236,7 @@ pub(super) fn enqueue_after(
     Ok(id)
 }
 
-/// Runs the operations that the chosen order runs early.
+/// Runs the operations that the chosen order runs at their enqueue.
 fn eager(session: &mut Session) {
     match session.queue.order {
         Order::Late => {}
@@ -272,7 +272,7 @@ fn step(session: &mut Session, op: OpId) {
     OVER.notify_all();
 }
 
-/// Makes operations be over, running what they need. Returns the error of the context, if it has one then.
+/// Completes operations, running all that must be over before them. Returns the sticky error of the context, if it has one then.
 pub(crate) fn force(session: &mut Session, context: u64, targets: Vec<OpId>) -> Done {
     let needed = session.queue.needed(&targets);
     if let Order::Random(_) = session.queue.order {
@@ -305,18 +305,18 @@ pub(crate) fn query(session: &mut Session, context: u64, op: Option<OpId>) -> Do
     Err(Code::NOT_READY)
 }
 
-/// Tells the thread of functions, which begins with the first of them.
+/// Sends a job to the thread of host functions, which is started with the first of them.
 fn tell(session: &mut Session, job: Job) {
     let functions = session.queue.functions.get_or_insert_with(|| {
         let (sender, receiver) = channel();
         std::thread::spawn(move || serve(&receiver));
         sender
     });
-    // The thread ends with the process only.
+    // The thread ends only with the process.
     let _ = functions.send(job);
 }
 
-/// The thread of functions.
+/// The loop of the thread of host functions.
 fn serve(jobs: &Receiver<Job>) {
     let mut seen = 0;
     let mut waiting = false;
@@ -349,11 +349,11 @@ fn serve(jobs: &Receiver<Job>) {
     }
 }
 
-/// Runs what is before the oldest pending function, and lets it be called.
+/// Runs the operations before the oldest pending function, and lets it be called.
 fn bring_about(session: &mut Session) {
     let oldest = session.queue.pending.values().find(|op| matches!(op.work, Work::Call(_))).map(|op| op.id);
     let Some(function) = oldest else { return };
-    // Not waited for: this is the thread that would call it.
+    // The function is not waited for, since this is the thread that would call it.
     for op in session.queue.needed(&[function]) {
         if session.queue.is_ready(op) {
             step(session, op);

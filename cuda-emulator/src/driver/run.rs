@@ -1,4 +1,4 @@
-//! Runs operations, and turns their mistakes into errors.
+//! Runs operations, and converts their mistakes to errors of the driver.
 
 use super::Driver;
 use super::launch::Launch;
@@ -8,39 +8,39 @@ use crate::code::Code;
 use crate::runtime::host::{HostBytes, HostCall};
 use titan_nv::emu::{DevicePtr, EmuError, ErrorCode, Touched};
 
-/// Where bytes are.
+/// The location of bytes.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// On a device.
+    /// Memory of a device.
     Device(u64),
-    /// In the program's memory.
+    /// Memory of the host program.
     Host(HostBytes),
-    /// Bytes of the program's that were taken when the operation was enqueued.
+    /// Bytes of the program that were read when the operation was enqueued.
     Taken(Vec<u8>),
 }
 
-/// What an operation does.
+/// The effect of an operation.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Runs a kernel.
     Launch(Box<Launch>),
-    /// Copies so many bytes.
+    /// Copies this number of bytes.
     Copy { from: Place, to: Place, bytes: usize },
-    /// Repeats a pattern over so many bytes.
+    /// Repeats a pattern over this number of bytes.
     Fill { at: u64, pattern: Vec<u8>, bytes: usize },
-    /// Memory is allocated.
+    /// Marks memory as allocated.
     Birth { at: u64, bytes: u64 },
-    /// Memory is freed.
+    /// Frees memory.
     Free { at: u64, bytes: u64 },
-    /// A function of the host.
+    /// Calls a function of the host.
     Call(HostCall),
-    /// An event.
+    /// Records an event.
     Record { event: u64 },
-    /// Only waits.
+    /// Has no effect other than waiting.
     Nothing,
 }
 
-/// The accesses, or a mistake: the error of the context, and the message.
+/// The accesses of an operation, or a mistake: the error for the context, and the message.
 pub(super) type Outcome = Result<Touched, (Code, String)>;
 
 /// Runs an operation to its end.
@@ -51,7 +51,7 @@ pub(super) fn execute(driver: &mut Driver, op: Op) {
         Work::Record { event } => {
             return driver.happened(event, id);
         }
-        // What is freed in a broken context is gone as well.
+        // Frees in a context with a sticky error take effect as well.
         Work::Free { at, .. } if !healthy => {
             driver.free_now(at);
             return;
@@ -74,7 +74,7 @@ pub(super) fn execute(driver: &mut Driver, op: Op) {
 }
 
 impl Work {
-    /// The places of a copy, with its bytes.
+    /// The source and destination of a copy, with its number of bytes.
     pub(super) fn copied(&self) -> Option<(&Place, &Place, usize)> {
         if let Work::Copy { from, to, bytes } = self { Some((from, to, *bytes)) } else { None }
     }

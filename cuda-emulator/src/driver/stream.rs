@@ -1,4 +1,4 @@
-//! Streams: queues of which each operation waits for the one before it.
+//! Streams: queues in which each operation waits for the one before it.
 
 use super::Driver;
 use crate::clock::{Clock, OpId};
@@ -14,11 +14,11 @@ pub(crate) const PER_THREAD: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(super) context: u64,
-    /// Whether it waits for the legacy default stream, and that for it.
+    /// Whether it waits for the legacy default stream, and the legacy default stream for it.
     pub(super) blocking: bool,
     pub(super) priority: i32,
     pub(super) last: Option<OpId>,
-    /// What everything enqueued from now on is ordered after.
+    /// The clock before which later operations of the stream are ordered.
     pub(super) clock: Clock,
 }
 
@@ -30,7 +30,7 @@ thread_local! {
 }
 
 impl Driver {
-    /// A stream of a context.
+    /// Creates a stream in a context.
     pub(crate) fn new_stream(&mut self, context: u64, blocking: bool) -> u64 {
         let handle = self.handle();
         let stream = Stream { context, blocking, priority: 0, last: None, clock: Clock::default() };
@@ -38,14 +38,14 @@ impl Driver {
         handle
     }
 
-    /// Sets the priority that a stream tells; it changes nothing.
+    /// Sets the priority that a stream reports; it has no effect.
     pub(crate) fn prefer(&mut self, stream: u64, priority: i32) {
         if let Some(s) = self.streams.get_mut(&stream) {
             s.priority = priority.clamp(-5, 0);
         }
     }
 
-    /// The stream that a handle of the caller's means, in the current context.
+    /// The stream that a handle of the caller refers to, in the current context.
     pub(crate) fn resolve(&mut self, context: u64, handle: u64) -> Done<u64> {
         match handle {
             0 | LEGACY => Ok(self.context(context)?.null),
@@ -65,12 +65,12 @@ impl Driver {
         }
     }
 
-    /// A stream by the handle that [`Driver::resolve`] gave.
+    /// The stream with a handle returned by [`Driver::resolve`].
     pub(crate) fn stream(&self, stream: u64) -> Done<&Stream> {
         self.streams.get(&stream).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Ends a stream; what is pending on it still runs.
+    /// Destroys a stream; its pending operations still run.
     pub(crate) fn end_stream(&mut self, handle: u64) -> Done {
         let context = self.stream(handle)?.context;
         let c = self.context(context)?;
@@ -84,12 +84,12 @@ impl Driver {
 }
 
 impl Stream {
-    /// Its context.
+    /// The context of the stream.
     pub(crate) const fn context(&self) -> u64 {
         self.context
     }
 
-    /// Its priority.
+    /// The priority of the stream.
     pub(crate) const fn priority(&self) -> i32 {
         self.priority
     }

@@ -1,7 +1,7 @@
 //! The edge between C and the driver.
 //!
-//! `plain!` functions may be called before `cuInit`, `started!` ones after it, `within!` ones need a current context, whose
-//! error they return if it has one.
+//! `plain!` functions may be called before `cuInit`, `started!` ones only after it, and `within!` ones need a current context, whose
+//! sticky error they return if it has one.
 
 use crate::code::{Code, Done};
 use crate::driver::{self, Session};
@@ -42,7 +42,7 @@ pub(super) fn edge(name: &str, body: impl FnOnce() -> Done) -> u32 {
     done.map_or_else(|code| code.0, |()| 0)
 }
 
-/// With the driver locked, after `cuInit`.
+/// Calls `body` with the driver locked, after `cuInit`.
 pub(super) fn after_start(body: impl FnOnce(&mut Session) -> Done) -> Done {
     let mut session = driver::session();
     if !session.has_started() {
@@ -51,7 +51,7 @@ pub(super) fn after_start(body: impl FnOnce(&mut Session) -> Done) -> Done {
     body(&mut session)
 }
 
-/// With the current context.
+/// Calls `body` with the current context.
 pub(super) fn in_context(body: impl FnOnce(&mut Session, u64) -> Done) -> Done {
     after_start(|session| {
         let context = driver::current().ok_or(Code::INVALID_CONTEXT)?;
@@ -60,7 +60,7 @@ pub(super) fn in_context(body: impl FnOnce(&mut Session, u64) -> Done) -> Done {
     })
 }
 
-/// Functions that need nothing.
+/// Defines functions that have no precondition.
 macro_rules! plain {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         $(#[$meta])*
@@ -72,7 +72,7 @@ macro_rules! plain {
     )*};
 }
 
-/// Functions that need `cuInit`.
+/// Defines functions that need `cuInit`.
 macro_rules! started {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) = |$session:ident| $body:block)*) => {$(
         $(#[$meta])*
@@ -84,7 +84,7 @@ macro_rules! started {
     )*};
 }
 
-/// Functions that need a context.
+/// Defines functions that need a context.
 macro_rules! within {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) = |$session:ident, $context:ident| $body:block)*) => {$(
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! Start, versions, errors, devices. CUDA Driver API, sections "Initialization" to "Device Management".
+//! Initialization, versions, errors, devices. CUDA Driver API, sections "Initialization" to "Device Management".
 
 use super::abi::{plain, started};
 use super::host::Out;
@@ -32,7 +32,7 @@ plain! {
     }
 }
 
-/// 16 bytes that differ from device to device.
+/// The identifier of a device: 16 bytes that differ from device to device.
 fn uuid(device: i32) -> [u8; 16] {
     let mut bytes = *b"cuda-emulator   ";
     bytes[15] = device.to_le_bytes()[0];

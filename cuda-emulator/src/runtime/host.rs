@@ -1,14 +1,14 @@
 //! Pointers of the caller.
 //!
-//! The functions of the interface get them as these types. C passes them as what they are represented as, and the manual
-//! (CUDA Driver API) demands of every caller what the operations here rely on: that a result points to room for it, that a
-//! text ends, that memory given for a copy stays until the copy is over. Null is checked.
+//! The functions of the interface receive them as these types. They have the representation that C passes, and the manual
+//! (CUDA Driver API) requires of every caller what the operations here rely on: that a result points to room for it, that a
+//! text ends, that memory given for a copy stays valid until the copy is over. Null is checked.
 
 use crate::code::{Code, Done};
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::{CStr, c_char, c_void};
 
-/// Where a result goes.
+/// The destination of a result.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Out<T>(*mut T);
@@ -19,7 +19,7 @@ impl<T> Out<T> {
         self.0.is_null()
     }
 
-    /// Whether its address is a multiple of so many bytes.
+    /// Whether its address is a multiple of `bytes`.
     pub(crate) fn is_aligned(&self, bytes: usize) -> bool {
         self.0.addr().is_multiple_of(bytes)
     }
@@ -34,14 +34,14 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Writes the result, if it is wanted.
+    /// Writes the result, unless the pointer is null.
     pub(crate) fn offer(&self, value: T) {
         let _ = self.set(value);
     }
 }
 
 impl Out<c_char> {
-    /// Writes a text of at most so many bytes, its end included.
+    /// Writes a text of at most `room` bytes, including its end.
     pub(crate) fn text(&self, text: &str, room: usize) -> Done {
         if self.0.is_null() || room == 0 {
             return Err(Code::INVALID_VALUE);
@@ -57,7 +57,7 @@ impl Out<c_char> {
 }
 
 impl Out<c_void> {
-    /// Writes bytes of any type.
+    /// Writes the bytes of a result of any type.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Done {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -67,7 +67,7 @@ impl Out<c_void> {
         Ok(())
     }
 
-    /// Reads a number that the caller put there.
+    /// Reads a number that the caller stored there.
     pub(crate) fn number(&self) -> Done<u64> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -77,18 +77,18 @@ impl Out<c_void> {
     }
 }
 
-/// A text that ends.
+/// A C string.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Text(*const c_char);
 
 impl Text {
-    /// The text.
+    /// The text as a string.
     pub(crate) fn get(&self) -> Done<String> {
         self.bytes().and_then(|b| String::from_utf8(b).map_err(|_| Code::INVALID_VALUE))
     }
 
-    /// Its bytes.
+    /// The bytes of the text.
     pub(crate) fn bytes(&self) -> Done<Vec<u8>> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -98,7 +98,7 @@ impl Text {
     }
 }
 
-/// Code: a text that ends, or a file of machine code, of which only the beginning is looked at.
+/// Code: a C string, or a file of machine code, of which only the beginning is read.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Image(*const c_char);
@@ -106,7 +106,7 @@ pub(crate) struct Image(*const c_char);
 impl Image {
     /// The bytes of the text, or the first four of a file of machine code.
     pub(crate) fn get(&self) -> Done<Vec<u8>> {
-        // No text begins so, and such a file may contain zeros.
+        // No PTX text begins with these bytes, and such a file may contain zeros.
         Text(self.0).bytes().map(|b| if b.starts_with(b"\x7fELF") { b"\x7fELF".to_vec() } else { b })
     }
 }
@@ -117,15 +117,15 @@ impl Image {
 pub(crate) struct List<T>(*const T);
 
 impl<T: Copy> List<T> {
-    /// No elements.
+    /// The list without elements.
     pub(crate) const NONE: List<T> = List(std::ptr::null());
 
-    /// Whether there is none.
+    /// Whether the pointer is null.
     pub(crate) const fn is_null(&self) -> bool {
         self.0.is_null()
     }
 
-    /// One element.
+    /// The element with this index.
     pub(crate) fn get(&self, i: usize) -> Done<T> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -136,7 +136,7 @@ impl<T: Copy> List<T> {
 }
 
 impl List<Pointer> {
-    /// Replaces an element by a number: how a size that is passed by value is answered.
+    /// Replaces an element by a number, which returns a size that was passed by value.
     pub(crate) fn replace(&self, i: usize, number: usize) -> Done {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -148,7 +148,7 @@ impl List<Pointer> {
     }
 }
 
-/// The first byte of memory of the caller's.
+/// A pointer to memory of the caller.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointer(*mut c_void);
@@ -162,48 +162,48 @@ impl Pointer {
         self.0.addr() as u64
     }
 
-    /// The pointer of an address that the driver gave out.
+    /// The pointer for an address that the driver has returned.
     pub(crate) fn of(address: u64) -> Pointer {
         Pointer(std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0)))
     }
 
-    /// As an optional value for results.
+    /// The pointer as the caller passed it, for results.
     pub(crate) const fn raw(self) -> *mut c_void {
         self.0
     }
 
-    /// Bytes at once: those of a parameter, for example.
+    /// Reads bytes at once, such as those of a parameter.
     pub(crate) fn take(self, bytes: usize) -> Done<Vec<u8>> {
         Ok(self.bytes()?.read(bytes))
     }
 
-    /// Memory for a copy.
+    /// The memory as the source or destination of a copy.
     pub(crate) fn bytes(self) -> Done<HostBytes> {
         if self.0.is_null() { Err(Code::INVALID_VALUE) } else { Ok(HostBytes(self)) }
     }
 }
 
-/// Memory of the caller's that stays until the operation it was given to is over.
+/// Memory of the caller that stays valid until the operation to which it was given is over.
 #[derive(Debug)]
 pub(crate) struct HostBytes(Pointer);
 
 impl HostBytes {
-    /// Where it is.
+    /// The address of the memory.
     pub(crate) fn address(&self) -> u64 {
         self.0.address()
     }
 
-    /// Its first bytes.
+    /// Reads its first bytes.
     pub(crate) fn read(&self, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
-        // SAFETY: not null, and the caller of the interface promises so many readable bytes until the operation is over.
+        // SAFETY: not null, and the caller of the interface promises `bytes` readable bytes until the operation is over.
         unsafe { out.as_mut_ptr().copy_from_nonoverlapping(self.0.0.cast(), bytes) };
         out
     }
 
-    /// Writes bytes, so many after the first.
+    /// Writes bytes at an offset of `at` bytes.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        // SAFETY: not null, and the caller of the interface promises so many writable bytes until the operation is over.
+        // SAFETY: not null, and the caller of the interface promises `at + bytes.len()` writable bytes until the operation is over.
         unsafe { self.0.0.cast::<u8>().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 }
@@ -218,11 +218,11 @@ pub(crate) struct Owned {
 // SAFETY: the memory belongs to this value alone, and is accessed under the driver's lock or by the program.
 unsafe impl Send for Owned {}
 
-/// What pinned memory is aligned to: a page.
+/// The alignment of pinned memory: a page.
 const PAGE: usize = 4096;
 
 impl Owned {
-    /// So many bytes of `0xFF`; `None` if there are none, or too many.
+    /// Allocates this number of bytes, each `0xFF`; `None` if the number is 0 or too large.
     pub(crate) fn new(bytes: usize) -> Option<Owned> {
         let layout = Layout::from_size_align(bytes, PAGE).ok().filter(|l| l.size() > 0)?;
         // SAFETY: the size is not zero.
@@ -235,17 +235,17 @@ impl Owned {
         Some(Owned { start, layout })
     }
 
-    /// Where it is.
+    /// The address of the memory.
     pub(crate) fn address(&self) -> u64 {
         self.start.expose_provenance() as u64
     }
 
-    /// How many bytes.
+    /// The size in bytes.
     pub(crate) const fn len(&self) -> usize {
         self.layout.size()
     }
 
-    /// All of them.
+    /// Reads all bytes.
     pub(crate) fn read(&self) -> Vec<u8> {
         let mut out = vec![0; self.len()];
         // SAFETY: the memory has this size and is initialised; the program does not write to what a launch reads.
@@ -253,7 +253,7 @@ impl Owned {
         out
     }
 
-    /// Writes bytes, so many after the first; what does not fit is left out.
+    /// Writes bytes at an offset of `at` bytes; bytes that do not fit are dropped.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let n = bytes.len().min(self.len().saturating_sub(at));
         if n > 0 {
@@ -278,12 +278,12 @@ pub(crate) struct HostCall {
 }
 
 impl HostCall {
-    /// A function that was given to the driver; null is no function.
+    /// A function that was passed to the driver; null is an error.
     pub(crate) fn new(function: Option<extern "C" fn(*mut c_void)>, argument: Pointer) -> Done<HostCall> {
         Ok(HostCall { function: function.ok_or(Code::INVALID_VALUE)?, argument })
     }
 
-    /// Calls it.
+    /// Calls the function.
     pub(crate) fn call(&self) {
         (self.function)(self.argument.0);
     }

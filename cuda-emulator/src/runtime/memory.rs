@@ -7,7 +7,7 @@ use crate::code::{Code, Done};
 use crate::driver::{self, Asked, Fact, LEGACY, Place, Session};
 use std::ffi::c_void;
 
-/// A pointer of either kind.
+/// A pointer to device memory or to host memory.
 fn place(s: &Session, address: u64) -> Done<Place> {
     if s.fact(address, Asked::MemoryType) == Ok(Fact::Int(2)) {
         Ok(Place::Device(address))
@@ -21,7 +21,7 @@ fn copy(s: &mut Session, c: u64, stream: u64, (from, to): (Place, Place), bytes:
     driver::copy(s, stream, (from, to), bytes, false)
 }
 
-/// A copy that the host waits for.
+/// Enqueues a copy, and waits for it.
 fn copy_now(s: &mut Session, c: u64, places: (Place, Place), bytes: usize) -> Done {
     let stream = s.resolve(c, LEGACY)?;
     driver::copy(s, stream, places, bytes, true)
@@ -170,7 +170,7 @@ within! {
     }
 }
 
-/// The attributes of pointers that are known: the numbers of `CUpointer_attribute`.
+/// The supported attributes of pointers, by the numbers of `CUpointer_attribute`.
 const ASKED: [(u32, Asked); 9] = [
     (1, Asked::Context),
     (2, Asked::MemoryType),
@@ -195,7 +195,7 @@ fn asked(attribute: u32) -> Done<Asked> {
     ASKED.iter().find(|(n, _)| *n == attribute).map(|(_, a)| *a).ok_or(Code::INVALID_VALUE)
 }
 
-/// The pool of a device, whose handle is no other's.
+/// The handle of a device's pool, which no other object has.
 fn pool_of(device: i32) -> u64 {
     0x5E00_0000_0000 + 64 * u64::from(device.unsigned_abs())
 }
@@ -246,7 +246,7 @@ started! {
     fn cuMemPoolSetAttribute(pool: u64, attribute: u32, value: Out<c_void>) = |s| {
         let device = pool_device(s, pool)?;
         match attribute {
-            // Whether freed memory is reused along events changes nothing: it is reused late.
+            // Policies for the reuse of freed memory have no effect: memory is reused late.
             1..=3 => Ok(()),
             THRESHOLD => s.set_threshold(device, value.number()?),
             // The highest usage may be reset.

@@ -1,11 +1,11 @@
-//! The C interface: `unsafe` is here and nowhere else. Functions are one line each over `driver`.
+//! The C interface: `unsafe` is here and nowhere else. Each function is one line that calls `driver`.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
-//! | `abi` | the edge: no panic crosses it, errors that stay, calls that fail by request |
-//! | `host` | pointers of the caller as types, whose one promise is the manual's |
-//! | `device`, `context`, `memory`, `module`, `stream`, `event`, `launch`, `tensor` | the functions, by theme |
-//! | `faults` | what this library has beyond the interface: settings |
+//! | `abi` | the boundary: no panic crosses it; sticky errors, calls that fail by request |
+//! | `host` | types for the caller's pointers, which rely only on what the manual requires of callers |
+//! | `device`, `context`, `memory`, `module`, `stream`, `event`, `launch`, `tensor` | the functions, by topic |
+//! | `faults` | extensions beyond the driver's interface: settings |
 
 #![expect(unsafe_code, reason = "a C interface has symbols and pointers")]
 

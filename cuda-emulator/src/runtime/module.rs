@@ -5,11 +5,11 @@ use super::host::{Image, List, Out, Pointer, Text};
 use crate::code::{Code, Done};
 use crate::driver::{self, Log, Session};
 
-/// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_ERROR_LOG_BUFFER`; the option after each is the size, which is passed by value and
-/// replaced by what was written.
+/// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_ERROR_LOG_BUFFER`; the option after each is its size, which is passed by value and
+/// replaced by the number of bytes written.
 const INFO: u32 = 3;
 const ERROR: u32 = 5;
-/// The last option that is known; the others change nothing here.
+/// The last known option; the others have no effect here.
 const LAST_OPTION: u32 = 32;
 
 struct Options {

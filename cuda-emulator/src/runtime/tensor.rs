@@ -6,10 +6,10 @@ use crate::code::{Code, Done};
 use crate::say;
 use titan_nv::tma::{Element, Fill, L2Promotion, MAX_RANK, Swizzle, TensorMap};
 
-/// Devices have tensor maps from this compute capability on, times ten.
+/// The compute capability, times ten, from which on devices have tensor maps.
 const SINCE: u32 = 90;
 
-/// The numbers that the driver knows beyond those of which TITAN has maps: packed and rounded types, swizzles of larger units,
+/// The numbers that the driver accepts beyond those for which TITAN has maps: packed and rounded types, swizzles of larger units,
 /// interleaved layouts.
 const TYPES: u32 = 16;
 const SWIZZLES: u32 = 7;
@@ -20,7 +20,7 @@ fn refuse<T>(why: &str) -> Done<T> {
     Err(Code::INVALID_VALUE)
 }
 
-/// The meaning of a number below `known`; numbers that the driver knows and this library does not are not supported.
+/// The choice for a number below `known`; numbers that the driver accepts but this library does not are not supported.
 fn choice<T>(what: &str, number: u32, known: u32, found: Option<T>) -> Done<T> {
     match found {
         Some(found) => Ok(found),
@@ -32,7 +32,7 @@ fn choice<T>(what: &str, number: u32, known: u32, found: Option<T>) -> Done<T> {
     }
 }
 
-/// The first elements of an array.
+/// Reads the first elements of an array.
 fn read<T: Copy>(name: &str, list: &List<T>, to: &mut [T]) -> Done {
     if list.is_null() && !to.is_empty() {
         return refuse(&format!("{name} is null"));

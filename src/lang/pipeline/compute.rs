@@ -54,7 +54,7 @@ where
     Compute { result: mma(a.tile, b.tile, acc), stages: PhantomData }
 }
 
-/// As [`mma_async`], with the left operand in registers.
+/// Issues the same MMA as [`mma_async`], with the left operand in registers.
 pub fn mma_async_reg<'s, A, B, C, SA, SB, SC>(
     a: Tile<A, SA>,
     b: SmemRef<'s, B, SB>,

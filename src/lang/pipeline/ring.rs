@@ -21,12 +21,12 @@ pub struct Ring<B: Bundle, const D: i32> {
     times: Rc<Times<B>>,
 }
 
-/// The numbers of acquires and readies of a ring so far.
+/// The numbers of calls of `acquire` and of `ready` on a ring so far.
 pub(super) type Times<B> = RefCell<Clocks<B>>;
 
 pub(super) struct Clocks<B: Bundle> {
     acquired: u64,
-    /// By each role that reads.
+    /// The number of stages that each role has begun to read.
     claimed: BTreeMap<usize, u64>,
     pub(super) stages: BTreeMap<u64, Contents<B>>,
 }

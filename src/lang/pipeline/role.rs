@@ -14,7 +14,7 @@ thread_local! {
 
 /// The roles of a kernel: an enum of the expansion.
 pub trait Roles: Copy + 'static {
-    /// Every role, in the order of the kernel's attribute.
+    /// All roles, in the order of the kernel's attribute.
     const ALL: &'static [Self];
 }
 

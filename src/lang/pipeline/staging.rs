@@ -17,7 +17,7 @@ use crate::lang::tile::Tile;
 pub struct Staging<B: Bundle, const D: i32>(PhantomData<B>);
 
 impl<T: Elem, S: Shape, const D: i32> Staging<Smem<T, S>, D> {
-    /// Free slots.
+    /// Creates a staging ring whose slots are all free.
     #[expect(clippy::new_without_default, reason = "kernels create them by this name, in one place")]
     #[must_use]
     pub fn new() -> Self {

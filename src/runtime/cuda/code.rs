@@ -1,4 +1,4 @@
-//! Kernels on a GPU: which variant, its module, its launch.
+//! Kernels on a GPU: the choice of a variant, its module, its launch.
 
 use super::super::backend::{self, Call, DeviceArg, Given, Storage};
 use super::super::choice::Choice;
@@ -20,9 +20,9 @@ pub(crate) struct Code {
     context: &'static Context,
     kernel: String,
     slots: Vec<Slot>,
-    /// Where each word of the parameter block lies.
+    /// The offset of each word of the parameter block.
     offsets: Vec<usize>,
-    /// In the order in which launches try them.
+    /// The variants, in the order in which launches try them.
     variants: Vec<Ready>,
 }
 
@@ -83,7 +83,7 @@ impl Code {
         Ok(Given { mark: backend::Mark::Cuda(mark), finish })
     }
 
-    /// The code of a launch, and why not what is tried before it.
+    /// The code that a launch would run, and the reasons against the code that is tried before it.
     pub(in super::super) fn choice(&self, call: &Call<'_>) -> Result<Choice> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         Facts::choice(call.loaded, self.context.device().properties.capability, |passed_over| {
@@ -106,7 +106,7 @@ impl Code {
         chosen.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))
     }
 
-    /// A variant with its function, loaded at the first call, and with its maps; or the reason why another one is to be tried.
+    /// A variant with its function, loaded at the first call, and with its maps; or the reason why another variant must be tried.
     fn ready<'a>(
         &self,
         ready: &'a Ready,
@@ -138,7 +138,7 @@ impl Code {
         self.variants.last().is_some_and(|last| std::ptr::eq(last, ready))
     }
 
-    /// The grid, sized to the device if the kernel asks for that.
+    /// The grid, which the device determines if the kernel requests that.
     fn grid(&self, (ready, function): (&Ready, &Function), call: &Call<'_>) -> Result<[u32; 3]> {
         let chosen = gpu::grid(call, &ready.variant).map_err(|reason| error::internal(&self.kernel, reason))?;
         let Some(grid) = chosen else {
@@ -149,7 +149,7 @@ impl Code {
         Ok(grid)
     }
 
-    /// The memory for the report of a kernel that may trap or print.
+    /// Allocates the report of a kernel that may trap or print.
     fn report(&self, variant: &Variant) -> Result<Option<Pinned>> {
         if variant.sites.is_empty() {
             return Ok(None);

@@ -4,7 +4,7 @@ use super::super::device::Device;
 use crate::error::Error;
 use titan_nv::runtime::{Context, DriverError, Kind, LoadError};
 
-/// A call of the driver failed while something was done.
+/// The error of a driver call that failed during the operation `doing`.
 pub(super) fn driver(device: &str, error: &DriverError, doing: &str) -> Error {
     match error.kind() {
         Kind::Sticky | Kind::Timeout => work(device, doing, error),
@@ -17,7 +17,7 @@ pub(super) fn driver(device: &str, error: &DriverError, doing: &str) -> Error {
     }
 }
 
-/// Work called `what` failed on the device.
+/// The error of work called `what` that failed on the device.
 pub(super) fn work(device: &str, what: &str, error: &DriverError) -> Error {
     let (what, device, message) = (what.to_owned(), device.to_owned(), error.to_string());
     match error.kind() {
@@ -29,7 +29,7 @@ pub(super) fn work(device: &str, what: &str, error: &DriverError) -> Error {
     }
 }
 
-/// An allocation failed.
+/// The error of an allocation that failed.
 pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usize, error: &DriverError) -> Error {
     if error.kind() == Kind::OutOfMemory {
         return Error::OutOfMemory { bytes, device: device.to_string(), free: context.memory().ok() };
@@ -37,7 +37,7 @@ pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usiz
     driver(&device.to_string(), error, "an allocation")
 }
 
-/// A kernel could not be made ready.
+/// The error of a kernel that could not be loaded.
 pub(super) fn load(device: &str, kernel: &str, error: LoadError) -> Error {
     let (kernel, device) = (kernel.to_owned(), device.to_owned());
     match error {
@@ -51,7 +51,7 @@ pub(super) fn load(device: &str, kernel: &str, error: LoadError) -> Error {
     }
 }
 
-/// A bug in TITAN.
+/// The error for a bug in TITAN.
 pub(super) fn internal(doing: &str, message: String) -> Error {
     Error::Internal { doing: doing.to_owned(), message }
 }

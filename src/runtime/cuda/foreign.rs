@@ -34,7 +34,7 @@ pub struct RawTensor<const R: usize> {
     pub pointer: u64,
     /// The extents.
     pub shape: [usize; R],
-    /// How far the next element along each axis is, in elements; `None` for row-major order.
+    /// The stride of each axis, in elements; `None` for row-major order.
     pub strides: Option<[usize; R]>,
     /// The foreign stream that uses the memory, a `CUstream` of the driver. TITAN waits for its work so far, and its later work waits
     /// for TITAN's. `None` if no stream uses it, or if the caller synchronizes.
@@ -85,13 +85,13 @@ pub unsafe fn lend_raw<'a, T: Elem, const R: usize>(
     lent("lend_raw", tensor, unsafe { nv::Stream::foreign(context, stream, Box::new(())) }, false)
 }
 
-/// As [`lend_raw`], to write.
+/// The exclusive counterpart of [`lend_raw`], for writing.
 ///
 /// # Errors
-/// As [`lend_raw`].
+/// The same as of [`lend_raw`].
 ///
 /// # Safety
-/// As [`lend_raw`].
+/// The same as for [`lend_raw`].
 #[expect(unsafe_code, reason = "the caller answers for the stream")]
 pub unsafe fn lend_raw_mut<'a, T: Elem, const R: usize>(
     tensor: &'a mut (impl AsTensorMut<Tensor<T, R>> + ?Sized),

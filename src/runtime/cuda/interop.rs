@@ -65,10 +65,10 @@ pub fn borrow<'a, T: Elem, const R: usize>(
     tensor("borrow", device, (stream, event(&read)), (address, slice.len()), shape).map(View::new)
 }
 
-/// As [`borrow`], to write.
+/// The exclusive counterpart of [`borrow`], for writing.
 ///
 /// # Errors
-/// As [`borrow`].
+/// The same as of [`borrow`].
 pub fn borrow_mut<'a, T: Elem, const R: usize>(
     device: &Device,
     slice: &'a mut impl CudaMemoryMut<T>,
@@ -95,10 +95,10 @@ pub fn lend<'a, T: Elem, const R: usize>(
     foreign::lent("lend", tensor, own_stream("lend", tensor.device(), context, stream)?, false)
 }
 
-/// As [`lend`], to write.
+/// The exclusive counterpart of [`lend`], for writing.
 ///
 /// # Errors
-/// As [`lend`].
+/// The same as of [`lend`].
 pub fn lend_mut<'a, T: Elem, const R: usize>(
     tensor: &'a mut (impl AsTensorMut<Tensor<T, R>> + ?Sized),
     stream: &Arc<CudaStream>,

@@ -3,13 +3,13 @@
 //! Memory can be shared with other CUDA libraries, in both directions and without copies:
 //!
 //! * [`tensor_from_raw`] makes a tensor of any pointer;
-//! * [`lend_raw`] and [`lend_raw_mut`] give the device pointer of a tensor to any stream.
+//! * [`lend_raw`] and [`lend_raw_mut`] lend the device pointer of a tensor to any stream.
 //!
-//! With feature `cudarc`, which is on by default, the same for the types of that crate, which candle and CubeCL build on, and
-//! in safe code:
+//! With feature `cudarc`, which is on by default, there are the same functions, in safe code, for the types of that crate, on which
+//! candle and CubeCL build:
 //!
 //! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one;
-//! * `lend` and `lend_mut` give the device pointer of a tensor to a stream of cudarc's.
+//! * `lend` and `lend_mut` lend the device pointer of a tensor to a stream of cudarc's.
 //!
 //! TITAN calls the driver through its own function table, independently of cudarc and of the version of its bindings. It uses the
 //! primary contexts, as cudarc's `CudaContext::new` does.
@@ -38,7 +38,7 @@ use std::sync::Arc;
 use titan_nv::Machine;
 use titan_nv::runtime::{self as nv, Driver, Once, Waiting};
 
-/// The GPUs of this machine, the best one first; or why there are none, and what to do about it.
+/// The GPUs of this machine, the best one first; or the reason why there are none, and the help.
 pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'static str)> {
     static DEVICES: Once<Vec<Device>> = Once::new();
     let found = DEVICES.get_or_try(|| {
@@ -143,7 +143,7 @@ impl Mark {
     }
 }
 
-/// A device as `Device` shows it.
+/// The name of a device as `Device` displays it.
 fn name(context: &nv::Context) -> String {
     let device = context.device();
     format!("{}:{} ({})", DeviceKind::Cuda.name(), device.ordinal, device.name)

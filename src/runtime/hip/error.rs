@@ -4,7 +4,7 @@ use super::super::device::Device;
 use crate::error::Error;
 use titan_amd::runtime::{Context, DriverError, Kind, LoadError, Misfit};
 
-/// A call of the runtime failed while something was done.
+/// The error of a call of the runtime that failed during the operation `doing`.
 pub(super) fn driver(device: &str, error: &DriverError, doing: &str) -> Error {
     match error.kind() {
         Kind::Sticky | Kind::Timeout => work(device, doing, error),
@@ -17,7 +17,7 @@ pub(super) fn driver(device: &str, error: &DriverError, doing: &str) -> Error {
     }
 }
 
-/// Work called `what` failed on the device.
+/// The error of work called `what` that failed on the device.
 pub(super) fn work(device: &str, what: &str, error: &DriverError) -> Error {
     let (what, device, message) = (what.to_owned(), device.to_owned(), error.to_string());
     match error.kind() {
@@ -29,7 +29,7 @@ pub(super) fn work(device: &str, what: &str, error: &DriverError) -> Error {
     }
 }
 
-/// An allocation failed.
+/// The error of an allocation that failed.
 pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usize, error: &DriverError) -> Error {
     if error.kind() == Kind::OutOfMemory {
         return Error::OutOfMemory { bytes, device: device.to_string(), free: context.memory().ok() };
@@ -37,7 +37,7 @@ pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usiz
     driver(&device.to_string(), error, "an allocation")
 }
 
-/// A code object, or a kernel in it, could not be made ready.
+/// The error of a code object, or of a kernel in it, that could not be loaded.
 pub(super) fn load(device: &str, what: &str, error: &LoadError) -> Error {
     let help = match error {
         LoadError::Object(_) => {
@@ -50,7 +50,7 @@ pub(super) fn load(device: &str, what: &str, error: &LoadError) -> Error {
     Error::Driver { doing: what.to_owned(), device: device.to_owned(), message: error.to_string(), help }
 }
 
-/// A launch does not fit.
+/// The error of a launch that does not match the kernel or the device.
 pub(super) fn misfit(device: &str, kernel: &str, error: &Misfit) -> Error {
     let doing = format!("launching kernel `{kernel}`");
     match error {

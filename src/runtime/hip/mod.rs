@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_amd::runtime::{self as amd, Driver, Once, Waiting};
 
-/// The GPUs of this machine, in the runtime's order; or why there are none, and what to do about it.
+/// The GPUs of this machine, in the runtime's order; or the reason why there are none, and the help.
 pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'static str)> {
     static DEVICES: Once<Vec<Device>> = Once::new();
     let found = DEVICES.get_or_try(|| {
@@ -139,7 +139,7 @@ impl Mark {
     }
 }
 
-/// A device as `Device` shows it.
+/// The name of a device as `Device` displays it.
 fn name(context: &amd::Context) -> String {
     let device = context.device();
     format!("{}:{} ({}, {})", DeviceKind::Hip.name(), device.ordinal, device.name, device.properties.target())

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use titan_amd::runtime::{self as amd, Geometry};
 
-/// A code object on a device. It stays loaded for the life of the process.
+/// A code object on a device. It stays loaded until the process ends.
 #[derive(Clone, Debug)]
 pub struct Module {
     device: Device,
@@ -90,10 +90,10 @@ impl Module {
         self.module.object().kernels.iter().map(|k| k.name.as_str())
     }
 
-    /// A kernel.
+    /// The kernel with this name.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// If there is none.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let made = self.module.function(name);
         let doing = format!("looking up kernel `{name}`");
@@ -104,8 +104,8 @@ impl Module {
 }
 
 impl Kernel {
-    /// Puts a launch at the end of a stream and returns. There is one argument for each that the code object's metadata name,
-    /// hidden ones left out. The launch waits for the earlier work on its tensors, and later work waits for it.
+    /// Enqueues a launch at the end of a stream and returns. There must be one argument for each that the code object's metadata lists,
+    /// except hidden ones. The launch waits for the earlier work on its tensors, and later work waits for it.
     ///
     /// # Errors
     /// If the launch does not match the kernel or the device. Later failures are reported by the next call that needs the
@@ -145,7 +145,7 @@ impl Kernel {
     }
 }
 
-/// A launch on its way to the device. It keeps the memory of its tensors until the device has it.
+/// A launch that is being enqueued. It keeps the memory of its tensors alive until it has been enqueued.
 pub(crate) struct Work {
     title: Arc<str>,
     function: Arc<amd::Function>,
@@ -154,12 +154,12 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Streams of such devices have lanes.
+    /// Runs the launch without a lane, which is an error: streams of such devices have lanes.
     pub(in super::super) fn run(&self) -> Result<()> {
         Err(Error::Internal { doing: self.title.to_string(), message: "no lane".to_owned() })
     }
 
-    /// Puts the grid at the end of a lane, after the points `after`. An error means that the lane has not got it.
+    /// Enqueues the grid at the end of a lane, after the points `after`. After an error, it has not been enqueued.
     pub(in super::super) fn give(&self, lane: &backend::Lane, after: &[backend::Mark], sleeps: bool) -> Result<Given> {
         #[cfg_attr(not(feature = "cuda"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
         let backend::Lane::Hip(Lane(stream)) = lane else {

@@ -1,4 +1,4 @@
-//! Atomic operations: functions of what is in memory and of the data, found by mnemonic.
+//! Atomic operations: functions of the value in memory and of the data, found by mnemonic.
 //!
 //! Source: the pseudocode of ISA §12.12 (`DS_`), §12.13 (`BUFFER_ATOMIC_`), §12.15; §9.2 "Float Memory Atomics".
 
@@ -26,7 +26,7 @@ fn dec(old: u64, most: u64) -> u64 {
     if old == 0 || old > most { most } else { old - 1 }
 }
 
-/// Both halves of packed numbers.
+/// Applies a function to both halves of packed numbers.
 fn halves(old: u64, data: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
     let each = |s: u32| f(old >> s & 0xFFFF, data >> s & 0xFFFF) << s;
     each(0) | each(16)
@@ -37,7 +37,7 @@ fn add_bf16(a: u64, b: u64) -> u64 {
     num::bf16_from_f64(num::bf16_to_f64(a as u16) + num::bf16_to_f64(b as u16)).into()
 }
 
-/// The operation that a mnemonic spells, and how wide it is in bytes; `wide` is the width that operands say.
+/// The function of a mnemonic, and its width in bytes; `wide` states whether the operands have 64 bits.
 pub(crate) fn function(name: &str, wide: bool) -> Option<AtomicFn> {
     let lds = name.starts_with("ds_");
     let op = name.strip_prefix("ds_").map(|n| n.replace("_rtn", ""));
@@ -47,7 +47,7 @@ pub(crate) fn function(name: &str, wide: bool) -> Option<AtomicFn> {
     let base = base.unwrap_or(&op);
     Some(match (base, wide) {
         ("swap" | "wrxchg", _) => |_, _, d, _| d,
-        // Comparing ones: memory has the new value second, the local data share first.
+        // The order of the data differs: in memory the new value comes second, in the local data share first.
         ("cmpswap", _) => |_, old, new, cmp| if old == cmp { new } else { old },
         ("cmpst", _) => |_, old, cmp, new| if old == cmp { new } else { old },
         ("add", false) => |_, old, d, _| u(old).wrapping_add(u(d)).into(),

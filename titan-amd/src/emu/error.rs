@@ -1,28 +1,28 @@
-//! What can go wrong with a code object: when it is loaded, in what a launch asks for, and while it runs.
+//! The errors of the emulator: when a code object is loaded, in a launch, and while a kernel runs.
 
 use std::fmt;
 
-/// Which rule was broken.
+/// The rule that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// The bytes are no code object for this machine.
+    /// The bytes are not a code object for this machine.
     Object,
-    /// A launch that does not fit the kernel.
+    /// Launch parameters that do not fit the kernel.
     Launch,
-    /// Bytes that are no instruction, an instruction or a mode that the emulator does not know. It never guesses.
+    /// Bytes that are not an instruction, or an instruction or a mode that the emulator does not support. It never guesses.
     Unknown,
-    /// A register beyond those that the kernel was given.
+    /// A register beyond those that the kernel was allocated.
     Register,
     /// An access outside of every allocation.
     OutOfBounds,
     /// An access to memory that is freed or may not be written.
     Permission,
-    /// An address that is not a multiple of what it must be.
+    /// An address that is not sufficiently aligned.
     Misaligned,
-    /// A register or a byte of memory is read that was never written.
+    /// A read of a register or a byte of memory that was never written.
     Uninitialised,
-    /// A register is used while an operation in flight is to write it: a wait is missing.
+    /// A use of a register that an operation in flight will write: a wait is missing.
     InFlight,
     /// Too few wait states between two instructions.
     Hazard,
@@ -32,12 +32,12 @@ pub enum ErrorCode {
     Deadlock,
     /// The kernel executed `s_trap`.
     Trap,
-    /// More steps than allowed.
+    /// The limit on executed instructions was reached.
     Limit,
 }
 
 impl ErrorCode {
-    /// Its name in messages.
+    /// The name of the code in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,9 +64,9 @@ impl ErrorCode {
 pub struct Site {
     /// The address within the code object.
     pub address: u64,
-    /// The kernel that begins before it, and how far.
+    /// The kernel that contains it, and the offset from its start, in bytes.
     pub kernel: Option<(String, u64)>,
-    /// The instruction there.
+    /// The instruction at that address.
     pub instruction: String,
 }
 
@@ -80,14 +80,14 @@ impl fmt::Display for Site {
     }
 }
 
-/// Which wave, and which lane of it.
+/// A wave, and possibly one of its lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaveId {
-    /// The workgroup, along each axis.
+    /// The index of the workgroup, along each axis.
     pub workgroup: [u32; 3],
-    /// The wave within it.
+    /// The index of the wave in the workgroup.
     pub wave: u32,
-    /// The lane to blame, if one is.
+    /// The lane at which the error occurred, if it is one lane's.
     pub lane: Option<u32>,
 }
 
@@ -105,20 +105,20 @@ impl fmt::Display for WaveId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmuError(Box<Report>);
 
-/// What an [`EmuError`] says.
+/// The contents of an [`EmuError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Which rule.
+    /// The rule that was broken.
     pub code: ErrorCode,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// Where, if an instruction is to blame.
+    /// The place of the error, if it is at an instruction.
     pub site: Option<Site>,
-    /// In which wave.
+    /// The wave in which it occurred.
     pub wave: Option<WaveId>,
-    /// The other side: the instruction that is in flight or came too shortly before, and whose it is.
+    /// The other side: the instruction that is in flight or preceded too closely, and its wave.
     pub other: Option<(Site, String)>,
-    /// How to correct it.
+    /// A suggestion how to fix it.
     pub help: Option<String>,
 }
 
@@ -132,13 +132,13 @@ impl EmuError {
         EmuError(Box::new(report))
     }
 
-    /// All that it says.
+    /// The contents of the error.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.0
     }
 
-    /// Which rule was broken.
+    /// The rule that was broken.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         self.0.code

@@ -1,21 +1,21 @@
-//! An error while running, before it has names.
+//! An error at run time, with numbers instead of names.
 
 use super::error::ErrorCode;
 use super::wave::Serial;
 use titan_sim::engine::{Halt, Stop};
 
-/// What went wrong, as the interpreter knows it: numbers, not names.
+/// An error as the interpreter raises it: with addresses and indices, which are translated to names later.
 #[derive(Clone, Debug)]
 pub(crate) struct Fail {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
-    /// Where and in which wave, if not where the interpreter is.
+    /// The address and the wave, if they differ from those that the interpreter executes.
     pub(crate) at: Option<(u64, usize)>,
     pub(crate) lane: Option<u32>,
     pub(crate) help: Option<&'static str>,
-    /// An operation in flight that is to blame.
+    /// The operation in flight that caused the error.
     pub(crate) because: Option<Serial>,
-    /// Another place that is to blame, and what is there.
+    /// Another address that is involved, and a description.
     pub(crate) other: Option<(u64, String)>,
 }
 

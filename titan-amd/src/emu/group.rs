@@ -1,4 +1,4 @@
-//! A workgroup: its waves, its local data share, what is in flight, and who runs next.
+//! A workgroup: its waves, its local data share, the operations in flight, and the scheduling of waves.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -13,22 +13,22 @@ use titan_sim::engine::{
     RendezvousId, Scheduler, Space, SpaceId, State, Strength,
 };
 
-/// Where an operation waits for its completion.
+/// The queue in which an operation waits for its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
-    /// Vector memory: in order, `vmcnt`.
+    /// Vector memory: completes in order; `vmcnt`.
     Vm,
     /// Vector memory to the local data share: the same order and counter.
     ToLds,
-    /// The local data share: in order, `lgkmcnt`.
+    /// The local data share: completes in order; `lgkmcnt`.
     Lds,
-    /// Scalar memory: in any order, `lgkmcnt`.
+    /// Scalar memory: completes in any order; `lgkmcnt`.
     Smem,
-    /// Flat addresses: in any order, both counters.
+    /// Flat addresses: complete in any order; both counters.
     Flat,
 }
 
-/// The engine's classes.
+/// The classes of operations in the engine.
 pub(crate) const VM: Class = Class(0);
 pub(crate) const LDS: Class = Class(1);
 pub(crate) const SMEM: Class = Class(2);
@@ -44,7 +44,7 @@ impl Queue {
         }
     }
 
-    /// Of those that complete in order, which.
+    /// The index of the queue among those that complete in order.
     const fn order(self) -> Option<usize> {
         match self {
             Queue::Vm | Queue::ToLds => Some(0),
@@ -53,7 +53,7 @@ impl Queue {
         }
     }
 
-    /// Operations that the counter can count; with more, hardware waits before it issues another.
+    /// The largest number of operations that the counter can count; hardware waits before it issues more.
     const fn most(self) -> usize {
         match self {
             Queue::Vm | Queue::ToLds | Queue::Flat => 63,
@@ -62,17 +62,17 @@ impl Queue {
     }
 }
 
-/// How a workgroup's turn ended.
+/// The reason why a workgroup's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Done,
-    /// The turn's steps are used up.
+    /// The steps of the turn are used up.
     Spent,
 }
 
-/// Instructions that a wave runs before another is looked at.
+/// The number of instructions that a wave executes before another one is scheduled.
 const QUANTUM: u32 = 1 << 10;
-/// Instructions of a workgroup's turn.
+/// The number of instructions of a workgroup's turn.
 const TURN: u64 = 1 << 20;
 
 pub(crate) struct Group<'a> {
@@ -83,9 +83,9 @@ pub(crate) struct Group<'a> {
     pub(crate) barrier: RendezvousId,
     lds: SpaceId,
     scheduler: Scheduler,
-    /// Operations that were issued.
+    /// The number of operations issued so far.
     serial: Serial,
-    /// Accesses to the local data share that had to wait for a bank.
+    /// The number of accesses to the local data share that had to wait for a bank.
     pub(crate) conflicts: u64,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The waits of all waves.
+    /// The deadlock error, with the waits of all waves.
     fn deadlock(&self) -> Fail {
         let waits = (0..self.waves.len()).filter(|w| !self.waves[*w].done);
         let lines: Vec<String> = waits
@@ -175,7 +175,7 @@ impl<'a> Group<'a> {
         Place::new(usize::try_from(offset).unwrap_or(usize::MAX))
     }
 
-    /// Begins an operation, whose addresses and data are captured.
+    /// Starts an operation, whose addresses and data are captured.
     pub(crate) fn issue(
         &mut self,
         wave: usize,
@@ -210,7 +210,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Hardware issues nothing beyond what a counter can count: the oldest operation completes first.
+    /// Completes the oldest operation if the counter could not count another one, as hardware does before it issues more.
     fn make_room(&mut self, wave: usize, queue: Queue, world: &mut World<'_>) -> Run<()> {
         let of = self.engine.pending().of(self.agent(wave), queue.class());
         if of.len() >= queue.most()
@@ -221,7 +221,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Takes the registers that an operation is to write. Operations of one queue write them in order; of two, in any.
+    /// Reserves the registers that an operation will write. Operations of one queue write them in order; those of two queues in any order.
     fn reserve(
         &mut self,
         wave: usize,
@@ -246,7 +246,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// The operation of a number, if it is in flight.
+    /// The operation with a number, if it is in flight.
     pub(crate) fn in_flight(&self, serial: Serial) -> Option<&Op<Transfer>> {
         self.engine.pending().iter().map(|(_, op)| op).find(|op| op.payload.serial == serial)
     }
@@ -264,7 +264,7 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         let Some(kind) = deed.kind else { return Ok(()) };
-        // First byte, the one behind the last, and whether equal bytes are written.
+        // The first byte, the byte after the last, and whether equal bytes are written.
         let mut ranges: Vec<(u64, u64, bool)> = match &deed.targets {
             Some(targets) => targets.iter().map(|t| (*t, t + 4, false)).collect(),
             None => (0..)
@@ -294,8 +294,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Which pieces of a store to the local data share write the bytes that are there already, or will be once what is in
-    /// flight is complete. Waves that hold the same value store it to the same place, which is no race.
+    /// For each piece of a store to the local data share, whether it writes the bytes that are there already, or will be there when the
+    /// operations in flight are complete. Waves that hold the same value may store it to the same address, which is not a race.
     fn repeated(&self, pieces: &[Piece], data: &[u8]) -> Vec<bool> {
         let mut earlier: Vec<&Transfer> = self.engine.pending().iter().map(|(_, op)| &op.payload).collect();
         earlier.retain(|t| t.touches_lds());
@@ -314,8 +314,8 @@ impl<'a> Group<'a> {
         same.collect()
     }
 
-    /// Counts the accesses that wait for a bank: 32 banks of four bytes, 128 bytes at a time, lanes in order. Lanes that
-    /// read the same word share it.
+    /// Counts the accesses that wait for a bank: there are 32 banks of four bytes, and 128 bytes are served at a time, lanes in order.
+    /// Lanes that read the same word share the access.
     pub(crate) fn count_conflicts(&mut self, pieces: &[Piece]) {
         let Some(bytes) = pieces.first().map(|p| usize::from(p.bytes.max(4))) else { return };
         for lanes in pieces.chunks(128 / bytes) {
@@ -335,11 +335,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What an operation does to the local data share.
+/// The accesses of an operation to the local data share.
 struct Deed {
     kind: Option<AccessKind>,
     targets: Option<Vec<u64>>,
-    /// Of stores: which pieces write equal bytes.
+    /// For stores, whether each piece writes equal bytes.
     same: Vec<bool>,
 }
 

@@ -1,10 +1,10 @@
-//! Distances between instructions that hardware does not keep: a program that is too fast reads or writes too early.
+//! Hazards: distances between instructions that hardware does not enforce, so that a program that is too fast reads or writes too early.
 //!
 //! Source: ISA §4.5 "Manually Inserted Wait States" (table 11), §7.5 "Dependency Resolution" (table 37). Wait states are
 //! instructions in between, where `s_nop n` counts n + 1. Where LLVM 19 keeps a longer distance than the manual asks for
-//! (a carry that is read as a mask), LLVM's is demanded: hardware behind it is known to work.
+//! (a carry that is read as a mask), LLVM's distance is required, because it is known to work on hardware.
 //!
-//! This table is the emulator's own; a code generator has another one.
+//! This table is the emulator's own; a code generator must have another one.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -14,13 +14,13 @@ use super::op::{File, From, Kind, Op, To};
 use crate::isa::operand::{EXEC, M0, VCC};
 use crate::isa::{Access, Class, Field, Form, Operand, Unit};
 
-/// The last writer of a vector register.
+/// The kind of the last writer of a vector register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
-    /// Vector arithmetic, not one of those below.
+    /// Vector arithmetic of no other kind.
     Valu,
     Trans,
-    /// A part of the register: SDWA, or a chosen half.
+    /// A write of a part of the register: SDWA, or a selected half.
     Partial,
     Dot,
     Xdl,
@@ -34,38 +34,38 @@ struct Write {
     time: u64,
     writer: Writer,
     passes: u8,
-    /// The instruction's address and what it wrote.
+    /// The address of the instruction, its mnemonic, and the registers that it wrote.
     address: u64,
     name: &'static str,
     first: u8,
     count: u8,
 }
 
-/// A read that a later write must not overtake.
+/// A read of a register that a later write must not overtake.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// From this time on the register may be written by vector arithmetic.
+    /// The time from which on vector arithmetic may write the register.
     free: u64,
     address: u64,
     why: &'static str,
 }
 
-/// When a scalar register was written.
+/// The last write of a scalar register.
 #[derive(Clone, Copy, Debug)]
 struct ScalarWrite {
     time: u64,
     address: u64,
 }
 
-/// What happened lately in a wave.
+/// The recent events of a wave that hazards depend on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hazards {
     now: u64,
     writes: [Vec<Option<Write>>; 2],
     held: [Vec<Option<Held>>; 2],
-    /// By vector arithmetic.
+    /// The writes of scalar registers by vector arithmetic.
     scalars: Vec<Option<ScalarWrite>>,
-    /// `m0` by scalar arithmetic, hardware registers by `s_setreg`.
+    /// The writes of `m0` by scalar arithmetic, and of hardware registers by `s_setreg`.
     m0: Option<ScalarWrite>,
     setreg: Option<(ScalarWrite, u32)>,
 }
@@ -96,21 +96,21 @@ const fn is_memory(unit: Unit) -> bool {
     matches!(unit, Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds)
 }
 
-/// How a vector register is read.
+/// The way in which a vector register is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// As the accumulator of an MMA.
+    /// Read as the accumulator of an MMA.
     Accumulator,
-    /// As another operand of one.
+    /// Read as another operand of an MMA.
     Factor,
-    /// By vector arithmetic.
+    /// Read by vector arithmetic.
     Valu,
-    /// By anything else.
+    /// Read by any other instruction.
     Memory,
 }
 
 impl Hazards {
-    /// Looks at an instruction that is about to be executed, and notes what it does.
+    /// Checks an instruction that is about to be executed, and records its effects.
     pub(crate) fn step(&mut self, op: &Op) -> Result<(), Fail> {
         self.vector_reads(op)?;
         self.vector_writes(op)?;
@@ -124,7 +124,7 @@ impl Hazards {
         Ok(())
     }
 
-    /// That enough wait states have passed since `time`.
+    /// Checks that enough wait states have passed since `time`.
     fn since(&self, time: u64, address: u64, needed: u64, rule: &str) -> Result<(), Fail> {
         let passed = self.now - time - 1;
         if passed >= needed {
@@ -156,7 +156,7 @@ impl Hazards {
         Ok(())
     }
 
-    /// ISA tables 11 and 37: a register that `w` wrote is read.
+    /// ISA tables 11 and 37: checks the read of a register that `w` wrote.
     fn vector_read(&self, op: &Op, w: &Write, kind: Use, read: (u8, u8)) -> Result<(), Fail> {
         let needed = match w.writer {
             Writer::Xdl | Writer::Sgemm | Writer::Dgemm => self.after_matrix(op, w, kind, read),
@@ -183,7 +183,7 @@ impl Hazards {
             .unwrap_or(0)
     }
 
-    /// Whether the registers are the ones that a dot product adds to.
+    /// Whether the registers are the ones to which a dot product adds.
     fn is_accumulator(&self, op: &Op, (first, _): (u8, u8)) -> bool {
         match op.inst.operands().last() {
             Some(Operand::V(r, _)) if op.inst.row().args().len() == 4 => *r == first,
@@ -191,7 +191,7 @@ impl Hazards {
         }
     }
 
-    /// Passes of the MMA and what is read: ISA table 37.
+    /// The wait states after an MMA, by its passes and the kind of read: ISA table 37.
     fn after_matrix(&self, op: &Op, w: &Write, kind: Use, (first, count): (u8, u8)) -> u64 {
         let p = u64::from(w.passes);
         let same = op.inst.row().name == w.name && (first, count) == (w.first, w.count);
@@ -228,12 +228,12 @@ impl Hazards {
             (Writer::Sgemm, Use::Accumulator) if same => 0,
             (Writer::Sgemm, Use::Accumulator) => p,
             (Writer::Sgemm, Use::Factor | Use::Valu | Use::Memory) => p + 2,
-            // These are not MMAs, and have rules of their own.
+            // These writers are not MMAs, and have their own rules.
             (Writer::Valu | Writer::Trans | Writer::Partial | Writer::Dot, _) => 0,
         }
     }
 
-    /// Writes of vector arithmetic after what still writes or reads the register.
+    /// Checks that vector arithmetic writes no register that an earlier instruction still writes or reads.
     fn vector_writes(&self, op: &Op) -> Result<(), Fail> {
         if !is_valu(op.unit) {
             return Ok(());
@@ -328,7 +328,7 @@ impl Hazards {
         self.scalar_rule(code, 5, "a status bit is read after vector arithmetic wrote its mask")
     }
 
-    /// Reads and writes of single lanes.
+    /// Checks reads and writes of single lanes.
     fn lanes(&self, op: &Op) -> Result<(), Fail> {
         if !matches!(op.kind, Kind::ReadLane | Kind::ReadFirstLane | Kind::WriteLane) {
             return Ok(());
@@ -385,7 +385,7 @@ impl Hazards {
                         *slot(&mut self.writes[index(file)], r.into()) = Some(w);
                     }
                 }
-                // Loads and stores end what arithmetic did to a register: they waited for it.
+                // Loads and stores wait for earlier arithmetic on a register, so its hazards end.
                 (To::Vector(file, first, count), None) => {
                     for r in first..=first + (count - 1) {
                         *slot(&mut self.writes[index(file)], r.into()) = None;
@@ -415,7 +415,7 @@ impl Hazards {
         }
     }
 
-    /// Registers that are still read after the instruction was issued: accumulators, and data of wide stores.
+    /// Records registers that are still read after the issue of the instruction: accumulators, and data of wide stores.
     fn hold(&mut self, op: &Op) {
         let (now, address) = (self.now, op.address);
         let soffset = op.inst.args().find(|(a, _)| a.class == Class::Soffset).map(|(_, o)| o);
@@ -425,11 +425,11 @@ impl Hazards {
             let (states, why) = match op.unit {
                 Unit::Xdl if arg.class == Class::MatrixC => (u64::from(op.inst.row().passes) - 1, "an MFMA"),
                 Unit::Store | Unit::Atomic if data => match soffset {
-                    // LLVM pull request 197267: also with a register for the offset, one state less.
+                    // LLVM pull request 197267: the same applies with a register for the offset, with one wait state less.
                     Some(Operand::S(..)) => (1, "a store"),
                     _ => (2, "a store"),
                 },
-                // Everything else has read its operands when the next instruction is issued.
+                // All other instructions have read their operands when the next instruction is issued.
                 Unit::Salu
                 | Unit::Smem
                 | Unit::Valu
@@ -454,7 +454,7 @@ impl Hazards {
     }
 }
 
-/// Whether only a part of a register is written, which moves bits: ISA §6.2.1, "Limitations for SDWA and OPSEL".
+/// Whether only a part of a register is written, and bits are moved: ISA §6.2.1, "Limitations for SDWA and OPSEL".
 fn partial(op: &Op) -> bool {
     let sdwa = op.inst.form() == Form::Sdwa && op.inst.get(Field::DstSel) != 6;
     let half = op.inst.get(Field::OpSel) & 8 != 0;

@@ -1,6 +1,6 @@
-//! Launches: what a kernel is given, how its waves begin, and how its workgroups run.
+//! Launches: the arguments of a kernel, the initial state of waves, and the execution of workgroups.
 //!
-//! Workgroups run in order, some at a time ([`Options::resident`]), so that those which wait for each other make progress.
+//! Workgroups run in order, some at a time ([`Options::resident`]), so that workgroups that wait for each other make progress.
 //! There is one thread of execution: the same launch gives the same result and the same first error on every machine.
 
 use super::error::{EmuError, ErrorCode, Report, WaveId};
@@ -20,21 +20,21 @@ use titan_sim::engine::{Completion, Schedule};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Arg {
-    /// An address.
+    /// An address of device memory.
     Ptr(DevicePtr),
-    /// 32 bits.
+    /// A 32-bit value.
     U32(u32),
-    /// 32 bits.
+    /// A 32-bit value.
     I32(i32),
-    /// 64 bits.
+    /// A 64-bit value.
     U64(u64),
-    /// 64 bits.
+    /// A 64-bit value.
     I64(i64),
-    /// 32 bits.
+    /// A 32-bit value.
     F32(f32),
-    /// 64 bits.
+    /// A 64-bit value.
     F64(f64),
-    /// The bytes of anything else.
+    /// The bytes of any other type.
     Bytes(Vec<u8>),
 }
 
@@ -56,51 +56,51 @@ impl Arg {
 /// The arguments of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Args<'a> {
-    /// One for each argument that metadata name, hidden ones left out.
+    /// The arguments that metadata list, without hidden ones.
     Each(&'a [Arg]),
-    /// The bytes of all that are not hidden, as they lie in memory.
+    /// The bytes of all arguments that are not hidden, in the layout of memory.
     Packed(&'a [u8]),
 }
 
-/// How a kernel is launched.
+/// The configuration and the arguments of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch<'a> {
-    /// Workgroups, by axis.
+    /// The number of workgroups, by axis.
     pub grid: [u32; 3],
-    /// Work items of a workgroup, by axis.
+    /// The number of work items of a workgroup, by axis.
     pub block: [u32; 3],
-    /// Bytes of the local data share beyond those that the kernel asks for.
+    /// The bytes of the local data share in addition to those that the kernel declares.
     pub dynamic_lds: u32,
-    /// Its arguments.
+    /// The arguments.
     pub args: Args<'a>,
 }
 
-/// What registers hold before they are written.
+/// The contents of registers before they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Uninitialised {
-    /// Nothing: reading one is an error.
+    /// Undefined: reading one is an error.
     #[default]
     Strict,
-    /// Random bits by a seed, as on hardware: for compilers that read them where they do not matter.
+    /// Random bits from a seed, as on hardware: for compilers that read undefined registers where they do not matter.
     Random(u64),
 }
 
-/// What the emulator looks for, and what it leaves to chance.
+/// The checks of the emulator, and the choices that the programming model leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// When memory operations have their effect.
+    /// The policy that decides when memory operations have their effect.
     pub completion: Completion,
-    /// In which order waves run.
+    /// The order in which waves run.
     pub schedule: Schedule,
     /// Whether unordered accesses to the local data share are errors.
     pub sanitize: bool,
-    /// Whether instructions that follow each other too closely are errors.
+    /// Whether missing wait states between instructions are errors.
     pub hazards: bool,
-    /// What registers hold before they are written.
+    /// The contents of registers before they are written.
     pub uninitialised: Uninitialised,
-    /// Instructions of waves, all together, after which the launch is given up.
+    /// The largest number of wave instructions, of all waves together; the launch fails when it is reached.
     pub max_steps: u64,
-    /// Workgroups that run at a time.
+    /// The number of workgroups that run at a time.
     pub resident: u32,
 }
 
@@ -118,25 +118,25 @@ impl Default for Options {
     }
 }
 
-/// What a launch did.
+/// The statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Instructions of waves.
+    /// The number of wave instructions.
     pub instructions: u64,
-    /// Workgroups.
+    /// The number of workgroups.
     pub workgroups: u64,
-    /// Times that an access to the local data share waits for a bank, in a model: 32 banks of four bytes, served 128 bytes
-    /// at a time in the order of lanes. The manual does not say how this machine divides wide accesses.
+    /// The number of times that an access to the local data share waits for a bank, in a model: 32 banks of four bytes, served 128 bytes
+    /// at a time in the order of lanes. The manual does not specify how this machine divides wide accesses.
     pub bank_conflicts: u64,
 }
 
-/// What the workgroups of a launch share.
+/// The data that the workgroups of a launch share.
 pub(crate) struct Env<'a> {
     pub(crate) module: &'a Module,
     pub(crate) kernel: Kernel<'a>,
     pub(crate) launch: &'a Launch<'a>,
     pub(crate) options: &'a Options,
-    /// Where the code object is in memory.
+    /// The address of the code object in memory.
     pub(crate) base: u64,
     pub(crate) lds_bytes: u32,
     kernarg: (u64, Vec<u8>),
@@ -148,7 +148,7 @@ impl Kernel<'_> {
     /// Runs the kernel.
     ///
     /// # Errors
-    /// [`ErrorCode::Launch`] before anything runs; the codes of what happens while it runs.
+    /// [`ErrorCode::Launch`] before anything runs; the other codes for errors during the run.
     pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
         let mut owned = Vec::new();
         let result = self.run_with(launch, memory, options, &mut owned);
@@ -228,7 +228,7 @@ impl Kernel<'_> {
         Ok(Env { module, kernel, launch, options, base, lds_bytes, kernarg, dispatch, items })
     }
 
-    /// Work items of a workgroup, if the launch is one that the kernel allows.
+    /// The number of work items of a workgroup, if the kernel allows the launch.
     fn check(&self, launch: &Launch<'_>) -> Result<u32, EmuError> {
         let name = &self.entry.name;
         let wrong = |message: String| Err(EmuError::new(ErrorCode::Launch, message));
@@ -258,7 +258,7 @@ impl Kernel<'_> {
         Ok(items)
     }
 
-    /// The bytes of all arguments, hidden ones filled in.
+    /// The bytes of all arguments, including hidden ones.
     fn arguments(&self, launch: &Launch<'_>) -> Result<Vec<u8>, EmuError> {
         let entry = self.entry;
         let wrong = |message: String| EmuError::new(ErrorCode::Launch, message);
@@ -319,7 +319,7 @@ impl Kernel<'_> {
     }
 }
 
-/// What the runtime passes without being asked: LLVM, "Code Object V5 Metadata", hidden arguments.
+/// The value of a hidden argument, which the runtime provides: LLVM, "Code Object V5 Metadata", hidden arguments.
 fn hidden(kind: ArgKind, launch: &Launch<'_>) -> u64 {
     let [gx, gy, gz] = launch.grid.map(u64::from);
     let [bx, by, bz] = launch.block.map(u64::from);
@@ -343,7 +343,7 @@ fn hidden(kind: ArgKind, launch: &Launch<'_>) -> u64 {
         | ArgKind::HiddenRemainderX
         | ArgKind::HiddenRemainderY
         | ArgKind::HiddenRemainderZ => 0,
-        // Nothing that needs a service of the host is there: a kernel that uses one reads from the null pointer.
+        // There are no services of the host: a kernel that uses one reads from the null pointer.
         ArgKind::HiddenNone
         | ArgKind::HiddenPrintfBuffer
         | ArgKind::HiddenHostcallBuffer
@@ -352,7 +352,7 @@ fn hidden(kind: ArgKind, launch: &Launch<'_>) -> u64 {
         | ArgKind::HiddenMultigridSync
         | ArgKind::HiddenHeap
         | ArgKind::HiddenQueuePtr => 0,
-        // These are the caller's.
+        // The caller provides these arguments.
         ArgKind::ByValue
         | ArgKind::GlobalBuffer
         | ArgKind::DynamicShared
@@ -364,7 +364,7 @@ fn hidden(kind: ArgKind, launch: &Launch<'_>) -> u64 {
 }
 
 impl Env<'_> {
-    /// Waves of a workgroup.
+    /// The number of waves of a workgroup.
     pub(crate) const fn waves(&self) -> usize {
         self.items.div_ceil(64) as usize
     }
@@ -379,7 +379,7 @@ impl Env<'_> {
         let arch = d.arch_vgprs().min(d.vgprs());
         let registers = [arch, d.vgprs() - arch, d.general_sgprs()];
         let preloads = d.user_sgprs().iter().any(|u| matches!(u, UserSgpr::Preload(_)));
-        // Before the first instruction lies code that loads the arguments where hardware does not.
+        // For hardware that does not load arguments itself, code that does so precedes the first instruction.
         let pc = self.base + self.kernel.entry.entry + if preloads { 256 } else { 0 };
         let mut w = Wave::new(pc, d.float_mode(), registers, garbage);
         #[expect(clippy::cast_possible_truncation, reason = "at most 16 waves")]
@@ -426,7 +426,7 @@ impl Env<'_> {
                 }
             }
         }
-        // What is filled may be less than what is there.
+        // Fewer registers may be filled than are reserved.
         let filled: u32 = d.user_sgprs().iter().map(|u| u.registers()).sum();
         for _ in filled..d.user_sgpr_count() {
             put(w, 1, 0)?;
@@ -442,13 +442,13 @@ impl Env<'_> {
         Ok(())
     }
 
-    /// An error in the program's terms.
+    /// Converts an error to the program's terms.
     pub(crate) fn error(&self, fail: Fail, workgroup: [u32; 3], group: Option<&Group<'_>>) -> EmuError {
         let Fail { code, message, at, lane, help, because, other } = fail;
         let site = |address: u64| self.module.site(address.wrapping_sub(self.base));
         let in_flight = because.zip(group).and_then(|(serial, g)| g.in_flight(serial));
         let other = match (other, in_flight) {
-            // Places of instructions are kept within the code object, those of waves in memory.
+            // Addresses of instructions are relative to the code object, those of waves are in memory.
             (Some((address, what)), _) if address < self.base => Some((self.module.site(address), what)),
             (Some((address, what)), _) => Some((site(address), what)),
             (None, Some(op)) => Some((site(op.payload.pc), "the operation in flight".to_owned())),

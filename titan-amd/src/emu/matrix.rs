@@ -1,4 +1,4 @@
-//! MMAs: the registers of their elements, and their arithmetic.
+//! MMAs: the registers that hold their elements, and their arithmetic.
 //!
 //! Source: ISA §7.1.4 "General input and output layout", §7.1.5 "Broadcasting values", §7.3 for what happens to subnormal
 //! numbers. Products of floats of up to 32 bits are summed in `f64` and rounded once to `f32`; hardware rounds along the
@@ -23,7 +23,7 @@ pub(crate) struct Shape {
     d: Elem,
 }
 
-/// What the modifiers say.
+/// The modifiers of an MMA.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Modifiers {
     pub(crate) cbsz: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Modifiers {
 }
 
 impl Shape {
-    /// The shape that a mnemonic spells: `v_mfma_f32_4x4x4_16b_f16`.
+    /// The shape in a mnemonic: `v_mfma_f32_4x4x4_16b_f16`.
     pub(crate) fn of(name: &str, a: Elem, b: Elem, d: Elem) -> Option<Shape> {
         let rest = name.strip_prefix("v_mfma_")?;
         let mut parts = rest.split('_').skip(1);
@@ -42,18 +42,18 @@ impl Shape {
         Some(Shape { m, n, k, blocks, a, b, d })
     }
 
-    /// How many lanes of A hold different rows or blocks: consecutive values of k in a lane.
+    /// The number of consecutive values of k in a lane.
     const fn per_lane(self, rows: usize) -> usize {
         self.k / (64 / (rows * self.blocks))
     }
 
-    /// Lane and item of an input.
+    /// The lane and the index in it of an input's element.
     const fn input(self, rows: usize, block: usize, row: usize, k: usize) -> (usize, usize) {
         let kl = self.per_lane(rows);
         (row + rows * (block + self.blocks * (k / kl)), k % kl)
     }
 
-    /// Lane and item of an output.
+    /// The lane and the index in it of an output's element.
     const fn output(self, block: usize, i: usize, j: usize) -> (usize, usize) {
         if self.d.bits() == 64 && self.blocks > 1 {
             // Rows are further apart than blocks, as in the inputs: AMD's matrix instruction calculator for CDNA3. The
@@ -84,7 +84,7 @@ const fn lane_of_b(lane: usize, m: Modifiers) -> usize {
     }
 }
 
-/// An item of a lane's registers.
+/// An element of a lane's registers.
 fn item(registers: &[Lanes], lane: usize, index: usize, bits: usize) -> u64 {
     if bits == 64 {
         return u64::from(registers[2 * index][lane]) | u64::from(registers[2 * index + 1][lane]) << 32;
@@ -94,7 +94,7 @@ fn item(registers: &[Lanes], lane: usize, index: usize, bits: usize) -> u64 {
     word >> (bits * (index % per)) & ((1_u64 << bits) - 1)
 }
 
-/// The number that bits stand for.
+/// The value of an element's bits.
 #[expect(clippy::cast_possible_truncation, reason = "the bits of an element")]
 fn number(elem: Elem, bits: u64, mode: Mode) -> f64 {
     match elem {
@@ -113,7 +113,7 @@ fn number(elem: Elem, bits: u64, mode: Mode) -> f64 {
     }
 }
 
-/// `f32` with ten bits of fraction, to nearest even.
+/// Rounds to an `f32` with ten bits of fraction, to nearest even.
 fn round_xf32(x: f32) -> f32 {
     if !x.is_finite() {
         return x;
@@ -123,7 +123,7 @@ fn round_xf32(x: f32) -> f32 {
     f32::from_bits(bits.wrapping_add(up) & !0x1FFF)
 }
 
-/// All numbers of an input, by block, row and k.
+/// All values of an input, by block, row and k.
 fn gather(
     s: Shape,
     rows: usize,
@@ -144,7 +144,7 @@ fn gather(
     all
 }
 
-/// The MMA: registers of A, B and C to registers of D. `clamp` is the mode's flag for overflow.
+/// Computes the MMA: registers of D from those of A, B and C. `clamp` is the mode's flag for overflow.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the result's format")]
 pub(crate) fn multiply(s: Shape, a: &[Lanes], b: &[Lanes], c: &[Lanes], mods: Modifiers, mode: Mode) -> Vec<Lanes> {
     let double = s.d.bits() == 64;

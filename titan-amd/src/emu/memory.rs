@@ -1,21 +1,21 @@
-//! Global memory: what a launch reads and writes, and the code objects that are loaded.
+//! Global memory: the data of launches, and the loaded code objects.
 //!
-//! Each allocation begins in a window of 4 GiB of its own: no wrong index of 32 bits leads from one to another, and the
-//! upper half of an address that got lost is noticed.
+//! Each allocation begins in its own window of 4 GiB: no wrong 32-bit index leads from one allocation to another, and the
+//! loss of the upper half of an address is detected.
 
 use super::error::{EmuError, ErrorCode};
 use crate::object::CodeObject;
 use std::collections::{BTreeMap, VecDeque};
 use titan_sim::engine::{AllocationId, Fault, Space};
 
-/// The first address of an allocation, from the start of its window.
+/// The first address of an allocation, relative to the start of its window.
 const SKEW: u64 = 0x4000_0100;
 const WINDOW: u64 = 0x1_0000_0000;
-/// Where the local data share lies among generic addresses, and private memory (LLVM, "Address Spaces"; the values are
+/// The position of the local data share and of private memory among generic addresses (LLVM, "Address Spaces"; the values are
 /// those of AMD's driver for this generation).
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
 pub(crate) const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
-/// Windows below the apertures.
+/// The last window below the apertures.
 const LAST_WINDOW: u64 = SHARED_APERTURE / WINDOW - 1;
 
 /// The address of an allocation, or inside one.
@@ -26,35 +26,35 @@ impl DevicePtr {
     /// The null pointer.
     pub const NULL: DevicePtr = DevicePtr(0);
 
-    /// The pointer of an address.
+    /// Makes a pointer from an address.
     #[must_use]
     pub const fn from_address(address: u64) -> DevicePtr {
         DevicePtr(address)
     }
 
-    /// The address.
+    /// The address as a number.
     #[must_use]
     pub const fn address(self) -> u64 {
         self.0
     }
 
-    /// So many bytes further.
+    /// The pointer that is `bytes` bytes further.
     #[must_use]
     pub const fn add(self, bytes: i64) -> DevicePtr {
         DevicePtr(self.0.wrapping_add_signed(bytes))
     }
 }
 
-/// Global memory.
+/// The global memory of an emulated device.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pub(crate) space: Space,
     window: u64,
     last: u64,
     by_base: BTreeMap<u64, AllocationId>,
-    /// Code objects by their hash: where they are.
+    /// The addresses of loaded code objects, by their hash.
     objects: BTreeMap<u128, u64>,
-    /// Windows whose allocations are forgotten.
+    /// The windows whose allocations are forgotten, for reuse.
     spare: VecDeque<u64>,
 }
 
@@ -65,13 +65,13 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Memory without allocations.
+    /// Creates memory without allocations.
     #[must_use]
     pub fn new() -> Memory {
         Memory::with_windows(1, LAST_WINDOW)
     }
 
-    /// Memory whose allocations lie in some windows of 4 GiB only: several memories then share no address.
+    /// Creates memory whose allocations use only a range of 4 GiB windows, so that several memories share no address.
     #[must_use]
     pub fn with_windows(first: u64, last: u64) -> Memory {
         Memory {
@@ -84,7 +84,7 @@ impl Memory {
         }
     }
 
-    /// Allocates undefined bytes under a name for messages, if a window is left and the host has so much memory.
+    /// Allocates undefined bytes under a name for messages; `None` if no window is left or the host lacks memory.
     pub fn try_alloc(&mut self, name: &str, bytes: usize) -> Option<DevicePtr> {
         let windows = 1 + SKEW.checked_add(bytes as u64)? / WINDOW;
         if self.window.checked_add(windows)? <= self.last.saturating_add(1) {
@@ -105,14 +105,14 @@ impl Memory {
         self.try_alloc(name, bytes).ok_or_else(full)
     }
 
-    /// Allocates undefined bytes at a place of the caller's; `None` if some of it is taken.
+    /// Allocates undefined bytes at a given address; `None` if some of them are already allocated.
     pub fn alloc_at(&mut self, name: &str, base: u64, bytes: usize) -> Option<DevicePtr> {
         let id = self.space.allocate(name, base, bytes)?;
         self.by_base.insert(base, id);
         Some(DevicePtr(base))
     }
 
-    /// Allocates and writes.
+    /// Allocates memory with these contents.
     ///
     /// # Errors
     /// As [`Memory::alloc`].
@@ -181,7 +181,7 @@ impl Memory {
         Ok(out)
     }
 
-    /// Reads bytes, written or not: those that were not are `0xFF`.
+    /// Reads bytes, written or not; those that were not written are `0xFF`.
     ///
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
@@ -191,12 +191,12 @@ impl Memory {
         Ok(out)
     }
 
-    /// Places a code object, once, and returns the address of its image.
+    /// Loads a code object, once, and returns the address of its image.
     pub(crate) fn load(&mut self, hash: u128, object: &CodeObject) -> Result<u64, EmuError> {
         if let Some(base) = self.objects.get(&hash) {
             return Ok(*base);
         }
-        // A window of its own, aligned so that code is.
+        // An aligned address in its own window.
         let base = self.alloc("code object", 0)?.0.next_multiple_of(0x1000);
         let mut image = object.image.clone();
         for place in &object.relative {
@@ -242,7 +242,7 @@ impl Memory {
     }
 }
 
-/// The rule that a fault breaks.
+/// The error code for a fault.
 pub(crate) const fn code_of(fault: &Fault) -> ErrorCode {
     match fault {
         Fault::OutOfBounds { .. } => ErrorCode::OutOfBounds,

@@ -4,26 +4,26 @@
 //! bytes ─ object::read ─▶ Module ─ decode ─▶ Op ─ launch, group, exec ─▶ memory, or an error with its instruction
 //! ```
 //!
-//! **What it finds.** Reads of registers and bytes that were never written; registers that are used while an operation in
-//! flight is to write them; too few wait states between instructions; accesses outside of an allocation, reported by its name;
+//! **What it finds.** Reads of registers and bytes that were never written; uses of registers that an operation in
+//! flight will write; too few wait states between instructions; accesses outside of an allocation, reported with its name;
 //! misaligned ones; unordered accesses to the local data share; deadlocks; waves that run into data. Each error names the
 //! address, the instruction and the wave.
 //!
-//! **When memory operations have their effect.** Addresses and data are captured when an operation is issued. It completes
-//! as late as a wait demands, at once, or at random in between ([`Completion`]), in the order that the manual gives each
+//! **Completion of memory operations.** Addresses and data are captured when an operation is issued. It completes
+//! as late as a wait requires, at once, or at random in between ([`Completion`]), in the order that the manual gives each
 //! counter: vector memory in order; the local data share in order; scalar memory in any order, so that only a wait for all
-//! of it says something; flat addresses in any order with both. `s_barrier` waits for no counter.
+//! operations guarantees a completion; flat addresses in any order with both. `s_barrier` waits for no counter.
 //!
 //! **What it covers.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense MMAs of every
 //! type, the local data share with its atomics and exchanges, buffers, global, flat and private memory with atomics, loads
 //! into the local data share, scalar loads, barriers. Not: sparse MMAs, indexed registers, swizzled buffers,
-//! traps. What is not known is an error where it is executed.
+//! traps. Unsupported instructions are errors where they are executed.
 //!
-//! **How exact.** Instructions that IEEE 754 decides are exact to the bit, rounded to nearest; approximating ones are as
-//! good as `f64` makes them; MMAs are summed in `f64` and rounded once (`matrix.rs`). Cache control, priorities
+//! **Accuracy.** Instructions whose results IEEE 754 defines are exact to the bit, rounded to nearest; approximating ones have the
+//! accuracy of `f64`; MMAs are summed in `f64` and rounded once (`matrix.rs`). Cache control, priorities
 //! and sleeps have no effect; clocks count instructions.
 //!
-//! Its tables share nothing with a code generator: it is there to find the generator's mistakes.
+//! Its tables are independent of a code generator, whose bugs it is meant to find.
 
 #![expect(
     clippy::wildcard_enum_match_arm,

@@ -1,4 +1,4 @@
-//! A code object ready to run: its kernels, and its instructions, made ready when they are first executed.
+//! A loaded code object: its kernels, and its instructions, which are decoded when they are first executed.
 
 use super::error::{EmuError, ErrorCode, Site};
 use super::exec::Run;
@@ -14,7 +14,7 @@ use titan_sim::engine::StateHasher;
 #[derive(Debug)]
 pub struct Module {
     pub(super) object: CodeObject,
-    /// By range of code and word of it.
+    /// The decoded instructions, by range of code and word in it.
     ops: Vec<Vec<OnceLock<Result<Op, String>>>>,
     pub(super) hash: u128,
 }
@@ -33,7 +33,7 @@ impl Module {
     /// [`ErrorCode::Object`].
     pub fn load(bytes: &[u8]) -> Result<Module, EmuError> {
         let object = CodeObject::read(bytes).map_err(|e| EmuError::new(ErrorCode::Object, e.to_string()))?;
-        // Code is in the file, so that there are no more places than bytes; the image may have much that is not.
+        // Code is in the file, so there are no more entries than bytes; the image may have much more.
         let words = |code: &std::ops::Range<u64>| usize::try_from((code.end - code.start) / 4 + 1).unwrap_or(0);
         let places = |code| std::iter::repeat_with(OnceLock::new).take(words(code)).collect();
         let ops = object.code.iter().map(places).collect();
@@ -46,10 +46,10 @@ impl Module {
         &self.object
     }
 
-    /// A kernel.
+    /// The kernel with this name.
     ///
     /// # Errors
-    /// [`ErrorCode::Launch`], if there is none of this name.
+    /// [`ErrorCode::Launch`], if there is none.
     pub fn kernel(&self, name: &str) -> Result<Kernel<'_>, EmuError> {
         let names = || self.object.kernels.iter().map(|k| format!("`{}`", k.name)).collect::<Vec<_>>().join(", ");
         let missing =
@@ -57,7 +57,7 @@ impl Module {
         Ok(Kernel { module: self, entry: self.object.kernel(name).ok_or_else(missing)? })
     }
 
-    /// Where a variable of the module is, once it is placed in memory, and its size.
+    /// The address and size of a variable of the module, which is loaded into memory if necessary.
     ///
     /// # Errors
     /// [`ErrorCode::Object`], if there is no room for the module.
@@ -67,7 +67,7 @@ impl Module {
         Ok(found.map(|(_, at, size)| (base + at, *size)))
     }
 
-    /// Frees the memory that the module takes, if it was placed.
+    /// Frees the module's memory, if it was loaded.
     pub fn unload(&self, memory: &mut Memory) {
         memory.unload(self.hash, &self.object);
     }
@@ -89,7 +89,7 @@ impl Module {
         op.as_ref().map_err(|message| Fail::new(ErrorCode::Unknown, message.clone()))
     }
 
-    /// A place in the code, for messages.
+    /// The place of an address in messages.
     pub(super) fn site(&self, address: u64) -> Site {
         let before = self.object.kernels.iter().filter(|k| k.entry <= address);
         let kernel = before.max_by_key(|k| k.entry).map(|k| (k.name.clone(), address - k.entry));
@@ -105,7 +105,7 @@ fn told(error: &IsaError) -> String {
 }
 
 impl Kernel<'_> {
-    /// The code object's description of it.
+    /// The description of the kernel in the code object.
     #[must_use]
     pub const fn entry(&self) -> &Entry {
         self.entry

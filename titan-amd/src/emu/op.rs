@@ -1,4 +1,4 @@
-//! Instructions made ready to run: what to do, by tables of the emulator's own, and where operands are.
+//! Instructions prepared for execution: the operation, by tables of the emulator's own, and the locations of operands.
 
 use super::lane::{self, CompareFn, LaneFn, convert, divide};
 use super::matrix::Shape;
@@ -6,21 +6,21 @@ use super::scalar::{self, MaskFn, ScalarFn, ScalarTest};
 use crate::isa::ty::F16;
 use crate::isa::{Access, Arg, Class, Elem, Field, Format, Inline, Inst, Operand, Special, Ty, Unit};
 
-/// An instruction at its place.
+/// An instruction at its address.
 #[derive(Debug)]
 pub(crate) struct Op {
     pub(crate) inst: Inst,
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) kind: Kind,
-    /// What is read, in the order in which functions take it.
+    /// The sources, in the order in which functions take them.
     pub(crate) sources: Vec<Source>,
-    /// What is written, in the order of the text.
+    /// The destinations, in the order of the text.
     pub(crate) results: Vec<Place>,
     pub(crate) unit: Unit,
     /// Whether the last source is the destination's old value.
     pub(crate) accumulates: bool,
-    /// Of an MMA.
+    /// The shape, for an MMA.
     pub(crate) matrix: Option<Shape>,
 }
 
@@ -31,14 +31,14 @@ pub(crate) struct Source {
     pub(crate) ty: Ty,
 }
 
-/// Where a source's bits are.
+/// The location of a source's bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From {
     Scalar(u8, u8),
     Vector(File, u8, u8),
     Constant(u64),
     Special(Special),
-    /// Nothing: `off`.
+    /// No source: `off`.
     Nothing,
 }
 
@@ -85,7 +85,7 @@ impl File {
     }
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Scalar(ScalarFn),
@@ -103,9 +103,9 @@ pub(crate) enum Kind {
     Trap,
     GetReg,
     SetReg,
-    /// One lane from its own sources.
+    /// A function of each lane's own sources.
     Lane(LaneFn),
-    /// The two halves of packed 32-bit operands, or the halves of packed `f16`.
+    /// A function of the two halves of packed 32-bit operands, or of the halves of packed `f16`.
     Packed(LaneFn),
     /// A function of whole packed registers.
     PackedInt(LaneFn),
@@ -162,14 +162,14 @@ pub(crate) enum MixKind {
     High,
 }
 
-/// Makes an instruction ready.
+/// Prepares an instruction for execution.
 ///
 /// # Errors
-/// A sentence about what the emulator does not have.
+/// A description of what the emulator does not support.
 pub(crate) fn resolve(inst: Inst, address: u64, size: u64) -> Result<Op, String> {
     let kind = kind(&inst)?;
     let (mut sources, mut results) = (Vec::new(), Vec::new());
-    // Mixed precision: a constant is of the format that its source is read in, a half in the lower bits.
+    // Mixed precision: a constant has the format in which its source is read; a half is in the lower bits.
     let mut halves = if inst.row().is_mix() { inst.get(Field::OpSelHi) | inst.get(Field::OpSelHi2) << 2 } else { 0 };
     for (mut arg, operand) in inst.args() {
         if arg.access == Access::Read {
@@ -185,7 +185,7 @@ pub(crate) fn resolve(inst: Inst, address: u64, size: u64) -> Result<Op, String>
             sources.push(source(arg, operand));
         }
     }
-    // What accumulates into its destination reads it last.
+    // Instructions that accumulate into their destination read it as the last source.
     let accumulates = inst.args().next().is_some_and(|(a, _)| a.access == Access::ReadWrite);
     let memory = matches!(kind, Kind::Memory | Kind::Lds | Kind::Swap);
     if accumulates && !memory {
@@ -223,7 +223,7 @@ fn source(arg: Arg, operand: Operand) -> Source {
     Source { from, ty: arg.ty }
 }
 
-/// The bits of an inline constant: ISA §6.2, table 23. Floats are of the operand's width; packed operands have the constant
+/// The bits of an inline constant: ISA §6.2, table 23. Floats have the operand's width; packed operands have the constant
 /// in their lowest element.
 fn constant(inline: Inline, ty: Ty) -> u64 {
     let bits = if ty.count > 1 { ty.elem.bits().min(32) } else { ty.bits() };
@@ -249,7 +249,7 @@ const fn literal(value: u32, ty: Ty) -> u64 {
     match ty.elem {
         Elem::F(64) => (value as u64) << 32,
         Elem::I(64) => (value.cast_signed() as i64).cast_unsigned(),
-        // Bits of scalar moves are sign-extended, as LLVM's assembler takes them.
+        // For scalar moves of bits the literal is sign-extended, as in LLVM's assembler.
         Elem::B(64) => (value.cast_signed() as i64).cast_unsigned(),
         _ => value as u64,
     }
@@ -291,7 +291,7 @@ fn control(name: &str) -> Option<Kind> {
         "s_trap" => Some(Kind::Trap),
         "s_getreg_b32" => Some(Kind::GetReg),
         "s_setreg_b32" | "s_setreg_imm32_b32" => Some(Kind::SetReg),
-        // Without effect on what is computed.
+        // Instructions without effect on results.
         "s_nop" | "s_sleep" | "s_setprio" | "s_icache_inv" | "s_wakeup" | "s_incperflevel" | "s_decperflevel" => {
             Some(Kind::Nothing)
         }
@@ -350,7 +350,7 @@ fn arithmetic(inst: &Inst) -> Option<Kind> {
     })
 }
 
-/// `v_cmp_lt_f32`, `v_cmpx_class_f16`.
+/// The function of a comparison such as `v_cmp_lt_f32` or `v_cmpx_class_f16`.
 fn compare(name: &str) -> Option<CompareFn> {
     let rest = name.strip_prefix("v_cmpx_").or_else(|| name.strip_prefix("v_cmp_"))?;
     let (test, ty) = rest.split_once('_')?;
@@ -362,7 +362,7 @@ fn compare(name: &str) -> Option<CompareFn> {
     }
 }
 
-/// Only to find out which names a function accepts.
+/// A mode that is used only to determine the names that a function accepts.
 const MODE: lane::Mode = lane::Mode {
     round_32: 0,
     round_16_64: 0,

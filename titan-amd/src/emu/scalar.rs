@@ -1,8 +1,8 @@
-//! What scalar instructions compute: functions on bits, found by mnemonic.
+//! The functions that scalar instructions compute: functions on bits, found by mnemonic.
 //!
 //! Source: the pseudocode of ISA §12.1 to §12.4.
 
-/// The result of the sources, the destination's old value and the condition code; and what becomes of that.
+/// Computes the result and the new condition code, if it is set, from the sources, the destination's old value and the condition code.
 pub(crate) type ScalarFn = fn(a: u64, b: u64, d: u64, scc: bool) -> (u64, Option<bool>);
 
 #[expect(clippy::cast_possible_truncation, reason = "a register")]
@@ -22,7 +22,7 @@ fn is(x: i32) -> u64 {
     x.cast_unsigned().into()
 }
 
-/// A result, of which the condition code says whether it is not zero.
+/// A result whose condition code is whether it is not zero.
 fn test(x: u64) -> (u64, Option<bool>) {
     (x, Some(x != 0))
 }
@@ -39,7 +39,7 @@ fn carry((x, out): (u32, bool)) -> (u64, Option<bool>) {
     (of(x), Some(out))
 }
 
-/// An offset and a width out of one source.
+/// The offset and the width in one source.
 fn field(b: u64) -> (u64, u64) {
     (b & 63, b >> 16 & 127)
 }
@@ -94,7 +94,7 @@ fn sign16(x: u64) -> i32 {
     i(x) << 16 >> 16
 }
 
-/// By mnemonic; masks that are saved with `exec` are in [`exec_mask`].
+/// The function of a mnemonic; instructions that also save the mask of lanes are in [`exec_mask`].
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn function(name: &str) -> Option<ScalarFn> {
     Some(match name {
@@ -194,7 +194,7 @@ pub(crate) fn function(name: &str) -> Option<ScalarFn> {
 /// A comparison of two sources.
 pub(crate) type ScalarTest = fn(a: u64, b: u64) -> bool;
 
-/// By mnemonic: what sets the condition code and nothing else.
+/// The function of a mnemonic that sets only the condition code.
 pub(crate) fn compare(name: &str) -> Option<ScalarTest> {
     Some(match name {
         "s_cmp_eq_i32" | "s_cmp_eq_u32" | "s_cmpk_eq_u32" => |a, b| u(a) == u(b),
@@ -223,10 +223,10 @@ pub(crate) fn compare(name: &str) -> Option<ScalarTest> {
     })
 }
 
-/// The new mask of lanes from a source and the old one.
+/// The new mask of lanes, from a source and the old mask.
 pub(crate) type MaskFn = fn(s: u64, exec: u64) -> u64;
 
-/// By mnemonic: the mask, and whether the destination gets it rather than the old one.
+/// The function of a mnemonic, and whether the destination receives the new mask rather than the old one.
 pub(crate) fn exec_mask(name: &str) -> Option<(MaskFn, bool)> {
     Some(match name {
         "s_and_saveexec_b64" => (|s, e| s & e, false),

@@ -1,6 +1,6 @@
 //! The observer of a workgroup: the sanitizer, with each wave as a partition of its own.
 //!
-//! Operations of the local data share are asynchronous work of their wave, which completes in order; so are loads from
+//! Operations on the local data share are asynchronous work of their wave, which completes in order; so are loads from
 //! memory into it, in an order of their own. What a wave has not waited for is not visible.
 
 use super::error::ErrorCode;
@@ -10,11 +10,11 @@ use super::launch::Env;
 use titan_sim::engine::{Agent, BarrierId, Class, Event, Observer, Place, SpaceId, Stop, Wait};
 use titan_sim::sanitize::{Config, Deed, Finding, Names, Sanitizer, Side, Unit, Work};
 
-/// Operations of the local data share.
+/// The class of operations on the local data share.
 const LDS_WORK: Work = Work { name: "LDS access", unit: Unit::Tma, ordered: true, must_end: false };
-/// Loads from memory into it; hardware waits for them when the wave ends.
+/// The class of loads from memory to the local data share; hardware waits for them when the wave ends.
 const COPY_WORK: Work = Work { must_end: false, ..Work::AMD_COPY };
-/// Accesses by flat addresses: in no order.
+/// The class of accesses by flat addresses, which complete in any order.
 const FLAT_WORK: Work = Work { name: "flat access", unit: Unit::Base, ordered: false, must_end: false };
 
 /// The observer of one workgroup.
@@ -38,7 +38,7 @@ impl Watch {
         self.sanitizer.is_none()
     }
 
-    /// Where a wave is, for events that do not say it.
+    /// Records the place of a wave, for events that do not carry it.
     pub(crate) fn at(&mut self, agent: Agent, place: Place) -> Result<(), Stop> {
         self.sanitizer.event(&Event::At { agent, place, tag: 0 })
     }
@@ -51,7 +51,7 @@ fn config(waves: usize) -> Option<Config> {
     Some(config)
 }
 
-/// The emulator's words for what a finding numbers.
+/// The emulator's names for the numbers in a finding.
 struct Words;
 
 impl Names for Words {
@@ -80,7 +80,7 @@ impl Names for Words {
 }
 
 impl Group<'_> {
-    /// The error of the finding because of which the sanitizer stopped the run.
+    /// The error for the finding because of which the sanitizer stopped the run.
     pub(crate) fn finding(&self, watch: &Watch) -> Option<Fail> {
         let finding = watch.sanitizer.as_ref()?.findings().first()?;
         let message = format!("{} [sanitizer: {}]", finding.headline(&Words), finding.rule.code());

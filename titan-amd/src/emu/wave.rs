@@ -1,4 +1,4 @@
-//! A wave: its registers, and which of them may be read.
+//! A wave: its registers, and which of them are defined.
 
 use super::error::ErrorCode;
 use super::fail::Fail;
@@ -8,13 +8,13 @@ use super::op::File;
 use crate::isa::operand::{EXEC, M0, SGPRS, TTMP, VCC};
 use titan_sim::engine::{OpId, Rng};
 
-/// The number of an operation of a workgroup, by issue.
+/// The number of an operation in its workgroup, by issue.
 pub(crate) type Serial = u64;
 
-/// The lanes of a register.
+/// The values of a register in all lanes.
 pub(crate) type Lanes = [u32; 64];
 
-/// Every lane.
+/// The mask of all lanes.
 pub(crate) const ALL: u64 = u64::MAX;
 
 /// One file of vector registers.
@@ -22,9 +22,9 @@ pub(crate) const ALL: u64 = u64::MAX;
 pub(crate) struct Vectors {
     file: File,
     values: Vec<Lanes>,
-    /// Lanes that were never written.
+    /// For each register, the lanes that were never written.
     undefined: Vec<u64>,
-    /// Lanes that an operation in flight is to write, and which operation was issued last.
+    /// For each register, the lanes that an operation in flight will write, and the operation that was issued last.
     busy: Vec<u64>,
     by: Vec<Option<Serial>>,
 }
@@ -39,7 +39,7 @@ impl Vectors {
         Vectors { file, values, undefined, busy: vec![0; n], by: vec![None; n] }
     }
 
-    /// A register of which some lanes are read.
+    /// A register for reading in these lanes.
     #[inline]
     pub(crate) fn read(&self, r: usize, lanes: u64) -> Result<&Lanes, Fail> {
         let (Some(values), Some(undefined), Some(busy)) = (self.values.get(r), self.undefined.get(r), self.busy.get(r))
@@ -49,7 +49,7 @@ impl Vectors {
         if (undefined | busy) & lanes == 0 { Ok(values) } else { Err(self.bad(r, lanes)) }
     }
 
-    /// A register whose lanes are written now, and which ones.
+    /// A register for writing in these lanes, which are defined from then on.
     #[inline]
     pub(crate) fn write(&mut self, r: usize, lanes: u64) -> Result<&mut Lanes, Fail> {
         if self.busy.get(r).is_some_and(|b| b & lanes != 0) {
@@ -60,7 +60,7 @@ impl Vectors {
         Ok(&mut self.values[r])
     }
 
-    /// The register itself, for an operation that was issued before.
+    /// A register for the write of an operation that completes: its lanes become defined, and free if no later operation has reserved it.
     pub(crate) fn complete(&mut self, r: usize, lanes: u64, op: Serial) -> Option<&mut Lanes> {
         if self.by.get(r).copied().flatten() == Some(op) {
             self.busy[r] &= !lanes;
@@ -70,7 +70,7 @@ impl Vectors {
         self.values.get_mut(r)
     }
 
-    /// An operation is to write lanes of a register.
+    /// Reserves lanes of a register for an operation.
     pub(crate) fn reserve(&mut self, r: usize, lanes: u64, op: Serial) -> Result<(), Fail> {
         if r >= self.values.len() {
             return Err(self.missing(r));
@@ -80,7 +80,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Whose operation a register waits for.
+    /// The operation for which a register is reserved.
     pub(crate) fn owner(&self, r: usize, lanes: u64) -> Option<Serial> {
         self.busy.get(r).filter(|b| **b & lanes != 0).and_then(|_| self.by[r])
     }
@@ -124,23 +124,23 @@ pub(crate) struct Wave {
     s_undefined: u128,
     s_busy: u128,
     s_by: Option<Serial>,
-    /// General scalar registers that the kernel was given.
+    /// The number of general scalar registers that the kernel was allocated.
     sgprs: u8,
     pub(crate) hazards: Hazards,
-    /// The last operation of each counter that completes in order.
+    /// For each counter that completes in order, the last operation.
     pub(crate) last: [Option<OpId>; 2],
-    /// Operations that complete in no order: of flat addresses, with the counters that were waited for.
+    /// The operations on flat addresses, which complete in any order, with the counters that were waited for.
     pub(crate) flat: Vec<(OpId, bool, bool)>,
     pub(crate) done: bool,
-    /// Private memory of each lane.
+    /// The private memory of each lane.
     pub(crate) scratch: Vec<Scratch>,
 }
 
-/// Private memory of a lane: bytes, and which were written.
+/// The private memory of a lane: its bytes, and which were written.
 pub(crate) type Scratch = (Vec<u8>, Vec<bool>);
 
 impl Wave {
-    /// A wave whose registers hold nothing, or random bits by a seed.
+    /// Creates a wave whose registers are undefined, or random bits from a seed.
     pub(crate) fn new(pc: u64, mode: Mode, registers: [u32; 3], garbage: Option<u64>) -> Wave {
         let [arch, acc, sgprs] = registers;
         let named = 1_u128 << EXEC | 1 << (EXEC + 1);
@@ -195,14 +195,14 @@ impl Wave {
         Err(Fail::new(ErrorCode::Register, message))
     }
 
-    /// Scalar registers, up to two.
+    /// The value of one or two scalar registers.
     #[inline]
     pub(crate) fn scalar(&self, code: u8, n: u8) -> Result<u64, Fail> {
         let low = self.scalar_word(code)?;
         if n < 2 { Ok(low.into()) } else { Ok(u64::from(low) | u64::from(self.scalar_word(code + 1)?) << 32) }
     }
 
-    /// One scalar register.
+    /// The value of one scalar register.
     #[inline]
     pub(crate) fn scalar_word(&self, code: u8) -> Result<u32, Fail> {
         let i = self.scalar_index(code)?;
@@ -223,7 +223,7 @@ impl Wave {
         Ok(())
     }
 
-    /// A scalar load is to write registers.
+    /// Reserves registers for a scalar load.
     pub(crate) fn reserve_scalar(&mut self, code: u8, n: u8, op: Serial) -> Result<(), Fail> {
         for at in code..code + n {
             let i = self.scalar_index(at)?;
@@ -275,7 +275,7 @@ impl Wave {
             | flag(m.fp16_overflow, 23)
     }
 
-    /// Sets it; `None` if a bit is set that the emulator does not have.
+    /// Sets the `MODE` register; `None` if a bit is set that the emulator does not support.
     #[must_use]
     pub(crate) fn set_mode_bits(&mut self, bits: u32) -> Option<()> {
         if bits & !0x0080_03FF != 0 {
@@ -295,7 +295,7 @@ impl Wave {
         Some(())
     }
 
-    /// What `vcc` holds, for branches: its words may not be pending.
+    /// The value of `vcc`, for branches; it must not be pending.
     pub(crate) fn vcc(&self) -> Result<u64, Fail> {
         self.scalar(VCC, 2)
     }

@@ -17,14 +17,14 @@ use super::row::Class;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A line that is wrong.
+/// An incorrect line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsmError {
-    /// Which, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Its text.
+    /// The text of the line.
     pub text: String,
-    /// Why.
+    /// The reason why it is incorrect.
     pub why: String,
 }
 
@@ -36,19 +36,19 @@ impl fmt::Display for AsmError {
 
 impl std::error::Error for AsmError {}
 
-/// A line with an instruction.
+/// A line that contains an instruction.
 struct Line<'a> {
     number: usize,
     text: &'a str,
     inst: Inst,
-    /// The label that a branch names.
+    /// The label to which a branch refers.
     target: Option<&'a str>,
 }
 
-/// Reads a program: its instructions in order, branches resolved.
+/// Assembles a program to instructions, with branches resolved.
 ///
 /// # Errors
-/// [`AsmError`], of the first line that is wrong.
+/// [`AsmError`], for the first incorrect line.
 pub fn program(text: &str) -> Result<Vec<Inst>, AsmError> {
     let (mut lines, mut labels, mut at) = (Vec::new(), BTreeMap::new(), 0_u64);
     for (i, raw) in text.lines().enumerate() {
@@ -85,7 +85,7 @@ pub fn program(text: &str) -> Result<Vec<Inst>, AsmError> {
     Ok(all)
 }
 
-/// Reads a program: its bytes.
+/// Assembles a program to bytes.
 ///
 /// # Errors
 /// As [`program`].
@@ -102,7 +102,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
 }
 
-/// An instruction, and the label that it branches to.
+/// Parses an instruction, and the label to which it branches.
 fn instruction(text: &str) -> Result<(Inst, Option<&str>), IsaError> {
     let (head, last) = text.rsplit_once([' ', ',']).map_or((text, ""), |(h, l)| (h, l.trim()));
     let named = is_label(last) && !last.starts_with(|c: char| c.is_ascii_digit());

@@ -1,7 +1,7 @@
-//! From words to instructions.
+//! Decodes words to instructions.
 //!
 //! The format is recognised by its fixed bits, the row by opcode and by the fields that the row fixes; then every bit
-//! that is set must belong to an operand or a modifier. Nothing is guessed: what the tables do not have is an error.
+//! that is set must belong to an operand or a modifier. Nothing is guessed: an encoding that the tables do not have is an error.
 
 use super::encode::is_vector;
 use super::error::IsaError;
@@ -12,7 +12,7 @@ use super::row::{Arg, Class, Form, Row};
 use super::tables;
 use std::sync::OnceLock;
 
-/// Rows by format and opcode.
+/// The rows by format and opcode.
 struct Index {
     rows: Vec<Vec<&'static Row>>,
 }
@@ -32,16 +32,16 @@ fn index() -> &'static Index {
                 slot.push(row);
             }
         }
-        // What fixes more fields comes first.
+        // Rows that fix more fields are tried first.
         rows.iter_mut().for_each(|r| r.sort_by_key(|r| std::cmp::Reverse(r.fixed.len())));
         Index { rows }
     })
 }
 
-/// A decoded instruction and how many bytes it took.
+/// A decoded instruction, and its size in bytes.
 pub type Decoded = (Inst, usize);
 
-/// Decodes the instruction that the bytes begin with.
+/// Decodes the instruction at the start of the bytes.
 ///
 /// # Errors
 /// [`IsaError::Unknown`], [`IsaError::Cut`], [`IsaError::Reserved`], [`IsaError::Operand`].
@@ -83,7 +83,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, IsaError> {
     Err(unknown)
 }
 
-/// The encoding that a word has in a format, and the rows of its opcode.
+/// The encoding of a word in a format, and the rows with its opcode.
 fn candidates(format: Format, word: u32) -> (Form, Vec<&'static Row>) {
     let get = |f: Format, op: u32| index().rows.get(slot(f, op)).map_or(&[][..], Vec::as_slice).to_vec();
     let Some(op) = format.bits(Field::Op).map(|b| b.get(word.into())) else { return (Form::Base, Vec::new()) };
@@ -117,10 +117,10 @@ fn fixed(row: &'static Row, form: Form, bits: u64) -> bool {
 struct Decoder {
     inst: Inst,
     bits: u64,
-    /// Bits that are accounted for.
+    /// The bits that have been interpreted.
     used: u64,
     literal: Option<u32>,
-    /// Words so far.
+    /// The number of words so far.
     size: usize,
 }
 
@@ -149,12 +149,12 @@ impl Decoder {
         if rest != 0 {
             return Err(IsaError::Reserved { name: row.name, bits: rest });
         }
-        // What the encoder would refuse is refused here too: registers that are not aligned, two scalar sources.
+        // Instructions that the encoder would refuse are refused here too: registers that are not aligned, two scalar sources.
         self.inst.encode()?;
         Ok(())
     }
 
-    /// A field's value; 0 if the format does not have it.
+    /// The value of a field; 0 if the format does not have it.
     fn take(&mut self, field: Field) -> u32 {
         let Some(bits) = self.inst.bits(field) else { return 0 };
         self.used |= bits.put(u32::MAX >> (32 - bits.len())).unwrap_or(0);
@@ -244,7 +244,7 @@ impl Decoder {
         if self.take(bit) != 0 { Operand::A(first, n) } else { Operand::V(first, n) }
     }
 
-    /// A 9-bit source that must be a register.
+    /// Decodes a 9-bit source that must be a register.
     fn register(&mut self, i: usize, arg: Arg, acc: bool) -> Result<Operand, IsaError> {
         let n = arg.ty.dwords();
         let code = self.take(arg.field);
@@ -275,7 +275,7 @@ impl Decoder {
         }
     }
 
-    /// A scalar register or constant.
+    /// Decodes a scalar register or constant.
     fn source(&mut self, i: usize, code: u32, n: u8, have: usize) -> Result<Operand, IsaError> {
         Ok(match code {
             0..128 => Operand::S(low(code), n),
@@ -302,7 +302,7 @@ impl Decoder {
 
     /// ISA §8.2.1.1: the table of `IMM` and `SOE`.
     fn smem_offset(&mut self, i: usize) -> Result<Operand, IsaError> {
-        // The offset was taken for a modifier, which it is only beside a register.
+        // The offset was decoded as a modifier, which it is only together with a register.
         let offset = self.inst.get(Field::SmemOffset);
         let (imm, soe) = (self.take(Field::Imm) != 0, self.take(Field::Soe) != 0);
         match (imm, soe) {
@@ -315,7 +315,7 @@ impl Decoder {
                 Ok(Operand::S(low(offset), 1))
             }
             (true, true) if offset != 0 => Ok(Operand::S(low(self.take(Field::SmemSoffset)), 1)),
-            // Bits that are not read, or a second way to say the same.
+            // Bits that are not used, or a second encoding of the same operand.
             (false, _) | (true, true) => Err(self.misfit(i, "an offset is an immediate, a register, or both")),
         }
     }

@@ -1,7 +1,7 @@
-//! From instructions to words.
+//! Encodes instructions as words.
 //!
-//! Every field is set by exactly one of: the row, an operand, a modifier. What does not fit is an error, so that an
-//! encoding is never almost what was asked for.
+//! Every field is set by exactly one of: the row, an operand, a modifier. A value that does not fit is an error, so that an
+//! encoding never differs from the instruction.
 
 use super::error::IsaError;
 use super::format::{DPP, Field, Format, LITERAL, SDWA};
@@ -9,7 +9,7 @@ use super::inst::Inst;
 use super::operand::{Inline, M0, Operand, SGPRS, TTMP, VCC};
 use super::row::{Arg, Class, Form};
 
-/// The number behind `m0`, which the manual reserves (ISA §5.2).
+/// The register number after `m0`, which the manual reserves (ISA §5.2).
 const NO_REGISTER: u8 = 125;
 
 /// The words of an instruction under construction.
@@ -17,12 +17,12 @@ struct Words<'a> {
     inst: &'a Inst,
     bits: u64,
     literal: Option<u32>,
-    /// The file that `ACC` stands for, once an operand has determined it.
+    /// The register file that `ACC` selects, once an operand has determined it.
     acc: Option<bool>,
 }
 
 impl Inst {
-    /// Its bytes' words, lowest first.
+    /// The words of the instruction, the first one first.
     ///
     /// # Errors
     /// [`IsaError`], if an operand or a modifier does not fit.
@@ -65,7 +65,7 @@ impl Inst {
         Ok(words.finish(count))
     }
 
-    /// Its bytes.
+    /// The bytes of the instruction.
     ///
     /// # Errors
     /// As [`Inst::encode`].
@@ -118,7 +118,7 @@ impl Words<'_> {
             if n > 2 && last >= SGPRS && !(first >= TTMP && last < M0) {
                 return misfit("scalar registers in fours and more have no names");
             }
-            // Also `m0` as the first of a pair.
+            // This also covers `m0` as the first register of a pair.
             if (first..first + n).contains(&NO_REGISTER) {
                 return misfit("scalar register 125 does not exist");
             }
@@ -136,7 +136,7 @@ impl Words<'_> {
 
     fn fits(&self, arg: Arg, n: u8) -> bool {
         match arg.class {
-            // Depends on the modifiers or on another operand; looked at there.
+            // These depend on the modifiers or on another operand, and are checked there.
             Class::BufferAddr | Class::GlobalAddr => true,
             Class::SmemOffset | Class::Soffset | Class::ScratchAddr | Class::ScratchBase => n == 1,
             Class::GlobalBase => n == 2,
@@ -144,7 +144,7 @@ impl Words<'_> {
         }
     }
 
-    /// The value of an operand's field; fields beside it are set on the way.
+    /// The value of an operand's field; related fields are set too.
     #[expect(clippy::too_many_lines, reason = "one arm for each class of operands")]
     fn code(&mut self, i: usize, arg: Arg, operand: Operand) -> Result<Option<u32>, IsaError> {
         let inst = self.inst;
@@ -175,7 +175,7 @@ impl Words<'_> {
                 Class::Ssrc | Class::SsrcInline | Class::SrcS | Class::Soffset | Class::Src | Class::SrcInline,
                 Operand::Inline(_) | Operand::Special(_) | Operand::Literal(_),
             ) => {
-                // A mask of lanes is in registers.
+                // A mask of lanes must be in registers.
                 let mask = arg.class == Class::SrcS && arg.ty.dwords() == 2;
                 if mask || self.inst.form() == Form::Sdwa || (is_vector(inst.format()) && arg.ty.dwords() > 2) {
                     return wrong();
@@ -247,7 +247,7 @@ impl Words<'_> {
         Ok(Some(code))
     }
 
-    /// Sets the file of the registers that share one bit.
+    /// Sets the bit for the register file, which several operands share.
     fn file(&mut self, i: usize, field: Field, operand: Operand) -> Result<(), IsaError> {
         let acc = matches!(operand, Operand::A(..));
         if *self.acc.get_or_insert(acc) != acc {
@@ -273,7 +273,7 @@ impl Words<'_> {
         }
     }
 
-    /// ISA §8.2.1.1 "Scalar Memory Addressing": the table of `IMM` and `SOE`. A lone register stands in `OFFSET`.
+    /// ISA §8.2.1.1 "Scalar Memory Addressing": the table of `IMM` and `SOE`. A single register is encoded in `OFFSET`.
     fn smem_offset(&mut self, i: usize, operand: Operand) -> Result<(), IsaError> {
         let inst = self.inst;
         match operand {

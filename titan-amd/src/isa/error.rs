@@ -1,8 +1,8 @@
-//! What can be wrong with an instruction, in bits and in text.
+//! The errors of instructions, in bits and in text.
 
 use std::fmt;
 
-/// Why bits are no instruction, or why an instruction cannot be encoded.
+/// The reason why bits are not an instruction, or why an instruction cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IsaError {
@@ -11,37 +11,37 @@ pub enum IsaError {
         /// The first word.
         word: u32,
     },
-    /// The bytes end within the instruction.
+    /// The bytes end in the middle of the instruction.
     Cut {
-        /// How many there are.
+        /// The number of bytes.
         have: usize,
     },
-    /// Bits are set that the instruction does not have.
+    /// Bits are set that the instruction does not use.
     Reserved {
-        /// Its mnemonic.
+        /// The mnemonic.
         name: &'static str,
-        /// Those bits, the second word above the first.
+        /// The bits that are set, the second word above the first.
         bits: u64,
     },
     /// An operand does not fit.
     Operand {
         /// The mnemonic.
         name: &'static str,
-        /// Which, from 0.
+        /// The index of the operand, from 0.
         index: usize,
-        /// Why.
+        /// The reason why it does not fit.
         why: &'static str,
     },
-    /// The number of operands is another.
+    /// The number of operands is wrong.
     Count {
         /// The mnemonic.
         name: &'static str,
-        /// What it takes.
+        /// The number of operands of the instruction.
         wants: usize,
-        /// What it was given.
+        /// The number of operands that were given.
         got: usize,
     },
-    /// The instruction has no such encoding.
+    /// The instruction does not have the encoding.
     Form {
         /// The mnemonic.
         name: &'static str,
@@ -50,12 +50,12 @@ pub enum IsaError {
     Modifier {
         /// The mnemonic.
         name: &'static str,
-        /// What was asked for.
+        /// The modifier.
         modifier: String,
     },
-    /// The text is no instruction.
+    /// The text is not an instruction.
     Syntax {
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
 }

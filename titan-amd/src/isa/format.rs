@@ -1,5 +1,5 @@
 //! tidy: table
-//! The microcode formats: which bits are fixed, and which field lies where, in the manual's notation.
+//! The microcode formats: their fixed bits, and the bits of each field, in the manual's notation.
 //!
 //! Source: "AMD Instinct MI300" Instruction Set Architecture (CDNA3), cited as ISA, §13 "Microcode Formats". Bits of the
 //! second word count from 32. A literal, and the words that SDWA and DPP append, follow the 32 bits of their format.
@@ -96,36 +96,36 @@ pub enum Field {
     Soffset,
 }
 
-/// A range of bits, both ends included.
+/// A range of bits, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// The highest.
+    /// The highest bit.
     pub hi: u8,
-    /// The lowest.
+    /// The lowest bit.
     pub lo: u8,
 }
 
 impl Bits {
-    /// How many.
+    /// The number of bits.
     #[must_use]
     pub const fn len(self) -> u32 {
         (self.hi - self.lo + 1) as u32
     }
 
-    /// Never: a range has both its ends.
+    /// Whether there are no bits, which is never the case.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         false
     }
 
-    /// The bits of a word, moved to the lowest place.
+    /// Extracts the bits from a word.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "fields have at most 32 bits")]
     pub const fn get(self, word: u64) -> u32 {
         (word >> self.lo & ((1 << self.len()) - 1)) as u32
     }
 
-    /// A value at its place, if it fits.
+    /// Moves a value to the position of the bits, if it fits.
     #[must_use]
     pub const fn put(self, value: u32) -> Option<u64> {
         if value as u64 >> self.len() == 0 { Some((value as u64) << self.lo) } else { None }
@@ -150,7 +150,7 @@ pub enum Format {
     Mai,
     /// VOP3 without a scalar destination.
     Vop3a,
-    /// VOP3 with one.
+    /// VOP3 with a scalar destination.
     Vop3b,
     Ds,
     Flat,
@@ -159,16 +159,16 @@ pub enum Format {
     Mubuf,
 }
 
-/// What a format is made of.
+/// The specification of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
-    /// As the manual spells it.
+    /// The name of the format in the manual.
     pub name: &'static str,
-    /// Words of 32 bits, without a literal.
+    /// The number of 32-bit words, without a literal.
     pub words: u8,
     /// Bits by which the format is recognised.
     pub fixed: (Bits, u32),
-    /// Its fields.
+    /// The fields of the format.
     pub fields: &'static [(Field, Bits)],
 }
 
@@ -232,7 +232,7 @@ const VOP3B_FIELDS: &[(Field, Bits)] = &[
     (F::Src0, at(40, 32)),
 ];
 
-/// Flat, global and scratch: the segment tells them apart.
+/// Flat, global and scratch: the segment field distinguishes them.
 const FLAT_FIELDS: &[(Field, Bits)] = &[
     (F::Sc1, at(25, 25)),
     (F::Op, at(24, 18)),
@@ -374,7 +374,7 @@ const GLOBAL: Spec = Spec { name: "GLOBAL", words: 2, fixed: (at(31, 26), 0b11_0
 const SCRATCH: Spec = Spec { name: "SCRATCH", words: 2, fixed: (at(31, 26), 0b11_0111), fields: FLAT_FIELDS };
 
 impl Format {
-    /// Every format, those that are recognised by more bits first.
+    /// All formats, those that are recognised by more bits first.
     pub const ALL: [Format; 18] = [
         Format::Sop1,
         Format::Sopc,
@@ -396,7 +396,7 @@ impl Format {
         Format::Mubuf,
     ];
 
-    /// What it is made of.
+    /// The specification of the format.
     #[must_use]
     pub const fn spec(self) -> Spec {
         match self {
@@ -428,7 +428,7 @@ impl Format {
     }
 }
 
-/// The word behind VOP1, VOP2 whose `SRC0` is [`SDWA`].
+/// The fields of the word after VOP1 or VOP2 whose `SRC0` is [`SDWA`].
 pub const SDWA_FIELDS: &[(Field, Bits)] = &[
     (F::SdwaSrc0, at(39, 32)),
     (F::DstSel, at(42, 40)),
@@ -447,7 +447,7 @@ pub const SDWA_FIELDS: &[(Field, Bits)] = &[
     (F::S1, at(63, 63)),
 ];
 
-/// The word behind VOPC whose `SRC0` is [`SDWA`].
+/// The fields of the word after VOPC whose `SRC0` is [`SDWA`].
 pub const SDWAB_FIELDS: &[(Field, Bits)] = &[
     (F::SdwaSrc0, at(39, 32)),
     (F::SdwaSdst, at(46, 40)),
@@ -464,7 +464,7 @@ pub const SDWAB_FIELDS: &[(Field, Bits)] = &[
     (F::S1, at(63, 63)),
 ];
 
-/// The word behind VOP1, VOP2 whose `SRC0` is [`DPP`].
+/// The fields of the word after VOP1 or VOP2 whose `SRC0` is [`DPP`].
 pub const DPP_FIELDS: &[(Field, Bits)] = &[
     (F::DppSrc0, at(39, 32)),
     (F::DppCtrl, at(48, 40)),

@@ -12,7 +12,7 @@ pub struct Inst {
     row: &'static Row,
     form: Form,
     operands: Vec<Operand>,
-    /// Fields of modifiers that are not zero, in the order of fields.
+    /// The fields of modifiers that are not zero, in the order of fields.
     mods: Vec<(Field, u32)>,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Debug for Inst {
 }
 
 impl Inst {
-    /// An instruction whose modifiers are the usual ones.
+    /// Creates an instruction with default modifiers.
     ///
     /// # Errors
     /// [`IsaError`], if the row has no such encoding or the operands do not fit it.
@@ -33,7 +33,7 @@ impl Inst {
         Ok(inst)
     }
 
-    /// An instruction that was not checked; encoding checks it.
+    /// Creates an instruction without checks; encoding checks it.
     pub(crate) fn unchecked(row: &'static Row, form: Form, operands: Vec<Operand>) -> Inst {
         let mut inst = Inst { row, form, operands, mods: Vec::new() };
         for (field, value) in inst.defaults() {
@@ -46,7 +46,7 @@ impl Inst {
         Inst { row, form, operands, mods: Vec::new() }
     }
 
-    /// The same with a field of its modifiers set.
+    /// The same instruction with a field of its modifiers set.
     ///
     /// # Errors
     /// [`IsaError`], if it has no such modifier, or the value is too large.
@@ -64,19 +64,19 @@ impl Inst {
         }
     }
 
-    /// Its row.
+    /// The row of the instruction.
     #[must_use]
     pub const fn row(&self) -> &'static Row {
         self.row
     }
 
-    /// Its encoding.
+    /// The encoding of the instruction.
     #[must_use]
     pub const fn form(&self) -> Form {
         self.form
     }
 
-    /// Its operands, in the order of the row's.
+    /// The operands, in the order of the row's.
     #[must_use]
     pub fn operands(&self) -> &[Operand] {
         &self.operands
@@ -86,32 +86,32 @@ impl Inst {
         &mut self.operands
     }
 
-    /// Its operands with what the row says of them.
+    /// The operands, with their descriptions in the row.
     pub fn args(&self) -> impl Iterator<Item = (Arg, Operand)> + '_ {
         let args = self.row.args_in(self.form);
         let operands = self.operands.iter().enumerate();
         operands.filter_map(move |(i, o)| args.as_slice().get(i).map(|a| (*a, *o)))
     }
 
-    /// A field of its modifiers; 0 if it has none.
+    /// The value of a field of the modifiers; 0 if the instruction does not have it.
     #[must_use]
     pub fn get(&self, field: Field) -> u32 {
         self.mods.iter().find(|(f, _)| *f == field).map_or(0, |(_, v)| *v)
     }
 
-    /// The fields of its modifiers that are not zero.
+    /// The fields of the modifiers that are not zero.
     #[must_use]
     pub fn mods(&self) -> &[(Field, u32)] {
         &self.mods
     }
 
-    /// Its format.
+    /// The format of the instruction.
     #[must_use]
     pub fn format(&self) -> Format {
         self.row.format_in(self.form)
     }
 
-    /// Its size in bytes.
+    /// The size of the instruction in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         let literal = self.operands.iter().any(|o| matches!(o, Operand::Literal(_)));
@@ -119,7 +119,7 @@ impl Inst {
         4 * (u64::from(self.format().spec().words) + u64::from(literal) + u64::from(appended))
     }
 
-    /// Where a field lies.
+    /// The bits of a field in the encoding.
     pub(crate) fn bits(&self, field: Field) -> Option<Bits> {
         let find = |fields: &[(Field, Bits)]| fields.iter().find(|(f, _)| *f == field).map(|(_, b)| *b);
         let appended = match (self.form, self.row.format) {
@@ -131,7 +131,7 @@ impl Inst {
         appended.or_else(|| self.format().bits(field))
     }
 
-    /// The byte offset of a memory operation, signed where the format has it so.
+    /// The byte offset of a memory operation, signed in the formats that sign it.
     #[must_use]
     pub fn offset(&self) -> i32 {
         let (field, signed) = match self.row.format {
@@ -143,7 +143,7 @@ impl Inst {
         self.bits(field).filter(|_| signed).map_or(raw.cast_signed(), |b| sign_extend(raw, b.len()))
     }
 
-    /// What modifiers are when nothing is said.
+    /// The default values of modifiers.
     pub(crate) fn defaults(&self) -> Vec<(Field, u32)> {
         let mods = self.row.mods;
         match self.form {
@@ -164,7 +164,7 @@ impl Inst {
         }
     }
 
-    /// The fields that its modifiers may use.
+    /// The fields that modifiers of the instruction may set.
     #[must_use]
     pub fn modifiers(&self) -> Vec<Field> {
         let mods = self.row.mods;
@@ -228,7 +228,7 @@ impl Inst {
         all
     }
 
-    /// The index of each vector source among the operands, and whether `-x` and `|x|` belong to it.
+    /// The index of each vector source among the operands, and whether `-x` and `|x|` apply to it.
     pub(crate) fn sources(&self) -> Vec<(usize, bool)> {
         let args = self.row.args_in(self.form);
         let mut n = 0;
@@ -244,7 +244,7 @@ impl Inst {
         all
     }
 
-    /// That at most one scalar register or literal is read: ISA §6.2.1, "Limitations".
+    /// Checks that at most one scalar register or literal is read: ISA §6.2.1, "Limitations".
     pub(crate) fn check_constant_bus(&self) -> Result<(), IsaError> {
         let vector = matches!(
             self.format(),
@@ -266,7 +266,7 @@ impl Inst {
         Ok(())
     }
 
-    /// That a large matrix product reads its accumulator where it writes it, or elsewhere altogether: LLVM's rule for gfx90a
+    /// Checks that a large matrix instruction reads its accumulator from its destination or from other registers: LLVM's rule on gfx90a
     /// and later, because results are written while later rows of the accumulator are still read.
     pub(crate) fn check_overlap(&self) -> Result<(), IsaError> {
         let find = |class| self.args().position(|(a, _)| a.class == class);
@@ -281,7 +281,7 @@ impl Inst {
         if wrong { Err(self.misfit(c, "the accumulator overlaps the result without being the same")) } else { Ok(()) }
     }
 
-    /// That modifiers say something that is defined.
+    /// Checks that the values of modifiers are defined.
     pub(crate) fn check_parts(&self) -> Result<(), IsaError> {
         let modifier = |modifier: &str| Err(IsaError::Modifier { name: self.row.name, modifier: modifier.to_owned() });
         match self.form {
@@ -306,7 +306,7 @@ impl Inst {
         Ok(())
     }
 
-    /// That modifiers are of sources that there are, and in a range that the format has.
+    /// Checks that modifiers refer to existing sources, and are in the range of the format.
     fn check_modifiers(&self) -> Result<(), IsaError> {
         let sources = self.sources();
         let of = |chosen: fn(bool) -> bool| {
@@ -316,7 +316,7 @@ impl Inst {
         let set = |field, allowed: u32| self.get(field) & !allowed != 0;
         let wrong = match self.format() {
             Format::Vop3a | Format::Vop3b => {
-                // The last bit is the destination's; conversions that round at random choose one of four parts by two.
+                // The last bit is the destination's; stochastic conversions select one of four parts by two bits.
                 let halves = if self.row.name.starts_with("v_cvt_sr") { 15 } else { there | 8 };
                 (set(Field::Neg, negatable) || set(Field::Abs, negatable) || set(Field::OpSel, halves))
                     .then_some("a sign or half of a source that it does not have")
@@ -343,7 +343,7 @@ impl Inst {
         wrong.map_or(Ok(()), |m| Err(IsaError::Modifier { name: self.row.name, modifier: m.to_owned() }))
     }
 
-    /// That an operand does not fit.
+    /// The error for an operand that does not fit.
     pub(crate) fn misfit(&self, index: usize, why: &'static str) -> IsaError {
         IsaError::Operand { name: self.row.name, index, why }
     }
@@ -355,7 +355,7 @@ const QUAD_IDENTITY: u32 = 0xE4;
 pub(crate) const DWORD: u32 = 6;
 
 impl Row {
-    /// `v_fma_mix`: a mixed-precision instruction whose halves are chosen otherwise.
+    /// Whether it is a mixed-precision instruction (`v_fma_mix`), whose halves are selected differently.
     #[must_use]
     pub fn is_mix(&self) -> bool {
         self.name.starts_with("v_fma_mix")
@@ -370,13 +370,13 @@ impl Row {
     }
 }
 
-/// The value of the lowest `n` bits, signed.
+/// Sign-extends the lowest `n` bits of a value.
 #[must_use]
 pub(crate) const fn sign_extend(value: u32, n: u32) -> i32 {
     (value << (32 - n)).cast_signed() >> (32 - n)
 }
 
-/// Whether an operand is a constant that the printer cannot tell from a negated one.
+/// Whether an operand is a constant that the printed text does not distinguish from a negated one.
 pub(crate) const fn is_constant(operand: Operand) -> bool {
     matches!(operand, Operand::Inline(Inline::Int(_) | Inline::Float(_)) | Operand::Literal(_))
 }

@@ -1,4 +1,4 @@
-//! Instructions of gfx942: tables, and what reads them.
+//! The instructions of gfx942: tables, and the code that is driven by them.
 //!
 //! ```text
 //! tables ─▶ Row ─┬─ encode ─▶ words        Inst = row, encoding, operands, modifiers
@@ -9,17 +9,17 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | [`ty`] | what an operand holds, and so how many registers it has |
+//! | [`ty`] | the type of an operand, and so its number of registers |
 //! | [`mod@format`] | fields of each microcode format, in the manual's notation |
 //! | [`operand`] | registers, constants, immediates, and their codes |
-//! | [`row`] | what is known of an instruction |
+//! | [`row`] | the description of an instruction |
 //! | `tables` | the rows |
 //! | `inst` | an instruction |
 //!
 //! Source of all tables: "AMD Instinct MI300" Instruction Set Architecture (CDNA3), cited as ISA. The spelling is that of
 //! LLVM 19, with which tests compare encodings and text.
 //!
-//! Deliberately absent: instructions that no kernel of ours or of the compilers we compare with uses (typed buffers,
+//! Deliberately absent: instructions that are used neither by our kernels nor by the compilers with which we compare (typed buffers,
 //! images, global wave sync, fork and join, scalar stores and atomics, trap handling).
 
 #![expect(

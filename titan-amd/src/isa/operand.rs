@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// The first register of the scalar file that has a name of its own.
+/// The first scalar register that has a name.
 pub const FLAT_SCRATCH: u8 = 102;
 /// `xnack_mask`.
 pub const XNACK_MASK: u8 = 104;
@@ -18,15 +18,15 @@ pub const TTMP: u8 = 108;
 pub const M0: u8 = 124;
 /// `exec`.
 pub const EXEC: u8 = 126;
-/// General scalar registers.
+/// The number of general scalar registers.
 pub const SGPRS: u8 = 102;
 
-/// A constant that a source code stands for.
+/// A constant with a source code of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inline {
     /// An integer, −16 to 64.
     Int(i8),
-    /// A floating-point constant, of the operand's format.
+    /// A floating-point constant, in the operand's format.
     Float(InlineFloat),
 }
 
@@ -59,7 +59,7 @@ impl InlineFloat {
         (InlineFloat::InvTwoPi, 0.159_154_943_091_895_32, "0.15915494"),
     ];
 
-    /// Its source code.
+    /// The source code of the constant.
     #[must_use]
     pub fn code(self) -> u32 {
         (240..).zip(Self::ALL).find(|(_, (f, ..))| *f == self).map_or(0, |(code, _)| code)
@@ -71,20 +71,20 @@ impl InlineFloat {
         code.checked_sub(240).and_then(|i| Self::ALL.get(i as usize)).map(|(f, ..)| *f)
     }
 
-    /// Its value in `f64`; 1/(2π) is rounded to the operand's format by the hardware.
+    /// The value in `f64`; 1/(2π) is rounded to the operand's format by the hardware.
     #[must_use]
     pub fn value(self) -> f64 {
         Self::ALL.iter().find(|(f, ..)| *f == self).map_or(0.0, |(_, v, _)| *v)
     }
 
-    /// The constant of this spelling.
+    /// The constant with this spelling.
     #[must_use]
     pub fn from_text(text: &str) -> Option<InlineFloat> {
         let known = |t: &str| Self::ALL.iter().find(|(.., name)| *name == t).map(|(f, ..)| *f);
         known(text).or_else(|| (text == "0.15915494309189532").then_some(InlineFloat::InvTwoPi))
     }
 
-    /// Its spelling, for an operand of so many bits.
+    /// The spelling of the constant for an operand of this number of bits.
     #[must_use]
     pub fn text(self, bits: u32) -> &'static str {
         if self == InlineFloat::InvTwoPi && bits == 64 {
@@ -94,7 +94,7 @@ impl InlineFloat {
     }
 }
 
-/// A value of the hardware that scalar and vector instructions can read.
+/// A hardware value that scalar and vector instructions can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the manual's names")]
 pub enum Special {
@@ -118,7 +118,7 @@ impl Special {
         (Special::Scc, 253, "src_scc"),
     ];
 
-    /// Its source code.
+    /// The source code of the value.
     #[must_use]
     pub fn code(self) -> u32 {
         Self::ALL.iter().find(|(s, ..)| *s == self).map_or(0, |(_, code, _)| *code)
@@ -130,13 +130,13 @@ impl Special {
         Self::ALL.iter().find(|(_, c, _)| *c == code).map(|(s, ..)| *s)
     }
 
-    /// The value of this name.
+    /// The value with this name.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Special> {
         Self::ALL.iter().find(|(.., name)| *name == text).map(|(s, ..)| *s)
     }
 
-    /// Its name.
+    /// The name of the value.
     #[must_use]
     pub fn text(self) -> &'static str {
         Self::ALL.iter().find(|(s, ..)| *s == self).map_or("?", |(.., name)| name)
@@ -146,26 +146,26 @@ impl Special {
 /// An operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// Scalar registers: the code of the first, and how many.
+    /// Scalar registers: the code of the first, and their number.
     S(u8, u8),
-    /// Vector registers: the first, and how many.
+    /// Vector registers: the first, and their number.
     V(u8, u8),
-    /// Accumulation registers: the first, and how many.
+    /// Accumulation registers: the first, and their number.
     A(u8, u8),
     /// A constant.
     Inline(Inline),
     /// A literal of 32 bits.
     Literal(u32),
-    /// A value of the hardware.
+    /// A hardware value.
     Special(Special),
     /// An immediate that is part of the instruction; signed ones are sign-extended.
     Imm(i32),
-    /// No register where one could be.
+    /// No register, where one is optional.
     Off,
 }
 
 impl Operand {
-    /// An integer constant, if it is one of the inline ones.
+    /// The integer constant, if it is an inline constant.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "in range")]
     pub const fn int(value: i32) -> Option<Operand> {
@@ -179,7 +179,7 @@ impl Operand {
     /// `m0`.
     pub const M0: Operand = Operand::S(M0, 1);
 
-    /// How many registers it names.
+    /// The number of registers of the operand.
     #[must_use]
     pub const fn registers(self) -> u8 {
         match self {
@@ -189,7 +189,7 @@ impl Operand {
     }
 }
 
-/// The name of scalar registers.
+/// The name of scalar registers, by the first and their number.
 pub(crate) struct ScalarName(pub(crate) u8, pub(crate) u8);
 
 impl fmt::Display for ScalarName {
@@ -212,7 +212,7 @@ impl fmt::Display for ScalarName {
     }
 }
 
-/// `v4`, `v[4:7]`.
+/// Prints a register tuple: `v4`, `v[4:7]`.
 pub(crate) fn tuple(f: &mut fmt::Formatter<'_>, file: &str, first: u8, n: u8) -> fmt::Result {
     if n == 1 {
         write!(f, "{file}{first}")

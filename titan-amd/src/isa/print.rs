@@ -1,6 +1,6 @@
-//! From instructions to text, in the syntax of LLVM's assembler.
+//! Prints instructions in the syntax of LLVM's assembler.
 //!
-//! What is printed is what the parser reads. Distances of branches are numbers of words; names for them are a matter of
+//! The parser accepts the printed text. Branch distances are numbers of words; label names are a matter of
 //! the code that prints a whole program.
 
 use super::encode::is_vector;
@@ -11,9 +11,9 @@ use super::row::{Arg, Class, Form, Mods};
 use super::ty::Elem;
 use std::fmt;
 
-/// Parts of registers, by the code of an SDWA word.
+/// The parts of registers, by their code in an SDWA word.
 pub(crate) const SELECTS: [&str; 7] = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
-/// What becomes of the rest of the destination.
+/// The treatment of the rest of the destination, by its code in an SDWA word.
 pub(crate) const UNUSED: [&str; 3] = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
 
 /// Hardware registers: ISA §5.8, "Access Instructions".
@@ -37,11 +37,11 @@ pub(crate) const HWREGS: &[(u32, &str)] = &[
     (24, "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"),
 ];
 
-/// Ways of `DPP_CTRL` that have a number: the code of 0, the largest number, the name.
+/// The controls in `DPP_CTRL` with a number: the code of 0, the largest number, the name.
 pub(crate) const DPP_SHIFTS: &[(u32, u32, u32, &str)] =
     &[(0x100, 1, 15, "row_shl"), (0x110, 1, 15, "row_shr"), (0x120, 1, 15, "row_ror"), (0x150, 0, 15, "row_newbcast")];
 
-/// Those that have none, or only one.
+/// The controls without a number, or with only one.
 pub(crate) const DPP_NAMES: &[(u32, &str)] = &[
     (0x130, "wave_shl:1"),
     (0x134, "wave_rol:1"),
@@ -57,7 +57,7 @@ pub(crate) const DPP_NAMES: &[(u32, &str)] = &[
 pub(crate) const COUNTERS: &[(&str, &[(u32, u32)])] =
     &[("vmcnt", &[(0, 4), (14, 2)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 4)])];
 
-/// The value of a counter in an immediate of `s_waitcnt`, and the largest one.
+/// The value of a counter in an immediate of `s_waitcnt`, and the largest value.
 #[must_use]
 pub(crate) fn counter(imm: u32, ranges: &[(u32, u32)]) -> (u32, u32) {
     let (mut value, mut most, mut at) = (0, 0, 0);
@@ -83,7 +83,7 @@ impl fmt::Display for Inst {
         let sources = self.sources();
         let mut first = true;
         for (i, (arg, operand)) in self.args().enumerate() {
-            // A buffer operation into the local data share, or with an offset alone, still has its `off`.
+            // A buffer operation to the local data share, or with an offset only, still prints `off`.
             write!(f, "{}", if first { " " } else { ", " })?;
             first = false;
             let source = sources.iter().position(|(at, _)| *at == i);
@@ -118,7 +118,7 @@ impl Inst {
         Ok(())
     }
 
-    /// Whether the `n`-th source is negated, made absolute, sign-extended.
+    /// Whether the `n`-th source is negated, is made absolute, and is sign-extended.
     #[must_use]
     pub fn source_modifiers(&self, n: usize) -> (bool, bool, bool) {
         let bit = |field| self.get(field) >> n & 1 == 1;
@@ -211,7 +211,7 @@ impl Inst {
         if self.get(Field::BoundCtrl) != 0 { write!(f, " bound_ctrl:1") } else { Ok(()) }
     }
 
-    /// How many elements the lists of halves have for the sources.
+    /// The number of elements in the lists of halves for the sources.
     pub(crate) fn halves(&self) -> usize {
         self.sources().len()
     }
@@ -313,7 +313,7 @@ impl Inst {
 }
 
 impl super::row::Row {
-    /// How many sources the list of halves has; that of stochastic conversions has one that is not there.
+    /// The number of sources in the list of halves; for stochastic conversions one more than exist.
     pub(crate) fn op_sel_sources(&self, sources: usize) -> usize {
         if self.name.starts_with("v_cvt_sr") { 3 } else { sources }
     }
@@ -353,7 +353,7 @@ fn swizzle(f: &mut fmt::Formatter<'_>, pattern: u32) -> fmt::Result {
         (0, 1, 0) => '1',
         (1, 0, 0) => 'p',
         (1, 0, 1) => 'i',
-        // Other masks mean one of these; the first two are spelled as what they do.
+        // Other masks are one of these; the first two have names of their own.
         (0, a, b) if a != b => '1',
         (0, ..) => '0',
         (_, 1, 0) => '1',
@@ -372,7 +372,7 @@ fn plain(f: &mut fmt::Formatter<'_>, arg: Arg, operand: Operand) -> fmt::Result 
         Operand::Special(special) => write!(f, "{}", special.text()),
         Operand::Literal(value) => write!(f, "{value:#x}"),
         Operand::Inline(Inline::Int(value)) => write!(f, "{value}"),
-        // An integer of 16 bits that holds the bits of a float: LLVM shows them.
+        // A 16-bit integer operand with the bits of a float constant, which LLVM prints as a number.
         Operand::Inline(Inline::Float(float)) if is_short_integer(arg) => {
             write!(f, "{:#x}", titan_core::num::f16_from_f64(float.value()))
         }
@@ -394,7 +394,7 @@ fn immediate(f: &mut fmt::Formatter<'_>, class: Class, value: i32) -> fmt::Resul
         Class::Hwreg => hwreg(f, bits),
         Class::Message => message(f, bits),
         Class::Simm => write!(f, "{}", sign_extend(bits, 16)),
-        // As LLVM has it: in decimal what a constant within an instruction could be.
+        // As in LLVM: in decimal if the value could be an inline constant.
         Class::Uimm if bits > 64 => write!(f, "{bits:#x}"),
         _ => write!(f, "{bits}"),
     }
@@ -405,7 +405,7 @@ fn waitcnt(f: &mut fmt::Formatter<'_>, imm: u32) -> fmt::Result {
     let waits: Vec<String> =
         counters.clone().filter(|(_, (v, most))| v != most).map(|(n, (v, _))| format!("{n}({v})")).collect();
     if waits.is_empty() {
-        // A wait for nothing names every counter's largest value.
+        // A wait without a counter prints the largest value of each.
         let all: Vec<String> = counters.map(|(n, (v, _))| format!("{n}({v})")).collect();
         return write!(f, "{}", all.join(" "));
     }
@@ -424,11 +424,11 @@ fn hwreg(f: &mut fmt::Formatter<'_>, imm: u32) -> fmt::Result {
     write!(f, ")")
 }
 
-/// ISA §12.5.1 "Send Message": those that compute programs send; others by their number.
+/// ISA §12.5.1 "Send Message": the messages of compute programs by name, others by their number.
 fn message(f: &mut fmt::Formatter<'_>, imm: u32) -> fmt::Result {
     match imm {
         1 => write!(f, "sendmsg(MSG_INTERRUPT)"),
-        // Bits that no part of a message has.
+        // Bits that belong to no part of a message.
         _ if imm & !0x37F != 0 => write!(f, "{imm}"),
         _ => write!(f, "sendmsg({}, {}, {})", imm & 15, imm >> 4 & 7, imm >> 8 & 3),
     }

@@ -1,27 +1,27 @@
-//! Rows of the instruction tables: everything that is known of one instruction.
+//! Rows of the instruction tables: the complete description of one instruction.
 //!
-//! A row says how an instruction is encoded and spelled, which operands it has and what they hold, and what it reads and
-//! writes beside them. VOP1, VOP2 and VOPC instructions have further encodings (VOP3, SDWA, DPP) that follow from the one
-//! in the row; [`Row::args_in`] says how the operands then lie.
+//! A row describes how an instruction is encoded and printed, its operands and their types, and the state that it reads and
+//! writes in addition. VOP1, VOP2 and VOPC instructions have further encodings (VOP3, SDWA, DPP) that follow from the one
+//! in the row; [`Row::args_in`] has the operands of each.
 //!
-//! Deliberately absent: what instructions compute (the emulator knows, by tables of its own), and how long they take but
-//! for the passes of matrix instructions, which the manual states.
+//! Deliberately absent: the results of instructions (the emulator has its own tables), and latencies other than
+//! the passes of matrix instructions, which the manual states.
 
 use super::format::{Field, Format};
 use super::ty::Ty;
 
-/// What an instruction does to an operand.
+/// The access of an instruction to an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Reads it.
+    /// The operand is read.
     Read,
-    /// Writes it.
+    /// The operand is written.
     Write,
-    /// Reads and writes it, or writes only part of it.
+    /// The operand is read and written, or only a part of it is written.
     ReadWrite,
 }
 
-/// Which operands may stand in a place, and how they are spelled.
+/// The kind of operands that are allowed in a position, and their syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A scalar register that can be written: a general one, `vcc`, `m0`, `exec` and the like.
@@ -42,11 +42,11 @@ pub enum Class {
     V,
     /// An accumulation register.
     A,
-    /// A vector or accumulation register, as the instruction's `ACC` bit says.
+    /// A vector or accumulation register, selected by the instruction's `ACC` bit.
     Va,
     /// Any source of a vector instruction.
     Src,
-    /// Any source but a literal.
+    /// Any source except a literal.
     SrcInline,
     /// A source that is a vector register.
     SrcV,
@@ -54,21 +54,21 @@ pub enum Class {
     SrcA,
     /// A scalar source of a vector instruction: register or constant.
     SrcS,
-    /// A matrix operand: vector or accumulation registers, by a bit of its own.
+    /// A matrix operand: vector or accumulation registers, selected by a bit of its own.
     MatrixAb,
     /// The accumulator of a matrix instruction: registers, or a constant where it is read.
     MatrixC,
     /// The result of a matrix instruction.
     MatrixD,
-    /// `vcc`, which is spelled but not encoded.
+    /// `vcc`, which is printed but not encoded.
     Vcc,
-    /// A literal that is always there.
+    /// A literal that is always present.
     Literal,
-    /// A signed immediate, spelled in decimal.
+    /// A signed immediate, printed in decimal.
     Simm,
-    /// An immediate, spelled in hexadecimal.
+    /// An immediate, printed in hexadecimal.
     Hex,
-    /// An unsigned immediate, spelled in decimal.
+    /// An unsigned immediate, printed in decimal.
     Uimm,
     /// A distance in words from the next instruction.
     Branch,
@@ -82,7 +82,7 @@ pub enum Class {
     BufferAddr,
     /// An offset of a buffer operation: a scalar register or constant.
     Soffset,
-    /// The address of a global operation: 64 bits, or 32 beside a scalar base.
+    /// The address of a global operation: 64 bits, or 32 bits with a scalar base.
     GlobalAddr,
     /// The scalar base of a global operation, or `off`.
     GlobalBase,
@@ -92,61 +92,61 @@ pub enum Class {
     ScratchBase,
 }
 
-/// An operand of an instruction, in the place where the text has it.
+/// An operand of an instruction, in the order of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arg {
-    /// What is done to it.
+    /// The access to the operand.
     pub access: Access,
-    /// Where its code lies.
+    /// The field that contains its code.
     pub field: Field,
-    /// What may stand there.
+    /// The kind of operands that are allowed.
     pub class: Class,
-    /// What it holds.
+    /// The type of the operand.
     pub ty: Ty,
 }
 
-/// State beside the operands that an instruction reads or writes, as a set.
+/// Implicit state that an instruction reads or writes, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Implicit(u16);
 
 impl Implicit {
-    /// Nothing.
+    /// The empty set.
     pub const NONE: Implicit = Implicit(0);
     /// The scalar condition code.
     pub const SCC: Implicit = Implicit(1);
-    /// The vector condition code, where no operand names it.
+    /// The vector condition code, where it is not an operand.
     pub const VCC: Implicit = Implicit(1 << 1);
     /// The mask of active lanes.
     pub const EXEC: Implicit = Implicit(1 << 2);
     /// The memory descriptor register.
     pub const M0: Implicit = Implicit(1 << 3);
-    /// Rounding, denormals, clamping.
+    /// The mode: rounding, denormals, clamping.
     pub const MODE: Implicit = Implicit(1 << 4);
     /// The program counter.
     pub const PC: Implicit = Implicit(1 << 5);
     /// The base of private memory.
     pub const FLAT_SCRATCH: Implicit = Implicit(1 << 6);
 
-    /// Both.
+    /// The union of two sets.
     #[must_use]
     pub const fn and(self, other: Implicit) -> Implicit {
         Implicit(self.0 | other.0)
     }
 
-    /// Whether all of `other` is in it.
+    /// Whether the set contains all of `other`.
     #[must_use]
     pub const fn has(self, other: Implicit) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// What is not in `other`.
+    /// The set without the elements of `other`.
     #[must_use]
     pub const fn without(self, other: Implicit) -> Implicit {
         Implicit(self.0 & !other.0)
     }
 }
 
-/// The part of a compute unit that executes an instruction; hazards and counters go by it.
+/// The part of a compute unit that executes an instruction; hazards and counters depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Scalar arithmetic.
@@ -179,16 +179,16 @@ pub enum Unit {
     Lds,
     /// Branches, and the end of the program.
     Branch,
-    /// What the sequencer does by itself: waits, barriers, idle states, priorities.
+    /// Operations of the sequencer: waits, barriers, idle states, priorities.
     Control,
 }
 
-/// Which modifiers an instruction has, as a set.
+/// The modifiers that an instruction supports, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mods(u32);
 
 impl Mods {
-    /// None.
+    /// No modifiers.
     pub const NONE: Mods = Mods(0);
     /// Results can be clamped.
     pub const CLAMP: Mods = Mods(1);
@@ -206,7 +206,7 @@ impl Mods {
     pub const SDWA: Mods = Mods(1 << 6);
     /// There is an encoding with a DPP word.
     pub const DPP: Mods = Mods(1 << 7);
-    /// The DPP word can only say `row_newbcast`.
+    /// The DPP word supports only `row_newbcast`.
     pub const DPP64: Mods = Mods(1 << 8);
     /// Blocks of a matrix operand can be broadcast.
     pub const BROADCAST: Mods = Mods(1 << 9);
@@ -228,7 +228,7 @@ impl Mods {
     pub const BUFFER: Mods = Mods(1 << 16);
     /// Sources have no `-x` and `|x|`, though they are floats.
     pub const NO_NEG: Mods = Mods(1 << 17);
-    /// Sources have `-x` and `|x|` though the row calls them bits.
+    /// Sources support `-x` and `|x|`, though the row declares them as bits.
     pub const BITS_NEG: Mods = Mods(1 << 18);
     /// Scalar memory: miss and evict.
     pub const GLC: Mods = Mods(1 << 19);
@@ -236,48 +236,48 @@ impl Mods {
     pub const NO_E64: Mods = Mods(1 << 20);
     /// A pattern of `ds_swizzle`.
     pub const SWIZZLE: Mods = Mods(1 << 21);
-    /// The choice of halves has no bit for the destination.
+    /// The selection of halves has no bit for the destination.
     pub const OP_SEL_NO_DST: Mods = Mods(1 << 22);
     /// Only the first source may be negated, or made absolute.
     pub const FIRST_NEG_ONLY: Mods = Mods(1 << 23);
-    /// The SDWA word chooses a part of the source only.
+    /// The SDWA word selects only a part of the source.
     pub const SDWA_SOURCE: Mods = Mods(1 << 24);
-    /// The mnemonic has the suffix of its encoding though there is no other.
+    /// The mnemonic has the suffix of its encoding, though there is no other encoding.
     pub const SUFFIX: Mods = Mods(1 << 25);
 
-    /// Both.
+    /// The union of two sets.
     #[must_use]
     pub const fn and(self, other: Mods) -> Mods {
         Mods(self.0 | other.0)
     }
 
-    /// Whether all of `other` is in it.
+    /// Whether the set contains all of `other`.
     #[must_use]
     pub const fn has(self, other: Mods) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// What is not in `other`.
+    /// The set without the elements of `other`.
     #[must_use]
     pub const fn without(self, other: Mods) -> Mods {
         Mods(self.0 & !other.0)
     }
 }
 
-/// How an instruction is encoded, where there is a choice.
+/// The encoding of an instruction, where there is a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Form {
-    /// As in the row.
+    /// The encoding of the row.
     Base,
     /// VOP1, VOP2 or VOPC as VOP3.
     E64,
-    /// With a word that chooses parts of registers.
+    /// An encoding with an additional word that selects parts of registers.
     Sdwa,
-    /// With a word that moves data across lanes.
+    /// An encoding with an additional word that moves data across lanes.
     Dpp,
 }
 
-/// Operands that one instruction can have, at most.
+/// The largest number of operands of an instruction.
 pub const MAX_ARGS: usize = 6;
 
 /// The operands of a row, in the order of the text.
@@ -299,54 +299,54 @@ impl Args {
         self
     }
 
-    /// As a slice.
+    /// The operands as a slice.
     #[must_use]
     pub const fn as_slice(&self) -> &[Arg] {
         self.list.split_at(self.len as usize).0
     }
 }
 
-/// An instruction.
+/// The description of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its mnemonic, without the suffix of an encoding.
+    /// The mnemonic, without the suffix of an encoding.
     pub name: &'static str,
-    /// Its encoding.
+    /// The format of its encoding.
     pub format: Format,
-    /// Its opcode there.
+    /// The opcode in the format.
     pub op: u16,
-    /// Its operands.
+    /// The operands.
     pub args: Args,
-    /// Fields that always have a value: what tells it from others of its opcode.
+    /// Fields with a fixed value, which distinguish it from others with its opcode.
     pub fixed: &'static [(Field, u32)],
-    /// What it reads beside its operands.
+    /// The implicit state that it reads.
     pub reads: Implicit,
-    /// What it writes beside its operands.
+    /// The implicit state that it writes.
     pub writes: Implicit,
     /// The unit that executes it.
     pub unit: Unit,
-    /// Its modifiers.
+    /// The modifiers that it supports.
     pub mods: Mods,
-    /// Passes of four clocks that a matrix instruction takes (ISA §7.1.2, §7.5); 0 for all others.
+    /// The number of passes of four clocks of a matrix instruction (ISA §7.1.2, §7.5); 0 for all others.
     pub passes: u8,
 }
 
-/// Rows compare by what they are: each is in the tables once.
+/// Rows compare by identity: each row is in the tables once.
 impl Row {
-    /// Its operands, in the order of the text.
+    /// The operands, in the order of the text.
     #[must_use]
     pub const fn args(&self) -> &[Arg] {
         self.args.as_slice()
     }
 
-    /// The encodings that it has.
+    /// The encodings of the instruction.
     #[must_use]
     pub fn forms(&self) -> Vec<Form> {
         let all = [Form::Base, Form::E64, Form::Sdwa, Form::Dpp];
         all.into_iter().filter(|f| self.has_form(*f)).collect()
     }
 
-    /// Whether it has an encoding.
+    /// Whether the instruction has an encoding.
     #[must_use]
     pub const fn has_form(&self, form: Form) -> bool {
         let short = matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
@@ -378,12 +378,12 @@ impl Row {
         }
     }
 
-    /// Whether it writes a carry to `vcc`.
+    /// Whether the instruction writes a carry to `vcc`.
     fn carries(&self) -> bool {
         self.format == Format::Vop2 && self.args().iter().any(|a| a.class == Class::Vcc && a.access == Access::Write)
     }
 
-    /// Its operands in an encoding.
+    /// The operands in an encoding.
     #[must_use]
     pub fn args_in(&self, form: Form) -> Args {
         self.args().iter().fold(Args::NONE, |args, arg| args.with(self.arg_in(*arg, form)))

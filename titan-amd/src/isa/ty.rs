@@ -1,31 +1,31 @@
-//! What an operand holds: an element and how many of them, hence how many registers.
+//! The type of an operand: an element type and the number of elements, which determine the number of registers.
 //!
-//! The manual spells both in the mnemonic (`v_pk_add_f16`, `ds_write_b128`); rows say it once, in a form that the encoder,
-//! the printer and a register allocator can use. Deliberately absent: what an instruction computes.
+//! The manual spells both in the mnemonic (`v_pk_add_f16`, `ds_write_b128`); rows state them in a form that the encoder,
+//! the printer and a register allocator can use. Deliberately absent: the results of instructions.
 
-/// What one element is.
+/// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Elem {
-    /// Bits without a meaning of their own, so many.
+    /// Untyped bits, this many.
     B(u8),
-    /// An unsigned integer of so many bits.
+    /// An unsigned integer of this many bits.
     U(u8),
-    /// A signed integer of so many bits.
+    /// A signed integer of this many bits.
     I(u8),
-    /// An IEEE 754 number of so many bits.
+    /// An IEEE 754 number of this many bits.
     F(u8),
     /// bfloat16.
     Bf16,
-    /// Eight bits, three of them fraction; which flavour is a property of the machine.
+    /// An 8-bit float with three bits of fraction; its exact format is a property of the machine.
     Fp8,
-    /// Eight bits, two of them fraction.
+    /// An 8-bit float with two bits of fraction.
     Bf8,
-    /// `f32` of which a matrix instruction uses ten bits of fraction.
+    /// An `f32` of which a matrix instruction uses ten bits of fraction.
     Xf32,
 }
 
 impl Elem {
-    /// Its size in bits.
+    /// The size in bits.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -36,7 +36,7 @@ impl Elem {
         }
     }
 
-    /// Whether source modifiers (`-x`, `|x|`) and floating-point constants belong to it.
+    /// Whether source modifiers (`-x`, `|x|`) and floating-point constants apply to it.
     #[must_use]
     pub const fn is_float(self) -> bool {
         match self {
@@ -46,35 +46,35 @@ impl Elem {
     }
 }
 
-/// What an operand holds in each lane, or at all if it is scalar.
+/// The type of an operand in each lane, or, for a scalar operand, of the whole wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ty {
-    /// One element.
+    /// The type of an element.
     pub elem: Elem,
-    /// How many, from the lowest bits upwards.
+    /// The number of elements, from the lowest bits upwards.
     pub count: u8,
 }
 
 impl Ty {
-    /// One element.
+    /// The type of one element.
     #[must_use]
     pub const fn one(elem: Elem) -> Ty {
         Ty { elem, count: 1 }
     }
 
-    /// Several.
+    /// The type of several elements.
     #[must_use]
     pub const fn many(elem: Elem, count: u8) -> Ty {
         Ty { elem, count }
     }
 
-    /// Its size in bits.
+    /// The size in bits.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.elem.bits() * self.count as u32
     }
 
-    /// How many registers of 32 bits it takes.
+    /// The number of 32-bit registers.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most 32 registers, by the table's tests")]
     pub const fn dwords(self) -> u8 {

@@ -1,16 +1,16 @@
-//! Kernel descriptors: 64 bytes that tell hardware how to start the waves of a kernel.
+//! Kernel descriptors: 64 bytes from which hardware takes the initial state of a kernel's waves.
 //!
 //! Source: LLVM, "Kernel Descriptor", its tables for gfx6 to gfx12, `compute_pgm_rsrc1` to `compute_pgm_rsrc3`.
 
 use super::error::ObjectError;
 
-/// Bytes of a descriptor, which is also its alignment.
+/// The size of a descriptor in bytes, which is also its alignment.
 pub const SIZE: usize = 64;
-/// Alignment of a kernel's first instruction.
+/// The alignment of a kernel's first instruction.
 pub const ENTRY_ALIGN: u64 = 256;
-/// Bytes of private memory of a work item, at most: a wave has up to 8191 times 1 KiB, as LLVM counts.
+/// The largest private memory of a work item, in bytes: a wave has up to 8191 times 1 KiB, as LLVM counts.
 const MAX_PRIVATE: u32 = 8191 * 1024 / 64;
-/// Scalar registers beside those that a kernel names: `vcc`, `flat_scratch`, `xnack_mask` (LLVM, granulated count).
+/// The number of scalar registers in addition to those that a kernel names: `vcc`, `flat_scratch`, `xnack_mask` (LLVM, granulated count).
 const EXTRA_SGPRS: u32 = 6;
 
 /// A range of bits in one of the words.
@@ -64,7 +64,7 @@ mod rsrc3 {
     pub(super) const TG_SPLIT: Bits = bits(16, 1);
 }
 
-/// `kernel_code_properties`: user registers, in the order in which they are filled, and how many each takes.
+/// `kernel_code_properties`: user registers, in the order in which they are filled, and the number of registers of each.
 const USER_SGPRS: [(u32, u32, UserSgpr); 7] = [
     (0, 4, UserSgpr::PrivateSegmentBuffer),
     (1, 2, UserSgpr::DispatchPtr),
@@ -75,7 +75,7 @@ const USER_SGPRS: [(u32, u32, UserSgpr); 7] = [
     (6, 1, UserSgpr::PrivateSegmentSize),
 ];
 
-/// What hardware puts into the first scalar registers.
+/// The value that hardware puts into the first scalar registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UserSgpr {
     /// A descriptor of private memory.
@@ -90,41 +90,41 @@ pub enum UserSgpr {
     DispatchId,
     /// The base of private memory.
     FlatScratchInit,
-    /// Bytes of private memory of a work item.
+    /// The private memory of a work item, in bytes.
     PrivateSegmentSize,
-    /// The arguments' first words themselves, so many.
+    /// The first words of the arguments, this many.
     Preload(u32),
 }
 
-/// What a kernel needs.
+/// The resources that a kernel needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resources {
-    /// Vector registers that its code names.
+    /// The number of vector registers that its code names.
     pub vgprs: u32,
-    /// Accumulation registers that its code names.
+    /// The number of accumulation registers that its code names.
     pub agprs: u32,
-    /// Scalar registers that its code names, without `vcc` and the like.
+    /// The number of scalar registers that its code names, without `vcc` and the like.
     pub sgprs: u32,
-    /// Bytes of the local data share.
+    /// The size of the local data share, in bytes.
     pub lds_bytes: u32,
-    /// Bytes of its arguments.
+    /// The size of its arguments, in bytes.
     pub kernarg_bytes: u32,
-    /// Along how many axes it asks for its workgroup's number: 1 to 3.
+    /// The number of axes for which it needs the workgroup's index: 1 to 3.
     pub grid_axes: u32,
-    /// Along how many axes it asks for a work item's number: 1 to 3.
+    /// The number of axes for which it needs the work item's index: 1 to 3.
     pub item_axes: u32,
 }
 
-/// The 64 bytes, as fields.
+/// The fields of a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Bytes of the local data share.
+    /// The size of the local data share, in bytes.
     pub group_segment_bytes: u32,
-    /// Bytes of private memory of a work item.
+    /// The private memory of a work item, in bytes.
     pub private_segment_bytes: u32,
-    /// Bytes of arguments.
+    /// The size of the arguments, in bytes.
     pub kernarg_bytes: u32,
-    /// The first instruction, from the descriptor.
+    /// The offset of the first instruction from the descriptor.
     pub entry_offset: i64,
     /// `compute_pgm_rsrc1`.
     pub rsrc1: u32,
@@ -134,26 +134,26 @@ pub struct Descriptor {
     pub rsrc3: u32,
     /// `kernel_code_properties`.
     pub properties: u16,
-    /// Which arguments are loaded into registers.
+    /// The arguments that are loaded into registers.
     pub preload: u16,
 }
 
-/// How floating-point instructions round and treat subnormal numbers.
+/// The rounding of floating-point instructions, and their treatment of subnormal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FloatMode {
-    /// Direction of `f32`: 0 to nearest even, 1 up, 2 down, 3 to zero.
+    /// The rounding of `f32`: 0 to nearest even, 1 up, 2 down, 3 to zero.
     pub round_32: u8,
-    /// The same of `f16` and `f64`.
+    /// The rounding of `f16` and `f64`.
     pub round_16_64: u8,
     /// Subnormal `f32`: bit 0, inputs are kept; bit 1, results are.
     pub denorm_32: u8,
-    /// The same of `f16` and `f64`.
+    /// Subnormal `f16` and `f64`, with the same bits.
     pub denorm_16_64: u8,
-    /// Clamping makes NaN zero.
+    /// Whether clamping makes NaN zero.
     pub dx10_clamp: bool,
-    /// Signalling NaN is made quiet by minimum and maximum.
+    /// Whether minimum and maximum make a signalling NaN quiet.
     pub ieee: bool,
-    /// Results of conversions to 16 and 8 bits that overflow are the largest number.
+    /// Whether overflowing conversions to 16 and 8 bits give the largest number.
     pub fp16_overflow: bool,
 }
 
@@ -161,7 +161,7 @@ impl Descriptor {
     /// The descriptor of a kernel that takes a pointer to its arguments, keeps subnormal numbers, and rounds to nearest.
     ///
     /// # Errors
-    /// [`ObjectError::Kernel`], if hardware has less than is asked for.
+    /// [`ObjectError::Kernel`], if hardware provides less than is requested.
     pub fn new(name: &str, r: &Resources) -> Result<Descriptor, ObjectError> {
         let refuse = |why: String| Err(ObjectError::Kernel { name: name.to_owned(), why });
         let arch = r.vgprs.max(1).next_multiple_of(4);
@@ -197,7 +197,7 @@ impl Descriptor {
         })
     }
 
-    /// Its bytes.
+    /// The bytes of the descriptor.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; SIZE] {
         let mut out = [0; SIZE];
@@ -214,10 +214,10 @@ impl Descriptor {
         out
     }
 
-    /// Reads one.
+    /// Decodes a descriptor.
     ///
     /// # Errors
-    /// [`ObjectError::Kernel`], if bytes are set that nothing defines, or something is asked for that gfx942 does not have.
+    /// [`ObjectError::Kernel`], if bits are set that are not defined, or if something is requested that gfx942 does not have.
     pub fn from_bytes(name: &str, bytes: &[u8; SIZE]) -> Result<Descriptor, ObjectError> {
         let word = |at: usize| bytes[at..].iter().take(4).rev().fold(0_u32, |all, b| all << 8 | u32::from(*b));
         let half = |at: usize| bytes[at..].iter().take(2).rev().fold(0_u16, |all, b| all << 8 | u16::from(*b));
@@ -268,38 +268,38 @@ impl Descriptor {
         Ok(d)
     }
 
-    /// Vector registers of a lane, both kinds together, as they are allocated.
+    /// The allocated number of vector registers of a lane, both kinds together.
     #[must_use]
     pub const fn vgprs(&self) -> u32 {
         8 * (rsrc1::VGPRS.get(self.rsrc1) + 1)
     }
 
-    /// Where accumulation registers begin in that allocation: as many vector registers there are.
+    /// The index at which accumulation registers begin in that allocation, which is the number of architectural vector registers.
     #[must_use]
     pub const fn arch_vgprs(&self) -> u32 {
         4 * (rsrc3::ACCUM_OFFSET.get(self.rsrc3) + 1)
     }
 
-    /// Scalar registers as they are allocated, with `vcc` and the like.
+    /// The allocated number of scalar registers, with `vcc` and the like.
     #[must_use]
     pub const fn sgprs(&self) -> u32 {
         8 * (rsrc1::SGPRS.get(self.rsrc1) + 1)
     }
 
-    /// Scalar registers that a kernel may use by number: `vcc` takes two of those that are allocated. LLVM 19 makes room for
+    /// The number of scalar registers that a kernel may use by index: `vcc` takes two of those that are allocated. LLVM 19 makes room for
     /// four more (`flat_scratch`, `xnack_mask`), the LLVM of Triton 3.9 for fewer, and the descriptor does not say which.
     #[must_use]
     pub const fn general_sgprs(&self) -> u32 {
         self.sgprs() - 2
     }
 
-    /// Scalar registers that hardware fills before the first instruction.
+    /// The number of scalar registers that hardware fills before the first instruction.
     fn initial_sgprs(&self) -> u32 {
         let asked = self.workgroup_ids().into_iter().chain([self.workgroup_info()]);
         self.user_sgpr_count() + asked.map(u32::from).sum::<u32>()
     }
 
-    /// How floating-point instructions begin.
+    /// The initial mode of floating-point instructions.
     #[must_use]
     pub fn float_mode(&self) -> FloatMode {
         #[expect(clippy::cast_possible_truncation, reason = "two bits")]
@@ -316,7 +316,7 @@ impl Descriptor {
         }
     }
 
-    /// What the user registers hold, in order.
+    /// The contents of the user registers, in order.
     #[must_use]
     pub fn user_sgprs(&self) -> Vec<UserSgpr> {
         let fixed = USER_SGPRS.iter().filter(|(bit, ..)| self.properties >> bit & 1 == 1).map(|(.., what)| *what);
@@ -324,7 +324,7 @@ impl Descriptor {
         fixed.chain((preload > 0).then_some(UserSgpr::Preload(preload))).collect()
     }
 
-    /// How many user registers there are.
+    /// The number of user registers.
     #[must_use]
     pub const fn user_sgpr_count(&self) -> u32 {
         rsrc2::USER_SGPRS.get(self.rsrc2)
@@ -336,19 +336,19 @@ impl Descriptor {
         u32::from(self.preload >> 7)
     }
 
-    /// Along which axes the workgroup's number follows the user registers.
+    /// For each axis, whether the workgroup's index follows the user registers.
     #[must_use]
     pub fn workgroup_ids(&self) -> [bool; 3] {
         rsrc2::WORKGROUP_ID.map(|b| b.get(self.rsrc2) == 1)
     }
 
-    /// Whether a word about the workgroup follows them.
+    /// Whether a word of information about the workgroup follows them.
     #[must_use]
     pub const fn workgroup_info(&self) -> bool {
         rsrc2::WORKGROUP_INFO.get(self.rsrc2) == 1
     }
 
-    /// Along how many axes beyond the first the work item's number is asked for.
+    /// The number of axes beyond the first for which the work item's index is requested.
     #[must_use]
     pub const fn workitem_ids(&self) -> u32 {
         rsrc2::WORKITEM_ID.get(self.rsrc2)
@@ -362,7 +362,7 @@ impl Descriptor {
 }
 
 impl UserSgpr {
-    /// How many registers it takes.
+    /// The number of registers that it takes.
     #[must_use]
     pub fn registers(self) -> u32 {
         match self {

@@ -1,9 +1,9 @@
 //! tidy: table
-//! Numbers of the ELF format, as far as code objects use them.
+//! Numbers of the ELF format that code objects use.
 //!
-//! Source: the ELF specification (generic ABI); LLVM, "ELF Code Object", for what is AMD's own.
+//! Source: the ELF specification (generic ABI); LLVM, "ELF Code Object", for AMD's extensions.
 
-/// Bytes that an ELF file of 64 bits, lowest byte first, version 1 begins with.
+/// The first bytes of an ELF file: 64 bits, little-endian, version 1.
 pub(super) const MAGIC: [u8; 7] = [0x7F, b'E', b'L', b'F', 2, 1, 1];
 /// `ELFOSABI_AMDGPU_HSA`.
 pub(super) const OSABI: u8 = 64;
@@ -14,7 +14,7 @@ pub(super) const MACHINE: u16 = 224;
 /// `ET_DYN`.
 pub(super) const TYPE_DYN: u16 = 3;
 
-/// `EF_AMDGPU_MACH`: which processor.
+/// `EF_AMDGPU_MACH`: the processor.
 pub(super) const FLAG_MACH: u32 = 0xFF;
 /// `EF_AMDGPU_MACH_AMDGCN_GFX942`.
 pub(super) const MACH_GFX942: u32 = 0x4C;
@@ -22,10 +22,10 @@ pub(super) const MACH_GFX942: u32 = 0x4C;
 pub(super) const XNACK_ANY: u32 = 0x100;
 /// `EF_AMDGPU_FEATURE_SRAMECC_ANY_V4`.
 pub(super) const SRAMECC_ANY: u32 = 0x400;
-/// All bits of `e_flags` that mean something.
+/// All defined bits of `e_flags`.
 pub(super) const FLAGS: u32 = 0xFFF;
 
-/// Processors that objects may be for, to name them.
+/// The processors of code objects, for messages.
 pub(super) const MACHS: &[(u32, &str)] = &[
     (0x2C, "gfx900"),
     (0x2F, "gfx906"),
@@ -42,7 +42,7 @@ pub(super) const MACHS: &[(u32, &str)] = &[
     (0x4F, "gfx950"),
 ];
 
-/// Bytes of the file header, of a program header, of a section header, of a symbol.
+/// The sizes of the file header, of a program header, of a section header, of a symbol, in bytes.
 pub(super) const EHDR: u64 = 64;
 pub(super) const PHDR: u64 = 56;
 pub(super) const SHDR: u64 = 64;
@@ -104,7 +104,7 @@ pub(super) fn sysv_hash(name: &str) -> u32 {
     })
 }
 
-/// The hash that GNU's loaders look for first.
+/// The hash of a symbol's name in `.gnu.hash`.
 pub(super) fn gnu_hash(name: &str) -> u32 {
     name.bytes().fold(5381, |h: u32, c| h.wrapping_mul(33).wrapping_add(c.into()))
 }

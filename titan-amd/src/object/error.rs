@@ -1,58 +1,58 @@
-//! Why bytes are no code object, or a program cannot become one.
+//! The reasons why bytes are not a code object, or a program cannot be written as one.
 
 use std::fmt;
 
-/// What is wrong with a code object.
+/// An error in a code object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// It is no ELF file, or one of another kind.
+    /// The file is not an ELF file, or not one of the right kind.
     Header {
-        /// Which part of the header.
+        /// The field of the header.
         what: &'static str,
-        /// What is there.
+        /// The value that was found.
         found: u64,
-        /// What should be.
+        /// The expected value.
         wanted: &'static str,
     },
-    /// It ends before something that it says to have.
+    /// The file ends before the end of one of its parts.
     Cut {
-        /// What.
+        /// The part.
         what: &'static str,
-        /// Where that begins.
+        /// The offset of the part.
         at: u64,
-        /// Its length.
+        /// The length of the part.
         len: u64,
-        /// Bytes of the file.
+        /// The size of the file in bytes.
         have: u64,
     },
-    /// It is for another machine.
+    /// The code object is for another machine.
     Machine {
-        /// Which, by name or number.
+        /// The machine, by name or number.
         found: String,
-        /// For which it should be.
+        /// The expected machine.
         wanted: &'static str,
     },
-    /// Parts lie over each other.
+    /// Two parts of the file overlap.
     Overlap {
-        /// One.
+        /// One of the parts.
         first: String,
-        /// The other.
+        /// The other part.
         second: String,
     },
-    /// A part is not as it must be.
+    /// A part violates a rule.
     Layout {
         /// A description.
         why: String,
     },
-    /// Metadata are not in the format that they should be in, or do not say what they must.
+    /// Metadata have the wrong format or contents.
     Metadata {
         /// A description.
         why: String,
     },
-    /// A kernel is not as it must be, or its parts contradict each other.
+    /// A kernel violates a rule, or its parts contradict each other.
     Kernel {
-        /// Its name.
+        /// The name of the kernel.
         name: String,
         /// A description.
         why: String,

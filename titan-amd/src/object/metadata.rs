@@ -1,81 +1,81 @@
-//! The description of kernels in a code object beside their descriptors: names, arguments, sizes, registers.
+//! The metadata of a code object, which describe kernels in addition to their descriptors: names, arguments, sizes, registers.
 //!
-//! Source: LLVM, "Code Object V5 Metadata". Keys that are not named here are passed over: later compilers add some.
+//! Source: LLVM, "Code Object V5 Metadata". Unknown keys are ignored, because later compilers add some.
 
 use super::descriptor::{Descriptor, Resources};
 use super::error::ObjectError;
 use super::msgpack::Value;
 
-/// Bytes of arguments that are believed: more could not be told from a corrupted size, and would be allocated by a launch.
+/// The largest accepted size of arguments, in bytes: a larger number could be a corrupted one, and a launch would allocate that much.
 const MAX_KERNARG: u32 = 1 << 20;
 
-/// Version of the metadata in code objects of version 5.
+/// The version of the metadata in code objects of version 5.
 const VERSION: [i64; 2] = [1, 2];
 
-/// Metadata of a code object.
+/// The metadata of a code object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// As `amdgcn-amd-amdhsa--gfx942`.
+    /// The target, such as `amdgcn-amd-amdhsa--gfx942`.
     pub target: String,
-    /// Its kernels.
+    /// The metadata of its kernels.
     pub kernels: Vec<KernelMetadata>,
 }
 
-/// Metadata of a kernel.
+/// The metadata of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelMetadata {
-    /// Its name.
+    /// The name of the kernel.
     pub name: String,
     /// The symbol of its descriptor.
     pub symbol: String,
-    /// Its arguments, hidden ones included.
+    /// The arguments, including hidden ones.
     pub args: Vec<KernelArg>,
-    /// Bytes of its arguments.
+    /// The size of its arguments, in bytes.
     pub kernarg_bytes: u32,
-    /// Their alignment.
+    /// The alignment of its arguments.
     pub kernarg_align: u32,
-    /// Bytes of the local data share that are fixed.
+    /// The size of the local data share that is known statically, in bytes.
     pub group_bytes: u32,
-    /// Bytes of private memory of a work item.
+    /// The private memory of a work item, in bytes.
     pub private_bytes: u32,
-    /// Scalar registers.
+    /// The number of scalar registers.
     pub sgprs: u32,
-    /// Vector registers, both kinds.
+    /// The number of vector registers, of both kinds.
     pub vgprs: u32,
-    /// Accumulation registers.
+    /// The number of accumulation registers.
     pub agprs: u32,
-    /// Work items of a workgroup, at most.
+    /// The largest number of work items of a workgroup.
     pub max_workgroup_size: u32,
-    /// Extents that a workgroup must have, if it must.
+    /// The required extents of a workgroup, if there are any.
     pub required_workgroup: Option<[u32; 3]>,
 }
 
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelArg {
-    /// Its name, if it is known.
+    /// The name, if it is known.
     pub name: Option<String>,
-    /// Where it begins.
+    /// The offset of the argument.
     pub offset: u32,
-    /// Its bytes.
+    /// The size of the argument, in bytes.
     pub size: u32,
-    /// What it is.
+    /// The kind of the argument.
     pub kind: ArgKind,
 }
 
 macro_rules! kinds {
     ($($variant:ident = $text:literal, $doc:literal;)*) => {
-        /// What an argument is; hidden ones are filled in by the runtime.
+        /// The kind of an argument; hidden ones are filled in by the runtime.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ArgKind {
             $(#[doc = $doc] $variant,)*
         }
 
         impl ArgKind {
-            /// Every kind.
+            /// All kinds.
             pub const ALL: &'static [ArgKind] = &[$(ArgKind::$variant,)*];
 
-            /// As metadata spell it.
+            /// The spelling in metadata.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
@@ -121,7 +121,7 @@ kinds! {
 }
 
 impl ArgKind {
-    /// The kind of this spelling.
+    /// The kind with this spelling.
     #[must_use]
     pub fn from_text(text: &str) -> Option<ArgKind> {
         ArgKind::ALL.iter().copied().find(|k| k.text() == text)
@@ -135,7 +135,7 @@ impl ArgKind {
 }
 
 impl KernelMetadata {
-    /// What is known of a kernel by its resources.
+    /// The metadata of a kernel with these resources.
     #[must_use]
     pub fn new(name: &str, r: &Resources, args: Vec<KernelArg>, max_workgroup_size: u32) -> KernelMetadata {
         KernelMetadata {
@@ -146,7 +146,7 @@ impl KernelMetadata {
             kernarg_align: 8,
             group_bytes: r.lds_bytes,
             private_bytes: 0,
-            // As LLVM counts: with `vcc` and the like, and what is allocated for both kinds of vector registers.
+            // As LLVM counts them: with `vcc` and the like, and with what is allocated for both kinds of vector registers.
             sgprs: r.sgprs + 6,
             vgprs: r.vgprs.max(1).next_multiple_of(4) * u32::from(r.agprs > 0)
                 + r.vgprs * u32::from(r.agprs == 0)
@@ -181,7 +181,7 @@ impl Metadata {
         processor.split(':').next().filter(|p| ours && !p.is_empty())
     }
 
-    /// As a value, with the keys in the order in which LLVM has them.
+    /// Converts to a value, with the keys in the order that LLVM uses.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let kernels = self.kernels.iter().map(KernelMetadata::to_value).collect();
@@ -192,10 +192,10 @@ impl Metadata {
         ])
     }
 
-    /// From a value.
+    /// Converts from a value.
     ///
     /// # Errors
-    /// [`ObjectError::Metadata`], with the key that is missing or wrong.
+    /// [`ObjectError::Metadata`], with the missing or incorrect key.
     pub fn from_value(value: &Value) -> Result<Metadata, ObjectError> {
         let version = array(value, "amdhsa.version")?;
         let expected = VERSION.map(Value::Int);
@@ -269,7 +269,7 @@ impl KernelMetadata {
         })
     }
 
-    /// That what metadata say of a kernel agrees with its descriptor and with itself.
+    /// Checks that the metadata of a kernel agree with its descriptor and with each other.
     ///
     /// # Errors
     /// [`ObjectError::Kernel`].

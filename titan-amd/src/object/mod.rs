@@ -1,4 +1,4 @@
-//! Code objects: the ELF files that AMD's loaders take, version 5.
+//! Code objects: the ELF files that AMD's loaders accept, version 5.
 //!
 //! ```text
 //! Program (kernels with code and resources) ─ write ─▶ bytes ─ read ─▶ CodeObject (image, kernels, metadata)
@@ -6,16 +6,16 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | [`descriptor`] | the 64 bytes that tell hardware what a kernel needs |
-//! | [`metadata`] | what the runtime needs to know of it: arguments, sizes, registers |
-//! | [`msgpack`] | the format in which metadata are kept |
-//! | [`mod@write`], [`read`] | the file; the reader takes nothing on trust and never panics |
+//! | [`descriptor`] | 64 bytes from which hardware takes the resources of a kernel |
+//! | [`metadata`] | the description of a kernel for the runtime: arguments, sizes, registers |
+//! | [`msgpack`] | the encoding of metadata |
+//! | [`mod@write`], [`read`] | the file; the reader checks everything and never panics |
 //!
 //! Source: LLVM's "User Guide for AMDGPU Backend" (`AMDGPUUsage`), sections "Code Object" and "Kernel Dispatch", cited as
 //! LLVM; the ELF specification for the rest.
 //!
 //! Deliberately absent: other versions of code objects, bundles for several targets, debug information, relocations
-//! against symbols (what is written needs none; what is read may have relative ones only).
+//! against symbols (the writer needs none; the reader accepts only relative ones).
 
 pub mod descriptor;
 mod elf;

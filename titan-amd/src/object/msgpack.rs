@@ -1,56 +1,56 @@
-//! MessagePack, as far as metadata use it: a writer of the shortest forms, and a reader that trusts nothing.
+//! MessagePack, as far as metadata use it: a writer of the shortest encodings, and a reader that checks everything.
 //!
 //! Source: the MessagePack specification, "Formats". Deliberately absent: extension types and timestamps.
 
 use super::error::ObjectError;
 
-/// Nested arrays and maps, at most.
+/// The largest nesting depth of arrays and maps.
 const DEPTH: u32 = 32;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// The value nil.
     Nil,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// An integer; all that fit are signed.
+    /// An integer that fits `i64`.
     Int(i64),
-    /// An integer that does not fit a signed one.
+    /// An integer that fits only `u64`.
     Uint(u64),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
-    /// Text.
+    /// A text.
     Str(String),
-    /// Bytes.
+    /// A sequence of bytes.
     Bin(Vec<u8>),
-    /// Values in order.
+    /// An array.
     Array(Vec<Value>),
     /// Pairs, in the order of the file.
     Map(Vec<(Value, Value)>),
 }
 
 impl Value {
-    /// Text.
+    /// A text value.
     #[must_use]
     pub fn text(text: &str) -> Value {
         Value::Str(text.to_owned())
     }
 
-    /// The value of a key in a map.
+    /// The value for a key of a map.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let Value::Map(pairs) = self else { return None };
         pairs.iter().find(|(k, _)| matches!(k, Value::Str(s) if s == key)).map(|(_, v)| v)
     }
 
-    /// The text that it is.
+    /// The text, if the value is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         if let Value::Str(text) = self { Some(text) } else { None }
     }
 
-    /// The number that it is, if not negative.
+    /// The number, if the value is a non-negative integer.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match self {
@@ -66,13 +66,13 @@ impl Value {
         }
     }
 
-    /// The values that it has.
+    /// The elements, if the value is an array.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         if let Value::Array(values) = self { Some(values) } else { None }
     }
 
-    /// Its bytes.
+    /// Encodes the value.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -118,7 +118,7 @@ impl Value {
         }
     }
 
-    /// Reads one value, which must be all there is.
+    /// Decodes one value, which must extend to the end of the bytes.
     ///
     /// # Errors
     /// [`ObjectError::Metadata`].
@@ -149,7 +149,7 @@ fn unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// A length: within the first byte, if less than `short.1`, or with the codes for 8, 16 and 32 bits.
+/// Writes a length: in the first byte if it is less than `short.1`, or with the codes for 8, 16 and 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "each branch checks what fits; metadata are below 4 GiB")]
 fn length(out: &mut Vec<u8>, len: usize, short: (u8, usize), codes: [Option<u8>; 3]) {
     match (len, codes) {
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count can be no larger than the bytes that are left: each value takes at least one.
+    /// Checks a count against the number of remaining bytes, since each value takes at least one.
     fn count(&self, n: usize) -> Result<usize, ObjectError> {
         if n > self.bytes.len() { wrong("they are cut off") } else { Ok(n) }
     }

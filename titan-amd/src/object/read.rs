@@ -1,8 +1,8 @@
 //! The reader of code objects: everything is checked before it is used, and nothing panics.
 //!
-//! What comes out is what a loader would make: an image of the segments, kernels with their descriptors, code and
-//! metadata. What no loader looks at is checked as well (sections that overlap, tables that lie), because a file with
-//! such mistakes was made by something that is broken.
+//! The result has what a loader would create: an image of the segments, kernels with their descriptors, code and
+//! metadata. Parts that no loader uses are checked as well (overlapping sections, inconsistent tables), because a file with
+//! such errors was made by a faulty program.
 
 use super::descriptor::{Descriptor, ENTRY_ALIGN, SIZE};
 use super::elf::*;
@@ -10,42 +10,42 @@ use super::error::ObjectError;
 use super::metadata::{KernelMetadata, Metadata};
 use super::msgpack::Value;
 
-/// Bytes that an image may have: more is a lie.
+/// The largest accepted size of an image, in bytes.
 const MAX_IMAGE: u64 = 1 << 30;
 
 /// A code object, loaded from address 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeObject {
-    /// Its memory.
+    /// The contents of its memory.
     pub image: Vec<u8>,
-    /// Ranges of the image with code.
+    /// The ranges of the image that contain code.
     pub code: Vec<std::ops::Range<u64>>,
-    /// Ranges of the image that kernels may write.
+    /// The ranges of the image that kernels may write.
     pub writable: Vec<std::ops::Range<u64>>,
-    /// Its kernels.
+    /// The kernels.
     pub kernels: Vec<Kernel>,
-    /// Variables by name: where they are, and their size.
+    /// The variables: name, address and size.
     pub variables: Vec<(String, u64, u64)>,
-    /// Words of 64 bits that hold addresses of the image: where they are. They hold the address from 0 on.
+    /// The addresses of 64-bit words that contain addresses of the image, relative to its start.
     pub relative: Vec<u64>,
 }
 
 /// A kernel of a code object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its name.
+    /// The name of the kernel.
     pub name: String,
-    /// Where its descriptor is.
+    /// The address of its descriptor.
     pub descriptor_address: u64,
-    /// Its descriptor.
+    /// The descriptor.
     pub descriptor: Descriptor,
-    /// Its first instruction.
+    /// The address of its first instruction.
     pub entry: u64,
-    /// Its metadata.
+    /// The metadata.
     pub metadata: KernelMetadata,
 }
 
-/// Bytes with a checked end.
+/// Bytes that are read with checks of bounds.
 #[derive(Clone, Copy)]
 struct Bytes<'a> {
     bytes: &'a [u8],
@@ -68,7 +68,7 @@ impl<'a> Bytes<'a> {
         self.number(what, at, 4).map(|v| v as u32)
     }
 
-    /// A name in a table of strings.
+    /// A name in a string table.
     fn name(self, table: &Section, offset: u32) -> Result<String, ObjectError> {
         let strings = self.slice("a table of names", table.offset, table.size)?;
         let tail =
@@ -128,13 +128,13 @@ impl CodeObject {
         Ok(object)
     }
 
-    /// A kernel by its name.
+    /// The kernel with this name.
     #[must_use]
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == name)
     }
 
-    /// Bytes of the image.
+    /// A range of bytes of the image.
     #[must_use]
     pub fn bytes(&self, address: u64, len: u64) -> Option<&[u8]> {
         Bytes { bytes: &self.image }.slice("", address, len).ok()
@@ -279,7 +279,7 @@ fn sections(file: Bytes<'_>) -> Result<Vec<Section>, ObjectError> {
     Ok(all)
 }
 
-/// That names are there and that no two sections share bytes of the file.
+/// Checks that section names exist and that no two sections share bytes of the file.
 fn check_sections(file: Bytes<'_>, sections: &[Section]) -> Result<(), ObjectError> {
     let index = file.number("the header", 62, 2)?;
     let names = usize::try_from(index).ok().and_then(|i| sections.get(i)).filter(|s| s.kind == SHT_STRTAB);
@@ -357,7 +357,7 @@ fn symbols(file: Bytes<'_>, sections: &[Section]) -> Result<Vec<Symbol>, ObjectE
     }
     let dead = |s: &Symbol| {
         let index = usize::try_from(s.section).unwrap_or(usize::MAX);
-        // Numbers from 0xff00 on stand for no section.
+        // Section indices from 0xff00 on are reserved.
         s.section < 0xFF00 && sections.get(index).is_none()
     };
     if all.iter().any(dead) {
@@ -371,7 +371,7 @@ fn symbols(file: Bytes<'_>, sections: &[Section]) -> Result<Vec<Symbol>, ObjectE
     Ok(all)
 }
 
-/// The metadata of the first note of theirs.
+/// The metadata in the first note of the owner "AMDGPU".
 fn metadata(file: Bytes<'_>, segments: &[Segment]) -> Result<Metadata, ObjectError> {
     for segment in segments.iter().filter(|s| s.kind == PT_NOTE) {
         let notes = Bytes { bytes: file.slice("the notes", segment.offset, segment.file_size)? };

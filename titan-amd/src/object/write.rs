@@ -7,8 +7,8 @@
 //! not loaded            .symtab .strtab .shstrtab, section headers
 //! ```
 //!
-//! AMD's loader takes kernels from `.symtab`, others from `.dynsym`: both are there. It copies segments in order into one
-//! allocation, so that addresses begin at 0 and ascend; nothing needs a relocation.
+//! AMD's loader finds kernels through `.symtab`, other loaders through `.dynsym`, so both are written. Loaders copy segments in order into
+//! one allocation, so addresses begin at 0 and ascend; no relocations are needed.
 
 use super::descriptor::{Descriptor, ENTRY_ALIGN, Resources, SIZE};
 use super::elf::*;
@@ -16,32 +16,32 @@ use super::error::ObjectError;
 use super::metadata::{KernelArg, KernelMetadata, Metadata};
 use std::collections::BTreeSet;
 
-/// The target of everything written.
+/// The target of all written code objects.
 pub const TARGET: &str = "amdgcn-amd-amdhsa--gfx942";
 
 /// A kernel to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelCode {
-    /// Its name.
+    /// The name of the kernel.
     pub name: String,
-    /// Its instructions.
+    /// The bytes of its instructions.
     pub code: Vec<u8>,
-    /// What it needs.
+    /// The resources that it needs.
     pub resources: Resources,
-    /// Its arguments.
+    /// The arguments of the kernel.
     pub args: Vec<KernelArg>,
-    /// Work items of a workgroup, at most.
+    /// The largest number of work items of a workgroup.
     pub max_workgroup_size: u32,
 }
 
-/// Kernels of one code object.
+/// The kernels of one code object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// In the order in which they are written.
+    /// The kernels, in the order in which they are written.
     pub kernels: Vec<KernelCode>,
 }
 
-/// A cache line of instructions (LLVM, `AMDGPUTargetStreamer`: 16 lines of idle instructions follow the code of gfx90a).
+/// The size of the idle instructions after the code, in bytes (LLVM, `AMDGPUTargetStreamer`: 16 cache lines of them for gfx90a).
 const PADDING: usize = 16 * 64;
 /// `s_nop 0`.
 const NOP: [u8; 4] = 0xBF80_0000_u32.to_le_bytes();
@@ -60,13 +60,13 @@ struct Section {
     entry: u64,
 }
 
-/// Symbols in the order of `.dynsym`, which groups them by bucket.
+/// A symbol, in the order of `.dynsym`, which groups them by bucket.
 struct Symbol {
     name: String,
     value: u64,
     size: u64,
     kind: u8,
-    /// Section by index: `.rodata` or `.text`.
+    /// The index of its section: `.rodata` or `.text`.
     section: u16,
     other: u8,
 }
@@ -88,7 +88,7 @@ impl File {
         self.bytes.resize(to as usize, 0);
     }
 
-    /// Adds a section, with its flags and the distance from offset to address; where its bytes are.
+    /// Adds a section, with its flags and the distance from offset to address; returns the offset of its bytes.
     fn section(&mut self, name: &'static str, kind: u32, place: (u64, u64), align: u64, bytes: &[u8]) -> u64 {
         let (flags, shift) = place;
         self.align(align);
@@ -108,7 +108,7 @@ impl File {
     }
 }
 
-/// Names one after the other, each ended by a zero; the first is empty.
+/// A string table: names one after the other, each terminated by a zero; the first is empty.
 fn strings<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<u8>, Vec<u32>) {
     let (mut bytes, mut offsets) = (vec![0], Vec::new());
     for name in names {
@@ -137,7 +137,7 @@ fn words(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
     values.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// `.hash`: buckets and chains over all symbols, the empty one included.
+/// The section `.hash`: buckets and chains over all symbols, including the empty one.
 fn hash_table(list: &[Symbol]) -> Vec<u8> {
     #[expect(clippy::cast_possible_truncation, reason = "few symbols")]
     let count = list.len() as u32 + 1;
@@ -150,12 +150,12 @@ fn hash_table(list: &[Symbol]) -> Vec<u8> {
     words([count, count].into_iter().chain(buckets).chain(chains))
 }
 
-/// How many buckets `.gnu.hash` has.
+/// The number of buckets of `.gnu.hash`.
 fn gnu_buckets(symbols: usize) -> u32 {
     u32::try_from(symbols).unwrap_or(u32::MAX).max(1)
 }
 
-/// `.gnu.hash`: a filter of one word and chains over symbols that are sorted by bucket.
+/// The section `.gnu.hash`: a filter of one word and chains over symbols that are sorted by bucket.
 fn gnu_hash_table(list: &[Symbol]) -> Vec<u8> {
     let buckets = gnu_buckets(list.len());
     let hashes: Vec<u32> = list.iter().map(|s| gnu_hash(&s.name)).collect();
@@ -175,11 +175,11 @@ fn gnu_hash_table(list: &[Symbol]) -> Vec<u8> {
 }
 
 impl Program {
-    /// The code object.
+    /// The bytes of the code object.
     ///
     /// # Errors
-    /// [`ObjectError::Kernel`], if hardware has less than a kernel requires, code is no whole number of words, arguments lie
-    /// over each other, or a name is there twice.
+    /// [`ObjectError::Kernel`], if hardware has less than a kernel requires, code is not a whole number of words, arguments
+    /// overlap, or a name occurs twice.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ObjectError> {
         let descriptors = self.check()?;
         let metadata = self.metadata();
@@ -188,7 +188,7 @@ impl Program {
         #[expect(clippy::cast_possible_truncation, reason = "the size of the headers")]
         file.bytes.resize((EHDR + PHDRS * PHDR) as usize, 0);
         let note = file.section(".note", SHT_NOTE, (SHF_ALLOC, 0), 4, &note(&metadata));
-        // The places of what follows depend only on sizes, so symbols are made twice: first to learn them.
+        // The positions of the sections depend only on the sizes of symbols, so symbols are created twice: first to learn their sizes.
         let list = self.symbols(0, 0, &text.entries);
         let (names, offsets) = strings(list.iter().map(|s| s.name.as_str()));
         let dynsym = file.section(".dynsym", SHT_DYNSYM, (SHF_ALLOC, 0), 8, &symbols(&list, &offsets));
@@ -294,7 +294,7 @@ impl Program {
 }
 
 impl KernelCode {
-    /// What the code object will say of it.
+    /// The metadata of the kernel in the code object.
     #[must_use]
     pub fn metadata(&self) -> KernelMetadata {
         KernelMetadata::new(&self.name, &self.resources, self.args.clone(), self.max_workgroup_size)
@@ -314,13 +314,13 @@ impl Text {
     }
 }
 
-/// Indices of sections, in the order in which they are added.
+/// The indices of sections, in the order in which they are added.
 const DYNSYM: u32 = 2;
 const DYNSTR: u32 = 5;
 const RODATA: u16 = 6;
 const TEXT: u16 = 7;
 const STRTAB: u32 = 10;
-/// Program headers.
+/// The number of program headers.
 const PHDRS: u64 = 7;
 
 fn null_section() -> Section {

@@ -1,4 +1,4 @@
-//! What the process shares on a device: a stream for copies, events that are not in use, memory that waits to be freed.
+//! The state that the process shares on a device: a stream for copies, unused events, memory that waits to be freed.
 
 use super::driver::{Calls, Device, Driver};
 use super::error::DriverError;
@@ -12,28 +12,28 @@ use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// A device as the process uses it, kept for its life.
+/// A device as the process uses it, kept until the process ends.
 #[derive(Debug)]
 pub struct Context {
     pub(super) calls: &'static Calls,
     device: &'static Device,
-    /// Copies and fills, each of which is waited for, so that no other work delays them.
+    /// The stream of copies and fills, each of which is waited for, so that no other work delays them.
     pub(super) copies: RawStream,
-    /// Events that are not in use, by whether they block.
+    /// Unused events, by whether waiting for them blocks the thread.
     pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
     /// Memory to free when its uses have ended.
     deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
-    /// The error after which it is unknown which work has ended, if it ever occurs.
+    /// The error after which it is unknown which work has ended, if one has occurred.
     given_up: OnceLock<DriverError>,
 }
 
-/// `hipErrorNotReady`, which is no failure.
+/// `hipErrorNotReady`, which is not a failure.
 pub(super) const NOT_READY: Code = 600;
 
-/// How long a thread sleeps between two questions.
+/// The time that a thread sleeps between two queries.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// The device is the thread's, until this ends and the earlier one is again.
+/// Makes the device the thread's current one; when it is dropped, the earlier one becomes current again.
 #[derive(Debug)]
 pub(super) struct Entered {
     calls: &'static Calls,
@@ -55,7 +55,7 @@ impl Context {
         self.device
     }
 
-    /// Makes the device the thread's until the result is dropped.
+    /// Makes the device the thread's current one until the result is dropped.
     pub(super) fn enter(&self) -> Result<Entered, DriverError> {
         match self.given_up.get() {
             Some(error) => Err(error.clone()),
@@ -63,7 +63,7 @@ impl Context {
         }
     }
 
-    /// Blocks until some work has ended: with `synchronize`, or else by asking `query` again and again. An error means that
+    /// Blocks until some work has ended: with `synchronize`, or else by polling with `query`. An error means that
     /// the device is lost, or is abandoned: it is unknown when the work ends.
     pub(super) fn until_over(
         &self,
@@ -85,19 +85,19 @@ impl Context {
         }
     }
 
-    /// From now on every call fails with this error, and nothing is freed: work may be running that cannot be waited for.
+    /// Abandons the device: every later call fails with this error, and nothing is freed, because work may run that cannot be waited for.
     fn give_up(&self, error: DriverError) -> DriverError {
         self.given_up.get_or_init(|| error).clone()
     }
 
-    /// Bytes of memory that are free, and all there are.
+    /// The number of bytes of memory that are free, and their total.
     ///
     /// # Errors
-    /// If the runtime does not say.
+    /// If the query fails.
     pub fn memory(&self) -> Result<(usize, usize), DriverError> {
         let _entered = self.enter()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: two places for sizes.
+        // SAFETY: both arguments are writable storage for sizes.
         self.calls.check("hipMemGetInfo", unsafe { (self.calls.hipMemGetInfo)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
     }
@@ -107,7 +107,7 @@ impl Context {
         lock(&self.deferred).push((address, uses));
     }
 
-    /// Frees memory whose uses have ended, or, with `wait`, all of it. The device must be the thread's.
+    /// Frees memory whose uses have ended, or, with `wait`, all of it. The device must be the thread's current one.
     pub(super) fn free_deferred(&self, wait: bool) {
         lock(&self.deferred).retain(|(address, uses)| {
             let over = uses.iter().all(|e| if wait { e.wait().is_ok() } else { e.is_over().unwrap_or(false) });
@@ -118,14 +118,14 @@ impl Context {
     }
 }
 
-/// An address as the runtime takes it. It is never followed here.
+/// An address in the runtime's form. It is never dereferenced here.
 pub(super) fn pointer(address: u64) -> DevicePtr {
     ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0))
 }
 
 fn enter(calls: &'static Calls, raw: c_int) -> Result<Entered, DriverError> {
     let mut earlier = 0;
-    // SAFETY: `earlier` is a place for an int.
+    // SAFETY: `earlier` is writable storage for an int.
     calls.check("hipGetDevice", unsafe { (calls.hipGetDevice)(&raw mut earlier) })?;
     if earlier == raw {
         return Ok(Entered { calls, earlier: None });

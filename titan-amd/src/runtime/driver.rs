@@ -1,4 +1,4 @@
-//! The HIP runtime of this machine and its devices, or why there are none.
+//! The HIP runtime of this machine and its devices, or the reason why there are none.
 
 use super::context::Context;
 use super::error::DriverError;
@@ -10,14 +10,14 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ops::Deref;
 
-/// The library as its makers install it: with the version of its interface first.
+/// The library's name as it is installed: first with the version of its interface.
 const LIBRARIES: &[&str] = if cfg!(windows) {
     &["amdhip64_7.dll", "amdhip64_6.dll"]
 } else {
     &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"]
 };
 
-/// Why no GPU of AMD's can be used.
+/// The reason why no AMD GPU can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absence {
@@ -28,17 +28,17 @@ pub enum Absence {
     },
     /// The library lacks functions: it is older than ROCm 6, or something else.
     MissingSymbols {
-        /// Their names.
+        /// The names of the missing functions.
         names: Vec<&'static str>,
     },
-    /// The runtime refuses to start.
+    /// The runtime does not start.
     Start(DriverError),
-    /// The runtime is there, but no device.
+    /// The runtime finds no device.
     NoDevice,
 }
 
 impl Absence {
-    /// What to do about it.
+    /// A suggestion how to fix it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -94,31 +94,31 @@ impl Deref for Calls {
     }
 }
 
-/// A device of the runtime's.
+/// A device of the runtime.
 #[derive(Debug)]
 pub struct Device {
     pub(super) raw: c_int,
-    /// Which device it is, in the runtime's order.
+    /// The index of the device, in the runtime's order.
     pub ordinal: u32,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
-    /// What it has.
+    /// The properties of the device.
     pub properties: Properties,
     context: Once<Context>,
 }
 
-/// What a device has, as the runtime tells.
+/// The properties of a device, as the runtime reports them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// The architecture with its features: `gfx942:sramecc+:xnack-`.
     pub architecture: String,
-    /// Compute units.
+    /// The number of compute units.
     pub compute_units: u32,
-    /// Bytes of the local data share that a workgroup may have.
+    /// The largest local data share of a workgroup, in bytes.
     pub lds_bytes: u32,
     /// The greatest extents of a grid, in workgroups.
     pub grid: [u32; 3],
-    /// Bytes of memory.
+    /// The size of its memory, in bytes.
     pub memory: usize,
 }
 
@@ -139,7 +139,7 @@ impl Driver {
         static DRIVER: Once<Result<Driver, Absence>> = Once::new();
         let found = DRIVER.get_or_try(|| match Driver::start() {
             Err(refused @ Absence::Start(_)) => Err(refused),
-            // A library that is not there, or lacks something, is not looked for again.
+            // A library that does not exist, or lacks functions, is not looked for again.
             found => Ok(found),
         })?;
         found.as_ref().map_err(Clone::clone)
@@ -162,7 +162,7 @@ impl Driver {
         calls.check("hipInit", unsafe { (calls.hipInit)(0) }).map_err(refused)?;
         let devices = calls.devices().map_err(refused)?;
         let mut version = 0;
-        // SAFETY: `version` is a place for an int.
+        // SAFETY: `version` is writable storage for an int.
         let code = unsafe { (calls.hipDriverGetVersion)(&raw mut version) };
         calls.check("hipDriverGetVersion", code).map_err(refused)?;
         let version = u32::try_from(version).unwrap_or(0);
@@ -174,7 +174,7 @@ impl Driver {
     }
 }
 
-/// The first library of these names that there is, or the loader's message for the first name.
+/// Opens the first of these libraries that exists; otherwise returns the loader's message for the first name.
 fn open(names: &[&str]) -> Result<&'static Library, String> {
     let mut refused = None;
     for name in names {
@@ -191,14 +191,14 @@ fn open(names: &[&str]) -> Result<&'static Library, String> {
     Err(refused.unwrap_or_default())
 }
 
-/// A text that ends within these bytes.
+/// The text before the first NUL byte.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 impl Calls {
-    /// The error of a call that returned this.
+    /// Converts the result of a call to an error, if it is one.
     pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {
         if code == 0 { Ok(()) } else { Err(DriverError::new(call, code, || self.name_of(code))) }
     }
@@ -215,7 +215,7 @@ impl Calls {
 
     fn devices(&self) -> Result<Vec<Device>, DriverError> {
         let mut count = 0;
-        // SAFETY: `count` is a place for an int.
+        // SAFETY: `count` is writable storage for an int.
         self.check("hipGetDeviceCount", unsafe { (self.hipGetDeviceCount)(&raw mut count) })?;
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
@@ -232,13 +232,13 @@ impl Calls {
     fn properties(&self, raw: c_int) -> Result<Properties, DriverError> {
         let ask = |attribute: u32| {
             let mut value = 0;
-            // SAFETY: `value` is a place for an int.
+            // SAFETY: `value` is writable storage for an int.
             let code = unsafe { (self.hipDeviceGetAttribute)(&raw mut value, attribute, raw) };
             self.check("hipDeviceGetAttribute", code)?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let mut memory = 0;
-        // SAFETY: `memory` is a place for a size.
+        // SAFETY: `memory` is writable storage for a size.
         self.check("hipDeviceTotalMem", unsafe { (self.hipDeviceTotalMem)(&raw mut memory, raw) })?;
         // Aligned as the structure is.
         let mut all = vec![0u64; sys::PROPERTIES_ROOM / 8];
@@ -257,7 +257,7 @@ impl Calls {
 }
 
 impl Device {
-    /// What the process shares on it, made at the first call.
+    /// The state that the process shares on the device, created at the first call.
     ///
     /// # Errors
     /// If the runtime creates no stream. The next call tries again.

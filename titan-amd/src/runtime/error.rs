@@ -1,5 +1,5 @@
 //! tidy: table
-//! What the runtime's results mean: one row per result that TITAN's calls can give.
+//! The meaning of the runtime's results: one row per result that TITAN's calls can return.
 //!
 //! Source: HIP runtime API, `hipError_t` (the numbers are those of CUDA where the meaning is). A *sticky* error leaves the
 //! device unusable for the process. A kernel that accesses what is not memory often ends the process at once: AMD's
@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// What kind of failure it is, which decides what its caller can do.
+/// The kind of a failure, which determines what the caller can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -17,15 +17,15 @@ pub enum Kind {
     Sticky,
     /// The kernel ran longer than the system allows.
     Timeout,
-    /// The machine is not set up for what was asked: driver, permissions, modes.
+    /// The machine is not set up for the request: driver, permissions, modes.
     Setup,
     /// The code does not fit the device or the runtime.
     Code,
-    /// Any other error: a wrong use of the runtime.
+    /// Any other error: an incorrect use of the runtime.
     Other,
 }
 
-/// One result.
+/// A row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     code: u32,
@@ -43,7 +43,7 @@ const fn row(code: u32, name: &'static str, kind: Kind, meaning: &'static str, h
     Row { code, name, kind, meaning, help }
 }
 
-/// The results.
+/// The table of results.
 const ROWS: &[Row] = &[
     row(1, "hipErrorInvalidValue", Kind::Other, "an argument of a call of the runtime is out of range", REPORT),
     row(
@@ -157,26 +157,26 @@ const ROWS: &[Row] = &[
     row(1053, "hipErrorRuntimeOther", Kind::Setup, "AMD's lower runtime failed", DRIVER),
 ];
 
-/// What a call of the runtime that failed returned.
+/// An error that a call of the runtime returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverError {
-    /// The function.
+    /// The function that returned it.
     pub call: &'static str,
-    /// The number of its result.
+    /// The number of the result.
     pub code: u32,
-    /// Its name, as the runtime tells it.
+    /// The name of the result, as the runtime reports it.
     pub name: String,
 }
 
 impl DriverError {
-    /// The error of a call, by its number; a name for those that the table has not.
+    /// The error of a call, by its number; `name` provides a name for results that the table lacks.
     pub(super) fn new(call: &'static str, code: u32, name: impl FnOnce() -> Option<String>) -> Self {
         let known = find(code).map(|r| r.name.to_owned());
         let name = known.or_else(name).unwrap_or_else(|| format!("hipError_t {code}"));
         DriverError { call, code, name }
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     #[must_use]
     pub fn kind(&self) -> Kind {
         find(self.code).map_or(Kind::Other, |r| r.kind)
@@ -190,20 +190,20 @@ impl DriverError {
         matches!(self.kind(), Kind::Sticky | Kind::Timeout) || matches!(self.code, DEINITIALIZED | INVALID_CONTEXT)
     }
 
-    /// What it means, as half a sentence.
+    /// The meaning of the error, as a clause.
     #[must_use]
     pub fn meaning(&self) -> &'static str {
         find(self.code).map_or("the runtime reports an error that this version of TITAN does not know", |r| r.meaning)
     }
 
-    /// What to do about it.
+    /// A suggestion how to fix it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         find(self.code).map_or("look the name up in the manual of the HIP runtime API", |r| r.help)
     }
 }
 
-/// Every result by name and number.
+/// The name and number of every result.
 #[cfg(all(test, target_os = "linux"))]
 pub(super) fn names() -> impl Iterator<Item = (&'static str, u32)> {
     ROWS.iter().map(|row| (row.name, row.code))

@@ -7,10 +7,10 @@ use super::sys::{EVENT_BLOCKING_SYNC, EVENT_DISABLE_TIMING, Evt, HipEvent};
 use super::{Handle, lock};
 use std::ptr;
 
-/// How a thread waits for an event.
+/// The way in which a thread waits for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It polls: the wait with the lowest latency.
+    /// It spins: the wait with the lowest latency.
     Spins,
     /// It sleeps: for threads that do nothing else.
     Sleeps,
@@ -20,14 +20,14 @@ pub enum Waiting {
 #[derive(Debug)]
 pub struct Event {
     context: &'static Context,
-    /// `None` if the point has been reached.
+    /// The runtime's event; `None` if the point has been reached.
     raw: Option<Handle<Evt>>,
     waiting: Waiting,
 }
 
 impl Event {
-    /// The point after all work of `stream` so far. If the runtime creates no event for it, the call waits for that work; so
-    /// an error means that the device is lost or given up.
+    /// The point after all work issued to `stream` so far. If the runtime creates no event, the call waits for that work; so
+    /// an error means that the device is lost or abandoned.
     pub(super) fn recorded(
         context: &'static Context,
         stream: &RawStream,
@@ -47,7 +47,7 @@ impl Event {
             Some(raw) => raw,
             None => {
                 let mut raw: HipEvent = ptr::null_mut();
-                // SAFETY: `raw` is a place for an event, and the device is the thread's.
+                // SAFETY: `raw` is writable storage for an event, and the device is the thread's.
                 calls.check("hipEventCreateWithFlags", unsafe {
                     (calls.hipEventCreateWithFlags)(&raw mut raw, waiting.flags())
                 })?;
@@ -66,7 +66,7 @@ impl Event {
         self.context
     }
 
-    /// `None` if the point has been reached.
+    /// The runtime's event; `None` if the point has been reached.
     pub(super) fn raw(&self) -> Option<HipEvent> {
         self.raw.map(|raw| raw.0)
     }
@@ -74,7 +74,7 @@ impl Event {
     /// Whether the work before it has ended.
     ///
     /// # Errors
-    /// If the runtime does not say: the work may be running, unless the error [ends the context](DriverError::ends_context).
+    /// If the query fails: the work may be running, unless the error [ends the context](DriverError::ends_context).
     pub fn is_over(&self) -> Result<bool, DriverError> {
         let Some(raw) = self.raw() else { return Ok(true) };
         let _entered = self.context.enter()?;
@@ -89,7 +89,7 @@ impl Event {
     /// Blocks until the work before it has ended.
     ///
     /// # Errors
-    /// If the work, or other work of the context, failed, so that the device is lost; or if it is given up.
+    /// If the work, or other work of the context, failed, so that the device is lost; or if it is abandoned.
     pub fn wait(&self) -> Result<(), DriverError> {
         let Some(raw) = self.raw() else { return Ok(()) };
         let calls = self.context.calls;

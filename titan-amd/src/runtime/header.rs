@@ -1,7 +1,7 @@
 //! The numbers, names and prototypes of the runtime against AMD's header, where there is one.
 //!
-//! The header is looked for in the folder `TITAN_HIP`, in `/opt/rocm/include`, and in Triton's package for the Python that
-//! `TITAN_PYTHON` names, or `python3`; a C compiler is needed too. Otherwise the test says that it is skipped. The numbers
+//! The header is searched in the folder `TITAN_HIP`, in `/opt/rocm/include`, and in Triton's package for the Python that
+//! `TITAN_PYTHON` names, or `python3`; a C compiler is needed too. Otherwise the test reports that it is skipped. The numbers
 //! were compared with the header of version 7.1.
 
 use super::{error, sys, table};
@@ -26,7 +26,7 @@ fn compiler() -> Option<&'static str> {
     ["cc", "clang-19", "clang", "gcc"].into_iter().find(runs)
 }
 
-/// What the header must say, by expression in C.
+/// The expected numbers, by expression in C.
 fn numbers() -> Vec<(String, u64)> {
     let attribute = |name: &str, value: u32| (format!("hipDeviceAttribute{name}"), value.into());
     let architecture = "hipDeviceProp_tR0600, gcnArchName";
@@ -90,7 +90,7 @@ fn program() -> String {
     text + "return 0;\n}\n"
 }
 
-/// What a program says that the compiler makes of this text.
+/// The output of a program that the compiler makes of this text.
 fn run(compiler: &str, include: &Path, text: &str) -> BTreeMap<String, u64> {
     let binary = std::env::temp_dir().join(format!("titan-amd-header-{}", std::process::id()));
     let mut command = Command::new(compiler);

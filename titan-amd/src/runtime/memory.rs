@@ -1,4 +1,4 @@
-//! Memory of a device. The next allocation frees it, once the work that may use it has ended.
+//! Device memory. The next allocation frees it, once the work that may use it has ended.
 
 use super::context::{Context, pointer};
 use super::error::{DriverError, Kind};
@@ -8,19 +8,19 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
-/// Memory of a device. Its bytes are the device's, not Rust's: concurrent work on them is never
+/// Device memory. Its bytes belong to the device, not to Rust: concurrent work on them is never
 /// undefined behaviour of the program, only of the data.
 #[derive(Debug)]
 pub struct Memory {
     context: &'static Context,
     address: u64,
     bytes: usize,
-    /// Work that may use it when it is dropped.
+    /// Work that may still use the memory when it is dropped.
     uses: Mutex<Vec<Arc<Event>>>,
 }
 
 impl Memory {
-    /// New memory of `bytes` bytes, zeros if `zeroed`; and the point after which it may be used, unless that is now.
+    /// Allocates `bytes` bytes, zeroed if `zeroed`; returns them with the point after which they may be used, unless that is now.
     ///
     /// # Errors
     /// If there is not enough, or the runtime fails.
@@ -58,18 +58,18 @@ impl Memory {
         self.context
     }
 
-    /// The address of a byte in it.
+    /// The device address of a byte of the memory.
     #[must_use]
     pub fn address(&self, offset: usize) -> u64 {
         self.address.wrapping_add(offset as u64)
     }
 
-    /// Work up to this point may use the memory, even when its last handle is gone.
+    /// Records that work up to this point may use the memory, even when its last handle is gone.
     pub fn used_until(&self, event: Arc<Event>) {
         lock(&self.uses).push(event);
     }
 
-    /// Copies bytes in, and blocks until they are there. Waits for no other work.
+    /// Copies bytes to the memory, and blocks until the copy has ended. Waits for no other work.
     ///
     /// # Errors
     /// If they do not fit, or the runtime fails.
@@ -89,7 +89,7 @@ impl Memory {
         context.copies.wait(context)
     }
 
-    /// Fills `out` with bytes from here, and blocks until they are there. Waits for no other work.
+    /// Fills `out` with bytes from the memory, and blocks until the copy has ended. Waits for no other work.
     ///
     /// # Errors
     /// If there are fewer, or the runtime fails; then `out` may be empty, because the runtime may be writing it still.
@@ -117,10 +117,10 @@ impl Memory {
     }
 }
 
-/// The device must be the thread's.
+/// Allocates device memory. The device must be the thread's current one.
 fn allocate(context: &'static Context, bytes: usize) -> Result<u64, DriverError> {
     let mut address = ptr::null_mut();
-    // SAFETY: `address` is a place for an address.
+    // SAFETY: `address` is writable storage for an address.
     context.calls.check("hipMalloc", unsafe { (context.calls.hipMalloc)(&raw mut address, bytes) })?;
     Ok(address.addr() as u64)
 }

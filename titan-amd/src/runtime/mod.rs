@@ -6,21 +6,21 @@
 //!                              └─ Module ── Function     a code object, and a kernel in it
 //! ```
 //!
-//! All of the crate's `unsafe` is here. The library is opened at run time: a program starts without it, and says why there
-//! is no GPU when one is asked for ([`Absence`]). What was looked up once is called through own pointers, whose results are
-//! plain integers. HIP has no contexts of its own: a thread names the device before each call, and the one that it named
-//! before again afterwards.
+//! All of the crate's `unsafe` code is here. The library is opened at run time: a program starts without it, and reports why there
+//! is no GPU when one is requested ([`Absence`]). Functions are looked up once and called through function pointers, whose results are
+//! plain integers. HIP has no explicit contexts: a thread sets the current device before each call, and restores the earlier one
+//! afterwards.
 //!
-//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the runtime has said that
-//! the work which uses it has ended. A call that fails says nothing, so another one is asked. If none answers although the
-//! device is alive, the end of that work will never be known: the device is given up ([`Context`]), every later call returns
+//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the runtime has reported that
+//! the work that uses it has ended. A call that fails reports nothing, so another one is made. If all of these fail although the
+//! device is alive, the end of that work will never be known: the device is abandoned ([`Context`]), every later call returns
 //! that error, and nothing is freed. No failure is kept otherwise ([`Once`]).
 //!
-//! **What runs.** Code objects, given as bytes. They are read before AMD's loader sees them: one for another machine, or with
+//! **Kernels.** Code objects, given as bytes. They are read before AMD's loader gets them: one for another machine, or with
 //! descriptions that do not fit together, is refused with a message. There is no compiler for these devices yet.
 //!
-//! Deliberately absent: what a launch of TITAN is (variants, arguments, ordering): the facade's runtime; memory
-//! allocated in the order of streams; memory of others.
+//! Deliberately absent: the meaning of a launch in TITAN (variants, arguments, ordering), which is in the facade's runtime;
+//! stream-ordered allocation; memory of other libraries.
 
 #![expect(unsafe_code, reason = "this is the module for it")]
 
@@ -49,12 +49,12 @@ pub use table::SYMBOLS;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks. What a panicking thread left behind is consistent: nothing here panics between two related writes.
+/// Locks a mutex. A value that a panicking thread left behind is consistent: nothing here panics between two related writes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A handle of the runtime's, which may be called from any thread.
+/// A handle of the runtime, which may be called from any thread.
 #[derive(Debug)]
 struct Handle<T>(*mut T);
 

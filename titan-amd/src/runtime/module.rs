@@ -10,7 +10,7 @@ use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use std::{fmt, ptr};
 
-/// A code object on a device. It stays loaded for the life of the process, because nothing records whether its code is
+/// A code object on a device. It stays loaded until the process ends, because nothing records whether its code is
 /// running.
 #[derive(Clone, Debug)]
 pub struct Module(Arc<Loaded>);
@@ -30,48 +30,48 @@ pub struct Function {
     kernel: Kernel,
 }
 
-/// How many work items a launch has.
+/// The extents of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Workgroups, by axis.
+    /// The number of workgroups, by axis.
     pub grid: [u32; 3],
-    /// Work items of a workgroup, by axis.
+    /// The number of work items of a workgroup, by axis.
     pub block: [u32; 3],
-    /// Bytes of the local data share beyond those that the kernel asks for.
+    /// The bytes of the local data share in addition to those that the kernel declares.
     pub dynamic_lds: u32,
 }
 
-/// Why a code object could not be loaded, or a kernel not be found in it.
+/// The reason why a code object could not be loaded, or a kernel was not found in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The bytes are no code object for a machine that TITAN knows.
+    /// The bytes are not a code object for a machine that TITAN supports.
     Object(String),
-    /// The device is another machine.
+    /// The device is another machine than the code object is for.
     Target {
-        /// What the code object is for.
+        /// The machine of the code object.
         code: &'static str,
-        /// What the device is.
+        /// The machine of the device.
         device: String,
     },
-    /// There is no kernel of the name.
+    /// There is no kernel with this name.
     NoKernel {
-        /// The name.
+        /// The name that was requested.
         name: String,
-        /// Those that there are.
+        /// The names of the kernels.
         names: Vec<String>,
     },
-    /// The runtime refuses it.
+    /// The runtime refuses the code object.
     Driver(DriverError),
 }
 
-/// Why a launch does not fit the kernel or the device.
+/// The reason why a launch does not fit the kernel or the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// A sentence about what does not fit.
+    /// A description of the mismatch.
     Launch(String),
-    /// The runtime refuses it.
+    /// The runtime refuses the launch.
     Driver(DriverError),
 }
 
@@ -125,7 +125,7 @@ impl Module {
     /// Loads a code object.
     ///
     /// # Errors
-    /// If it is none, is for another machine, or the runtime refuses it.
+    /// If the bytes are not a code object, it is for another machine, or the runtime refuses it.
     pub fn load(context: &'static Context, bytes: &[u8]) -> Result<Module, LoadError> {
         let object = CodeObject::read(bytes).map_err(|e| LoadError::Object(e.to_string()))?;
         let properties = &context.device().properties;
@@ -134,7 +134,7 @@ impl Module {
         }
         let _entered = context.enter()?;
         let mut raw: HipModule = ptr::null_mut();
-        // SAFETY: `raw` is a place for a module. The bytes are a whole ELF file, whose headers say how long it is, as
+        // SAFETY: `raw` is writable storage for a module. The bytes are a whole ELF file, whose headers say how long it is, as
         // `CodeObject::read` has checked.
         let code = unsafe { (context.calls.hipModuleLoadData)(&raw mut raw, bytes.as_ptr().cast()) };
         context.calls.check("hipModuleLoadData", code)?;
@@ -147,10 +147,10 @@ impl Module {
         &self.0.object
     }
 
-    /// A kernel.
+    /// The kernel with this name.
     ///
     /// # Errors
-    /// If there is none of this name, or the runtime fails.
+    /// If there is none, or the runtime fails.
     pub fn function(&self, name: &str) -> Result<Function, LoadError> {
         let Loaded { context, raw: module, object } = &*self.0;
         let missing = || LoadError::NoKernel {
@@ -161,7 +161,7 @@ impl Module {
         let text = CString::new(name).map_err(|_| missing())?;
         let _entered = context.enter()?;
         let mut raw: HipFunction = ptr::null_mut();
-        // SAFETY: `raw` is a place for a function, the module is loaded, and the name ends with a NUL.
+        // SAFETY: `raw` is writable storage for a function, the module is loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.hipModuleGetFunction)(&raw mut raw, module.0, text.as_ptr()) };
         context.calls.check("hipModuleGetFunction", code)?;
         Ok(Function { module: self.clone(), raw: Handle(raw), kernel })
@@ -169,13 +169,13 @@ impl Module {
 }
 
 impl Function {
-    /// The code object's description of it.
+    /// The description of the kernel in the code object.
     #[must_use]
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Puts a grid at the end of a stream. There is one argument for each that metadata name, hidden ones left out: its bytes.
+    /// Launches a grid on a stream. There must be the bytes of one argument for each that the metadata list, without hidden ones.
     ///
     /// # Errors
     /// If the launch does not fit the kernel or the device, or the runtime refuses it.
@@ -246,7 +246,7 @@ impl Function {
         Ok(())
     }
 
-    /// The arguments as they lie in memory.
+    /// The arguments in the layout of memory.
     fn pack(&self, args: &[&[u8]]) -> Result<Vec<u8>, Misfit> {
         let visible: Vec<_> = self.kernel.metadata.args.iter().filter(|a| !a.kind.is_hidden()).collect();
         if args.len() != visible.len() {

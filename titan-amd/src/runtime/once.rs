@@ -1,4 +1,4 @@
-//! A value that is made at its first use, and tried again at the next one if that failed.
+//! A value that is created at its first use; if that fails, the next use tries again.
 
 use super::lock;
 use std::sync::{Mutex, OnceLock};
@@ -12,16 +12,16 @@ pub struct Once<T> {
 }
 
 impl<T> Once<T> {
-    /// An empty place.
+    /// Creates an empty cell.
     #[must_use]
     pub const fn new() -> Self {
         Once { value: OnceLock::new(), making: Mutex::new(()) }
     }
 
-    /// The value, made by `make` if there is none yet. One thread at a time makes it.
+    /// The value, created by `make` if there is none yet. One thread at a time creates it.
     ///
     /// # Errors
-    /// That of `make`; the next call tries again.
+    /// The error of `make`; the next call tries again.
     pub fn get_or_try<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         if let Some(value) = self.value.get() {
             return Ok(value);

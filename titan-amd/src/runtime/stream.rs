@@ -1,4 +1,4 @@
-//! Streams: work that a device does in order, beside the calling thread.
+//! Streams: work that a device executes in order, concurrently with the calling thread.
 
 use super::Handle;
 use super::context::Context;
@@ -13,10 +13,10 @@ use std::ptr;
 pub(super) struct RawStream(Handle<Str>);
 
 impl RawStream {
-    /// A stream that does not wait for the null stream.
+    /// Creates a stream that does not wait for the null stream.
     pub(super) fn new(calls: &Calls) -> Result<RawStream, DriverError> {
         let mut raw: HipStream = ptr::null_mut();
-        // SAFETY: `raw` is a place for a stream.
+        // SAFETY: `raw` is writable storage for a stream.
         let code = unsafe { (calls.hipStreamCreateWithFlags)(&raw mut raw, STREAM_NON_BLOCKING) };
         calls.check("hipStreamCreateWithFlags", code)?;
         Ok(RawStream(Handle(raw)))
@@ -26,7 +26,7 @@ impl RawStream {
         self.0.0
     }
 
-    /// Blocks until its work has ended. An error means that the device is lost or given up.
+    /// Blocks until its work has ended. An error means that the device is lost or abandoned.
     pub(super) fn wait(&self, context: &Context) -> Result<(), DriverError> {
         let calls = context.calls;
         // SAFETY: the stream has not been destroyed.
@@ -45,7 +45,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A new stream.
+    /// Creates a stream.
     ///
     /// # Errors
     /// If the runtime creates no stream.
@@ -76,7 +76,7 @@ impl Stream {
         calls.check("hipStreamWaitEvent", unsafe { (calls.hipStreamWaitEvent)(self.raw(), event, 0) })
     }
 
-    /// The point after all work of the stream so far. If the runtime creates no event for it, this waits until it is reached.
+    /// The point after all work issued to the stream so far. If the runtime creates no event for it, this waits until it is reached.
     ///
     /// # Errors
     /// If the device is lost, or if it is unknown when the point is reached; then the device is abandoned.

@@ -1,11 +1,11 @@
-//! The types and numbers of the HIP runtime API that [`super::table`] names.
+//! The types and numbers of the HIP runtime API that [`super::table`] uses.
 //!
 //! They belong to the binary interface of `libamdhip64.so` 6 and 7. HIP runtime API, `hip_runtime_api.h`, with which
 //! `header.rs` compares them.
 
 use std::ffi::{c_uint, c_void};
 
-/// Opaque objects of the runtime, and handles to them.
+/// Defines opaque objects of the runtime, and handles to them.
 macro_rules! handles {
     ($($object:ident, $handle:ident;)*) => {$(
         #[derive(Debug)]
@@ -21,7 +21,7 @@ handles! {
     Func, HipFunction;
 }
 
-/// An address of the device.
+/// A device address.
 pub(super) type DevicePtr = *mut c_void;
 
 // `hipDeviceAttribute_t`.
@@ -31,7 +31,7 @@ pub(super) const MAX_GRID_DIM_Z: c_uint = 31;
 pub(super) const MULTIPROCESSOR_COUNT: c_uint = 63;
 pub(super) const MAX_SHARED_MEMORY_PER_BLOCK: c_uint = 74;
 
-/// `hipDeviceProp_tR0600`: its bytes, with room for versions that append to it, and where the architecture's name is.
+/// `hipDeviceProp_tR0600`: its size with room for versions that append to it, and the offset of the architecture's name.
 pub(super) const PROPERTIES_ROOM: usize = 4096;
 pub(super) const ARCHITECTURE: std::ops::Range<usize> = 1160..1416;
 
@@ -39,7 +39,7 @@ pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_BLOCKING_SYNC: c_uint = 1;
 pub(super) const EVENT_DISABLE_TIMING: c_uint = 2;
 
-// `HIP_LAUNCH_PARAM_*`: what the list behind the parameters says.
+// `HIP_LAUNCH_PARAM_*`: the tags of the list that contains the parameters.
 pub(super) const LAUNCH_PARAM_BUFFER_POINTER: usize = 1;
 pub(super) const LAUNCH_PARAM_BUFFER_SIZE: usize = 2;
 pub(super) const LAUNCH_PARAM_END: usize = 3;

@@ -1,4 +1,4 @@
-//! The functions of the HIP runtime that are called, as one table that is filled once.
+//! The table of the HIP runtime's functions, which is filled once.
 //!
 //! Types are those of the HIP runtime API; results are integers, see [`super::error`].
 
@@ -16,7 +16,7 @@ macro_rules! table {
             $(pub(super) $name: unsafe extern "C" fn($($ty),*) -> $result,)*
         }
 
-        /// The names under which they are looked up.
+        /// The names by which they are looked up.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
         /// The functions with the types of their arguments and results, as they are written here.
@@ -25,10 +25,10 @@ macro_rules! table {
             &[$((stringify!($name), &[$(stringify!($ty)),*], stringify!($result))),*];
 
         impl Table {
-            /// All functions, or the names of those that the library has not.
+            /// Looks up all functions; the error has the names of those that the library lacks.
             ///
             /// # Safety
-            /// What the library exports under these names must be the runtime's functions.
+            /// The functions that the library exports under these names must be the runtime's.
             pub(super) unsafe fn load(library: &libloading::Library) -> Result<Table, Vec<&'static str>> {
                 let missing = |name: &&&str| {
                     // SAFETY: the pointer is only tested; nothing is called through it.

@@ -7,16 +7,16 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 use titan_core::ir::{ForKind, Loc};
 
-/// How a block ended.
+/// The way in which a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// With a `yield`.
+    /// By a `yield`.
     Yield,
-    /// To after the enclosing loop of this number.
+    /// By a `break` to after the enclosing loop of this number.
     Break(u32),
-    /// To the next iteration of the enclosing loop of this number.
+    /// By a `continue` with the next iteration of the enclosing loop of this number.
     Continue(u32),
-    /// The program is done, or another one has trapped.
+    /// The program has ended, or another one has trapped.
     Return,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Counter<'p> {
     index: i64,
     hi: i64,
     step: i64,
-    /// Of the iteration, for those that are dealt out.
+    /// The number of the iteration, for loops whose iterations are distributed over programs.
     number: u32,
 }
 
@@ -47,7 +47,7 @@ impl<'p> Machine<'p, '_> {
         Ok(Flow::Yield)
     }
 
-    /// Runs a step; if it ends the block, how.
+    /// Runs a step; returns how the block ended, if the step ends it.
     pub(super) fn node(&mut self, node: &'p Node) -> Outcome<Option<Flow>> {
         match &node.step {
             Step::Scalar { to, f, args } => {
@@ -85,7 +85,7 @@ impl<'p> Machine<'p, '_> {
         Ok(Some(flow))
     }
 
-    /// Copies values at once: sources are read before any target is set.
+    /// Copies values in parallel: sources are read before any target is set.
     pub(super) fn moves(&mut self, moves: &Moves) {
         match moves[..] {
             [] => {}
@@ -164,7 +164,7 @@ impl<'p> Machine<'p, '_> {
         })
     }
 
-    /// Begins a loop: its carried values have their initial ones.
+    /// Begins a loop: its carried values get their initial values.
     pub(super) fn enter(&mut self, f: &'p ForLoop, loc: Loc) -> Outcome<Counter<'p>> {
         let [lo, hi, step] = f.bounds.map(|b| i64::from(self.int(b)));
         if step <= 0 {
@@ -178,13 +178,13 @@ impl<'p> Machine<'p, '_> {
         Ok(Counter { f, index, hi, step, number: 0 })
     }
 
-    /// Continues with the next iteration of this program. False if there is none.
+    /// Continues with the next iteration of this program; returns false if there is none.
     pub(super) fn iterate(&mut self, counter: &mut Counter<'p>) -> Outcome<bool> {
         let Counter { f, hi, step, .. } = *counter;
         if let Some(product) = &f.product
             && !product.rings.is_empty()
         {
-            // The stages that are available; more may be filled while the role waits in an iteration.
+            // The number of stages that are available; more may be filled while the role waits during an iteration.
             let span = (hi - counter.index).max(0);
             counter.index += self.staged_product(product, span / step + i64::from(span % step > 0))? * step;
         }
@@ -200,10 +200,10 @@ impl<'p> Machine<'p, '_> {
         Ok(false)
     }
 
-    /// Ends a loop that has run to its end: its results have the last values.
+    /// Ends a loop after its last iteration: its results get the last values.
     pub(super) fn leave_for(&mut self, f: &ForLoop) {
         self.moves(&f.leave);
-        // The results have the values now; the carried slots give them up, so that they can be reused in place.
+        // The results have the values now; the carried slots are emptied, so that the buffers can be reused in place.
         for (from, _) in &f.leave {
             if let Slot::Tile(from) = from
                 && matches!(self.tiles[*from as usize].data, Data::Buffer(_))

@@ -1,4 +1,4 @@
-//! Products of tiles that extend beyond their tensors: elements outside are zeros, whose products are zeros, or NaN where the
+//! MMAs of tiles that extend beyond their tensors: elements outside are zeros, whose products are zeros, or NaN where the
 //! other factor is not finite.
 
 use super::Outcome;
@@ -7,19 +7,19 @@ use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use crate::rep::Rep;
 use titan_core::ir::Elem;
 
-/// The part of a product's tiles whose factors are inside of their tensors.
+/// The part of an MMA's tiles whose factors are inside of their tensors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    /// Elements of the product, and their size in bytes.
+    /// The element type of the accumulator.
     pub(super) acc: Elem,
     pub(super) size: usize,
-    /// Columns of the tiles.
+    /// The number of columns of the tiles.
     pub(super) row: usize,
-    /// Rows and columns that are inside.
+    /// The numbers of rows and columns that are inside.
     pub(super) inside: [usize; 2],
 }
 
-/// Zeros of every element type that is multiplied.
+/// A zero of every element type that is multiplied.
 const ZEROS: [u64; 1] = [0];
 
 impl Edge {
@@ -32,7 +32,7 @@ impl Edge {
         }
     }
 
-    /// Adds to the elements outside the products of `k` elements of the factors with zeros.
+    /// Adds the products of `k` elements of the factors with zeros to the elements outside.
     pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) -> Outcome<()> {
         match Sums::of(self.acc) {
             Sums::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),
@@ -52,7 +52,7 @@ impl Edge {
         let [m, n] = self.inside;
         let zeros = Operand { data: &bytemuck::bytes_of(&ZEROS)[..self.size], first: 0, strides: [0; 4] };
         if dst.len() > m * self.row {
-            // Rows of zeros: one stands for all.
+            // The rows outside are zeros, so that one product stands for all of them.
             let products = self.products::<T>([1, n, k], [zeros, b], sums)?;
             if !products.is_empty() {
                 for row in dst[m * self.row..].chunks_exact_mut(self.row) {
@@ -69,7 +69,7 @@ impl Edge {
         Ok(())
     }
 
-    /// Products with zeros; none if all of them are zero.
+    /// The products with zeros; `None` if all of them are zero.
     fn products<'s, T: Rep>(
         &self,
         shape: [usize; 3],

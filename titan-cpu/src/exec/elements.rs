@@ -1,7 +1,7 @@
 //! Groups of elementwise operations, block by block.
 //!
-//! For each block every operand becomes one slice (see [`super::operands`]). Then the operations run over slices, results
-//! going to registers, to what the group makes, or right into the tensor that it stores to (see [`super::target`]).
+//! For each block every operand becomes one slice (see [`super::operands`]). Then the operations run over slices; their results
+//! go to registers, to the outputs of the group, or directly to the tensor that the group stores to (see [`super::target`]).
 
 use super::operands::{Inputs, Operands, Span};
 use super::pool::{Buffer, reserve};
@@ -15,19 +15,19 @@ use crate::plan::group::{Act, Group, MAX_LEAVES, Micro, Operand, Out};
 use crate::rep;
 use crate::simd::Isa;
 
-/// What groups work with; kept between them.
+/// The buffers of groups, kept from one group to the next.
 #[derive(Debug, Default)]
 pub(super) struct Bank {
     inputs: Inputs,
-    /// Registers of results, one after the other.
+    /// The registers for results, one after the other.
     registers: Buffer,
-    /// Results of one element per row, one after the other.
+    /// The registers for results of one element per row, one after the other.
     rows: Buffer,
-    /// What the group is making.
+    /// The outputs of the current group.
     outs: Vec<Buffer>,
-    /// Buffers of results that are one element.
+    /// The buffers of results that are one element.
     ones: Vec<Buffer>,
-    /// Accumulators of rows that are longer than a block, by operation.
+    /// The accumulators of rows that are longer than a block, by operation.
     partial: Vec<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// What the operations see of one block.
+/// The data of one block that operations access.
 struct Frame<'a> {
     isa: Isa,
     group: &'a Group,
@@ -138,7 +138,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Makes elements by a function. Where they go is none of the operands.
+    /// Computes elements with a function. Their destination is none of the operands.
     fn map(&mut self, f: TileFn, to: Operand, op: &Micro) {
         let (n, rows) = (self.span.n * op.size, self.span.rows(self.group) * op.size);
         match to {
@@ -159,7 +159,7 @@ impl Frame<'_> {
                 f(self.isa, &mut dst[..n], args);
             }
             Operand::Row(r) => {
-                // Operands were made before and are below.
+                // Operands were computed before, so they are in lower registers.
                 let stride = self.group.rows[1];
                 let (below, dst) = self.rows.split_at_mut(r * stride);
                 let args = op.args.map(|(operand, size)| match operand {
@@ -179,11 +179,11 @@ impl Frame<'_> {
         }
     }
 
-    /// Folds the rows of an operand of operation `number` into a row operand. Of a part of a row, the last one makes it.
+    /// Reduces the rows of an operand of operation `number` to a row operand. For rows longer than a block, the last part sets it.
     fn reduce(&mut self, f: &RowFold, row: usize, op: &Micro, number: usize) {
         let (Span { col, n, .. }, cols) = (self.span, self.group.cols);
         let dst = row * self.group.rows[1];
-        // No operand is a row operand.
+        // The operation has no row operand, so the buffer of rows can be taken.
         let rows = std::mem::take(&mut self.rows);
         let data = [self.operand(op.args[0]), self.operand(op.args[1])];
         if n >= cols {
@@ -216,7 +216,7 @@ impl Frame<'_> {
 }
 
 impl Bank {
-    /// Makes room for a group.
+    /// Makes room for the results of a group.
     fn prepare(&mut self, group: &Group) -> Outcome<()> {
         reserve(&mut self.registers, group.registers[0] * group.registers[1])?;
         reserve(&mut self.rows, group.rows[0] * group.rows[1])?;

@@ -10,7 +10,7 @@ use crate::rep;
 use titan_core::ir::Elem;
 
 impl Machine<'_, '_> {
-    /// Runs `f` on the bytes of a result, which is a tile or one scalar of type `elem`.
+    /// Calls `f` with the bytes of a result, which is a tile or one scalar of type `elem`.
     fn make_result(
         &mut self,
         to: Slot,
@@ -66,7 +66,7 @@ impl Machine<'_, '_> {
         Ok(self.scalar(f.result))
     }
 
-    /// A copy of a tile's elements that lives outside of the pool, because the combining function needs the machine.
+    /// Copies a tile's elements to a buffer outside of the pool, because the combining function needs the machine.
     fn copy_out(&mut self, from: TileSlot) -> Outcome<Buffer> {
         self.make_dense(from)?;
         let mut copy = std::mem::take(&mut self.work.factors[2]);

@@ -1,4 +1,4 @@
-//! Matrix products: `mma`, and loops that are one product.
+//! MMAs, and loops that are one matrix product.
 
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
@@ -11,10 +11,10 @@ use crate::simd::Isa;
 use bytemuck::Pod;
 use titan_core::ir::Elem;
 
-/// Products of `i8` are summed in `f32`, exactly, over so many elements: 2¹⁰ · 2⁷ · 2⁷ = 2²⁴.
+/// The number of products of `i8` that are summed in `f32`, exactly: 2¹⁰ · 2⁷ · 2⁷ = 2²⁴.
 const EXACT_K: usize = 1024;
 
-/// An operand of a product in the form in which it is multiplied.
+/// An operand of an MMA in the form in which it is multiplied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand<'a> {
     pub(super) data: &'a [u8],
@@ -34,17 +34,17 @@ impl Operand<'_> {
     }
 }
 
-/// What products are summed in.
+/// The type in which products are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sums {
     F32,
     F64,
-    /// Wrapping.
+    /// `i32`, which wraps.
     I32,
 }
 
 impl Sums {
-    /// By the element type of the accumulator. A verified kernel has no others than these three.
+    /// The type for the element type of the accumulator. Verified kernels have only these three.
     pub(super) fn of(acc: Elem) -> Self {
         match acc {
             Elem::F64 => Sums::F64,
@@ -69,7 +69,7 @@ impl Sums {
     }
 }
 
-/// The product of two matrices, summed in elements of type `acc`, a row of them every `row` elements of `dst`.
+/// Multiplies two matrices, summed in elements of type `acc`; rows of the result are `row` elements apart in `dst`.
 pub(super) fn multiply(
     acc: Elem,
     (dst, row): (&mut [u8], usize),
@@ -106,8 +106,8 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// Gives `to` a buffer that holds the accumulator, unless that is zero: then the result is false, and the buffer is to be
-    /// overwritten. If this is the accumulator's last use its buffer is taken over.
+    /// Gives `to` a buffer with the accumulator, unless that is zero: then the result is false, and the buffer must be
+    /// overwritten. If this is the accumulator's last use, its buffer is reused.
     pub(super) fn accumulator(&mut self, to: TileSlot, c: TileSlot, last_use: bool) -> Outcome<bool> {
         if matches!(self.tiles[c as usize].data, Data::Splat(0)) {
             self.fresh(to)?;
@@ -129,7 +129,7 @@ impl Machine<'_, '_> {
         Ok(true)
     }
 
-    /// An operand of a product: as it is, if its elements can be multiplied; otherwise converted into `buffer`.
+    /// An operand of an MMA: unchanged if its elements can be multiplied; otherwise converted into `buffer`.
     fn factor<'a>(&'a self, tile: TileSlot, buffer: &'a mut Buffer) -> Outcome<Operand<'a>> {
         let info = &self.plan.tiles[tile as usize];
         match (self.strided(tile), conversion(info.elem)) {
@@ -146,7 +146,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// The conversion of elements to the type in which they are multiplied, if they need one.
+/// The conversion of elements to the type in which they are multiplied, if one is needed.
 pub(super) fn conversion(elem: Elem) -> Option<TileFn> {
     match elem {
         Elem::F64 | Elem::F32 | Elem::Tf32 => None,
@@ -168,7 +168,7 @@ pub(super) fn conversion(elem: Elem) -> Option<TileFn> {
     }
 }
 
-/// Converts a strided tile to `f32`. If the axes of a whole buffer are only permuted, its elements keep their places.
+/// Converts a strided tile to `f32`. If the axes of a whole buffer are only permuted, its elements keep their positions.
 pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a mut Buffer) -> Outcome<Operand<'a>> {
     let len: usize = tile.shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
     let size = tile.size;
@@ -200,7 +200,7 @@ pub(super) fn convert<'a>(isa: Isa, tile: &Strided<'_>, f: TileFn, buffer: &'a m
     Ok(Operand { data: &bytemuck::cast_slice(buffer)[..len * 4], first: 0, strides })
 }
 
-/// Converts rows whose elements follow each other.
+/// Converts rows whose elements are contiguous.
 fn convert_rows(isa: Isa, tile: &Strided<'_>, f: TileFn, dst: &mut [u8]) {
     let cols = usize::try_from(tile.shape[3]).unwrap_or(1).max(1);
     for (row, dst) in dst.chunks_exact_mut(cols * 4).enumerate() {
@@ -209,7 +209,7 @@ fn convert_rows(isa: Isa, tile: &Strided<'_>, f: TileFn, dst: &mut [u8]) {
     }
 }
 
-/// Whether the strides are those of a dense tile in another order of its axes.
+/// Whether the strides are those of a dense tile with its axes in another order.
 fn is_permuted(tile: &Strided<'_>) -> bool {
     let mut axes: Vec<(isize, isize)> =
         tile.strides.iter().zip(tile.shape).filter(|(_, n)| *n > 1).map(|(s, n)| (*s, n as isize)).collect();
@@ -241,7 +241,7 @@ fn splat(isa: Isa, size: usize, bits: u64, f: Option<TileFn>, buffer: &mut Buffe
     Ok(Operand { data: bytes(buffer, width), first: 0, strides: [0; 4] })
 }
 
-/// A product of `i8`s that are now `f32`s, summed in wrapping `i32`s.
+/// A product of `i8` matrices that were converted to `f32`, summed in wrapping `i32`.
 fn integer_product(
     (dst, row): (&mut [i32], usize),
     [m, n, k]: [usize; 3],

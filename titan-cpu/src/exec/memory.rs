@@ -1,4 +1,4 @@
-//! Loads, stores, gathers, scatters, atomics: coordinates to runs of elements.
+//! Loads, stores, gathers, scatters, atomics: from coordinates to runs of elements.
 
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome, trap};
@@ -8,14 +8,14 @@ use crate::rep;
 use crate::runtime::view::View;
 use titan_core::ir::{Loc, Unit};
 
-/// What a tile does to the elements that it covers.
+/// The effect of a tile on the elements that it covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
-    /// Other programs do not touch them.
+    /// Stores them; other programs do not access them.
     Own,
-    /// Other programs may store to them too.
+    /// Stores them; other programs may store to them too.
     Shared,
-    /// Replaces each by a function of it.
+    /// Replaces each element by a function of it.
     Update(ScalarFn, bool),
 }
 
@@ -46,7 +46,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(())
     }
 
-    /// Coordinates of the first element of a tile of this shape.
+    /// The coordinates of the first element of a tile of this shape.
     pub(super) fn start(&self, place: &Place, shape: [i32; 4]) -> [i64; 4] {
         let mut start = [0; 4];
         let lead = 4 - place.at.len().min(4);
@@ -67,7 +67,7 @@ impl<'m> Machine<'_, 'm> {
         self.load_dense(to, &view, start, pad)
     }
 
-    /// The tile of a slot, left where it is, if it is wholly in a tensor that the launch does not write.
+    /// The tile of a slot, left in its tensor, if it is completely inside and the launch does not write the tensor.
     pub(super) fn lazy_tile(&self, to: TileSlot, view: &View<'m>, start: [i64; 4]) -> Option<Tile<'m>> {
         let info = &self.plan.tiles[to as usize];
         let (data, first) = if self.lazy { view.frozen_tile(start, info.shape)? } else { return None };
@@ -96,7 +96,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(())
     }
 
-    /// The place of one element, which must exist.
+    /// The position of one element, which must exist.
     fn element(&self, place: &Place, what: &str, loc: Loc) -> Outcome<(View<'m>, i64)> {
         let mut at = [0i64; 5];
         let lead = 5 - place.at.len().min(5);
@@ -140,7 +140,7 @@ pub(super) fn write(view: &View<'_>, first: i64, stride: i64, data: &[u8], how: 
     }
 }
 
-/// The index in a dense tile of an element that is in it.
+/// The index of a tile's element in the dense tile.
 pub(super) fn row_start(at: [i64; 4], strides: [isize; 4]) -> usize {
     let index = at.iter().zip(strides).fold(0i64, |sum, (i, s)| sum + i * i64::try_from(s).unwrap_or(0));
     usize::try_from(index).unwrap_or(0)

@@ -1,6 +1,6 @@
 //! Runs a plan, one program at a time.
 //!
-//! * [`pool`]: buffers. [`tile`]: what tile slots hold.
+//! * [`pool`]: buffers. [`tile`]: the contents of tile slots.
 //! * [`control`]: blocks, loops, branches, moves. [`tiles`], [`matrix`], [`product_loop`], [`edge`],
 //!   [`fold`]: tile steps.
 //! * [`elements`], [`operands`], [`target`]: groups of elementwise steps.
@@ -37,25 +37,25 @@ use std::sync::atomic::AtomicBool;
 use tile::Tile;
 use titan_core::ir::Loc;
 
-/// Why a program stopped before its end.
+/// The reason why a program stopped before its end.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// Because of what it was asked to do.
+    /// A trap.
     Trap { message: String, loc: Loc },
-    /// There is no memory for so many bytes. The thread's state is incomplete.
+    /// There is no memory for this number of bytes. The thread's state is incomplete.
     OutOfMemory { bytes: usize },
 }
 
 /// The result of a step that may fail. Failures are rare, so they are boxed.
 pub(crate) type Outcome<T> = Result<T, Box<Failure>>;
 
-/// What a thread keeps from program to program and from launch to launch.
+/// The buffers that a thread keeps from program to program and from launch to launch.
 #[derive(Debug)]
 pub(crate) struct Work {
     pool: Pool,
     scalars: Vec<u64>,
     bank: Option<Box<elements::Bank>>,
-    /// Operands of products that were converted, and products that were converted back.
+    /// Operands of MMAs that were converted, and results that were converted back.
     factors: [Buffer; 3],
     moved: Vec<u64>,
     kept: product_loop::Kept,
@@ -85,17 +85,17 @@ pub(crate) struct Machine<'p, 'm> {
     rings: Vec<rings::Ring<'m>>,
     grid: [u32; 3],
     program: [u32; 3],
-    /// Programs that this thread is to run from this one on, one after the other.
+    /// The number of programs that this thread will run consecutively, from this one on.
     following: usize,
     /// Set when a program of the launch has failed.
     stop: &'p AtomicBool,
     lazy: bool,
-    /// The last offsets that were looked at, and whether they are in order.
+    /// The last offsets that were examined, and whether they are in order.
     ordered: Option<(ViewKey, bool)>,
 }
 
 impl<'p, 'm> Machine<'p, 'm> {
-    /// A machine for a launch.
+    /// Creates a machine for a launch.
     pub(crate) fn new(launch: &'p Launch, work: &'p mut Work) -> Outcome<Self>
     where
         'p: 'm,
@@ -123,7 +123,7 @@ impl<'p, 'm> Machine<'p, 'm> {
         Ok(machine)
     }
 
-    /// Runs one program; it is the first of `following` that this thread runs in the order of the grid.
+    /// Runs one program, the first of `following` programs that this thread runs in the order of the grid.
     pub(crate) fn run(&mut self, program: [u32; 3], following: u64) -> Outcome<()> {
         self.program = program;
         self.following = usize::try_from(following).unwrap_or(usize::MAX);
@@ -137,7 +137,7 @@ impl<'p, 'm> Machine<'p, 'm> {
         done.map(drop)
     }
 
-    /// Gives every buffer back.
+    /// Returns all buffers.
     pub(crate) fn finish(mut self) {
         for slot in 0..self.tiles.len() {
             self.kill(u32::try_from(slot).unwrap_or(u32::MAX));
@@ -148,7 +148,7 @@ impl<'p, 'm> Machine<'p, 'm> {
         self.work.scalars[slot as usize]
     }
 
-    /// A scalar that is an `i32`.
+    /// The value of a scalar that is an `i32`.
     #[expect(clippy::cast_possible_truncation, reason = "a slot holds an i32 sign-extended")]
     fn int(&self, slot: ScalarSlot) -> i32 {
         self.work.scalars[slot as usize] as i32

@@ -1,4 +1,4 @@
-//! The operands of a group, block by block: where each is, found once for the group as far as it can be, and per block by a
+//! The operands of a group, block by block: their addresses are determined once for the group as far as possible, and per block by a
 //! few additions.
 
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
@@ -7,78 +7,78 @@ use super::{Machine, Outcome};
 use crate::ops::words;
 use crate::plan::group::{Group, Input, LONG_ROW, Leaf, MAX_LEAVES};
 
-/// How an operand is read.
+/// The way in which an operand is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Source {
-    /// One element stands for all: in its cell.
+    /// One element stands for all; it is in the operand's cell.
     #[default]
     Uniform,
-    /// The same in every block: in its register, which was filled before the first one.
+    /// The same in every block; it is in the operand's register, which was filled before the first block.
     Filled,
-    /// Row-major from the first byte of its data on.
+    /// Row-major, from the first byte of its data on.
     Dense,
     /// Row by row, by the strides of its tile.
     Rows,
-    /// One element for each row of the block: copied to its register.
+    /// One element for each row of the block, copied to the operand's register.
     OfRows,
 }
 
-/// Where the elements of one block are, of an operand that is read row by row.
+/// The position of the elements of one block, for an operand that is read row by row.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
-    /// In its data, from the element of this index on.
+    /// In the operand's data, from the element with this index on.
     At(usize),
-    /// In its cell: the same in every element of the block.
+    /// In the operand's cell: the same for every element of the block.
     Cell,
     /// Copied to its register.
     #[default]
     Register,
 }
 
-/// A block: its first element, how many it has, and the coordinates of the first one.
+/// A block: its first element, its number of elements, and the coordinates of the first one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     pub(super) start: usize,
     pub(super) n: usize,
-    /// On the three leading axes.
+    /// The coordinates on the three leading axes.
     pub(super) row: [usize; 3],
     pub(super) col: usize,
 }
 
-/// Room for operands that are not read where they are; kept between groups.
+/// Buffers for operands that are not read in place; kept from one group to the next.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
-    /// Registers of operands that are copied.
+    /// The registers of operands that are copied.
     copies: Vec<Buffer>,
-    /// Operands that are the same in every element.
+    /// The operands that are the same in every element.
     cells: [u64; MAX_LEAVES],
-    /// Of operands that are read row by row, where the current block is.
+    /// For operands that are read row by row, the position of the current block.
     places: [Place; MAX_LEAVES],
 }
 
-/// The operands of a group, at most `N`.
+/// The operands of a group, of which there are at most `N`.
 #[derive(Debug)]
 pub(super) struct Operands<'a, const N: usize> {
     sources: [Source; N],
     data: [&'a [u8]; N],
-    /// Elements evaluated at a time: whole rows, or a part of one.
+    /// The number of elements evaluated at a time: whole rows, or a part of one.
     pub(super) block: usize,
     by_rows: bool,
 }
 
 impl Span {
-    /// How many rows the block has, at least one.
+    /// The number of rows of the block, at least one.
     #[inline]
     pub(super) fn rows(&self, group: &Group) -> usize {
         if self.n <= group.cols { 1 } else { self.n / group.cols }
     }
 
-    /// The first block.
+    /// The first block of a group.
     pub(super) fn first(group: &Group, block: usize) -> Self {
         Span { n: block.min(group.len), ..Span::default() }
     }
 
-    /// The next block, which may be beyond the last one. Whole rows, or a part of one.
+    /// The next block, which may be beyond the last one: whole rows, or a part of one.
     pub(super) fn next(&self, group: &Group, block: usize) -> Self {
         let mut next = Span { start: self.start + self.n, col: self.col + self.n, ..*self };
         if next.col >= group.cols {
@@ -107,7 +107,7 @@ impl Inputs {
         }
     }
 
-    /// The register of an operand, of so many bytes.
+    /// The register of an operand, with this number of bytes.
     fn copy(&mut self, leaf: usize, n: usize) -> Outcome<&mut [u8]> {
         reserve(&mut self.copies[leaf], n)?;
         Ok(bytes_mut(&mut self.copies[leaf], n))
@@ -125,7 +125,7 @@ impl Inputs {
 }
 
 impl<'a, const N: usize> Operands<'a, N> {
-    /// Finds the operands of a group; values that are equal in every element are placed where they will be read.
+    /// Locates the operands of a group; values that are equal in every element are placed where they will be read.
     #[inline]
     pub(super) fn new(machine: &'a Machine<'_, '_>, group: &Group, inputs: &mut Inputs) -> Outcome<Self> {
         inputs.prepare(group);
@@ -135,13 +135,13 @@ impl<'a, const N: usize> Operands<'a, N> {
             (*source, *data) = machine.source(group, number, inputs)?;
             by_rows |= matches!(source, Source::Rows | Source::OfRows);
         }
-        // Long rows are evaluated one at a time rather than copied together, if they do not follow each other.
+        // Long rows that are not contiguous are evaluated one at a time, because copying them together would cost more.
         let one_row = by_rows && group.cols >= LONG_ROW;
         let block = if one_row { group.block.min(group.cols) } else { group.block };
         Ok(Operands { sources, data, block, by_rows })
     }
 
-    /// Finds the elements of every operand in one block.
+    /// Locates the elements of every operand in one block.
     #[inline]
     pub(super) fn of_block<'s>(
         &self,
@@ -178,7 +178,7 @@ impl<'a, const N: usize> Operands<'a, N> {
 }
 
 impl Machine<'_, '_> {
-    /// How an operand is read, and its data if it is read there.
+    /// The way in which an operand is read, and its data if it is read in place.
     fn source(&self, group: &Group, number: usize, inputs: &mut Inputs) -> Outcome<(Source, &[u8])> {
         let Input { leaf, size, of_rows, whole } = group.inputs[number];
         let bits = match leaf {
@@ -204,12 +204,12 @@ impl Machine<'_, '_> {
         Ok((Source::Uniform, &[]))
     }
 
-    /// Finds an operand of a block in its data, or copies it.
+    /// Locates an operand of a block in its data, or copies it.
     fn fetch(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Outcome<Place> {
         let Input { leaf: Leaf::Tile(slot), size, whole, .. } = group.inputs[leaf] else { return Ok(Place::Register) };
         let tile = &self.tiles[slot as usize];
         let step = tile.strides[3];
-        // In one row the elements follow each other, or are all the same.
+        // Within one row the elements are contiguous, or all the same.
         if span.n <= group.cols && (step == 1 || step == 0 && !whole) {
             let [i, j, k] = span.row;
             let first = [i, j, k, span.col]

@@ -2,7 +2,7 @@
 
 use super::{Outcome, out_of_memory};
 
-/// What buffers are made of: 64 bytes, aligned.
+/// The unit of buffers: 64 bytes, aligned.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 pub(crate) struct Line([u64; 8]);
@@ -10,7 +10,7 @@ pub(crate) struct Line([u64; 8]);
 /// A buffer outside of the pool.
 pub(crate) type Buffer = Vec<Line>;
 
-/// Grows a buffer to so many bytes.
+/// Grows a buffer to this number of bytes.
 pub(crate) fn reserve(buffer: &mut Buffer, bytes: usize) -> Outcome<()> {
     let lines = bytes.div_ceil(size_of::<Line>());
     if buffer.len() < lines {
@@ -20,20 +20,20 @@ pub(crate) fn reserve(buffer: &mut Buffer, bytes: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// The first `bytes` bytes.
+/// The first `bytes` bytes of a buffer.
 pub(crate) fn bytes(buffer: &Buffer, bytes: usize) -> &[u8] {
     &bytemuck::cast_slice(buffer)[..bytes]
 }
 
-/// The first `bytes` bytes.
+/// The first `bytes` bytes of a buffer, mutable.
 pub(crate) fn bytes_mut(buffer: &mut Buffer, bytes: usize) -> &mut [u8] {
     &mut bytemuck::cast_slice_mut(buffer)[..bytes]
 }
 
-/// Number of a buffer.
+/// The number of a buffer.
 pub(crate) type BufferId = u32;
 
-/// Buffers of the sizes that a plan needs.
+/// The buffers of a thread, by the sizes that a plan needs.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     buffers: Vec<Buffer>,
@@ -44,12 +44,12 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool for these sizes in bytes.
+    /// Creates a pool for these sizes in bytes.
     pub(crate) fn new(sizes: &[usize]) -> Self {
         Pool { free: vec![Vec::new(); sizes.len()], sizes: sizes.to_vec(), ..Pool::default() }
     }
 
-    /// A buffer that is not shared, its contents unspecified.
+    /// Takes a buffer that is not shared, with unspecified contents.
     pub(crate) fn take(&mut self, class: usize) -> Outcome<BufferId> {
         if let Some(id) = self.free[class].pop() {
             self.refs[id as usize] = 1;
@@ -63,12 +63,12 @@ impl Pool {
         Ok(BufferId::try_from(self.buffers.len() - 1).unwrap_or(BufferId::MAX))
     }
 
-    /// One more owner.
+    /// Adds an owner.
     pub(crate) fn share(&mut self, id: BufferId) {
         self.refs[id as usize] += 1;
     }
 
-    /// One owner less.
+    /// Removes an owner.
     pub(crate) fn release(&mut self, id: BufferId) {
         let refs = &mut self.refs[id as usize];
         *refs -= 1;
@@ -77,7 +77,7 @@ impl Pool {
         }
     }
 
-    /// Whether there is one owner.
+    /// Whether a buffer has one owner.
     pub(crate) fn is_unique(&self, id: BufferId) -> bool {
         self.refs[id as usize] == 1
     }
@@ -88,12 +88,12 @@ impl Pool {
         bytes(&self.buffers[id as usize], size)
     }
 
-    /// A buffer out of the pool for a while, so that it can be written while others are read.
+    /// Moves a buffer out of the pool for a while, so that it can be written while others are read.
     pub(crate) fn lend(&mut self, id: BufferId) -> Buffer {
         std::mem::take(&mut self.buffers[id as usize])
     }
 
-    /// Returns what [`Pool::lend`] lent.
+    /// Returns a buffer that [`Pool::lend`] moved out.
     pub(crate) fn give_back(&mut self, id: BufferId, buffer: Buffer) {
         self.buffers[id as usize] = buffer;
     }

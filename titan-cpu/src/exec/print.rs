@@ -9,12 +9,12 @@ use std::io::Write as _;
 use std::sync::{Arc, RwLock};
 use titan_core::ir::Elem;
 
-/// Takes whole lines, each with its line break, from any thread.
+/// Receives whole lines, each with its line break, from any thread.
 pub type PrintSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 static SINK: RwLock<Option<PrintSink>> = RwLock::new(None);
 
-/// A line that grows as long as there is memory.
+/// A line that grows; running out of memory is an error.
 struct Line(String);
 
 impl fmt::Write for Line {
@@ -25,7 +25,7 @@ impl fmt::Write for Line {
     }
 }
 
-/// Sends what kernels print to `sink`; to standard output if that is `None`.
+/// Sets the sink for the output of kernels; `None` is standard output.
 ///
 /// Any thread that runs programs, launches or waits may call the sink, before the launch that prints counts as ended: it may
 /// launch kernels itself, but not wait for the launch that prints.
@@ -33,12 +33,12 @@ pub fn set_print_sink(sink: Option<PrintSink>) {
     *SINK.write().unwrap_or_else(std::sync::PoisonError::into_inner) = sink;
 }
 
-/// Prints a line, which ends with its line break, where kernels print: other devices report to the host and end up here.
+/// Prints a line, with its line break, to the sink of kernels' output: other devices report to the host and use this too.
 pub fn print_line(line: &str) {
     let sink = SINK.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     match sink {
         Some(sink) => sink(line),
-        // A closed output is not the kernel's fault.
+        // A closed standard output is not an error of the kernel.
         None => drop(std::io::stdout().lock().write_all(line.as_bytes())),
     }
 }
@@ -66,7 +66,7 @@ impl Machine<'_, '_> {
                     line.write_char(c)?;
                 }
                 ('{', _) => {
-                    // Up to the closing brace, there are only formats that do not matter here.
+                    // Up to the closing brace there are only format specifications, which do not matter here.
                     chars.by_ref().find(|c| *c == '}');
                     if let Some((slot, elem)) = args.next() {
                         self.print_value(line, *slot, *elem)?;
@@ -93,7 +93,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Nested lists, innermost elements by `element`.
+/// Prints nested lists; `element` prints the innermost elements.
 fn print_axis(
     line: &mut Line,
     dims: &[i32],

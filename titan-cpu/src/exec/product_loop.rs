@@ -1,9 +1,9 @@
 //! Loops that are one matrix product: see [`crate::plan::product`].
 //!
-//! Programs next to each other in the grid often differ in the rows of `a` only. Then the product is done for some of them at
-//! once, which the matrix product's packing rewards, and kept until they ask for their part. What is kept is found again by
+//! Consecutive programs of the grid often differ only in the rows of `a`. Then the product is computed for several of them at
+//! once, which makes the packing of the matrix product pay off, and kept until each takes its part. A kept product is identified by
 //! the addresses and strides of its operands, which nothing in the launch writes, so a wrong guess about what the programs
-//! will ask for costs time only.
+//! will need costs only time.
 
 use super::edge::Edge;
 use super::matrix::{Operand, conversion, convert, multiply};
@@ -16,57 +16,57 @@ use crate::plan::product::{Factor, Origin, ProductLoop};
 use crate::rep;
 use crate::runtime::view::View;
 
-/// Elements of k that are converted at a time, if they need it.
+/// The number of elements along k that are converted at a time, if they need conversion.
 const CONVERT_K: usize = 256;
-/// Rows of a product for several programs.
+/// The number of rows of a product for several programs.
 const ROWS: usize = 512;
 
-/// A product for several programs, and what it is the product of.
+/// A product for several programs, and the operands by which it is identified.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     key: Option<Key>,
-    /// Rows of all programs.
+    /// The rows of all programs.
     sums: Buffer,
 }
 
-/// The operands of a product that is kept.
+/// The operands of a kept product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
-    /// Address and strides of the first program's rows.
+    /// The address and strides of the first program's rows.
     a: (usize, [isize; 4]),
     b: (usize, [isize; 4]),
     /// The rows of all programs, columns, k.
     extents: [i32; 3],
-    /// The rows of the tile of one program.
+    /// The number of rows of the tile of one program.
     tile: i32,
     programs: usize,
 }
 
-/// What a factor of a product takes of a tensor, but for its extent along k.
+/// The part of a tensor that is a factor of a product, without its extent along k.
 #[derive(Clone, Debug)]
 pub(super) struct Strip<'m> {
     pub(super) view: View<'m>,
-    /// The first element along the other axis, and how many the tile has.
+    /// The first element along the other axis, and the extent of the tile.
     pub(super) first: i64,
     pub(super) tile: i32,
     pub(super) k_axis: usize,
-    /// The tiles have zeros outside of the tensor.
+    /// Whether the tiles have zeros outside of the tensor.
     pub(super) zeros: bool,
     pub(super) is_transposed: bool,
 }
 
-/// A run of iterations that is done at once.
+/// A run of iterations that is computed at once.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// How many.
+    /// The number of iterations.
     pub(super) count: i64,
-    /// Elements of k.
+    /// The range of elements along k.
     k: std::ops::Range<i64>,
 }
 
 impl Run {
-    /// Of `most` iterations from element `from` of k on those whose tiles are inside along k, and one more if both factors
-    /// end in it: there zeros meet zeros.
+    /// Of `most` iterations from element `from` along k, those whose tiles are inside along k, and one more if both factors
+    /// end in it, because there zeros are multiplied with zeros.
     pub(super) fn of(strips: [&Strip<'_>; 2], unit: i32, from: i64, most: i64) -> Option<Self> {
         let unit = i64::from(unit.max(1));
         let [a, b] = strips.map(|strip| i64::from(strip.view.extents()[2 + strip.k_axis]));
@@ -79,12 +79,12 @@ impl Run {
     }
 }
 
-/// Where a panel's first element is.
+/// The address of a panel's first element, and its strides.
 fn place(panel: &Strided<'_>) -> (usize, [isize; 4]) {
     (panel.data.as_ptr().addr().wrapping_add(panel.first.wrapping_mul(panel.size)), panel.strides)
 }
 
-/// The part of a tensor that the tiles of a run cover, for so many programs, each of which has some; as a factor of a product.
+/// The part of a tensor that the tiles of a run cover, for this number of programs, each of which has some, as a factor of a product.
 fn panel<'m>(strip: &Strip<'m>, run: &Run, programs: usize) -> Option<Strided<'m>> {
     let (k, other) = (strip.k_axis, 1 - strip.k_axis);
     let (tile, extent) = (i64::from(strip.tile), i64::from(strip.view.extents()[2 + other]));
@@ -105,8 +105,8 @@ fn panel<'m>(strip: &Strip<'m>, run: &Run, programs: usize) -> Option<Strided<'m
 }
 
 impl<'m> Machine<'_, 'm> {
-    /// Does the iterations from `lo` on for which every tile is inside of tensors that the launch does not write, or beyond
-    /// their edge with zeros, all at once. Gives the first iteration that is still to be done.
+    /// Computes the iterations from `lo` on whose tiles are all inside of tensors that the launch does not write, or beyond
+    /// their edge with zeros, at once. Returns the first iteration that remains.
     pub(super) fn product_loop(&mut self, product: &ProductLoop, lo: i64, hi: i64) -> Outcome<i64> {
         let (Some(a), Some(b)) = (self.strip(&product.a), self.strip(&product.b)) else { return Ok(lo) };
         let unit = i64::from(product.step[2].max(1));
@@ -116,7 +116,7 @@ impl<'m> Machine<'_, 'm> {
         })
     }
 
-    /// What a factor takes of the tensor from which its tiles are loaded.
+    /// The part of a tensor from which a factor's tiles are loaded.
     fn strip(&self, factor: &Factor) -> Option<Strip<'m>> {
         let Origin::Tensor { view, at, pad } = factor.origin else { return None };
         let (other, k_axis) = (1 - factor.k_axis, factor.k_axis);
@@ -125,7 +125,7 @@ impl<'m> Machine<'_, 'm> {
         Some(Strip { view, first, tile, k_axis, zeros: self.scalar(pad) == 0, is_transposed })
     }
 
-    /// Adds a run of iterations to the accumulator. False if it cannot be done at once.
+    /// Adds a run of iterations to the accumulator; returns false if they cannot be computed at once.
     pub(super) fn product(&mut self, product: &ProductLoop, [a, b]: [&Strip<'m>; 2], run: &Run) -> Outcome<bool> {
         if !self.lazy {
             return Ok(false);
@@ -143,7 +143,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(true)
     }
 
-    /// For how many programs the product is to be done at once, if for several, and their rows of `a`.
+    /// The number of programs for which the product should be computed at once, if for several, and their rows of `a`.
     fn several(&self, product: &ProductLoop, a: &Strip<'m>, run: &Run) -> Option<(usize, Strided<'m>)> {
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
         if !product.by_program || !zero {
@@ -166,7 +166,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(())
     }
 
-    /// Takes the accumulator from the product that is kept, if it is in there.
+    /// Takes the accumulator from the kept product, if that contains it; returns whether it does.
     fn take_kept(&mut self, product: &ProductLoop, a: &Strided<'m>, b: &Strided<'m>) -> Outcome<bool> {
         let Some(key) = self.work.kept.key else { return Ok(false) };
         let zero = matches!(self.tiles[product.acc as usize].data, Data::Splat(0));
@@ -238,7 +238,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(())
     }
 
-    /// Makes the accumulator a buffer of its own. False if it is zero: then the buffer is to be overwritten.
+    /// Gives the accumulator its own buffer; returns false if it is zero: then the buffer must be overwritten.
     fn own_accumulator(&mut self, acc: TileSlot) -> Outcome<bool> {
         if matches!(self.tiles[acc as usize].data, Data::Splat(0)) {
             self.fresh(acc)?;
@@ -257,7 +257,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(true)
     }
 
-    /// Forgets what was kept: memory may change between launches.
+    /// Drops kept products, because memory may change between launches.
     pub(super) fn forget_products(&mut self) {
         self.work.kept.key = None;
     }

@@ -1,4 +1,4 @@
-//! Facts about programs and tensors, views, segments, ragged outputs.
+//! Properties of programs and tensors, views, segments, ragged outputs.
 
 use super::{Machine, Outcome, trap};
 use crate::plan::{FactStep, ScalarSlot, ViewSlot};
@@ -7,7 +7,7 @@ use crate::runtime::view::View;
 use titan_core::ir::{Elem, Loc, grouped};
 
 impl Machine<'_, '_> {
-    /// Whether no offset is less than the one before it: then no two segments have a row in common.
+    /// Whether no offset is less than the one before it: then no two segments share a row.
     fn is_in_order(&mut self, offsets: ViewSlot) -> bool {
         let view = self.view(offsets);
         let Some(key) = view.constant() else { return false };
@@ -97,7 +97,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The last two coordinates in the order of groups of rows.
+    /// Reorders the last two coordinates by groups of rows.
     fn regroup(&mut self, to: &[ScalarSlot], extents: &[ScalarSlot], rows: i32) {
         if let ([.., m, n], [.., height, width]) = (to, extents) {
             let [row, column] = grouped([self.int(*m), self.int(*n)], [self.int(*height), self.int(*width)], rows);
@@ -106,7 +106,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Calls `f` with each segment's number and length, until it says true.
+    /// Calls `f` with each segment's number and length, until it returns true.
     fn segments(&self, view: u32, offsets: u32, loc: Loc, mut f: impl FnMut(i32, i32) -> bool) -> Outcome<()> {
         let (view, offsets) = (self.view(view), self.view(offsets));
         for e in 0..offsets.extent(0).saturating_sub(1) {

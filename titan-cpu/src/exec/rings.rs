@@ -1,4 +1,4 @@
-//! Rings during a program: queues of stages that say what was copied to them.
+//! Rings during a program: queues of stages, which describe what was copied to them.
 
 use super::rows::fill_rows;
 use super::tile::{Data, Tile};
@@ -13,16 +13,16 @@ use titan_core::ir::{Fill, Loc};
 /// The source of a copy.
 #[derive(Clone, Debug)]
 pub(super) enum Copied<'m> {
-    /// A tile from these coordinates of its first element on.
+    /// A tile whose first element has these coordinates.
     Tile { view: View<'m>, start: [i64; 4], pad: u64 },
-    /// Rows, by the coordinates before the column.
+    /// Rows, by their coordinates on the axes before the column.
     Rows { view: View<'m>, rows: Arc<Vec<[i64; 4]>>, col: i64, pad: u64 },
 }
 
-/// What a stage holds.
+/// The contents of a stage.
 #[derive(Clone, Debug)]
 pub(super) enum Content<'m> {
-    /// It is not filled yet.
+    /// The stage is not filled yet.
     Nothing,
     Copied(Vec<Copied<'m>>),
     Zero,
@@ -32,15 +32,15 @@ pub(super) enum Content<'m> {
 #[derive(Clone, Debug)]
 struct Stage<'m> {
     content: Content<'m>,
-    /// How many readers have not given it back.
+    /// The number of readers that have not released it.
     left: usize,
 }
 
-/// A ring. Times count from the start of the program.
+/// A ring. Ring times count from the start of the program.
 #[derive(Clone, Debug)]
 pub(super) struct Ring<'m> {
     plan: RingPlan,
-    /// Those that some reader has not released, and the time of the first.
+    /// The stages that some reader has not released, and the time of the first.
     stages: VecDeque<Stage<'m>>,
     first: u64,
     /// The next time of each reader.
@@ -52,7 +52,7 @@ impl<'m> Ring<'m> {
         Ring { plan, stages: VecDeque::new(), first: 0, clocks: vec![0; plan.readers] }
     }
 
-    /// As before any program.
+    /// Resets the ring to its state before any program.
     pub(super) fn reset(&mut self) {
         self.stages.clear();
         self.first = 0;
@@ -72,7 +72,7 @@ impl<'m> Ring<'m> {
         usize::try_from(time.checked_sub(self.first)?).ok()
     }
 
-    /// What the stage of a time holds.
+    /// The contents of the stage of a time.
     pub(super) fn content(&self, time: u64) -> &Content<'m> {
         self.index(time).and_then(|i| self.stages.get(i)).map_or(&Content::Nothing, |stage| &stage.content)
     }
@@ -92,7 +92,7 @@ impl<'m> Ring<'m> {
         self.clocks.get(reader).copied().unwrap_or(u64::MAX)
     }
 
-    /// The next time of a reader, which advances by so many.
+    /// The next time of a reader, which advances by `count`.
     pub(super) fn claim(&mut self, reader: usize, count: u64) -> u64 {
         let time = self.clock(reader);
         if let Some(clock) = self.clocks.get_mut(reader) {
@@ -101,7 +101,7 @@ impl<'m> Ring<'m> {
         time
     }
 
-    /// One reader gives a stage back.
+    /// Records that one reader releases a stage.
     pub(super) fn release(&mut self, time: u64) {
         if let Some(stage) = self.index(time).and_then(|i| self.stages.get_mut(i)) {
             stage.left = stage.left.saturating_sub(1);

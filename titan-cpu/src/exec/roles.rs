@@ -1,10 +1,10 @@
 //! The roles of a program take turns: each runs until it needs a stage that is not filled, or room in a ring that is full.
 //!
-//! Rings are queues with at least as much room as the kernel asks for, and roles interact nowhere else, so the order of the turns
+//! Rings are queues with at least as many slots as the kernel declares, and roles interact nowhere else, so the order of the turns
 //! does not affect their results, and a kernel that terminates on a GPU terminates here.
 //!
-//! What a role may have to wait in is run here, with a stack of its own that outlives a turn; everything else, blocks inside
-//! of it included, as it is without roles.
+//! Blocks in which a role may have to wait are run here, with an explicit stack that persists between turns; all other blocks,
+//! including those inside of them, are run as without roles.
 
 #[cfg(test)]
 mod tests;
@@ -16,16 +16,16 @@ use crate::plan::{BlockId, Node, Step};
 use std::sync::atomic::Ordering::Relaxed;
 use titan_core::ir::Loc;
 
-/// A block that a role is in.
+/// A block that a role is executing.
 #[derive(Debug)]
 struct Level<'p> {
     block: BlockId,
-    /// The next step.
+    /// The index of the next step.
     at: usize,
     kind: Kind<'p>,
 }
 
-/// What the block is to the step around it.
+/// The relation of the block to the step that contains it.
 #[derive(Debug)]
 enum Kind<'p> {
     /// An arm of a branch, or the whole role.
@@ -34,16 +34,16 @@ enum Kind<'p> {
     Endless,
 }
 
-/// How a turn ended.
+/// The way in which a turn ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Waits,
     Ended,
-    /// The program is done, or another one has trapped.
+    /// The program has ended, or another one has trapped.
     Stopped,
 }
 
-/// A role: the blocks that it is in, outermost first. None when it has ended.
+/// The state of a role: the blocks that it is executing, outermost first. Empty when it has ended.
 type Stack<'p> = Vec<Level<'p>>;
 
 impl<'p> Machine<'p, '_> {
@@ -67,7 +67,7 @@ impl<'p> Machine<'p, '_> {
         }
     }
 
-    /// Runs a role as far as it gets.
+    /// Runs a role until it must wait or ends.
     fn turn(&mut self, role: &mut Stack<'p>, moved: &mut bool) -> Outcome<Turn> {
         let plan = self.plan;
         while let Some(Level { block, at, .. }) = role.last() {
@@ -103,7 +103,7 @@ impl<'p> Machine<'p, '_> {
         }
     }
 
-    /// Runs a step, or goes into the block inside of it; if the step ends its block, how.
+    /// Runs a step, or enters the block inside of it; returns how the block ended, if the step ends it.
     fn go_on(&mut self, role: &mut Stack<'p>, node: &'p Node) -> Outcome<Option<Flow>> {
         let waits = |block: &BlockId| self.plan.waits[*block];
         if let Step::For(f) = &node.step
@@ -131,7 +131,7 @@ impl<'p> Machine<'p, '_> {
         Ok(None)
     }
 
-    /// The step that a role is at is done.
+    /// Advances past the step that a role has executed.
     fn next(&mut self, role: &mut Stack<'p>) {
         let Some(level) = role.last_mut() else { return };
         let node = self.plan.blocks[level.block].get(level.at);
@@ -141,7 +141,7 @@ impl<'p> Machine<'p, '_> {
         }
     }
 
-    /// Ends the innermost block, and those around it that end with it. False if the program ends.
+    /// Ends the innermost block, and those around it that end with it; returns false if the program ends.
     fn unwind(&mut self, role: &mut Stack<'p>, mut flow: Flow) -> Outcome<bool> {
         while let Some(level) = role.pop() {
             let is_loop = !matches!(level.kind, Kind::Arm);
@@ -170,7 +170,7 @@ impl<'p> Machine<'p, '_> {
         Ok(true)
     }
 
-    /// The next iteration of a loop, which may be the first one, or what comes after the loop.
+    /// Starts the next iteration of a loop, or continues after the loop.
     fn iterate_next(&mut self, role: &mut Stack<'p>, mut level: Level<'p>) -> Outcome<()> {
         level.at = 0;
         if let Kind::For(counter) = &mut level.kind

@@ -6,7 +6,7 @@ use crate::ops::words;
 use crate::plan::{ScalarSlot, Slot, TileInfo, TileSlot, ViewSlot};
 use crate::runtime::view::View;
 
-/// The coordinates of the start of a row on four axes, and the view that they are in.
+/// The coordinates of the start of a row on four axes, and the view in which they are valid.
 fn row_start<'v>(view: &View<'v>, row: [i64; 4], col: i64) -> (View<'v>, [i64; 4]) {
     (view.outer(row[0]), [row[1], row[2], row[3], col])
 }
@@ -101,7 +101,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// The element that lane `i` names, if it exists.
+    /// The element selected by the indices of lane `i`, if it exists.
     fn lane_element(&self, view: &View<'_>, at: &[TileSlot], i: usize) -> Option<i64> {
         let mut all = [0; 5];
         let lead = 5 - at.len().min(5);

@@ -1,4 +1,4 @@
-//! Loops over stages that are one matrix product: what was to be copied to them, one behind the other, is the same as tiles
+//! Loops over stages that are one matrix product: the sources of consecutive stages are adjacent tiles, as if they were
 //! loaded in a loop.
 
 use super::product_loop::{Run, Strip};
@@ -11,7 +11,7 @@ use crate::runtime::view::View;
 type Place<'a, 'm> = (&'a View<'m>, [i64; 4], u64);
 
 impl<'m> Machine<'_, 'm> {
-    /// Of at most so many iterations does those whose stages are there, if they follow each other along k; gives how many.
+    /// Of at most `most` iterations, computes those whose stages are filled, if they are adjacent along k; returns their number.
     pub(super) fn staged_product(&mut self, product: &ProductLoop, most: i64) -> Outcome<i64> {
         let Some((a, from, there)) = self.stages_of(product, &product.a, most) else { return Ok(0) };
         let Some((b, also_from, also_there)) = self.stages_of(product, &product.b, there) else { return Ok(0) };
@@ -28,8 +28,8 @@ impl<'m> Machine<'_, 'm> {
         Ok(run.count)
     }
 
-    /// What a factor takes of a tensor in the stages from the next one on; the first element along k, and how many stages go
-    /// on from there.
+    /// The part of a tensor that a factor reads in the stages from the next one on; the first element along k, and the number of stages
+    /// that are adjacent from there.
     fn stages_of(&self, product: &ProductLoop, factor: &Factor, most: i64) -> Option<(Strip<'m>, i64, i64)> {
         let Origin::Stage { ring, .. } = factor.origin else { return None };
         let (_, reader) = product.rings.iter().find(|(known, _)| *known == ring)?;

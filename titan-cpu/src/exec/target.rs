@@ -1,4 +1,4 @@
-//! Where a group stores: found once for the group, then block by block.
+//! The destination of a group's store: determined once for the group, then block by block.
 
 use super::Machine;
 use super::memory::count;
@@ -8,7 +8,7 @@ use crate::plan::Place;
 use crate::runtime::view::View;
 use crate::simd::Isa;
 
-/// A tile's place in a tensor.
+/// The position of a tile in a tensor.
 #[derive(Debug)]
 pub(super) struct Target<'a> {
     view: &'a View<'a>,
@@ -18,14 +18,14 @@ pub(super) struct Target<'a> {
     first: i64,
     cols: usize,
     extents: [usize; 2],
-    /// Every element is inside, and the elements of a row follow each other.
+    /// Whether every element is inside, and the elements of a row are contiguous.
     whole: bool,
-    /// So do the rows.
+    /// Whether the rows are contiguous too.
     joined: bool,
 }
 
 impl<'m> Machine<'_, 'm> {
-    /// The place of a tile of this shape.
+    /// The position of a tile of this shape.
     pub(super) fn target(&self, place: &Place, shape: [i32; 4]) -> Target<'_> {
         let (view, start) = (&self.views[place.view as usize], self.start(place, shape));
         let strides = view.strides();
@@ -52,14 +52,14 @@ impl Target<'_> {
         at.zip(self.view.strides()).fold(self.first, |sum, (i, s)| sum.wrapping_add(index(i).wrapping_mul(s)))
     }
 
-    /// Makes the elements of a block by a function, right in the tensor, if they follow each other there. False if they do
-    /// not, or if some are outside.
+    /// Computes the elements of a block with a function, directly into the tensor, if they are contiguous there; returns false if they
+    /// are not, or if some are outside.
     pub(super) fn store_by(&self, span: Span, isa: Isa, f: TileFn, args: [&[u8]; 3]) -> bool {
         let fits = if span.n <= self.cols { self.whole } else { self.joined };
         fits && self.view.write_by(self.offset(span.row, span.col), span.n, isa, f, args)
     }
 
-    /// Stores the elements of a block, of this size in bytes.
+    /// Stores the elements of a block, each of this size in bytes.
     pub(super) fn store(&self, span: Span, size: usize, data: &[u8]) {
         let inside = self.view.inside(self.start, self.shape);
         if inside.is_empty() {

@@ -1,38 +1,38 @@
-//! What a tile slot holds: a handle of a buffer, or a form that has no buffer of its own yet.
+//! The contents of a tile slot: a handle of a buffer, or a form without its own buffer.
 
 use super::pool::{BufferId, bytes_mut};
 use super::{Machine, Outcome};
 use crate::ops::words::{self, Strided};
 use crate::plan::TileSlot;
 
-/// Where the elements of a tile are.
+/// The location of the elements of a tile.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Data<'m> {
     /// The slot is empty.
     #[default]
     Nothing,
-    /// In a buffer.
+    /// The elements are in a buffer.
     Buffer(BufferId),
-    /// In a tensor that the launch does not write.
+    /// The elements are in a tensor that the launch does not write.
     Memory(&'m [u8]),
     /// Every element has these bits.
     Splat(u64),
 }
 
-/// A tile: data, and how elements are found in it.
+/// A tile: its data, and the positions of elements in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tile<'m> {
     pub(crate) data: Data<'m>,
-    /// Index of the first element.
+    /// The index of the first element.
     pub(crate) first: usize,
-    /// Distances along the axes, in elements.
+    /// The stride of each axis, in elements.
     pub(crate) strides: [isize; 4],
-    /// Elements follow each other in row-major order.
+    /// Whether the elements are contiguous in row-major order.
     pub(crate) dense: bool,
 }
 
 impl<'m> Machine<'_, 'm> {
-    /// Puts a tile into a slot; what was there is given up.
+    /// Puts a tile into a slot; the tile that was there is released.
     pub(super) fn set_tile(&mut self, slot: TileSlot, tile: Tile<'m>) {
         self.kill(slot);
         self.tiles[slot as usize] = tile;
@@ -55,7 +55,7 @@ impl<'m> Machine<'_, 'm> {
         tile
     }
 
-    /// A new dense tile for a slot, to be filled in; the slot has it already.
+    /// Allocates a dense tile for a slot, to be filled; the slot refers to it already.
     pub(super) fn fresh(&mut self, slot: TileSlot) -> Outcome<BufferId> {
         let info = &self.plan.tiles[slot as usize];
         let id = self.work.pool.take(info.class)?;
@@ -63,7 +63,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(id)
     }
 
-    /// Makes a new dense tile by a function that sees this machine and fills the bytes.
+    /// Computes a dense tile with a function that has access to the machine and fills the bytes.
     pub(super) fn make<R>(&mut self, slot: TileSlot, f: impl FnOnce(&mut Self, &mut [u8]) -> R) -> Outcome<R> {
         let info = &self.plan.tiles[slot as usize];
         let size = info.len * info.size;
@@ -74,7 +74,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(result)
     }
 
-    /// The data that a tile is in; nothing for a splat.
+    /// The data that contains a tile; empty for a splat.
     pub(super) fn data(&self, slot: TileSlot) -> &[u8] {
         match self.tiles[slot as usize].data {
             Data::Buffer(id) => self.work.pool.get(id),
@@ -94,13 +94,13 @@ impl<'m> Machine<'_, 'm> {
         Some(Strided { data, first: tile.first, strides: tile.strides, shape: info.shape, size: info.size })
     }
 
-    /// Gives a tile the dense form, if it has another one.
+    /// Converts a tile to the dense form, if it has another one.
     pub(super) fn make_dense(&mut self, slot: TileSlot) -> Outcome<()> {
         let tile = self.tiles[slot as usize];
         if tile.dense {
             return Ok(());
         }
-        // The old handle is kept alive while the new tile is made.
+        // The old handle is kept alive while the new tile is filled.
         if let Data::Buffer(id) = tile.data {
             self.work.pool.share(id);
         }
@@ -120,7 +120,7 @@ impl<'m> Machine<'_, 'm> {
         Ok(())
     }
 
-    /// The elements of a tile that has the dense form.
+    /// The elements of a tile in dense form.
     pub(super) fn dense(&self, slot: TileSlot) -> &[u8] {
         let info = &self.plan.tiles[slot as usize];
         match self.strided(slot) {

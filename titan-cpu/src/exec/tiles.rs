@@ -1,4 +1,4 @@
-//! Tile steps that make or rearrange tiles.
+//! Tile steps that create or rearrange tiles.
 
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome};
@@ -57,7 +57,7 @@ impl Machine<'_, '_> {
         })?
     }
 
-    /// Looks at a tile under another shape. Only a reshape of a tile that is not dense copies.
+    /// Gives a tile another shape. Only a reshape of a tile that is not dense copies.
     fn restride(&mut self, to: TileSlot, from: TileSlot, how: Restride) -> Outcome<()> {
         let reshaped = matches!(how, Restride::Reshape);
         let splat = matches!(self.tiles[from as usize].data, Data::Splat(_));
@@ -70,7 +70,7 @@ impl Machine<'_, '_> {
         tile.strides = match how {
             Restride::Reshape if splat => strides,
             Restride::Reshape => dense_strides(new.shape),
-            // The axes before the new one move up; their place in front was an extent of 1.
+            // The axes before the new one move up, into leading axes that had an extent of 1.
             Restride::Broadcast(axis) => {
                 let mut broadcast = strides;
                 broadcast[..axis].copy_from_slice(&strides[1..=axis]);
@@ -83,14 +83,14 @@ impl Machine<'_, '_> {
             && match how {
                 Restride::Reshape => true,
                 Restride::Broadcast(axis) => new.shape[axis] == 1,
-                // Axes of extent 1 may go anywhere.
+                // The order of axes of extent 1 does not matter.
                 Restride::Permute(order) => order.iter().filter(|a| old.shape[**a] != 1).is_sorted(),
             };
         self.set_tile(to, tile);
         Ok(())
     }
 
-    /// `[outer, n, inner]` of a tile for an axis.
+    /// The extents `[outer, n, inner]` of a tile for an axis.
     pub(super) fn extents(&self, tile: TileSlot, axis: usize) -> [usize; 3] {
         let shape = self.plan.tiles[tile as usize].shape.map(|n| usize::try_from(n).unwrap_or(1));
         [shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()]

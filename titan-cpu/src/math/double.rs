@@ -1,4 +1,4 @@
-//! `f64`: one call each.
+//! The `f64` functions: one call of `libm` each.
 
 pub(crate) fn exp<const FMA: bool>(x: f64) -> f64 {
     libm::exp(x)
@@ -37,7 +37,7 @@ pub(crate) fn erf<const FMA: bool>(x: f64) -> f64 {
     libm::erf(x)
 }
 
-/// `libm` reduces every number.
+/// `libm` reduces every argument.
 pub(crate) fn is_huge(_: f64) -> bool {
     false
 }

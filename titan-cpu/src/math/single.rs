@@ -1,6 +1,6 @@
 //! `f32`: argument reduction and polynomials, without branches.
 //!
-//! `FMA` says that `mul_add` is one instruction where this is compiled; the error bounds hold either way. The polynomials of
+//! `FMA` states that `mul_add` is one instruction where this is compiled; the error bounds hold either way. The polynomials of
 //! `exp`, `ln` and `tanh` are those of Cephes (S. Moshier), that of `erf` is N. Juffa's.
 #![expect(clippy::excessive_precision, reason = "coefficients are written as they were computed")]
 
@@ -22,12 +22,12 @@ fn poly<const FMA: bool, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 
     sum
 }
 
-/// Adding it to a number below 2²² rounds to an integer, which the low bits then show.
+/// Adding this to a number below 2²² rounds it to an integer, which the low bits of the sum contain.
 const ROUND: f32 = 12_582_912.0;
 const LN_2_HI: f32 = 0.693_359_375;
 const LN_2_LO: f32 = -2.121_944_4e-4;
 
-/// The nearest integer as a float, and as an integer.
+/// The nearest integer, as a float and as an integer.
 #[inline(always)]
 fn nearest(x: f32) -> (f32, i32) {
     let shifted = x + ROUND;
@@ -50,7 +50,7 @@ fn scale(x: f32, n: i32) -> f32 {
     x * power(half) * power(n.wrapping_sub(half))
 }
 
-/// Keeps NaN.
+/// Clamps to a range; NaN stays NaN.
 #[inline(always)]
 fn clamp(x: f32, lo: f32, hi: f32) -> f32 {
     let x = if x < lo { lo } else { x };
@@ -100,7 +100,7 @@ fn log_parts<const FMA: bool>(x: f32) -> (f32, f32, f32) {
     (exponent, f, p * f * z)
 }
 
-/// What a logarithm gives where [`log_parts`] has no meaning.
+/// The logarithm of arguments for which [`log_parts`] has no meaning.
 #[inline(always)]
 fn log_edges(x: f32, value: f32) -> f32 {
     let value = if x == f32::INFINITY { x } else { value };
@@ -157,7 +157,7 @@ pub(crate) fn erf<const FMA: bool>(x: f32) -> f32 {
     if a > 0.927_734_4 { far } else { madd::<FMA>(p, x, x) }
 }
 
-/// Whether [`sin`] and [`cos`] cannot reduce the number.
+/// Whether [`sin`] and [`cos`] cannot reduce the argument.
 #[inline(always)]
 pub(crate) fn is_huge(x: f32) -> bool {
     x.abs() > super::trig::LIMIT

@@ -7,7 +7,7 @@
 
 use super::single as f;
 
-/// Numbers of every exponent, with many significands each; and those that often go wrong.
+/// Numbers of every exponent, with many significands each, and known difficult cases.
 fn points() -> Vec<f32> {
     let mut points =
         vec![0.0, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY, f32::NAN, 1.0, 88.72, 88.73, 103.9, 104.1, 127.9, 128.1];
@@ -58,7 +58,7 @@ fn check(name: &str, ulps: f64, absolute: impl Fn(f64) -> f64, ours: fn(f32) -> 
         assert!(error <= allowed, "{name}({x:e}) = {got:e}, not {want:e}: {} ulp", error / ulp(want));
         assert!(want != 0.0 || got.is_sign_negative() == want.is_sign_negative(), "{name}({x}): the sign of zero");
     }
-    // A function that is exact everywhere would mean that nothing was compared.
+    // An error of exactly 0 everywhere would mean that nothing was compared.
     assert!(worst.0 > 0.01, "{name} was not examined");
 }
 

@@ -1,18 +1,18 @@
-//! `sin` and `cos` of an `f32`, in `f64` inside: the reduction by multiples of π/2 needs the digits.
+//! `sin` and `cos` of an `f32`, computed in `f64`, because the reduction by multiples of π/2 needs the digits.
 //!
 //! Up to 2²⁸ the multiple times the first 25 bits of π/2 is exact. Beyond it, `libm` reduces with all of π's digits.
 //! Polynomials: FreeBSD's `k_sinf.c` and `k_cosf.c`, of error below 2⁻³⁷.
 #![expect(clippy::excessive_precision, reason = "coefficients are written as they were computed")]
 
-/// The greatest magnitude that [`sin`] and [`cos`] take.
+/// The greatest magnitude that [`sin`] and [`cos`] accept.
 pub(crate) const LIMIT: f32 = 268_435_456.0;
 
 const FRAC_PI_2_HI: f64 = 1.570_796_310_901_641_845_70;
 const FRAC_PI_2_LO: f64 = 1.589_325_477_352_819_669_16e-8;
-/// Adding it to a number below 2⁵¹ rounds to an integer, which the low bits then show.
+/// Adding this to a number below 2⁵¹ rounds it to an integer, which the low bits of the sum contain.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// The quadrant, and the rest in −π/4 ..= π/4.
+/// The quadrant, and the remainder in −π/4 ..= π/4.
 #[inline(always)]
 fn reduce(x: f32) -> (u64, f64) {
     let x = f64::from(x);
@@ -33,7 +33,7 @@ fn of_quadrant(quadrant: u64, r: f64) -> f64 {
     f64::from_bits(magnitude.to_bits() ^ (quadrant & 2) << 62)
 }
 
-/// Of a number of at most [`LIMIT`].
+/// The sine of a number of magnitude at most [`LIMIT`].
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
 pub(crate) fn sin(x: f32) -> f32 {
@@ -43,7 +43,7 @@ pub(crate) fn sin(x: f32) -> f32 {
     if x == 0.0 { x } else { value }
 }
 
-/// Of a number of at most [`LIMIT`].
+/// The cosine of a number of magnitude at most [`LIMIT`].
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
 pub(crate) fn cos(x: f32) -> f32 {

@@ -1,6 +1,6 @@
 //! Conversions between element types: one exact step to a wide type, one rounding to the result.
 //!
-//! A source names its wide type (`f32`, `f64`, `i32`, `u32`, `i64` or `u64`, whichever holds all its values), a target
+//! A source type has a wide type (`f32`, `f64`, `i32`, `u32`, `i64` or `u64`, whichever holds all its values), a target type
 //! converts from every wide type. That makes 18 × 18 loops out of 18 + 18 short definitions.
 #![expect(
     clippy::cast_possible_truncation,
@@ -85,7 +85,7 @@ const fn table(format: Format) -> [f32; 256] {
     values
 }
 
-/// Targets that Rust's `as` serves.
+/// Implements targets to which Rust's `as` converts.
 macro_rules! native_targets {
     ($($name:ident: $rep:ty;)*) => {
         native_targets! { @ f32: $($name $rep)* }
@@ -108,7 +108,7 @@ native_targets! {
     F64: f64; F32: f32; I64: i64; I32: i32; I16: i16; I8: i8; U64: u64; U32: u32; U16: u16; U8: u8;
 }
 
-/// Targets with a conversion of their own from each wide type.
+/// Implements targets with their own conversion from each wide type.
 macro_rules! targets {
     ($($name:ident: f32 $f32:expr, f64 $f64:expr, i32 $i32:expr, u32 $u32:expr, i64 $i64:expr, u64 $u64:expr;)*) => {$(
         targets! { @ $name f32 $f32 }
@@ -131,7 +131,7 @@ targets! {
     F16:
         f32 f16_from_f32,
         f64 |x| f16::from_bits(num::f16_from_f64(x)),
-        // Beyond 2^24 every integer is infinite here, whichever way the step to `f32` rounded.
+        // Every integer beyond 2^24 becomes infinite here, whichever way the step to `f32` rounded.
         i32 |x: i32| f16_from_f32(x as f32),
         u32 |x: u32| f16_from_f32(x as f32),
         i64 |x: i64| f16_from_f32(x as f32),
@@ -192,7 +192,7 @@ const fn low_nibble(x: i8) -> i8 {
     (x << 4) >> 4
 }
 
-/// Ties away from zero: the half unit is added to the magnitude, the rest cut off. Infinities stay, NaN stays NaN.
+/// Rounds ties away from zero: half a unit is added to the magnitude, and the rest is truncated. Infinities stay, NaN stays NaN.
 #[inline(always)]
 fn tf32_from_f32(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -214,7 +214,7 @@ impl<S: Source, T: Target<S::Wide>> Unary<<S as Source>::Rep, <T as Kind>::Rep> 
     }
 }
 
-/// The conversion of elements.
+/// The conversion between two element types.
 pub(crate) fn cast(from: Elem, to: Elem) -> ElementFn {
     macro_rules! from {
         ($($name:ident)*) => {
@@ -240,7 +240,7 @@ fn convert<S: Source, T: Target<S::Wide>>() -> ElementFn {
     unary_fn::<<S as Source>::Rep, <T as Kind>::Rep, Convert<S, T>>()
 }
 
-/// The same bits as another type of the same width.
+/// The reinterpretation of bits as another type of the same width.
 pub(crate) fn bitcast(from: Elem, to: Elem) -> ElementFn {
     match (from, to) {
         (Elem::U4, Elem::I4) => unary_fn::<u8, i8, Nibble>(),
@@ -276,7 +276,7 @@ impl<T> Unary<T, T> for Same {
     }
 }
 
-/// In a scalar slot a signed integer is extended by its sign, everything else by zeros.
+/// In a scalar slot a signed integer is sign-extended, everything else is zero-extended.
 fn same_bits<T: Rep>(_from: Elem, to: Elem) -> ElementFn {
     let tile = unary_fn::<T, T, Same>().tile;
     let scalar = match to {

@@ -1,5 +1,5 @@
-//! Two `f32` operations in one loop: `(a · b) ∘ c`. Each rounds as it does alone; what is saved is the way of the value in
-//! between to a register of the block and back.
+//! Two `f32` operations in one loop: `(a · b) ∘ c`. Each rounds as it does alone; what is saved is a store of the intermediate value
+//! to a register of the block, and its load.
 
 use super::TileFn;
 use super::number::Number;
@@ -43,7 +43,7 @@ impl<F: Op, G: Op> Loop for Chain<'_, F, G> {
     fn run<const FMA: bool>(self) {
         let dst = self.dst;
         let eval = |a: f32, b: f32, c: f32| G::eval(F::eval(a, b), c);
-        // An operand of one element stands for all.
+        // An operand with one element stands for all.
         match self.args {
             [[a], [b], [c]] => dst.fill(eval(*a, *b, *c)),
             [a, [b], [c]] => dst.iter_mut().zip(a).for_each(|(d, a)| *d = eval(*a, *b, *c)),
@@ -62,7 +62,7 @@ fn chain_tile<F: Op, G: Op>(isa: Isa, dst: &mut [u8], args: [&[u8]; 3]) {
     isa.run(Chain::<F, G> { dst, args, ops: PhantomData });
 }
 
-/// The loop of `second(first(a, b), c)`, or of `second(c, first(a, b))` if `swapped`, if there is one.
+/// The loop of `second(first(a, b), c)`, or of `second(c, first(a, b))` if `swapped`; `None` if there is none.
 pub(crate) fn chain(first: BinOp, second: BinOp, swapped: bool) -> Option<TileFn> {
     match first {
         BinOp::Add => then::<Add>(second, swapped),

@@ -1,4 +1,4 @@
-//! The table of elementwise operations: from an operation and an element type to its loop.
+//! The table of elementwise operations: the loop for each operation and element type.
 
 use super::ElementFn;
 use super::number::{Bit, Float, Integer, Number};
@@ -10,7 +10,7 @@ use titan_core::ir::{BinOp, Elem, Pred, UnOp};
 /// An operation of one operand as a type.
 pub(crate) trait Unary<A, R> {
     fn eval<const FMA: bool>(a: A) -> R;
-    /// Mends, after the loop, what `eval` cannot do.
+    /// Corrects, after the loop, the elements for which `eval` is wrong.
     fn mend(_dst: &mut [R], _a: &[A]) {}
 }
 
@@ -161,7 +161,7 @@ impl<T: Float> Unary<T, u8> for IsNan {
     }
 }
 
-/// `$name::<Op>(elem)`: the functions of an operation, if it has that element type.
+/// `$name::<Op>(elem)`: the functions of an operation, if the operation supports the element type.
 macro_rules! tables {
     ($($name:ident $make:ident $op:ident $to:ident: $($elem:ident $t:ty),*;)*) => {$(
         fn $name<O: $($op<$t, tables!(@ $to $t)> +)*>(e: Elem) -> Option<ElementFn> {
@@ -186,7 +186,7 @@ tables! {
         I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
 }
 
-/// The operation for elements of this type.
+/// The functions of a unary operation on elements of this type.
 pub(crate) fn unary(op: UnOp, e: Elem) -> Option<ElementFn> {
     match op {
         UnOp::Neg => unary_numbers::<Neg>(e),
@@ -213,7 +213,7 @@ pub(crate) fn unary(op: UnOp, e: Elem) -> Option<ElementFn> {
     }
 }
 
-/// The operation for elements of this type.
+/// The functions of a binary operation on elements of this type.
 pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
     match op {
         BinOp::Add => numbers::<Add>(e),
@@ -231,7 +231,7 @@ pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
     }
 }
 
-/// The comparison for elements of this type; it gives `bool`s.
+/// The functions of a comparison of elements of this type; the results are `bool`s.
 pub(crate) fn compare(pred: Pred, e: Elem) -> Option<ElementFn> {
     let e = if e == Elem::Bool { Elem::U8 } else { e };
     match pred {

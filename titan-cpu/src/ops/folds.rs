@@ -1,10 +1,10 @@
-//! How elements are folded: sums, products and extremes of every element type. `f16` and `bf16` accumulate in `f32`.
+//! The combining functions of reductions: sums, products and extremes of every element type. `f16` and `bf16` accumulate in `f32`.
 
 use super::number::Number;
 use crate::rep::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 use half::{bf16, f16};
 
-/// How elements are folded.
+/// A combining function.
 pub(crate) trait Fold<T> {
     type Acc: Copy;
     const START: Self::Acc;
@@ -46,8 +46,8 @@ macro_rules! int_folds {
 folds! { f64 { Sum 0.0, add; Prod 1.0, mul; } f32 { Sum 0.0, add; Prod 1.0, mul; } }
 int_folds! { i64 i32 i16 i8 u64 u32 u16 u8 }
 
-/// Extremes of floats are those of integers in the same order, with NaN beyond the last: one short step, where comparing
-/// floats takes many, one waiting for the other.
+/// The extremes of floats are those of integers with the same order, with NaN beyond the last: one short step, whereas comparing
+/// floats takes a chain of dependent steps.
 macro_rules! float_extremes {
     ($($t:ident $key:ident;)*) => {$(
         float_extremes! { @ $t $key Max $key::MIN, max }
@@ -70,7 +70,7 @@ macro_rules! float_extremes {
             #[inline(always)]
             fn finish(acc: $key) -> $t {
                 let bits = acc ^ ((acc >> ($key::BITS - 1)) & $key::MAX);
-                // The key of no number is that of a NaN.
+                // A key that belongs to no number is that of a NaN.
                 $t::from_bits(bits.cast_unsigned())
             }
         }

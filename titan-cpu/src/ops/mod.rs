@@ -1,11 +1,11 @@
 //! Elementwise operations as functions over slices, chosen once when a program is compiled.
 //!
-//! * [`number`]: what an operation means for one element.
-//! * [`elementwise`]: loops over it, and the table from operation and element type to loop.
-//! * [`cast`]: the same for conversions. [`chain`]: two operations at once.
-//! * [`ternary`]: those of three operands.
-//! * [`reduce`]: reductions, [`scan`]: scans, over what [`folds`] says. [`rows`]: reductions of rows of `f32`.
-//! * [`words`]: what only moves elements: copies of strided tiles, interleaving, fills.
+//! * [`number`]: the operations on one element.
+//! * [`elementwise`]: loops over them, and the table from operation and element type to loop.
+//! * [`cast`]: the same for conversions. [`chain`]: two operations in one loop.
+//! * [`ternary`]: operations with three operands.
+//! * [`reduce`]: reductions, [`scan`]: scans, with the functions in [`folds`]. [`rows`]: reductions of rows of `f32`.
+//! * [`words`]: operations that only move elements: copies of strided tiles, interleaving, fills.
 
 pub(crate) mod cast;
 pub(crate) mod chain;
@@ -20,16 +20,16 @@ pub(crate) mod words;
 
 use crate::simd::Isa;
 
-/// A loop: `dst[i] = f(args[0][i], …)`. Slices hold whole elements, aligned: as many as `dst`, or one, which stands for all.
+/// A loop: `dst[i] = f(args[0][i], …)`. Slices contain whole elements, aligned: as many as `dst`, or one, which stands for all.
 pub(crate) type TileFn = fn(Isa, &mut [u8], [&[u8]; 3]);
-/// The same for scalar slots.
+/// The same operation on scalar slots.
 pub(crate) type ScalarFn = fn([u64; 3]) -> u64;
 
 /// An elementwise operation for some element types.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElementFn {
-    /// On slices.
+    /// The loop over slices.
     pub(crate) tile: TileFn,
-    /// On scalar slots.
+    /// The function of scalar slots.
     pub(crate) scalar: ScalarFn,
 }

@@ -1,8 +1,8 @@
-//! What arithmetic on one element means: the traits that the tile loops are generic in.
+//! The operations on one element: the traits in which the tile loops are generic.
 //!
-//! `docs/semantics.md` is the law. Everything is `#[inline(always)]` and without branches where a vector loop should come of
-//! it. `f16` and `bf16` go through `f32`, which has more than twice their digits, so that one rounding follows as if the
-//! `f32` result were exact.
+//! `docs/semantics.md` specifies the results. Everything is `#[inline(always)]`, and without branches where a loop should be vectorized.
+//! `f16` and `bf16` are computed in `f32`, which has more than twice their digits, so that the second rounding gives the same result as
+//! one rounding of the exact result.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -39,7 +39,7 @@ pub(crate) trait Integer: Rep {
     fn not(self) -> Self;
 }
 
-/// Floats with arithmetic. `FMA` says that `mul_add` is one instruction here.
+/// Floats with arithmetic. `FMA` states that `mul_add` is one instruction here.
 pub(crate) trait Float: Number {
     fn exp<const FMA: bool>(self) -> Self;
     fn exp2<const FMA: bool>(self) -> Self;
@@ -60,9 +60,9 @@ pub(crate) trait Float: Number {
     fn round_ties_even<const FMA: bool>(self) -> Self;
     fn is_nan(self) -> u8;
     fn mul_add(self, b: Self, c: Self) -> Self;
-    /// Whether `sin` and `cos` cannot reduce the number.
+    /// Whether `sin` and `cos` cannot reduce the argument.
     fn is_huge(self) -> bool;
-    /// `f` of the number.
+    /// Applies `f` to the number.
     fn huge(self, f: fn(f64) -> f64) -> Self;
 }
 
@@ -88,7 +88,7 @@ macro_rules! integers {
                 if (b as $unsigned) < $t::BITS as $unsigned { all } else { 0 }
             }
             #[inline(always)] fn shr(self, b: Self) -> Self {
-                // Beyond the width, a shift by all but one twice leaves the sign of a signed type and nothing else.
+                // For amounts beyond the width, shifting by all bits but one, twice, leaves only copies of the sign of a signed type.
                 let within = (b as $unsigned) < $t::BITS as $unsigned;
                 let out = (self >> ($t::BITS - 1)) >> 1;
                 if within { self.wrapping_shr(b as u32) } else { out }
@@ -103,7 +103,7 @@ integers! {
     u8 u8 std::convert::identity;
 }
 
-/// `bool` in its buffer form: 0 or 1, so `!` is not that of `u8`.
+/// A `bool` in its buffer form, 0 or 1, so that `!` is not that of `u8`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Bit(u8);
@@ -158,7 +158,7 @@ macro_rules! floats {
             #[inline(always)] fn mul(self, b: Self) -> Self { self * b }
             #[inline(always)] fn div(self, b: Self) -> Self { self / b }
             #[inline(always)] fn min(self, b: Self) -> Self {
-                // Equal numbers have equal bits, but for the zeros, of which the negative one is the lesser.
+                // Equal numbers have equal bits, except zeros, of which the negative one is the smaller.
                 let equal = $t::from_bits(self.to_bits() | b.to_bits());
                 let least = if self < b { self } else { b };
                 let least = if self == b { equal } else { least };
@@ -200,7 +200,7 @@ macro_rules! floats {
 }
 floats! { f32 single; f64 double; }
 
-/// Methods of a 16-bit float by way of `f32`.
+/// Implements methods of a 16-bit float by conversion to `f32`.
 macro_rules! through_f32 {
     ($t:ident $to:ident $from:ident: $($unary:ident)*) => {
         $(#[inline(always)] fn $unary<const FMA: bool>(self) -> $t { $from(Float::$unary::<FMA>($to(self))) })*

@@ -1,7 +1,7 @@
 //! Reductions along one axis of a dense tile, seen as `[outer, n, inner]`.
 //!
-//! Along the last axis (`inner` is 1) a row is folded in [`LANES`] partial results; along another axis, a strip of columns is
-//! folded row by row. Both are vector loops.
+//! Along the last axis (`inner` is 1), a row is reduced in [`LANES`] partial results; along another axis, a strip of columns is
+//! reduced row by row. Both are vector loops.
 
 use super::folds::{Fold, Max, Min, Prod, Sum, choose};
 use crate::rep::Rep;
@@ -12,26 +12,26 @@ use titan_core::ir::{Elem, ReduceOp};
 
 /// `[outer, n, inner]`.
 pub(crate) type Extents = [usize; 3];
-/// Source, destination of `outer · inner` elements.
+/// A reduction: source, and destination of `outer · inner` elements.
 pub(crate) type ReduceFn = fn(Isa, &mut [u8], &[u8], Extents);
 
 /// The reduction of rows, whole or in parts; of the rows of one operand, or of the products of two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFold {
-    /// Whole rows: destination, operands, their extents.
+    /// Reduces whole rows: destination, operands, their extents.
     pub(crate) rows: fn(Isa, &mut [u8], [&[u8]; 2], Extents),
     /// The accumulator of a part of a row.
     pub(crate) part: fn(Isa, [&[u8]; 2]) -> u64,
-    /// The accumulator of two parts.
+    /// Combines the accumulators of two parts.
     pub(crate) merge: fn(u64, u64) -> u64,
-    /// The result of an accumulator.
+    /// Converts an accumulator to the result.
     pub(crate) finish: fn(u64, &mut [u8]),
 }
 
 const LANES: usize = 64;
 const STRIP: usize = 64;
 
-/// Folds in `N` partial results what of the row fills them all; gives the result and the rest of the row.
+/// Reduces, in `N` partial results, the part of a row that is a multiple of `N`; returns the result and the rest of the row.
 #[inline(always)]
 fn fold_lanes<T: Copy, O: Fold<T>, const N: usize>(row: &[T]) -> (O::Acc, &[T]) {
     let (chunks, rest) = row.as_chunks::<N>();

@@ -1,23 +1,23 @@
-//! Sums, sums of products and extremes of rows of `f32`, in explicit vectors: the compiler does not make vectors of them
-//! reliably, and norms and softmaxes live from them.
+//! Sums, sums of products and extremes of rows of `f32`, in explicit vectors: the compiler does not vectorize them
+//! reliably, and the speed of norms and softmaxes depends on them.
 
 use super::reduce::{Extents, RowFold};
 use crate::simd::Isa;
 use pulp::{Simd, WithSimd};
 
-/// What a row becomes.
+/// The reduction of a row.
 trait RowOp {
-    /// The result of a row before the first vector.
+    /// The initial value of the accumulator.
     const START: f32;
-    /// A vector more; `b` is the second operand, if there is one.
+    /// Adds a vector to the accumulator; `b` is the second operand, if there is one.
     fn step<S: Simd>(simd: S, acc: S::f32s, a: S::f32s, b: S::f32s) -> S::f32s;
-    /// Two results at once.
+    /// Combines two accumulators.
     fn merge<S: Simd>(simd: S, x: S::f32s, y: S::f32s) -> S::f32s;
-    /// An element more.
+    /// Adds one element to the accumulator.
     fn step_one(acc: f32, a: f32, b: f32) -> f32;
-    /// The elements of a vector.
+    /// Combines the elements of an accumulator.
     fn fold<S: Simd>(simd: S, acc: S::f32s) -> f32;
-    /// Mends what the steps cannot do.
+    /// Corrects results for which the steps are wrong.
     fn finish(acc: f32, row: &[f32]) -> f32;
 }
 
@@ -64,7 +64,7 @@ macro_rules! extremes {
             const START: f32 = f32::$none;
             #[inline(always)]
             fn step<S: Simd>(simd: S, acc: S::f32s, a: S::f32s, _: S::f32s) -> S::f32s {
-                // Not all machines agree on NaN as an operand, so it is replaced.
+                // Machines differ in the treatment of NaN as an operand, so it is replaced.
                 let number = simd.equal_f32s(a, a);
                 simd.$vector(acc, simd.select_f32s(number, a, simd.splat_f32s(Self::START)))
             }
@@ -132,7 +132,7 @@ fn row<O: RowOp, S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
 }
 
 fn rows<O: RowOp>(isa: Isa, dst: &mut [u8], [a, b]: [&[u8]; 2], [_, n, _]: Extents) {
-    // With one operand, the second one is not looked at.
+    // With one operand, the second one is not used.
     let args = [a, if b.is_empty() { a } else { b }].map(bytemuck::cast_slice);
     isa.with(Rows::<O> { dst: bytemuck::cast_slice_mut(dst), args, n, op: std::marker::PhantomData });
 }
@@ -146,7 +146,7 @@ fn part<O: RowOp>(isa: Isa, args: [&[u8]; 2]) -> u64 {
 fn merge<O: RowOp>(a: u64, b: u64) -> u64 {
     use crate::rep::Rep;
     let (a, b) = (<f32 as Rep>::from_bits(a), <f32 as Rep>::from_bits(b));
-    // NaN marks a part of a row without a number.
+    // NaN stands for a part of a row without a number.
     let (a, b) = if a.is_nan() { (b, a) } else { (a, b) };
     let both = if b.is_nan() && O::START != 0.0 { a } else { O::step_one(a, b, 1.0) };
     both.to_bits().into()

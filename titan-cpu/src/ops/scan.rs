@@ -8,12 +8,12 @@ use half::{bf16, f16};
 use std::marker::PhantomData;
 use titan_core::ir::{ArgOp, Elem, ReduceOp};
 
-/// Values and `i32` indices of `outer · inner` elements, source.
+/// A reduction with indices: values and `i32` indices of `outer · inner` elements, source.
 pub(crate) type ArgReduceFn = fn(&mut [u8], &mut [u8], &[u8], Extents);
-/// Source and destination of one shape.
+/// A scan: source and destination of the same shape.
 pub(crate) type ScanFn = fn(Isa, &mut [u8], &[u8], Extents);
 
-/// Columns that are scanned together.
+/// The number of columns that are scanned together.
 const STRIP: usize = 64;
 
 struct ScanLoop<'a, T, O> {
@@ -48,7 +48,7 @@ fn scan_tile<T: Rep, O: Fold<T>>(isa: Isa, dst: &mut [u8], src: &[u8], extents: 
     isa.run(ScanLoop::<T, O> { dst, src, extents, op: PhantomData });
 }
 
-/// Which of two elements is the better one.
+/// The order by which an extremum is chosen.
 trait Better<T> {
     fn better(x: T, than: T) -> bool;
 }
@@ -70,7 +70,7 @@ impl<T: Rep> Better<T> for ArgMin {
     }
 }
 
-/// Any number beats NaN, and nothing else equal or unordered beats what came first.
+/// Any number is better than NaN; otherwise the first of equal or unordered elements is kept.
 fn arg_reduce_tile<T: Rep, O: Better<T>>(values: &mut [u8], indices: &mut [u8], src: &[u8], [_, n, inner]: Extents) {
     let values: &mut [T] = bytemuck::cast_slice_mut(values);
     let indices: &mut [i32] = bytemuck::cast_slice_mut(indices);

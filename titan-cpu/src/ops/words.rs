@@ -1,4 +1,4 @@
-//! What only moves elements, by their width: strided tiles to dense ones, fills, interleaving.
+//! Operations that only move elements, by their width: strided tiles to dense ones, fills, interleaving.
 
 use crate::rep::with_width;
 use crate::runtime::access::Word;
@@ -10,12 +10,12 @@ pub(crate) struct Strided<'a> {
     pub(crate) first: usize,
     pub(crate) strides: [isize; 4],
     pub(crate) shape: [i32; 4],
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) size: usize,
 }
 
 impl Strided<'_> {
-    /// With the last two axes exchanged.
+    /// The tile with its last two axes exchanged.
     pub(crate) fn transposed(&self) -> Self {
         let mut transposed = *self;
         transposed.strides.swap(2, 3);
@@ -23,12 +23,12 @@ impl Strided<'_> {
         transposed
     }
 
-    /// `n` columns from `from` on.
+    /// The `n` columns from `from` on.
     pub(crate) fn columns(&self, from: usize, n: usize) -> Self {
         self.part(3, from, n)
     }
 
-    /// `n` rows from `from` on.
+    /// The `n` rows from `from` on.
     pub(crate) fn rows(&self, from: usize, n: usize) -> Self {
         self.part(2, from, n)
     }
@@ -41,7 +41,7 @@ impl Strided<'_> {
     }
 }
 
-/// Elements `start ..` of a strided tile in row-major order, until `dst` is full.
+/// Copies elements `start ..` of a strided tile, in row-major order, until `dst` is full.
 pub(crate) fn gather_run(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
     fn words<T: Word>(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
         let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(tile.data));
@@ -61,7 +61,7 @@ pub(crate) fn gather_run(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
     with_width!(tile.size, words(dst, tile, start));
 }
 
-/// The index in its data of element `at` of a tile in row-major order.
+/// The index in the data of element number `at` of a tile, in row-major order.
 pub(crate) fn index_of(tile: &Strided<'_>, at: usize) -> usize {
     let mut rest = at;
     let mut index = tile.first;
@@ -93,7 +93,7 @@ fn copy_run<T: Copy>(dst: &mut [T], src: &[T], first: usize, stride: isize) {
     }
 }
 
-/// Every element from the low bits of a scalar slot.
+/// Sets every element to the low bits of a scalar slot.
 pub(crate) fn fill(dst: &mut [u8], size: usize, bits: u64) {
     fn words<T: Word>(dst: &mut [u8], bits: u64) {
         bytemuck::cast_slice_mut::<u8, T>(dst).fill(T::from_slot(bits));
@@ -101,7 +101,7 @@ pub(crate) fn fill(dst: &mut [u8], size: usize, bits: u64) {
     with_width!(size, words(dst, bits));
 }
 
-/// One element as the low bits of a scalar slot.
+/// Reads one element as the low bits of a scalar slot.
 pub(crate) fn element(src: &[u8], size: usize, index: usize) -> u64 {
     fn word<T: Word>(src: &[u8], index: usize) -> u64 {
         bytemuck::cast_slice::<u8, T>(src)[index].to_slot()
@@ -109,7 +109,7 @@ pub(crate) fn element(src: &[u8], size: usize, index: usize) -> u64 {
     with_width!(size, word(src, index))
 }
 
-/// Elements of `a` and `b` in turn.
+/// Alternates the elements of `a` and `b`.
 pub(crate) fn interleave(dst: &mut [u8], size: usize, a: &[u8], b: &[u8]) {
     fn words<T: Word>(dst: &mut [u8], a: &[u8], b: &[u8]) {
         let pairs = bytemuck::cast_slice::<u8, T>(a).iter().zip(bytemuck::cast_slice::<u8, T>(b));
@@ -120,7 +120,7 @@ pub(crate) fn interleave(dst: &mut [u8], size: usize, a: &[u8], b: &[u8]) {
     with_width!(size, words(dst, a, b));
 }
 
-/// The even elements and the odd ones.
+/// Separates the elements with even numbers from those with odd numbers.
 pub(crate) fn split(even: &mut [u8], odd: &mut [u8], size: usize, src: &[u8]) {
     fn words<T: Word>(even: &mut [u8], odd: &mut [u8], src: &[u8]) {
         let pairs = bytemuck::cast_slice::<u8, T>(src).chunks_exact(2);

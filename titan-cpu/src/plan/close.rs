@@ -1,4 +1,4 @@
-//! From an open group to the step: places for values, operations in order.
+//! From an open group to its step: registers for values, and the order of operations.
 
 use super::group::{Act, BLOCK, Group, Input, LONG_ROW, Micro, Operand, Out};
 use super::open::{OpenAct, OpenArg, OpenGroup};
@@ -10,18 +10,18 @@ pub(super) struct Closing<'a> {
     open: &'a OpenGroup,
     leaves: Vec<OpenArg>,
     outs: &'a [(Value, Out)],
-    /// Elements of a block, and of a row.
+    /// The number of elements of a block, and of a row.
     block: [usize; 2],
-    /// Where the result of each operation is.
+    /// The location of each operation's result.
     places: Vec<Operand>,
-    /// Registers: whether they hold something.
+    /// For each register, whether it holds a value.
     busy: Vec<bool>,
     rows: usize,
     ops: Vec<Micro>,
 }
 
 impl<'a> Closing<'a> {
-    /// The step of the operations that are needed.
+    /// The step with the operations that are needed.
     pub(super) fn run(open: &'a OpenGroup, needed: &[bool], outs: &'a [(Value, Out)]) -> Group {
         let whole_rows =
             open.ops.iter().zip(needed).any(|(op, n)| *n && matches!(op.act, OpenAct::MapRows(_) | OpenAct::Broadcast));
@@ -41,7 +41,7 @@ impl<'a> Closing<'a> {
         let last_uses = last_uses(open, needed);
         for i in (0..open.ops.len()).filter(|i| needed[*i]) {
             closing.operation(i, needed);
-            // A register is free again after the last operation that reads it, not before this one has its own.
+            // A register is free after the last operation that reads it, but not before that operation has its own register.
             for (place, last) in closing.places.iter().zip(&last_uses) {
                 if let (Operand::Reg(r), true) = (place, *last == Some(i)) {
                     closing.busy[*r] = false;
@@ -83,7 +83,7 @@ impl<'a> Closing<'a> {
         }
     }
 
-    /// Whether one element of a row stands for all where a broadcast is used.
+    /// Whether, where a broadcast is used, one element of a row can stand for all.
     fn stands_for_all(&self, i: usize, needed: &[bool]) -> bool {
         let [block, cols] = self.block;
         let mut users =
@@ -91,27 +91,27 @@ impl<'a> Closing<'a> {
         block == cols && users.all(|(op, _)| matches!(op.act, OpenAct::Map(_)))
     }
 
-    /// A place for all elements.
+    /// Allocates the location of a result with all elements.
     fn place(&mut self, i: usize, out: Option<usize>) -> Operand {
         let place = out.map_or_else(|| Operand::Reg(free_register(&mut self.busy)), Operand::Out);
         self.places[i] = place;
         place
     }
 
-    /// A place for an element per row.
+    /// Allocates the location of a result with one element per row.
     fn row(&mut self, i: usize) -> usize {
         self.rows += 1;
         self.places[i] = Operand::Row(self.rows - 1);
         self.rows - 1
     }
 
-    /// Appends an operation. A store joins the operation before it that makes what it stores.
+    /// Appends an operation. A store is merged with the operation before it that computes its operand.
     fn push(&mut self, op: Micro) {
         if let (Act::Store, Some(last)) = (op.act, self.ops.last_mut())
             && let Act::Map(f, Operand::Reg(register)) = last.act
             && op.args[0].0 == Operand::Reg(register)
         {
-            // Nothing else reads the register: a group is closed with its store.
+            // Nothing else reads the register, because a group is closed with its store.
             last.act = Act::MapStore(f, register);
             return;
         }
@@ -165,7 +165,7 @@ fn free_register(busy: &mut Vec<bool>) -> usize {
     free
 }
 
-/// Whole rows, if they are short or if they must be whole.
+/// The length of a block: whole rows, if they are short or if they must be whole.
 fn block_len(cols: usize, whole_rows: bool) -> usize {
     match whole_rows {
         true if cols >= LONG_ROW => cols,

@@ -1,9 +1,9 @@
 //! Groups: elementwise operations of one shape as one step, evaluated block by block so that intermediate values stay in the
 //! first cache and never become tiles.
 //!
-//! Reductions along the last axis belong to them, and what is computed from their results row by row, and what is computed
-//! from that again: a softmax or a norm is one group, which goes through its tile once, a row at a time. A store that ends
-//! such a chain takes its blocks right there.
+//! Reductions along the last axis belong to groups, and so does what is computed from their results row by row, and what is computed
+//! from that again: a softmax or a norm is one group, which reads its tile once, a row at a time. A store that ends
+//! such a chain takes its blocks directly.
 //!
 //! How groups are found is in [`super::open`], how they run in [`crate::exec::elements`].
 
@@ -12,22 +12,22 @@ use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
 use titan_core::ir::Elem;
 
-/// Elements of a block, if it need not hold whole rows.
+/// The number of elements of a block that need not contain whole rows.
 pub(crate) const BLOCK: usize = 1024;
-/// Elements of a row at most, where blocks hold whole rows.
+/// The largest number of elements of a row where blocks contain whole rows.
 pub(crate) const MAX_ROW: usize = 8192;
-/// Rows of so many elements are evaluated one at a time.
+/// Rows of at least this many elements are evaluated one at a time.
 pub(crate) const LONG_ROW: usize = 256;
-/// Operations of one group at most.
+/// The largest number of operations of a group.
 pub(crate) const MAX_OPS: usize = 48;
-/// Operands of one group at most.
+/// The largest number of operands of a group.
 pub(crate) const MAX_LEAVES: usize = 12;
 
-/// Where an operand of a group comes from.
+/// The origin of a group's operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaf {
     Tile(TileSlot),
-    /// The same in every element.
+    /// A scalar, the same for every element.
     Scalar(ScalarSlot),
 }
 
@@ -35,25 +35,25 @@ pub(crate) enum Leaf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Input {
     pub(crate) leaf: Leaf,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) size: usize,
-    /// It has one element per row.
+    /// Whether it has one element per row.
     pub(crate) of_rows: bool,
-    /// It is reduced or stored as it is: every element is wanted, even if they are all the same.
+    /// Whether it is reduced or stored unchanged: then every element is needed, even if all are the same.
     pub(crate) whole: bool,
 }
 
 /// An operand or a result inside of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// None: the operation has fewer.
+    /// No operand: the operation has fewer.
     Nothing,
     Leaf(usize),
     /// A block-sized register.
     Reg(usize),
-    /// One element per row of the block. In an operation on all elements the block is one row, and it stands for all.
+    /// One element per row of the block. In an operation on all elements the block is one row, and the element stands for all.
     Row(usize),
-    /// A tile that the group makes.
+    /// A tile that the group computes.
     Out(usize),
 }
 
@@ -61,31 +61,31 @@ pub(crate) enum Operand {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Micro {
     pub(crate) act: Act,
-    /// Operands, with the bytes of an element.
+    /// The operands, each with the size of an element in bytes.
     pub(crate) args: [(Operand, usize); 3],
-    /// Bytes of an element of the result.
+    /// The size of an element of the result in bytes.
     pub(crate) size: usize,
 }
 
-/// What an operation of a group does.
+/// The effect of an operation of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    /// Elements from elements; if they go to a row operand, one per row.
+    /// Computes elements from elements; for a row operand, one per row.
     Map(TileFn, Operand),
-    /// Folds rows into a row operand.
+    /// Reduces rows to a row operand.
     Reduce(RowFold, usize),
     /// Repeats a row operand along the rows.
     Expand(Operand),
-    /// Puts a row operand into the output of this number.
+    /// Copies a row operand to the output with this number.
     Give(usize),
-    /// Stores rows where the group stores.
+    /// Stores rows to the group's destination.
     Store,
-    /// Elements from elements, right into the tensor: rows that are whole and whose elements follow each other there. Where
-    /// they are not, by way of a register.
+    /// Computes elements directly into the tensor, where rows are whole and contiguous; elsewhere by way
+    /// of a register.
     MapStore(TileFn, usize),
 }
 
-/// What a group makes.
+/// An output of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Out {
     Tile(TileSlot),
@@ -94,7 +94,7 @@ pub(crate) enum Out {
 }
 
 impl Out {
-    /// Where it is.
+    /// The slot of the output.
     pub(crate) fn slot(&self) -> Slot {
         match self {
             Out::Tile(tile) => Slot::Tile(*tile),
@@ -108,17 +108,17 @@ impl Out {
 pub(crate) struct Group {
     pub(crate) shape: [i32; 4],
     pub(crate) len: usize,
-    /// Elements of a row.
+    /// The number of elements of a row.
     pub(crate) cols: usize,
-    /// Elements evaluated at a time: whole rows, or a part of one.
+    /// The number of elements evaluated at a time: whole rows, or a part of one.
     pub(crate) block: usize,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outs: Vec<Out>,
     pub(crate) ops: Vec<Micro>,
-    /// Where the last operation stores, if it is a store. No other one is: a group is closed with its store.
+    /// The destination of the last operation, if it is a store. No other operation is one: a group is closed with its store.
     pub(crate) store: Option<Place>,
-    /// How many registers the operations need, and how many bytes each.
+    /// The number of registers that the operations need, and the size of each in bytes.
     pub(crate) registers: [usize; 2],
-    /// How many row operands, and how many bytes each.
+    /// The number of row operands, and the size of each in bytes.
     pub(crate) rows: [usize; 2],
 }

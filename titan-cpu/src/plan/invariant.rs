@@ -1,20 +1,20 @@
-//! What is the same in every program, run once by each thread of a launch: steps of the outermost block that are pure and
-//! depend only on arguments. Loads of inputs are among them: nothing in the launch writes an input.
+//! Hoists steps that are the same in every program, to be run once by each thread of a launch: steps of the outermost block that
+//! are pure and depend only on arguments. Loads of inputs are among them, because nothing in the launch writes an input.
 
 use super::group::{Group, Leaf, Out};
 use super::{FactStep, MemoryStep, Node, ParamKind, Place, Plan, Step, TileStep};
 use titan_core::ir::Access;
 
-/// Which slots have the same value in every program.
+/// The slots that have the same value in every program.
 struct Known {
     scalars: Vec<bool>,
     tiles: Vec<bool>,
     views: Vec<bool>,
-    /// Views of inputs.
+    /// The views of inputs.
     inputs: Vec<bool>,
 }
 
-/// Moves such steps from the body to the prologue.
+/// Moves invariant steps from the body to the prologue.
 pub(super) fn hoist(plan: &mut Plan) {
     let mut known = Known {
         scalars: constants(plan),
@@ -39,7 +39,7 @@ pub(super) fn hoist(plan: &mut Plan) {
     plan.kept = known.tiles;
 }
 
-/// Scalars that no step sets.
+/// The scalars that no step sets.
 fn constants(plan: &Plan) -> Vec<bool> {
     let mut constant = vec![true; plan.scalars.len()];
     for param in &plan.params {
@@ -74,7 +74,7 @@ impl Known {
             })
     }
 
-    /// Whether a step goes to the prologue. If so, what it makes is known from there on.
+    /// Whether a step moves to the prologue. If so, its results are known from there on.
     fn take(&mut self, step: &Step) -> bool {
         match step {
             Step::Fact(fact) => self.take_fact(fact),
@@ -90,7 +90,7 @@ impl Known {
                         Out::Scalar(scalar, _) => self.know_scalar(*scalar),
                     })
             }
-            // Gathers may be the same everywhere too, but are rarely.
+            // Gathers could be invariant too, but rarely are.
             Step::Memory(
                 MemoryStep::Store { .. }
                 | MemoryStep::Get { .. }
@@ -126,7 +126,7 @@ impl Known {
             FactStep::Slice { to, from, range, .. } => {
                 self.view(*from) && range.iter().all(|s| self.scalar(*s)) && self.know_view(*to, *from)
             }
-            // The last three may trap, which is a program's to do.
+            // The last three may trap, which only programs may do.
             FactStep::ProgramId { .. }
             | FactStep::Unflatten { .. }
             | FactStep::Segment { .. }

@@ -1,4 +1,4 @@
-//! When a tile is dead: after the last step of its own block that uses it, directly or in a block inside.
+//! Liveness of tiles: a tile is dead after the last step of its own block that uses it, directly or in a block inside.
 
 use super::{Node, Plan, Slot, Step, TileSlot};
 
@@ -14,12 +14,12 @@ pub(super) fn mark_kills(plan: &mut Plan, args: &[Vec<TileSlot>]) {
             mentions(blocks, &blocks[block][node], &mut mentioned);
             let mut kills = Vec::new();
             for tile in mentioned {
-                // The first mention from the end is the last one.
+                // The steps are visited backwards, so the first use that is found is the last one.
                 if std::mem::replace(&mut local[tile as usize], false) {
                     kills.push(tile);
                 }
             }
-            // What a terminator gives a new value is not dead.
+            // A slot to which a terminator assigns a new value is not dead.
             if let Step::Yield(moves) | Step::Break(_, moves) | Step::Continue(_, moves) = &blocks[block][node].step {
                 kills.retain(|tile| moves.iter().all(|(_, to)| *to != Slot::Tile(*tile)));
             }

@@ -4,32 +4,32 @@ use super::open::OpenGroup;
 use super::{BlockId, Node, ParamKind, ParamPlan, Plan, Slot, Step, TileSlot};
 use titan_core::ir::{self, Block, Const, Kernel, Loc, Op, OpId, OpKind, ParamKind as IrParam, Ty};
 
-/// A kernel that this device cannot run: of those that the verifier accepts, one with barriers of a GPU (`ttg.nv`, `ttg.amd`).
+/// A kernel that this device cannot run: among those that the verifier accepts, one with barriers of a GPU (`ttg.nv`, `ttg.amd`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {}, column {})", loc.line, loc.column)]
 #[non_exhaustive]
 pub struct CompileError {
-    /// The error.
+    /// The message.
     pub message: String,
-    /// Where.
+    /// The location in the kernel.
     pub loc: Loc,
 }
 
 pub(super) type Result<T> = std::result::Result<T, CompileError>;
 
-/// A block whose steps are being made.
+/// A block that is being lowered.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) nodes: Vec<Node>,
     pub(super) open: Vec<OpenGroup>,
 }
 
-/// Where `yield`, `break` and `continue` put their values.
+/// The destinations of the values of `yield`, `break` and `continue`.
 #[derive(Clone, Debug)]
 pub(super) enum Region {
-    /// A loop: slots of the carried values and of the results.
+    /// A loop: the slots of the carried values and of the results.
     Loop { carried: Vec<Slot>, results: Vec<Slot> },
-    /// An `if` or a reduction: slots of the results.
+    /// An `if` or a reduction: the slots of the results.
     Other { results: Vec<Slot> },
 }
 
@@ -38,10 +38,10 @@ pub(super) enum Region {
 pub(super) struct Lower<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) slots: Vec<Option<Slot>>,
-    /// Operations that use a value.
+    /// The operations that use each value.
     pub(super) users: Vec<Vec<OpId>>,
     pub(super) plan: Plan,
-    /// Tile slots that are block arguments, by block.
+    /// The tile slots that are block arguments, by block.
     args: Vec<Vec<TileSlot>>,
     pub(super) regions: Vec<Region>,
     pub(super) options: crate::Options,
@@ -117,7 +117,7 @@ impl Lower<'_> {
         self.block_with(block, None)
     }
 
-    /// Lowers a block whose arguments after the first `n` have slots already: `carried` is those slots and `n`.
+    /// Lowers a block whose arguments after the first `n` have slots already: `carried` has those slots and `n`.
     pub(super) fn block_with(&mut self, block: Block, carried: Option<(&[Slot], usize)>) -> Result<BlockId> {
         let Some(data) = self.kernel.blocks.get(block.index()) else {
             return self.wrong("a block that does not exist");
@@ -235,7 +235,7 @@ impl Lower<'_> {
     }
 }
 
-/// Whether an operation may use a scalar that an open group makes without closing it.
+/// Whether an operation may use a scalar that an open group computes without closing the group.
 fn may_join(kind: &OpKind) -> bool {
     matches!(
         kind,
@@ -250,7 +250,7 @@ fn may_join(kind: &OpKind) -> bool {
     )
 }
 
-/// Slots and blocks are fewer than 2³²: every one is an entity of the kernel.
+/// The number of a slot or block as `u32`: there are fewer than 2³², because each is an entity of the kernel.
 pub(super) fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -37,7 +37,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Slots of the initial values, of the carried values, of the results. The body's first `skip` arguments are others.
+    /// The slots of the initial values, of the carried values, and of the results. The body's first `skip` arguments are not carried.
     fn loop_slots(
         &mut self,
         frame: &mut Frame,
@@ -57,7 +57,7 @@ impl Lower<'_> {
         if args.len() != init.len() + skip {
             return self.wrong("a loop that carries another number of values");
         }
-        // The body's slots are known before it is lowered: `continue` needs them.
+        // The body's slots are defined before it is lowered, because `continue` needs them.
         let carried = args[skip..].iter().map(|a| self.define(*a)).collect::<Result<Vec<_>>>()?;
         let results = op.results.iter().map(|r| self.define(*r)).collect::<Result<Vec<_>>>()?;
         Ok((enter, carried, results))
@@ -132,7 +132,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Slots of the carried values and of the results of an enclosing loop.
+    /// The slots of the carried values and of the results of an enclosing loop.
     fn target(&self, depth: u32) -> Result<(Vec<Slot>, Vec<Slot>)> {
         let loops = self.regions.iter().rev().filter_map(|r| match r {
             Region::Loop { carried, results } => Some((carried.clone(), results.clone())),
@@ -153,10 +153,10 @@ impl Lower<'_> {
     }
 }
 
-/// How often the body of a loop is taken to run.
+/// The number of iterations that is assumed for a loop.
 const TRIPS: u64 = 8;
 
-/// Elements that a block computes, about.
+/// An estimate of the number of elements that a block computes.
 pub(super) fn cost(plan: &Plan, block: BlockId) -> u64 {
     let mut sum = 0u64;
     for node in &plan.blocks[block] {

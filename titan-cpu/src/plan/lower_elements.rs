@@ -80,12 +80,12 @@ impl Lower<'_> {
         if self.options.fuse { MAX_OPS } else { 1 }
     }
 
-    /// The open group that makes a value of one element per row, with room for another operation.
+    /// The open group that computes a value of one element per row, with room for another operation.
     fn row_group(&self, frame: &Frame, value: Value) -> Option<usize> {
         frame.open.iter().position(|g| g.find_row(value).is_some() && !g.is_full(self.most_ops()))
     }
 
-    /// An operation on results of reductions joins the group of the reductions.
+    /// Adds an operation on results of reductions to the group of the reductions.
     fn join_rows(&mut self, frame: &mut Frame, new: &OpenOp, f: &ElementFn, operands: &[Value]) -> Result<bool> {
         let Some(group) = operands.iter().find_map(|v| self.row_group(frame, *v)) else { return Ok(false) };
         let shape = frame.open[group].shape;
@@ -107,7 +107,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    /// A reduction along the last axis joins the group that makes the tile, or a new one.
+    /// Adds a reduction along the last axis to the group that computes the tile, or to a new one.
     pub(super) fn join_reduction(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
         let (OpKind::Reduce(r, axis), [arg], [result]) = (&op.kind, &op.args[..], &op.results[..]) else {
             return Ok(false);
@@ -124,7 +124,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    /// A broadcast along the last axis of what a group makes row by row joins the group, if it has its shape.
+    /// Adds a broadcast along the last axis of a group's row values to the group, if it has the group's shape.
     pub(super) fn join_broadcast(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
         let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
         let Ty::Tile(elem, shape) = self.kernel.ty(*result) else { return Ok(false) };
@@ -147,7 +147,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    /// Whether an open group makes a tile.
+    /// Whether an open group computes a tile.
     pub(super) fn is_open(&self, frame: &Frame, value: Value) -> bool {
         frame.open.iter().any(|g| g.find(value).is_some())
     }
@@ -201,7 +201,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Closes every open group: what follows may use any value.
+    /// Closes every open group, so that the next operation may use any value.
     pub(super) fn close_all(&mut self, frame: &mut Frame) -> Result<()> {
         while !frame.open.is_empty() {
             self.close(frame, 0)?;

@@ -1,4 +1,4 @@
-//! Facts about programs and tensors, views, loads and stores.
+//! Properties of programs and tensors, views, loads and stores.
 
 use super::lower::{Frame, Lower, Result};
 use super::open::{OpenAct, OpenOp};
@@ -93,7 +93,7 @@ impl Lower<'_> {
         Ok(Place { view: self.view(tensor)?, at: self.scalars(at)?, unit })
     }
 
-    /// The store of a tile that an open group makes joins the group, which is then closed: stores keep their order.
+    /// Adds the store of a tile that an open group computes to the group, which is then closed, so that stores keep their order.
     fn join_store(&mut self, frame: &mut Frame, id: OpId, op: &Op) -> Result<bool> {
         let (OpKind::Store(unit), [tensor, at @ .., tile]) = (&op.kind, &op.args[..]) else { return Ok(false) };
         let Ty::Tile(elem, shape) = self.kernel.ty(*tile) else { return Ok(false) };
@@ -153,7 +153,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Accesses whose coordinates are tiles: the step, and what it uses.
+    /// The step of an access whose coordinates are tiles, and the slots that it uses.
     fn indexed(
         &mut self,
         frame: &mut Frame,

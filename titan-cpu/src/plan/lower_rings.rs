@@ -1,13 +1,14 @@
 //! Rings, roles, MMAs in flight and stores through a slot.
 //!
-//! Most tokens stand for the one before them: a right to read is the stage's time, and so is what `consumed` gives.
+//! Most tokens are represented by the slot of the token before them: a read permission is the stage's time, and so is the result of
+//! `consumed`.
 
 use super::lower::{Frame, Lower, Region, Result};
 use super::rings::{RingPlan, RingStep, Source};
 use super::{MemoryStep, Slot, Step, TileStep, shape4};
 use titan_core::ir::{Block, Fill, Kernel, Op, OpKind, Token, TtgOp, Ty, Value};
 
-/// Which roles read each ring. A kernel without roles is one.
+/// The roles that read each ring. A kernel without roles counts as one role.
 pub(super) fn readers(kernel: &Kernel) -> Vec<Vec<usize>> {
     let mut specialized: Option<Vec<Block>> = None;
     kernel.walk(&mut |_, op| {
@@ -37,7 +38,7 @@ impl Lower<'_> {
 
     pub(super) fn ring_op(&mut self, frame: &mut Frame, op: &Op, ttg: &TtgOp) -> Result<()> {
         match (ttg, &op.args[..], &op.results[..]) {
-            // Sources are looked at where they are copied; the rest is for the memory of a GPU.
+            // Sources are lowered where they are copied; the other operations concern only the memory of a GPU.
             (
                 TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Finalize | TtgOp::Fence { .. } | TtgOp::StoreWait,
                 ..,
@@ -101,7 +102,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Results that stand for the same as an operand.
+    /// Lets results share the slot of an operand.
     fn same(&mut self, frame: &mut Frame, value: Value, results: &[Value]) -> Result<()> {
         let slot = self.any(frame, value)?;
         results.iter().for_each(|result| self.alias(*result, slot));
@@ -162,7 +163,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// What is to be copied, as the operation says that names it. Its operands are still what they were there.
+    /// The source of a copy, lowered from the operation that names it. Its operands still have the same values.
     fn source(&mut self, frame: &mut Frame, value: Value, uses: &mut Vec<Slot>) -> Result<Source> {
         let kernel = self.kernel;
         let Some((OpKind::Ttg(ttg), [tensor, at @ .., pad])) = kernel.def_op(value).map(|op| (&op.kind, &op.args[..]))

@@ -44,7 +44,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Tiles of one element are scalars: to look at one in another way is nothing, to repeat it is a splat.
+    /// Tiles of one element are scalars: rearranging one has no effect, and repeating it is a splat.
     fn one_element(&mut self, frame: &mut Frame, op: &Op) -> Result<bool> {
         let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
         let (from, to) = (self.kernel.ty(*arg), self.kernel.ty(*result));

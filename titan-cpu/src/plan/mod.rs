@@ -1,12 +1,12 @@
 //! The compiled form of a kernel: a tree of blocks of steps over numbered slots.
 //!
 //! There are three kinds of slots: scalars (a `u64` each), tiles (a handle of a buffer, or a lazy form) and views. A value of
-//! the IR has one slot for life; a tile's buffer goes back to the pool after the step that uses it last.
+//! the IR has one slot for its lifetime; a tile's buffer returns to the pool after the step that uses it last.
 //!
-//! * [`step`]: the steps. [`lower`]: IR to steps, family by family. [`slots`]: where values are.
-//! * [`group`]: elementwise operations of one shape as one step. [`open`], [`close`]: how operations become one.
-//! * [`rings`]: rings of stages, and what is done to them. [`invariant`]: what is the same in every program.
-//! * [`live`]: after which step a tile is dead.
+//! * [`step`]: the steps. [`lower`]: IR to steps, family by family. [`slots`]: the locations of values.
+//! * [`group`]: elementwise operations of one shape as one step. [`open`], [`close`]: the construction of groups.
+//! * [`rings`]: rings of stages, and the steps on them. [`invariant`]: steps that are the same in every program.
+//! * [`live`]: the step after which a tile is dead.
 //!
 //! Axes are those of four-dimensional tiles: a shape of lower rank has leading extents of 1.
 
@@ -31,16 +31,16 @@ use rings::RingPlan;
 pub(crate) use step::{FactStep, MemoryStep, Step, TileStep};
 use titan_core::ir::{Access, Elem, ForKind, Loc, TileShape, Unit};
 
-/// Number of a scalar slot.
+/// The number of a scalar slot.
 pub(crate) type ScalarSlot = u32;
-/// Number of a tile slot.
+/// The number of a tile slot.
 pub(crate) type TileSlot = u32;
-/// Number of a view slot.
+/// The number of a view slot.
 pub(crate) type ViewSlot = u32;
-/// Number of a block.
+/// The number of a block.
 pub(crate) type BlockId = usize;
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Scalar(ScalarSlot),
@@ -48,19 +48,19 @@ pub(crate) enum Slot {
     View(ViewSlot),
 }
 
-/// The facts known about a tile slot.
+/// The properties of a tile slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileInfo {
     pub(crate) elem: Elem,
     pub(crate) shape: [i32; 4],
-    /// Strides of the dense tile.
+    /// The strides of the dense tile.
     pub(crate) strides: [isize; 4],
     pub(crate) rank: usize,
-    /// Number of elements.
+    /// The number of elements.
     pub(crate) len: usize,
-    /// Bytes of an element in a buffer.
+    /// The size of an element in a buffer, in bytes.
     pub(crate) size: usize,
-    /// Number of the buffer size in [`Plan::classes`].
+    /// The index of the buffer size in [`Plan::classes`].
     pub(crate) class: usize,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct ParamPlan {
     pub(crate) kind: ParamKind,
 }
 
-/// What a parameter is, and its slot.
+/// The kind of a parameter, and its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParamKind {
     Tensor { view: ViewSlot, elem: Elem, rank: usize, access: Access, optional: bool },
@@ -84,40 +84,40 @@ pub(crate) struct Plan {
     pub(crate) params: Vec<ParamPlan>,
     pub(crate) blocks: Vec<Vec<Node>>,
     pub(crate) body: BlockId,
-    /// Steps that are the same in every program: run once by each thread.
+    /// Steps that are the same in every program, run once by each thread.
     pub(crate) prologue: BlockId,
-    /// Tiles of the prologue: they outlive a program.
+    /// For each tile, whether it is computed in the prologue, and so outlives a program.
     pub(crate) kept: Vec<bool>,
-    /// Initial scalars: the constants.
+    /// The initial values of scalars: the constants.
     pub(crate) scalars: Vec<u64>,
     pub(crate) tiles: Vec<TileInfo>,
     pub(crate) views: usize,
     pub(crate) rings: Vec<RingPlan>,
-    /// Blocks in which a role may have to wait for another one, themselves or in blocks inside.
+    /// For each block, whether a role may have to wait for another one in it, or in a block inside.
     pub(crate) waits: Vec<bool>,
-    /// Buffer sizes in bytes.
+    /// The buffer sizes in bytes.
     pub(crate) classes: Vec<usize>,
-    /// Elements that one program computes, about.
+    /// An estimate of the number of elements that one program computes.
     pub(crate) cost: u64,
 }
 
-/// A step in its block.
+/// A step with its uses and definitions of tiles.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) step: Step,
     pub(crate) loc: Loc,
-    /// Tiles used, by blocks inside too.
+    /// The tiles that it uses, also in blocks inside.
     pub(crate) uses: Vec<TileSlot>,
-    /// Tiles made.
+    /// The tiles that it defines.
     pub(crate) defs: Vec<TileSlot>,
-    /// Tiles that are dead afterwards.
+    /// The tiles that are dead after it.
     pub(crate) kills: Vec<TileSlot>,
 }
 
-/// Values copied at once.
+/// Values that are copied in parallel.
 pub(crate) type Moves = Vec<(Slot, Slot)>;
 
-/// A place in a tensor: a scalar slot per axis, and the factors of the unit.
+/// A position in a tensor: a scalar slot per axis, and the factors of the unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) view: ViewSlot,
@@ -125,20 +125,20 @@ pub(crate) struct Place {
     pub(crate) unit: Unit,
 }
 
-/// An index of a row gather: the same for all rows, or one each.
+/// An index of a row gather: one for all rows, or one for each.
 pub(crate) type RowIndex = Slot;
 
-/// How a tile is looked at anew without copying.
+/// A rearrangement of a tile without copying.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Restride {
     Reshape,
-    /// Axis of the result that repeats.
+    /// The axis of the result along which elements repeat.
     Broadcast(usize),
     /// Axis `i` of the result is this axis of the operand.
     Permute([usize; 4]),
 }
 
-/// Reduction or scan by a block: its two arguments and its result.
+/// The block of a reduction or scan: its two arguments and its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Combine {
     pub(crate) block: BlockId,
@@ -153,12 +153,12 @@ pub(crate) struct ForLoop {
     pub(crate) kind: ForKind,
     pub(crate) bounds: [ScalarSlot; 3],
     pub(crate) index: ScalarSlot,
-    /// Initial values to block arguments.
+    /// Moves of initial values to block arguments.
     pub(crate) enter: Moves,
-    /// Block arguments to results.
+    /// Moves of block arguments to results.
     pub(crate) leave: Moves,
     pub(crate) body: BlockId,
-    /// If the body is one step of a matrix product.
+    /// The matrix product, if the body is one step of it.
     pub(crate) product: Option<ProductLoop>,
 }
 

@@ -1,9 +1,9 @@
-//! How groups are found: while a block of the IR is lowered there is at most one open group per shape, and operations join it.
+//! The formation of groups: while a block of the IR is lowered there is at most one open group per shape, and operations join it.
 //!
-//! An operation of a group is on all elements or on rows, one element for each: a reduction is what makes an element per row,
-//! a broadcast along the last axis is what makes all of one. A group is closed, and becomes a step, right before something
+//! An operation of a group is on all elements, or on one element for each row: a reduction produces an element per row,
+//! and a broadcast along the last axis turns these into all elements. A group is closed, and becomes a step, right before an operation
 //! outside of it needs one of its values, and with a store. All other operations in it are pure, so that moving them down to
-//! there changes nothing. A group without uses is dropped.
+//! that point changes nothing. A group without uses is dropped.
 
 use super::Place;
 use super::close::Closing;
@@ -20,28 +20,28 @@ pub(super) struct OpenOp {
     pub(super) id: OpId,
     pub(super) result: Option<Value>,
     pub(super) act: OpenAct,
-    /// Which operation it is, if it may become one with another: of two `f32`s, or their sum.
+    /// The kind of the operation, if it may be merged with another one: an operation of two `f32`s, or their sum.
     pub(super) f32_op: Option<F32Op>,
-    /// Bytes of an element of the result.
+    /// The size of an element of the result, in bytes.
     pub(super) size: usize,
     pub(super) args: Vec<OpenArg>,
 }
 
-/// Operations that may become one with another.
+/// The operations that may be merged with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum F32Op {
     Binary(BinOp),
     SumOfRows,
 }
 
-/// What an operation of an open group does.
+/// The effect of an operation of an open group.
 #[derive(Clone, Debug)]
 pub(super) enum OpenAct {
     Map(TileFn),
     Reduce(RowFold),
-    /// From elements of rows to elements of rows.
+    /// Computes one element per row from such elements.
     MapRows(TileFn),
-    /// From elements of rows to all elements.
+    /// Computes all elements from one element per row.
     Broadcast,
     Store(Place),
 }
@@ -49,7 +49,7 @@ pub(super) enum OpenAct {
 /// An operand in a group that is still open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenArg {
-    /// An operand of the group: what, bytes of an element, whether it has one per row.
+    /// An operand of the group: its origin, the size of an element in bytes, and whether it has one element per row.
     Leaf(Leaf, usize, bool),
     /// The result of operation number `n` of the group.
     Op(usize),
@@ -73,12 +73,12 @@ impl OpenOp {
 }
 
 impl OpenGroup {
-    /// The operation that makes a value.
+    /// The operation that computes a value.
     pub(super) fn find(&self, value: Value) -> Option<usize> {
         self.ops.iter().position(|op| op.result == Some(value))
     }
 
-    /// The operation that makes a value of one element per row, in a group in which such values may be used.
+    /// The operation that computes a value of one element per row, in a group in which such values may be used.
     pub(super) fn find_row(&self, value: Value) -> Option<usize> {
         let fits = usize::try_from(self.shape[3]).is_ok_and(|cols| cols <= MAX_ROW);
         self.find(value).filter(|n| fits && self.ops[*n].is_of_rows())
@@ -96,7 +96,7 @@ impl OpenGroup {
         Closing::run(&self, &needed, outs)
     }
 
-    /// Makes one of two operations where the first one's value is wanted by the second one only.
+    /// Merges two operations if the first one's value is used by the second one only.
     fn merge(&mut self, outs: &[(Value, Out)]) {
         for i in 0..self.ops.len() {
             let only_here = |n: usize| {
@@ -121,11 +121,11 @@ impl OpenGroup {
             let mut args = self.ops[n].args.clone();
             args.extend(self.ops[i].args.iter().enumerate().filter(|(j, _)| *j != at).map(|(_, arg)| *arg));
             (self.ops[i].act, self.ops[i].args, self.ops[i].f32_op) = (act, args, None);
-            // Nothing reads the first one any more, so it is not needed.
+            // Nothing reads the first one any more, so it is dropped.
         }
     }
 
-    /// The operands of operations that are needed, each once.
+    /// The operands of the needed operations, each once.
     pub(super) fn leaves(&self, needed: &[bool]) -> Vec<OpenArg> {
         let mut leaves = Vec::new();
         for op in self.ops.iter().zip(needed).filter_map(|(op, needed)| needed.then_some(op)) {
@@ -138,12 +138,12 @@ impl OpenGroup {
         leaves
     }
 
-    /// Operations that the outputs depend on, and stores.
+    /// The operations on which the outputs depend, and stores.
     fn needed(&self, outs: &[(Value, Out)]) -> Vec<bool> {
         let is_root =
             |op: &OpenOp| matches!(op.act, OpenAct::Store(_)) || outs.iter().any(|(v, _)| op.result == Some(*v));
         let mut needed: Vec<bool> = self.ops.iter().map(is_root).collect();
-        // Operands come before what uses them.
+        // Operands precede their uses, so one backward pass finds all needed operations.
         for i in (0..self.ops.len()).rev() {
             if needed[i] {
                 for arg in &self.ops[i].args {

@@ -1,7 +1,7 @@
 //! Loops whose body is one step of a matrix product: `acc = mma(load a[.., k], load b[k, ..], acc)`, or the same of stages.
 //!
-//! Where the tensors are such that the launch does not write, such a loop is one product over the whole range of k, without
-//! copying tiles; at the edges of the tensors, of what is inside of them. The loop itself is kept for where this is not so.
+//! If the launch does not write the tensors, such a loop is one product over the whole range of k, without
+//! copying tiles; at the edges of the tensors, over the part inside of them. The loop itself is kept for all other cases.
 
 use super::rings::{RingId, RingStep, Source};
 use super::{
@@ -14,16 +14,16 @@ use titan_core::ir::{Elem, Unit};
 pub(crate) struct ProductLoop {
     pub(crate) a: Factor,
     pub(crate) b: Factor,
-    /// The accumulator: the loop's carried value.
+    /// The accumulator: the value that the loop carries.
     pub(crate) acc: TileSlot,
-    /// m, n and k of one step.
+    /// The extents m, n and k of one step.
     pub(crate) step: [i32; 3],
-    /// Elements of the factors.
+    /// The element types of the factors.
     pub(crate) elems: [Elem; 2],
-    /// The rings of which each iteration reads a stage, with the number of the reader. None if the factors are loaded.
+    /// The rings of which each iteration reads a stage, each with the number of the reader. Empty if the factors are loaded.
     pub(crate) rings: Vec<(RingId, usize)>,
-    /// The rows of `a` are the program's own along the grid's first axis, and `b` is the same for programs next to each
-    /// other there: their products can be one.
+    /// Whether the rows of `a` follow the program's index along the grid's first axis, and `b` is the same for consecutive programs:
+    /// then their products can be computed as one.
     pub(crate) by_program: bool,
 }
 
@@ -31,25 +31,25 @@ pub(crate) struct ProductLoop {
 #[derive(Clone, Debug)]
 pub(crate) struct Factor {
     pub(crate) origin: Origin,
-    /// Extents of the tile.
+    /// The extents of the tile.
     pub(crate) shape: [i32; 2],
-    /// The axis of the tensor along which the loop goes.
+    /// The axis of the tensor along which the loop advances.
     pub(crate) k_axis: usize,
-    /// The product takes the transposed tile.
+    /// Whether the factor is the transposed tile.
     pub(crate) is_transposed: bool,
 }
 
-/// Where the tiles of a factor come from.
+/// The origin of a factor's tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
-    /// A tensor, at tile coordinates of which the one of the factor's `k_axis` is the loop's index, and what the tile has
-    /// outside of it.
+    /// A tensor, at tile coordinates of which that of the factor's `k_axis` is the loop's index; and the padding
+    /// of the tiles outside of it.
     Tensor { view: ViewSlot, at: [ScalarSlot; 2], pad: ScalarSlot },
-    /// Stages, one in each iteration. Whether they go along `k_axis` is seen when they are there.
+    /// Stages, one in each iteration. Whether they advance along `k_axis` is checked when they are filled.
     Stage { ring: RingId, field: usize },
 }
 
-/// The product that a loop is, if its body is nothing else. `unit` says that the loop counts by ones.
+/// The matrix product that a loop computes, if its body does nothing else. `unit`: the loop's step is 1.
 pub(super) fn recognize(
     body: &[Node],
     (index, unit): (ScalarSlot, bool),
@@ -90,7 +90,7 @@ pub(super) fn recognize(
     let (a, b) = (factor(body, from, a, 1, tiles)?, factor(body, from, b, 0, tiles)?);
     let shape = tiles[to as usize].shape;
     let k = a.shape[a.k_axis];
-    // Both factors go along their axis of the product, and the accumulator is used by nothing else.
+    // Both factors advance along their axis k, and nothing else uses the accumulator.
     let uses = body.iter().flat_map(|n| &n.uses).filter(|t| **t == *acc).count();
     let step = [shape[2], shape[3], k];
     (uses == 1 && b.shape[b.k_axis] == k).then_some(ProductLoop {
@@ -104,7 +104,7 @@ pub(super) fn recognize(
     })
 }
 
-/// The rings of which the body reads one stage from beginning to end, or nothing if it does anything else to a ring.
+/// The rings of which the body reads one stage completely, or `None` if it does anything else to a ring.
 fn stages(body: &[Node]) -> Option<Vec<(RingId, usize)>> {
     let mut open: Vec<(RingId, usize, ScalarSlot, u8)> = Vec::new();
     for node in body {
@@ -126,7 +126,7 @@ fn stages(body: &[Node]) -> Option<Vec<(RingId, usize)>> {
             | RingStep::Ready { .. }
             | RingStep::Poisoned { .. } => return None,
         };
-        // Requested is 0, waited for is 1, released is 2.
+        // State 0: `ready` was executed; 1: waited for; 2: released.
         let state = open.iter_mut().find(|(ring, _, at, _)| *ring == found && *at == time).map(|(.., state)| state)?;
         match (step, *state) {
             (RingStep::Wait { .. }, 0) => *state = 1,
@@ -139,14 +139,14 @@ fn stages(body: &[Node]) -> Option<Vec<(RingId, usize)>> {
     all.then(|| open.iter().map(|(ring, reader, ..)| (*ring, *reader)).collect())
 }
 
-/// Where factors are looked for: in tensors at the loop's index, or in stages.
+/// The kind of origin in which factors are searched: tensors at the loop's index, or stages.
 #[derive(Clone, Copy)]
 enum From {
     Tensors(ScalarSlot),
     Stages,
 }
 
-/// The load or the stage behind an operand of the product whose axis `k` of two is the one that is summed over.
+/// The load or the stage that defines an operand of the MMA whose axis `k` of two is the one that is summed over.
 fn factor(body: &[Node], from: From, tile: TileSlot, k: usize, tiles: &[TileInfo]) -> Option<Factor> {
     let def = |tile: TileSlot| body.iter().find(|n| n.defs.contains(&tile));
     let mut node = def(tile)?;
@@ -172,7 +172,7 @@ fn factor(body: &[Node], from: From, tile: TileSlot, k: usize, tiles: &[TileInfo
     (info.rank == 2).then_some(Factor { origin, shape, k_axis, is_transposed: k_axis != k })
 }
 
-/// Finds the loops in the outermost block and in those of roles whose factors go with the program's index along the first
+/// Finds the loops in the outermost block and in those of roles whose factors depend on the program's index along the first
 /// axis of the grid.
 pub(super) fn mark_by_program(plan: &mut Plan) {
     let is_x = |node: &Node| {

@@ -1,30 +1,30 @@
 //! Rings of stages, and the steps that fill and read them.
 //!
-//! A token of the IR is a scalar here: the time of its ring that it is a right to. What was written to a slot of a staging
+//! A token of the IR is a scalar here: the ring time of its stage or slot. What was written to a slot of a staging
 //! ring is a tile, and is stored from there. MMAs in flight and accumulators are tiles: MMAs are computed at their issue.
 //!
-//! What a stage holds is a description of what was to be copied: the tensors cannot change during the launch, so the copy may
-//! as well be made when the stage is read, or never.
+//! The contents of a stage are a description of what was to be copied: the tensors cannot change during the launch, so the copy may
+//! just as well be made when the stage is read, or never.
 //!
-//! Deliberately absent: D slots. A ring is a queue with room for as many stages at least, which holds nobody up who would not
+//! Deliberately absent: D slots. A ring is a queue with room for at least as many stages, so that no role waits here that would not
 //! wait otherwise.
 
 use super::{Place, Plan, RowIndex, ScalarSlot, Step, TileSlot, ViewSlot};
 use titan_core::ir::Fill;
 
-/// Number of a ring.
+/// The number of a ring.
 pub(crate) type RingId = usize;
 
-/// Stages that a ring has room for, if the kernel does not ask for more. A role that runs ahead by so many is worth it: the
-/// reader then finds a long product.
+/// The number of stages for which a ring has room, if the kernel does not need more. A role that runs far ahead improves performance: the
+/// reader then finds a long run of adjacent stages, which it multiplies at once.
 const ROOM: usize = 256;
 
 /// A ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingPlan {
-    /// How many roles see each stage. None of a staging ring.
+    /// The number of roles that read each stage; 0 for a staging ring.
     pub(crate) readers: usize,
-    /// How many stages there is room for.
+    /// The number of stages for which there is room.
     pub(crate) room: usize,
 }
 
@@ -34,7 +34,7 @@ impl RingPlan {
     }
 }
 
-/// What a ring sees.
+/// A step on a ring.
 #[derive(Debug)]
 pub(crate) enum RingStep {
     /// Takes the next time of the filling side.
@@ -42,7 +42,7 @@ pub(crate) enum RingStep {
         ring: RingId,
         to: ScalarSlot,
     },
-    /// Fills a stage; if the condition does not hold, like this.
+    /// Fills a stage; if the condition does not hold, with zeros or poison.
     Produce {
         ring: RingId,
         time: ScalarSlot,
@@ -108,7 +108,7 @@ pub(super) fn mark_waits(plan: &mut Plan) {
         block.iter().any(|node| matches!(node.step, Step::Ring(RingStep::Acquire { .. } | RingStep::Wait { .. })))
     };
     plan.waits = plan.blocks.iter().map(own).collect();
-    // The prologue has no blocks inside, and all others were made before the blocks inside of them.
+    // The prologue has no blocks inside; every other block has a lower number than the blocks inside of it.
     for block in (0..plan.blocks.len()).rev() {
         let inside = plan.blocks[block].iter().flat_map(|node| node.step.inner_blocks()).any(|inner| plan.waits[inner]);
         plan.waits[block] |= inside;

@@ -1,4 +1,4 @@
-//! Where values are: slots are made when a value is defined, and looked up when it is used. To look at what an open group makes
+//! The slots of values: defined with the value, and looked up at its uses. The use of a value that an open group computes
 //! closes the group.
 
 use super::lower::{Frame, Lower, Result, number};
@@ -15,7 +15,7 @@ impl Lower<'_> {
         let slot = match data.ty {
             Ty::Scalar(_) => Slot::Scalar(self.scalar_slot(0)),
             Ty::Tensor(..) => Slot::View(self.view_slot()),
-            // What was written to a slot is kept, not a time.
+            // The written tile is kept, not a time.
             Ty::Token(Token::Written, ring) => match self.kernel.pipe(ring).and_then(|p| p.fields.first()) {
                 Some(field) => Slot::Tile(self.tile_slot(field.elem, field.shape)),
                 None => return self.wrong("a ring without contents"),
@@ -70,7 +70,7 @@ impl Lower<'_> {
         self.slots[value.index()] = Some(slot);
     }
 
-    /// The slot of a tile; if an open group makes it, the group is closed.
+    /// The slot of a tile; if an open group computes it, the group is closed.
     pub(super) fn tile(&mut self, frame: &mut Frame, value: Value) -> Result<TileSlot> {
         self.close_group_of(frame, value)?;
         match (self.slot(value)?, self.kernel.ty(value)) {
@@ -84,7 +84,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether values of a type are kept as scalars: tiles of one element are, as far as they are computed with.
+    /// Whether values of a type are kept as scalars: tiles of one element are, in computations.
     pub(super) fn is_one(&self, ty: Ty) -> bool {
         self.options.fuse && ty.tile_shape().is_some_and(|s| s.len() == 1)
     }
@@ -117,7 +117,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Any value; if it is a tile that an open group makes, the group is closed.
+    /// The slot of any value; if it is a tile that an open group computes, the group is closed.
     pub(super) fn any(&mut self, frame: &mut Frame, value: Value) -> Result<Slot> {
         match self.kernel.ty(value) {
             Ty::Tile(..) | Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..) => Ok(Slot::Tile(self.tile(frame, value)?)),

@@ -1,4 +1,4 @@
-//! What programs do, step by step, in families; what a step sets, and the blocks inside of it.
+//! The steps of programs, in families; the slots that a step sets, and the blocks inside of it.
 
 use super::group::Group;
 use super::rings::RingStep;
@@ -8,7 +8,7 @@ use crate::ops::reduce::ReduceFn;
 use crate::ops::scan::{ArgReduceFn, ScanFn};
 use titan_core::ir::Elem;
 
-/// What happens.
+/// A step.
 #[derive(Debug)]
 pub(crate) enum Step {
     Fact(FactStep),
@@ -47,7 +47,7 @@ pub(crate) enum Step {
     Return,
 }
 
-/// Facts about programs and tensors, and views.
+/// Properties of programs and tensors, and views.
 #[derive(Debug)]
 pub(crate) enum FactStep {
     ProgramId { to: ScalarSlot, axis: usize },
@@ -62,7 +62,7 @@ pub(crate) enum FactStep {
     RaggedTile { to: [ScalarSlot; 3], view: ViewSlot, offsets: ViewSlot, number: ScalarSlot, tile: [i32; 2] },
 }
 
-/// Tiles from tiles.
+/// Steps that compute tiles from tiles.
 #[derive(Debug)]
 pub(crate) enum TileStep {
     Iota {
@@ -130,7 +130,7 @@ pub(crate) enum TileStep {
     },
 }
 
-/// Access to tensors.
+/// Accesses to tensors.
 #[derive(Debug)]
 pub(crate) enum MemoryStep {
     Load { to: TileSlot, from: Place, pad: ScalarSlot },

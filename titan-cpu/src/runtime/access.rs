@@ -10,16 +10,16 @@ use titan_core::ir::Elem;
 
 /// An element of 1, 2, 4 or 8 bytes in memory.
 pub(crate) trait Word: Pod + PartialEq {
-    /// From the low bits of a scalar slot.
+    /// Converts from the low bits of a scalar slot.
     fn from_slot(bits: u64) -> Self;
-    /// The bits, the rest zero.
+    /// Converts to the bits of a scalar slot; the upper bits are zero.
     fn to_slot(self) -> u64;
-    /// Loads a value that others may be storing.
+    /// Loads a value that other threads may be storing.
     ///
     /// # Safety
-    /// As for `store_shared`.
+    /// The same as for `store_shared`.
     unsafe fn load_shared(at: *mut Self) -> Self;
-    /// Stores a value that others may be storing or updating too.
+    /// Stores a value that other threads may be storing or updating too.
     ///
     /// # Safety
     /// `at` points to a word in memory, aligned, that is only accessed atomically or by this thread for now.
@@ -27,12 +27,12 @@ pub(crate) trait Word: Pod + PartialEq {
     /// Replaces the value by `f` of it.
     ///
     /// # Safety
-    /// As for `store_shared`.
+    /// The same as for `store_shared`.
     unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self);
-    /// Adds an integer.
+    /// Adds an integer atomically.
     ///
     /// # Safety
-    /// As for `store_shared`.
+    /// The same as for `store_shared`.
     unsafe fn add_shared(at: *mut Self, value: Self);
 }
 
@@ -74,7 +74,7 @@ macro_rules! words {
 words! { u8: AtomicU8; u16: AtomicU16; u32: AtomicU32; u64: AtomicU64; }
 
 impl View<'_> {
-    /// The address of `n` elements from `first` on, `stride` apart, if all are in the memory.
+    /// The address of `n` elements from `first` on, `stride` apart, if all of them are in the memory.
     fn span<T>(&self, first: i64, stride: i64, n: usize) -> Option<*mut T> {
         let steps = i64::try_from(n).ok()?.checked_sub(1)?;
         let last = first.checked_add(steps.checked_mul(stride)?)?;
@@ -159,7 +159,7 @@ impl View<'_> {
         }
     }
 
-    /// Makes `n` elements that follow each other from `first` on, by a function of operands. False if it cannot.
+    /// Computes `n` contiguous elements from `first` on with a function of operands; returns false if that is not possible.
     pub(crate) fn write_by(&self, first: i64, n: usize, isa: Isa, f: TileFn, args: [&[u8]; 3]) -> bool {
         fn bytes_at<T: Word>(view: &View<'_>, first: i64, n: usize) -> Option<*mut u8> {
             view.span::<T>(first, 1, n).map(<*mut T>::cast)
@@ -170,14 +170,14 @@ impl View<'_> {
         let size = crate::rep::size(self.elem);
         let Some(to) = with_width!(size, bytes_at(self, first, n)) else { return false };
         // SAFETY: `span` found that many elements in a memory that may be written. They are this program's own, so no other
-        // thread accesses them: the view is not contended. In this thread nothing else refers to them while `f` runs: it is a plain function, and its
-        // operands are buffers or parts of tensors that nothing in the launch writes.
+        // thread accesses them: the view is not contended. In this thread nothing else refers to them while `f`
+        // runs: it is a plain function, and its operands are buffers or parts of tensors that nothing in the launch writes.
         let part = unsafe { std::slice::from_raw_parts_mut(to, n * size) };
         f(isa, part, args);
         true
     }
 
-    /// The byte of a nibble, and whether it is the high one.
+    /// The byte that contains a nibble, and whether it is the high half.
     fn nibble(&self, at: i64) -> Option<(*mut u8, bool)> {
         let byte = isize::try_from(at >> 1).ok()?;
         let inside = self.elem.bits() == 4 && at >= 0 && at < self.len;
@@ -249,14 +249,14 @@ impl View<'_> {
             }
         }
         if self.elem.bits() == 4 {
-            // Atomically as well, byte by byte.
+            // These are atomic as well, byte by byte.
             self.write_nibbles(first, stride, src);
         } else {
             with_width!(crate::rep::size(self.elem), words(self, first, stride, src));
         }
     }
 
-    /// Replaces elements by `f` of the element and a value, atomically one by one. `integer_add` says that `f` adds integers.
+    /// Replaces elements by `f` of the element and a value, each atomically. `integer_add`: `f` adds integers.
     pub(crate) fn update_shared(&self, first: i64, stride: i64, src: &[u8], f: ScalarFn, integer_add: bool) {
         fn words<T: Word>(view: &View<'_>, (first, stride): (i64, i64), src: &[u8], f: ScalarFn, integer_add: bool) {
             for (s, i) in bytemuck::cast_slice::<u8, T>(src).iter().zip(0i64..) {

@@ -1,4 +1,4 @@
-//! The tensors of a launch: checks of what memory safety rests on, leases, views.
+//! The tensors of a launch: the checks on which memory safety depends, leases, views.
 
 use super::memory::{Lease, Memory};
 use super::view::{View, elements};
@@ -10,13 +10,13 @@ use titan_core::launch::{Footprint, is_injective};
 pub(crate) struct TensorArg<'a> {
     pub(crate) name: &'a str,
     pub(crate) memory: &'a Memory,
-    /// In bytes.
+    /// The offset of the first element, in bytes.
     pub(crate) offset: usize,
     pub(crate) elem: Elem,
     pub(crate) extents: &'a [i32],
-    /// In elements.
+    /// The stride of each axis, in elements.
     pub(crate) strides: &'a [i64],
-    /// `&mut` in the kernel.
+    /// Whether the kernel takes it as `&mut`.
     pub(crate) written: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Slot {
     pub(super) base: i64,
     pub(super) extents: [i32; 4],
     pub(super) strides: [i64; 4],
-    /// Extent and stride of the first of five axes; 1 and 0 for fewer.
+    /// The extent and stride of the first of five axes; 1 and 0 if there are fewer.
     pub(super) first: (i32, i64),
     pub(super) rank: usize,
     pub(super) writable: bool,
@@ -37,16 +37,16 @@ pub(super) struct Slot {
     pub(super) footprint: Footprint,
 }
 
-/// Why a launch cannot happen.
+/// The reason why a launch is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BindError {
-    /// The arguments are not such that the launch would be safe.
+    /// The launch would not be safe with these arguments.
     Arguments(String),
     /// A memory is being used by another launch or by the host.
     InUse(String),
 }
 
-/// The tensors of a launch, and the right to use their memories while this lives.
+/// The tensors of a launch, with the right to use their memories as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Tensors {
     slots: Vec<Option<Slot>>,
@@ -54,7 +54,7 @@ pub(crate) struct Tensors {
 }
 
 impl Tensors {
-    /// Checks tensor arguments and leases their memories. `None` is an argument that is not a tensor.
+    /// Checks tensor arguments and leases their memories. `None` stands for an argument that is not a tensor.
     pub(crate) fn bind(args: &[Option<TensorArg<'_>>]) -> Result<Self, BindError> {
         let mut slots = Vec::with_capacity(args.len());
         for arg in args {
@@ -142,14 +142,14 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Whether the two span a byte in common, be it one that an element of the one and none of the other is in.
+    /// Whether the spans of two tensors share a byte, even if only one of them has an element there.
     fn touches(&self, other: &Slot) -> bool {
         let (a, b) = (self.footprint.bytes(), other.footprint.bytes());
         self.memory == other.memory && a.start.max(b.start) < a.end.min(b.end)
     }
 }
 
-/// Nothing writes what a frozen tensor spans.
+/// Marks the tensors whose span nothing writes as frozen.
 fn freeze(slots: &mut [Option<Slot>]) {
     for i in 0..slots.len() {
         let frozen = slots[i].as_ref().is_some_and(|slot| {
@@ -161,7 +161,7 @@ fn freeze(slots: &mut [Option<Slot>]) {
     }
 }
 
-/// An output has no element twice, and shares none with another argument.
+/// Checks that an output has no element twice, and shares none with another argument.
 fn check_outputs(args: &[Option<TensorArg<'_>>], slots: &[Option<Slot>]) -> Result<(), String> {
     let given = || args.iter().zip(slots).filter_map(|(a, s)| Some((a.as_ref()?, s.as_ref()?)));
     for (i, (arg, slot)) in given().enumerate().filter(|(_, (_, slot))| slot.writable) {

@@ -5,29 +5,29 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// There is no memory for this many bytes.
+/// The error for a memory that cannot be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("out of memory: {bytes} bytes")]
 pub struct OutOfMemory {
-    /// How many bytes were asked for.
+    /// The number of bytes that were requested.
     pub bytes: usize,
 }
 
-/// Why a host access to memory did not happen.
+/// The reason why an access of the host to memory is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
     /// The range is not inside of the memory.
     #[error("bytes {offset} .. {offset} + {len} of a memory of {size} bytes")]
     OutOfBounds {
-        /// The first byte.
+        /// The offset of the first byte.
         offset: usize,
-        /// How many bytes.
+        /// The number of bytes of the access.
         len: usize,
-        /// How many bytes the memory has.
+        /// The size of the memory in bytes.
         size: usize,
     },
-    /// A launch, or another thread, is writing it, or is reading what was to be written.
+    /// A launch or another thread is writing the memory, or is reading what should be written.
     #[error("the memory is in use")]
     InUse,
 }
@@ -41,25 +41,25 @@ struct Block {
     bytes: NonNull<u8>,
     len: usize,
     origin: Origin,
-    /// How many leases there are; [`WRITER`] if one is exclusive.
+    /// The number of leases; [`WRITER`] if one is exclusive.
     leases: AtomicU32,
 }
 
-/// Whose the bytes are.
+/// The owner of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The block's, allocated with this layout.
+    /// The block, which allocated them with this layout.
     Own(Layout),
-    /// Bytes lent by the caller for reading.
+    /// The caller, who lent them for reading.
     Shared,
-    /// Bytes lent by the caller for reading and writing.
+    /// The caller, who lent them for reading and writing.
     Exclusive,
 }
 
 const WRITER: u32 = u32::MAX;
 const ALIGN: usize = 64;
-/// Bytes of a huge page. Memory that fills two of them is made of such pages where the system has them: going through it in
-/// small pages costs a walk of the page table every 4 KiB.
+/// The size of a huge page. Memory of at least two of them consists of such pages where the system has them: accessing it in small
+/// pages costs a page-table walk for every 4 KiB.
 const HUGE_PAGE: usize = 2 << 20;
 
 // SAFETY: the bytes are owned by the block, or lent to it. They are accessed only under a lease: by any number of threads that read,
@@ -78,10 +78,10 @@ impl Drop for Block {
 }
 
 impl Memory {
-    /// Memory of this many zero bytes.
+    /// Allocates this number of zero bytes.
     ///
     /// # Errors
-    /// If there is not so much memory.
+    /// If there is not enough memory.
     pub fn zeroed(bytes: usize) -> Result<Memory, OutOfMemory> {
         let out_of_memory = OutOfMemory { bytes };
         let align = if bytes < 2 * HUGE_PAGE { ALIGN } else { HUGE_PAGE };
@@ -91,12 +91,12 @@ impl Memory {
         if align == HUGE_PAGE {
             prefer_huge_pages(start, bytes);
         }
-        // SAFETY: so many bytes were just allocated.
+        // SAFETY: `layout.size()` bytes were just allocated at `start`.
         unsafe { start.write_bytes(0, layout.size()) };
         Ok(Memory::new(start, bytes, Origin::Own(layout)))
     }
 
-    /// Bytes of the caller, for reading. A request to write them fails: they are in use.
+    /// Memory of the caller, for reading. A request to write it fails as if the memory were in use.
     ///
     /// # Safety
     /// Until all accesses to the memory and all launches on it have ended, the bytes must exist and must not be written.
@@ -106,7 +106,7 @@ impl Memory {
         Memory::foreign(bytes.cast_mut(), Origin::Shared)
     }
 
-    /// Bytes of the caller, for reading and writing.
+    /// Memory of the caller, for reading and writing.
     ///
     /// # Safety
     /// Until all accesses to the memory and all launches on it have ended, the bytes must exist and must not be used elsewhere.
@@ -124,13 +124,13 @@ impl Memory {
         Memory(Arc::new(Block { bytes, len, origin, leases: AtomicU32::new(0) }))
     }
 
-    /// How many bytes.
+    /// The size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// Whether there are no bytes.
+    /// Whether the size is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
@@ -157,7 +157,7 @@ impl Memory {
     /// Copies bytes out of the memory.
     ///
     /// # Errors
-    /// If there are not so many, or if a launch is writing the memory.
+    /// If the range exceeds the memory, or if a launch is writing the memory.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), MemoryError> {
         self.check(offset, out.len())?;
         let lease = self.lease(false).ok_or(MemoryError::InUse)?;
@@ -186,7 +186,7 @@ impl Memory {
     }
 }
 
-/// Asks for huge pages, before the first touch. The system may decline.
+/// Requests huge pages, before the first access. The system may decline.
 fn prefer_huge_pages(start: NonNull<u8>, bytes: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]
     // SAFETY: the pages are an allocation's of this size, aligned as a page is; the advice does not change what they hold.
@@ -195,7 +195,7 @@ fn prefer_huge_pages(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// The right to use a memory, until it is dropped.
+/// The right to use a memory, which ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
     memory: Memory,
@@ -207,7 +207,7 @@ impl Lease {
         &self.memory.0
     }
 
-    /// The bytes, how many there are, and whether they may be written.
+    /// The address, the size in bytes, and whether the bytes may be written.
     pub(super) fn parts(&self) -> (NonNull<u8>, usize, bool) {
         (self.memory.0.bytes, self.memory.0.len, self.exclusive)
     }

@@ -1,6 +1,6 @@
-//! Where the `unsafe` code of this crate is: device memory, element access, calls of the matrix product crates.
+//! The `unsafe` code of this crate: device memory, element access, calls of the matrix product crates.
 //!
-//! Every function in here is safe to call with any arguments. What that rests on:
+//! Every function in here is safe to call with any arguments. The reasons:
 //!
 //! * **Bounds.** Each access to memory compares its first and last element with the length of the memory, right where the
 //!   pointer is made.
@@ -9,8 +9,8 @@
 //! * **Inside a launch.** Memory that no argument of the launch may write is read through slices. The rest is accessed
 //!   through raw pointers, never through references: programs of one launch store to disjoint parts, which is the proof that
 //!   a [`titan_core::verify::Verified`] kernel carries, or was promised by the user in an `unsafe` block around `shared()`.
-//!   The proof holds for grids that the kernel can have for some arguments, which a launch checks. It takes segments to be disjoint, which a
-//!   launch whose offsets are out of order only finds out while it runs; the views of such a launch are *contended*.
+//!   The proof holds for grids that the kernel can have for some arguments, which a launch checks. It assumes that segments are
+//!   disjoint. A launch whose offsets are out of order detects only while it runs that they are not; its views are *contended*.
 //!   Accesses of contended views, scatters and atomics, for which nothing is proved, are atomic instructions.
 
 #![expect(unsafe_code, reason = "this is the module for it")]

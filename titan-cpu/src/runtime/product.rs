@@ -6,7 +6,7 @@
 #[cfg(feature = "matmul")]
 use gemm_common::Parallelism;
 
-/// A matrix in a slice: the index of its first element, and the distance between rows and between columns.
+/// A matrix in a slice: the index of its first element, and the strides between rows and between columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
     pub(crate) data: &'a [T],
@@ -34,7 +34,7 @@ impl<T> Matrix<'_, T> {
         self.data.as_ptr().wrapping_add(self.first)
     }
 
-    /// The element in a row and a column that `holds` has found.
+    /// The element in a row and a column that `holds` has checked.
     #[cfg(not(feature = "matmul"))]
     fn at(&self, row: usize, col: usize) -> T
     where
@@ -45,7 +45,7 @@ impl<T> Matrix<'_, T> {
     }
 }
 
-/// Elements that there is a matrix product for.
+/// The element types for which there is a matrix product.
 pub(crate) trait Multiply: Copy {
     /// `c = a · b`, or `c += a · b` if `add`. `c` is `m × n`, a row every `row` elements; `a` is `m × k`, `b` is `k × n`.
     fn product(c: (&mut [Self], usize), shape: [usize; 3], add: bool, a: Matrix<'_, Self>, b: Matrix<'_, Self>);

@@ -1,9 +1,9 @@
-//! Views of tensors during a launch: where coordinates become addresses.
+//! Views of tensors during a launch, which convert coordinates to addresses.
 //!
 //! A view has four axes, and before them an outer one; a tensor of lower rank has leading axes of extent 1, so that the last
-//! axis is always number 3. Tiles have four axes at most, so only single elements, rows and parts of a tensor of rank 5 are
-//! named by the outer axis, and [`View::outer`] then leaves a view without it.
-//! Element offsets count elements from the start of the memory, for the 4-bit types nibbles.
+//! axis is always number 3. Tiles have four axes at most, so only single elements, rows and parts of a tensor of rank 5 use
+//! the outer axis, and [`View::outer`] then returns a view without it.
+//! Element offsets count elements from the start of the memory; for the 4-bit types, nibbles.
 
 use super::launch::Slot;
 use super::memory::Lease;
@@ -16,7 +16,7 @@ use titan_core::ir::Elem;
 pub(crate) struct View<'m> {
     /// The start of the memory.
     pub(super) bytes: NonNull<u8>,
-    /// Elements that the memory has.
+    /// The number of elements of the memory.
     pub(super) len: i64,
     pub(super) elem: Elem,
     /// The element at coordinate zero.
@@ -27,18 +27,18 @@ pub(crate) struct View<'m> {
     first: (i32, i64),
     rank: usize,
     pub(super) writable: bool,
-    /// What the tensor spans, if nothing in the launch writes there.
+    /// The span of the tensor, if nothing in the launch writes there.
     frozen: Option<Frozen<'m>>,
-    /// Other programs may be accessing the elements, although no correct launch does: every access is an atomic one.
+    /// Whether other programs may be accessing the elements, although no correct launch does that: then every access is atomic.
     pub(super) contended: bool,
-    /// Every coordinate is outside.
+    /// Whether every coordinate is outside.
     outside: bool,
-    /// It is, or is a part of, a tensor that the launch has.
+    /// Whether it is, or is a part of, a tensor that the launch has.
     given: bool,
     lease: PhantomData<&'m Lease>,
 }
 
-/// Which elements a view has. Two views of one launch that agree in this have the same ones.
+/// The identity of a view's elements. Two views of one launch with equal keys have the same elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ViewKey {
     bytes: usize,
@@ -52,7 +52,7 @@ pub(crate) struct ViewKey {
 #[derive(Clone, Copy, Debug)]
 struct Frozen<'m> {
     bytes: &'m [u8],
-    /// The element that the bytes start with.
+    /// The element with which the bytes begin.
     origin: i64,
 }
 
@@ -62,7 +62,7 @@ unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}
 
-/// The part of a tile that is inside of a tensor: for each axis the first element and the one after the last.
+/// The part of a tile that is inside of a tensor: for each axis, the first element and the one after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inside {
     pub(crate) lo: [i64; 4],
@@ -115,7 +115,7 @@ impl<'m> View<'m> {
         }
     }
 
-    /// The view of a tensor that was not given: every coordinate is outside.
+    /// The view of an absent tensor: every coordinate is outside.
     pub(crate) fn absent(elem: Elem, rank: usize) -> Self {
         View {
             bytes: NonNull::dangling(),
@@ -148,7 +148,7 @@ impl<'m> View<'m> {
         self.rank
     }
 
-    /// Which of the four axes an axis of the tensor is; `None` for the one before them.
+    /// The index among the four axes of an axis of the tensor; `None` for the one before them.
     fn axis(&self, axis: u8) -> Option<usize> {
         (4 + usize::from(axis)).checked_sub(self.rank.min(5)).map(|axis| axis.min(3))
     }
@@ -163,7 +163,7 @@ impl<'m> View<'m> {
         self.extents
     }
 
-    /// Of a tensor of rank 5 the part at this coordinate of its first axis; of others the view itself.
+    /// For a tensor of rank 5, the part at this coordinate of its first axis; for others, the view itself.
     #[inline]
     pub(crate) fn outer(&self, at: i64) -> Self {
         if self.rank < 5 { *self } else { self.index(0, i32::try_from(at).unwrap_or(-1)) }
@@ -173,7 +173,7 @@ impl<'m> View<'m> {
         self.strides
     }
 
-    /// One axis fixed.
+    /// The view with one axis fixed.
     pub(crate) fn index(&self, axis: u8, at: i32) -> Self {
         let axis = self.axis(axis);
         let mut view = *self;
@@ -183,7 +183,7 @@ impl<'m> View<'m> {
         } else {
             view.base = self.base.wrapping_add(i64::from(at).wrapping_mul(stride));
         }
-        // The axes before it move up, and a new one of extent 1 takes their place.
+        // The axes before it move up, and the outer axis, of extent 1 if there is none, takes the first place.
         if let Some(axis) = axis {
             for i in (1..=axis).rev() {
                 view.extents[i] = self.extents[i - 1];
@@ -196,7 +196,7 @@ impl<'m> View<'m> {
         view
     }
 
-    /// A range of an axis, clipped.
+    /// The view of a range of an axis, clipped.
     pub(crate) fn slice(&self, axis: u8, lo: i32, hi: i32) -> Self {
         let axis = self.axis(axis);
         let mut view = *self;
@@ -211,7 +211,7 @@ impl<'m> View<'m> {
         view
     }
 
-    /// The same part, which other programs may be accessing at the same time.
+    /// The same view, whose elements other programs may be accessing at the same time.
     pub(crate) fn contended(mut self) -> Self {
         self.contended = true;
         self
@@ -222,7 +222,7 @@ impl<'m> View<'m> {
         self.writable
     }
 
-    /// Which elements these are, if nothing in the launch writes them.
+    /// The identity of its elements, if nothing in the launch writes them.
     pub(crate) fn constant(&self) -> Option<ViewKey> {
         self.frozen.filter(|_| !self.outside).map(|_| ViewKey {
             base: self.base,
@@ -244,7 +244,7 @@ impl<'m> View<'m> {
         (inside && !self.outside).then(|| self.offset(at))
     }
 
-    /// Whether a tile at `start` is wholly inside.
+    /// Whether a tile at `start` is completely inside.
     #[inline]
     pub(crate) fn holds(&self, start: [i64; 4], shape: [i32; 4]) -> bool {
         let fits = |axis: usize| {
@@ -259,7 +259,7 @@ impl<'m> View<'m> {
             return Inside { lo: [0; 4], hi: [0; 4] };
         }
         let mut part = Inside { lo: [0; 4], hi: shape.map(i64::from) };
-        // Before the tensor's own axes, the tile has an extent of 1 as well.
+        // On axes before the tensor's own, the tile has extent 1 as well.
         for axis in 4 - self.rank.min(4)..4 {
             let n = i64::from(shape[axis]);
             part.lo[axis] = 0.max(start[axis].wrapping_neg()).min(n);
@@ -268,8 +268,8 @@ impl<'m> View<'m> {
         part
     }
 
-    /// A tile that is wholly inside: a slice of the memory that it is in and the index there of its first element, without
-    /// copying it. `None` if it is not, or if the launch may write it.
+    /// A tile that is completely inside, without copying it: a slice of the memory, and the index in it of the tile's first element.
+    /// `None` if it is not inside, or if the launch may write it.
     pub(crate) fn frozen_tile(&self, start: [i64; 4], shape: [i32; 4]) -> Option<(&'m [u8], usize)> {
         let frozen = self.frozen.filter(|_| self.holds(start, shape))?;
         Some((frozen.bytes, usize::try_from(self.offset(start).wrapping_sub(frozen.origin)).ok()?))
@@ -296,7 +296,7 @@ impl<'m> Frozen<'m> {
     }
 }
 
-/// How many elements so many bytes hold.
+/// The number of elements in a number of bytes.
 pub(super) fn elements(elem: Elem, bytes: usize) -> i64 {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     if elem.bits() == 4 { bytes.saturating_mul(2) } else { bytes / i64::from(elem.bits() / 8) }

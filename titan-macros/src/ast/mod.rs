@@ -102,9 +102,9 @@ pub(crate) struct Function {
     pub(crate) params: Vec<Param>,
     pub(crate) ret: Option<TypeRef>,
     pub(crate) body: Block,
-    /// Number of expressions.
+    /// The number of expressions.
     pub(crate) n_exprs: usize,
-    /// Number of local variables; the parameters come first.
+    /// The local variables; the parameters come first.
     pub(crate) vars: Vec<Var>,
     /// The functions of the language that the body calls by an unqualified name, each once.
     pub(crate) intrinsics: Vec<Ident>,
@@ -290,7 +290,7 @@ pub(crate) struct RoleArm {
     pub(crate) body: Expr,
 }
 
-/// What a path in an expression refers to.
+/// The meaning of a path in an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Res {
     /// Not resolved yet.
@@ -308,7 +308,7 @@ pub(crate) enum Res {
     Constant(String),
 }
 
-/// What a call refers to.
+/// The callee of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// Not resolved yet.
@@ -407,7 +407,7 @@ pub(crate) enum PatKind {
     Bad,
 }
 
-/// How a parameter is passed.
+/// The way in which a parameter is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamTyKind {
     Scalar,

@@ -210,7 +210,7 @@ struct Body<'a> {
     generics: TokenStream,
     /// The parameters as the kernel sees them.
     params: TokenStream,
-    /// What follows the parameters.
+    /// The tokens that follow the parameters.
     block: TokenStream,
     /// The parameters of the host's functions, and their names.
     host: TokenStream,

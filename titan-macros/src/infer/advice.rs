@@ -105,7 +105,7 @@ impl Infer<'_> {
         true
     }
 
-    /// How to turn the first operand of a `select` into a mask.
+    /// Help that shows how the first operand of a `select` is turned into a mask.
     pub(super) fn mask_help(&self, mask: &ITy, arms: &[ITy]) -> String {
         let shape = arms.iter().find_map(|t| match t {
             ITy::Tile(_, s) => self.shape_of(*s).filter(|s| s.rank() == 2),

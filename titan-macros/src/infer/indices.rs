@@ -129,7 +129,7 @@ impl Infer<'_> {
     }
 }
 
-/// How an operation on index tiles is written for one element.
+/// The way in which an operation on index tiles is written for one element.
 fn one_element(name: &str, elem: Elem) -> String {
     match name {
         "scatter" => "`y.set([i], v)` writes one element".to_owned(),

@@ -69,7 +69,7 @@ impl Infer<'_> {
         true
     }
 
-    /// As [`Infer::same_elem`], where `a` is expected.
+    /// Unifies as [`Infer::same_elem`] does, where `a` is expected.
     pub(super) fn elem_or_report(&mut self, a: E, b: E, span: Span) {
         let (want, got) = (self.elem_slot(a), self.elem_slot(b));
         if self.unify_elem(a, b).is_err() {
@@ -112,7 +112,7 @@ pub(super) fn shape_help(a: TileShape, b: TileShape) -> String {
     }
 }
 
-/// How a tile of shape `got` becomes one of shape `want`, if there is a way.
+/// The expression that turns a tile of shape `got` into one of shape `want`, if there is one.
 pub(super) fn expected_help(want: TileShape, got: TileShape) -> Option<String> {
     let reversed: Vec<i32> = got.iter().rev().copied().collect();
     match (&want[..], &got[..]) {

@@ -80,7 +80,7 @@ pub(crate) struct OwnTy {
     pub(crate) group: i32,
 }
 
-/// What is known about an element type.
+/// The knowledge about an element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum ElemSlot {
     Known(Elem),

@@ -13,11 +13,11 @@ use titan_core::ir::{OpKind, TtgOp, Ty, Value};
 /// An arm of a branch.
 pub(super) enum Arm<'x> {
     Block(&'x Block),
-    /// With an optional tensor that is present.
+    /// Taken if an optional tensor is present.
     Tensor(&'x Pat, Value, &'x Block),
-    /// With a stage that is not poison.
+    /// Taken for a stage that is not poison.
     Stage(&'x Pat, Value, &'x Block),
-    /// With a poisoned stage, which is released without being read.
+    /// Taken for a poisoned stage, which is released without being read.
     Passed(Value, Option<&'x Expr>),
     Else(Option<&'x Expr>),
 }

@@ -12,13 +12,13 @@ use titan_core::ir::{BinOp, Elem, ForKind, OpKind, Pred, Ty, Value};
 /// An enclosing loop.
 pub(super) struct LoopCtx {
     pub(super) label: Option<String>,
-    /// Its number among all open loops, 0 outermost.
+    /// The number of the loop among all open loops; 0 is the outermost.
     pub(super) level: usize,
-    /// The variables it carries.
+    /// The variables that the loop carries.
     pub(super) carried: Vec<VarId>,
     /// The value of the first `break`, for its shape.
     pub(super) value: Option<Val>,
-    /// Types of the results, once a `break` has been seen.
+    /// The types of the results, once a `break` has been lowered.
     pub(super) results: Option<Vec<Ty>>,
     /// Whether it is a `for`, whose results are its carried values, without a `break`.
     pub(super) counted: bool,

@@ -96,7 +96,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// `[i, j]`, appended.
+    /// Appends the lowered coordinates `[i, j]`.
     pub(super) fn coordinates(&mut self, arg: &Expr, out: &mut Vec<Value>) -> Lowered<()> {
         if self.expr(arg)?.flatten(out) { Ok(()) } else { Err(self.internal(arg.span, "coordinates of another kind")) }
     }

@@ -78,12 +78,12 @@ pub(crate) struct Shared<'c> {
     pub(crate) cx: &'c Ctxt,
     pub(crate) b: Builder,
     pub(crate) places: &'c mut Places,
-    /// Values of the shape names.
+    /// The values of the shape names.
     pub(crate) symbols: BTreeMap<String, Value>,
     /// The roles of the attribute, each with the name of its arm.
     pub(crate) roles: Vec<(String, RoleDecl)>,
     owns: Vec<own::OwnState>,
-    /// Open loops.
+    /// The number of open loops.
     depth: usize,
     /// The nesting depth of inlined calls.
     inlined: usize,

@@ -72,8 +72,8 @@ impl FnLower<'_, '_, '_> {
         Val::Unit
     }
 
-    /// Control flow leaves to loop `level` (0: to the end of the function): every tile created at a deeper level must have been
-    /// consumed.
+    /// Checks that every tile created at a level deeper than loop `level` (0: the whole function) has been consumed before control flow
+    /// leaves to that level.
     pub(super) fn owns_must_end(&mut self, level: usize, exit: Span) {
         self.owns_whole(level.max(1));
         for state in &mut self.sh.owns {
@@ -88,7 +88,7 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    /// Which tiles have been consumed so far, to compare the arms of a branch.
+    /// The tiles that have been consumed so far, for comparing the arms of a branch.
     pub(super) fn owns_snapshot(&self) -> Vec<bool> {
         self.sh.owns.iter().map(|o| o.consumed).collect()
     }

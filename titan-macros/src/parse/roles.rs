@@ -1,4 +1,5 @@
-//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)`, with several instances `roles(.., consumer: [1 warpgroup; 2])`, and `match role() { Role::Producer => .., .. }`.
+//! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)`, with several instances `roles(.., consumer: [1 warpgroup; 2])`, and
+//! `match role() { Role::Producer => .., .. }`.
 
 use super::{Parser, first_span};
 use crate::ast::{Expr, ExprKind, RoleArm, RoleAttr};
@@ -8,11 +9,11 @@ use syn::{Token, parse::ParseStream};
 use titan_core::diag::Code;
 use titan_core::ir::RoleDecl;
 
-/// Warps of a warpgroup.
+/// The number of warps of a warpgroup.
 const WARPGROUP: u32 = 4;
-/// Warps of a program: 1024 threads.
+/// The largest number of warps of a program: 1024 threads.
 const MAX_WARPS: u32 = 32;
-/// How the attribute is written.
+/// An example of the attribute.
 const EXAMPLE: &str = "as in `roles(producer: 1 warp, consumer: 2 warpgroups)`";
 
 /// `producer: 1 warp` or `consumer: [1 warpgroup; 2]`; whether the unit exists is checked later.

@@ -1,6 +1,6 @@
-//! What a PTX module says, with names resolved: variables, kernels, and instructions as opcode parts and operands.
+//! The syntax tree of a PTX module, with names resolved: variables, kernels, and instructions as opcode parts and operands.
 //!
-//! What instructions mean is decided later, in `decode`; here an instruction is still its words.
+//! The meaning of instructions is determined later, in `decode`; here an instruction is still its words.
 
 use super::error::{Site, Source};
 use super::ty::{Space, Ty};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Ast {
     pub(crate) text: Arc<str>,
-    /// As in `.version`: major, minor.
+    /// The version of the `.version` directive: major, minor.
     pub(crate) version: (u32, u32),
     pub(crate) target: String,
     pub(crate) files: BTreeMap<u64, String>,
-    /// Variables of the module.
+    /// The variables of the module.
     pub(crate) vars: Vec<Var>,
     pub(crate) entries: Vec<Entry>,
 }
@@ -26,16 +26,16 @@ pub(crate) struct Var {
     pub(crate) name: String,
     pub(crate) space: Space,
     pub(crate) align: u32,
-    /// In bytes; `None` of an array whose size the launch gives.
+    /// The size in bytes; `None` for an array whose size the launch gives.
     pub(crate) size: Option<u32>,
     pub(crate) init: Init,
 }
 
-/// The bytes that a variable begins with; the rest is zero.
+/// The initial bytes of a variable; the bytes that follow are zero.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Init {
     pub(crate) bytes: Vec<u8>,
-    /// Addresses to put in: offset, variable, addend.
+    /// Addresses to insert: offset in the bytes, variable, addend.
     pub(crate) addresses: Vec<(usize, String, i64)>,
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct Init {
 #[derive(Clone, Debug)]
 pub(crate) struct Param {
     pub(crate) name: String,
-    /// In bytes.
+    /// The size in bytes.
     pub(crate) size: u32,
-    /// From the start of all parameters.
+    /// The offset from the start of all parameters, in bytes.
     pub(crate) offset: u32,
-    /// Declared as an array of bytes: a structure.
+    /// Whether it is declared as an array of bytes, for a structure.
     pub(crate) is_array: bool,
 }
 
@@ -56,18 +56,18 @@ pub(crate) struct Param {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) params: Vec<Param>,
-    /// `.reqntid`: the block's extents.
+    /// `.reqntid`: the required extents of the block.
     pub(crate) required: Option<[u32; 3]>,
-    /// `.maxntid`: the block's largest extents; what counts is their product.
+    /// `.maxntid`: the largest extents of the block; only their product limits a launch.
     pub(crate) max: Option<[u32; 3]>,
-    /// `.reqnctapercluster`: the cluster's extents, in blocks.
+    /// `.reqnctapercluster`: the extents of the cluster, in blocks.
     pub(crate) cluster: Option<[u32; 3]>,
     /// `.explicitcluster`: a launch must give the cluster's extents.
     pub(crate) explicit_cluster: bool,
-    /// `.maxnreg`: the most registers of a thread.
+    /// `.maxnreg`: the largest number of registers of a thread.
     pub(crate) max_registers: Option<u32>,
     pub(crate) regs: Vec<Reg>,
-    /// Variables declared inside.
+    /// The variables declared inside the kernel.
     pub(crate) vars: Vec<Var>,
     pub(crate) code: Vec<Instr>,
     pub(crate) locs: Vec<Loc>,
@@ -80,7 +80,7 @@ pub(crate) struct Reg {
     pub(crate) ty: Ty,
 }
 
-/// A place in a source file, with where it is inlined.
+/// A place in a source file, and the call site if it was inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loc {
     pub(crate) file: u64,
@@ -98,13 +98,13 @@ pub(crate) struct Instr {
     pub(crate) parts: Vec<String>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) line: u32,
-    /// Where in the text.
+    /// The first and the end position of the instruction in the text.
     pub(crate) span: (usize, usize),
-    /// Index in `Entry::locs`.
+    /// The index of its source location in `Entry::locs`.
     pub(crate) loc: Option<usize>,
 }
 
-/// What a name stands for.
+/// The entity that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     Reg(usize),
@@ -137,15 +137,15 @@ pub(crate) enum Operand {
     Pair(Box<Operand>, Box<Operand>),
     /// `_`
     Sink,
-    /// A position in `Entry::code`.
+    /// A label, as a position in `Entry::code`.
     Label(usize),
-    /// Positions in `Entry::code`.
+    /// Branch targets, as positions in `Entry::code`.
     Targets(Vec<usize>),
-    /// A function.
+    /// A function, by name.
     Function(String),
 }
 
-/// What an address starts from.
+/// The base of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Reg(usize),
@@ -154,7 +154,7 @@ pub(crate) enum Base {
 }
 
 impl Ast {
-    /// Where an instruction stands.
+    /// The place of an instruction, for error messages.
     pub(crate) fn site(&self, entry: &Entry, instr: &Instr) -> Site {
         let text = self.text.get(instr.span.0..instr.span.1).unwrap_or_default();
         let instruction = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,15 +1,15 @@
-//! Decoded instructions of the asynchronous proxy: bulk copies, products of warpgroups, and the fences they need.
+//! Decoded instructions of the asynchronous proxy: bulk copies, MMAs of warpgroups, and the fences they need.
 
 use super::mma::MmaShape;
 use super::op::{Addr, PredSrc, Src};
 use super::ty::Ty;
 
-/// Which memory a fence between proxies is about.
+/// The memory that a fence between proxies orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     All,
     Global,
-    /// Shared memory of the own block.
+    /// Shared memory of the thread's own block.
     Block,
     /// Shared memory of all blocks of the cluster.
     Cluster,
@@ -24,12 +24,12 @@ pub(crate) enum BulkPlace {
     Box { map: Addr, coords: Vec<Src> },
 }
 
-/// How a bulk copy is known to be complete.
+/// The mechanism by which a bulk copy reports its completion.
 #[derive(Clone, Debug)]
 pub(crate) enum BulkEnd {
-    /// It takes its bytes from this barrier.
+    /// By `complete_tx` on this barrier.
     Barrier(Addr),
-    /// By bulk groups.
+    /// By commit groups of bulk copies.
     Group,
 }
 
@@ -38,12 +38,12 @@ pub(crate) enum BulkEnd {
 pub(crate) struct BulkOp {
     pub(crate) to: BulkPlace,
     pub(crate) from: BulkPlace,
-    /// The bytes of a range; boxes have their own.
+    /// The length in bytes, for ranges; boxes have their own.
     pub(crate) bytes: Option<Src>,
     pub(crate) end: BulkEnd,
-    /// The blocks of the cluster that get the data, a bit each.
+    /// The blocks of the cluster that receive the data, as a bit mask.
     pub(crate) mask: Option<Src>,
-    /// The arithmetic of a reduction, and the bytes of its elements; of boxes the tensor map's type decides.
+    /// The arithmetic of a reduction, and the element type; for boxes the tensor map gives the type.
     pub(crate) reduce: Option<BulkReduce>,
 }
 
@@ -51,14 +51,14 @@ pub(crate) struct BulkOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BulkReduce {
     pub(crate) name: &'static str,
-    /// The type of the elements of a range.
+    /// The element type of a range.
     pub(crate) ty: Option<Ty>,
 }
 
 /// `wgmma.mma_async`.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupMma {
-    /// M is 64.
+    /// The extents; M is 64.
     pub(crate) shape: MmaShape,
     pub(crate) a: Ty,
     pub(crate) b: Ty,
@@ -66,10 +66,10 @@ pub(crate) struct GroupMma {
     pub(crate) d_regs: Vec<u32>,
     pub(crate) a_from: GroupA,
     pub(crate) b_from: Src,
-    /// Whether the accumulator is added to; otherwise it is only written.
+    /// Whether the product is added to the accumulator; otherwise the accumulator is only written.
     pub(crate) adds: PredSrc,
     pub(crate) negate: [bool; 2],
-    /// Whether M, or N, is the dimension whose elements are adjacent in shared memory.
+    /// For A and B, whether M or N is the dimension whose elements are adjacent in shared memory.
     pub(crate) mn_major: [bool; 2],
     pub(crate) saturate: bool,
 }

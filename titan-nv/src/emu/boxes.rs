@@ -58,7 +58,7 @@ pub(crate) fn pieces(map: &TensorMap, coords: &[i64], shared: u64, is_load: bool
     Ok(all)
 }
 
-/// What fills elements outside of the tensor. No manual gives the bits of the NaN: here they are all set.
+/// The bytes that fill elements outside of the tensor. No manual gives the bits of the NaN: here they are all set.
 fn pattern(map: &TensorMap) -> [u8; 8] {
     match map.fill {
         Fill::Nan => [0xFF; 8],

@@ -1,8 +1,8 @@
-//! A cluster: its blocks, their warps, shared memory and barriers, and who runs next. A launch without clusters has
+//! A cluster: its blocks, their warps, shared memory and barriers, and the scheduling of warps. A launch without clusters has
 //! clusters of one block.
 //!
-//! Shared addresses inside of the emulator have the block's rank above, see [`in_block`]; what a thread sees has the same bits
-//! below, and above them 0 of the own block, or one more than the rank.
+//! Inside the emulator, shared addresses carry the rank of the block in their upper bits, see [`in_block`]. The address that a thread
+//! sees has the same lower bits, and above them 0 for its own block, or one more than the rank.
 
 use super::exec::{Fail, Step, World};
 use super::group::Group;
@@ -18,35 +18,35 @@ use titan_sim::engine::{
 
 /// The class of `cp.async`.
 pub(crate) const COPY: Class = Class(0);
-/// Bulk copies to shared memory.
+/// The class of bulk copies to shared memory.
 pub(crate) const LOAD: Class = Class(1);
-/// The reads of bulk copies to global memory, and their writes.
+/// The classes of the reads and of the writes of bulk copies to global memory.
 pub(crate) const TAKE: Class = Class(2);
 pub(crate) const PUT: Class = Class(3);
-/// `wgmma`.
+/// The class of `wgmma`.
 pub(crate) const MULTIPLY: Class = Class(4);
-/// `st.async`.
+/// The class of `st.async`.
 pub(crate) const STORE: Class = Class(5);
-/// Bits of an address in shared memory, below the block's rank.
+/// The number of bits of an address in shared memory, below the block's rank.
 const CTA_BITS: u32 = 24;
-/// Named barriers of a block.
+/// The number of named barriers of a block.
 const BARRIERS: u32 = 16;
-/// Instructions that a fragment runs before another is looked at.
+/// The number of instructions that a fragment executes before another one is scheduled.
 const QUANTUM: u32 = 1 << 12;
-/// Rounds of polling without any progress after which the cluster yields to others.
+/// The number of consecutive rounds of polling without progress after which the cluster yields to others.
 const PATIENCE: u32 = 1 << 12;
 
-/// How a cluster's turn ended.
+/// The reason why a cluster's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Done,
-    /// Everybody polls for something that another cluster may bring.
+    /// All threads poll for something that another cluster may provide.
     Idle,
-    /// The turn's steps are used up.
+    /// The steps of the turn are used up.
     Spent,
 }
 
-/// What a reduction at a barrier has gathered.
+/// The operands of a reduction at a barrier, as far as they have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gathered {
     pub(crate) count: u32,
@@ -56,16 +56,16 @@ pub(crate) struct Gathered {
 
 pub(crate) const NOTHING: Gathered = Gathered { count: 0, all: true, any: false };
 
-/// What a thread's fences have to order.
+/// The state of a thread's fences, which decides what its accesses acquire and release.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fenced {
-    /// A fence came, and strong writes publish what was before it.
+    /// Whether a fence was executed, so that later strong writes release what came before it.
     pub(crate) releases: bool,
-    /// Addresses of strong reads since the last fence.
+    /// The addresses of strong reads since the last fence, which acquire at the next fence.
     pub(crate) read: Vec<u64>,
-    /// It has fenced the barriers that it initialised: relaxed arrivals at the cluster's barrier then publish.
+    /// Whether the thread has fenced the barriers that it initialised: relaxed arrivals at the cluster's barrier then publish them.
     pub(crate) inits: bool,
-    /// It has arrived at the cluster's barrier, in this phase, and not waited.
+    /// The phase of the cluster's barrier in which the thread has arrived and not yet waited.
     pub(crate) arrived: Option<u64>,
 }
 
@@ -75,11 +75,11 @@ pub(crate) struct Cta {
     pub(crate) id: [u32; 3],
     pub(crate) named: Vec<RendezvousId>,
     pub(crate) gathering: Vec<Gathered>,
-    /// Results of reductions, by barrier and meeting.
+    /// The results of reductions, by barrier and by the barrier's completion count.
     pub(crate) gathered: BTreeMap<(u32, u32), Gathered>,
     /// Registers that `setmaxnreg` has released.
     pub(crate) free_registers: u32,
-    /// What its warpgroups have executed together.
+    /// For each warpgroup, the instructions that its warps have executed together.
     pub(crate) groups: Vec<Group>,
 }
 
@@ -90,34 +90,34 @@ pub(crate) struct Cluster<'a> {
     /// `%clusterid`
     pub(crate) id: [u32; 3],
     pub(crate) ctas: Vec<Cta>,
-    /// Of all blocks, in the order of their ranks.
+    /// The warps of all blocks, in the order of the blocks' ranks.
     pub(crate) warps: Vec<Warp>,
-    /// Its memories are the shared ones of the blocks.
+    /// The engine; its memories are the shared memories of the blocks.
     pub(crate) engine: Engine<Job>,
-    /// Barriers in shared memory, by address with rank.
+    /// The barriers in shared memory, by address with rank.
     pub(crate) barriers: BTreeMap<u64, BarrierId>,
-    /// Those whose initialisation was not fenced, and who has initialised them: bulk copies and other blocks may not see it.
+    /// Barriers whose initialisation was not fenced, and the agent that initialised them: bulk copies and other blocks may not see it.
     pub(crate) unfenced: BTreeMap<u64, Agent>,
-    /// The barrier of the cluster, and how many threads have left that had arrived there.
+    /// The barrier of the cluster, and the threads that have ended after they arrived there.
     pub(crate) barrier: BarrierId,
     pub(crate) left: Vec<Agent>,
     pub(crate) local: BTreeMap<usize, Space>,
     pub(crate) fenced: Vec<Fenced>,
-    /// Stores to the shared memories, and who has fenced them.
+    /// The stores to shared memory, and the threads that have fenced them.
     pub(crate) stores: Stores,
     pub(crate) taken: Taken,
     pub(crate) tickets: u64,
-    /// Grows with everything that somebody else could wait for.
+    /// A counter that grows with every change for which another thread could wait.
     pub(crate) progress: u64,
     scheduler: Scheduler,
-    /// Fruitless rounds in a row.
+    /// The number of consecutive rounds without progress.
     idle: u32,
-    /// Instructions so far: what clocks show.
+    /// The number of instructions so far, which clock registers return.
     pub(crate) clock: u64,
 }
 
 impl<'a> Cluster<'a> {
-    /// The cluster of a number, in the order of the grid.
+    /// Creates the cluster with this number, in the order of the grid.
     pub(crate) fn new(env: &'a Env<'a>, number: u64, world: &mut World<'_>) -> Result<Cluster<'a>, Box<Fail>> {
         let (threads, size) = (env.threads as usize, env.cluster_size());
         let mut engine = Engine::new(threads * size, env.options.completion);
@@ -177,7 +177,7 @@ impl<'a> Cluster<'a> {
         &self.ctas[self.warps[warp].rank as usize]
     }
 
-    /// The memory of an address with a rank, and the address there.
+    /// The memory of an address with a rank, and the address in that memory.
     pub(crate) fn shared(&self, address: u64) -> Option<(&Space, u64)> {
         let (space, at) = split(address);
         self.engine.space(space).map(|s| (s, at))
@@ -187,7 +187,7 @@ impl<'a> Cluster<'a> {
         super::warp::lanes_of(mask).all(|l| self.engine.agents().state(self.agent(warp, l)) == State::Ready)
     }
 
-    /// A fragment of a warp that can run: one that does not poll in vain, or if `desperate` any.
+    /// A fragment of a warp that can run: one that does not poll without success, or any fragment if `desperate`.
     fn runnable(&self, warp: usize, desperate: bool) -> Option<usize> {
         let w = &self.warps[warp];
         let fruitful = |f: &usize| desperate || w.fragments[*f].polled != Some(self.progress);
@@ -207,7 +207,7 @@ impl<'a> Cluster<'a> {
         warp.and_then(|w| Some((w, self.runnable(w, desperate)?)))
     }
 
-    /// Runs until the cluster ends, polls in vain, or has used up `steps` instructions.
+    /// Runs until the cluster ends, all its threads poll without success, or `steps` instructions are executed.
     pub(crate) fn run(&mut self, world: &mut World<'_>) -> Result<Turn, Box<Fail>> {
         let mut left = 1_u64 << 20;
         loop {
@@ -227,7 +227,7 @@ impl<'a> Cluster<'a> {
                 }
                 continue;
             }
-            // No thread can continue: an operation in flight completes, as late as it could.
+            // No thread can continue: an operation in flight completes, at the latest possible moment.
             if let Some(op) = self.engine.pending().oldest() {
                 self.complete(op, world)?;
                 continue;
@@ -268,7 +268,7 @@ impl<'a> Cluster<'a> {
         })
     }
 
-    /// Runs a fragment for some instructions, while it can.
+    /// Runs a fragment for some instructions, as long as it can run.
     fn run_fragment(
         &mut self,
         warp: usize,
@@ -309,13 +309,13 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The same fragment after it moved, if it is still there.
+    /// The fragment's index after it moved, if it still exists.
     fn same(&self, warp: usize, f: usize, pc: u32, mask: u32) -> Option<usize> {
         let there = self.warps[warp].fragments.get(f).is_some_and(|x| x.pc == pc && x.mask == mask);
         there.then_some(f)
     }
 
-    /// What a fragment does when it is no longer held; where it is then, if it has not met others.
+    /// Continues a fragment that is no longer held; returns its index, unless it was merged with others.
     fn resume(&mut self, warp: usize, f: usize) -> Option<usize> {
         let fragment = &mut self.warps[warp].fragments[f];
         let (wait, mask, pc) = (fragment.wait, fragment.mask, fragment.pc);
@@ -325,7 +325,7 @@ impl<'a> Cluster<'a> {
             let result = self.cta(warp).gathered.get(&(barrier, generation)).copied().unwrap_or(NOTHING);
             self.deliver(warp, mask, op, dst, result);
         }
-        // Who waits for registers tries again.
+        // A fragment that waits for registers executes its instruction again.
         if !matches!(wait, Hold::None | Hold::Registers(_)) {
             self.warps[warp].advance(f, pc);
         }
@@ -343,7 +343,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Who waits for what.
+    /// The deadlock error: the threads that wait, and the event that each waits for.
     pub(crate) fn deadlock(&self) -> Fail {
         let mut lines = Vec::new();
         let mut first = None;
@@ -367,7 +367,7 @@ impl<'a> Cluster<'a> {
                     (..) if f.polled.is_some() => "something that it polls for".to_owned(),
                     _ => continue,
                 };
-                // Those who wait at a barrier have passed its instruction.
+                // A fragment that waits at a barrier has already advanced past its instruction.
                 let retries = matches!(blocked, Some(Wait::Phase { barrier, .. }) if barrier != self.barrier)
                     || blocked.is_none();
                 let pc = if retries && f.polled.is_none() { f.pc } else { f.pc.saturating_sub(1) };
@@ -390,7 +390,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// A barrier in words.
+    /// The name of a barrier in messages.
     pub(crate) fn barrier_name(&self, barrier: BarrierId) -> String {
         if barrier == self.barrier {
             return "the barrier of the cluster".to_owned();
@@ -399,19 +399,19 @@ impl<'a> Cluster<'a> {
         format!("the mbarrier at shared address {}", self.address_name(address))
     }
 
-    /// An address in words.
+    /// The name of an address in messages.
     pub(crate) fn address_name(&self, address: u64) -> String {
         let (space, at) = split(address);
         if self.ctas.len() == 1 { format!("{at:#x}") } else { format!("{at:#x} of block {}", space.index()) }
     }
 
-    /// A named barrier of a block in words.
+    /// The name of a block's named barrier in messages.
     pub(crate) fn meeting_name(&self, place: RendezvousId) -> String {
         let (rank, number) = (place.index() / BARRIERS as usize, place.index() % BARRIERS as usize);
         if self.ctas.len() == 1 { format!("barrier {number}") } else { format!("barrier {number} of block {rank}") }
     }
 
-    /// The engine, and what completing operations may change beside it.
+    /// The engine, and the other state that completing operations may change.
     pub(crate) fn ground<'b>(&'b mut self, memory: &'b mut super::memory::Memory) -> (&'b mut Engine<Job>, Ground<'b>) {
         let ground = Ground {
             memory,
@@ -425,7 +425,7 @@ impl<'a> Cluster<'a> {
         (&mut self.engine, ground)
     }
 
-    /// A register of a product in flight was written.
+    /// Reports a register that was written while an MMA in flight used it.
     fn check_clobbered(&self, warp: usize, pc: u32) -> Result<(), Box<Fail>> {
         let clobbered = self.warps[warp].products.as_ref().and_then(|p| p.clobbered);
         let Some(r) = clobbered else { return Ok(()) };
@@ -436,23 +436,23 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// The memory of an address with a rank, and the address there.
+/// The memory of an address with a rank, and the address in that memory.
 pub(crate) fn split(address: u64) -> (SpaceId, u64) {
     let rank = usize::try_from(rank_of(address)).unwrap_or(usize::MAX >> 1);
     (SpaceId::new(rank), in_block(0, address))
 }
 
-/// The rank of an address.
+/// The rank of the block in an address.
 pub(crate) const fn rank_of(address: u64) -> u64 {
     address >> CTA_BITS
 }
 
-/// The address of the same byte in the block of a rank.
+/// The address of the same byte in the block with this rank.
 pub(crate) const fn in_block(rank: u64, address: u64) -> u64 {
     rank << CTA_BITS | address & ((1 << CTA_BITS) - 1)
 }
 
-/// The shared memory of a block.
+/// Creates the shared memory of a block.
 fn shared_memory(env: &Env<'_>, rank: usize) -> Space {
     let mut space = Space::new("shared");
     for (name, at, size) in &env.program.shared {

@@ -1,8 +1,8 @@
-//! What can go wrong with PTX: in its text, in what it asks for, and while it runs.
+//! The errors of the emulator: in the PTX text, in a launch, and while a kernel runs.
 
 use std::fmt;
 
-/// Which rule was broken.
+/// The rule that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorCode {
@@ -16,7 +16,7 @@ pub enum ErrorCode {
     Target,
     /// Operands that do not fit the instruction.
     Operand,
-    /// A launch that does not fit the kernel.
+    /// Launch parameters that do not fit the kernel.
     Launch,
     /// An access outside of every allocation.
     OutOfBounds,
@@ -24,26 +24,26 @@ pub enum ErrorCode {
     Permission,
     /// An address that is not a multiple of the access's size.
     Misaligned,
-    /// A register or a byte of memory is read that was never written.
+    /// A read of a register or a byte of memory that was never written.
     Uninitialised,
     /// Unordered conflicting accesses to shared memory.
     Race,
     /// Threads of a warp that should execute an instruction together do not.
     Divergence,
-    /// A barrier used in a way that is not defined.
+    /// An undefined use of a barrier.
     Barrier,
-    /// A register that an operation in flight uses.
+    /// A use of a register that an operation in flight uses.
     InFlight,
-    /// Nobody can go on.
+    /// A deadlock: no thread can continue.
     Deadlock,
     /// The kernel executed `trap`.
     Trap,
-    /// More steps than allowed.
+    /// The limit on executed instructions was reached.
     Limit,
 }
 
 impl ErrorCode {
-    /// Its name in messages.
+    /// The name of the code in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,11 +88,11 @@ impl fmt::Display for Source {
 /// A place in the PTX.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// The line of the PTX text, from 1; 0 if no line is to blame.
+    /// The line of the PTX text, from 1; 0 if the error is at no line.
     pub line: u32,
     /// The instruction there.
     pub instruction: String,
-    /// Where it comes from: the innermost place first, then where that is inlined.
+    /// The source locations: the innermost one first, then the call sites at which it is inlined.
     pub sources: Vec<Source>,
 }
 
@@ -109,12 +109,12 @@ impl fmt::Display for Site {
     }
 }
 
-/// Which thread.
+/// A thread, by its block and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId {
-    /// `%ctaid`.
+    /// The block's index, `%ctaid`.
     pub block: [u32; 3],
-    /// `%tid`.
+    /// The thread's index, `%tid`.
     pub thread: [u32; 3],
 }
 
@@ -129,20 +129,20 @@ impl fmt::Display for ThreadId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmuError(Box<Report>);
 
-/// What an [`EmuError`] says.
+/// The contents of an [`EmuError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Which rule.
+    /// The rule that was broken.
     pub code: ErrorCode,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// Where.
+    /// The place of the error.
     pub site: Site,
-    /// In which thread; of several, the first.
+    /// The thread; if several threads are involved, the first.
     pub thread: Option<ThreadId>,
-    /// The other side: of a race, the access that was seen first.
+    /// The other side: for a race, the access that was executed first.
     pub other: Option<(Site, String)>,
-    /// How to mend it.
+    /// A suggestion how to fix the error.
     pub help: Option<String>,
 }
 
@@ -158,7 +158,7 @@ impl EmuError {
         }))
     }
 
-    /// An error in the text.
+    /// An error at a line of the text.
     pub(crate) fn at(code: ErrorCode, line: u32, message: impl Into<String>) -> EmuError {
         let mut e = EmuError::new(code, message);
         e.0.site.line = line;
@@ -189,7 +189,7 @@ impl EmuError {
         self
     }
 
-    /// The same with other names for the places in the kernel's source: those of `.loc` are what the compiler was told.
+    /// The error with renamed source locations: `.loc` has the names that the compiler was given.
     #[must_use]
     pub fn renamed(mut self, rename: impl Fn(&mut Source)) -> EmuError {
         self.0.site.sources.iter_mut().for_each(&rename);
@@ -197,19 +197,19 @@ impl EmuError {
         self
     }
 
-    /// All that it says.
+    /// The contents of the error.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.0
     }
 
-    /// Which rule was broken.
+    /// The rule that was broken.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         self.0.code
     }
 
-    /// The line of the PTX text, from 1; 0 if no line is to blame.
+    /// The line of the PTX text, from 1; 0 if the error is at no line.
     #[must_use]
     pub fn line(&self) -> u32 {
         self.0.site.line

@@ -1,30 +1,30 @@
-//! What the warps of a warpgroup execute together.
+//! The instructions that the warps of a warpgroup execute together.
 //!
 //! `wgmma` and `setmaxnreg` are instructions of a warpgroup: its four warps must execute the same ones, with the same
-//! operands, in the same order. Each warp runs by itself here, so the first to come notes what it executes, and the others
+//! operands, in the same order. Each warp runs by itself here, so the first warp records what it executes, and the others
 //! are compared with that.
 
 use std::collections::VecDeque;
 
-/// An instruction, and its operands that all warps share.
+/// The code position of an instruction, and its operands that all warps share.
 pub(crate) type Step = (u32, [u64; 2]);
 
-/// Warps of a warpgroup.
+/// The number of warps of a warpgroup.
 const WARPS: usize = 4;
 
-/// What one warpgroup has executed.
+/// The steps that one warpgroup has executed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    /// Steps that not all warps have executed.
+    /// The steps that not all warps have executed yet.
     steps: VecDeque<Step>,
-    /// How many steps came before those.
+    /// The number of steps before those.
     passed: usize,
-    /// How many each warp has executed.
+    /// The number of steps that each warp has executed.
     at: [usize; WARPS],
 }
 
 impl Group {
-    /// A warp, by its place in the group, executes a step; the step that another one has executed instead.
+    /// Records a step of a warp, given by its index in the group. The error is the different step that another warp has executed.
     pub(crate) fn step(&mut self, warp: usize, step: Step) -> Result<(), Step> {
         let at = &mut self.at[warp % WARPS];
         let index = *at - self.passed;
@@ -41,7 +41,7 @@ impl Group {
         Ok(())
     }
 
-    /// A step that others of the group have executed and this warp has not: it must not end.
+    /// The next step that others of the group have executed and this warp has not: the warp must not end.
     pub(crate) fn missed(&self, warp: usize) -> Option<Step> {
         self.steps.get(self.at[warp % WARPS] - self.passed).copied()
     }

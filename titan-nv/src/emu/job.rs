@@ -1,15 +1,15 @@
-//! What asynchronous operations do when they complete.
+//! The effects of asynchronous operations at their completion.
 //!
-//! | operation | does |
+//! | operation | effect |
 //! |---|---|
 //! | `cp.async` | copies from global to shared memory, zeros for the rest |
 //! | bulk copy to shared memory | copies pieces from global or shared memory, or fills them |
-//! | bulk copy to global memory | two operations: one *takes* the source, which `wait_group.read` waits for; one *puts* it |
+//! | bulk copy to global memory | two operations: one *takes* the source, for which `wait_group.read` waits; one *puts* it |
 //! | `st.async` | stores bytes that the instruction gave |
-//! | `wgmma` | multiplies a warp's rows, see [`super::product`] |
-//! | arrivals | nothing but their signals |
+//! | `wgmma` | computes a warp's rows, see [`super::product`] |
+//! | arrivals | only their signals |
 //!
-//! Addresses of shared memory have the block's rank above, see [`super::cluster::in_block`].
+//! Addresses of shared memory carry the block's rank in their upper bits, see [`super::cluster::in_block`].
 
 use super::cluster::split;
 use super::error::ErrorCode;
@@ -25,10 +25,10 @@ use titan_sim::engine::{Agent, Space, SpaceId};
 /// An asynchronous operation.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Job {
-    /// The instruction.
+    /// The code position of the instruction.
     pub(crate) place: u32,
     pub(crate) what: What,
-    /// What it sees differently than threads do.
+    /// The bytes that the operation sees differently than threads do.
     pub(crate) view: View,
 }
 
@@ -60,10 +60,10 @@ pub(crate) enum What {
     Arrive,
 }
 
-/// Bytes that are adjacent on both sides.
+/// A range of bytes that is contiguous on both sides of a copy.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Piece {
-    /// Where in shared memory, with the block's rank.
+    /// The address in shared memory, with the block's rank.
     pub(crate) shared: u64,
     pub(crate) other: Other,
     pub(crate) bytes: u32,
@@ -74,26 +74,26 @@ pub(crate) struct Piece {
 pub(crate) enum Other {
     Global(u64),
     Shared(u64),
-    /// Outside of the tensor: a load writes this byte pattern, four bytes again and again; a store does nothing.
+    /// Outside of the tensor: a load writes this byte pattern repeatedly, four bytes at a time; a store does nothing.
     Outside([u8; 8]),
 }
 
-/// How elements are combined in global memory.
+/// The arithmetic by which elements are combined in global memory.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Reduction {
     pub(crate) f: AtomFn,
     pub(crate) bytes: u32,
 }
 
-/// Bytes, and whether they were ever written, of each piece that was taken and not yet put, by ticket.
+/// For each piece that was taken and not yet put, by ticket: its bytes, and whether they were ever written.
 pub(crate) type Taken = BTreeMap<u64, Vec<(Vec<u8>, Vec<bool>)>>;
 
-/// What a completing operation may change.
+/// The state that a completing operation may change.
 pub(crate) struct Ground<'a> {
     pub(crate) memory: &'a mut Memory,
-    /// Stores to the cluster's shared memories.
+    /// The stores to the cluster's shared memory.
     pub(crate) stores: &'a mut Stores,
-    /// The number of the cluster above the bits of a thread's number.
+    /// The cluster's number, in the bits above a thread's number.
     pub(crate) cluster: u64,
     pub(crate) taken: &'a mut Taken,
     pub(crate) warps: &'a mut [Warp],
@@ -105,13 +105,13 @@ fn undefined(side: &str) -> Fail {
     Fail::new(ErrorCode::Uninitialised, format!("the copy reads bytes of {side} memory that were never written"))
 }
 
-/// The number by which stores know a shared memory.
+/// The number that identifies a shared memory in records of stores.
 pub(crate) fn numbered(space: SpaceId) -> u32 {
     u32::try_from(space.index()).unwrap_or(GLOBAL)
 }
 
 impl Ground<'_> {
-    /// Does what an operation does.
+    /// Applies the effect of an operation.
     pub(crate) fn complete(&mut self, spaces: &mut [Space], agent: Agent, job: &Job) -> Result<(), Fail> {
         match &job.what {
             What::Arrive => Ok(()),

@@ -1,7 +1,7 @@
-//! Launches: what a kernel is given, and how its blocks run.
+//! Launches: the arguments of a kernel, and the execution of its blocks.
 //!
-//! Clusters run in order, each to its end; one that only polls gives way to the next, so that blocks which wait for each
-//! other make progress, as many at a time as [`Options::resident`] says. There is one thread of execution: the same
+//! Clusters run in order, each to its end; a cluster that only polls yields to the next, so that blocks that wait for each
+//! other make progress, with up to [`Options::resident`] blocks at a time. There is one thread of execution: the same
 //! launch gives the same result and the same first error on every machine.
 
 use super::ast::{Ast, Entry};
@@ -34,23 +34,23 @@ pub struct Kernel<'a> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Param {
-    /// An address.
+    /// An address of device memory.
     Ptr(DevicePtr),
-    /// 8 bits.
+    /// An 8-bit value.
     U8(u8),
-    /// 16 bits.
+    /// A 16-bit value.
     U16(u16),
-    /// 32 bits.
+    /// A 32-bit value.
     U32(u32),
-    /// 32 bits.
+    /// A 32-bit value.
     I32(i32),
-    /// 64 bits.
+    /// A 64-bit value.
     U64(u64),
-    /// 64 bits.
+    /// A 64-bit value.
     I64(i64),
-    /// 32 bits.
+    /// A 32-bit value.
     F32(f32),
-    /// 64 bits.
+    /// A 64-bit value.
     F64(f64),
     /// The bytes of a structure.
     Bytes(Vec<u8>),
@@ -73,51 +73,51 @@ impl Param {
     }
 }
 
-/// How a kernel is launched.
+/// The configuration and the arguments of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch<'a> {
-    /// Blocks, by axis.
+    /// The number of blocks, by axis.
     pub grid: [u32; 3],
-    /// Threads of a block, by axis.
+    /// The number of threads of a block, by axis.
     pub block: [u32; 3],
-    /// Bytes of the shared array that the launch sizes.
+    /// The size in bytes of the shared array that the launch sizes.
     pub dynamic_shared: u32,
-    /// Blocks of a cluster, by axis, if the kernel does not say it itself by `.reqnctapercluster`.
+    /// The extents of a cluster in blocks, if the kernel does not fix them by `.reqnctapercluster`.
     pub cluster: Option<[u32; 3]>,
-    /// One for each parameter.
+    /// The arguments, one for each parameter.
     pub params: &'a [Param],
 }
 
-/// What becomes of reading what was never written.
+/// The treatment of reads of registers and memory that were never written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Uninitialised {
-    /// An error at the first read, of a register or of memory.
+    /// The first such read is an error.
     #[default]
     Strict,
-    /// The result is uninitialised too; an error where it decides something: an address, a branch, an exchange between
-    /// threads, a matrix product.
+    /// The result is uninitialised too; it is an error where it matters: in an address, a branch, an exchange between
+    /// threads, an MMA.
     Propagate,
 }
 
-/// What the emulator looks for, and what it leaves to chance.
+/// The checks of the emulator, and the choices that the programming model leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// When `cp.async` has its effect.
+    /// The policy that decides when asynchronous operations have their effect.
     pub completion: Completion,
-    /// In which order warps run.
+    /// The order in which warps run.
     pub schedule: Schedule,
     /// Whether unordered accesses to shared memory are errors.
     pub races: bool,
-    /// Whether the sanitizer watches too, with each warp as one: also the life and storage of mbarriers, copies in flight
-    /// when a block ends, deadlocks as soon as they are certain.
+    /// Whether the sanitizer observes too, with each warp as one logical thread. It also checks the lifetime and storage of mbarriers,
+    /// finds copies in flight when a block ends, and reports deadlocks as soon as they are certain.
     pub sanitize: bool,
-    /// What becomes of reading what was never written.
+    /// The treatment of reads of what was never written.
     pub uninitialised: Uninitialised,
-    /// Instructions of warps, all together, after which the launch is given up.
+    /// The largest number of warp instructions, of all warps together; the launch fails when it is reached.
     pub max_steps: u64,
-    /// Blocks that run at a time; clusters run whole.
+    /// The number of blocks that run at a time; clusters run whole.
     pub resident: u32,
-    /// Bytes of shared memory that a block may have.
+    /// The largest shared memory of a block, in bytes.
     pub max_shared: u32,
 }
 
@@ -131,7 +131,7 @@ impl Default for Options {
             uninitialised: Uninitialised::Strict,
             max_steps: 1 << 34,
             resident: 132,
-            // 227 KiB: the most of any target.
+            // 227 KiB, the largest of any target.
             max_shared: 227 * 1024,
         }
     }
@@ -143,27 +143,27 @@ impl Options {
     }
 }
 
-/// What a launch did.
+/// The statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Instructions of warps.
+    /// The number of warp instructions.
     pub instructions: u64,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
-/// What the blocks of a launch share.
+/// The data that the blocks of a launch share.
 pub(crate) struct Env<'a> {
     pub(crate) ast: &'a Ast,
     pub(crate) entry: &'a Entry,
     pub(crate) program: &'a Program,
     pub(crate) launch: &'a Launch<'a>,
     pub(crate) options: &'a Options,
-    /// Threads of a block.
+    /// The number of threads of a block.
     pub(crate) threads: u32,
-    /// Blocks of a cluster, by axis.
+    /// The number of blocks of a cluster, by axis.
     pub(crate) cluster: [u32; 3],
-    /// Whether the kernel or the launch says so.
+    /// Whether the kernel or the launch requests clusters.
     pub(crate) is_clustered: bool,
     pub(crate) params: Vec<u8>,
     pub(crate) symbols: Vec<u64>,
@@ -178,12 +178,12 @@ impl Env<'_> {
         self.entry.code.get(pc as usize).map_or_else(Site::default, |i| self.ast.site(self.entry, i))
     }
 
-    /// Blocks of a cluster.
+    /// The number of blocks of a cluster.
     pub(crate) const fn cluster_size(&self) -> usize {
         (self.cluster[0] * self.cluster[1] * self.cluster[2]) as usize
     }
 
-    /// Clusters of the grid, by axis.
+    /// The number of clusters of the grid, by axis.
     pub(crate) fn clusters(&self) -> [u32; 3] {
         std::array::from_fn(|i| self.launch.grid[i] / self.cluster[i].max(1))
     }
@@ -204,7 +204,7 @@ impl Env<'_> {
         std::array::from_fn(|i| id[i] * extents[i] + at[i])
     }
 
-    /// Registers of a thread when the kernel begins, as an assembler gives them to a kernel with `setmaxnreg`: an equal part
+    /// The registers of a thread when the kernel begins, as an assembler assigns them to a kernel with `setmaxnreg`: an equal part
     /// of the multiprocessor's 65,536 for each thread of whole warpgroups, in steps of 8.
     pub(crate) fn registers(&self) -> u32 {
         let part = (1 << 16) / self.threads.next_multiple_of(128).max(1) / 8 * 8;
@@ -239,8 +239,8 @@ impl Module {
     /// Parses and decodes a module.
     ///
     /// # Errors
-    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Target`], [`ErrorCode::Operand`], each with its line:
-    /// what the emulator does not know is refused here, whether or not it would be executed.
+    /// [`ErrorCode::Syntax`], [`ErrorCode::Symbol`], [`ErrorCode::Unknown`], [`ErrorCode::Target`], [`ErrorCode::Operand`], each with its
+    /// line: anything that the emulator does not support is rejected here, whether or not it would be executed.
     pub fn parse(text: &str) -> Result<Module, EmuError> {
         let ast = super::parse::module(text)?;
         let programs = ast.entries.iter().map(|e| decode::program(&ast, e)).collect::<Result<_, _>>()?;
@@ -252,22 +252,22 @@ impl Module {
         self.ast.entries.iter().map(|e| e.name.as_str())
     }
 
-    /// As in `.target`.
+    /// The target, as in the directive `.target`.
     #[must_use]
     pub fn target(&self) -> &str {
         &self.ast.target
     }
 
-    /// As in `.version`: major and minor.
+    /// The version, as in the directive `.version`: major and minor.
     #[must_use]
     pub const fn version(&self) -> (u32, u32) {
         self.ast.version
     }
 
-    /// A kernel.
+    /// The kernel with this name.
     ///
     /// # Errors
-    /// [`ErrorCode::Launch`], if there is none of this name.
+    /// [`ErrorCode::Launch`], if there is no kernel with this name.
     pub fn entry(&self, name: &str) -> Result<Kernel<'_>, EmuError> {
         let index = self.ast.entries.iter().position(|e| e.name == name);
         let names = || self.kernels().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
@@ -310,7 +310,7 @@ impl Kernel<'_> {
     /// Runs the kernel.
     ///
     /// # Errors
-    /// [`ErrorCode::Launch`] before anything runs; the codes of what happens while it runs.
+    /// [`ErrorCode::Launch`] before anything runs; the other codes for errors during the run.
     pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
         let env = self.env(launch, options, memory)?;
         let blocks = launch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
@@ -319,7 +319,7 @@ impl Kernel<'_> {
         let (mut next, mut resident): (u64, Vec<(Cluster<'_>, Watch)>) = (0, Vec::new());
         let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks }, 0, 0);
         let mut stores = Stores::default();
-        // The detector's tables are used again by the next cluster.
+        // The tables of the race detector are reused by the next cluster.
         let mut spare: Vec<Watch> = Vec::new();
         while next < total || !resident.is_empty() {
             if turn >= resident.len() {
@@ -393,7 +393,7 @@ fn check_extents(entry: &Entry, launch: &Launch<'_>) -> Result<u32, EmuError> {
     Ok(threads)
 }
 
-/// The extents of a cluster, and whether anybody asked for clusters. At most 8 blocks, as every device has them, or 16.
+/// The extents of a cluster, and whether clusters were requested. At most 8 blocks, as every device has them, or 16.
 fn check_cluster(entry: &Entry, launch: &Launch<'_>) -> Result<([u32; 3], bool), EmuError> {
     let wrong = |message: String| Err(EmuError::new(ErrorCode::Launch, message));
     if let (Some(required), Some(given)) = (entry.cluster, launch.cluster)

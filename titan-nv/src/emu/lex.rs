@@ -1,7 +1,7 @@
-//! PTX text to tokens.
+//! Splits PTX text into tokens.
 //!
 //! A word is taken with its dots: `ld.global.L1::no_allocate.v4.b32`, `%tid.x` and `.reg` are one token each, because in
-//! PTX a dot never stands between two things that mean something apart.
+//! PTX a dot never separates two independent tokens.
 //! Source: PTX ISA, "Syntax" (identifiers, integer, floating-point and predicate constants).
 
 use super::error::{EmuError, ErrorCode};
@@ -24,11 +24,11 @@ pub(crate) enum Tok {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) tok: Tok,
-    /// Its spelling; of a string, what is between the quotes.
+    /// The text of the token; for a string, the text between the quotes.
     pub(crate) text: &'a str,
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: u32,
-    /// Where it begins and ends in the text.
+    /// The first and the end position of the token in the text.
     pub(crate) span: (usize, usize),
 }
 

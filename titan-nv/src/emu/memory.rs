@@ -1,7 +1,7 @@
-//! Device memory: what a launch reads and writes, and where generic addresses lead.
+//! Device memory: the data of launches, and the mapping of generic addresses.
 //!
-//! Each allocation begins in a window of 4 GiB of its own, 256 bytes aligned and no more, with unmapped addresses before
-//! and after: no wrong index of 32 bits leads from one to another, and addresses do not fit 32 bits.
+//! Each allocation begins in its own window of 4 GiB, aligned to 256 bytes and no more, with unmapped addresses before
+//! and after: no wrong 32-bit index leads from one allocation to another, and addresses do not fit 32 bits.
 
 use super::ast::Ast;
 use super::error::{EmuError, ErrorCode};
@@ -10,11 +10,11 @@ use super::ty::Space as PtxSpace;
 use std::collections::{BTreeMap, VecDeque};
 use titan_sim::engine::{AllocationId, Fault, Space};
 
-/// Freed allocations that are remembered, so that a late use is told as such.
+/// The number of freed allocations that are remembered, so that a late use is reported as such.
 const REMEMBERED: usize = 4096;
-/// The first address of an allocation, from the start of its window.
+/// The first address of an allocation, relative to the start of its window.
 const SKEW: u64 = 0x4000_0100;
-/// Where the generic addresses of each space begin. Global addresses are their own generic addresses, below all these.
+/// The first generic address of each space. Global addresses are their own generic addresses, below all these.
 const WINDOWS: [(PtxSpace, u64); 4] = [
     (PtxSpace::Shared, 0x01_0000_0000_0000),
     (PtxSpace::Local, 0x01_0001_0000_0000),
@@ -34,7 +34,7 @@ pub(crate) fn to_generic(space: PtxSpace, address: u64) -> u64 {
     }
 }
 
-/// The space that a generic address is in, and the address there.
+/// The space of a generic address, and the address in that space.
 pub(crate) fn from_generic(address: u64) -> (PtxSpace, u64) {
     let window = WINDOWS.iter().find(|(_, base)| (*base..base + WINDOW).contains(&address));
     window.map_or((PtxSpace::Global, address), |(space, base)| (*space, address - base))
@@ -45,7 +45,7 @@ pub(crate) fn from_generic(address: u64) -> (PtxSpace, u64) {
 pub struct DevicePtr(u64);
 
 impl DevicePtr {
-    /// The pointer of an address.
+    /// Makes a pointer from an address.
     #[must_use]
     pub const fn from_address(address: u64) -> DevicePtr {
         DevicePtr(address)
@@ -54,20 +54,20 @@ impl DevicePtr {
     /// The null pointer.
     pub const NULL: DevicePtr = DevicePtr(0);
 
-    /// The address.
+    /// The address as a number.
     #[must_use]
     pub const fn address(self) -> u64 {
         self.0
     }
 
-    /// So many bytes further.
+    /// The pointer that is `bytes` bytes further.
     #[must_use]
     pub const fn add(self, bytes: i64) -> DevicePtr {
         DevicePtr(self.0.wrapping_add_signed(bytes))
     }
 }
 
-/// Global memory.
+/// The global memory of an emulated device.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pub(crate) space: Space,
@@ -75,11 +75,11 @@ pub struct Memory {
     by_base: BTreeMap<u64, AllocationId>,
     /// Variables of modules, by the module's hash and the name.
     variables: BTreeMap<(u128, String), u64>,
-    /// The last window that allocations may take.
+    /// The last window that allocations may use.
     last: u64,
-    /// Allocations that are freed and remembered, oldest first.
+    /// The allocations that are freed and remembered, oldest first.
     freed: VecDeque<(u64, AllocationId)>,
-    /// Windows whose allocations are forgotten.
+    /// The windows whose allocations are forgotten, for reuse.
     spare: VecDeque<u64>,
     touched: Option<Touched>,
 }
@@ -91,13 +91,13 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Memory without allocations.
+    /// Creates memory without allocations.
     #[must_use]
     pub fn new() -> Memory {
         Memory::with_windows(1, u64::MAX)
     }
 
-    /// Memory whose allocations lie in some windows of 4 GiB only: several memories then share no address.
+    /// Creates memory whose allocations use only a range of 4 GiB windows, so that several memories share no address.
     #[must_use]
     pub fn with_windows(first: u64, last: u64) -> Memory {
         Memory {
@@ -128,7 +128,7 @@ impl Memory {
         DevicePtr(base)
     }
 
-    /// Allocates undefined bytes, if a window is left and the host has so much memory.
+    /// Allocates undefined bytes; `None` if no window is left or the host lacks memory.
     pub fn try_alloc(&mut self, name: &str, bytes: usize) -> Option<DevicePtr> {
         let windows = 1 + SKEW.checked_add(bytes as u64)? / WINDOW;
         if self.window.checked_add(windows)? <= self.last.saturating_add(1) {
@@ -140,15 +140,15 @@ impl Memory {
         self.alloc_at(name, window * WINDOW + SKEW, bytes)
     }
 
-    /// Allocates undefined bytes at a place of the caller's; `None` if some of it is taken.
+    /// Allocates undefined bytes at a given address; `None` if some of them are already allocated.
     pub fn alloc_at(&mut self, name: &str, base: u64, bytes: usize) -> Option<DevicePtr> {
         let id = self.space.allocate(name, base, bytes)?;
         self.by_base.insert(base, id);
         Some(DevicePtr(base))
     }
 
-    /// Removes an allocation, given its first address, freed or not: later uses are no longer told as such, and its addresses
-    /// may be given out again.
+    /// Removes an allocation, given its first address, freed or not: later uses are no longer reported as such, and its addresses
+    /// may be allocated again.
     pub fn forget(&mut self, ptr: DevicePtr) {
         let base = ptr.0;
         if let Some(id) = self.by_base.remove(&base) {
@@ -160,12 +160,12 @@ impl Memory {
         }
     }
 
-    /// Begins to note which bytes are touched.
+    /// Starts to record which bytes are accessed.
     pub fn watch(&mut self) {
         self.touched = Some(Touched::default());
     }
 
-    /// What kernels touched since [`Memory::watch`]; noting ends.
+    /// The bytes that kernels accessed since [`Memory::watch`]; ends the recording.
     pub fn touched(&mut self) -> Touched {
         let mut touched = self.touched.take().unwrap_or_default();
         touched.settle();
@@ -178,7 +178,7 @@ impl Memory {
         }
     }
 
-    /// Copies bytes, written or not, also between memories that are one.
+    /// Copies bytes, written or not; source and destination may be in the same allocation.
     ///
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
@@ -186,7 +186,7 @@ impl Memory {
         self.space.copy(from.0, to.0, len).map_err(|f| fault(&self.space, &f))
     }
 
-    /// Bytes, and which of them were written.
+    /// Reads bytes, and which of them were written.
     ///
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
@@ -194,7 +194,7 @@ impl Memory {
         self.space.extract(ptr.0, len).map_err(|f| fault(&self.space, &f))
     }
 
-    /// Puts what [`Memory::extract`] gave.
+    /// Writes the result of [`Memory::extract`].
     ///
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
@@ -210,15 +210,15 @@ impl Memory {
         self.space.check(ptr.0, len).map(drop).map_err(|f| fault(&self.space, &f))
     }
 
-    /// Allocates and writes.
+    /// Allocates memory with these contents.
     pub fn upload(&mut self, name: &str, bytes: &[u8]) -> DevicePtr {
         let ptr = self.alloc_named(name, bytes.len());
-        // Inside of what was just allocated.
+        // The write is within the new allocation, so it succeeds.
         let _ = self.space.write(ptr.0, bytes);
         ptr
     }
 
-    /// Frees an allocation, given its first address; later uses are errors that name it, until some thousands more are freed.
+    /// Frees an allocation, given its first address. Later uses are errors that name it, until thousands of other allocations are freed.
     pub fn free(&mut self, ptr: DevicePtr) {
         if let Some(id) = self.by_base.get(&ptr.0).copied().filter(|id| self.space.free(*id)) {
             self.freed.push_back((ptr.0, id));
@@ -256,7 +256,7 @@ impl Memory {
         Ok(out)
     }
 
-    /// Reads bytes, written or not: those that were not are `0xFF`.
+    /// Reads bytes, written or not; those that were not written are `0xFF`.
     ///
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
@@ -266,7 +266,7 @@ impl Memory {
         Ok(out)
     }
 
-    /// Places a module's variables, once, and gives their addresses.
+    /// Allocates a module's variables, once, and returns their addresses.
     pub(crate) fn load(&mut self, module: u128, ast: &Ast, names: &[String]) -> Result<Vec<u64>, EmuError> {
         let vars = || {
             let all = ast.vars.iter().chain(ast.entries.iter().flat_map(|e| &e.vars));
@@ -314,7 +314,7 @@ impl Memory {
     }
 }
 
-/// The rule that a fault breaks.
+/// The error code for a fault.
 pub(crate) fn code_of(fault: &Fault) -> ErrorCode {
     match fault {
         Fault::OutOfBounds { .. } => ErrorCode::OutOfBounds,

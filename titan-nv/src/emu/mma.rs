@@ -1,4 +1,4 @@
-//! Matrix products of a warp: which thread holds which element, and what is computed.
+//! MMAs of a warp: the elements that each thread holds, and the results.
 //!
 //! With `g = lane / 4`, `t = lane % 4`, and `p` elements packed in a 32-bit register (1 for tf32 and f64, 2 for halves, 4
 //! for bytes, 8 for nibbles), element `s` of register `r` is
@@ -25,7 +25,7 @@ use super::lane::{Rnd, lo};
 use super::op::MmaOp;
 use super::ty::Ty;
 
-/// The extents of a product.
+/// The extents of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MmaShape {
     pub(crate) m: usize,
@@ -33,18 +33,18 @@ pub(crate) struct MmaShape {
     pub(crate) k: usize,
 }
 
-/// Registers of all 32 lanes.
+/// The values of a register in all 32 lanes.
 pub(crate) type Lanes = [u64; 32];
 
 impl MmaShape {
-    /// `m16n8k16`
+    /// Parses an MMA shape such as `m16n8k16`.
     pub(crate) fn named(name: &str) -> Option<MmaShape> {
         let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;
         Some(MmaShape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
     }
 
-    /// Registers of A, B, and of C and D.
+    /// The number of registers of A, of B, and of C and D.
     pub(crate) fn registers(self, operand: Ty, acc: Ty) -> [usize; 3] {
         let per = per_register(operand);
         let c = self.m * self.n / 32;
@@ -52,7 +52,7 @@ impl MmaShape {
     }
 }
 
-/// Elements in a register.
+/// The number of elements in a register.
 pub(crate) const fn per_register(ty: Ty) -> usize {
     match ty.bits() {
         64 => 1,
@@ -60,7 +60,7 @@ pub(crate) const fn per_register(ty: Ty) -> usize {
     }
 }
 
-/// Whether there is such an instruction. PTX ISA, "mma", table of types and shapes; those of sm_80 to sm_90.
+/// Whether this instruction exists. PTX ISA, "mma", table of types and shapes; those of sm_80 to sm_90.
 pub(crate) fn exists(shape: MmaShape, a: Ty, b: Ty, acc: Ty, out: Ty) -> bool {
     let MmaShape { m, n, k } = shape;
     let fp8 = |t| matches!(t, Ty::E4m3 | Ty::E5m2);
@@ -139,7 +139,7 @@ pub(crate) fn element(ty: Ty, bits: u64, s: usize) -> f64 {
     }
 }
 
-/// An f16 by shifting its fields into those of an f32 and mending the exponent.
+/// Converts an f16 to f64 by shifting its fields into those of an f32 and correcting the exponent.
 fn half(bits: u64) -> f64 {
     let magnitude = lo(bits & 0x7FFF) << 13;
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
@@ -199,7 +199,7 @@ pub(crate) fn multiply(op: &MmaOp, a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec
     d
 }
 
-/// Which element of an 8×8 matrix of 16-bit elements half `s` of a lane's register holds: row and column.
+/// The row and column of the element of an 8×8 matrix of 16-bit elements that half `s` of a lane's register holds.
 pub(crate) const fn at_8x8(lane: usize, s: usize, transposed: bool) -> (usize, usize) {
     let (row, col) = (lane / 4, 2 * (lane % 4) + s);
     if transposed { (col, row) } else { (row, col) }

@@ -4,35 +4,35 @@
 //! text ─ lex, parse ─▶ Ast ─ decode ─▶ Program ─ launch, block, exec ─▶ memory, or an error with its place
 //! ```
 //!
-//! **What it finds.** Reads of registers and bytes that were never written; accesses outside of an allocation, told by
-//! the allocation's name; misaligned ones; threads of a warp, or warps of a warpgroup, that do not execute together what
-//! they must; registers used while a `wgmma` has them; asynchronous operations that miss a fence between proxies; misused
-//! barriers; deadlocks, with who waits for what; and races on shared memory, in every run in which both accesses occur. Each
-//! error names the line of the PTX and, from `.loc`, of the kernel.
+//! **What it finds.** Reads of registers and bytes that were never written; accesses outside of an allocation, reported with
+//! the allocation's name; misaligned ones; threads of a warp, or warps of a warpgroup, that do not execute together the instructions
+//! that require it; registers used while a `wgmma` uses them; asynchronous operations that miss a fence between proxies; misused
+//! barriers; deadlocks, with the event that each thread waits for; and races on shared memory, in every run in which both accesses
+//! occur. Each error names the line of the PTX and, from `.loc`, of the kernel.
 //!
-//! **Order within a warp.** Threads are independent, as in PTX's memory model: what one writes to shared memory another
+//! **Order within a warp.** Threads are independent, as in PTX's memory model: what one thread writes to shared memory another
 //! may read only after `bar.warp.sync`, a barrier of the block or of the cluster, an `mbarrier`, or a release and acquire.
-//! That threads run in step, that they exchange registers (`shfl`, `vote`), or that they execute `.aligned` instructions
-//! orders nothing. Asynchronous operations count as happening from the issue on, until somebody has waited for them.
+//! That threads run in lockstep, that they exchange registers (`shfl`, `vote`), or that they execute `.aligned` instructions
+//! orders nothing. Asynchronous operations count as happening from the issue on, until a thread has waited for them.
 //! Accesses to global memory are not checked for races.
 //!
 //! **What it covers.** PTX for sm_80 to sm_120a as compilers of tile kernels emit it: integer, floating-point, half and fp8
 //! arithmetic; loads, stores and atomics of all spaces; barriers, fences, shuffles, votes; `cp.async` with groups and
 //! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type; bulk copies of ranges and of boxes of tensors, with
 //! multicast and reduction; `wgmma` on every type but bits; clusters of up to 16 blocks with each other's shared memory;
-//! `setmaxnreg`. Not: `im2col` boxes, `tensormap.replace`, `tcgen05`, `multimem`, textures, calls of functions. What is not
-//! known is an error at its line when the module is parsed.
+//! `setmaxnreg`. Not: `im2col` boxes, `tensormap.replace`, `tcgen05`, `multimem`, textures, calls of functions. Unsupported
+//! instructions are errors at their line when the module is parsed.
 //!
 //! Tensor maps are those of [`crate::tma::TensorMap`]: hardware's own encoding is known to the driver alone. Registers are
 //! counted for `setmaxnreg` as an assembler gives them to a kernel: an equal part of 65,536 for each thread of whole
 //! warpgroups.
 //!
-//! **How exact.** Rounded instructions are exact to the bit, in all directions; approximating ones are as good as f64
-//! makes them, which is within the manual's bounds and not hardware's last bit; a matrix product sums in f64 and rounds
+//! **Accuracy.** Rounded instructions are exact to the bit, in all directions; approximating ones have the accuracy of f64,
+//! which is within the manual's bounds but may differ from hardware in the last bit; an MMA sums in f64 and rounds
 //! once, where hardware truncates along the way. `griddepcontrol`, `nanosleep`, cache hints and prefetches have no effect
 //! here; clocks count instructions.
 //!
-//! Its tables share nothing with the lowering: it is there to find the lowering's mistakes.
+//! Its tables are independent of the lowering, whose bugs it is meant to find.
 //!
 //! ```
 //! use titan_nv::emu::{Launch, Memory, Module, Options, Param};

@@ -1,6 +1,6 @@
-//! Decoded instructions: what the interpreter runs.
+//! Decoded instructions, as the interpreter executes them.
 //!
-//! Names are gone: registers are numbers, arithmetic is a function of one thread's operands, labels are positions.
+//! Names are resolved: registers are numbers, arithmetic is a function of one thread's operands, labels are positions.
 
 use super::async_op::{BulkOp, GroupMma, Reach};
 use super::lane::{LaneFn, Mode};
@@ -13,7 +13,7 @@ pub(crate) enum Src {
     Reg(u32),
     Imm(u64),
     Special(Special),
-    /// The address of a variable of the module, which the launch decides; and an addend.
+    /// The address of a variable of the module, which the launch determines, and an addend.
     Symbol(u32, i64),
 }
 
@@ -24,10 +24,10 @@ pub(crate) enum Special {
     Ntid(u8),
     Ctaid(u8),
     Nctaid(u8),
-    /// The cluster's place among clusters, and how many there are.
+    /// An index of the cluster among clusters, or their number.
     ClusterId(u8),
     NClusterId(u8),
-    /// The block's place in its cluster, and the cluster's extents.
+    /// An index of the block in its cluster, or an extent of the cluster.
     ClusterCtaId(u8),
     ClusterNCtaId(u8),
     ClusterCtaRank,
@@ -39,7 +39,7 @@ pub(crate) enum Special {
     SmId,
     NSmId,
     GridId,
-    /// Threads of the warp, relative to this one: equal, less, less or equal, greater, greater or equal.
+    /// A mask of the warp's threads relative to this one: equal, less, less or equal, greater, greater or equal.
     LaneMask(u8),
     Clock,
     ClockHi,
@@ -55,7 +55,7 @@ pub(crate) enum PredSrc {
     Const(bool),
 }
 
-/// How a comparison is combined with a predicate, and predicates with each other.
+/// The logical operation that combines a comparison with a predicate, or two predicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BoolOp {
     And,
@@ -73,7 +73,7 @@ impl BoolOp {
     }
 }
 
-/// A place for a result; `None` is `_`.
+/// The destination of a result; `None` is the discarded result `_`.
 pub(crate) type Dst = Option<u32>;
 
 /// An address operand.
@@ -82,7 +82,7 @@ pub(crate) struct Addr {
     pub(crate) base: Src,
     pub(crate) offset: i64,
     pub(crate) space: Space,
-    /// The register has 32 bits, so that the sum wraps there.
+    /// Whether the register has 32 bits, so that the sum wraps at 32 bits.
     pub(crate) narrow: bool,
 }
 
@@ -90,11 +90,11 @@ pub(crate) struct Addr {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) bytes: u32,
-    /// Loads extend the sign to this many bits of the register.
+    /// The number of bits to which loads sign-extend the element.
     pub(crate) sign_to: Option<u32>,
 }
 
-/// What ordering an access has.
+/// The memory order of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) strong: bool,
@@ -102,7 +102,7 @@ pub(crate) struct Order {
     pub(crate) release: bool,
 }
 
-/// The arithmetic of an atomic operation: new value from old, operand, and a second operand.
+/// The arithmetic of an atomic operation: the new value from the old one, the operand, and a second operand.
 pub(crate) type AtomFn = fn(u64, u64, u64) -> u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub(crate) enum Op {
         dst: Dst,
         src: [Src; 3],
     },
-    /// Comparison to predicates: the result and its complement, or of a packed pair both halves.
+    /// A comparison with predicate results: the result and its complement, or both halves of a packed pair.
     Setp {
         f: LaneFn,
         mode: Mode,
@@ -146,7 +146,7 @@ pub(crate) enum Op {
         combine: Option<(BoolOp, PredSrc)>,
         packed: bool,
     },
-    /// Comparison to a register: all ones or 1.0 in the destination if it holds.
+    /// A comparison with a register result: all ones or 1.0 if it holds.
     Set {
         f: LaneFn,
         mode: Mode,
@@ -200,7 +200,7 @@ pub(crate) enum Op {
         src: Src,
         bits: u32,
     },
-    /// Generic address of an address in a space, or back.
+    /// Converts an address in a space to a generic address, or back.
     Convert {
         dst: Dst,
         src: Src,
@@ -224,7 +224,7 @@ pub(crate) enum Op {
         element: Element,
         order: Order,
     },
-    /// Atomic operation on each element; without destinations a reduction.
+    /// An atomic operation on each element; without destinations a reduction.
     Atomic {
         f: AtomFn,
         dsts: Vec<Dst>,
@@ -243,7 +243,7 @@ pub(crate) enum Op {
     },
     Exit,
     Trap,
-    /// Nothing that the emulator models: prefetches, hints.
+    /// An instruction without an effect that the emulator models: prefetches, hints.
     Nop,
     Barrier {
         id: Src,
@@ -259,7 +259,7 @@ pub(crate) enum Op {
         acquire: bool,
         release: bool,
     },
-    /// `fence.proxy.async`: what the threads wrote becomes visible to asynchronous operations.
+    /// `fence.proxy.async`: makes the threads' writes visible to asynchronous operations.
     ProxyFence {
         to: Reach,
     },
@@ -272,14 +272,14 @@ pub(crate) enum Op {
     ClusterWait {
         aligned: bool,
     },
-    /// `mapa`: the address of another block's variable, given that of the own one.
+    /// `mapa`: the address of another block's variable, given the address of the own one.
     MapAddress {
         dst: Dst,
         src: Src,
         rank: Src,
         generic: bool,
     },
-    /// `getctarank`: whose variable an address is of.
+    /// `getctarank`: the rank of the block to which an address belongs.
     RankOf {
         dst: Dst,
         src: Src,
@@ -304,7 +304,7 @@ pub(crate) enum Op {
         src: PredSrc,
         mask: Src,
     },
-    /// Threads with an equal value: which, or whether all.
+    /// Finds the threads with an equal value, or whether all have the same value.
     Match {
         all: bool,
         dst: Dst,
@@ -366,7 +366,7 @@ pub(crate) enum Op {
         blocks: bool,
         relaxed: bool,
     },
-    /// The pending count of a state: of the emulator's own encoding.
+    /// The pending count in an arrival state, which is encoded as the emulator chooses.
     BarrierPending {
         dst: Dst,
         state: Src,
@@ -397,10 +397,10 @@ pub(crate) enum Op {
     BulkCommit,
     BulkWait {
         at_most: u32,
-        /// Only until the sources are read.
+        /// Whether the wait ends when the sources are read.
         reads: bool,
     },
-    /// `st.async`: a store to a block of the cluster that takes bytes from a barrier there.
+    /// `st.async`: a store to a block of the cluster that completes bytes at a barrier there.
     StoreAsync {
         srcs: Vec<Src>,
         addr: Addr,
@@ -429,11 +429,11 @@ pub(crate) struct MmaOp {
 pub(crate) struct Inst {
     pub(crate) guard: Option<(u32, bool)>,
     pub(crate) op: Op,
-    /// Where divergent threads meet again, if this branches; `u32::MAX` is nowhere before the end.
+    /// For a branch, the position at which divergent threads reconverge; `u32::MAX` if there is none before the end.
     pub(crate) meet: u32,
 }
 
-/// A kernel, ready to run.
+/// A decoded kernel, ready to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
@@ -442,18 +442,18 @@ pub(crate) struct Program {
     /// The name of each register and of each predicate.
     pub(crate) reg_names: Vec<String>,
     pub(crate) pred_names: Vec<String>,
-    /// Variables in shared memory: name, address, size; the last may be sized by the launch.
+    /// The variables in shared memory: name, address, size; the launch may determine the size of the last one.
     pub(crate) shared: Vec<(String, u32, Option<u32>)>,
     /// The first free byte of shared memory.
     pub(crate) shared_end: u32,
-    /// Variables in each thread's local memory.
+    /// The variables in each thread's local memory.
     pub(crate) local: Vec<(String, u32, u32)>,
-    /// Variables of the module that it addresses: indices, see `Src::Symbol`.
+    /// The variables of the module that it addresses; `Src::Symbol` has their indices.
     pub(crate) symbols: Vec<String>,
-    /// Whether it has operations of the asynchronous proxy: only then is it kept what that one sees.
+    /// Whether it has operations of the asynchronous proxy, so that what they see must be tracked.
     pub(crate) has_async_proxy: bool,
-    /// Whether it has a barrier of clusters.
+    /// Whether it uses the barrier of clusters.
     pub(crate) has_cluster_barrier: bool,
-    /// Whether it multiplies by warpgroups.
+    /// Whether it has MMAs of warpgroups.
     pub(crate) has_wgmma: bool,
 }

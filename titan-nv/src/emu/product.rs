@@ -1,7 +1,7 @@
-//! `wgmma`: operands in shared memory by descriptor, and the products of one warp's rows.
+//! `wgmma`: operands in shared memory by descriptor, and the MMA of one warp's rows.
 //!
-//! A warpgroup multiplies 64 rows of A with N columns of B; warp `w` of the four has rows `16w..16w + 16`. Where an element
-//! lies follows from the descriptor: with `s` the start, LBO and SBO its two offsets, W the bytes of the swizzle, and `b` the
+//! A warpgroup multiplies 64 rows of A with N columns of B; warp `w` of the four has rows `16w..16w + 16`. The position of an element
+//! follows from the descriptor: with `s` the start, LBO and SBO its two offsets, W the bytes of the swizzle, and `b` the
 //! bytes of an element, element (row, k) of a K-major operand and (mn, k) of an MN-major one lie at
 //!
 //! | major | swizzle | byte |
@@ -28,23 +28,23 @@ use super::ty::Ty;
 use crate::tma::Swizzle;
 use titan_sim::engine::Space;
 
-/// Rows of A that a warp has.
+/// The number of rows of A of one warp.
 pub(crate) const ROWS: usize = 16;
 
-/// A product of one warp, as it was issued.
+/// The MMA of one warp, as it was issued.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Product {
-    /// The instruction.
+    /// The code position of the instruction.
     pub(crate) pc: u32,
     pub(crate) warp: usize,
-    /// The rank of the warp's block, above, see [`super::cluster::in_block`].
+    /// The rank of the warp's block, in the upper bits, see [`super::cluster::in_block`].
     pub(crate) base: u64,
     pub(crate) a: Option<Descriptor>,
     pub(crate) b: Descriptor,
     pub(crate) adds: bool,
 }
 
-/// A matrix descriptor, taken apart.
+/// The fields of a matrix descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Descriptor {
     start: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Of 64 bits.
+    /// Decodes the 64 bits of a descriptor.
     pub(crate) fn new(bits: u64) -> Result<Descriptor, Fail> {
         let field = |at: u32| (bits >> at & 0x3FFF) << 4;
         if bits >> 49 & 7 != 0 {
@@ -69,7 +69,7 @@ impl Descriptor {
         Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), swizzle })
     }
 
-    /// The address of the unit of 16 bytes that has byte `byte` along the contiguous dimension, at `line` of the other.
+    /// The address of the 16-byte unit that contains byte `byte` along the contiguous dimension, at `line` of the other.
     /// `mn` says whether the contiguous dimension is M or N.
     fn unit(&self, mn: bool, line: u64, byte: u64) -> u64 {
         let Descriptor { start, leading, stride, swizzle } = *self;
@@ -85,7 +85,7 @@ impl Descriptor {
         swizzle.apply(plain)
     }
 
-    /// The units of a part of an operand: rows (or columns) `mn` of all `k`.
+    /// The addresses of the 16-byte units of a part of an operand: rows (or columns) `mn` of all `k`.
     pub(crate) fn units(&self, mn_major: bool, rows: std::ops::Range<usize>, k: usize, ty: Ty) -> Vec<u64> {
         let size = u64::from(ty.bytes());
         let (lines, bytes) = if mn_major {
@@ -98,7 +98,7 @@ impl Descriptor {
 }
 
 impl Product {
-    /// Multiplies, and sets the accumulator's registers.
+    /// Computes the MMA, and sets the accumulator's registers.
     pub(crate) fn complete(&self, ground: &mut Ground<'_>, spaces: &[Space], view: &View) -> Result<(), Fail> {
         let Some(Op::Multiply(op)) = ground.program.code.get(self.pc as usize).map(|i| &i.op) else {
             return Err(Fail::new(ErrorCode::Unknown, "the emulator has no rule for this instruction"));
@@ -126,12 +126,12 @@ impl Product {
         Ok(())
     }
 
-    /// The first row of A that the warp has.
+    /// The first row of A that belongs to the warp.
     fn warp_row(&self, ground: &Ground<'_>) -> usize {
         ground.warps[self.warp].first as usize / 32 % 4 * ROWS
     }
 
-    /// Rows of an operand in shared memory, k by k.
+    /// Rows of an operand in shared memory, each with all its `k`.
     fn matrix(
         &self,
         (spaces, view): (&[Space], &View),
@@ -165,7 +165,7 @@ impl Product {
         Ok(out)
     }
 
-    /// The warp's rows of A in registers.
+    /// The warp's rows of A, held in registers.
     fn a_registers(&self, ground: &Ground<'_>, op: &GroupMma, regs: &[u32]) -> Vec<f64> {
         let (k, per) = (op.shape.k, mma::per_register(op.a));
         let mut out = vec![0.0; ROWS * k];
@@ -206,10 +206,10 @@ impl Product {
     }
 }
 
-/// Each element of a warp's part of the accumulator: register, lane, part of the register, row, column.
+/// Calls `f` for each element of a warp's part of the accumulator: register, lane, part of the register, row, column.
 fn for_each_sum(op: &GroupMma, mut f: impl FnMut(usize, usize, usize, usize, usize)) {
     let packed = op.acc == Ty::F16;
-    // Each 8 columns are fragments as of `mma`.
+    // Each block of 8 columns is laid out as the accumulator fragment of `mma`.
     let (per_block, parts) = if packed { (2, 2) } else { (4, 1) };
     for reg in 0..op.d_regs.len() {
         for lane in 0..32 {

@@ -9,39 +9,39 @@
 
 use titan_sim::engine::OpId;
 
-/// A product in flight.
+/// An MMA in flight.
 #[derive(Clone, Debug)]
 struct InFlight {
-    /// The group that it was committed in.
+    /// The commit group of the MMA, if it is committed.
     group: Option<u32>,
     accumulator: Vec<u32>,
     operand: Vec<u32>,
 }
 
-/// What a warp's products in flight use.
+/// The registers that a warp's MMAs in flight use.
 #[derive(Clone, Debug)]
 pub(crate) struct Products {
-    /// How many products in flight accumulate into each register, and how many read it.
+    /// For each register, the number of MMAs in flight that accumulate into it, and of those that read it.
     accumulates: Vec<u16>,
     reads: Vec<u16>,
-    /// Registers that were written since the last `wgmma.fence`.
+    /// For each register, whether it was written since the last `wgmma.fence`.
     unfenced: Vec<bool>,
     in_flight: Vec<InFlight>,
     committed: u32,
-    /// Whether there was a `wgmma.fence` at all.
+    /// Whether a `wgmma.fence` was executed at all.
     pub(crate) fenced: bool,
-    /// The last product: those of a warp take effect in order.
+    /// The last MMA: those of a warp take effect in order.
     pub(crate) last: Option<OpId>,
-    /// A register that was written while a product used it.
+    /// A register that was written while an MMA used it.
     pub(crate) clobbered: Option<u32>,
 }
 
-/// Why a product may not be issued with a register.
+/// The reason why an MMA may not be issued with a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
-    /// A product in flight accumulates into it, in another position or shape.
+    /// An MMA in flight accumulates into it, in another position or shape.
     OtherAccumulator,
-    /// Written since the last fence.
+    /// The register was written since the last fence.
     Unfenced,
 }
 
@@ -59,7 +59,7 @@ impl Products {
         }
     }
 
-    /// A register is written by an ordinary instruction.
+    /// Records that an ordinary instruction writes a register.
     pub(crate) fn write(&mut self, r: usize) {
         self.unfenced[r] = true;
         if self.accumulates[r] + self.reads[r] > 0 {
@@ -67,7 +67,7 @@ impl Products {
         }
     }
 
-    /// Whether a product in flight accumulates into a register.
+    /// Whether an MMA in flight accumulates into a register.
     pub(crate) fn is_accumulator(&self, r: u32) -> bool {
         self.accumulates.get(r as usize).is_some_and(|n| *n > 0)
     }
@@ -77,7 +77,7 @@ impl Products {
         self.unfenced.fill(false);
     }
 
-    /// Whether a product may use these registers; which not, and why.
+    /// Whether an MMA may use these registers; if not, the register and the reason.
     pub(crate) fn conflict(&self, accumulator: &[u32], operand: &[u32]) -> Option<(u32, Conflict)> {
         let same = |p: &InFlight| p.accumulator == accumulator;
         let meets = |p: &InFlight, r: &u32| p.accumulator.contains(r);
@@ -97,7 +97,7 @@ impl Products {
         unfenced.map(|r| (*r, Conflict::Unfenced))
     }
 
-    /// A product begins.
+    /// Records the issue of an MMA.
     pub(crate) fn issue(&mut self, accumulator: &[u32], operand: &[u32], op: OpId) {
         accumulator.iter().for_each(|r| self.accumulates[*r as usize] += 1);
         operand.iter().for_each(|r| self.reads[*r as usize] += 1);
@@ -106,7 +106,7 @@ impl Products {
         self.last = Some(op);
     }
 
-    /// Products since the last commit become a group.
+    /// Commits the MMAs since the last commit as a group.
     pub(crate) fn commit(&mut self) {
         for p in &mut self.in_flight {
             p.group.get_or_insert(self.committed);
@@ -114,7 +114,7 @@ impl Products {
         self.committed += 1;
     }
 
-    /// All but the last groups are waited for: the accumulators that are free again.
+    /// Waits for all but the last groups; returns the accumulators that become accessible again.
     pub(crate) fn wait(&mut self, at_most: u32) -> Vec<u32> {
         let done = self.committed.saturating_sub(at_most);
         let mut free = Vec::new();

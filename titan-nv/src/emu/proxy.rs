@@ -1,8 +1,8 @@
-//! What the asynchronous proxy sees of bytes that threads stored.
+//! The view of the asynchronous proxy on bytes that threads stored.
 //!
 //! Ordinary stores go by the generic proxy, and so do the writes of `cp.async`. Bulk copies and `wgmma` read and write by
 //! the asynchronous one: they see a store only if `fence.proxy.async` came between, in the thread that stored or in the
-//! one that issues the operation. Otherwise they see what was there before. So each byte remembers its last stores:
+//! one that issues the operation. Otherwise they see the earlier contents. So the last stores to each byte are recorded:
 //!
 //! | step | thread reads | `wgmma` of thread 5 reads | `wgmma` of thread 7 reads |
 //! |---|---|---|---|
@@ -11,23 +11,23 @@
 //! | thread 5 executes the fence | 2 | 2 | 1 |
 //! | thread 6 executes the fence | 2 | 2 | 2 |
 //!
-//! Whether the threads have also synchronised is the observer's of races to tell. By the memory model, a fence of a third
+//! Whether the threads have also synchronised is checked by the race detector. By the memory model, a fence of a third
 //! thread between the two would do as well (PTX ISA, "Causality order", third clause of proxy-preserved base causality
 //! order); here it does not.
 
 use super::async_op::Reach;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A byte: the number of its memory, and its address there.
+/// A byte: the number of its memory, and its address in that memory.
 pub(crate) type Key = (u32, u64);
 
 /// The number of global memory; smaller ones are the shared memories of a cluster's blocks.
 pub(crate) const GLOBAL: u32 = u32::MAX;
 
-/// Stores that a byte remembers.
+/// The number of stores that are recorded for a byte.
 const DEPTH: usize = 3;
 
-/// A store to a byte: what was there before, `None` if it was never written; who stored, and when.
+/// A store to a byte: the contents before it, `None` if it was never written; the thread that stored, and the time.
 #[derive(Clone, Copy, Debug)]
 struct Store {
     before: Option<u8>,
@@ -35,11 +35,11 @@ struct Store {
     time: u64,
 }
 
-/// When a thread last executed a fence that reaches each memory.
+/// The times at which a thread last executed a fence that reaches each memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fences {
     rank: u32,
-    /// Shared memory of its own block, of all blocks of the cluster, and global memory.
+    /// The fences for the shared memory of its own block, of all blocks of the cluster, and for global memory.
     block: u64,
     cluster: u64,
     global: u64,
@@ -55,8 +55,8 @@ impl Fences {
     }
 }
 
-/// What an asynchronous operation does not see as threads do: bytes that it reads, with what it sees, and bytes on top of
-/// which a store lies that it writes.
+/// The difference between an asynchronous operation's view and that of threads: bytes that it reads, with the values it sees, and bytes
+/// that it writes below a store that is not yet visible to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct View {
     pub(crate) reads: BTreeMap<Key, Option<u8>>,
@@ -64,7 +64,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Corrects what was read of memory.
+    /// Replaces values that were read from memory by those that the operation sees.
     pub(crate) fn correct(&self, space: u32, address: u64, value: &mut [u8], written: &mut [bool]) {
         for (i, (value, written)) in (0..).zip(value.iter_mut().zip(written)) {
             if let Some(old) = self.reads.get(&(space, address + i)) {
@@ -74,18 +74,18 @@ impl View {
     }
 }
 
-/// Stores that asynchronous operations may not see.
+/// The recorded stores that asynchronous operations may not see.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stores {
     bytes: BTreeMap<Key, Vec<Store>>,
-    /// The bytes of each writer since its last fence.
+    /// The bytes that each thread has stored since its last fence.
     by: BTreeMap<u64, Vec<Key>>,
     fences: BTreeMap<u64, Fences>,
     time: u64,
 }
 
 impl Stores {
-    /// A thread is about to store to bytes, which now are `value` where they are `written`.
+    /// Records a store, before it takes place, to bytes that have the contents `value` where they are `written`.
     pub(crate) fn store(&mut self, writer: u64, space: u32, address: u64, (value, written): (&[u8], &[bool])) {
         self.time += 1;
         let mine = self.by.entry(writer).or_default();
@@ -100,7 +100,7 @@ impl Stores {
         }
     }
 
-    /// A thread of block `rank` executes a fence.
+    /// Records that a thread of block `rank` executes a fence.
     pub(crate) fn fence(&mut self, thread: u64, reach: Reach, rank: u32) {
         self.time += 1;
         let fences = self.fences.entry(thread).or_default();
@@ -116,7 +116,7 @@ impl Stores {
                 *at = self.time;
             }
         }
-        // What its own stores did, everybody sees from now on.
+        // The thread's own stores are visible to all operations from now on.
         let (fences, bytes) = (*fences, &mut self.bytes);
         if let Some(mine) = self.by.get_mut(&thread) {
             mine.retain(|key| {
@@ -134,7 +134,7 @@ impl Stores {
         fenced(store.writer) || fenced(reader)
     }
 
-    /// What an operation of `reader` sees differently in a range that it reads.
+    /// The bytes of a range that an operation of `reader` sees differently than threads do.
     pub(crate) fn read(&self, reader: u64, space: u32, address: u64, len: u64, view: &mut View) {
         for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
             let unseen = stores.iter().rev().take_while(|s| !self.sees(reader, space, s));
@@ -144,7 +144,7 @@ impl Stores {
         }
     }
 
-    /// Which bytes of a range that an operation of `writer` writes keep a store on top.
+    /// Adds to `view` the bytes of a range whose latest store `writer` does not see: an asynchronous write leaves that store on top.
     pub(crate) fn write(&self, writer: u64, space: u32, address: u64, len: u64, view: &mut View) {
         for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
             if stores.last().is_some_and(|s| !self.sees(writer, space, s)) {
@@ -153,7 +153,7 @@ impl Stores {
         }
     }
 
-    /// An asynchronous write to a byte has happened: earlier stores are over, unless they lie on top of it.
+    /// Records an asynchronous write to a byte: earlier stores no longer matter, unless they are to remain on top of it.
     pub(crate) fn written(&mut self, key: Key, new: u8, hidden: bool) {
         let Some(stores) = self.bytes.get_mut(&key) else { return };
         if !hidden {
@@ -163,7 +163,7 @@ impl Stores {
         }
     }
 
-    /// Whether there is nothing that an operation could see differently.
+    /// Whether no operation could see a difference.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

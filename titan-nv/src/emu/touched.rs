@@ -1,25 +1,25 @@
-//! Which bytes of global memory a launch touched: for those who check what launches do to each other.
+//! The bytes of global memory that a launch accessed, for checks of conflicts between launches.
 
-/// How bytes are touched.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     Read,
     Write,
-    /// By an atomic operation, or a strong load or store: allowed to meet its like.
+    /// An atomic operation, or a strong load or store: two of them to the same byte are allowed.
     Strong,
 }
 
-/// Ranges of addresses.
+/// A set of address ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// First byte, and the byte after the last. Sorted and apart once settled.
+    /// The first byte, and the byte after the last, of each range. Sorted and disjoint once settled.
     all: Vec<(u64, u64)>,
-    /// How many were left when they were last settled.
+    /// The number of ranges after the last time they were settled.
     settled: usize,
 }
 
 impl Ranges {
-    /// One range.
+    /// The set of one range.
     #[must_use]
     pub fn one(start: u64, bytes: u64) -> Ranges {
         let mut ranges = Ranges::default();
@@ -40,7 +40,7 @@ impl Ranges {
         }
     }
 
-    /// Sorts, and joins what touches.
+    /// Sorts the ranges, and merges those that overlap or touch.
     pub fn settle(&mut self) {
         self.all.sort_unstable();
         self.all.dedup_by(|next, kept| {
@@ -56,7 +56,7 @@ impl Ranges {
         self.all.iter().copied()
     }
 
-    /// The first bytes that two settled sets share.
+    /// The first range of bytes that two settled sets share.
     #[must_use]
     pub fn overlap(&self, other: &Ranges) -> Option<(u64, u64)> {
         let (mut i, mut j) = (0, 0);
@@ -71,14 +71,14 @@ impl Ranges {
     }
 }
 
-/// What a launch touched.
+/// The bytes that a launch accessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// By ordinary reads.
+    /// The bytes accessed by ordinary reads.
     pub reads: Ranges,
-    /// By ordinary writes.
+    /// The bytes accessed by ordinary writes.
     pub writes: Ranges,
-    /// By atomic operations and strong loads and stores.
+    /// The bytes accessed by atomic operations and strong loads and stores.
     pub strong: Ranges,
 }
 
@@ -91,7 +91,7 @@ impl Touched {
         }
     }
 
-    /// Sorts all ranges.
+    /// Settles all sets.
     pub fn settle(&mut self) {
         self.reads.settle();
         self.writes.settle();

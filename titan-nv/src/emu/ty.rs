@@ -34,7 +34,7 @@ pub(crate) enum Ty {
     S16x2,
 }
 
-/// What the bits of a type mean, for the rules of which operand fits which instruction.
+/// The kind of a type, for the rules of which operand fits which instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pred,
@@ -76,7 +76,7 @@ const NAMES: &[(&str, Ty)] = &[
 ];
 
 impl Ty {
-    /// The type of this name, without its dot.
+    /// The type with this name, without its dot.
     pub(crate) fn named(name: &str) -> Option<Ty> {
         NAMES.iter().find(|(n, _)| *n == name).map(|(_, t)| *t)
     }

@@ -1,40 +1,40 @@
-//! A warp: registers of 32 threads, and which of them run together.
+//! A warp: the registers of 32 threads, and the fragments of threads that run together.
 //!
-//! Threads that a branch separates become *fragments*, each with its own position; they meet again at the branch's
-//! immediate post-dominator. Fragments run independently of each other, so that one may wait for another; what must be
-//! executed together is checked where it is executed.
+//! Threads that a branch separates become *fragments*, each with its own position; they reconverge at the branch's
+//! immediate post-dominator. Fragments run independently of each other, so that one may wait for another; that threads
+//! execute an instruction together is checked at that instruction.
 
 use super::mma::Lanes;
 use super::op::{Dst, Reduce};
 use super::products::Products;
 
-/// Threads that run together.
+/// A set of threads of a warp that run together.
 #[derive(Clone, Debug)]
 pub(crate) struct Fragment {
     pub(crate) pc: u32,
     pub(crate) mask: u32,
     join: Option<usize>,
     pub(crate) wait: Hold,
-    /// The block's progress when it last looked for something that was not there.
+    /// The block's progress counter at the time of the last poll that did not succeed.
     pub(crate) polled: Option<u64>,
 }
 
-/// Why a fragment does not run.
+/// The reason why a fragment does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// It does.
+    /// There is none: the fragment can run.
     None,
     /// Its agents are blocked in the engine.
     Agents,
-    /// As before; then takes the result of a reduction at this barrier and meeting.
+    /// As [`Hold::Agents`]; then it reads the result of a reduction at this barrier, in the completion `generation`.
     Reduction { barrier: u32, generation: u32, op: Reduce, dst: Dst },
     /// It waits for these threads of the warp at a `bar.warp.sync`.
     Warp(u32),
-    /// It waits for so many registers of the block's pool, all threads together.
+    /// It waits for this number of registers of the block's pool, for all its threads together.
     Registers(u32),
 }
 
-/// A place where separated threads meet.
+/// A reconvergence point of separated threads.
 #[derive(Clone, Debug)]
 struct Join {
     pc: u32,
@@ -43,16 +43,16 @@ struct Join {
     parent: Option<usize>,
 }
 
-/// A warp.
+/// A warp of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Warp {
     regs: Vec<Lanes>,
     defined: Vec<u32>,
     preds: Vec<u32>,
     preds_defined: Vec<u32>,
-    /// The carry flag of each thread.
+    /// The carry flag of each thread, as a bit mask.
     pub(crate) carry: u32,
-    /// Threads that have not ended.
+    /// The threads that have not ended, as a bit mask.
     pub(crate) live: u32,
     pub(crate) fragments: Vec<Fragment>,
     joins: Vec<Join>,
@@ -60,16 +60,16 @@ pub(crate) struct Warp {
     pub(crate) first: u32,
     /// The rank of its block in the cluster.
     pub(crate) rank: u32,
-    /// The `try_wait` that these threads have tried in vain.
+    /// The position of a `try_wait` and the threads that executed it without success.
     pub(crate) tried: Option<(u32, u32)>,
-    /// Registers that a thread may use, as `setmaxnreg` left them.
+    /// The number of registers that a thread may use, as set by `setmaxnreg`.
     pub(crate) budget: u32,
-    /// What `wgmma` uses, if the kernel has any.
+    /// The registers that `wgmma` uses, if the kernel has any.
     pub(crate) products: Option<Box<Products>>,
 }
 
 impl Warp {
-    /// A warp of `threads` threads at the start of the program.
+    /// Creates a warp of `threads` threads at the start of the program.
     pub(crate) fn new(n_regs: usize, n_preds: usize, first: u32, threads: u32) -> Warp {
         let live = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
         Warp {
@@ -89,7 +89,7 @@ impl Warp {
         }
     }
 
-    /// The values of a register, and in which threads it is defined.
+    /// The values of a register, and a mask of the threads in which it is defined.
     #[inline]
     pub(crate) fn reg(&self, r: u32) -> (&Lanes, u32) {
         (&self.regs[r as usize], self.defined[r as usize])
@@ -115,17 +115,17 @@ impl Warp {
         self.defined[r] = self.defined[r] & !mask | mask & ok;
     }
 
-    /// A product sets a register of its accumulator, which nobody may read before the wait.
+    /// Sets a register of an MMA's accumulator, which must not be read before the wait.
     pub(crate) fn deliver(&mut self, r: u32, values: &Lanes) {
         self.regs[r as usize] = *values;
     }
 
-    /// Registers are accumulators of a product in flight, or are so no longer.
+    /// Marks registers as undefined while they are accumulators of an MMA in flight, or as defined again.
     pub(crate) fn set_defined(&mut self, regs: &[u32], defined: bool) {
         regs.iter().for_each(|r| self.defined[*r as usize] = if defined { u32::MAX } else { 0 });
     }
 
-    /// The values of a predicate, and in which threads it is defined.
+    /// The values of a predicate, and a mask of the threads in which it is defined.
     #[inline]
     pub(crate) fn pred(&self, p: u32) -> (u32, u32) {
         (self.preds[p as usize], self.preds_defined[p as usize])
@@ -140,7 +140,7 @@ impl Warp {
         self.preds_defined[p] = self.preds_defined[p] & !mask | mask & ok;
     }
 
-    /// Moves a fragment to a position, where it may meet others; it then ceases to be, and those who met go on as one.
+    /// Moves a fragment to a position. If that is its reconvergence point, it ends there, and the merged fragment continues.
     pub(crate) fn advance(&mut self, f: usize, pc: u32) {
         self.fragments[f].pc = pc;
         let Some(j) = self.fragments[f].join.filter(|j| self.joins[*j].pc == pc) else { return };
@@ -149,20 +149,20 @@ impl Warp {
         self.release(j);
     }
 
-    /// If all have arrived at a join, they go on as one fragment, perhaps only to the next join.
+    /// If all threads have arrived at a join, they continue as one fragment, perhaps only to the next join.
     fn release(&mut self, j: usize) {
         let Join { pc, expected, arrived, parent } = self.joins[j];
         if arrived != expected || expected == 0 {
             return;
         }
-        // Nobody arrives there again.
+        // No further thread arrives there.
         self.joins[j].expected = 0;
         self.joins[j].arrived = 0;
         self.fragments.push(Fragment { pc, mask: expected, join: parent, wait: Hold::None, polled: None });
         self.advance(self.fragments.len() - 1, pc);
     }
 
-    /// Separates a fragment by where its threads go: `(position, threads)`, disjoint, together all of it.
+    /// Splits a fragment by the positions at which its threads continue: `(position, threads)`, disjoint, and together all threads.
     pub(crate) fn split(&mut self, f: usize, meet: u32, ways: &[(u32, u32)]) {
         let fragment = self.fragments.swap_remove(f);
         let same = fragment.join.filter(|j| self.joins[*j].pc == meet);
@@ -171,7 +171,7 @@ impl Warp {
         } else {
             Some(same.unwrap_or_else(|| self.new_join(meet, fragment.mask, fragment.join)))
         };
-        // The last comes first to run: the way of the branch's own successor.
+        // The last way runs first: that of the branch's own successor.
         for (pc, mask) in ways {
             self.fragments.push(Fragment { pc: *pc, mask: *mask, join, wait: Hold::None, polled: None });
         }
@@ -185,7 +185,7 @@ impl Warp {
 
     fn new_join(&mut self, pc: u32, expected: u32, parent: Option<usize>) -> usize {
         let join = Join { pc, expected, arrived: 0, parent };
-        // A join that nobody expects any more is free, unless an open one leads to it.
+        // A join at which no thread is expected is free, unless an open one continues at it.
         let used = |j: usize| self.joins.iter().any(|o| o.expected != 0 && o.parent == Some(j));
         let named = |j: usize| self.fragments.iter().any(|f| f.join == Some(j)) || parent == Some(j);
         let free = (0..self.joins.len()).find(|j| self.joins[*j].expected == 0 && !used(*j) && !named(*j));
@@ -197,7 +197,7 @@ impl Warp {
         self.joins.len() - 1
     }
 
-    /// Threads of a fragment end.
+    /// Ends threads of a fragment.
     pub(crate) fn exit(&mut self, f: usize, mask: u32) {
         self.live &= !mask;
         self.fragments[f].mask &= !mask;
@@ -211,7 +211,7 @@ impl Warp {
             self.joins[j].arrived &= !mask;
             at = self.joins[j].parent;
         }
-        // The last one missing may have been among them, at any level.
+        // The exiting threads may have been the last that a join waited for, at any level.
         let mut at = join;
         while let Some(j) = at {
             at = self.joins[j].parent;
@@ -219,7 +219,7 @@ impl Warp {
         }
     }
 
-    /// Lets those go on who wait for each other at a `bar.warp.sync` with this mask, if all are there: who.
+    /// Releases the threads that wait at a `bar.warp.sync` with this mask if all have arrived; returns them.
     pub(crate) fn warp_meeting(&mut self, mask: u32) -> Option<u32> {
         let waits = |f: &&mut Fragment| f.wait == Hold::Warp(mask);
         let here = self.fragments.iter_mut().filter(waits).fold(0, |all, f| all | f.mask);

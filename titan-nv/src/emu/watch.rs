@@ -1,6 +1,6 @@
-//! Who watches a block: the observer of races, thread by thread, and the sanitizer, warp by warp.
+//! The observers of a block: the race detector, thread by thread, and the sanitizer, warp by warp.
 //!
-//! Both are told what the engine tells. Only the observer of races is told of accesses to the bytes of barriers: the
+//! Both receive the engine's events. Only the race detector receives accesses to the bytes of barriers: the
 //! sanitizer knows from the barriers' own events that they are used.
 
 use super::cluster::Cluster;
@@ -27,7 +27,7 @@ impl Observer for Watch {
 }
 
 impl Watch {
-    /// Over all of a block's shared memory, as the options say.
+    /// Creates the observers that the options request, for all of a block's shared memory.
     pub(crate) fn new(env: &Env<'_>) -> Watch {
         let end = env.program.shared_end + env.launch.dynamic_shared;
         let base = u64::from(decode::SHARED_BASE);
@@ -39,7 +39,7 @@ impl Watch {
         Watch { races: env.options.races.then(races), sanitizer: config.map(Sanitizer::new) }
     }
 
-    /// For another block.
+    /// Prepares the observers for another block.
     pub(crate) fn restart(&mut self) {
         self.races.iter_mut().for_each(Races::restart);
         self.sanitizer.iter_mut().for_each(Sanitizer::restart);
@@ -49,7 +49,7 @@ impl Watch {
         self.races.is_none() && self.sanitizer.is_none()
     }
 
-    /// Where threads are, for events that do not say it.
+    /// Reports the positions of threads, for events that do not carry them.
     pub(crate) fn at(&mut self, agents: &[Agent], pc: u32) -> Result<(), Stop> {
         let Some(sanitizer) = &mut self.sanitizer else { return Ok(()) };
         agents
@@ -58,7 +58,7 @@ impl Watch {
     }
 }
 
-/// Each warp is a partition; a block has at most 32. Nobody watches clusters that have more than the sanitizer keeps apart.
+/// Each warp is a partition; a block has at most 32. `None` if a cluster has more warps than the sanitizer can distinguish.
 fn config(threads: u32, blocks: usize) -> Option<Config> {
     use super::cluster::{COPY, LOAD, MULTIPLY, PUT, STORE, TAKE};
     let mut config = Config::new();
@@ -71,13 +71,13 @@ fn config(threads: u32, blocks: usize) -> Option<Config> {
         config.home(SpaceId::new(rank), block);
     }
     config.class(COPY, Work::CP_ASYNC).class(LOAD, Work::TMA_LOAD).class(MULTIPLY, Work::WGMMA);
-    // What is stored to global memory may outlive the block; its source may not.
+    // A store to global memory may complete after the block; its source must have been read.
     config.class(TAKE, Work::TMA_STORE).class(PUT, Work { must_end: false, ..Work::TMA_STORE });
     config.class(STORE, Work::TMA_LOAD);
     Some(config)
 }
 
-/// The emulator's words for what a finding numbers.
+/// The emulator's names for the numbers in a finding.
 struct Words<'a>(&'a Cluster<'a>);
 
 impl Names for Words<'_> {
@@ -125,8 +125,8 @@ impl Cluster<'_> {
         name.unwrap_or_else(|| format!("bytes {address:#x}..{:#x} of shared memory", address + len))
     }
 
-    /// The error of the finding because of which the sanitizer stopped the run. Where the observer of races has found
-    /// one too, that is of threads, and so says more.
+    /// The error for the finding because of which the sanitizer stopped the run. If the race detector has found one
+    /// too, its error is used, which names threads.
     pub(crate) fn finding(&self, watch: &Watch) -> Option<Fail> {
         if watch.races.as_ref().is_some_and(|r| r.found().is_some()) {
             return None;

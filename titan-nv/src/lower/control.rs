@@ -1,4 +1,4 @@
-//! Structured control as labels and branches: blocks, arms, roles, and ways out of loops; [`super::loops`] has the loops.
+//! Structured control flow as labels and branches: blocks, arms, roles, and exits of loops; [`super::loops`] has the loops.
 
 use super::copies::{self, From};
 use super::error::Fault;
@@ -13,18 +13,18 @@ use titan_core::lane::{Block, Op, Role, Ty, Value};
 /// An enclosing loop.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// Where `continue` goes.
+    /// The target of `continue`.
     pub(super) next: Label,
-    /// Where `break` goes.
+    /// The target of `break`.
     pub(super) exit: Label,
-    /// What `continue` sets.
+    /// The registers that `continue` sets.
     pub(super) carried: Vec<Reg>,
-    /// What `break` sets.
+    /// The registers that `break` sets.
     pub(super) results: Vec<Reg>,
 }
 
 impl Lower<'_> {
-    /// A block, without what follows its terminator.
+    /// Lowers a block; stops after its terminator.
     #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
     pub(super) fn block(&mut self, block: Block) -> Done {
         let func = self.func;
@@ -42,7 +42,7 @@ impl Lower<'_> {
                 OpKind::Return => self.inst(&RETURN, &[]),
                 OpKind::Break(n) => self.leave(n, &op.args, true),
                 OpKind::Continue(n) => self.leave(n, &op.args, false),
-                // The `if` reads the values that an arm yields; loops have no `yield`.
+                // The enclosing `if` reads the values that an arm yields; loops have no `yield`.
                 OpKind::Yield => Ok(()),
                 OpKind::Const(..)
                 | OpKind::Slot(_)
@@ -116,12 +116,12 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Writes a register.
+    /// Emits a copy to a register.
     pub(super) fn copy(&mut self, to: Reg, from: &Arg) -> Done {
         self.inst(form_of(MOVE_BITS, &to.class)?, &[Arg::Reg(to), from.clone()])
     }
 
-    /// Writes several registers in parallel.
+    /// Emits parallel copies to several registers.
     pub(super) fn copies(&mut self, to: &[Reg], from: &[Value]) -> Done {
         let mut copies = Vec::with_capacity(to.len());
         for (to, value) in to.iter().zip(from) {
@@ -149,12 +149,12 @@ impl Lower<'_> {
         Label(u32::try_from(self.labels.len()).unwrap_or(u32::MAX))
     }
 
-    /// How many branches go to a label.
+    /// The number of branches to a label.
     pub(super) fn branches(&mut self, label: Label) -> Option<&mut u32> {
         self.labels.get_mut((label.0 as usize).checked_sub(1)?)
     }
 
-    /// Places a label if something branches to it, here or later.
+    /// Places a label if a branch to it exists or, with `later`, will exist.
     pub(super) fn place(&mut self, label: Label, later: bool) {
         if later || self.branches(label).is_some_and(|n| *n > 0) {
             self.body.push(Line::Label(label));
@@ -172,12 +172,12 @@ impl Lower<'_> {
         self.guarded(guard, if together { &BRANCH_UNIFORM } else { &BRANCH }, &[Arg::Label(label)])
     }
 
-    /// Whether all lanes of a warp agree on values.
+    /// Whether values are the same in all lanes of a warp.
     pub(super) fn together(&self, values: &[Value]) -> bool {
         values.iter().all(|v| self.uniform.level(*v) <= Level::Warp)
     }
 
-    /// An arm, and what it yields into registers; whether control reaches its end.
+    /// Lowers an arm, and copies the values that it yields to registers; returns whether control reaches its end.
     fn arm(&mut self, block: Block, results: &[Reg]) -> Result<bool, Fault> {
         let func = self.func;
         self.block(block)?;
@@ -189,7 +189,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    /// Whether an arm does nothing.
+    /// Whether an arm emits no code.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation does what `wanted` says")]
     fn is_empty(&self, block: Block) -> bool {
         let data = self.func.block(block);
@@ -237,7 +237,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The code of each role in turn, behind a branch for the other warps; the last role has all remaining warps.
+    /// Emits the code of each role in turn, behind a branch for the other warps; the last role has all remaining warps.
     fn split(&mut self, roles: &[Role], op: &Op) -> Done {
         let results = self.outs(op);
         let Some(warp) = self.warp_id else { return Err(Fault::Defect("the warp's number is not there".to_owned())) };
@@ -261,7 +261,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// An arm that only leaves, and takes nothing along, is one branch. Whether it was that.
+    /// Emits an arm that only leaves a loop, without values, as one branch; returns whether it was such an arm.
     fn leave_if(&mut self, arm: Block, guard: Guard, together: bool) -> Result<bool, Fault> {
         let func = self.func;
         let ops: Vec<&Op> =
@@ -278,7 +278,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    /// What leaving a loop, or going on with it, sets, and where it goes.
+    /// The registers that are set, and the label, when a loop is left (`out`) or continued.
     fn target(&self, n: u32, out: bool) -> Result<(Vec<Reg>, Label), Fault> {
         let at = self.frames.len().checked_sub(1 + n as usize);
         let Some(frame) = at.and_then(|at| self.frames.get(at)) else {

@@ -1,6 +1,6 @@
-//! Conversions: a table of single instructions, and paths through it.
+//! Conversions: a table of single instructions, and sequences of them.
 //!
-//! A path has at most one step that rounds. Where the target format has no instruction from the source, the value is first
+//! A sequence has at most one step that rounds. Where the target format has no instruction from the source, the value is first
 //! rounded to odd in `f32`: toward zero, and the last bit set if something was lost. A second rounding to a format of at
 //! most 22 bits then sees whether there was a tie (Boldo and Melquiond, *Emulation of a FMA and correctly rounded sums*, 2008).
 //!
@@ -22,7 +22,7 @@ use crate::ptx::isa::int::{EXTEND, TRUNCATE};
 use titan_core::ir::Pred as Cmp;
 use titan_core::lane::{FloatTy, IntBin, Num, Op, OpKind, Ty, Value};
 
-/// The bits of an `f32` that a `tf32` has not.
+/// The bits of an `f32` that `tf32` lacks.
 const TF32_CUT: u64 = 0x1fff;
 
 const fn is_fp8(num: Num) -> bool {
@@ -104,7 +104,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An `f32` from which one more rounding gives the same result as a rounding of the number itself.
+    /// Converts to an `f32` from which one more rounding gives the same result as a rounding of the original number.
     fn single(&mut self, from: Num, a: Arg) -> Result<Reg, Fault> {
         match from {
             Num::F32 | Num::Tf32 => self.in_register(a, Ty::B32),
@@ -132,7 +132,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// The manual leaves the bits open that a `tf32` does not have; only MMAs ignore them.
+    /// Rounds to `tf32`. The manual leaves the bits open that a `tf32` does not have; only MMAs ignore them.
     fn round_tf32(&mut self, a: Arg, out: Reg, value: Option<Value>) -> Done {
         let a = self.in_register(a, Ty::B32)?;
         let form = form_of(CONVERT, &(Num::F32, Num::Tf32))?;
@@ -169,7 +169,7 @@ impl Lower<'_> {
         self.choose(out, nan, Arg::Bits(0), Arg::Reg(clamped))
     }
 
-    /// Integers saturate: first to what both types have, then to the other width.
+    /// Saturates integers: first to the range that both types share, then to the width of the result.
     fn clamp(&mut self, from: Num, to: Num, a: Arg, out: Reg) -> Done {
         let signed = |num| matches!(num, Num::S32 | Num::S64);
         let wide = |num: Num| num.ty() == Ty::B64;
@@ -177,7 +177,7 @@ impl Lower<'_> {
         if signed(from) && !signed(to) {
             a = self.limited(IntBin::MaxS, a, 0)?;
         }
-        // What the target holds at most, where the source holds more.
+        // The largest value of the target type, where the source type has larger ones.
         let high = match (from, to) {
             (Num::S64 | Num::U64, Num::S32) | (Num::U32, Num::S32) => Some(u64::from(u32::MAX >> 1)),
             (Num::S64 | Num::U64, Num::U32) => Some(u64::from(u32::MAX)),
@@ -206,7 +206,7 @@ impl Lower<'_> {
         Ok(out)
     }
 
-    /// One conversion or two, from or to an 8-bit float: each instruction does two.
+    /// Converts one or two numbers from or to an 8-bit float; each instruction converts two.
     fn convert_fp8(&mut self, from: Num, to: Num, args: &[Arg], outs: &[Reg]) -> Done {
         if from == to {
             return args.iter().zip(outs).try_for_each(|(a, out)| self.copy(*out, a));
@@ -226,7 +226,7 @@ impl Lower<'_> {
             self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(word), Arg::Regs(halves)])?;
             return self.narrow_fp8((Num::F16, to), vec![Arg::Reg(word)], outs);
         }
-        // The upper one is the first operand.
+        // The first operand becomes the upper element.
         let mut singles = vec![Arg::Bits(0)];
         for (i, arg) in args.iter().enumerate() {
             let single = Arg::Reg(self.single(from, arg.clone())?);
@@ -247,7 +247,7 @@ impl Lower<'_> {
         self.widen_pair(from, to, narrow, outs)
     }
 
-    /// The 16 bits in which two bytes lie that were taken out of a word: then nothing has to be put together.
+    /// The 16-bit half of a word that contains both bytes, if they were extracted from one: then they need not be packed again.
     fn bytes_of_word(&mut self, bytes: [Value; 2]) -> Result<Option<Reg>, Fault> {
         let func = self.func;
         let Some(op) = func.def_op(bytes[0]).filter(|op| op.kind == OpKind::UnpackBytes { signed: false }) else {
@@ -271,7 +271,7 @@ impl Lower<'_> {
         split.into_iter().zip(outs).try_for_each(|(half, out)| self.convert_into(Num::F16, to, Arg::Reg(half), *out))
     }
 
-    /// Two numbers that are ready for the instruction to the low bytes of registers.
+    /// Converts two numbers, in a format that the instruction accepts, to the low bytes of registers.
     fn narrow_fp8(&mut self, key: (Num, Num), args: Vec<Arg>, outs: &[Reg]) -> Done {
         let (pair, word) = (self.fresh(Ty::B16), self.fresh(Ty::B32));
         if let [first, _] = outs {

@@ -2,7 +2,7 @@
 
 use crate::ptx::Reg;
 
-/// What a copy reads.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum From {
     /// A register.
@@ -11,10 +11,10 @@ pub(super) enum From {
     Bits(u64),
 }
 
-/// Orders copies so that nothing is overwritten before it is read. A cycle costs one more register, from `fresh`.
+/// Orders copies so that no register is overwritten before it is read. A cycle costs one additional register, from `fresh`.
 ///
-/// The graph has one edge for each copy. A register that is not read any more may be written; when only cycles are left,
-/// one register of a cycle is saved, and the cycle is a chain.
+/// The graph has one edge for each copy. A register that no remaining copy reads may be written; when only cycles are left,
+/// one register of a cycle is saved, which turns the cycle into a chain.
 pub(super) fn order(copies: &[(Reg, From)], fresh: &mut dyn FnMut(Reg) -> Reg) -> Vec<(Reg, From)> {
     let mut left: Vec<(Reg, From)> = copies.iter().copied().filter(|(to, from)| *from != From::Reg(*to)).collect();
     let mut done = Vec::with_capacity(left.len());
@@ -47,7 +47,7 @@ mod tests {
         Reg { class: Ty::B32, number }
     }
 
-    /// What registers hold after ordered copies, starting from their own numbers.
+    /// The contents of registers after ordered copies, where each register starts with its own number.
     fn run(copies: &[(Reg, From)]) -> (BTreeMap<u32, u64>, usize) {
         let mut next = 100;
         let ordered = order(copies, &mut |_| {

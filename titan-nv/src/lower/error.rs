@@ -1,4 +1,4 @@
-//! Why a function does not become PTX.
+//! The reasons why a function cannot be emitted as PTX.
 
 use crate::machine::{Feature, Machine};
 use crate::ptx::Form;
@@ -7,7 +7,7 @@ use titan_core::diag::Code;
 use titan_core::ir::Loc;
 use titan_core::lane::{Func, LaneError, Op, mnemonic};
 
-/// Why a function does not become PTX.
+/// The reason why a function cannot be emitted as PTX.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmitError {
@@ -22,22 +22,22 @@ pub enum EmitError {
         kernel: String,
         /// The target's name.
         target: &'static str,
-        /// The operation of the lane IR.
+        /// The mnemonic of the operation of the lane IR.
         op: String,
-        /// What is missing.
+        /// The reason why the target lacks it.
         why: String,
-        /// What the user wrote there.
+        /// The source location of the operation.
         loc: Loc,
     },
 
-    /// The program is larger than the target's.
+    /// The program exceeds a limit of the target.
     #[error("kernel `{kernel}`: {target} {why}")]
     Limit {
         /// The kernel with its instance.
         kernel: String,
         /// The target's name.
         target: &'static str,
-        /// What is too large, with numbers.
+        /// The limit, with numbers.
         why: String,
     },
 
@@ -46,7 +46,7 @@ pub enum EmitError {
     FileName {
         /// The kernel with its instance.
         kernel: String,
-        /// The name.
+        /// The name of the file.
         file: String,
     },
 
@@ -55,7 +55,7 @@ pub enum EmitError {
     Defect {
         /// The kernel with its instance.
         kernel: String,
-        /// What went wrong.
+        /// The message.
         message: String,
     },
 }
@@ -68,21 +68,21 @@ impl EmitError {
     }
 }
 
-/// Why an operation does not become instructions; where is known further out.
+/// The reason why an operation cannot be emitted; callers add its place.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
     /// The target does not have the instruction.
     Missing(&'static Form),
-    /// There is no instruction for it.
+    /// No sequence of instructions implements the operation.
     Refused(String),
     /// A defect of this crate.
     Defect(String),
-    /// One of these, with its place.
+    /// An error with its place.
     Placed(Box<EmitError>),
 }
 
 impl Fault {
-    /// The fault with its place: the innermost operation that it went through.
+    /// Adds the place of the fault: the innermost operation around it.
     pub(super) fn at(self, func: &Func, machine: &Machine, op: &Op) -> Fault {
         let why = match self {
             Fault::Placed(_) | Fault::Defect(_) => return self,
@@ -98,7 +98,7 @@ impl Fault {
         }))
     }
 
-    /// The error, of a fault that went through every operation around it.
+    /// Converts a fault that has passed through all enclosing operations to an error.
     pub(super) fn outside(self, func: &Func) -> EmitError {
         let kernel = func.name.clone();
         match self {
@@ -109,7 +109,7 @@ impl Fault {
     }
 }
 
-/// The targets that have an instruction: all from one on, or some.
+/// A description of the targets that have an instruction: all from one on, or some.
 fn targets(form: &Form) -> String {
     if form.needs.is_none() {
         return format!("sm_{}", form.sm);
@@ -118,7 +118,7 @@ fn targets(form: &Form) -> String {
     having.join(" or ")
 }
 
-/// What must hold before anything is read.
+/// Checks limits before any instruction is selected.
 pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Result<(), EmitError> {
     let limit = |why: String| Err(EmitError::Limit { kernel: func.name.clone(), target: machine.name, why });
     if func.lanes != machine.warp_size {
@@ -131,7 +131,7 @@ pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Resu
     if func.cluster > 1 && !machine.has(Feature::Cluster) {
         return limit(format!("has no clusters of programs; this code has clusters of {}", func.cluster));
     }
-    // Code for one machine runs on later ones, which may grant more; a variant that needs it says so.
+    // Code for one machine runs on later ones, which may grant more; a variant that needs more states this as a condition.
     let max = shared_classes(machine).last().copied().unwrap_or(machine.shared_per_block);
     if func.shared_bytes > max {
         return limit(format!(
@@ -147,17 +147,17 @@ pub(super) fn limits(func: &Func, machine: &Machine, file: Option<&str>) -> Resu
     }
 }
 
-/// The first of operands or results. `verify` has counted them.
+/// The first operand or result. `verify` has checked their number.
 pub(super) fn first<T: Copy>(all: &[T]) -> Result<T, Fault> {
     all.first().copied().ok_or_else(|| Fault::Defect("an operand is missing".to_owned()))
 }
 
-/// Two operands.
+/// Takes exactly two operands.
 pub(super) fn two<T: Copy>(all: &[T]) -> Result<[T; 2], Fault> {
     all.try_into().map_err(|_| Fault::Defect(format!("{} operands, not 2", all.len())))
 }
 
-/// Three operands.
+/// Takes exactly three operands.
 pub(super) fn three<T: Copy>(all: &[T]) -> Result<[T; 3], Fault> {
     all.try_into().map_err(|_| Fault::Defect(format!("{} operands, not 3", all.len())))
 }

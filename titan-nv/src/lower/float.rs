@@ -1,4 +1,4 @@
-//! Floats. What a machine lacks is done in another format with one rounding in the end:
+//! Floating-point operations. Where a machine lacks one, it is computed in another format and rounded once at the end:
 //!
 //! * `bf16` sums and products before `sm_90` are `fma`: `a · 1 + b`, `b · −1 + a`, `a · b + (−0)`. The added operation is
 //!   exact, and −0 is the neutral element of addition, so value and sign are the same.
@@ -21,7 +21,7 @@ const BF16_ONE: u64 = 0x3f80;
 const BF16_MINUS_ONE: u64 = 0xbf80;
 const BF16_MINUS_ZERO: u64 = 0x8000;
 
-/// The sign of a format.
+/// The sign bit of a format.
 const fn sign(ty: FloatTy) -> u64 {
     match ty {
         FloatTy::F16 | FloatTy::Bf16 => 1 << 15,
@@ -97,7 +97,7 @@ impl Lower<'_> {
         self.convert_into(Num::F32, num(ty), Arg::Reg(quotient), out)
     }
 
-    /// The sign inverted or cleared. Instructions leave that of NaN open; where something sees it, it is done on bits.
+    /// Inverts or clears the sign. The instructions leave the sign of NaN unspecified; where it is observable, the bits are changed.
     fn sign(&mut self, un: FloatUn, ty: FloatTy, out: Reg, a: Value, free: bool) -> Done {
         if let Some(form) = find(FUNCTION, &(un, ty)).filter(|_| free) {
             return self.inst(form, &[Arg::Reg(out), Arg::Value(a)]);

@@ -1,7 +1,8 @@
 //! Bulk copies, and MMAs of warpgroups.
 //!
-//! The registers of an MMA in flight are the same from the MMA that starts from other values to the wait that gives its results: what
-//! hands them on names them again. So nothing copies them while they are in flight, for which ptxas would wait.
+//! The accumulator registers of an MMA in flight stay the same, from the MMA that starts from other values to the wait that defines its
+//! results: operations that pass an accumulator on reuse its registers. So no instruction copies them while they are in flight, for which
+//! ptxas would insert a wait.
 
 use super::error::{Fault, first};
 use super::{Arg, Done, Lower, form_of};
@@ -89,7 +90,7 @@ impl Lower<'_> {
         let mut args = vec![Arg::Regs(d)];
         args.push(if in_registers { Arg::Values(a.to_vec()) } else { Arg::Value(first(a)?) });
         args.extend([Arg::Value(*b), Arg::Bits(u64::from(!group.fresh))]);
-        // Signs, then the order in memory of the operands that are there.
+        // The signs of A and B, then the memory order of the operands in shared memory.
         let turned = |operand: bool| Arg::Bits(u64::from(operand));
         args.extend(match (form.slots.len() - 4, group.a) {
             (0, _) => vec![],
@@ -102,7 +103,7 @@ impl Lower<'_> {
         self.inst(form, &args)
     }
 
-    /// The registers of D: those of C if it is in flight, otherwise new ones, with C in them if it is given.
+    /// The registers of D: those of C if it is in flight, otherwise new ones, initialized with C if it is given.
     fn accumulators(&mut self, op: &Op, c: &[titan_core::lane::Value]) -> Result<Vec<Reg>, Fault> {
         let mut copied = false;
         for (i, result) in op.results.iter().enumerate() {
@@ -119,7 +120,7 @@ impl Lower<'_> {
             }
         }
         if copied {
-            // What was written since the last fence.
+            // Registers that were written since the last fence must be fenced before the MMA reads them.
             self.inst(&GROUP_FENCE, &[])?;
         }
         Ok(self.outs(op))

@@ -10,26 +10,26 @@ use titan_core::lane::op::OpKind;
 use titan_core::lane::{IntBin, Op, Ty};
 
 impl Lower<'_> {
-    /// Arithmetic on what is at hand.
+    /// Emits integer arithmetic on operands that are already lowered.
     pub(super) fn int(&mut self, op: IntBin, out: Reg, args: &[Arg]) -> Done {
         let mut all = vec![Arg::Reg(out)];
         all.extend_from_slice(args);
         self.inst(form_of(INT, &(op, out.class))?, &all)
     }
 
-    /// A comparison on what is at hand.
+    /// Emits a comparison of operands that are already lowered.
     pub(super) fn compare(&mut self, key: (Cmp, bool, Ty), a: Arg, b: Arg) -> Result<Reg, Fault> {
         let out = self.fresh(Ty::Pred);
         self.inst(form_of(COMPARE_INT, &key)?, &[Arg::Reg(out), a, b])?;
         Ok(out)
     }
 
-    /// `yes` where `cond`, else `no`.
+    /// Selects `yes` where `cond` holds, else `no`.
     pub(super) fn choose(&mut self, out: Reg, cond: Reg, yes: Arg, no: Arg) -> Done {
         self.inst(form_of(SELECT, &out.class)?, &[Arg::Reg(out), yes, no, Arg::Reg(cond)])
     }
 
-    /// A condition inverted.
+    /// Emits the negation of a condition.
     pub(super) fn not(&mut self, out: Reg, cond: Arg) -> Done {
         self.inst(&NOT, &[Arg::Reg(out), cond])
     }
@@ -87,7 +87,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Division with signs. The manual does not say what the least number by −1 gives; here it is −a, and 0 is left over.
+    /// Signed division. The manual does not specify the least number divided by −1; here the quotient is −a, and the remainder 0.
     fn divide(&mut self, bin: IntBin, out: Reg, op: &Op) -> Done {
         let [a, b] = two(&op.args)?;
         let args = [Arg::Value(a), Arg::Value(b)];

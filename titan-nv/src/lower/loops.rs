@@ -9,8 +9,8 @@
 //! exit:
 //! ```
 //!
-//! The results of a `for` live in the registers of what it carries: when it ends, they are the same. Carried values are set
-//! by parallel copies before every way to `next` or `head`.
+//! The results of a `for` are the registers of its carried values, which have the right values when it ends. Carried values are set
+//! by parallel copies before every branch to `next` or `head`.
 
 use super::control::Frame;
 use super::error::Fault;
@@ -29,7 +29,7 @@ struct Range {
 }
 
 impl Lower<'_> {
-    /// Opens the frame of a loop and sets what it carries first.
+    /// Opens the frame of a loop and initializes its carried registers.
     fn enter(&mut self, op: &Op, init: &[Value]) -> Result<(Block, Frame), Fault> {
         let func = self.func;
         let Some(body) = op.regions.first().copied() else {
@@ -39,7 +39,7 @@ impl Lower<'_> {
         let mut carried = Vec::new();
         for (value, first) in func.block(body).args.iter().skip(skip).zip(init) {
             if self.in_flight.contains(value) && func.constant(*first).is_none() {
-                // Nothing may copy it.
+                // Registers of an MMA in flight must not be copied, so the carried value shares them.
                 self.values[value.index()] = Some(self.reg(*first)?);
             }
             carried.push(self.out(*value));
@@ -88,7 +88,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Drops a branch to the next block.
+    /// Removes a branch to the label that follows it.
     fn fall_through(&mut self, next: Label) {
         let last = match self.body.last() {
             Some(Line::Inst(inst)) => inst.guard.is_none() && inst.operands == [Operand::Label(next)],
@@ -102,7 +102,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Branches to the end unless there is a first iteration.
+    /// Branches to the exit if there is no first iteration.
     fn skip_empty(&mut self, range: &Range, together: bool, exit: Label) -> Done {
         let known = |v| self.func.constant(v).map(|bits| uses::signed(Ty::B32, bits));
         if let (Some(lo), Some(hi)) = (known(range.lo), known(range.hi))
@@ -114,8 +114,8 @@ impl Lower<'_> {
         self.branch_to(Some(Guard { reg: none, negated: false }), together, exit)
     }
 
-    /// The next index, and back to the head while there is one. `index + step` may be above 2³¹ − 1 where the step is more than
-    /// 1; then the distance to the end, which is positive, is compared instead.
+    /// Computes the next index, and branches to the head if there is another iteration. `index + step` may exceed 2³¹ − 1 where the
+    /// step is more than 1; then the distance to the end, which is positive, is compared instead.
     fn advance(&mut self, range: &Range, together: bool, head: Label) -> Done {
         let known = |v| self.func.constant(v).map(|bits| uses::signed(Ty::B32, bits));
         let safe = match (known(range.step), known(range.hi)) {

@@ -7,7 +7,7 @@ use crate::ptx::{Guard, Reg};
 use titan_core::lane::op::{AtomicFn, OpKind};
 use titan_core::lane::{Op, Space, Ty, Value};
 
-/// Where an access goes, and how much of it.
+/// The address space and offset of an access, the size and number of its elements, and whether it is masked.
 #[derive(Clone, Copy)]
 struct Access {
     space: Space,
@@ -17,7 +17,7 @@ struct Access {
     masked: bool,
 }
 
-/// Registers in braces, unless it is one.
+/// The registers of a vector access: a list in braces, or a single register.
 fn braces(regs: Vec<Reg>) -> Arg {
     match regs.as_slice() {
         [reg] => Arg::Reg(*reg),
@@ -50,7 +50,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The condition of a masked operation, its last operand, and the operands without it.
+    /// Splits off the condition of a masked operation, its last operand.
     pub(super) fn mask<'v>(&mut self, masked: bool, args: &'v [Value]) -> Result<(Option<Guard>, &'v [Value]), Fault> {
         match args.split_last() {
             Some((mask, rest)) if masked => Ok((Some(self.guard(*mask)?), rest)),
@@ -58,7 +58,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A masked load leaves what was in its registers: the other values go there before.
+    /// A masked load leaves its registers unchanged where it is off, so the values for that case are moved there first.
     fn load(&mut self, access: Access, op: &Op) -> Done {
         let (guard, args) = self.mask(access.masked, &op.args)?;
         let Some((address, other)) = args.split_first() else {
@@ -96,7 +96,7 @@ impl Lower<'_> {
         self.guarded(guard, form, &[Arg::Reg(out), Arg::Address(address), Arg::Value(by)])
     }
 
-    /// A masked copy that does not take place reads 0 bytes of the source: the rest is zeros.
+    /// A masked copy that is off reads 0 bytes of the source, so that all bytes become zero.
     fn copy_async(&mut self, bytes: u8, offset: i32, masked: bool, op: &Op) -> Done {
         let (guard, args) = self.mask(masked, &op.args)?;
         let [to, from] = two(args)?;

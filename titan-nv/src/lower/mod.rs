@@ -5,10 +5,11 @@
 //! verify ─▶ what is needed (uses) ─▶ blocks (control, loops) ─▶ operations (words, int, float, convert, memory, sync, warp, group) ─▶ check ─▶ text
 //! ```
 //!
-//! * A value is a virtual register; ptxas allocates the real ones. Constants are immediates, or moved where a form takes none.
-//! * Carried values are registers that every way back to the head of the loop sets, in parallel copies.
-//! * `a + c` in an address is the offset of the access; nothing computes it if nothing else wants it.
-//! * Branches that a warp takes alike are said to be so (`.uni`); others reconverge where the structure joins.
+//! * A value is a virtual register; ptxas allocates the physical ones. Constants are immediates, or are moved to a register where a form
+//!   accepts none.
+//! * Carried values are registers that every branch to the head of the loop sets, in parallel copies.
+//! * `a + c` in an address is the offset of the access; it is not computed unless it has other uses.
+//! * Branches that all lanes of a warp take alike are marked `.uni`; others reconverge at the end of the structured statement.
 //!
 //! Deliberately absent: scheduling and allocation (ptxas), optimization of the lane IR itself (shared by all targets).
 
@@ -43,29 +44,29 @@ use uses::Uses;
 /// A kernel as PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ptx {
-    /// The module.
+    /// The text of the module.
     pub text: String,
-    /// The symbol of the kernel in it.
+    /// The symbol of the kernel in the text.
     pub entry: String,
-    /// The PTX version, times ten: the lowest that has every instruction in it.
+    /// The lowest PTX version that has every instruction of the module, times ten.
     pub version: u32,
     /// The target.
     pub target: &'static str,
 }
 
-/// Spells a function as PTX for a machine.
+/// Emits a function as PTX for a machine.
 ///
-/// `source` is the user's file and the line of it on which the kernel begins; with it the text says where instructions come
-/// from.
+/// `source` is the user's file and the line on which the kernel begins there; if it is given, the text has the source locations of
+/// instructions.
 ///
 /// # Errors
-/// [`EmitError`]: the function breaks a rule of the lane IR, or needs what the machine has not.
+/// [`EmitError`]: the function breaks a rule of the lane IR, or needs an operation that the machine lacks.
 pub fn emit(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Ptx, EmitError> {
     let module = lower(func, machine, source)?;
     Ok(Ptx { text: module.to_string(), entry: module.entry.name, version: module.version, target: module.target })
 }
 
-/// The same as data.
+/// Lowers a function to a PTX module as data.
 ///
 /// # Errors
 /// As [`emit`].
@@ -110,7 +111,7 @@ pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Res
     Ok(module)
 }
 
-/// A name that PTX takes: what is neither a letter nor a digit becomes one `_`.
+/// A name that is legal in PTX: each run of characters that are neither letters nor digits becomes one `_`.
 fn symbol(name: &str) -> String {
     let mut symbol = String::new();
     for c in name.chars() {
@@ -135,13 +136,13 @@ fn param(slot: &Word) -> Param {
     Param { bytes: slot.bytes(), comment }
 }
 
-/// A tensor map, which is passed behind the words.
+/// The parameter for a tensor map, which is passed behind the word parameters.
 fn map(map: &MapParam) -> Param {
     let extents: Vec<String> = map.extents.iter().map(ToString::to_string).collect();
     Param { bytes: 128, comment: format!("tensor map of parameter {}, boxes of {}", map.param, extents.join("x")) }
 }
 
-/// What an instruction is given: its form's slots say how it is written.
+/// An argument of an instruction, before the slot of the form determines how it is written.
 #[derive(Clone, Debug)]
 enum Arg {
     Value(Value),
@@ -167,13 +168,13 @@ struct Lower<'a> {
     /// The line and column of the last `.loc`.
     at: (u32, u32),
     values: Vec<Option<Reg>>,
-    /// Registers of two 8-bit floats, by the register that the first was taken out to.
+    /// The registers with pairs of 8-bit floats, by the register to which the first float was extracted.
     pairs: BTreeMap<Reg, Reg>,
     warp_id: Option<Reg>,
-    /// Values that MMAs of warpgroups in flight compute: each stays in one register.
+    /// The values that MMAs of warpgroups in flight compute: each stays in one register.
     in_flight: BTreeSet<Value>,
     registers: [u32; 4],
-    /// How many branches go to each label.
+    /// The number of branches to each label.
     labels: Vec<u32>,
     body: Vec<Line>,
     frames: Vec<Frame>,
@@ -184,7 +185,7 @@ struct Lower<'a> {
 type Done = Result<(), Fault>;
 
 impl Lower<'_> {
-    /// Adds an instruction.
+    /// Emits an instruction.
     fn inst(&mut self, form: &'static Form, args: &[Arg]) -> Done {
         self.guarded(None, form, args)
     }
@@ -231,7 +232,7 @@ impl Lower<'_> {
         })
     }
 
-    /// A new register.
+    /// A new register of this class.
     fn fresh(&mut self, class: Ty) -> Reg {
         let mut number = 0;
         for (ty, count) in Ty::ALL.iter().zip(&mut self.registers) {
@@ -243,7 +244,7 @@ impl Lower<'_> {
         Reg { class, number }
     }
 
-    /// A new register with a constant in it.
+    /// A new register that holds a constant.
     fn constant(&mut self, class: Ty, bits: u64) -> Result<Reg, Fault> {
         let reg = self.fresh(class);
         self.inst(form_of(MOVE_BITS, &class)?, &[Arg::Reg(reg), Arg::Bits(bits)])?;
@@ -273,7 +274,7 @@ impl Lower<'_> {
         op.results.iter().map(|v| self.out(*v)).collect()
     }
 
-    /// The condition of an access or a branch.
+    /// The guard for a condition of an access or a branch.
     fn guard(&mut self, cond: Value) -> Result<Guard, Fault> {
         let (cond, negated) = uses::positive(self.func, cond);
         Ok(Guard { reg: self.reg(cond)?, negated })
@@ -300,8 +301,8 @@ impl Lower<'_> {
         self.body.push(Line::Loc { line, column: op.loc.column.max(1) });
     }
 
-    /// What stands before everything else: the warp's number, taken from one lane so that ptxas knows it is uniform, here
-    /// where all lanes are together.
+    /// Emits the code before everything else: the warp's index, read from one lane so that ptxas knows that it is uniform, at a point
+    /// where all lanes are converged.
     fn prologue(&mut self) -> Done {
         let mut wanted = false;
         self.func.walk(&mut |_, op| wanted |= matches!(op.kind, OpKind::WarpId | OpKind::Roles(_)));
@@ -316,7 +317,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// One operation without regions that is no terminator.
+    /// Lowers one operation that has no regions and is not a terminator.
     fn op(&mut self, op: &Op) -> Done {
         match &op.kind {
             OpKind::Const(..) => Ok(()),

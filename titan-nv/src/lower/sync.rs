@@ -1,6 +1,6 @@
-//! Waiting for others: barriers, mbarriers, sequence counters. Polling is a loop of one instruction that looks, and a branch.
+//! Synchronization: barriers, mbarriers, sequence counters. Polling is a loop of one instruction that tests, and a branch.
 //!
-//! Lanes of a warp poll each for itself, so the branch is not `.uni`; where it falls through, ptxas has them meet again.
+//! Each lane of a warp polls for itself, so the branch is not `.uni`; behind it, ptxas makes the lanes reconverge.
 
 use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower};
@@ -35,7 +35,7 @@ impl Lower<'_> {
             OpKind::MbarrierArrive { count, masked } => {
                 let (guard, args) = self.mask(masked, &op.args)?;
                 let at = Arg::Address(self.address(first(args)?, 0)?);
-                // The state, which identifies the phase by more than its parity, is not used.
+                // The returned state identifies the phase by more than its parity; it is not used.
                 let state = Arg::Reg(self.fresh(Ty::B64));
                 match count {
                     1 => self.guarded(guard, &ARRIVE, &[state, at]),
@@ -85,7 +85,7 @@ impl Lower<'_> {
         self.unless(done, again)
     }
 
-    /// The difference wraps as the numbers do.
+    /// The numbers wrap around, and so does their difference.
     fn sequence_wait(&mut self, op: &Op) -> Done {
         let [at, target] = two(&op.args)?;
         let (at, word, ahead) = (self.address(at, 0)?, self.fresh(Ty::B32), self.fresh(Ty::B32));

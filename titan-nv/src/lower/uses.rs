@@ -1,21 +1,21 @@
-//! What is computed at all, and what is part of something else: constants are immediates, sums with a constant are offsets of
-//! addresses, inverted conditions are inverted guards. Here it is decided what then remains to be computed.
+//! Determines which values must be computed, and which are folded into their uses: constants are immediates, sums with a constant are
+//! offsets of addresses, inverted conditions are inverted guards.
 
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{Block, FloatUn, Func, IntBin, Op, OpId, Ty, Value};
 
-/// What is read, after folding.
+/// The values that are read after folding, and by what kind of operations.
 #[derive(Clone, Debug)]
 pub(super) struct Uses {
     values: Vec<bool>,
-    /// Values read by something that sees more than a number: every bit of a NaN.
+    /// Values whose bits matter, including the payload of a NaN, to some operation that reads them.
     bits: Vec<bool>,
-    /// Values that are read by something else than an MMA.
+    /// Values that are read by an operation other than an MMA.
     outside: Vec<bool>,
 }
 
 impl Uses {
-    /// Reads a function.
+    /// Determines the uses in a function.
     pub(super) fn of(func: &Func) -> Uses {
         let none = vec![false; func.values.len()];
         let mut uses = Uses { values: none.clone(), bits: none.clone(), outside: none };
@@ -23,8 +23,8 @@ impl Uses {
         uses
     }
 
-    /// Uses stand after definitions, so one pass from the end knows all of a value's uses at its definition. What loops carry
-    /// is read by operations that are always kept.
+    /// Uses follow definitions, so one backward pass knows all uses of a value at its definition. Values that loops carry
+    /// are read by operations that are always kept.
     fn block(&mut self, func: &Func, block: Block) {
         for id in func.block(block).ops.iter().rev() {
             let op = func.op(*id);
@@ -55,12 +55,12 @@ impl Uses {
         }
     }
 
-    /// Whether an operation has to be there.
+    /// Whether an operation must be emitted.
     pub(super) fn wanted(&self, op: &Op) -> bool {
         !op.kind.is_removable() || op.results.iter().any(|r| self.values[r.index()])
     }
 
-    /// Whether something sees a value's bits, not only which number it is.
+    /// Whether an operation reads a value's bits, and not only the number that it represents.
     pub(super) fn bits_matter(&self, value: Value) -> bool {
         self.bits[value.index()]
     }
@@ -71,7 +71,7 @@ impl Uses {
     }
 }
 
-/// The constant that an operation adds to an operand which is an address.
+/// The constant that an operation adds to an operand that is an address.
 const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
     match (kind, operand) {
         (
@@ -102,7 +102,7 @@ const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
     }
 }
 
-/// The operand that is a condition which may be inverted in place.
+/// The operand that is a condition whose inversion can be folded into a guard.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few operations have conditions")]
 fn guard_operand(op: &Op) -> Option<usize> {
     match &op.kind {
@@ -123,7 +123,7 @@ fn guard_operand(op: &Op) -> Option<usize> {
     }
 }
 
-/// Whether an operation sees only which number its operands are: any NaN is as good as another.
+/// Whether an operation depends only on the numbers of its operands, so that any NaN serves as well as another.
 #[expect(clippy::wildcard_enum_match_arm, reason = "everything else sees bits")]
 const fn reads_numbers(kind: &OpKind) -> bool {
     match kind {
@@ -134,7 +134,7 @@ const fn reads_numbers(kind: &OpKind) -> bool {
     }
 }
 
-/// An address as a value and a constant beyond it, which takes in `offset` and fits.
+/// An address as a base value and a constant offset; `offset` is added to it if the sum fits.
 pub(super) fn base(func: &Func, value: Value, offset: i32) -> (Value, i32) {
     let (mut value, mut offset) = (value, offset);
     while let Some(op) = func.def_op(value) {
@@ -155,7 +155,7 @@ pub(super) const fn signed(ty: Ty, bits: u64) -> i64 {
     }
 }
 
-/// A condition as another and whether that one is inverted.
+/// A condition as another condition, and whether that one is inverted.
 pub(super) fn positive(func: &Func, cond: Value) -> (Value, bool) {
     let (mut cond, mut negated) = (cond, false);
     while let Some(op) = func.def_op(cond) {

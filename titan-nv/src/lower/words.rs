@@ -85,7 +85,7 @@ impl Lower<'_> {
             (OpKind::UnpackBytes { signed }, _) => {
                 let source = self.reg(source)?;
                 for (byte, out) in (0u64..).zip(outs) {
-                    // The byte, then three times its sign or a byte of the zero.
+                    // The byte, then three times its sign (bit 3 of the selector) or a byte of the zero operand.
                     let fill = if *signed { 8 + byte } else { 4 };
                     self.permute(out, Arg::Reg(source), Arg::Bits(0), fill * 0x1110 + byte)?;
                 }
@@ -95,14 +95,14 @@ impl Lower<'_> {
         }
     }
 
-    /// The 16 bits in which two bytes were made by one instruction, before they were taken apart.
+    /// The 16-bit register in which one instruction produced both bytes, before they were unpacked.
     fn pair(&self, bytes: [Value; 2]) -> Option<Reg> {
         let op = self.func.def_op(bytes[0])?;
         let made = op.results == bytes && matches!(op.kind, OpKind::Convert { .. });
         self.pairs.get(&self.values[bytes[0].index()]?).filter(|_| made).copied()
     }
 
-    /// The low bytes of two words, the first lowest; the upper half is arbitrary.
+    /// Packs the low bytes of two words, the first one lowest; the upper half is arbitrary.
     pub(super) fn low_bytes(&mut self, out: Reg, a: Arg, b: Arg) -> Done {
         self.permute(out, a, b, 0x0040)
     }

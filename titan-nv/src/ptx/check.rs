@@ -1,7 +1,7 @@
-//! What must hold of a module before it is printed: operands are what their form takes, labels are there once, registers
+//! The requirements on a module before it is printed: operands fit their form, each label is defined once, registers
 //! are counted, and the version and target have every instruction.
 //!
-//! A violation is a defect of the lowering; it is an error, never text that an assembler refuses.
+//! A violation is a bug of the lowering; it is reported as an error instead of printing text that an assembler refuses.
 
 use super::isa::Slot;
 use super::module::{Address, Base, Inst, Line, Module, Operand, Reg};
@@ -12,7 +12,7 @@ use titan_core::lane::Ty;
 /// Checks a module for a machine.
 ///
 /// # Errors
-/// The first instruction that is wrong, and why.
+/// A description of the first instruction that is wrong.
 pub fn check(module: &Module, machine: &Machine) -> Result<(), String> {
     let mut labels: BTreeMap<u32, u32> = BTreeMap::new();
     for line in &module.entry.body {

@@ -1,10 +1,10 @@
-//! PTX as data: a module, its kernel, its instructions, and the tables of what instructions there are.
+//! PTX as data: a module, its kernel, its instructions, and the tables of instruction forms.
 //!
-//! * [`module`]: what a program is made of. Registers have a class and a number, labels a number, addresses a base and an
+//! * [`module`]: the parts of a program. Registers have a class and a number, labels a number, addresses a base and an
 //!   offset; nothing is text before it is printed.
 //! * [`isa`]: one row for each instruction form: its spelling, its operands, the section of the manual, and the lowest PTX
 //!   version and target that have it. Nothing else spells an instruction.
-//! * [`check`]: every operand is what the form takes, every label is there once, the target has the form.
+//! * [`check`]: every operand fits its form, every label is defined once, the target has the form.
 //! * the printer, [`Module`]'s `Display`.
 //!
 //! Source: the PTX ISA manual, whose sections are cited by title, as numbers change between versions.

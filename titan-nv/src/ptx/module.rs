@@ -1,22 +1,22 @@
-//! What a PTX program is made of.
+//! The parts of a PTX program.
 
 use super::isa::Form;
 use titan_core::lane::{Space, Ty};
 
-/// A virtual register. Its class is a width: PTX lets every instruction read a register of bits of the right size.
+/// A virtual register. Its class is a width: PTX lets every instruction read an untyped register of the right size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg {
-    /// The class.
+    /// The class of the register.
     pub class: Ty,
-    /// The number in its class.
+    /// The number of the register in its class.
     pub number: u32,
 }
 
-/// A place in the kernel that branches name.
+/// A position in the kernel to which branches refer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u32);
 
-/// A register that the machine fills.
+/// A special register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Special {
     /// The thread's number in the program, along the one axis in use.
@@ -27,7 +27,7 @@ pub enum Special {
     NumPrograms(u8),
 }
 
-/// What an address counts from.
+/// The base of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Base {
     /// A register.
@@ -43,7 +43,7 @@ pub enum Base {
 pub struct Address {
     /// The base.
     pub base: Base,
-    /// Bytes beyond it.
+    /// The offset in bytes.
     pub offset: i32,
 }
 
@@ -52,13 +52,13 @@ pub struct Address {
 pub enum Operand {
     /// A register.
     Reg(Reg),
-    /// Registers in braces.
+    /// A vector of registers, written in braces.
     Regs(Vec<Reg>),
-    /// A constant of these bits; the form's slot says how it is written.
+    /// A constant with these bits; the slot of the form determines how it is written.
     Const(u64),
     /// An address.
     Address(Address),
-    /// A register of the machine.
+    /// A special register.
     Special(Special),
     /// The address of the dynamic shared memory.
     SharedBase,
@@ -66,14 +66,14 @@ pub enum Operand {
     Param(u32),
     /// A box of a tensor: the address of its tensor map, and coordinates, the fastest axis first.
     Box(Reg, Vec<Reg>),
-    /// Where to branch.
+    /// The target of a branch.
     Label(Label),
 }
 
-/// When an instruction takes place.
+/// The condition under which an instruction is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// The condition.
+    /// The predicate register.
     pub reg: Reg,
     /// Whether it is inverted.
     pub negated: bool,
@@ -82,22 +82,22 @@ pub struct Guard {
 /// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
-    /// Its condition.
+    /// The guard of the instruction.
     pub guard: Option<Guard>,
-    /// What it is: a row of [`super::isa`].
+    /// The form of the instruction: a row of [`super::isa`].
     pub form: &'static Form,
-    /// Operands, as many as the form has slots.
+    /// The operands, as many as the form has slots.
     pub operands: Vec<Operand>,
 }
 
 /// A line of a kernel's body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// A place.
+    /// A label.
     Label(Label),
     /// An instruction.
     Inst(Inst),
-    /// What follows comes from this line and column of the module's file.
+    /// A source location, of the code that follows, in the module's file.
     Loc {
         /// The line, from 1.
         line: u32,
@@ -109,26 +109,26 @@ pub enum Line {
 /// A parameter of a kernel: one word, or a tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// Bytes: 4 or 8, or the 128 of a tensor map, on a multiple of 64.
+    /// The size in bytes: 4 or 8, or 128 for a tensor map, which is aligned to 64.
     pub bytes: usize,
-    /// What it is, for readers.
+    /// A comment for readers.
     pub comment: String,
 }
 
 /// A kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The symbol that the driver finds it by.
+    /// The symbol by which the driver finds it.
     pub name: String,
     /// Its parameters, named `p0`, `p1`, … in the text.
     pub params: Vec<Param>,
-    /// Threads of a program, along one axis.
+    /// The number of threads of a program, along one axis.
     pub threads: u32,
-    /// Programs of a cluster, along axis 0; 1 without clusters.
+    /// The number of programs of a cluster, along axis 0; 1 without clusters.
     pub cluster: u32,
-    /// How many registers of each class the body names, in the order of [`Ty::ALL`].
+    /// The number of registers of each class in the body, in the order of [`Ty::ALL`].
     pub registers: [u32; 4],
-    /// The body.
+    /// The lines of the body.
     pub body: Vec<Line>,
 }
 
@@ -139,7 +139,7 @@ pub struct Module {
     pub version: u32,
     /// The target: `sm_90a`.
     pub target: &'static str,
-    /// The kernel as the user wrote it, for readers.
+    /// The kernel's name in the user's program, for readers.
     pub comment: String,
     /// The file that [`Line::Loc`] refers to.
     pub file: Option<String>,
@@ -160,7 +160,7 @@ impl Module {
 }
 
 impl Base {
-    /// The memory that the base is in, if the base alone determines it.
+    /// The memory space of the base, if the base alone determines it.
     #[must_use]
     pub const fn space(self) -> Option<Space> {
         match self {

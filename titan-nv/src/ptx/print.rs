@@ -115,7 +115,7 @@ impl Display for Address {
         }
         match self.offset {
             0 => f.write_str("]"),
-            // ptxas takes `+-8`, not `-8`.
+            // ptxas accepts `+-8`, but not `-8`.
             offset => write!(f, "+{offset}]"),
         }
     }
@@ -157,7 +157,7 @@ fn braces(f: &mut Formatter<'_>, regs: &[Reg]) -> fmt::Result {
     f.write_str("}")
 }
 
-/// Floats by their bits; small numbers in decimal, the others in hexadecimal.
+/// Prints floats by their bits; small integers in decimal, others in hexadecimal.
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
 fn constant(f: &mut Formatter<'_>, slot: Option<&Slot>, bits: u64) -> fmt::Result {
     let signed = match slot {

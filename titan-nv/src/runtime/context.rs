@@ -1,4 +1,4 @@
-//! The primary context of a device: what is shared by everything that runs there.
+//! The primary context of a device: the state that everything that runs on the device shares.
 
 use super::driver::{Calls, Device, Driver};
 use super::error::{DriverError, Kind};
@@ -12,32 +12,32 @@ use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// The primary context of a device, kept for the life of the process.
+/// The primary context of a device, kept until the process ends.
 #[derive(Debug)]
 pub struct Context {
     pub(super) calls: &'static Calls,
     device: &'static Device,
     raw: Handle<Ctx>,
     pub(super) streams: Streams,
-    /// Events that are not in use, by whether they block.
+    /// Unused events, by whether waiting for them blocks the thread.
     pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
-    /// Pinned memory that is not in use, by its size in words.
+    /// Unused pinned memory, by its size in words.
     pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
-    /// Where memory comes from in the order of streams.
+    /// The pool from which memory is allocated in stream order, if the device has one.
     pub(super) pool: Option<Handle<Pool>>,
-    /// Memory to free when its uses have ended, where no stream can do it.
+    /// Memory to free when its uses have ended, where no stream can free it.
     deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
-    /// The error after which it is unknown which work has ended, if it ever occurs.
+    /// The error after which it is unknown which work has ended, if one has occurred.
     given_up: OnceLock<DriverError>,
 }
 
-/// `CUDA_ERROR_NOT_READY`, which is no failure.
+/// `CUDA_ERROR_NOT_READY`, which is not a failure.
 pub(super) const NOT_READY: Code = 600;
 
-/// How long a thread sleeps between two questions.
+/// The time that a thread sleeps between two queries.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// The streams of the context's own.
+/// The context's own streams.
 ///
 /// Memory is freed on another stream than the one it is allocated on: freeing waits for the last uses, and a new allocation
 /// must not.
@@ -48,7 +48,7 @@ pub(super) struct Streams {
     pub(super) copy: RawStream,
 }
 
-/// Makes a context current on this thread, and the earlier one again when it ends.
+/// Makes a context current on this thread; when it is dropped, the earlier one becomes current again.
 #[derive(Debug)]
 pub(super) struct Entered {
     calls: &'static Calls,
@@ -60,7 +60,7 @@ pub(super) struct Entered {
 pub struct Owner {
     /// The device, in the driver's order.
     pub ordinal: u32,
-    /// The first address of the allocation, and its bytes; if the driver tells.
+    /// The first address of the allocation, and its size in bytes, if the driver provides them.
     pub range: Option<(u64, usize)>,
 }
 
@@ -69,7 +69,7 @@ impl Context {
         let calls = driver.calls();
         let raw = device.retained.get_or_try(|| {
             let mut raw: CUcontext = ptr::null_mut();
-            // SAFETY: `raw` is a place for a context, and the device one of the driver's. It is never released: contexts
+            // SAFETY: `raw` is writable storage for a context, and the device one of the driver's. It is never released: contexts
             // live as long as the process.
             let code = unsafe { (calls.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
             calls.check("cuDevicePrimaryCtxRetain", code).map(|()| Handle(raw))
@@ -109,7 +109,7 @@ impl Context {
         }
     }
 
-    /// Blocks until some work has ended: with `synchronize`, or else by asking `query` again and again. An error means that
+    /// Blocks until some work has ended: with `synchronize`, or else by polling with `query`. An error means that
     /// the context has ended, or is abandoned: it is unknown when the work ends.
     pub(super) fn until_over(
         &self,
@@ -131,19 +131,19 @@ impl Context {
         }
     }
 
-    /// From now on every call fails with this error, and nothing is freed: work may be running that cannot be waited for.
+    /// Abandons the context: every later call fails with this error, and nothing is freed, because work may run that cannot be waited for.
     fn give_up(&self, error: DriverError) -> DriverError {
         self.given_up.get_or_init(|| error).clone()
     }
 
-    /// Bytes of memory that are free, and all there are.
+    /// The number of bytes of memory that are free, and their total.
     ///
     /// # Errors
-    /// If the driver does not say.
+    /// If the query fails.
     pub fn memory(&self) -> Result<(usize, usize), DriverError> {
         let _entered = self.enter()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: two places for sizes.
+        // SAFETY: both arguments are writable storage for sizes.
         self.calls.check("cuMemGetInfo", unsafe { (self.calls.cuMemGetInfo_v2)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
     }
@@ -155,14 +155,14 @@ impl Context {
     pub fn owner(&self, address: u64) -> Result<Option<Owner>, DriverError> {
         let _entered = self.enter()?;
         let mut ordinal = 0i32;
-        // SAFETY: the attribute is an int, and `ordinal` a place for one.
+        // SAFETY: the attribute is an int, and `ordinal` is writable storage for one.
         match unsafe { self.attribute(sys::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, &raw mut ordinal) } {
             Ok(()) => {}
             Err(error) if error.kind() == Kind::Other => return Ok(None),
             Err(error) => return Err(error),
         }
         let (mut start, mut bytes) = (0u64, 0usize);
-        // SAFETY: the attributes are an address and a size, and these are places for them.
+        // SAFETY: the attributes are an address and a size, and these are writable storage for them.
         let range = unsafe {
             self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address, &raw mut start)
                 .and_then(|()| self.attribute(sys::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address, &raw mut bytes))
@@ -179,10 +179,10 @@ impl Context {
         self.calls.check("cuPointerGetAttribute", code)
     }
 
-    /// Frees memory that waits to be freed or is kept for reuse, and blocks until that is done.
+    /// Frees memory that is waiting to be freed or is kept for reuse, and blocks until that is done.
     pub(super) fn reclaim(&self) {
         self.free_deferred(true);
-        // Errors will be those of the allocation that is tried next.
+        // Errors are ignored here: the allocation that is tried next will report them.
         let _ended = self.streams.free.wait(self);
         if let Some(pool) = self.pool {
             // SAFETY: the pool is the device's.
@@ -207,7 +207,7 @@ impl Context {
 }
 
 impl Streams {
-    /// New ones, or none. The context must be current.
+    /// Creates the streams, or none of them. The context must be current.
     fn new(calls: &'static Calls) -> Result<Streams, DriverError> {
         let allocate = RawStream::new(calls)?;
         let free = match RawStream::new(calls) {
@@ -230,7 +230,7 @@ impl Streams {
 
 fn enter(calls: &'static Calls, raw: CUcontext) -> Result<Entered, DriverError> {
     let mut earlier: CUcontext = ptr::null_mut();
-    // SAFETY: `earlier` is a place for a context.
+    // SAFETY: `earlier` is writable storage for a context.
     calls.check("cuCtxGetCurrent", unsafe { (calls.cuCtxGetCurrent)(&raw mut earlier) })?;
     if earlier == raw {
         return Ok(Entered { calls, earlier: ptr::null_mut() });
@@ -242,7 +242,7 @@ fn enter(calls: &'static Calls, raw: CUcontext) -> Result<Entered, DriverError> 
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // A thread that had no context keeps this one: it will need it again.
+        // A thread that had no context keeps this one, because it will need it again.
         if !self.earlier.is_null() {
             // SAFETY: it was current on this thread a moment ago, and nothing here destroys contexts.
             let _set = unsafe { (self.calls.cuCtxSetCurrent)(self.earlier) };
@@ -250,10 +250,10 @@ impl Drop for Entered {
     }
 }
 
-/// The device's pool, set to keep freed memory: asking the system for memory again would synchronize.
+/// The device's pool, set to keep freed memory, because allocating from the system again would synchronize.
 fn default_pool(calls: &Calls, device: &Device) -> Result<Handle<Pool>, DriverError> {
     let mut pool = ptr::null_mut();
-    // SAFETY: `pool` is a place for a pool, and the device one that has pools.
+    // SAFETY: `pool` is writable storage for a pool, and the device one that has pools.
     let code = unsafe { (calls.cuDeviceGetDefaultMemPool)(&raw mut pool, device.raw) };
     calls.check("cuDeviceGetDefaultMemPool", code)?;
     let mut threshold = u64::MAX;

@@ -1,4 +1,4 @@
-//! The driver of this machine and its devices, or why there are none.
+//! The driver of this machine and its devices, or the reason why there are none.
 
 use super::Handle;
 use super::context::Context;
@@ -13,10 +13,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::ptr;
 
-/// The library as its makers install it. Behind it, the name for linkers: toolkits have a stub under it, which is no driver.
+/// The library's name as it is installed, then the name for linkers: toolkits install a stub under the latter, which is not a driver.
 const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
-/// Why no GPU of NVIDIA's can be used.
+/// The reason why no NVIDIA GPU can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absence {
@@ -27,17 +27,17 @@ pub enum Absence {
     },
     /// The library lacks functions: it is older than CUDA 12, or something else.
     MissingSymbols {
-        /// Their names.
+        /// The names of the missing functions.
         names: Vec<&'static str>,
     },
-    /// The driver refuses to start.
+    /// The driver does not start.
     Start(DriverError),
-    /// The driver is there, but no device.
+    /// The driver finds no device.
     NoDevice,
 }
 
 impl Absence {
-    /// What to do about it.
+    /// A suggestion how to fix it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -90,35 +90,35 @@ impl Deref for Calls {
     }
 }
 
-/// A device of the driver's.
+/// A device of the driver.
 #[derive(Debug)]
 pub struct Device {
     pub(super) raw: CUdevice,
-    /// Which device it is, in the driver's order.
+    /// The index of the device, in the driver's order.
     pub ordinal: u32,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
-    /// What it has.
+    /// The properties of the device.
     pub properties: Properties,
     /// The driver's handle of the context, retained once.
     pub(super) retained: Once<Handle<Ctx>>,
     context: Once<Context>,
 }
 
-/// What a device has, as the driver tells.
+/// The properties of a device, as the driver reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// The compute capability times ten: 80, 90.
     pub capability: u32,
-    /// Streaming multiprocessors.
+    /// The number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Shared memory that a program may ask for, in bytes.
+    /// The largest shared memory of a program, in bytes.
     pub shared_per_block: u32,
     /// The greatest extents of a grid.
     pub grid: [u32; 3],
-    /// Bytes of memory.
+    /// The size of its memory, in bytes.
     pub memory: usize,
-    /// Whether it allocates in the order of streams.
+    /// Whether it allocates memory in stream order.
     pub memory_pools: bool,
 }
 
@@ -131,7 +131,7 @@ impl Driver {
         static DRIVER: Once<Result<Driver, Absence>> = Once::new();
         let found = DRIVER.get_or_try(|| match Driver::start() {
             Err(refused @ Absence::Start(_)) => Err(refused),
-            // A library that is not there, or lacks something, is not looked for again.
+            // A library that does not exist, or lacks functions, is not looked for again.
             found => Ok(found),
         })?;
         found.as_ref().map_err(Clone::clone)
@@ -152,7 +152,7 @@ impl Driver {
         calls.check("cuInit", unsafe { (calls.cuInit)(0) }).map_err(Absence::Start)?;
         let devices = calls.devices().map_err(Absence::Start)?;
         let mut version = 0;
-        // SAFETY: `version` is a place for an int.
+        // SAFETY: `version` is writable storage for an int.
         let code = unsafe { (calls.cuDriverGetVersion)(&raw mut version) };
         calls.check("cuDriverGetVersion", code).map_err(Absence::Start)?;
         let version = u32::try_from(version).unwrap_or(0);
@@ -164,7 +164,7 @@ impl Driver {
     }
 }
 
-/// The first library of these names that there is, or the loader's message for the first name.
+/// Opens the first of these libraries that exists; otherwise returns the loader's message for the first name.
 fn open(names: &[&str]) -> Result<&'static Library, String> {
     let mut refused = None;
     for name in names {
@@ -182,14 +182,14 @@ fn open(names: &[&str]) -> Result<&'static Library, String> {
 }
 
 impl Calls {
-    /// The error of a call that returned this.
+    /// Converts the result of a call to an error, if it is one.
     pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {
         if code == 0 { Ok(()) } else { Err(DriverError::new(call, code, || self.name_of(code))) }
     }
 
     fn name_of(&self, code: Code) -> Option<String> {
         let mut name: *const c_char = ptr::null();
-        // SAFETY: `name` is a place for one pointer.
+        // SAFETY: `name` is writable storage for one pointer.
         let outcome = unsafe { (self.cuGetErrorName)(code, &raw mut name) };
         if outcome != 0 || name.is_null() {
             return None;
@@ -200,14 +200,14 @@ impl Calls {
 
     fn devices(&self) -> Result<Vec<Device>, DriverError> {
         let mut count = 0;
-        // SAFETY: `count` is a place for an int.
+        // SAFETY: `count` is writable storage for an int.
         self.check("cuDeviceGetCount", unsafe { (self.cuDeviceGetCount)(&raw mut count) })?;
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
 
     fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
         let mut raw = 0;
-        // SAFETY: `raw` is a place for a device.
+        // SAFETY: `raw` is writable storage for a device.
         self.check("cuDeviceGet", unsafe { (self.cuDeviceGet)(&raw mut raw, ordinal) })?;
         let mut name: [c_char; 256] = [0; 256];
         // SAFETY: `name` has room for 256 characters, the NUL included.
@@ -228,12 +228,12 @@ impl Calls {
     fn properties(&self, raw: CUdevice) -> Result<Properties, DriverError> {
         let ask = |attribute: u32| {
             let mut value = 0;
-            // SAFETY: `value` is a place for an int, and `raw` a device.
+            // SAFETY: `value` is writable storage for an int, and `raw` a device.
             self.check("cuDeviceGetAttribute", unsafe { (self.cuDeviceGetAttribute)(&raw mut value, attribute, raw) })?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
         let mut memory = 0;
-        // SAFETY: `memory` is a place for a size, and `raw` a device.
+        // SAFETY: `memory` is writable storage for a size, and `raw` a device.
         self.check("cuDeviceTotalMem", unsafe { (self.cuDeviceTotalMem_v2)(&raw mut memory, raw) })?;
         let (major, minor) = (
             ask(sys::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
@@ -255,7 +255,7 @@ impl Calls {
 }
 
 impl Device {
-    /// Its context, made at the first call.
+    /// The device's primary context, created at the first call.
     ///
     /// # Errors
     /// If the driver creates no context: the device is busy, or in a mode that allows none. The next call tries again.

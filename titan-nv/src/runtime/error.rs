@@ -1,12 +1,12 @@
 //! tidy: table
-//! What the driver's results mean: one row per result that TITAN's calls can give.
+//! The meaning of the driver's results: one row per result that TITAN's calls can return.
 //!
 //! Source: CUDA driver API manual, "Data types used by CUDA driver", `CUresult`, version 12.6. A *sticky* error leaves the
 //! context unusable: "the process must be terminated and relaunched", as the manual says in each such row.
 
 use std::fmt;
 
-/// What kind of failure it is, which decides what its caller can do.
+/// The kind of a failure, which determines what the caller can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -16,15 +16,15 @@ pub enum Kind {
     Sticky,
     /// The kernel ran longer than the system allows, and the context is dead.
     Timeout,
-    /// The machine is not set up for what was asked: driver, permissions, modes.
+    /// The machine is not set up for the request: driver, permissions, modes.
     Setup,
     /// The code does not fit the device or the driver.
     Code,
-    /// Any other error: a wrong use of the driver.
+    /// Any other error: an incorrect use of the driver.
     Other,
 }
 
-/// One result.
+/// A row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     code: u32,
@@ -42,7 +42,7 @@ const fn row(code: u32, name: &'static str, kind: Kind, meaning: &'static str, h
     Row { code, name, kind, meaning, help }
 }
 
-/// The results.
+/// The table of results.
 const ROWS: &[Row] = &[
     row(1, "CUDA_ERROR_INVALID_VALUE", Kind::Other, "an argument of a driver call is out of range", REPORT),
     row(
@@ -261,32 +261,32 @@ const ROWS: &[Row] = &[
     row(999, "CUDA_ERROR_UNKNOWN", Kind::Sticky, "the driver does not say what happened", RESTART),
 ];
 
-/// What a call of the driver that failed returned.
+/// An error that a driver call returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverError {
-    /// The function.
+    /// The function that returned it.
     pub call: &'static str,
-    /// The number of its result.
+    /// The number of the result.
     pub code: u32,
-    /// Its name, as the driver tells it.
+    /// The name of the result, as the driver reports it.
     pub name: String,
 }
 
 impl DriverError {
-    /// The error of a call, by its number; a name for those that the table has not.
+    /// The error of a call, by its number; `name` provides a name for results that the table lacks.
     pub(super) fn new(call: &'static str, code: u32, name: impl FnOnce() -> Option<String>) -> Self {
         let known = find(code).map(|r| r.name.to_owned());
         let name = known.or_else(name).unwrap_or_else(|| format!("CUresult {code}"));
         DriverError { call, code, name }
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     #[must_use]
     pub fn kind(&self) -> Kind {
         find(self.code).map_or(Kind::Other, |r| r.kind)
     }
 
-    /// Whether the context has ended, and all its work with it: the device was lost, reset, or the process is exiting.
+    /// Whether the context has ended, and all its work with it: the device was lost or reset, or the process is exiting.
     #[must_use]
     pub fn ends_context(&self) -> bool {
         const DEINITIALIZED: u32 = 4;
@@ -294,13 +294,13 @@ impl DriverError {
         matches!(self.kind(), Kind::Sticky | Kind::Timeout) || matches!(self.code, DEINITIALIZED | INVALID_CONTEXT)
     }
 
-    /// What it means, as half a sentence.
+    /// The meaning of the error, as a clause.
     #[must_use]
     pub fn meaning(&self) -> &'static str {
         find(self.code).map_or("the driver reports an error that this version of TITAN does not know", |r| r.meaning)
     }
 
-    /// What to do about it.
+    /// A suggestion how to fix it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         find(self.code).map_or("look the name up in the manual of the CUDA driver API", |r| r.help)

@@ -7,10 +7,10 @@ use super::sys::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CUevent, Evt};
 use super::{Handle, lock};
 use std::ptr;
 
-/// How a thread waits for an event.
+/// The way in which a thread waits for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It polls: the wait with the lowest latency.
+    /// It spins: the wait with the lowest latency.
     Spins,
     /// It sleeps: for threads that do nothing else.
     Sleeps,
@@ -20,13 +20,13 @@ pub enum Waiting {
 #[derive(Debug)]
 pub struct Event {
     context: &'static Context,
-    /// `None` if the point has been reached.
+    /// The driver's event; `None` if the point has been reached.
     raw: Option<Handle<Evt>>,
     waiting: Waiting,
 }
 
 impl Event {
-    /// The point after all work of `stream` so far. If the driver creates no event for it, the call waits for that work; so
+    /// The point after all work issued to `stream` so far. If the driver creates no event, the call waits for that work; so
     /// an error means that the context has ended or is abandoned.
     pub(super) fn recorded(
         context: &'static Context,
@@ -47,7 +47,7 @@ impl Event {
             Some(raw) => raw,
             None => {
                 let mut raw: CUevent = ptr::null_mut();
-                // SAFETY: `raw` is a place for an event, and the context is current.
+                // SAFETY: `raw` is writable storage for an event, and the context is current.
                 calls.check("cuEventCreate", unsafe { (calls.cuEventCreate)(&raw mut raw, waiting.flags()) })?;
                 Handle(raw)
             }
@@ -64,7 +64,7 @@ impl Event {
         self.context
     }
 
-    /// `None` if the point has been reached.
+    /// The driver's event; `None` if the point has been reached.
     pub(super) fn raw(&self) -> Option<CUevent> {
         self.raw.map(|raw| raw.0)
     }
@@ -72,7 +72,7 @@ impl Event {
     /// Whether the work before it has ended.
     ///
     /// # Errors
-    /// If the driver does not say: the work may be running, unless the error [ends the context](DriverError::ends_context).
+    /// If the query fails: the work may be running, unless the error [ends the context](DriverError::ends_context).
     pub fn is_over(&self) -> Result<bool, DriverError> {
         let Some(raw) = self.raw() else { return Ok(true) };
         let _entered = self.context.enter()?;

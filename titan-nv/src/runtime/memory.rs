@@ -1,4 +1,4 @@
-//! Memory of a device, allocated and freed in the order of streams.
+//! Device memory, allocated and freed in stream order.
 
 use super::context::Context;
 use super::error::{DriverError, Kind};
@@ -9,7 +9,7 @@ use super::{Handle, lock};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
-/// Memory of a device. Its bytes are the device's, not Rust's: concurrent work on them is never
+/// Device memory. Its bytes belong to the device, not to Rust: concurrent work on them is never
 /// undefined behaviour of the program, only of the data.
 #[derive(Debug)]
 pub struct Memory {
@@ -17,18 +17,18 @@ pub struct Memory {
     address: u64,
     bytes: usize,
     origin: Origin,
-    /// Work that may use it when it is dropped.
+    /// Work that may still use the memory when it is dropped.
     uses: Mutex<Vec<Arc<Event>>>,
 }
 
-/// How the memory is freed.
+/// The way in which the memory is freed.
 #[derive(Debug)]
 enum Origin {
-    /// The pool, in the order of a stream.
+    /// Freed to the pool, in stream order.
     Pool,
-    /// The driver, which waits for the whole device.
+    /// Freed by the driver, which waits for the whole device.
     Device,
-    /// By foreign code, whose stream waits for all work on it.
+    /// Freed by foreign code, whose stream waits for all work on it.
     Foreign(Option<Follower>),
 }
 
@@ -36,18 +36,18 @@ enum Origin {
 #[derive(Debug)]
 pub struct Follower {
     stream: Stream,
-    /// An event of theirs.
+    /// An event of the foreign code, to be recorded after each wait.
     event: Option<Handle<Evt>>,
 }
 
 impl Follower {
-    /// A stream, which must wait for all work on the memory.
+    /// A stream of foreign code, which must wait for all work on the memory.
     #[must_use]
     pub fn new(stream: Stream) -> Follower {
         Follower { stream, event: None }
     }
 
-    /// It records this `CUevent` as well, behind each piece of work that it waits for.
+    /// Also records this `CUevent` after each wait of the stream.
     ///
     /// # Safety
     /// It must be an event of the stream's context, and exist whenever [`Follower::follow`] is called.
@@ -56,7 +56,7 @@ impl Follower {
         Follower { event: Some(Handle(event.cast())), ..self }
     }
 
-    /// The point after all work of the stream so far.
+    /// The point after all work issued to the stream so far.
     ///
     /// # Errors
     /// If the driver fails.
@@ -80,7 +80,7 @@ impl Follower {
 }
 
 impl Memory {
-    /// New memory of `bytes` bytes, zeros if `zeroed`; and the point after which it may be used.
+    /// Allocates `bytes` bytes, zeroed if `zeroed`; returns them with the point after which they may be used.
     ///
     /// # Errors
     /// If there is not enough, or the driver fails.
@@ -104,7 +104,7 @@ impl Memory {
         match zeroed.and_then(|()| Event::recorded(context, stream, Waiting::Spins)) {
             Ok(ready) => Ok((Memory { context, address, bytes, origin, uses: Mutex::default() }, ready)),
             Err(error) => {
-                // What was begun on the stream has ended then. If that cannot be known, the memory stays.
+                // The work that was started on the stream has then ended. If that cannot be known, the memory is not freed.
                 if stream.wait(context).is_ok() {
                     context.defer(address, Vec::new());
                 }
@@ -129,7 +129,7 @@ impl Memory {
         self.context
     }
 
-    /// The address of a byte in it.
+    /// The device address of a byte of the memory.
     #[must_use]
     pub fn address(&self, offset: usize) -> u64 {
         self.address.wrapping_add(offset as u64)
@@ -144,12 +144,12 @@ impl Memory {
         }
     }
 
-    /// Work that uses the memory, and may go on when it is dropped.
+    /// Registers work that uses the memory and may still run when it is dropped.
     pub fn used_until(&self, event: Arc<Event>) {
         lock(&self.uses).push(event);
     }
 
-    /// Copies bytes in, and blocks until they are there. Waits for no other work.
+    /// Copies bytes to the memory, and blocks until the copy has ended. Waits for no other work.
     ///
     /// # Errors
     /// If they do not fit, or the driver fails.
@@ -168,7 +168,7 @@ impl Memory {
         context.streams.copy.wait(context)
     }
 
-    /// Fills `out` with bytes from here, and blocks until they are there. Waits for no other work.
+    /// Fills `out` with bytes from the memory, and blocks until the copy has ended. Waits for no other work.
     ///
     /// # Errors
     /// If there are fewer, or the driver fails; then `out` may be empty, because the driver may be writing it still.
@@ -196,17 +196,17 @@ impl Memory {
     }
 }
 
-/// Memory of the pool if there is one. The context must be current.
+/// Allocates from the pool if there is one. The context must be current.
 fn allocate(context: &'static Context, bytes: usize) -> Result<(u64, Origin), DriverError> {
     let calls = context.calls;
     let mut address = 0;
     if context.pool.is_some() {
-        // SAFETY: `address` is a place for an address, and the stream is the context's.
+        // SAFETY: `address` is writable storage for an address, and the stream is the context's.
         let code = unsafe { (calls.cuMemAllocAsync)(&raw mut address, bytes, context.streams.allocate.raw()) };
         calls.check("cuMemAllocAsync", code)?;
         return Ok((address, Origin::Pool));
     }
-    // SAFETY: `address` is a place for an address.
+    // SAFETY: `address` is writable storage for an address.
     calls.check("cuMemAlloc", unsafe { (calls.cuMemAlloc_v2)(&raw mut address, bytes) })?;
     Ok((address, Origin::Device))
 }
@@ -223,7 +223,7 @@ impl Drop for Memory {
     }
 }
 
-/// Frees memory of the pool in the order of a stream, after `uses`.
+/// Frees memory of the pool in stream order, after `uses`.
 fn free_after(context: &Context, address: u64, uses: &[Arc<Event>]) -> Result<(), DriverError> {
     let _entered = context.enter()?;
     let stream = &context.streams.free;

@@ -1,4 +1,4 @@
-//! NVIDIA's driver: devices, memory, modules, streams and events. Feature `runtime`.
+//! The CUDA driver: devices, memory, modules, streams and events. Feature `runtime`.
 //!
 //! ```text
 //! Driver ── Device ── Context ─┬─ Stream ── Event        work in order, and points in it
@@ -6,23 +6,23 @@
 //!                              └─ Function               a kernel of a module that the driver has compiled
 //! ```
 //!
-//! All of the crate's `unsafe` is here. The library is opened at run time: a program starts without it, and says why there
-//! is no GPU when one is asked for ([`Absence`]). What was looked up once is called through own pointers, whose results are
-//! plain integers: a driver that is newer than this crate may return codes that an enum has not. Types and numbers of the
-//! driver's interface are own ones too (`sys`), so that this crate depends on no bindings and no version of them.
+//! All of the crate's `unsafe` code is here. The library is opened at run time: a program starts without it, and reports why there
+//! is no GPU when one is requested ([`Absence`]). Functions are looked up once and called through function pointers, whose results are
+//! plain integers: a driver that is newer than this crate may return codes that an enum would lack. The types and numbers of the
+//! driver's interface are defined here too (`sys`), so that this crate depends on no bindings and no version of them.
 //!
-//! Functions that older drivers lack (`OPTIONAL_SYMBOLS`) are looked up too, and their absence is an error of what needs them:
+//! Functions that older drivers lack (`OPTIONAL_SYMBOLS`) are looked up too, and their absence is an error only where they are needed:
 //! without tensor maps, launches take variants that have none.
 //!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
 //!
-//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the driver has said that
-//! the work which uses it has ended. A call that fails says nothing, so another one is asked: a stream whose event cannot be
-//! recorded is synchronized, and what cannot be synchronized is queried. If the driver answers none of them although the
+//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the driver has reported that
+//! the work that uses it has ended. A call that fails reports nothing, so another one is made: a stream whose event cannot be
+//! recorded is synchronized, and if that fails too, it is queried. If all of these fail although the
 //! context is alive, the end of that work will never be known: the context is abandoned ([`Context`]), every later call in it
 //! returns that error, and nothing of it is freed. No failure is kept otherwise ([`Once`]).
 //!
-//! Deliberately absent: what a launch of TITAN is (variants, arguments, ordering): the facade's runtime.
+//! Deliberately absent: the meaning of a launch in TITAN (variants, arguments, ordering), which is in the facade's runtime.
 
 #![expect(unsafe_code, reason = "this is the module for it")]
 
@@ -52,12 +52,12 @@ pub use tensor::{EncodeError, EncodedMap};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks. What a panicking thread left behind is consistent: nothing here panics between two related writes.
+/// Locks a mutex. A value that a panicking thread left behind is consistent: nothing here panics between two related writes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A handle of the driver's. The driver may be called from any thread.
+/// A handle of the driver. The driver may be called from any thread.
 #[derive(Debug)]
 struct Handle<T>(*mut T);
 

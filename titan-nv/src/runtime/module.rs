@@ -10,14 +10,14 @@ use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr;
 
-/// Bytes of each log of the driver's compiler.
+/// The size of each log of the driver's compiler, in bytes.
 const LOG: usize = 16 * 1024;
 
-/// Shared memory that every kernel may have, in bytes; for more the function's attribute is raised. CUDA programming guide,
+/// The shared memory that every kernel may use, in bytes; for more, the function's attribute is raised. CUDA programming guide,
 /// "Shared Memory" of each architecture since 7.x.
 const UNASKED: u32 = 48 * 1024;
 
-/// A kernel, ready on a device. It is kept for the life of the process, as kernels are.
+/// A kernel that is loaded on a device. It is kept until the process ends.
 #[derive(Debug)]
 pub struct Function {
     context: &'static Context,
@@ -26,34 +26,34 @@ pub struct Function {
     shared: u32,
 }
 
-/// Why a kernel could not be made ready.
+/// The reason why a kernel could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The driver's compiler refuses the PTX.
     Refused {
-        /// What the driver returned.
+        /// The error that the driver returned.
         error: DriverError,
         /// The log of the driver's compiler.
         log: String,
     },
-    /// A program needs more shared memory than the device has for it.
+    /// A program needs more shared memory than the device provides.
     Shared {
-        /// Bytes that it needs.
+        /// The bytes that it needs.
         needs: u32,
-        /// Bytes that the device has for each program.
+        /// The bytes that the device provides for each program.
         limit: u32,
     },
-    /// A program needs more threads than fit, with the registers of each.
+    /// A program needs more threads than fit, with the registers that each uses.
     Threads {
-        /// Threads of a program.
+        /// The number of threads of a program.
         needs: u32,
-        /// Threads that fit.
+        /// The number of threads that fit.
         limit: u32,
-        /// Registers of each.
+        /// The number of registers of each thread.
         registers: u32,
     },
-    /// The driver fails otherwise.
+    /// Any other failure of the driver.
     Driver(DriverError),
 }
 
@@ -102,7 +102,7 @@ impl Function {
     /// bytes of dynamic shared memory.
     ///
     /// # Errors
-    /// If the device has not what it needs, or the driver refuses it.
+    /// If the device lacks a resource that the kernel needs, or the driver refuses it.
     pub fn load(
         context: &'static Context,
         ptx: &[u8],
@@ -131,7 +131,7 @@ impl Function {
         let limit = context.device().properties.shared_per_block;
         let name = CString::new(entry).map_err(|_| DriverError::new("cuModuleGetFunction", 500, || None))?;
         let mut raw: CUfunction = ptr::null_mut();
-        // SAFETY: `raw` is a place for a function, the module was loaded, and the name ends with a NUL.
+        // SAFETY: `raw` is writable storage for a function, the module was loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.cuModuleGetFunction)(&raw mut raw, module, name.as_ptr()) };
         context.calls.check("cuModuleGetFunction", code)?;
         let function = Function { context, raw: Handle(raw), threads, shared };
@@ -157,13 +157,13 @@ impl Function {
 
     fn attribute(&self, attribute: u32) -> Result<u32, DriverError> {
         let mut value = 0;
-        // SAFETY: `value` is a place for an int, and the function is of the current context.
+        // SAFETY: `value` is writable storage for an int, and the function is of the current context.
         let code = unsafe { (self.context.calls.cuFuncGetAttribute)(&raw mut value, attribute, self.raw.0) };
         self.context.calls.check("cuFuncGetAttribute", code)?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// How many of its programs the device runs concurrently.
+    /// The number of its programs that can run concurrently on the device.
     ///
     /// # Errors
     /// If the driver fails.
@@ -172,7 +172,7 @@ impl Function {
         let mut blocks = 0;
         let threads = c_int::try_from(self.threads).unwrap_or(c_int::MAX);
         let shared = self.shared as usize;
-        // SAFETY: `blocks` is a place for an int, and the function is of the current context.
+        // SAFETY: `blocks` is writable storage for an int, and the function is of the current context.
         let code = unsafe {
             (self.context.calls.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
                 &raw mut blocks,
@@ -186,7 +186,7 @@ impl Function {
         Ok(blocks.saturating_mul(self.context.device().properties.multiprocessors))
     }
 
-    /// Puts a grid at the end of a stream. `block` holds the parameters, each at its place in `offsets`; behind them are `maps`.
+    /// Launches a grid on a stream. `block` holds the parameters, each at its offset in `offsets`; behind them are `maps`.
     ///
     /// # Errors
     /// If the driver refuses it.
@@ -260,7 +260,7 @@ fn load_module(context: &'static Context, ptx: &[u8]) -> Result<CUmodule, LoadEr
     Ok(module)
 }
 
-/// The text before the first NUL.
+/// The text before the first NUL byte.
 fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()

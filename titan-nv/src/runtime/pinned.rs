@@ -1,4 +1,4 @@
-//! Memory of the host that the device reads and writes, from a pool: where kernels leave their reports.
+//! Host memory that the device reads and writes, from a pool: kernels leave their reports there.
 
 use super::context::Context;
 use super::error::DriverError;
@@ -14,7 +14,7 @@ pub(super) struct Block {
     words: usize,
 }
 
-/// 32-bit words of the host that the device may use at the same time. They return to the pool with [`Pinned::recycle`]; if
+/// 32-bit words in host memory that the device can access. They return to the pool with [`Pinned::recycle`]; if
 /// they are dropped instead, they are never used again, because a kernel may still write them.
 #[derive(Debug)]
 pub struct Pinned {
@@ -23,7 +23,7 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Words with any content.
+    /// Allocates words with arbitrary contents.
     ///
     /// # Errors
     /// If the host has no memory that could be pinned, or the driver fails.
@@ -37,11 +37,11 @@ impl Pinned {
         let _entered = context.enter()?;
         let mut host = ptr::null_mut();
         let flags = CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE;
-        // SAFETY: `host` is a place for a pointer. The memory is never freed once it has been given out.
+        // SAFETY: `host` is writable storage for a pointer. The memory is never freed once it has been given out.
         let code = unsafe { (calls.cuMemHostAlloc)(&raw mut host, 4 * words.max(1), flags) };
         calls.check("cuMemHostAlloc", code)?;
         let mut device = 0;
-        // SAFETY: `device` is a place for an address, and `host` was allocated for the device; 0 are the only flags.
+        // SAFETY: `device` is writable storage for an address, and `host` was allocated for the device; 0 are the only flags.
         let code = unsafe { (calls.cuMemHostGetDevicePointer_v2)(&raw mut device, host, 0) };
         if let Err(error) = calls.check("cuMemHostGetDevicePointer", code) {
             // SAFETY: it was just allocated, and there is no other pointer to it.
@@ -51,13 +51,13 @@ impl Pinned {
         Ok(Pinned { context, block: Block { host: Handle(host.cast()), device, words } })
     }
 
-    /// Where the device finds the words.
+    /// The device address of the words.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.block.device
     }
 
-    /// Writes words from the first one on, as many as fit. Not while work uses them.
+    /// Writes words from the first one on, as many as fit. Must not be called while work uses them.
     pub fn write(&mut self, words: &[u32]) {
         for (i, word) in words.iter().take(self.block.words).enumerate() {
             // SAFETY: the pointer is aligned to a page and has room for `words` words; volatile, because a device has
@@ -66,7 +66,7 @@ impl Pinned {
         }
     }
 
-    /// The first `count` words, or all if there are fewer. Not while work uses them.
+    /// The first `count` words, or all if there are fewer. Must not be called while work uses them.
     #[must_use]
     pub fn read(&self, count: usize) -> Vec<u32> {
         // SAFETY: as in `write`. The bytes are initialized: any content is a number.
@@ -74,7 +74,7 @@ impl Pinned {
         (0..count.min(self.block.words)).map(word).collect()
     }
 
-    /// Returns the words to the pool: the work that used them has ended.
+    /// Returns the words to the pool, after the work that used them has ended.
     pub fn recycle(self) {
         let Pinned { context, block } = self;
         lock(&context.pinned).push(block);

@@ -1,4 +1,4 @@
-//! Streams: work that a device does in order, beside the calling thread.
+//! Streams: work that a device executes in order, concurrently with the calling thread.
 
 use super::Handle;
 use super::context::Context;
@@ -14,10 +14,10 @@ use std::{fmt, ptr};
 pub(super) struct RawStream(Handle<Str>);
 
 impl RawStream {
-    /// A stream that does not wait for the legacy default stream.
+    /// Creates a stream that does not wait for the legacy default stream.
     pub(super) fn new(calls: &Calls) -> Result<RawStream, DriverError> {
         let mut raw: CUstream = ptr::null_mut();
-        // SAFETY: `raw` is a place for a stream, and a context is current.
+        // SAFETY: `raw` is writable storage for a stream, and a context is current.
         calls.check("cuStreamCreate", unsafe { (calls.cuStreamCreate)(&raw mut raw, CU_STREAM_NON_BLOCKING) })?;
         Ok(RawStream(Handle(raw)))
     }
@@ -43,7 +43,7 @@ impl RawStream {
         calls.check("cuStreamWaitEvent", unsafe { (calls.cuStreamWaitEvent)(self.raw(), event, 0) })
     }
 
-    /// Ends the stream; work in it goes on.
+    /// Destroys the stream; work in it continues.
     pub(super) fn destroy(self, calls: &Calls) {
         // SAFETY: nothing else has the handle. The manual: work that is in flight goes on, and the resources are released
         // when it has ended.
@@ -59,11 +59,11 @@ pub struct Stream {
     keeper: Keeper,
 }
 
-/// What keeps a stream alive.
+/// The owner that keeps a stream alive.
 enum Keeper {
-    /// This, which destroys it.
+    /// The value itself, which destroys the stream.
     Own,
-    /// The code that created it, when this value is dropped at the latest.
+    /// The code that created it; the value is released when this one is dropped, at the latest.
     Other { _kept: Box<dyn Send + Sync> },
 }
 
@@ -74,7 +74,7 @@ impl fmt::Debug for Keeper {
 }
 
 impl Stream {
-    /// A new stream.
+    /// Creates a stream.
     ///
     /// # Errors
     /// If the driver creates no stream.
@@ -83,7 +83,7 @@ impl Stream {
         Ok(Stream { context, stream: RawStream::new(context.calls)?, keeper: Keeper::Own })
     }
 
-    /// A stream that foreign code owns, a `CUstream`. What keeps it alive is dropped with the result.
+    /// A stream that foreign code owns, a `CUstream`. The value that keeps it alive is dropped with the result.
     ///
     /// # Safety
     /// It must be a stream of this context, and live as long as `kept`, or else as the result.
@@ -111,7 +111,7 @@ impl Stream {
         self.stream.follow(self.context.calls, event)
     }
 
-    /// The point after all work of the stream so far. If the driver creates no event for it, this waits until it is reached.
+    /// The point after all work issued to the stream so far. If the driver creates no event for it, this waits until it is reached.
     ///
     /// # Errors
     /// If the context has ended, or if it is unknown when the point is reached; then the context is abandoned.

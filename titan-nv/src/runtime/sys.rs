@@ -1,12 +1,12 @@
-//! The types and numbers of the CUDA driver API that [`super::table`] names: handles, attributes, flags.
+//! The types and numbers of the CUDA driver API that [`super::table`] uses: handles, attributes, flags.
 //!
-//! They are TITAN's own, so that the runtime does not depend on the version of anybody's bindings. The numbers belong to the
+//! They are TITAN's own, so that the runtime does not depend on a version of external bindings. The numbers belong to the
 //! driver's binary interface: NVIDIA adds to them and changes none. They are those of `cuda.h` 12.0, and a test compares each
 //! with bindings that were made from the header. CUDA Driver API, "Data types used by CUDA driver".
 
 use std::ffi::{c_int, c_uint};
 
-/// Opaque objects of the driver, and handles to them.
+/// Defines opaque objects of the driver, and handles to them.
 macro_rules! handles {
     ($($object:ident, $handle:ident;)*) => {$(
         #[derive(Debug)]
@@ -24,12 +24,12 @@ handles! {
     Pool, CUmemoryPool;
 }
 
-/// A device's number with the driver.
+/// The driver's number of a device.
 pub(super) type CUdevice = c_int;
-/// An address of the device.
+/// A device address.
 pub(super) type CUdeviceptr = u64;
 
-/// Numbers of the driver's interface. Enums are `int` or `unsigned int` there, which are passed alike.
+/// Defines numbers of the driver's interface. Enums are `int` or `unsigned int` there, which are passed alike.
 macro_rules! numbers {
     ($($binding:ident { $($name:ident = $value:literal;)* })*) => {
         $($(pub(super) const $name: c_uint = $value;)*)*

@@ -1,4 +1,4 @@
-//! The functions of the driver that are called, as one table that is filled once.
+//! The table of the driver's functions, which is filled once.
 //!
 //! Types are those of the CUDA driver API manual, version 12.0; results are integers, see [`super::error`].
 
@@ -17,17 +17,17 @@ macro_rules! table {
             $($(#[$doc])* pub(super) $maybe: Option<unsafe extern "C" fn($($of),*) -> Code>,)*
         }
 
-        /// The names under which they are looked up.
+        /// The names by which they are looked up.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
-        /// The names of those that a driver may lack: what needs them says so when it is asked for.
+        /// The names of functions that a driver may lack; the features that need them report this when they are used.
         pub const OPTIONAL_SYMBOLS: &[&str] = &[$(stringify!($maybe)),*];
 
         impl Table {
-            /// All functions, or the names of those that the library has not, optional ones aside.
+            /// Looks up all functions; the error has the names of those that the library lacks, except optional ones.
             ///
             /// # Safety
-            /// What the library exports under these names must be the driver's functions.
+            /// The functions that the library exports under these names must be the driver's.
             pub(super) unsafe fn load(library: &libloading::Library) -> Result<Table, Vec<&'static str>> {
                 let missing = |name: &&&str| {
                     // SAFETY: the pointer is only tested; nothing is called through it.
@@ -101,7 +101,7 @@ table! {
         cuEventSynchronize(CUevent);
     }
     optional {
-        /// What a tensor map is made of: CUDA driver API, "Tensor Map Object Managment". Its place is aligned to 64 bytes.
+        /// The encoder of tensor maps: CUDA driver API, "Tensor Map Object Managment". The map must be aligned to 64 bytes.
         cuTensorMapEncodeTiled(
             *mut c_void, c_uint, c_uint, *mut c_void, *const u64, *const u64, *const u32, *const u32, c_uint, c_uint, c_uint, c_uint
         );

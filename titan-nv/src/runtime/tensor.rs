@@ -1,4 +1,4 @@
-//! Tensor maps as the driver encodes them.
+//! Tensor maps in the driver's encoding.
 
 use super::context::Context;
 use super::error::DriverError;
@@ -6,52 +6,52 @@ use super::sys::CU_TENSOR_MAP_INTERLEAVE_NONE;
 use crate::tma::{TensorMap, TensorMapError};
 use std::ffi::c_void;
 
-/// The encoder's function.
+/// The name of the encoder's function.
 const ENCODE: &str = "cuTensorMapEncodeTiled";
 
 /// A tensor map in the driver's form, which kernels take as a parameter of 128 bytes.
 ///
-/// It holds the address of the tensor and keeps nothing alive. The manual asks for an alignment of 64 bytes, headers since CUDA 13
-/// for 128.
+/// It holds the address of the tensor, but keeps nothing alive. The manual requires an alignment of 64 bytes, headers since CUDA 13
+/// of 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(128))]
 pub struct EncodedMap([u8; 128]);
 
 impl EncodedMap {
-    /// The place of the parameter, for the time of a launch.
+    /// The address of the parameter, valid during a launch.
     pub(super) fn place(&self) -> *const c_void {
         (&raw const self.0).cast()
     }
 
-    /// The bytes, to be passed as they are.
+    /// The bytes, which kernels take unchanged.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 128] {
         &self.0
     }
 }
 
-/// Why there is no encoded map.
+/// The reason why a map cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// The driver is older than tensor maps.
+    /// The driver is too old for tensor maps.
     #[error("NVIDIA's driver library has no function `cuTensorMapEncodeTiled`: it is older than CUDA 12")]
     Missing,
-    /// No driver takes the map.
+    /// The map breaks a limit.
     #[error("{0}")]
     Map(#[from] TensorMapError),
-    /// This driver or device does not take it.
+    /// The driver or device refuses the map.
     #[error("{0}")]
     Driver(#[from] DriverError),
 }
 
 impl Context {
-    /// Whether the driver has tensor maps. Devices have them from compute capability 9.0 on.
+    /// Whether the driver supports tensor maps. Devices support them from compute capability 9.0 on.
     #[must_use]
     pub fn has_tensor_maps(&self) -> bool {
         self.calls.cuTensorMapEncodeTiled.is_some() && self.device().properties.capability >= 90
     }
 
-    /// The map in the driver's form.
+    /// Encodes a map in the driver's form.
     ///
     /// # Errors
     /// [`EncodeError`]: the driver lacks the function, the map breaks a limit, or the driver refuses it.
@@ -61,7 +61,7 @@ impl Context {
         let _entered = self.enter()?;
         let mut encoded = EncodedMap([0; 128]);
         let place: *mut c_void = (&raw mut encoded.0).cast();
-        // An address of the device, which nobody follows here.
+        // A device address, which is never dereferenced here.
         let address = std::ptr::without_provenance_mut(usize::try_from(map.address).unwrap_or(0));
         // SAFETY: the place has 128 bytes, aligned to 64, and the arrays have at least as many elements as the map has dimensions,
         // one less for the strides: the map has been checked, so that these are at most 5. CUDA driver API, `cuTensorMapEncodeTiled`.

@@ -1,19 +1,19 @@
 //! Weak and strong correctness of a load, and how a schedule reaches them: the three levels.
 //!
-//! *Weak*: every place of shared memory that stands for an element of the tensor holds it. Holes hold anything. Every schedule is
+//! *Weak*: every position in shared memory that stands for an element of the tensor holds it. Holes may hold anything. Every schedule is
 //! weakly correct, whatever was in shared memory before, and whether or not the copy is predicated (theorem 1).
 //!
-//! *Strong*: besides, every hole holds zero, as for matrix products that read whole tiles.
+//! *Strong*: in addition, every hole holds zero, as matrix products that read whole tiles require.
 //!
 //! | level | the schedule | strong correctness |
 //! |---|---|---|
 //! | 1 | only protected domains are overrun | the engine's own zeros suffice (theorem 5) |
-//! | 2 | others are overrun too, and every copy can be made right | the program checks them, and sends the others out of the tensor |
-//! | 3 | there are copies that no coordinates make right (FTTC) | impossible |
+//! | 2 | others are overrun too, and every copy can be made correct | the program checks them, and moves failing copies out of the tensor |
+//! | 3 | for some copies no coordinates are correct (FTTC) | impossible |
 //!
 //! A domain is *overrun* if it is the input of a step that makes holes.
 //!
-//! Zero is the only value that holes can be given. Another padding is selected after the load.
+//! Zero is the only value that holes can be given. Other padding values are selected after the load.
 //!
 //! Source: "TMA Modeling In Depth", theorems 1, 5 and 6, and table 1 (docs/tma.md).
 
@@ -21,32 +21,32 @@ use super::domain::{Domains, Id};
 use super::fttc::{Counterexample, fttc};
 use super::protect::{overrun, protected};
 
-/// What holes must hold.
+/// The contents that holes must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Correctness {
-    /// Anything.
+    /// Holes may hold anything.
     Weak,
-    /// This.
+    /// Holes must hold this value.
     Strong(Padding),
 }
 
 /// The value of holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Padding {
-    /// Zero, which the engine fills with.
+    /// Zero, with which the copy engine fills.
     Zero,
     /// Another value.
     Other,
 }
 
-/// How a schedule can be strongly correct.
+/// The condition under which a schedule is strongly correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// By itself.
+    /// Strongly correct without checks.
     One,
-    /// If the program checks these domains, which are overrun and not protected.
+    /// Strongly correct if the program checks these domains, which are overrun and not protected.
     Two(Vec<Id>),
-    /// Not at all.
+    /// Never strongly correct; a counterexample.
     Three(Counterexample),
 }
 

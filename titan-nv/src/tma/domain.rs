@@ -1,4 +1,4 @@
-//! Iteration domains: how the loops around a copy, and the copy engine's own, make the coordinates of a tensor.
+//! Iteration domains: the relation of the loops around a copy, and of the copy engine's own loop, to the coordinates of a tensor.
 //!
 //! An *iteration domain* is the range `0..extent` of one index. A schedule begins with one domain for each dimension of the tensor
 //! and transforms them, step by step. The first two steps belong to the copy engine:
@@ -28,7 +28,7 @@ use std::fmt;
 pub struct Id(pub(super) usize);
 
 impl Id {
-    /// Its number, by which lists of something of each domain are indexed.
+    /// The number of the domain, which indexes lists with an entry for each domain.
     #[must_use]
     pub const fn number(self) -> usize {
         self.0
@@ -41,17 +41,17 @@ impl fmt::Display for Id {
     }
 }
 
-/// The greatest extent, factor or widening: so that no index overflows.
+/// The greatest extent, factor or widening, so that no index overflows.
 pub(super) const LIMIT: i64 = 1 << 40;
 
-/// A dimension of the tensor, and what the copy engine takes of it.
+/// A dimension of the tensor, and the box that the copy engine copies along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dim {
-    /// Its elements, at least 1; `None` if they are known only at a launch.
+    /// The number of elements, at least 1; `None` if it is known only at a launch.
     pub size: Option<i64>,
     /// The box along it, in elements: 1 to 256.
     pub boxed: i64,
-    /// Every how many elements one is copied: 1 to 8.
+    /// The element stride: one of every `stride` elements is copied; 1 to 8.
     pub stride: i64,
 }
 
@@ -60,13 +60,13 @@ pub struct Dim {
 pub struct Axis {
     /// The dimension itself.
     pub partitioned: Id,
-    /// Which box.
+    /// The index of the box.
     pub coordinate: Id,
-    /// Which element of the box.
+    /// The index of the element in the box.
     pub boxed: Id,
-    /// Which element of the tile in shared memory: the copy engine's loop.
+    /// The index of the element in the tile in shared memory: the copy engine's loop.
     pub tile: Id,
-    /// Which of the elements that the element stride skips.
+    /// The index among the elements that the element stride skips.
     pub stride: Id,
 }
 
@@ -84,10 +84,10 @@ pub enum Step {
     Swizzle { x: Id, y: Id, out_x: Id, out_y: Id },
 }
 
-/// Who iterates over a domain.
+/// The iterator over a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// Nobody: it is the input of a step.
+    /// None: the domain is the input of a step.
     Consumed,
     /// The program.
     Program,
@@ -95,7 +95,7 @@ enum Owner {
     Engine,
 }
 
-/// Why a step is not possible.
+/// The reason why a step is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what the fields are")]
 pub enum DomainError {
@@ -138,10 +138,10 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// The domains of a tensor in boxes, innermost dimension first.
+    /// Creates the domains of a tensor in boxes, innermost dimension first.
     ///
     /// # Errors
-    /// Limits of dimensions, boxes and element strides.
+    /// A dimension, box or element stride that exceeds its limit.
     pub fn new(dims: &[Dim]) -> Result<Domains, DomainError> {
         if dims.is_empty() || dims.len() > MAX_RANK {
             return Err(DomainError::Rank(dims.len()));
@@ -180,19 +180,19 @@ impl Domains {
         &self.axes
     }
 
-    /// The steps, those of the copy engine included.
+    /// The steps, including those of the copy engine.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// How many domains there are, inputs of steps included.
+    /// The number of domains, including the inputs of steps.
     #[must_use]
     pub fn len(&self) -> usize {
         self.extents.len()
     }
 
-    /// Whether there are none, which is never so.
+    /// Whether there are no domains, which is never the case.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.extents.is_empty()
@@ -253,7 +253,7 @@ impl Domains {
         Ok(output)
     }
 
-    /// Widens a domain on both sides, or narrows it where a number is negative.
+    /// Widens a domain on both sides; a negative number narrows it.
     ///
     /// # Errors
     /// A tile, and a result without an element.
@@ -319,7 +319,7 @@ impl Domains {
     }
 }
 
-/// An extent that a domain may have.
+/// Checks that a domain may have this extent.
 fn legal(extent: i64) -> Result<i64, DomainError> {
     if (1..=LIMIT).contains(&extent) { Ok(extent) } else { Err(DomainError::Extent(extent)) }
 }

@@ -1,7 +1,7 @@
 //! Whether a tensor of a launch can be copied by a tensor map, exactly, and the map if it can.
 //!
-//! A launch asks this before it chooses a variant: a tensor without a map is no error, another variant copies it without one.
-//! The answer is certain: what [`fit`] returns has passed [`TensorMap::check`], and is what a kernel takes it for.
+//! A launch calls this before it chooses a variant: a tensor without a map is not an error, since another variant copies it without one.
+//! The answer is certain: a map that [`fit`] returns has passed [`TensorMap::check`], and describes the tensor as the kernel expects it.
 //!
 //! | property | rule | source |
 //! |---|---|---|
@@ -16,42 +16,42 @@
 //! | swizzle | rows of the box as wide as it | see below |
 //!
 //! **Views.** The map has the extents of the view, not those of the tensor that it is a part of. A view that is narrower than the
-//! rows it lies in is clipped at its own end: no load sees what is beyond, and no store touches it. What a view cannot
-//! have is a first element that is not at a multiple of 16 bytes.
+//! rows that contain it is clipped at its own end: no load reads what is beyond, and no store writes it. The first element of a
+//! view must be at a multiple of 16 bytes.
 //!
 //! **Strides.** Negative ones (a flipped view) and zero (a broadcast one) have no map. Nor have views whose elements overlap (sliding
 //! windows, or a row of K elements as `ceil(K / 64)` pieces of 64, the last of which ends in the next row). A dimension of one
-//! element is not stepped along: its stride may be anything, and the map gets a legal one. Strides need no order.
+//! element is never stepped along: its stride may be anything, and the map gets a legal one. Strides need no order.
 //!
-//! **Swizzle.** The encoder takes rows narrower than the swizzle. The manuals do not say where such rows lie, so they are refused.
+//! **Swizzle.** The encoder accepts rows narrower than the swizzle. The manuals do not specify where such rows lie, so they are refused.
 //!
-//! **Empty tensors** have no map, as the encoder takes no extent of 0. A launch with one has nothing to load from it, but what it
-//! writes may depend on that (a product over no elements is zero), so another variant runs.
+//! **Empty tensors** have no map, as the encoder accepts no extent of 0. A launch with one has nothing to load from it, but its
+//! outputs may depend on that (a product over no elements is zero), so another variant runs.
 
 use super::{Element, L2Promotion, MAX_RANK, Swizzle, TensorMap, TensorMapError};
 use std::ops::RangeInclusive;
 
-/// A tensor as a launch has it. Dimensions are innermost first: the reverse of a shape as it is written.
+/// A tensor of a launch. Dimensions are innermost first: the reverse of a shape as it is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a> {
     /// The type of its elements.
     pub element: Element,
-    /// The address of the first element; `None` of a tensor that the launch leaves out.
+    /// The address of the first element; `None` for a tensor that the launch omits.
     pub address: Option<u64>,
-    /// The elements along each dimension.
+    /// The number of elements along each dimension.
     pub extents: &'a [u64],
-    /// The distance of neighbours along each dimension, in elements.
+    /// The stride of each dimension, in elements.
     pub strides: &'a [i64],
 }
 
-/// The map that a variant asks for. Dimensions are innermost first.
+/// The map that a variant requires. Dimensions are innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The box along each dimension, in elements.
     pub boxes: &'a [u32],
-    /// The element stride along each dimension; all 1 if there are none.
+    /// The element stride along each dimension; an empty slice stands for all 1.
     pub element_strides: &'a [u32],
-    /// The first and the last coordinate at which boxes start, along each dimension. If there are none, boxes start at multiples of
+    /// The first and the last coordinate at which boxes start, along each dimension. If it is empty, boxes start at multiples of
     /// their extents, from 0 to the end of the tensor.
     pub starts: &'a [RangeInclusive<i64>],
     /// The layout in shared memory.
@@ -60,7 +60,7 @@ pub struct Request<'a> {
     pub l2: L2Promotion,
 }
 
-/// Why a tensor has no map.
+/// The reason why a tensor has no map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what the fields are")]
 pub enum Unfit {
@@ -90,7 +90,7 @@ pub enum Unfit {
     Map(#[from] TensorMapError),
 }
 
-/// The most shared memory that a block can have: 227 KiB. CUDA guide, "Technical Specifications per Compute Capability", 9.0.
+/// The largest shared memory of a block: 227 KiB. CUDA guide, "Technical Specifications per Compute Capability", 9.0.
 const SHARED: u32 = 227 * 1024;
 
 /// The map by which a variant copies a tensor.
@@ -141,7 +141,7 @@ pub fn fit(tensor: &Tensor<'_>, request: &Request<'_>) -> Result<TensorMap, Unfi
     if bytes > SHARED { Err(Unfit::Shared { bytes }) } else { Ok(map) }
 }
 
-/// The strides in bytes, the innermost included. Nothing steps along dimensions of one element: theirs are the least that is legal.
+/// The strides in bytes, including the innermost. Dimensions of one element are never stepped along, so they get the least legal stride.
 fn strides(tensor: &Tensor<'_>) -> Result<[u64; MAX_RANK], Unfit> {
     let bytes = u64::from(tensor.element.bytes());
     let mut all = [bytes; MAX_RANK];
@@ -167,9 +167,9 @@ fn strides(tensor: &Tensor<'_>) -> Result<[u64; MAX_RANK], Unfit> {
     Ok(all)
 }
 
-/// Whether elements overlap: taken by rising strides, each dimension must step over all that the ones before it reach.
+/// Checks that no elements overlap: in the order of rising strides, each dimension must step over the extent of the ones before it.
 ///
-/// This is exact for whoever steps in whole multiples, and refuses some arrangements of elements that interleave without meeting.
+/// This is exact if each stride is a multiple of the one before, and refuses some arrangements whose elements interleave without overlap.
 fn overlaps(map: &TensorMap, strides: &[u64; MAX_RANK]) -> Result<(), Unfit> {
     let mut dims: Vec<usize> = (0..map.dims()).filter(|dim| map.extents[*dim] > 1).collect();
     dims.sort_by_key(|dim| strides[*dim]);

@@ -21,9 +21,9 @@ use std::fmt;
 pub struct Counterexample {
     /// The dimension, from the innermost.
     pub dim: usize,
-    /// The elements of the dimension, or as many as would break it if they are known only at a launch.
+    /// The number of elements of the dimension; if it is known only at a launch, a number for which the copy is wrong.
     pub size: i64,
-    /// The box.
+    /// The box along the dimension, in elements.
     pub boxed: i64,
     /// The element stride.
     pub stride: i64,
@@ -31,7 +31,7 @@ pub struct Counterexample {
     pub x: i64,
     /// The position in the tile whose value is wrong.
     pub position: i64,
-    /// The element of the tensor that lies there, where zero is wanted.
+    /// The element of the tensor that the copy puts there, where zero is wanted.
     pub element: i64,
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for Counterexample {
     }
 }
 
-/// Whether every copy along a dimension can be given what it should have.
+/// Whether every copy along a dimension has coordinates that make it correct.
 ///
 /// # Errors
-/// A copy that cannot. The size of a dimension that is known only at a launch may be any.
+/// A copy for which there are none. A size that is known only at a launch may be any.
 pub fn fttc(dim: usize, size: Option<i64>, boxed: i64, stride: i64) -> Result<(), Counterexample> {
     let size = size.unwrap_or(boxed + 1);
     if stride >= boxed || boxed >= size || boxed % stride == 0 {

@@ -1,19 +1,19 @@
 //! The index of every domain of a schedule, computed from the indices of its leaves.
 //!
 //! The steps are followed backwards: `input = outer * factor + inner` for a split, quotient and remainder for a merge, a difference
-//! for a resize, the same exclusive or for a swizzle. What comes out is a straight list of operations, each over earlier ones,
-//! linear in the number of steps, which a code generator turns into its own.
+//! for a resize, the same exclusive or for a swizzle. The result is a straight list of operations, each over earlier ones,
+//! linear in the number of steps, which a code generator translates to its own.
 //!
 //! Quotients and remainders are Euclidean: the remainder is never negative. A widening to the left makes negative indices.
 
 use super::domain::{Domains, Id, Step};
 
-/// A value of a list of operations: the number of the operation that makes it.
+/// A value of a list of operations: the number of the operation that computes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub(super) usize);
 
 impl Value {
-    /// The number of the operation, by which lists of values are indexed.
+    /// The number of the operation, which indexes lists of values.
     #[must_use]
     pub const fn number(self) -> usize {
         self.0
@@ -39,13 +39,13 @@ pub enum Op {
     Xor(Value, Value),
 }
 
-/// A list of operations.
+/// A list of operations, each of which defines a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
     ops: Vec<Op>,
 }
 
-/// The lowest and the highest that a value can be; `None` if a size of the launch decides.
+/// The lowest and the highest possible value; `None` if it depends on a size that is known only at a launch.
 pub type Range = Option<(i64, i64)>;
 
 impl Values {
@@ -55,7 +55,7 @@ impl Values {
         &self.ops
     }
 
-    /// All values, for these indices of leaves.
+    /// Evaluates all values for these indices of leaves.
     #[must_use]
     pub fn eval(&self, index: impl Fn(Id) -> i64) -> Vec<i64> {
         let mut values: Vec<i64> = Vec::with_capacity(self.ops.len());
@@ -99,7 +99,7 @@ impl Values {
         ranges
     }
 
-    /// Adds an operation, or finds the value that it would have.
+    /// Adds an operation; returns the existing value if there is an equal operation.
     pub(super) fn add(&mut self, op: Op) -> Value {
         match op {
             Op::Mul(a, 1) | Op::Div(a, 1) => return a,
@@ -116,7 +116,7 @@ impl Values {
         Value(self.ops.len() - 1)
     }
 
-    /// Only what these values need, which are renumbered.
+    /// Keeps only the operations that these values depend on, and renumbers the values.
     #[must_use]
     pub(super) fn keep<'a>(&self, roots: impl IntoIterator<Item = &'a mut Value>) -> Values {
         let roots: Vec<&mut Value> = roots.into_iter().collect();
@@ -157,14 +157,14 @@ fn renumbered(op: Op, new: impl Fn(Value) -> Value) -> Op {
     }
 }
 
-/// The index of every domain, by [`Id`], over the indices of the leaves.
+/// The index of every domain, by [`Id`], as a value over the indices of the leaves.
 #[must_use]
 pub fn indices(domains: &Domains) -> (Values, Vec<Value>) {
     let mut values = Values::default();
     let zero = values.add(Op::Const(0));
     let mut of = vec![zero; domains.len()];
     for leaf in domains.loops().chain(domains.tile()) {
-        // The only index of a domain of one element is 0.
+        // A domain of one element has the index 0 only.
         of[leaf.0] = if domains.extent(leaf) == Some(1) { zero } else { values.add(Op::Index(leaf)) };
     }
     for step in domains.steps().iter().rev() {
@@ -174,7 +174,7 @@ pub fn indices(domains: &Domains) -> (Values, Vec<Value>) {
                 of[input.0] = values.add(Op::Add(above, of[inner.0]));
             }
             Step::Merge { outer, inner, output } => {
-                // A merge is only made if the inner extent is known.
+                // A merge is only created if the inner extent is known.
                 let length = domains.extent(inner).unwrap_or(1);
                 of[outer.0] = values.add(Op::Div(of[output.0], length));
                 of[inner.0] = values.add(Op::Rem(of[output.0], length));

@@ -35,7 +35,7 @@ impl Element {
         Element::Bf16,
     ];
 
-    /// The type with a number of the driver's; `None` for those that TITAN has no maps of.
+    /// The type with this number of the driver's; `None` for types that TITAN does not support.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Element> {
         Element::ALL.get(usize::try_from(number).ok()?).copied()
@@ -62,7 +62,7 @@ impl Element {
 /// How 16-byte units are permuted in shared memory (`CUtensorMapSwizzle`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// Not at all.
+    /// No permutation.
     #[default]
     None = 0,
     /// Bit 4 of the address is combined with bit 7.
@@ -76,13 +76,13 @@ pub enum Swizzle {
 impl Swizzle {
     pub(super) const ALL: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
 
-    /// The swizzle with a number of the driver's; `None` for those that TITAN has no maps of.
+    /// The swizzle with this number of the driver's; `None` for swizzles that TITAN does not support.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Swizzle> {
         Swizzle::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// The most bytes that the inner dimension of a box has; `None` if there is no such limit.
+    /// The largest number of bytes of the inner dimension of a box; `None` if there is no such limit.
     #[must_use]
     pub const fn span(self) -> Option<u32> {
         match self {
@@ -93,7 +93,7 @@ impl Swizzle {
         }
     }
 
-    /// Where the byte at `address` of the plain layout lies: the exclusive or of the bits above.
+    /// The address of the byte that the plain layout has at `address`: the exclusive or of the bits above.
     ///
     /// ```
     /// use titan_nv::tma::Swizzle;
@@ -113,7 +113,7 @@ impl Swizzle {
         address ^ ((address >> 7 & mask) << 4)
     }
 
-    /// The alignment in shared memory at which the pattern begins anew, in bytes.
+    /// The alignment in shared memory at which the pattern repeats, in bytes.
     #[must_use]
     pub const fn alignment(self) -> u32 {
         match self {
@@ -125,10 +125,10 @@ impl Swizzle {
     }
 }
 
-/// How much the copy engine brings into the L2 cache at a time (`CUtensorMapL2promotion`).
+/// The unit in which the copy engine loads data into the L2 cache (`CUtensorMapL2promotion`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum L2Promotion {
-    /// What is asked for.
+    /// Only the requested bytes.
     #[default]
     None = 0,
     /// 64 bytes.
@@ -143,27 +143,27 @@ impl L2Promotion {
     pub(super) const ALL: [L2Promotion; 4] =
         [L2Promotion::None, L2Promotion::B64, L2Promotion::B128, L2Promotion::B256];
 
-    /// The promotion with a number of the driver's.
+    /// The promotion with this number of the driver's.
     #[must_use]
     pub fn from_number(number: u32) -> Option<L2Promotion> {
         L2Promotion::ALL.get(usize::try_from(number).ok()?).copied()
     }
 }
 
-/// What a load puts where the box reaches out of the tensor (`CUtensorMapFloatOOBfill`).
+/// The value that a load writes where the box exceeds the tensor (`CUtensorMapFloatOOBfill`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fill {
-    /// Zeros.
+    /// The value zero.
     #[default]
     Zero = 0,
-    /// A NaN; only of floating-point elements.
+    /// A NaN; only for floating-point elements.
     Nan = 1,
 }
 
 impl Fill {
     pub(super) const ALL: [Fill; 2] = [Fill::Zero, Fill::Nan];
 
-    /// The fill with a number of the driver's.
+    /// The fill with this number of the driver's.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Fill> {
         Fill::ALL.get(usize::try_from(number).ok()?).copied()

@@ -1,10 +1,10 @@
-//! What the encoder of tensor maps refuses, and the reason it has.
+//! The limits of tensor maps: the reasons for which the encoder refuses a map.
 //!
 //! Source: CUDA driver API, `cuTensorMapEncodeTiled`; PTX ISA, "Traversal-Stride".
 
 use super::{Fill, MAX_RANK, TensorMap};
 
-/// Why a map is not legal: `cuTensorMapEncodeTiled` refuses it, or the PTX ISA manual forbids it.
+/// The reason why a map is not legal: `cuTensorMapEncodeTiled` refuses it, or the PTX ISA manual forbids it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorMapError {
     /// The rank is not 1 to 5.
@@ -16,33 +16,33 @@ pub enum TensorMapError {
     /// An extent is 0 or more than 2³².
     #[error("dimension {dim} has {extent} elements: 1 to 2^32 are possible")]
     Extent {
-        /// Which dimension, from the innermost.
+        /// The dimension, from the innermost.
         dim: usize,
-        /// Its elements.
+        /// The number of elements along the dimension.
         extent: u64,
     },
     /// A stride is not a multiple of 16 bytes, or is 2⁴⁰ or more.
     #[error("the stride of dimension {dim} is {stride} bytes: multiples of 16 below 2^40 are possible")]
     Stride {
-        /// Which dimension, from the innermost.
+        /// The dimension, from the innermost.
         dim: usize,
-        /// Its stride.
+        /// The stride of the dimension, in bytes.
         stride: u64,
     },
     /// A box extent is 0 or more than 256.
     #[error("the box has {extent} elements along dimension {dim}: 1 to 256 are possible")]
     Box {
-        /// Which dimension, from the innermost.
+        /// The dimension, from the innermost.
         dim: usize,
-        /// The box there.
+        /// The box along it, in elements.
         extent: u32,
     },
     /// An element stride is 0 or more than 8.
     #[error("the element stride of dimension {dim} is {stride}: 1 to 8 are possible")]
     ElementStride {
-        /// Which dimension, from the innermost.
+        /// The dimension, from the innermost.
         dim: usize,
-        /// The stride.
+        /// The element stride of the dimension.
         stride: u32,
     },
     /// The innermost dimension has an element stride, which the encoder ignores. PTX ISA, "Traversal-Stride".
@@ -51,24 +51,24 @@ pub enum TensorMapError {
     /// The inner dimension of the box is not a multiple of 16 bytes.
     #[error("the innermost dimension of the box has {bytes} bytes, which is not a multiple of 16")]
     InnerBytes {
-        /// Its size.
+        /// The size of the inner dimension of the box, in bytes.
         bytes: u32,
     },
     /// The inner dimension of the box is wider than the swizzle.
     #[error("the innermost dimension of the box has {bytes} bytes, and the swizzle allows {span}")]
     Swizzle {
-        /// Its size.
+        /// The size of the inner dimension of the box, in bytes.
         bytes: u32,
-        /// The most.
+        /// The largest size that the swizzle allows, in bytes.
         span: u32,
     },
-    /// NaN for elements that have none.
+    /// NaN is to fill elements of a type without NaN.
     #[error("only floating-point elements can be filled with NaN")]
     Fill,
 }
 
 impl TensorMap {
-    /// Whether `cuTensorMapEncodeTiled` takes the map, and the copies that use it are defined.
+    /// Checks that `cuTensorMapEncodeTiled` accepts the map, and that copies by it are defined.
     ///
     /// # Errors
     /// [`TensorMapError`]: the first limit that is broken.

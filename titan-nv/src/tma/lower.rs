@@ -1,8 +1,8 @@
-//! From a schedule to what a code generator needs of a bulk tensor copy: box, coordinates, and when the copy is made.
+//! From a schedule to the parameters of a bulk tensor copy: box, coordinates, and the condition of the copy.
 //!
 //! | | level 1 | level 2 | level 3 |
 //! |---|---|---|---|
-//! | weak load | always | always; or only if the checks hold, which saves traffic | as level 2, with the checks that can be made |
+//! | weak load | always | always; or only if the checks hold, which saves traffic | as level 2, with the checks that are possible |
 //! | strong load, zeros | always | at its coordinates if the checks hold, else at `x = -bs` | error |
 //! | strong load, other padding | error | error | error |
 //! | store | always | only if the checks hold | error |
@@ -10,7 +10,7 @@
 //! A check is `0 <= index < extent` of a domain that is overrun and not protected. The box at `x = -bs` ends where the tensor begins:
 //! the engine fills all of it with zeros, and the barrier gets its bytes. A copy that is left out brings no bytes.
 //!
-//! A store is right if no hole reaches the tensor, which takes what strong correctness takes, but what is wrong is left out.
+//! A store is correct if no hole reaches the tensor. Its conditions are those of strong correctness, except that a failing copy is omitted.
 //!
 //! **Why the checks suffice.** If all of them hold, every domain that is not protected is in bounds: a step makes indices out of
 //! bounds only if it makes holes, and the inputs of such steps are checked. So a hole has a protected domain out of bounds, and by
@@ -26,17 +26,17 @@ use super::domain::{Domains, Id};
 use super::fttc::Counterexample;
 use super::index::{Op, Range, Value, Values, indices};
 
-/// What is to be copied how.
+/// The direction of a copy, and the requirements on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transfer {
-    /// To shared memory.
+    /// A copy to shared memory.
     Load {
-        /// What holes must hold.
+        /// The contents that holes must have.
         correctness: Correctness,
-        /// Whether weak loads are left out where all that they bring are holes.
+        /// Whether weak loads are omitted where they would fill only holes.
         skip_holes: bool,
     },
-    /// To global memory.
+    /// A copy to global memory.
     Store,
 }
 
@@ -49,67 +49,67 @@ pub struct Check {
     pub extent: i64,
 }
 
-/// When the copy is made.
+/// The condition under which the copy is issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// Always.
     Always,
-    /// If all checks hold. If not, it is left out, and its bytes must not be expected.
+    /// Only if all checks hold. Otherwise it is omitted, and its bytes must not be expected.
     Skip(Vec<Check>),
-    /// Always: at its coordinates if all checks hold, else at these, where the whole box is outside of the tensor.
+    /// Always: at its coordinates if all checks hold, otherwise at these, for which the whole box is outside of the tensor.
     OutOfBounds(Vec<Check>, Vec<i32>),
 }
 
 /// A bulk tensor copy. Dimensions are innermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
-    /// How the schedule is correct.
+    /// The level at which the schedule is correct.
     pub level: Level,
     /// The box of the tensor map, in elements.
     pub box_extents: Vec<u32>,
     /// The element strides of the tensor map.
     pub element_strides: Vec<u32>,
-    /// What coordinates and checks are made of.
+    /// The operations that compute coordinates and checks.
     pub values: Values,
     /// The coordinates, as 64-bit values that fit 32 bits.
     pub coordinates: Vec<Value>,
-    /// The range of each coordinate; `None` if a size of the launch decides: [`fit`](super::fit) must be told then.
+    /// The range of each coordinate; `None` if it depends on a size of the launch: then [`fit`](super::fit) must check it.
     pub reach: Vec<Range>,
-    /// When the copy is made.
+    /// The condition under which the copy is issued.
     pub guard: Guard,
 }
 
-/// Why a schedule has no bulk tensor copy.
+/// The reason why a schedule has no bulk tensor copy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LowerError {
     /// The innermost dimension has an element stride.
     #[error("the element stride of the innermost dimension is {0}: only 1 is possible there")]
     InnermostStride(i64),
-    /// Holes would have to hold something else than zero.
+    /// Holes would have to hold another value than zero.
     #[error("out of bounds the copy engine writes zeros: select another padding after the load")]
     Padding,
-    /// FTTC holds.
+    /// Strong correctness is impossible, by the FTTC.
     #[error("{0}")]
     Impossible(Counterexample),
     /// A check needs an extent that is known only at a launch.
     #[error("the extent of {0} must be known when the kernel is compiled: its index must be checked")]
     Extent(Id),
-    /// Coordinates leave 32 bits.
+    /// Coordinates exceed 32 bits.
     #[error("coordinates of dimension {dim} go from {low} to {high}, beyond 32 bits")]
     Coordinate {
         /// The dimension.
         dim: usize,
         /// The lowest coordinate.
         low: i64,
-        /// The highest coordinate, the box included.
+        /// The highest coordinate, including the box.
         high: i64,
     },
 }
 
-/// The copy of a schedule.
+/// Lowers a schedule to a copy.
 ///
 /// # Errors
-/// [`LowerError`]: what cannot be shown to be correct is refused.
+/// [`LowerError`]: a copy that cannot be shown to be correct is refused.
 pub fn lower(domains: &Domains, transfer: Transfer) -> Result<Lowering, LowerError> {
     let dims = domains.dims();
     if let Some(first) = dims.first().filter(|first| first.stride != 1) {
@@ -149,7 +149,7 @@ pub fn lower(domains: &Domains, transfer: Transfer) -> Result<Lowering, LowerErr
     })
 }
 
-/// The cell of the table.
+/// The guard, from the table above.
 fn guard(
     domains: &Domains,
     transfer: Transfer,
@@ -175,7 +175,7 @@ fn guard(
             if checks.is_empty() {
                 return Ok(Guard::Always);
             }
-            // The boxes are at most 256.
+            // A box extent is at most 256, so the conversion succeeds.
             let before = domains.dims().iter().map(|d| -i32::try_from(d.boxed).unwrap_or(i32::MAX)).collect();
             Ok(Guard::OutOfBounds(checks, before))
         }
@@ -186,7 +186,7 @@ fn skip(checks: Vec<Check>) -> Guard {
     if checks.is_empty() { Guard::Always } else { Guard::Skip(checks) }
 }
 
-/// The checks that can be made, and a domain that would have to be checked and whose extent is not known.
+/// The checks that are possible, and a domain that would have to be checked but has an unknown extent, if there is one.
 fn checks(domains: &Domains, of: &[Value], ranges: &[Range]) -> (Vec<Check>, Option<Id>) {
     let (mut checks, mut unknown) = (Vec::new(), None);
     for id in unprotected(domains).into_iter().filter_map(|id| checkable(domains, id)) {
@@ -204,7 +204,7 @@ fn checks(domains: &Domains, of: &[Value], ranges: &[Range]) -> (Vec<Check>, Opt
     (checks, unknown)
 }
 
-/// What is checked instead of a domain: itself, if the program knows its index; `None` if nothing helps, under FTTC.
+/// The domain to check instead of `id`: itself, if the program knows its index; `None` if no check helps, under FTTC.
 fn checkable(domains: &Domains, id: Id) -> Option<Id> {
     let Some((axis, dim)) = domains.axes().iter().zip(domains.dims()).find(|(axis, _)| axis.boxed == id) else {
         return Some(id);

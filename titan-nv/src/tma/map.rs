@@ -1,4 +1,4 @@
-//! The description of a tensor map, and its 128 bytes.
+//! The description of a tensor map, and its encoding in 128 bytes.
 //!
 //! Source: CUDA driver API, "Tensor Map Object Managment", `cuTensorMapEncodeTiled`; PTX ISA, "Tensors", "Swizzling modes".
 //!
@@ -10,9 +10,9 @@
 use super::{Element, Fill, L2Promotion, Swizzle};
 use std::fmt;
 
-/// The most dimensions that a tensor map has.
+/// The largest number of dimensions of a tensor map.
 pub const MAX_RANK: usize = 5;
-/// Begins the bytes of a map: eight characters that no map of the driver begins with.
+/// The first bytes of an encoded map: eight characters with which no map of the driver begins.
 const MAGIC: [u8; 8] = *b"TITANmap";
 /// The size of a tensor map, in bytes.
 const BYTES: usize = 128;
@@ -22,17 +22,17 @@ const BYTES: usize = 128;
 pub struct TensorMap {
     /// The type of the elements.
     pub element: Element,
-    /// How many dimensions there are, 1 to 5.
+    /// The number of dimensions, 1 to 5.
     pub rank: u8,
     /// The global address of the first element.
     pub address: u64,
-    /// The elements of each dimension; 1 beyond the rank.
+    /// The number of elements of each dimension; 1 beyond the rank.
     pub extents: [u64; MAX_RANK],
-    /// The distance of neighbours along dimensions 1 to 4, in bytes; 0 beyond the rank.
+    /// The strides of dimensions 1 to 4, in bytes; 0 beyond the rank.
     pub strides: [u64; MAX_RANK - 1],
     /// The box along each dimension, in elements of the tensor; 1 beyond the rank.
     pub box_extents: [u32; MAX_RANK],
-    /// Every how many elements of a dimension one is copied; 1 along dimension 0 and beyond the rank.
+    /// The element stride `s` along each dimension: every `s`-th element is copied. 1 along dimension 0 and beyond the rank.
     pub element_strides: [u32; MAX_RANK],
     /// The layout in shared memory.
     pub swizzle: Swizzle,
@@ -65,13 +65,13 @@ impl TensorMap {
         map
     }
 
-    /// How many dimensions there are, never more than there is room for.
+    /// The number of dimensions, limited to [`MAX_RANK`].
     #[must_use]
     pub fn dims(&self) -> usize {
         usize::from(self.rank).min(MAX_RANK)
     }
 
-    /// What a box has in shared memory along a dimension: every `element_strides`-th element of the box's extent; all of them along
+    /// The extent of a box in shared memory along a dimension: every `element_strides`-th element of the box's extent; all of them along
     /// the innermost dimension, which has no element stride.
     #[must_use]
     pub fn tile(&self, dim: usize) -> u32 {
@@ -79,14 +79,14 @@ impl TensorMap {
         self.box_extents[dim].div_ceil(stride)
     }
 
-    /// The bytes of a box in shared memory: what a load adds to the barrier's count, whatever lies out of bounds. Boxes of more
-    /// than 2³² - 1 bytes, which no shared memory holds, count as so many.
+    /// The size of a box in shared memory, in bytes, which a load completes at the barrier, whatever is out of bounds. A box of more
+    /// than 2³² - 1 bytes, which no shared memory holds, counts as 2³² - 1.
     #[must_use]
     pub fn box_bytes(&self) -> u32 {
         (0..self.dims()).map(|dim| self.tile(dim)).fold(self.element.bytes(), u32::saturating_mul)
     }
 
-    /// The 128 bytes that the emulated driver makes of the map. Hardware has its own, which only the driver knows.
+    /// The 128 bytes that the emulated driver makes of the map. Hardware has another encoding, which only the driver knows.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
@@ -100,13 +100,13 @@ impl TensorMap {
         put(&self.address.to_le_bytes());
         self.extents.iter().for_each(|e| put(&e.to_le_bytes()));
         self.strides.iter().for_each(|s| put(&s.to_le_bytes()));
-        // At most 256 and 8; what is more than fits stays illegal.
+        // At most 256 and 8; a value that does not fit stays illegal.
         self.box_extents.iter().for_each(|b| put(&u16::try_from(*b).unwrap_or(u16::MAX).to_le_bytes()));
         self.element_strides.iter().for_each(|s| put(&[u8::try_from(*s).unwrap_or(u8::MAX)]));
         bytes
     }
 
-    /// The map of these bytes; `None` if they are not what [`to_bytes`](Self::to_bytes) makes.
+    /// Decodes a map; `None` if the bytes are not an encoding by [`to_bytes`](Self::to_bytes).
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<TensorMap> {
         let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -138,7 +138,7 @@ impl TensorMap {
         for (i, stride) in map.element_strides.iter_mut().enumerate() {
             *stride = u32::from(*bytes.get(106 + i)?);
         }
-        // What is not a field is zero.
+        // Bytes that belong to no field must be zero.
         (map.to_bytes() == bytes).then_some(map)
     }
 }

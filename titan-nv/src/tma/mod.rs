@@ -1,18 +1,18 @@
-//! Tensor maps, and what copies by them mean: how Hopper's copy engine (TMA) sees a tensor in global memory.
+//! Tensor maps, and the semantics of copies by them: how Hopper's copy engine (TMA) accesses a tensor in global memory.
 //!
 //! [`TensorMap`] is the one description of a tensor map. The driver's `cuTensorMapEncodeTiled` is called with its fields,
-//! the emulated driver stores it as it is, and the emulator of PTX copies by it. [`TensorMap::check`] knows what the
+//! the emulated driver stores it as it is, and the emulator of PTX copies by it. [`TensorMap::check`] has the limits of the
 //! encoder refuses, and [`fit`] whether a tensor of a launch has a map, so that a launch can take another variant instead of failing.
 //!
 //! | question | answer |
 //! |---|---|
 //! | What does a copy do? | [`tma`], element by element |
-//! | Which element does which iteration bring? | [`Domains`], [`indices`] |
-//! | What do places hold that stand for no element? | [`level`], [`fttc`] |
+//! | Which element does each iteration copy? | [`Domains`], [`indices`] |
+//! | What do positions hold that stand for no element? | [`level`], [`fttc`] |
 //! | Which instruction, with which coordinates and predicate? | [`lower`] |
-//! | May this tensor be copied so? | [`fit`] |
+//! | Can this tensor be copied by a map? | [`fit`] |
 //!
-//! The theory is told in docs/tma.md.
+//! The theory is explained in docs/tma.md.
 //!
 //! Deliberately absent: `im2col` maps, interleaved layouts, and sub-byte element types.
 

@@ -1,4 +1,4 @@
-//! The tensor map that a kernel takes as a hidden parameter, of the tensor that a launch gives it.
+//! The tensor map that a kernel takes as a hidden parameter, for a tensor argument of the launch.
 //!
 //! Deliberately absent: how a launch passes it (the runtime), and the driver's own encoding of it.
 
@@ -14,7 +14,7 @@ impl TensorMap {
     /// [`Unfit`]: the reason why a variant without tensor maps must be taken.
     pub fn of_argument(map: &MapParam, argument: &GpuArg) -> Result<TensorMap, Unfit> {
         let GpuArg::Tensor { address, extents, strides } = argument else { return Err(Unfit::Absent) };
-        // Dimensions are the reverse of axes.
+        // Dimensions are in the reverse order of axes.
         let sizes: Vec<u64> = extents.iter().rev().map(|n| u64::try_from(*n).unwrap_or(0)).collect();
         let strides: Vec<i64> = strides.iter().rev().copied().collect();
         let boxes: Vec<u32> = map.extents.iter().rev().copied().collect();
@@ -22,7 +22,7 @@ impl TensorMap {
         if let Some(dim) = sizes.iter().position(|n| *n > most.unsigned_abs()) {
             return Err(Unfit::Coordinates { dim, low: 0, high: i64::try_from(sizes[dim]).unwrap_or(i64::MAX) });
         }
-        // Boxes begin anywhere up to where all tensors have ended, and their panels next to each other.
+        // Boxes start anywhere up to the end of the largest tensor, and their panels next to each other.
         let starts = vec![i64::from(i32::MIN)..=most + i64::from(u16::MAX); sizes.len()];
         let element = element(map.elem);
         let tensor = Tensor { element, address: Some(*address), extents: &sizes, strides: &strides };
@@ -37,7 +37,7 @@ impl TensorMap {
 }
 
 impl Unfit {
-    /// The reason for the author of a kernel: axes of a tensor of so many are counted as in its shape, from the outermost.
+    /// The reason in the terms of a kernel's author: axes of a tensor of rank `rank`, counted as in its shape, from the outermost.
     #[must_use]
     pub fn of_axes(&self, rank: usize) -> String {
         let axis = |dim: usize| rank.saturating_sub(dim + 1);
@@ -66,7 +66,7 @@ impl Unfit {
                 "neighbours along axis {} are {stride} bytes apart: multiples of 16 below 2^40 are possible",
                 axis(dim)
             ),
-            // The box is the compiler's choice.
+            // The compiler chooses the box, so these reasons do not concern the author.
             Unfit::Rows { .. }
             | Unfit::Shared { .. }
             | Unfit::Map(
@@ -82,7 +82,7 @@ impl Unfit {
     }
 }
 
-/// The type of elements in a tensor map: copies change no bits.
+/// The type of elements in a tensor map; any type of the right size serves, since copies change no bits.
 const fn element(elem: Elem) -> Element {
     match elem {
         Elem::F64 => Element::F64,
@@ -94,7 +94,7 @@ const fn element(elem: Elem) -> Element {
         Elem::I32 => Element::I32,
         Elem::U32 => Element::U32,
         Elem::I16 | Elem::U16 => Element::U16,
-        // Two elements of 4 bits share a byte: no kernel copies them so.
+        // Two 4-bit elements share a byte; kernels do not copy them by tensor maps.
         Elem::I8 | Elem::U8 | Elem::E4m3 | Elem::E5m2 | Elem::Bool | Elem::I4 | Elem::U4 => Element::U8,
     }
 }

@@ -1,4 +1,4 @@
-//! Which domains the copy engine's own bounds check protects, and which steps make holes.
+//! The domains that are protected by the copy engine's own bounds check, and the steps that make holes.
 //!
 //! The engine compares the index of each partitioned domain with the size of its dimension. A domain is *protected* if that check
 //! cannot pass while its index is out of bounds, given that the domains that are not protected are in bounds:
@@ -33,7 +33,7 @@ pub fn protected(domains: &Domains) -> Vec<bool> {
     is
 }
 
-/// The domains that are overrun, as the inputs of steps that make holes: splits of which it is not known that they divide, and
+/// The domains that are overrun, as the inputs of steps that make holes: splits that are not known to divide, and
 /// resizes that widen.
 pub fn overrun(domains: &Domains) -> impl Iterator<Item = Id> {
     domains.steps().iter().filter_map(|step| match *step {

@@ -1,7 +1,7 @@
-//! What a bulk tensor copy does, element by element: an oracle for emulators and lowerings.
+//! The effect of a bulk tensor copy, element by element: a reference for emulators and lowerings.
 //!
-//! It is as simple as it can be, and shares no code with what it checks: the permutations of the swizzles are written down as the
-//! PTX ISA manual prints them, coordinates and places are counted one by one.
+//! It is as simple as possible, and shares no code with what it checks: the permutations of the swizzles are written down as the
+//! PTX ISA manual prints them, coordinates and positions are counted one by one.
 //!
 //! ```text
 //! tma(x, sa; ga, gs, bs, gr, er, op):
@@ -28,38 +28,38 @@ pub enum Direction {
     Store,
 }
 
-/// Why the reference cannot say what a copy does.
+/// The reason why the effect of a copy is undefined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undefined {
-    /// The coordinates are not as many as the map has dimensions.
+    /// The number of coordinates differs from that of the map's dimensions.
     #[error("a map of {rank} dimensions is used with {coordinates} coordinates")]
     Coordinates {
-        /// Dimensions of the map.
+        /// The number of dimensions of the map.
         rank: u8,
-        /// Coordinates that were given.
+        /// The number of coordinates.
         coordinates: usize,
     },
-    /// Rows narrower than the swizzle: the manuals do not say how far apart they lie.
+    /// Rows are narrower than the swizzle: the manuals do not specify their distance.
     #[error("rows of {bytes} bytes in shared memory are narrower than the swizzle's {span}")]
     Rows {
-        /// The bytes of a row.
+        /// The size of a row, in bytes.
         bytes: u64,
-        /// The bytes that the swizzle permutes.
+        /// The number of bytes that the swizzle permutes.
         span: u32,
     },
     /// An element lies outside of the memory that was given.
     #[error("byte {at} of {memory} memory is accessed, which has {bytes} bytes")]
     Outside {
-        /// Which memory.
+        /// The memory, by name.
         memory: &'static str,
-        /// The first byte of the element.
+        /// The position of the element's first byte.
         at: u64,
-        /// The bytes that there are.
+        /// The size of the memory, in bytes.
         bytes: usize,
     },
 }
 
-/// What lies where in a line of 128 bytes of shared memory, in units of 16 bytes, line by line, until the pattern repeats. PTX
+/// The unit at each position of a line of 128 bytes of shared memory, in units of 16 bytes, line by line, until the pattern repeats. PTX
 /// ISA, "Swizzling Modes", the table of each mode.
 const LINES_32B: [[u64; 8]; 2] = [[0, 1, 2, 3, 4, 5, 6, 7], [1, 0, 3, 2, 5, 4, 7, 6]];
 const LINES_64B: [[u64; 8]; 4] =
@@ -75,7 +75,7 @@ const LINES_128B: [[u64; 8]; 8] = [
     [7, 6, 5, 4, 3, 2, 1, 0],
 ];
 
-/// Where the byte of a plain layout lies. Which unit of a line a place holds, and which place holds a unit, is the same: each
+/// The position of a byte of the plain layout. The unit at a position, and the position of a unit, are given by the same table: each
 /// line is its own inverse.
 fn swizzled(swizzle: Swizzle, plain: u64) -> u64 {
     let lines: &[[u64; 8]] = match swizzle {
@@ -89,12 +89,12 @@ fn swizzled(swizzle: Swizzle, plain: u64) -> u64 {
     line * 128 + units[index(unit)] * 16 + byte
 }
 
-/// A number of bytes or elements that is an index of memory; one that is none is past the end of all memory.
+/// A number of bytes or elements as an index of memory; one that does not fit is past the end of all memory.
 fn index(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The memory of a copy.
+/// The memories that a copy accesses.
 #[derive(Debug)]
 pub struct Memory<'a> {
     /// Global memory, whose first byte is the tensor's first element (`ga`).

@@ -14,7 +14,7 @@ titan_core::entity! {
     Agent, "agent"
 }
 
-/// What an agent waits for.
+/// The reason why an agent waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
     /// The completion of the barrier's phase of this parity.
@@ -26,28 +26,28 @@ pub enum Wait {
     },
     /// The completion of a rendezvous.
     Meeting {
-        /// Which.
+        /// The rendezvous.
         rendezvous: RendezvousId,
     },
-    /// At most so many of the agent's own commit groups are outstanding.
+    /// At most this many of the agent's own commit groups are outstanding.
     Groups {
         /// The class of the groups.
         class: Class,
-        /// How many may be outstanding.
+        /// The largest number of groups that may be outstanding.
         at_most: u32,
     },
-    /// A reason of the client, which numbers it and wakes the agent.
+    /// A reason defined and numbered by the client, which also wakes the agent.
     Other(u32),
 }
 
 /// The state of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It can run.
+    /// The agent can run.
     Ready,
-    /// It waits.
+    /// The agent waits.
     Blocked(Wait),
-    /// It has ended.
+    /// The agent has ended.
     Done,
 }
 
@@ -71,25 +71,25 @@ impl AgentSet {
         new
     }
 
-    /// Whether it contains an agent.
+    /// Whether the set contains an agent.
     #[must_use]
     pub fn contains(&self, agent: Agent) -> bool {
         self.bits.get(agent.index() / 64).is_some_and(|w| w >> (agent.index() % 64) & 1 == 1)
     }
 
-    /// The number of agents.
+    /// The number of agents in the set.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it is empty.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The agents, in order.
+    /// The agents of the set, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Agent> + '_ {
         let bits_of = |(i, w): (usize, &u64)| {
             let w = *w;
@@ -98,7 +98,7 @@ impl AgentSet {
         self.bits.iter().enumerate().flat_map(bits_of)
     }
 
-    /// Removes and returns all agents, in order.
+    /// Removes and returns all agents of the set, in ascending order.
     pub fn take(&mut self) -> Vec<Agent> {
         let all = self.iter().collect();
         *self = AgentSet::default();
@@ -113,30 +113,30 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// So many agents, all ready.
+    /// Creates `n` agents, all of them ready.
     #[must_use]
     pub fn new(n: usize) -> Agents {
         Agents { states: vec![State::Ready; n] }
     }
 
-    /// How many there are.
+    /// The number of agents, including those that have ended.
     #[must_use]
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no agents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// All of them with their states, in order.
+    /// All agents with their states, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (Agent, State)> + '_ {
         self.states.iter().enumerate().map(|(i, s)| (Agent::new(i), *s))
     }
 
-    /// The state of an agent; one that does not exist is done.
+    /// The state of an agent; an agent that does not exist counts as done.
     #[must_use]
     pub fn state(&self, agent: Agent) -> State {
         self.states.get(agent.index()).copied().unwrap_or(State::Done)
@@ -149,7 +149,7 @@ impl Agents {
         }
     }
 
-    /// Makes agents ready whose wait satisfies `passed`; returns how many.
+    /// Makes the agents ready whose wait satisfies `passed`; returns their number.
     pub fn wake(&mut self, passed: impl Fn(Wait) -> bool) -> usize {
         let mut woken = 0;
         for state in &mut self.states {
@@ -169,7 +169,7 @@ impl Agents {
         self.states.iter().filter(|s| **s != State::Done).count()
     }
 
-    /// How many of these have not ended.
+    /// The number of agents in this range that have not ended.
     #[must_use]
     pub fn live_among(&self, agents: Range<usize>) -> usize {
         self.states.get(agents).map_or(0, |states| states.iter().filter(|s| **s != State::Done).count())

@@ -34,23 +34,23 @@ titan_core::entity! {
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// Reads.
+    /// A read.
     Read,
-    /// Writes.
+    /// A write.
     Write,
-    /// Reads and writes, indivisibly.
+    /// An atomic read-modify-write.
     Atomic,
 }
 
 /// The proxy of an access. Accesses through different proxies need a fence between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Proxy {
-    /// Ordinary loads and stores, and copies that count as such.
+    /// Ordinary loads and stores, and copies that the PTX ISA assigns to the generic proxy.
     #[default]
     Generic,
-    /// Bulk copies and matrix units that read shared memory by descriptor.
+    /// Bulk copies, and matrix units that read shared memory by descriptor.
     Async,
-    /// Descriptors of tensors.
+    /// Accesses to tensor maps.
     TensorMap,
 }
 
@@ -69,88 +69,88 @@ pub enum Scope {
 /// The memory that a fence orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FenceSpace {
-    /// All of it.
+    /// All memory.
     #[default]
     All,
-    /// Shared memory of blocks.
+    /// Shared memory of the blocks.
     Shared,
     /// Device memory.
     Global,
-    /// The words of initialised barriers.
+    /// The barriers' words, as written by `mbarrier.init`.
     Inits,
 }
 
 /// The storage of a barrier's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Storage {
-    /// The memory.
+    /// The memory that contains the word.
     pub space: SpaceId,
-    /// The first byte.
+    /// The address of its first byte.
     pub address: u64,
-    /// How many bytes.
+    /// The length of the word, in bytes.
     pub len: u32,
 }
 
-/// Whether unordered accesses of the same kind are allowed.
+/// Whether unordered accesses of the same strength are allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strength {
     /// An ordinary access.
     #[default]
     Weak,
-    /// A relaxed, volatile or atomic one: with others like it, unordered is allowed.
+    /// A relaxed, volatile or atomic access: it does not race with other strong accesses.
     Strong,
 }
 
 /// One access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// The agent.
+    /// The agent that performs the access or issued the operation that does.
     pub agent: Agent,
     /// The instruction.
     pub place: Place,
     /// The memory.
     pub space: SpaceId,
-    /// The first byte.
+    /// The address of the first byte.
     pub address: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub len: u32,
-    /// Its kind.
+    /// Whether the access reads, writes, or does both.
     pub kind: AccessKind,
-    /// Its proxy.
+    /// The proxy of the access.
     pub proxy: Proxy,
-    /// Whether it may be unordered with others of its kind.
+    /// Whether the access races with unordered accesses of its strength.
     pub strength: Strength,
-    /// Whether it is a write that does not change the bytes.
+    /// Whether this is a write that leaves the bytes as they were.
     pub unchanged: bool,
-    /// The asynchronous operation whose access this is; `None` is the agent's own.
+    /// The asynchronous operation that performs the access; `None` if the agent performs it itself.
     pub helper: Option<Helper>,
-    /// A number of the client that reports repeat: a time, an iteration; 0 if there is none.
+    /// A number of the client that reports repeat, such as a ring time or an iteration; 0 if there is none.
     pub tag: u64,
 }
 
-/// An asynchronous operation that acts for its agent.
+/// An asynchronous operation, as a logical thread that acts on behalf of its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Helper {
-    /// Of what kind.
+    /// The class of the operation.
     pub class: Class,
-    /// Which.
+    /// The operation.
     pub op: OpId,
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// An access to memory. Those of an asynchronous operation are reported right after its issue: they may happen from then on.
+    /// An access to memory. The accesses of an asynchronous operation are reported right after its issue: they may happen from then on.
     Access(Access),
     /// An asynchronous operation is issued.
     Issue {
-        /// Whose.
+        /// The agent that issues it.
         agent: Agent,
-        /// Which.
+        /// The operation.
         op: OpId,
-        /// Of what kind.
+        /// The class of the operation.
         class: Class,
-        /// Where.
+        /// The instruction that issues it.
         place: Place,
         /// Whether it belongs to the open group of its agent and class; otherwise only its signals report its completion.
         grouped: bool,
@@ -159,98 +159,98 @@ pub enum Event<'a> {
     },
     /// An agent commits its open group of a class.
     Commit {
-        /// Whose.
+        /// The agent that commits.
         agent: Agent,
-        /// Of what kind.
+        /// The class of the group.
         class: Class,
-        /// How many groups the agent has committed, this one included.
+        /// The number of groups that the agent has committed, this one included.
         groups: u32,
     },
     /// A wait for groups of an agent passed.
     GroupWait {
-        /// Whose.
+        /// The agent that waited.
         agent: Agent,
-        /// Of what kind.
+        /// The class of the groups.
         class: Class,
-        /// How many of the agent's groups are complete.
+        /// The number of the agent's groups that are complete.
         complete: u32,
     },
     /// An asynchronous operation has completed and signalled.
     Complete {
-        /// Which.
+        /// The operation.
         op: OpId,
-        /// Whose.
+        /// The agent that issued it.
         agent: Agent,
-        /// Of what kind.
+        /// The class of the operation.
         class: Class,
     },
     /// A barrier is initialised.
     Init {
-        /// Which.
+        /// The barrier.
         barrier: BarrierId,
-        /// By whom.
+        /// The agent that initialises it.
         agent: Agent,
         /// The arrival count of each phase.
         count: u32,
         /// The storage of its word, if it has one.
         storage: Option<Storage>,
-        /// Where.
+        /// The instruction.
         place: Place,
     },
     /// A barrier is invalidated.
     Invalidate {
-        /// Which.
+        /// The barrier.
         barrier: BarrierId,
-        /// By whom.
+        /// The agent that invalidates it.
         agent: Agent,
-        /// Where.
+        /// The instruction.
         place: Place,
     },
     /// The current phase of a barrier expects more arrivals.
     Expect {
-        /// Which.
+        /// The barrier.
         barrier: BarrierId,
-        /// How many more.
+        /// The number of additional arrivals.
         count: u32,
     },
     /// An agent, or a completed operation, arrives at a barrier.
     Arrive {
         /// The barrier.
         barrier: BarrierId,
-        /// The agent, or the agent of the operation.
+        /// The agent that arrives, or that issued the completed operation.
         agent: Agent,
-        /// The operation that arrives: its effects and those ordered before it are released, not the agent's own.
+        /// The completed operation that arrives: its effects and those ordered before it are released, not the agent's own.
         helper: Option<Helper>,
-        /// Completed phases before this arrival.
+        /// The number of phases completed before this arrival.
         phase: u64,
-        /// How many arrivals; 0 for bytes.
+        /// The number of arrivals; 0 if only the byte count changes.
         count: u32,
-        /// The change of the byte count.
+        /// The change of the byte count, positive for expected bytes and negative for transferred ones.
         bytes: i64,
-        /// Whether the arrival count of later phases is lowered by as much.
+        /// Whether the arrival count of later phases is lowered by `count`.
         drops: bool,
-        /// Whether it only counts and publishes nothing.
+        /// Whether the arrival is relaxed: it is counted, but releases nothing.
         relaxed: bool,
     },
     /// A phase completes.
     Flip {
-        /// Of which barrier.
+        /// The barrier.
         barrier: BarrierId,
-        /// Completed phases, this one included.
+        /// The number of completed phases, this one included.
         phase: u64,
     },
     /// A wait of an agent for a phase passed.
     Observe {
-        /// Of which barrier.
+        /// The barrier.
         barrier: BarrierId,
-        /// Who.
+        /// The agent that waited.
         agent: Agent,
-        /// Completed phases, at least.
+        /// A lower bound of the number of completed phases.
         phase: u64,
     },
-    /// A rendezvous completed.
+    /// A rendezvous completed, and releases its participants.
     Meet {
-        /// Which.
+        /// The rendezvous.
         rendezvous: RendezvousId,
         /// The agents that waited: their earlier events are ordered before their later ones.
         waited: &'a [Agent],
@@ -261,82 +261,82 @@ pub enum Event<'a> {
     /// released through the word before. (PTX ISA, "Memory Consistency Model": observation order continues through atomic
     /// read-modify-writes, but not through stores.)
     Overwrite {
-        /// Which memory.
+        /// The memory that contains the word.
         space: SpaceId,
-        /// The word.
+        /// The address of the word.
         address: u64,
     },
     /// An agent releases through a word of memory.
     Release {
-        /// Who.
+        /// The agent that releases.
         agent: Agent,
-        /// Which memory.
+        /// The memory that contains the word.
         space: SpaceId,
-        /// The word.
+        /// The address of the word.
         address: u64,
     },
     /// An agent acquires through a word of memory.
     Acquire {
-        /// Who.
+        /// The agent that acquires.
         agent: Agent,
-        /// Which memory.
+        /// The memory that contains the word.
         space: SpaceId,
-        /// The word.
+        /// The address of the word.
         address: u64,
     },
     /// A proxy fence: orders earlier accesses through one proxy before later ones through another.
     Fence {
-        /// Who.
+        /// The agent that executes the fence.
         agent: Agent,
         /// The proxy of earlier accesses.
         from: Proxy,
         /// The proxy of later accesses.
         to: Proxy,
-        /// Its scope.
+        /// The scope of the fence.
         scope: Scope,
         /// The memory that it orders.
         space: FenceSpace,
-        /// Where.
+        /// The instruction.
         place: Place,
     },
     /// An agent starts others: its earlier events are ordered before theirs.
     Fork {
-        /// Who.
+        /// The agent that starts the others.
         agent: Agent,
-        /// The others.
+        /// The agents that are started.
         into: &'a [Agent],
     },
     /// Agents are joined: their events are ordered before the later ones of one agent.
     Join {
-        /// The others.
+        /// The agents that are joined.
         agents: &'a [Agent],
-        /// Who.
+        /// The agent that continues after them.
         into: Agent,
     },
     /// An agent is blocked.
     Wait {
-        /// Who.
+        /// The agent.
         agent: Agent,
-        /// Its reason.
+        /// The reason why it waits.
         wait: Wait,
     },
     /// The new place of an agent, for reports only.
     At {
-        /// Who.
+        /// The agent.
         agent: Agent,
-        /// Where.
+        /// The instruction that it executes next.
         place: Place,
-        /// As [`Access::tag`].
+        /// A number of the client, as in [`Access::tag`].
         tag: u64,
     },
     /// An agent has ended.
     Exit {
-        /// Who.
+        /// The agent.
         agent: Agent,
     },
 }
 
-/// The observer ends the run.
+/// The observer's request to end the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
@@ -349,7 +349,7 @@ pub trait Observer {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop>;
 }
 
-/// No observer.
+/// The observer that ignores all events.
 impl Observer for () {
     fn event(&mut self, _: &Event<'_>) -> Result<(), Stop> {
         Ok(())

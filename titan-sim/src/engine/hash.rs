@@ -6,7 +6,7 @@
 
 use std::hash::{Hash, Hasher};
 
-/// Takes what `#[derive(Hash)]` feeds it.
+/// A hasher for states: it hashes what `#[derive(Hash)]` passes to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateHasher {
     a: u64,

@@ -1,8 +1,8 @@
-//! The engine: agents, memories, barriers, joins and operations in flight; every event is reported to an observer.
+//! The engine: agents, memories, barriers, rendezvous and operations in flight; every event is reported to an observer.
 //!
 //! Methods that wait return whether the wait passes; if not, the agent is blocked and will be woken to retry. Methods
 //! that complete operations pass the payload to the client, which applies it, and only then signal barriers, so that
-//! no agent observes a signal before the bytes.
+//! no agent observes a signal before the bytes are in memory.
 
 use super::agent::{Agent, Agents, State, Wait};
 use super::event::{Event, Helper, Observer, Place, Stop, Storage};
@@ -20,15 +20,15 @@ pub struct Engine<X> {
     spaces: Vec<Space>,
     barriers: Vec<PhaseBarrier>,
     meetings: Vec<Rendezvous>,
-    /// The agents that each meeting without a stated number is of; `None`: all.
+    /// For each rendezvous without a stated number of participants, the agents that take part; `None`: all of them.
     members: Vec<Option<Range<usize>>>,
     pending: Pending<X>,
 }
 
-/// Why the engine halts.
+/// The reason why the engine halts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Halt {
-    /// The observer stopped it.
+    /// The observer ended the run.
     Stop,
     /// A barrier was misused.
     Barrier(BarrierId, BarrierFault),
@@ -59,7 +59,7 @@ impl fmt::Display for Deadlock {
 }
 
 impl<X> Engine<X> {
-    /// A machine of so many agents, all ready, without memories, barriers or operations.
+    /// Creates a machine with this number of agents, all ready, without memories, barriers or operations.
     #[must_use]
     pub fn new(agents: usize, completion: Completion) -> Engine<X> {
         Engine {
@@ -72,7 +72,7 @@ impl<X> Engine<X> {
         }
     }
 
-    /// Adds a memory.
+    /// Adds an address space of memory.
     pub fn add_space(&mut self, space: Space) -> SpaceId {
         self.spaces.push(space);
         SpaceId::new(self.spaces.len() - 1)
@@ -91,14 +91,14 @@ impl<X> Engine<X> {
         RendezvousId::new(self.meetings.len() - 1)
     }
 
-    /// Adds a place where these agents meet, unless a number of participants is stated: the agents of one block of a cluster.
+    /// Adds a rendezvous of these agents, such as those of one block of a cluster, for arrivals that state no number of participants.
     pub fn add_meeting_of(&mut self, members: Range<usize>) -> RendezvousId {
         let id = self.add_meeting();
         self.members[id.index()] = Some(members);
         id
     }
 
-    /// How many agents a meeting without a stated number waits for.
+    /// The number of live agents that a rendezvous without a stated number of participants waits for.
     fn live_at(&self, place: RendezvousId) -> usize {
         match self.members.get(place.index()) {
             Some(Some(members)) => self.agents.live_among(members.clone()),
@@ -106,7 +106,7 @@ impl<X> Engine<X> {
         }
     }
 
-    /// The agents.
+    /// The agents of the machine.
     #[must_use]
     pub const fn agents(&self) -> &Agents {
         &self.agents
@@ -117,24 +117,24 @@ impl<X> Engine<X> {
         &mut self.agents
     }
 
-    /// A memory.
+    /// The memory with this index.
     #[must_use]
     pub fn space(&self, id: SpaceId) -> Option<&Space> {
         self.spaces.get(id.index())
     }
 
-    /// A memory, to change it. The client reports the access to the observer.
+    /// The memory with this index, mutable. The client reports the access to the observer.
     pub fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space> {
         self.spaces.get_mut(id.index())
     }
 
-    /// A barrier.
+    /// The barrier with this index.
     #[must_use]
     pub fn barrier(&self, id: BarrierId) -> Option<&PhaseBarrier> {
         self.barriers.get(id.index())
     }
 
-    /// A rendezvous.
+    /// The rendezvous with this index.
     #[must_use]
     pub fn meeting(&self, id: RendezvousId) -> Option<&Rendezvous> {
         self.meetings.get(id.index())
@@ -299,7 +299,7 @@ impl<X> Engine<X> {
         if b.is_live() { Ok(b.passed(parity)) } else { Err(Halt::Barrier(barrier, BarrierFault::NotLive)) }
     }
 
-    /// As [`test`](Self::test), but blocks the agent if it is not.
+    /// Tests a phase as [`test`](Self::test) does, but blocks the agent if it is not complete.
     ///
     /// # Errors
     /// [`Halt`].
@@ -392,7 +392,7 @@ impl<X> Engine<X> {
     /// Waits until at most `at_most` groups are outstanding, completing the required operations now: at the latest moment.
     ///
     /// # Errors
-    /// Those of `apply`, and [`Halt`].
+    /// The errors of `apply`, and [`Halt`].
     pub fn wait_groups<E: From<Halt>>(
         &mut self,
         agent: Agent,
@@ -411,7 +411,7 @@ impl<X> Engine<X> {
     /// Completes an operation and those that must complete before it: applies each, then signals.
     ///
     /// # Errors
-    /// Those of `apply`, and [`Halt`].
+    /// The errors of `apply`, and [`Halt`].
     pub fn complete<E: From<Halt>>(
         &mut self,
         op: OpId,

@@ -23,31 +23,31 @@ titan_core::entity! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
-/// When asynchronous operations complete.
+/// The policy that decides when asynchronous operations complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Completion {
-    /// At their issue.
+    /// Operations complete at their issue.
     Early,
-    /// When a wait needs them, or when no agent can make progress otherwise.
+    /// Operations complete when a wait requires them, or when no agent can make progress otherwise.
     #[default]
     Late,
-    /// At random times in between, by this seed.
+    /// Operations complete at random times in between, determined by this seed.
     Seeded(u64),
 }
 
-/// A signal of the completion of an operation to a barrier.
+/// A signal to a barrier that an operation gives when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// Completes bytes of its transaction count.
+    /// Completes bytes of the barrier's transaction count.
     Bytes {
-        /// Which.
+        /// The barrier.
         barrier: BarrierId,
-        /// How many.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// Arrives once.
+    /// Arrives once at the barrier.
     Arrive {
-        /// Which.
+        /// The barrier.
         barrier: BarrierId,
     },
 }
@@ -55,15 +55,15 @@ pub enum Signal {
 /// An operation in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Op<X> {
-    /// Its agent.
+    /// The agent that issued it.
     pub agent: Agent,
-    /// Its class.
+    /// The class of the operation.
     pub class: Class,
-    /// Operations of the same agent that must complete before.
+    /// Operations of the same agent that must complete before this one.
     pub after: Vec<OpId>,
     /// The signals of its completion.
     pub signals: Vec<Signal>,
-    /// Its effect.
+    /// The effect of the operation, defined by the client.
     pub payload: X,
 }
 
@@ -72,7 +72,7 @@ pub struct Op<X> {
 struct Groups {
     /// The operations since the last commit.
     open: Vec<OpId>,
-    /// Committed groups that were not waited for; `first` groups came before them.
+    /// Committed groups that no wait has required yet; `first` groups came before them.
     committed: VecDeque<Vec<OpId>>,
     first: u32,
 }
@@ -83,7 +83,7 @@ struct Groups {
 /// same operations in flight hash equally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<X> {
-    /// The operations from number `first` on; `None`: complete. The first one is not.
+    /// The operations from number `first` on; `None` for a complete one. The front is never `None`.
     ops: VecDeque<Option<Op<X>>>,
     first: usize,
     live: usize,
@@ -93,7 +93,7 @@ pub struct Pending<X> {
 }
 
 impl<X> Pending<X> {
-    /// No operation in flight.
+    /// Creates a machine's operations with none in flight.
     #[must_use]
     pub fn new(policy: Completion) -> Pending<X> {
         let seed = match policy {
@@ -104,7 +104,7 @@ impl<X> Pending<X> {
         Pending { ops, first: 0, live: 0, groups, policy, rng: Rng::new(seed) }
     }
 
-    /// An operation in flight.
+    /// The operation with this number, if it is in flight.
     #[must_use]
     pub fn get(&self, op: OpId) -> Option<&Op<X>> {
         op.index().checked_sub(self.first).and_then(|i| self.ops.get(i)).and_then(Option::as_ref)
@@ -120,7 +120,7 @@ impl<X> Pending<X> {
         removed
     }
 
-    /// When operations complete.
+    /// The policy that decides when operations complete.
     #[must_use]
     pub const fn policy(&self) -> Completion {
         self.policy
@@ -165,7 +165,7 @@ impl<X> Pending<X> {
         self.iter().filter(|(_, op)| op.agent == agent && op.class == class).map(|(id, _)| id).collect()
     }
 
-    /// Commits the open group, empty or not; returns how many the agent has committed.
+    /// Commits the open group, empty or not; returns the number of groups that the agent has committed.
     pub fn commit(&mut self, agent: Agent, class: Class) -> u32 {
         let groups = self.groups.entry((key(agent), class)).or_default();
         let group = std::mem::take(&mut groups.open);
@@ -225,7 +225,7 @@ impl<X> Pending<X> {
         taken
     }
 
-    /// An operation that completes now without a wait: only with a seed, and only sometimes.
+    /// Chooses an operation that completes now without a wait; only with [`Completion::Seeded`], and only sometimes.
     pub fn happens(&mut self) -> Option<OpId> {
         match self.policy {
             Completion::Early | Completion::Late => None,
@@ -250,7 +250,7 @@ fn key(agent: Agent) -> u32 {
 
 impl<X: Hash> Hash for Pending<X> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Numbers by agent and class, and among those by issue.
+        // Operations are numbered by agent and class, and within those by issue, so that the interleaving of agents does not matter.
         let mut order: Vec<(OpId, &Op<X>)> = self.iter().collect();
         order.sort_by_key(|(id, op)| (op.agent, op.class, *id));
         let number = |id: &OpId| order.iter().position(|(o, _)| o == id);

@@ -19,7 +19,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 titan_core::entity! {
-    /// A barrier with phases.
+    /// An mbarrier.
     BarrierId, "barrier"
 }
 
@@ -46,15 +46,15 @@ pub struct PhaseBarrier {
 pub enum BarrierFault {
     /// Initialised with no or too many arrivals.
     Count(u32),
-    /// Initialised while live.
+    /// The barrier was initialised while it was live.
     Reinitialised,
     /// Used before `init` or after `invalidate`.
     NotLive,
     /// More arrivals than the phase has left.
     ArriveUnderflow {
-        /// The number of arrivals.
+        /// The number of arrivals of this operation.
         arrived: u32,
-        /// The number of pending ones.
+        /// The number of arrivals that the phase still expects.
         pending: u32,
     },
     /// The byte count has left its range.
@@ -86,25 +86,25 @@ impl Hash for PhaseBarrier {
 }
 
 impl PhaseBarrier {
-    /// Whether it is initialised.
+    /// Whether the barrier is initialised.
     #[must_use]
     pub const fn is_live(&self) -> bool {
         self.live
     }
 
-    /// The number of complete phases.
+    /// The number of completed phases.
     #[must_use]
     pub const fn phase(&self) -> u64 {
         self.phase
     }
 
-    /// Arrivals that the current phase still expects.
+    /// The number of arrivals that the current phase still expects.
     #[must_use]
     pub const fn pending(&self) -> u32 {
         self.pending
     }
 
-    /// Bytes that the current phase still expects; negative if more were transferred than expected so far.
+    /// The number of bytes that the current phase still expects; negative if more were transferred than expected so far.
     #[must_use]
     pub const fn bytes(&self) -> i64 {
         self.bytes
@@ -119,13 +119,13 @@ impl PhaseBarrier {
         format!("{arrivals}{bytes} {} missing", if one { "is" } else { "are" })
     }
 
-    /// Whether the phase of this parity is complete.
+    /// Whether a wait for the phase of this parity passes.
     #[must_use]
     pub const fn passed(&self, parity: bool) -> bool {
         (self.phase & 1 == 1) != parity
     }
 
-    /// Initialises it: phase 0, with an arrival count of `count` per phase.
+    /// Initialises the barrier: phase 0, with an arrival count of `count` per phase.
     ///
     /// # Errors
     /// [`BarrierFault::Count`], [`BarrierFault::Reinitialised`].
@@ -140,7 +140,7 @@ impl PhaseBarrier {
         Ok(())
     }
 
-    /// Invalidates it.
+    /// Invalidates the barrier.
     ///
     /// # Errors
     /// [`BarrierFault::NotLive`].
@@ -196,7 +196,7 @@ impl PhaseBarrier {
     /// Arrives and lowers the arrival count of later phases by as much; returns whether the phase completed.
     ///
     /// # Errors
-    /// As for [`arrive`](Self::arrive).
+    /// The same as for [`arrive`](Self::arrive).
     pub fn arrive_and_drop(&mut self, count: u32) -> Result<bool, BarrierFault> {
         let left = self.expected.saturating_sub(count);
         self.check_live()?;

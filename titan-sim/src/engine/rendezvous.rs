@@ -15,7 +15,7 @@ titan_core::entity! {
     RendezvousId, "rendezvous"
 }
 
-/// The state of a rendezvous. Its hash leaves out how often it completed.
+/// The state of a rendezvous. Its hash leaves out the number of completions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendezvous {
     generation: u32,
@@ -38,9 +38,9 @@ pub enum RendezvousFault {
     },
     /// An agent that has arrived and not been released arrives again.
     Twice(Agent),
-    /// More participants than stated.
+    /// More participants arrive than stated.
     TooMany {
-        /// The stated number.
+        /// The stated number of participants.
         expected: u32,
     },
 }
@@ -65,7 +65,7 @@ impl Hash for Rendezvous {
 }
 
 impl Rendezvous {
-    /// How often it completed.
+    /// The number of completions.
     #[must_use]
     pub const fn generation(&self) -> u32 {
         self.generation
@@ -77,7 +77,7 @@ impl Rendezvous {
         self.waiting.len() + self.passers.len()
     }
 
-    /// The agents that have arrived and wait.
+    /// The agents that have arrived and are waiting.
     #[must_use]
     pub const fn waiting(&self) -> &AgentSet {
         &self.waiting
@@ -89,7 +89,7 @@ impl Rendezvous {
         self.expected
     }
 
-    /// An agent arrives, and waits or not.
+    /// Records the arrival of an agent, which waits or only arrives.
     ///
     /// # Errors
     /// [`RendezvousFault`]; the state is then unchanged.

@@ -10,13 +10,13 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The generator of a seed.
+    /// A generator with this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Rng {
         Rng { state: seed }
     }
 
-    /// The next 64 bits.
+    /// The next 64 random bits.
     pub const fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.state ^ self.state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

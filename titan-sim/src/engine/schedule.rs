@@ -1,16 +1,16 @@
 //! Scheduling of agents.
 //!
-//! A client uses [`Scheduler::pick`] among the agents that can run. A model checker does not: it tries them all.
+//! A client calls [`Scheduler::pick`] to choose among the agents that can run. A model checker tries all of them instead.
 
 use super::rng::Rng;
 
 /// The order in which agents run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Schedule {
-    /// Round robin, each as long as it can.
+    /// In turn; each agent runs until it blocks or ends.
     #[default]
     InTurn,
-    /// At random, by this seed, each for a few steps.
+    /// At random, determined by this seed; each agent runs for a few steps.
     Seeded(u64),
 }
 
@@ -22,7 +22,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts a schedule.
+    /// Creates the initial state of a schedule.
     #[must_use]
     pub fn new(schedule: Schedule) -> Scheduler {
         let rng = match schedule {

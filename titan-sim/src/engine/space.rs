@@ -4,19 +4,19 @@
 //! freed, so that a use after free is reported as such. Bytes are undefined until written; undefined bytes hold `0xFF`, which
 //! is NaN in every floating-point format, and reading one is a fault unless the reader asks which are defined.
 //!
-//! Deliberately absent: the accessing agents (events), and ordering (the observer's).
+//! Deliberately absent: the agents that access memory (they occur in events), and the order of accesses (the observer's task).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 
 titan_core::entity! {
-    /// A memory.
+    /// The number of a memory.
     SpaceId, "space"
 }
 
 titan_core::entity! {
-    /// An allocation of a memory.
+    /// The number of an allocation of a memory.
     AllocationId, "allocation"
 }
 
@@ -28,32 +28,32 @@ pub const POISON: u8 = 0xFF;
 pub enum Fault {
     /// No allocation holds all of the bytes.
     OutOfBounds {
-        /// The first byte of the access.
+        /// The address of the first byte of the access.
         address: u64,
-        /// Its length.
+        /// The length of the access, in bytes.
         len: u64,
         /// The allocation that holds the first byte, or the nearest one.
         near: Option<AllocationId>,
     },
     /// The allocation is freed.
     Freed {
-        /// The first byte of the access.
+        /// The address of the first byte of the access.
         address: u64,
-        /// Which.
+        /// The allocation.
         allocation: AllocationId,
     },
     /// The allocation may not be written.
     ReadOnly {
-        /// The first byte of the access.
+        /// The address of the first byte of the access.
         address: u64,
-        /// Which.
+        /// The allocation.
         allocation: AllocationId,
     },
     /// A byte that is read was never written.
     Undefined {
-        /// The first such byte.
+        /// The address of the first undefined byte.
         address: u64,
-        /// Where.
+        /// The allocation that contains it.
         allocation: AllocationId,
     },
 }
@@ -64,7 +64,7 @@ struct Allocation {
     name: String,
     base: u64,
     len: usize,
-    /// Empty once freed.
+    /// The contents; empty once the allocation is freed.
     bytes: Vec<u8>,
     defined: Bits,
     live: bool,
@@ -80,35 +80,35 @@ impl Allocation {
         (self.base, self.len, self.id.index())
     }
 
-    /// Whether it contains `len` bytes from an address that is not before its base.
+    /// Whether the allocation contains `len` bytes from `address` on; the address is not before its base.
     const fn holds(&self, address: u64, len: usize) -> bool {
         self.live && address < self.end() && self.end() - address >= len as u64
     }
 }
 
-/// A memory.
+/// A byte-addressed memory: its allocations, by address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Space {
     name: String,
-    /// In the order of their addresses, not overlapping.
+    /// The allocations in the order of their addresses; they do not overlap.
     allocations: BTreeMap<Key, Allocation>,
-    /// Those that are not removed.
+    /// The allocations that are not removed.
     keys: BTreeMap<AllocationId, Key>,
-    /// The total number of allocations so far.
+    /// The number of allocations made so far.
     made: usize,
 }
 
-/// Base, length and number: where one without bytes lies on another, that one comes first.
+/// The base, length and number of an allocation. An allocation without bytes comes before one with bytes at the same address.
 type Key = (u64, usize, usize);
 
 impl Space {
-    /// An empty memory of this name.
+    /// Creates an empty memory with this name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Space {
         Space { name: name.into(), allocations: BTreeMap::new(), keys: BTreeMap::new(), made: 0 }
     }
 
-    /// Its name.
+    /// The name of the memory.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -142,7 +142,7 @@ impl Space {
         self.allocations.get_mut(self.keys.get(&id)?)
     }
 
-    /// Frees an allocation; its addresses stay taken. Returns false if it was freed before.
+    /// Frees an allocation, whose addresses stay reserved. Returns false if it was freed before.
     pub fn free(&mut self, id: AllocationId) -> bool {
         let Some(a) = self.get_mut(id).filter(|a| a.live) else { return false };
         a.live = false;
@@ -150,7 +150,7 @@ impl Space {
         true
     }
 
-    /// Removes an allocation: another may take its addresses.
+    /// Removes an allocation, so that another may take its addresses.
     pub fn forget(&mut self, id: AllocationId) {
         if let Some(key) = self.keys.remove(&id) {
             self.allocations.remove(&key);
@@ -189,13 +189,13 @@ impl Space {
         self.get(id).map(|a| (a.name.as_str(), a.base, a.len))
     }
 
-    /// All bytes of an allocation, undefined ones as [`POISON`]; none of one that is freed.
+    /// All bytes of an allocation, undefined ones as [`POISON`]; empty if the allocation is freed.
     #[must_use]
     pub fn bytes(&self, id: AllocationId) -> Option<&[u8]> {
         self.get(id).map(|a| a.bytes.as_slice())
     }
 
-    /// The allocation that holds so many bytes from `address` on, or why there is none.
+    /// The allocation that contains the `len` bytes from `address` on, or the fault if there is none.
     fn holding(&self, address: u64, len: usize) -> Result<&Allocation, Fault> {
         let before = self.allocations.range(..=(address, usize::MAX, usize::MAX)).next_back();
         match before {
@@ -232,7 +232,7 @@ impl Space {
         }
     }
 
-    /// Whether all these bytes belong to one live allocation.
+    /// Checks that all these bytes belong to one live allocation, and returns it.
     ///
     /// # Errors
     /// [`Fault::OutOfBounds`], [`Fault::Freed`].
@@ -253,7 +253,7 @@ impl Space {
         Ok(())
     }
 
-    /// Reads bytes, defined or not; whether all were.
+    /// Reads bytes, defined or not. Returns whether all of them were defined.
     ///
     /// # Errors
     /// [`Fault`], but not [`Fault::Undefined`].
@@ -274,7 +274,7 @@ impl Space {
         Ok(())
     }
 
-    /// Copies bytes within the memory, as if all were read before any is written; undefined ones become undefined there.
+    /// Copies bytes within the memory, as if all were read before any is written. Copies of undefined bytes are undefined.
     ///
     /// # Errors
     /// [`Fault`], but not [`Fault::Undefined`].
@@ -283,7 +283,7 @@ impl Space {
         self.insert(to, &bytes, &defined)
     }
 
-    /// Bytes, and which of them are defined.
+    /// Reads bytes, together with a flag for each that states whether it is defined.
     ///
     /// # Errors
     /// [`Fault`], but not [`Fault::Undefined`].
@@ -293,7 +293,7 @@ impl Space {
         Ok((a.bytes[at..at + len].to_vec(), defined))
     }
 
-    /// Writes bytes, of which only some are defined.
+    /// Writes bytes, each of which is defined only if its flag in `defined` is set.
     ///
     /// # Errors
     /// [`Fault`], as for a write.
@@ -358,7 +358,7 @@ impl fmt::Display for Explained<'_> {
     }
 }
 
-/// A bit for each byte.
+/// A set of bits, one for each byte of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Bits {
     words: Vec<u64>,
@@ -373,7 +373,7 @@ impl Bits {
         self.words.fill(0);
     }
 
-    /// The words that a range touches, with the bits of it in each.
+    /// The words of the set that a range covers, each with a mask of its bits in the range.
     fn masks(start: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
         let end = start + len;
         (start / 64..end.div_ceil(64)).map(move |w| {

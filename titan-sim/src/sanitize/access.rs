@@ -8,7 +8,7 @@ use super::visible::{Deal, conflict, record, unfenced};
 use super::{Sanitizer, at_barrier, deed};
 use crate::engine::{Access, Agent, BarrierFault, BarrierId, Class, OpId, Scope, Signal, Stop, Strength};
 
-/// An operation in flight.
+/// An asynchronous operation in flight, with what its completion or wait must find.
 #[derive(Clone, Debug)]
 pub(super) struct Under {
     pub(super) agent: Agent,
@@ -18,11 +18,11 @@ pub(super) struct Under {
     pub(super) data: Vec<Span>,
     /// The barriers that it will signal, with their bytes.
     pub(super) signals: Vec<(BarrierId, Option<Span>)>,
-    /// What it publishes if it arrives: the slot, and the spans in which it does, if not all.
+    /// The effects that it publishes if its completion arrives at a barrier: their slot, and the bytes to which they are restricted.
     pub(super) frontier: Option<(Slot, Option<Vec<Span>>)>,
 }
 
-/// A span in the form of reports.
+/// A span in the form that reports use: space, first byte, length.
 pub(super) const fn bytes_of((space, start, end): Span) -> Option<(crate::engine::SpaceId, u64, u64)> {
     Some((space, start, end - start))
 }
@@ -60,7 +60,7 @@ impl Sanitizer {
         self.effect(span, &deal)
     }
 
-    /// Checks that ordinary accesses do not touch live barriers, nor the memory of blocks that have ended.
+    /// Checks that an ordinary access touches neither live barriers nor the memory of blocks that have ended.
     fn spare(&mut self, side: &Side, span: Span) -> Result<(), Stop> {
         self.still_there(side, span)?;
         let Some((barrier, on)) = self.lives.on(span) else { return Ok(()) };
@@ -77,7 +77,7 @@ impl Sanitizer {
         }
     }
 
-    /// An access of this side: the thread whose visibility is checked, and the threads that see it afterwards.
+    /// The access of a side: the unit whose visibility is checked, and the logical threads that see the access afterwards.
     pub(super) fn deal(&self, side: Side, strong: bool) -> Deal {
         let p = side.partition;
         let (eyes, seen) = match side.class.map(|c| self.config.work(c)) {

@@ -23,19 +23,19 @@ use super::report::{Rule, Side};
 use crate::engine::{BarrierFault, BarrierId, PhaseBarrier, SpaceId, Storage};
 use std::collections::BTreeMap;
 
-/// The state of one barrier.
+/// The state of one barrier, over its lifetime.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Life {
     pub(super) state: PhaseBarrier,
     pub(super) storage: Option<Storage>,
-    /// The slots of the phases of each parity.
+    /// The slots of the current and the previous phase, by the parity of the phase.
     slots: [Option<Slot>; 2],
-    /// The last initialisation or invalidation, and the last arrival.
+    /// The last initialisation or invalidation, and the last arrival: the other side of a misuse.
     pub(super) turned: Option<Side>,
     pub(super) arrived: Option<Side>,
 }
 
-/// A change of the counts.
+/// A change of a barrier's counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) count: u32,
@@ -54,17 +54,17 @@ impl Life {
         *self.slots[(self.state.phase() & 1) as usize].get_or_insert_with(open)
     }
 
-    /// The slot of the last of so many complete phases, for waits.
+    /// The slot of the last phase when `phases` phases are complete, from which waits acquire.
     pub(super) fn complete(&self, phases: u64) -> Option<Slot> {
         phases.checked_sub(1).and_then(|last| self.slots[(last & 1) as usize])
     }
 
-    /// The slots that are kept, with the parity of their phases.
+    /// The slots that are in use, with the parity of their phases.
     pub(super) fn slots(&self) -> impl Iterator<Item = (u8, Slot)> {
         [0, 1].into_iter().zip(self.slots).filter_map(|(parity, slot)| Some((parity, slot?)))
     }
 
-    /// Applies a change. Returns the misuse, or the slot that is forgotten if a phase ended.
+    /// Applies a change. Returns the misuse, or the slot that is no longer used if a phase ended.
     pub(super) fn apply(&mut self, change: Change) -> Result<Option<Slot>, BarrierFault> {
         let b = &mut self.state;
         let before = b.phase();
@@ -80,7 +80,7 @@ impl Life {
         Ok(if ended { self.slots[(self.state.phase() & 1) as usize].take() } else { None })
     }
 
-    /// Ends its life; the slots that are forgotten.
+    /// Ends the lifetime of the barrier; returns its slots, which are no longer used.
     pub(super) fn end(&mut self) -> [Option<Slot>; 2] {
         self.state = PhaseBarrier::default();
         std::mem::take(&mut self.slots)
@@ -97,7 +97,7 @@ pub(super) const fn rule_of(fault: BarrierFault) -> Rule {
     }
 }
 
-/// All barriers.
+/// The states of all barriers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lives {
     lives: BTreeMap<BarrierId, Life>,

@@ -2,14 +2,14 @@
 //!
 //! | event | rule |
 //! |---|---|
-//! | operation of a group | **staged*: no thread sees its effects, not even the issuing one; an ordered unit sees its own |
+//! | operation of a group | *staged*: no thread sees its effects, not even the issuing one; an ordered unit sees its own |
 //! | commit | the staged ones are the newest group |
 //! | wait for at most N | the waiting partition and its units see the effects of all but the last N groups |
 //! | any access | is checked against the visible effects, of any thread and any group, staged ones included |
 //!
 //! A group is kept as its number, which is the count of commits before it. It is staged while that is the number of
-//! commits, and outstanding until a wait establishes that so many are complete: the counters −1, 1, 2, … of other
-//! sanitizers, without counting up.
+//! commits, and outstanding until a wait establishes that more groups than that are complete. Other sanitizers keep the counters
+//! −1, 1, 2, … instead, which must be incremented at each commit.
 //!
 //! | kind | accesses | ordered among themselves |
 //! |---|---|---|
@@ -35,9 +35,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 struct Groups {
     commits: u32,
     complete: u32,
-    /// Accesses with their groups, not yet waited for.
+    /// Accesses that were not waited for, with the numbers of their groups.
     accessed: VecDeque<(u32, Span)>,
-    /// Places of accesses that may still be recorded: an arrival of all earlier operations publishes them.
+    /// The bytes of accesses that may still be recorded: an arrival of all earlier operations publishes them.
     places: BTreeSet<Span>,
 }
 
@@ -48,23 +48,23 @@ pub(super) struct Commits {
 }
 
 impl Commits {
-    /// The group of an operation that is issued now.
+    /// The number of the group that an operation issued now belongs to.
     pub(super) fn current(&self, agent: Agent, class: Class) -> u32 {
         self.groups.get(&(agent, class)).map_or(0, |g| g.commits)
     }
 
-    /// How many groups are known to be complete.
+    /// The number of groups that are known to be complete.
     pub(super) fn complete(&self, agent: Agent, class: Class) -> u32 {
         self.groups.get(&(agent, class)).map_or(0, |g| g.complete)
     }
 
-    /// How many groups of each agent and class are committed and not known to be complete, where there are any.
+    /// For each agent and class with groups that are committed and not known to be complete, the number of these groups.
     pub(super) fn open_groups(&self) -> Vec<((Agent, Class), u32)> {
         let open = |g: &Groups| g.commits.saturating_sub(g.complete);
         self.groups.iter().map(|(key, g)| (*key, open(g))).filter(|(_, n)| *n > 0).collect()
     }
 
-    /// Records an access of an operation.
+    /// Records an access of an operation in its group.
     pub(super) fn accessed(&mut self, agent: Agent, class: Class, group: Option<u32>, span: Span) {
         let groups = self.groups.entry((agent, class)).or_default();
         groups.accessed.extend(group.map(|group| (group, span)));
@@ -75,7 +75,7 @@ impl Commits {
         self.groups.entry((agent, class)).or_default().commits = commits;
     }
 
-    /// A wait has established that so many groups are complete. Returns whether any access became visible.
+    /// Records that a wait has established the completion of this number of groups. Returns whether any access became visible.
     pub(super) fn wait(
         &mut self,
         agent: Agent,
@@ -100,7 +100,7 @@ impl Commits {
         any
     }
 
-    /// The places that an agent's operations of a class have accessed.
+    /// The bytes that an agent's operations of a class have accessed.
     pub(super) fn places(&self, agent: Agent, class: Class) -> Vec<Span> {
         self.groups.get(&(agent, class)).map_or_else(Vec::new, |g| g.places.iter().copied().collect())
     }

@@ -8,14 +8,14 @@ use std::fmt;
 /// The properties of a class of asynchronous operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Work {
-    /// Its name in reports.
+    /// The name of the class in reports.
     pub name: &'static str,
-    /// The unit that performs it. [`Unit::Base`]: no unit of its own; no thread sees its effects before it is waited for.
+    /// The unit that performs the operation. [`Unit::Base`]: no unit of its own; no thread sees its effects before it is waited for.
     pub unit: Unit,
     /// Whether operations of one partition have their effects in the order of issue: then a later one is ordered after
     /// an earlier one without a wait.
     pub ordered: bool,
-    /// Whether it must be known to be complete when the block ends whose memory it uses.
+    /// Whether the operation must be known to be complete before the block ends whose memory it uses.
     pub must_end: bool,
 }
 
@@ -42,7 +42,7 @@ impl Work {
 /// A class that was not declared: the strictest rules.
 const UNDECLARED: Work = Work { name: "asynchronous operation", ..Work::CP_ASYNC };
 
-/// More partitions than [`MAX_PARTITIONS`].
+/// The error for more partitions than [`MAX_PARTITIONS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyPartitions;
 
@@ -54,7 +54,7 @@ impl fmt::Display for TooManyPartitions {
 
 impl std::error::Error for TooManyPartitions {}
 
-/// The participants, and the strictness.
+/// The agents and memories of a run, and which accesses need fences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The block of each partition.
@@ -68,13 +68,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// No agents.
+    /// A configuration without agents.
     #[must_use]
     pub fn new() -> Config {
         Config::default()
     }
 
-    /// So many agents, each its own partition, all of block 0.
+    /// A configuration of this number of agents, each a partition of its own, all of block 0.
     ///
     /// # Errors
     /// [`TooManyPartitions`].
@@ -87,7 +87,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Adds a partition, of this block.
+    /// Adds a partition to a block.
     ///
     /// # Errors
     /// [`TooManyPartitions`].
@@ -99,7 +99,7 @@ impl Config {
         Ok(Partition::new(self.ctas.len() - 1))
     }
 
-    /// The next `n` agents, in the engine's numbers, belong to a partition.
+    /// Adds the next `n` agents, in the order of the engine's numbers, to a partition.
     pub fn agents(&mut self, partition: Partition, n: usize) -> &mut Config {
         self.agents.extend(std::iter::repeat_n(partition, n));
         self
@@ -123,13 +123,13 @@ impl Config {
         self
     }
 
-    /// Whether a read through the asynchronous proxy needs a fence after a read through the generic one.
+    /// Sets whether a read through the asynchronous proxy needs a fence after a read through the generic one.
     pub fn strict(&mut self, strict: bool) -> &mut Config {
         self.strict = strict;
         self
     }
 
-    /// Whether to collect findings; otherwise the first one stops the run.
+    /// Sets whether findings are collected; otherwise the first one stops the run.
     pub fn keep_going(&mut self, keep_going: bool) -> &mut Config {
         self.keep_going = keep_going;
         self

@@ -3,11 +3,11 @@
 //! | event | rule |
 //! |---|---|
 //! | wait | the agent waits, unless the phase that it waits for is already complete |
-//! | end of a phase, join, any event of the agent | it no longer waits |
+//! | end of a phase, completed rendezvous, any event of the agent | it no longer waits |
 //! | exit | the agent retires: it counts neither as waiting nor as active |
-//! | wait, exit, completed operation | if all other agents wait at barriers or joins, and no pending operation will signal: deadlock |
+//! | wait, exit, completed operation | if all other agents wait at barriers or rendezvous, and no operation will signal: deadlock |
 //!
-//! A wait consumes nothing, and a mismatched count is no deadlock by itself: a deadlock is that no agent can make progress.
+//! A wait consumes nothing, and a mismatched count alone is not a deadlock: a deadlock is a state in which no agent can make progress.
 //! Agents that wait for a reason of the client's own can be woken by the client, and so are left out.
 //!
 //! Source: Triton's sanitizer, waiting flags with phases, active masks and retirement (#9046).
@@ -59,7 +59,7 @@ impl Waiting {
         self.waits.iter().position(at).map(Agent::new)
     }
 
-    /// Whether the agent had not ended before.
+    /// Records the end of an agent; returns whether it had not ended before.
     pub(super) fn exit(&mut self, agent: Agent) -> bool {
         self.set(agent, None);
         let Some(over) = self.over.get_mut(agent.index()).filter(|over| !**over) else { return false };

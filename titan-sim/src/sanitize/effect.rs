@@ -15,22 +15,22 @@ use crate::engine::OpId;
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
     pub(super) side: Side,
-    /// The operation whose access it is.
+    /// The asynchronous operation that performed the access; `None` if the agent performed it itself.
     pub(super) op: Option<OpId>,
-    /// The commit group of the operation, by number of its agent and class.
+    /// The commit group of the operation, numbered per agent and class.
     pub(super) group: Option<u32>,
-    /// Whether others like it may be unordered with it.
+    /// Whether the access is strong: other strong accesses may be unordered with it.
     pub(super) strong: bool,
-    /// The threads that are ordered after it.
+    /// The logical threads whose next accesses are ordered after it.
     pub(super) seen: Mask,
-    /// Which partitions have fenced it.
+    /// The partitions that have fenced it, for each proxy and scope.
     pub(super) fences: Fences,
-    /// Where it is published.
+    /// The slots in which it is published.
     pub(super) marks: Vec<Mark>,
 }
 
 impl Effect {
-    /// Whether it differs from another at most in the agent of the partition and in the bytes.
+    /// Whether it equals another effect except for the agent within the partition and the bytes.
     fn is_like(&self, other: &Effect) -> bool {
         let (a, b) = (&self.side, &other.side);
         let same_group = (self.op, self.group, self.strong) == (other.op, other.group, other.strong);
@@ -50,24 +50,24 @@ impl Effect {
 pub(super) struct State {
     /// The last ordinary write.
     pub(super) write: Option<Effect>,
-    /// The last strong writes since, one for each writer.
+    /// The last strong write of each writer since the last ordinary write.
     pub(super) strong: Vec<Effect>,
-    /// The last reads since.
+    /// The last read of each reader since the last ordinary write.
     pub(super) reads: Vec<Effect>,
 }
 
 impl State {
-    /// All effects, mutably.
+    /// All effects of the lane, mutable.
     pub(super) fn effects(&mut self) -> impl Iterator<Item = &mut Effect> {
         self.write.iter_mut().chain(&mut self.strong).chain(&mut self.reads)
     }
 
-    /// All effects.
+    /// All effects of the lane.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Effect> {
         self.writes().chain(&self.reads)
     }
 
-    /// The writes.
+    /// The write effects: the ordinary write and the strong ones.
     pub(super) fn writes(&self) -> impl Iterator<Item = &Effect> {
         self.write.iter().chain(&self.strong)
     }

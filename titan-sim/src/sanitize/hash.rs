@@ -11,7 +11,7 @@ use crate::engine::{BarrierId, OpId, Proxy, SpaceId, StateHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-/// The owner of a slot.
+/// The owner of a slot: a phase of a barrier, or a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Owner {
     Phase(BarrierId, u8),
@@ -19,7 +19,7 @@ enum Owner {
     Op(usize),
 }
 
-/// Names that do not depend on the order of creation.
+/// Numbers of slots and operations that do not depend on the order of their creation.
 struct Canon {
     slots: BTreeMap<Slot, Owner>,
     ops: BTreeMap<OpId, usize>,
@@ -61,7 +61,7 @@ impl Sanitizer {
 impl Hash for Sanitizer {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let canon = self.canon();
-        // Readers of one place are in the order of their accesses.
+        // Effects of one lane are sorted, since readers are recorded in the order of their accesses.
         let mut effects: Vec<_> = self.memory.iter().map(|(span, e)| (span, self.hash_of(e, &canon))).collect();
         effects.sort_unstable();
         effects.hash(state);

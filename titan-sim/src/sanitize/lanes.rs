@@ -17,14 +17,14 @@ struct Lane {
     state: State,
 }
 
-/// The lanes of one space, by first byte.
+/// The lanes of one space, by their first byte.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lanes {
     lanes: BTreeMap<u64, Lane>,
 }
 
 impl Lanes {
-    /// Makes `at` the end of a lane, if it is inside one.
+    /// Cuts the lane that contains `at` in its interior, so that a lane begins there.
     fn cut(&mut self, at: u64) {
         let Some((_, lane)) = self.lanes.range_mut(..at).next_back() else { return };
         if lane.end > at {
@@ -34,7 +34,7 @@ impl Lanes {
         }
     }
 
-    /// Lanes for all bytes of a range, and only for those: the first bytes.
+    /// Creates and cuts lanes so that they cover exactly this range; returns their first bytes.
     fn cover(&mut self, start: u64, end: u64) -> Vec<u64> {
         self.cut(start);
         self.cut(end);
@@ -80,7 +80,7 @@ impl Lanes {
         }
     }
 
-    /// Merges the lanes on both sides of `at`, if they are equal.
+    /// Merges the lanes that end and begin at `at`, if their states are equal.
     fn merge(&mut self, at: u64) {
         let Some((first, left)) = self.lanes.range(..at).next_back() else { return };
         let Some(right) = self.lanes.get(&at) else { return };
@@ -111,7 +111,7 @@ pub(super) struct Memory {
     spaces: BTreeMap<SpaceId, Lanes>,
 }
 
-/// Bytes of a space: first, and after the last.
+/// A range of bytes: the space, the first byte, the byte after the last.
 pub(super) type Span = (SpaceId, u64, u64);
 
 impl Memory {
@@ -152,7 +152,7 @@ impl Memory {
         })
     }
 
-    /// How many lanes there are.
+    /// The number of lanes.
     pub(super) fn len(&self) -> usize {
         self.spaces.values().map(|l| l.lanes.len()).sum()
     }

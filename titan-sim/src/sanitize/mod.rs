@@ -78,7 +78,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The largest number of findings that are kept.
 const MOST: usize = 256;
 
-/// The sanitizer.
+/// The state of the concurrency sanitizer.
 #[derive(Clone, Debug)]
 pub struct Sanitizer {
     config: Config,
@@ -87,13 +87,13 @@ pub struct Sanitizer {
     commits: Commits,
     lives: Lives,
     waiting: Waiting,
-    /// Operations in flight.
+    /// The operations in flight.
     ops: BTreeMap<OpId, Under>,
     /// The barrier that each partition has used last.
     last: BTreeMap<Partition, Option<BarrierId>>,
-    /// The places of agents, and their tags.
+    /// The current place of each agent, and its tag.
     at: Vec<(Place, u64)>,
-    /// Agents of each block that have not ended; blocks that have none left.
+    /// The number of agents of each block that have not ended; and the blocks in which all agents have ended.
     left: BTreeMap<u32, usize>,
     over: BTreeSet<u32>,
     findings: Vec<Finding>,
@@ -101,7 +101,7 @@ pub struct Sanitizer {
 }
 
 impl Sanitizer {
-    /// A sanitizer before the first event.
+    /// A sanitizer that has received no event.
     #[must_use]
     pub fn new(config: Config) -> Sanitizer {
         let n = config.n_agents();
@@ -143,7 +143,7 @@ impl Sanitizer {
         self.events
     }
 
-    /// The number of lanes.
+    /// The number of lanes, over all memories.
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.memory.len()
@@ -155,7 +155,7 @@ impl Sanitizer {
         &self.config
     }
 
-    /// The side of an agent at its current place, without bytes.
+    /// The side of a finding for an agent at its current place, without bytes.
     fn side(&self, agent: Agent, deed: Deed) -> Side {
         let (place, tag) = self.at.get(agent.index()).copied().unwrap_or((Place::new(0), 0));
         let partition = self.config.partition_of(agent).unwrap_or(Partition::new(MAX_PARTITIONS));
@@ -230,7 +230,7 @@ impl Sanitizer {
             Event::Arrive { barrier, agent, helper, count, bytes, drops, relaxed, .. } => {
                 self.arrive(agent, barrier, helper, barrier::Change { count, bytes, drops, relaxed })
             }
-            // The sanitizer keeps its own counts.
+            // The sanitizer keeps its own counts of arrivals and bytes, and so does not need the engine's report.
             Event::Flip { .. } => Ok(()),
             Event::Observe { barrier, agent, phase } => self.observe(agent, barrier, phase),
             Event::Meet { rendezvous, waited, passed } => self.meet(rendezvous, waited, passed),
@@ -269,13 +269,13 @@ impl Finding {
         Finding { rule, bytes: now.bytes, now, others, waits: Vec::new(), fault: None, pending: None }
     }
 
-    /// A misuse of a barrier.
+    /// The finding for a misuse of a barrier.
     fn misuse(fault: BarrierFault, now: Side, other: Option<Side>) -> Finding {
         Finding { fault: Some(fault), ..Finding::of(barrier::rule_of(fault), now, other) }
     }
 }
 
-/// The deed of an access.
+/// The action of an access, as findings report it.
 const fn deed(a: &Access) -> Deed {
     use crate::engine::AccessKind;
     match a.kind {
@@ -285,7 +285,7 @@ const fn deed(a: &Access) -> Deed {
     }
 }
 
-/// A side that is about a barrier.
+/// Adds the barrier to a side.
 const fn at_barrier(side: Side, barrier: BarrierId) -> Side {
     Side { barrier: Some(barrier), ..side }
 }

@@ -21,7 +21,7 @@
 use super::mask::{Partition, bit};
 use crate::engine::{Proxy, Scope};
 
-/// Proxies that need a fence after the generic one, times scopes.
+/// The number of pairs of a proxy that needs a fence after the generic one, and a scope.
 const LEVELS: usize = 6;
 
 /// For each proxy and scope, the partitions that have fenced an effect.
@@ -42,7 +42,7 @@ impl Levels {
     }
 }
 
-/// The position of a proxy and scope; the generic proxy has none.
+/// The level of a proxy and a scope; the generic proxy has none.
 const fn level(to: Proxy, scope: Scope) -> Option<usize> {
     match to {
         Proxy::Generic => None,
@@ -52,7 +52,7 @@ const fn level(to: Proxy, scope: Scope) -> Option<usize> {
 }
 
 impl Fences {
-    /// A partition has a fence to a proxy, for this scope and narrower ones.
+    /// Records the fence of a partition to a proxy, for this scope and narrower ones.
     pub(super) fn fence(&mut self, p: Partition, to: Proxy, scope: Scope) {
         for s in [Scope::Cta, Scope::Cluster, Scope::Device] {
             if s <= scope
@@ -63,13 +63,13 @@ impl Fences {
         }
     }
 
-    /// Whether a partition has a fence to a proxy that reaches so far.
+    /// Whether a partition has a fence to a proxy of at least this scope.
     pub(super) fn has(&self, p: Partition, to: Proxy, scope: Scope) -> bool {
         let levels = self.0.as_deref();
         level(to, scope).is_none_or(|at| levels.is_some_and(|l| l[at] & bit(p) != 0))
     }
 
-    /// At which levels a partition has one.
+    /// The levels at which a partition has fenced the effect.
     pub(super) fn of(&self, p: Partition) -> Levels {
         let levels = self.0.iter().flat_map(|l| l.iter().enumerate());
         Levels(levels.fold(0, |bits, (i, set)| if set & bit(p) == 0 { bits } else { bits | 1 << i }))

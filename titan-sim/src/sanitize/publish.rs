@@ -21,11 +21,11 @@ use super::proxy::Levels;
 use crate::engine::{Agent, Class, OpId, Proxy, SpaceId};
 use std::collections::BTreeMap;
 
-/// A place where effects are published.
+/// A place where effects are published: a phase of a barrier, or a word of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot(u32);
 
-/// An effect is published in a slot, with fences.
+/// The publication of an effect in a slot, with the fences that were published with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) slot: Slot,
@@ -36,9 +36,9 @@ pub(super) struct Mark {
 #[derive(Clone, Debug, Default)]
 struct Published {
     times: u64,
-    /// The version of its knowledge with which a partition has published.
+    /// For each partition that published here, the version of its knowledge at that time.
     by: BTreeMap<Partition, u64>,
-    /// The publications that a partition has acquired.
+    /// For each partition, the number of publications that it has acquired.
     taken: BTreeMap<Partition, u64>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Slots {
     live: BTreeMap<Slot, Published>,
     words: BTreeMap<(SpaceId, u64), Slot>,
     knowledge: [u64; MAX_PARTITIONS],
-    /// All partitions.
+    /// The set of all partitions, as bits.
     everybody: u64,
 }
 
-/// The marks that an effect may have before those of dead slots are removed.
+/// The number of marks that an effect may have before the marks of dead slots are removed.
 const MARKS: usize = 6;
 
 fn mark(e: &mut Effect, slot: Slot, levels: Levels, live: &BTreeMap<Slot, Published>) {

@@ -7,7 +7,7 @@ use super::mask::{Partition, Unit};
 use crate::engine::{Agent, BarrierFault, BarrierId, Class, Place, Proxy, SpaceId, Wait};
 use std::fmt::Write as _;
 
-/// Which rule was broken. The table with the source of each is docs/sanitizer.md.
+/// The rule that was broken. The table with the source of each is docs/sanitizer.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -31,7 +31,7 @@ pub enum Rule {
     BarrierReinit,
     /// A barrier is used before it is initialised, or after it is invalidated.
     BarrierNotLive,
-    /// A count of arrivals that no barrier has.
+    /// A barrier is initialised with an arrival count of 0 or more than 2²⁰ − 1.
     BarrierCount,
     /// More arrivals than the phase has left.
     ArriveUnderflow,
@@ -52,7 +52,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Rule; 19] = [
         Rule::OutstandingWrite,
         Rule::OutstandingRead,
@@ -75,7 +75,7 @@ impl Rule {
         Rule::UnknownAgent,
     ];
 
-    /// Its code word.
+    /// The code word of the rule.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Rule {
         }
     }
 
-    /// The error, as a clause.
+    /// The description of the error, as a clause.
     #[must_use]
     pub const fn says(self) -> &'static str {
         match self {
@@ -135,28 +135,28 @@ impl Rule {
 /// The action of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Deed {
-    /// Read.
+    /// Reads memory.
     Read,
-    /// Wrote.
+    /// Writes memory.
     Write,
-    /// Read and wrote, indivisibly.
+    /// Reads and writes memory atomically.
     Atomic,
-    /// Initialised a barrier.
+    /// Initialises a barrier.
     Init,
-    /// Invalidated a barrier.
+    /// Invalidates a barrier.
     Invalidate,
-    /// Arrived at a barrier.
+    /// Arrives at a barrier.
     Arrive,
-    /// Waited at a barrier or a rendezvous.
+    /// Waits at a barrier or a rendezvous.
     Wait,
-    /// Signals a barrier when it completes.
+    /// Will signal a barrier when it completes.
     Signal,
-    /// Ended.
+    /// Ends the thread.
     Exit,
 }
 
 impl Deed {
-    /// Whether it changes memory.
+    /// Whether the action changes memory.
     #[must_use]
     pub const fn writes(self) -> bool {
         matches!(self, Deed::Write | Deed::Atomic | Deed::Init | Deed::Invalidate)
@@ -184,28 +184,28 @@ pub struct Side {
     pub agent: Agent,
     /// The agent's partition.
     pub partition: Partition,
-    /// Which part of it.
+    /// The logical thread of the partition that acts: the agents, or a unit.
     pub unit: Unit,
-    /// The class of the asynchronous operation; `None` is an action of the agent itself.
+    /// The class of the asynchronous operation; `None` for an action of the agent itself.
     pub class: Option<Class>,
-    /// The action.
+    /// The action of this side.
     pub deed: Deed,
-    /// The proxy.
+    /// The proxy of its access.
     pub proxy: Proxy,
     /// The instruction, if events reported it.
     pub place: Place,
-    /// The client's tag.
+    /// The client's number from [`Access::tag`](crate::engine::Access::tag).
     pub tag: u64,
     /// The bytes, if any: space, address, length.
     pub bytes: Option<(SpaceId, u64, u64)>,
-    /// The barrier, if any.
+    /// The barrier that it uses, if any.
     pub barrier: Option<BarrierId>,
 }
 
-/// A broken rule.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Finding {
-    /// The rule.
+    /// The rule that was broken.
     pub rule: Rule,
     /// The bytes that both sides have in common: space, address, length.
     pub bytes: Option<(SpaceId, u64, u64)>,
@@ -213,9 +213,9 @@ pub struct Finding {
     pub now: Side,
     /// The earlier sides; for a deadlock, the others that wait.
     pub others: Vec<Side>,
-    /// For a deadlock, what each side waits for, in the order `now`, `others`.
+    /// For a deadlock, the reason why each side waits, in the order `now`, `others`.
     pub waits: Vec<Wait>,
-    /// How a barrier was misused, with numbers.
+    /// The misuse of the barrier, with its numbers.
     pub fault: Option<BarrierFault>,
     /// The name of the class of asynchronous work that is outstanding.
     pub pending: Option<&'static str>,
@@ -223,27 +223,27 @@ pub struct Finding {
 
 /// The client's names for its numbers. Each has a default that shows the number.
 pub trait Names {
-    /// An agent.
+    /// The name of an agent.
     fn agent(&self, agent: Agent) -> String {
         agent.to_string()
     }
-    /// A place and a tag.
+    /// The name of a place with a tag.
     fn place(&self, place: Place, tag: u64) -> String {
         format!("{place} (tag {tag})")
     }
-    /// Bytes of a memory.
+    /// The name of a range of bytes of a memory.
     fn bytes(&self, space: SpaceId, address: u64, len: u64) -> String {
         format!("bytes {address:#x}..{:#x} of {space}", address + len)
     }
-    /// A barrier.
+    /// The name of a barrier.
     fn barrier(&self, barrier: BarrierId) -> String {
         barrier.to_string()
     }
-    /// A class of asynchronous work.
+    /// The name of a class of asynchronous operations.
     fn class(&self, class: Class) -> String {
         format!("an operation of class {}", class.0)
     }
-    /// What is waited for.
+    /// The name of the event that an agent waits for.
     fn wait(&self, wait: Wait) -> String {
         match wait {
             Wait::Phase { barrier, parity } => {
@@ -292,7 +292,7 @@ impl Finding {
         }
     }
 
-    /// The complete text.
+    /// The complete text: the headline and both sides.
     #[must_use]
     pub fn explain(&self, names: &dyn Names) -> String {
         let mut out = format!("[{}] {}", self.rule.code(), self.headline(names));

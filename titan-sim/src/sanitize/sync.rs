@@ -11,13 +11,13 @@ use crate::engine::{
 };
 
 impl Sanitizer {
-    /// A side that uses a barrier: its bytes are the barrier's.
+    /// The side of an agent that uses a barrier; its bytes are those of the barrier's word.
     fn user(&self, agent: Agent, deed: Deed, barrier: BarrierId) -> Side {
         let span = self.lives.find(barrier).and_then(super::barrier::Life::span);
         Side { bytes: span.and_then(bytes_of), ..at_barrier(self.side(agent, deed), barrier) }
     }
 
-    /// Accesses the bytes of a barrier.
+    /// Checks an access to the bytes of a barrier's word, and records it.
     fn touch(&mut self, side: Side, strong: bool) -> Result<(), Stop> {
         let Some((space, at, len)) = side.bytes else { return Ok(()) };
         let span = (space, at, at + len);
@@ -152,7 +152,7 @@ impl Sanitizer {
         }
     }
 
-    /// Counts an arrival or bytes.
+    /// Counts arrivals or bytes at a barrier.
     fn count(&mut self, barrier: BarrierId, side: Side, change: Change) -> Result<(), Stop> {
         let life = self.lives.get(barrier);
         let phase = life.state.phase();
@@ -301,7 +301,7 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// Whether all agents are deadlocked.
+    /// Checks whether all agents are deadlocked.
     pub(super) fn check_deadlock(&mut self) -> Result<(), Stop> {
         let Some(stuck) = self.waiting.stuck() else { return Ok(()) };
         if self.ops.values().any(|u| !u.signals.is_empty()) {

@@ -31,17 +31,17 @@ pub(super) struct Deal {
     pub(super) op: Option<OpId>,
     pub(super) group: Option<u32>,
     pub(super) strong: bool,
-    /// Whether it writes the bytes that are already there.
+    /// Whether the access is a write of the bytes that are already there.
     pub(super) unchanged: bool,
     /// The unit whose visibility is checked.
     pub(super) eyes: Unit,
-    /// The threads that see it afterwards.
+    /// The logical threads that see the access afterwards.
     pub(super) seen: Mask,
-    /// The scope that a fence needs, if the other side is of the same block.
+    /// The scope that a fence needs if the other access was made in the same block.
     pub(super) scope: Scope,
-    /// The same, if it is not.
+    /// The scope that a fence needs otherwise.
     pub(super) far: Scope,
-    /// Whether reads need fences before asynchronous reads.
+    /// Whether asynchronous reads need fences after generic reads.
     pub(super) strict: bool,
 }
 
@@ -50,7 +50,7 @@ impl Deal {
         !self.side.deed.writes() && !matches!(self.side.deed, Deed::Arrive)
     }
 
-    /// Whether an effect is ordered before this access, or is its own.
+    /// Whether an effect is ordered before this access, or belongs to the same operation.
     fn sees(&self, e: &Effect) -> bool {
         e.seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
     }
@@ -59,7 +59,7 @@ impl Deal {
         !(self.strong && e.strong || self.sees(e))
     }
 
-    /// Which rule an effect that is not seen breaks.
+    /// The rule that is broken by an effect that the access does not see.
     fn rule(&self, e: &Effect, write: bool) -> Rule {
         let both = self.side.class.is_some() && e.side.class.is_some();
         if both && e.side.partition == self.side.partition {
@@ -74,7 +74,7 @@ impl Deal {
     }
 }
 
-/// The effect that makes an access illegal, and the rule.
+/// The effect that makes an access illegal, and the rule that is broken.
 pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Effect)> {
     // Equal bytes are written: only readers must be ordered before.
     let equal = now.unchanged && !now.reads_only();
@@ -109,7 +109,7 @@ pub(super) fn unfenced<'s>(
     })
 }
 
-/// Records the effect of an access.
+/// Records the effect of an access in the state of its bytes.
 pub(super) fn record(state: &mut State, now: &Deal) {
     let (op, group, strong, seen) = (now.op, now.group, now.strong, now.seen);
     let effect = Effect { side: now.side, op, group, strong, seen, fences: Default::default(), marks: Vec::new() };

@@ -51,7 +51,7 @@ impl Machine<'_> {
     /// The race of two accesses to the same bytes, one of them a write.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        // Two raw bulk stores are compared by their first elements only; two atomic updates do not race. A bulk store and an
+        // Two bulk stores without a tile are compared by their first elements only; two atomic updates do not race. A bulk store and an
         // atomic update do.
         let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
         let somewhere = if bulk(new) { a.strong || b.strong } else { a.strong && b.strong };
@@ -82,7 +82,7 @@ impl Machine<'_> {
     pub(super) fn check(&self, new: &Touching) -> Res<()> {
         for (_, old) in self.engine.pending().iter() {
             for touch in &old.payload.touches {
-                // Most pairs: two reads, or bytes apart.
+                // Most pairs need no further check: two reads, or disjoint bytes.
                 if !(new.touch.write || touch.write) || !new.touch.span.overlaps(&touch.span) {
                     continue;
                 }
@@ -102,7 +102,7 @@ impl Machine<'_> {
         self.check_words(new)
     }
 
-    /// Words of live barriers must not be accessed as data.
+    /// Checks that the words of live barriers are not accessed as data.
     fn check_words(&self, new: &Touching) -> Res<()> {
         let Span::Shared { cta, lo, hi } = new.touch.span else { return Ok(()) };
         let words = self.ctas.get(cta).map(|c| &c.words);
@@ -119,7 +119,7 @@ impl Machine<'_> {
         self.touch_through(Proxy::Generic, (agent, op, time), touch, obs)
     }
 
-    /// The same through another proxy.
+    /// An access of an agent itself, through the given proxy.
     pub(super) fn touch_through(
         &self,
         proxy: Proxy,
@@ -180,7 +180,7 @@ impl Machine<'_> {
         else {
             return Ok(());
         };
-        // For a byte with two elements, the accessed one is unknown.
+        // Two 4-bit elements share a byte; which of them is accessed is not known here.
         if strength == Strength::Strong && t.elem.bits() < 8 {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl Machine<'_> {
         Ok(id)
     }
 
-    /// Closes the open group of a class; its number.
+    /// Commits the open group of a class; returns its number.
     pub(super) fn commit(&mut self, agent: usize, class: Class, obs: Obs<'_, '_>) -> Res<u32> {
         self.engine.commit(Agent::new(agent), class, &mut &mut *obs).map_err(|engine::event::Stop| stopped())?;
         let groups = &mut self.thread(agent)?.groups[usize::from(class.0)];
@@ -245,7 +245,7 @@ impl Machine<'_> {
         Ok(groups.committed - 1)
     }
 
-    /// Waits for a group, and so for all older ones of its class.
+    /// Waits for a group, and so for all older groups of its class.
     pub(super) fn wait_for(&mut self, agent: usize, class: Class, group: u32, obs: Obs<'_, '_>) -> Res<()> {
         let committed = self.look(agent)?.groups[usize::from(class.0)].committed;
         self.wait_groups(agent, class, committed.saturating_sub(group.saturating_add(1)), obs)

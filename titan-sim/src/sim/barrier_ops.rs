@@ -17,11 +17,11 @@ use titan_core::ir::{AmdOp, Call, CallProxy, NvGroup, NvOp, Op, OpId, RegionOp};
 /// The reason for which an agent waits on a counter.
 const COUNTER: u32 = 2;
 
-/// A region: its first byte and its end.
+/// A region, by its first byte and the byte after its last.
 pub(super) type Bytes = (u64, u64);
 
 impl Machine<'_> {
-    /// An operation on regions.
+    /// Executes an operation on regions.
     pub(super) fn region(&mut self, agent: usize, id: OpId, op: &Op, what: &RegionOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match what {
             RegionOp::Place { offset, bytes, parts } => {
@@ -80,7 +80,7 @@ impl Machine<'_> {
             for write in [touch.reads().then_some(false), touch.writes().then_some(true)].into_iter().flatten() {
                 self.touch_through(proxy, (agent, id, None), shared(cta, lo, hi, write), obs)?;
                 let Machine { engine, store, .. } = self;
-                // The call may read or not: that the bytes are defined is not required.
+                // An opaque call may read these bytes or not, so they need not be defined.
                 if write {
                     store.define(engine, cta, lo, hi)?;
                 }
@@ -96,7 +96,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An operation of an NVIDIA GPU.
+    /// Executes an operation of the NVIDIA dialect.
     pub(super) fn nv(&mut self, agent: usize, id: OpId, op: &Op, what: NvOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match what {
             NvOp::MbarrierAlloc { n, .. } => {
@@ -169,7 +169,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// Groups, barriers without words, and counters.
+    /// Executes operations on commit groups, barriers without a word in memory, and counters.
     fn orders(&mut self, agent: usize, id: OpId, op: &Op, what: NvOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match what {
             NvOp::Commit { group, .. } => {
@@ -209,7 +209,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// The word of a counter.
+    /// The program whose memory contains a counter, and the address of its word.
     fn counter(&self, agent: usize, op: &Op) -> Res<(usize, u64)> {
         let (lo, hi) = self.bytes(agent, op, 0)?;
         if hi - lo != 4 || lo % 4 != 0 {
@@ -218,7 +218,7 @@ impl Machine<'_> {
         Ok((self.cta(agent), lo))
     }
 
-    /// One thread sets all counters of a region to 0.
+    /// Sets all counters of a region to 0, by one thread.
     fn init_counters(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         if !self.is_first(agent) {
             return Ok(());
@@ -280,7 +280,7 @@ impl Machine<'_> {
         Ok((lo, lo + u64::from(bytes)))
     }
 
-    /// The layout of the bytes of a raw copy in its tensor is unspecified: what depends on it is not modelled.
+    /// The layout in the tensor of the bytes of a copy without a tile is unspecified: kernels that depend on it are not modelled.
     fn tensor_is_said(&self, agent: usize, op: &Op, stores: bool) -> Res<()> {
         let param = self.view(agent, op, 0)?.param;
         let Some(t) = self.store.setup.tensors.get(param).and_then(Option::as_ref).filter(|t| t.bytes.is_none()) else {
@@ -326,7 +326,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The programs of the cluster that a copy is for.
+    /// The programs of the cluster that receive a copy.
     pub(super) fn receivers(&self, agent: usize, multicast: u16) -> Res<Vec<usize>> {
         if multicast == 0 {
             return Ok(vec![self.cta(agent)]);
@@ -336,7 +336,7 @@ impl Machine<'_> {
         Ok(all)
     }
 
-    /// Whether a program of the cluster can be accessed.
+    /// Checks that a program of the cluster can be accessed.
     fn is_there(&self, cta: usize, what: &str) -> Res<()> {
         if cta >= self.ctas.len() {
             return Err(Found::new(Kind::Bounds, format!("{what} program {cta} of a cluster of {}", self.ctas.len())));
@@ -348,7 +348,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Arrivals at a barrier of each program of the cluster.
+    /// Arrives at a barrier of each program of the cluster.
     fn arrive_everywhere(&mut self, agent: usize, id: OpId, op: &Op, arrivals: u32, obs: Obs<'_, '_>) -> Res<()> {
         let warps = self.warp_set(agent).map_or(1, |warp_set| warp_set.warps);
         if arrivals == 0 || !arrivals.is_multiple_of(warps) {
@@ -369,7 +369,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Bulk copies and other programs see only barriers whose initialisation was fenced.
+    /// Checks that a barrier's initialisation was fenced, without which bulk copies and other programs do not see it.
     pub(super) fn check_fenced(&self, cta: usize, barrier: engine::BarrierId) -> Res<()> {
         if !self.ctas.get(cta).is_some_and(|c| c.unfenced.contains_key(&barrier)) {
             return Ok(());
@@ -406,7 +406,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A copy into shared memory that its class counts.
+    /// Starts a copy to shared memory that is counted by its class.
     fn copy(&mut self, agent: usize, id: OpId, op: &Op, (class, bytes): (Class, u32), obs: Obs<'_, '_>) -> Res<()> {
         let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
         self.tensor_is_said(agent, op, false)?;
@@ -436,7 +436,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// An operation of an AMD GPU.
+    /// Executes an operation of the AMD dialect.
     pub(super) fn amd(&mut self, agent: usize, id: OpId, op: &Op, what: AmdOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match what {
             AmdOp::Waitcnt { vmcnt, lgkmcnt } => {

@@ -8,9 +8,9 @@ use super::work::Res;
 use crate::engine::{Agent, Event, State, Wait};
 use titan_core::ir::{ForKind, NvOp, Op, OpId, OpKind};
 
-/// The wait of a role that has not begun.
+/// The reason of the wait of a role that has not begun.
 pub(super) const ROLES_PART: u32 = 0;
-/// The wait of a program's own thread while its roles run.
+/// The reason of the wait of a program's own thread while its roles run.
 pub(super) const ROLES_JOIN: u32 = 1;
 
 impl Machine<'_> {
@@ -18,7 +18,7 @@ impl Machine<'_> {
         let (mut lo, hi, mut step) = (self.int(agent, op, 0)?, self.int(agent, op, 1)?, self.int(agent, op, 2)?);
         if kind == ForKind::Distributed {
             let program = self.ctas.get(self.cta(agent)).map_or(0, |c| c.program[0]);
-            // Iterations are dealt to clusters.
+            // Iterations over output tiles are distributed over clusters, not programs.
             let cluster = super::run::own_cluster(self.kernel());
             lo += i64::from(program / cluster) * step;
             step *= i64::from((self.store.setup.grid[0] / cluster).max(1));
@@ -41,7 +41,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// At the head of a counted loop: an iteration, or the end.
+    /// Continues at the head of a counted loop: with the next iteration, or behind the loop.
     fn head(&mut self, agent: usize) -> Res<()> {
         let kernel = self.kernel();
         let Some(frame) = self.look(agent)?.frames.last().cloned() else { return Ok(()) };
@@ -84,7 +84,7 @@ impl Machine<'_> {
         self.head(agent)
     }
 
-    /// The end of an arm, or of a role.
+    /// Ends an arm of a branch, or a role.
     pub(super) fn leave(&mut self, agent: usize, op: &Op) -> Res<()> {
         let values = self.hand_on(agent, &op.args)?;
         let Some(frame) = self.thread(agent)?.frames.pop() else { return Ok(()) };
@@ -97,7 +97,7 @@ impl Machine<'_> {
         self.advance(agent)
     }
 
-    /// Roles begin; the program's own thread waits for them.
+    /// Starts the roles; the program's own thread waits for them.
     pub(super) fn part(&mut self, agent: usize, op: &Op, obs: Obs<'_, '_>) -> Res<Moved> {
         let per = self.plan.agents();
         let roles: Vec<usize> = (agent + 1..agent + per).collect();
@@ -123,7 +123,7 @@ impl Machine<'_> {
         Ok(Moved::Blocked)
     }
 
-    /// Whether an agent is the program itself of a kernel that is laid out, whose warps do everything.
+    /// Whether an agent is the program's own thread of a laid-out kernel, whose warps execute all operations.
     pub(super) fn begins_warps(&self, agent: usize) -> bool {
         let is_main = agent.is_multiple_of(self.plan.agents());
         let all_done = || {
@@ -133,7 +133,7 @@ impl Machine<'_> {
         is_main && self.kernel().laid_out.is_some() && !all_done()
     }
 
-    /// The warps of a program begin; the program waits for them.
+    /// Starts the warps of a program; the program's own thread waits for them.
     pub(super) fn begin_warps(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         let warps: Vec<usize> = (agent + 1..agent + self.plan.agents()).collect();
         let waits =
@@ -153,7 +153,7 @@ impl Machine<'_> {
         Ok(Moved::Blocked)
     }
 
-    /// A warp continues with the code of its role.
+    /// A warp enters the code of its role.
     pub(super) fn enter_role(&mut self, agent: usize, id: OpId, op: &Op) -> Res<Moved> {
         let role = self.plan.role_of(self.look(agent)?.local);
         let block = role.and_then(|r| op.regions.get(r)).copied();
@@ -173,7 +173,7 @@ impl Machine<'_> {
             && !matches!(op.kind, OpKind::Nv(NvOp::SetMaxNReg { .. }) | OpKind::Const(_))
     }
 
-    /// A warp leaves its role.
+    /// Leaves the role that a warp executes.
     pub(super) fn leave_role(&mut self, agent: usize) -> Res<Moved> {
         let thread = self.thread(agent)?;
         thread.finalized = true;
@@ -182,7 +182,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// A warp at the end of its role continues as one of the program.
+    /// Continues after the roles: a warp at the end of its role executes the code of the program again.
     fn behind_roles(&mut self, agent: usize) -> Res<()> {
         if !self.look(agent)?.finalized {
             return Err(self.not_finalized(agent));

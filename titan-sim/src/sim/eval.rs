@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use titan_core::ir::{Const, Elem, Kernel, Op, OpKind, TileShape, Ty, Value};
 
-/// The inputs of an operation: the values of its agent, its place in the grid, and the arguments of a closure.
+/// The inputs of an operation: the values of its agent, its program's coordinates in the grid, and the arguments of a closure.
 pub(super) struct Scope<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) env: &'a [Val],
@@ -27,7 +27,7 @@ impl Scope<'_> {
         op.args.get(i).map(|v| self.get(*v)).unwrap_or_default()
     }
 
-    /// The scalar that an operand is, if it is known.
+    /// The value of a scalar operand, if it is known.
     pub(super) fn num(&self, op: &Op, i: usize) -> Option<Num> {
         if let Val::Num(n) = self.arg(op, i) { Some(n) } else { None }
     }
@@ -48,7 +48,7 @@ impl Scope<'_> {
         if let Val::Tile(t) = self.arg(op, i) { Some(t) } else { None }
     }
 
-    /// The cells of an operand, a scalar being one.
+    /// The elements of an operand; a scalar has one.
     fn cells(&self, op: &Op, i: usize) -> Option<Cells> {
         match self.arg(op, i) {
             Val::Num(n) => Some(arith::splat(1, n)),
@@ -58,7 +58,7 @@ impl Scope<'_> {
     }
 }
 
-/// Cells as a value of this type.
+/// Converts cells to a value of this type.
 pub(super) fn value(ty: Ty, cells: Cells) -> Val {
     match ty.tile_shape() {
         Some(shape) => Val::Tile(Rc::new(Tile { shape, cells })),
@@ -69,7 +69,7 @@ pub(super) fn value(ty: Ty, cells: Cells) -> Val {
 /// The results of an operation without effects; [`Val::Unknown`] where an operand is not computed.
 ///
 /// # Errors
-/// Traps of views.
+/// A trap, if an operation on a view fails.
 pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
     let one = |v: Option<Val>| Ok(vec![v.unwrap_or_default()]);
     match &op.kind {
@@ -124,7 +124,7 @@ fn unflatten(scope: &Scope<'_>, op: &Op) -> Vec<Val> {
         if axis == 0 {
             out[0] = i32_of(rest);
         } else {
-            // As `rem` and `div` of `i32`: by 0 the remainder is the index, and the quotient 0.
+            // As `rem` and `div` of `i32` define it: dividing by 0, the remainder is the index and the quotient 0.
             out[axis] = i32_of(rest.checked_rem(extent).unwrap_or(rest));
             rest = rest.checked_div(extent).unwrap_or(0);
         }
@@ -132,7 +132,7 @@ fn unflatten(scope: &Scope<'_>, op: &Op) -> Vec<Val> {
     out
 }
 
-/// The same, with the last two coordinates in another order.
+/// The coordinates of a linear index, whose last two axes are visited in groups of rows.
 fn unflatten_grouped(scope: &Scope<'_>, op: &Op, rows: i32) -> Vec<Val> {
     let mut out = unflatten(scope, op);
     let n = out.len();
@@ -218,7 +218,7 @@ fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
     Some(value(ty, cells))
 }
 
-/// The function of a reduction or scan.
+/// Applies the function of a reduction or scan.
 pub(super) fn apply(scope: &Scope<'_>, op: &Op, a: Num, b: Num) -> Res<Num> {
     let Some(block) = op.regions.first() else { return Ok(a) };
     let block = scope.kernel.block(*block);
@@ -237,7 +237,7 @@ pub(super) fn apply(scope: &Scope<'_>, op: &Op, a: Num, b: Num) -> Res<Num> {
     Ok(a)
 }
 
-/// Reductions and scans by a function.
+/// Executes reductions and scans by a function.
 fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
     let (Some(t), Some(init)) = (scope.tile(op, 0), scope.num(op, 1)) else { return Ok(None) };
     let f = |a: Num, b: Num| apply(scope, op, a, b);
@@ -250,7 +250,7 @@ fn by_closure(scope: &Scope<'_>, op: &Op) -> Res<Option<Val>> {
     Ok(Some(value(scope.result(op), cells)))
 }
 
-/// Extents and views of tensors.
+/// Evaluates extents and views of tensors.
 fn view(scope: &Scope<'_>, op: &Op) -> Res<Val> {
     let Val::Tensor(t) = scope.arg(op, 0) else {
         return Err(Found::new(Kind::Trap, "a tensor is used that was not passed"));
@@ -280,7 +280,7 @@ fn view(scope: &Scope<'_>, op: &Op) -> Res<Val> {
     Ok(Val::Tensor(Rc::new(v)))
 }
 
-/// A view of `lo .. hi` of an axis, clipped.
+/// Restricts a view to `lo .. hi` along an axis, clipped to its extent.
 pub(super) fn narrow(v: &mut View, axis: usize, lo: i64, hi: i64) {
     if let (Some(extent), Some(base)) = (v.extents.get_mut(axis), v.axes.get(axis)) {
         let lo = lo.clamp(0, *extent);
@@ -289,7 +289,7 @@ pub(super) fn narrow(v: &mut View, axis: usize, lo: i64, hi: i64) {
     }
 }
 
-/// The elements of a tile, from bytes.
+/// Decodes the elements of a tile from bytes.
 pub(super) fn from_bytes(elem: Elem, shape: TileShape, raw: &[u8]) -> Val {
     Val::Tile(Rc::new(Tile { shape, cells: bytes::decode(elem, raw) }))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a run, in the kernel's own names, and how to see it again.
+//! The findings of a run, in the kernel's own names, and the schedules that reproduce them.
 
 use crate::engine::OpId as Pending;
 use std::fmt;
@@ -7,11 +7,11 @@ use titan_core::ir::Loc;
 /// A choice that a schedule makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// An agent runs for so many operations.
+    /// An agent executes this number of operations.
     Run {
-        /// Which: `cta · (1 + roles)` is the program's own thread, what follows are its roles.
+        /// The agent: `cta · (1 + roles)` is the program's own thread, followed by its roles.
         agent: u32,
-        /// How many operations of the IR.
+        /// The number of operations of the IR.
         ops: u32,
     },
     /// An asynchronous operation completes; they are numbered in the order of their issue.
@@ -27,12 +27,12 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Everything that was open in a run of one cluster of programs.
+/// All choices of a run of one cluster of programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// Which cluster of the grid, counted with axis 0 first. The ones before it run in turn.
+    /// The index of the cluster in the grid, axis 0 first. The clusters before it run in turn.
     pub cluster: u32,
-    /// The choices, in order. After the last one agents run in turn, and operations complete as late as they can.
+    /// The choices, in order. After the last one agents run in turn, and operations complete as late as possible.
     pub choices: Vec<Choice>,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// Reads what `Display` writes; `None` if it is not that.
+    /// Parses the form that `Display` writes; `None` if the text does not have it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Schedule> {
         let (cluster, rest) = text.split_once('/')?;
@@ -63,7 +63,7 @@ impl Schedule {
         Some(Schedule { cluster: cluster.parse().ok()?, choices })
     }
 
-    /// Adds operations of an agent.
+    /// Records that an agent executed operations, merged with the choice before if it is the same agent's.
     pub(super) fn ran(&mut self, agent: usize, ops: u32) {
         let agent = u32::try_from(agent).unwrap_or(u32::MAX);
         if let Some(Choice::Run { agent: last, ops: n }) = self.choices.last_mut()
@@ -76,16 +76,16 @@ impl Schedule {
     }
 }
 
-/// The kind of a finding. The code words are stable.
+/// The kind of a finding. Its code words are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// No agent can make progress.
+    /// A deadlock: no agent can make progress.
     Deadlock,
     /// Two accesses that nothing orders, one of them a write.
     Race,
-    /// Bytes are read that were never written.
+    /// A read of bytes that were never written.
     Undefined,
-    /// A stage is read whose slot holds another time, or that was released.
+    /// A read of a stage that was released, or whose slot holds another ring time.
     Stale,
     /// An invalid use of a barrier.
     Barrier,
@@ -93,21 +93,21 @@ pub enum Kind {
     Participants,
     /// An access to bytes, parts or barriers out of bounds.
     Bounds,
-    /// The kernel traps: `assert`, `get`, `set`, `segment`, `ragged`.
+    /// The kernel traps: in `assert`, `get`, `set`, `segment` or `ragged`.
     Trap,
     /// A role ends with asynchronous work in flight.
     InFlight,
-    /// A ring is not empty at the end.
+    /// A ring is not empty at the end of its program.
     Unbalanced,
-    /// A token is used twice, or out of its time.
+    /// A token is used twice, or is not valid at this time.
     Token,
-    /// A stated time differs from the clock of the ring.
+    /// A stated ring time differs from the clock of the ring.
     Time,
     /// The expected bytes (`expect_tx`) differ from those that the copies transfer.
     Bytes,
     /// Accesses through two proxies without a fence between them.
     Fence,
-    /// Invalid declarations of rings, roles or regions.
+    /// An invalid declaration of rings, roles or regions.
     Declaration,
     /// The limit on steps was reached.
     Steps,
@@ -116,7 +116,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The code word for tools and tests.
+    /// The code word, for tools and tests.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -150,11 +150,11 @@ impl fmt::Display for Kind {
 /// A participant of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Side {
-    /// What it accesses or waits for: a ring, a region, a barrier, a tensor; empty if nothing.
+    /// The object that it accesses or waits for: a ring, a region, a barrier, a tensor; empty if there is none.
     pub what: String,
     /// The slot of a ring, or the part of a region.
     pub stage: Option<u64>,
-    /// The time of the ring.
+    /// The ring time of the stage.
     pub time: Option<u64>,
     /// The role, with its program if there are several.
     pub role: String,
@@ -162,7 +162,7 @@ pub struct Side {
     pub op: &'static str,
     /// Whether this is an asynchronous operation in flight, not the role itself.
     pub helper: bool,
-    /// The location of the operation.
+    /// The source location of the operation.
     pub loc: Loc,
 }
 
@@ -188,12 +188,12 @@ impl fmt::Display for Side {
     }
 }
 
-/// An error found by a run or by the model checker.
+/// An error that was found by a run or by the model checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its kind.
+    /// The kind of the error.
     pub kind: Kind,
-    /// The message.
+    /// The message of the error.
     pub message: String,
     /// The participants: for a race the later access first, for a deadlock every waiting agent.
     pub sides: Vec<Side>,

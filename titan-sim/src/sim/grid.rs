@@ -20,13 +20,13 @@ type Who = (u32, usize, OpId);
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     writer: u32,
-    /// The origin of a scatter or an atomic update.
+    /// The origin of the last scatter or atomic update.
     updater: u32,
-    /// Readers of two different clusters.
+    /// The readers, of at most two different clusters: enough to detect a conflict with any writer.
     readers: [u32; 2],
 }
 
-/// Two accesses that conflict: their origins, and whether each is a write; and the byte.
+/// Two conflicting accesses to a byte: their origins, and whether each is a write.
 #[derive(Clone, Copy, Debug)]
 struct Conflict {
     sides: [(Who, bool); 2],
@@ -41,20 +41,20 @@ struct Output {
     cells: Vec<Cell>,
 }
 
-/// The outputs of a grid.
+/// The accesses of all clusters to the outputs.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// The cluster that runs now.
     pub(super) cluster: u32,
     clusters: Vec<Vec<[u32; 3]>>,
-    /// Outputs whose elements are whole bytes.
+    /// The outputs whose elements are whole bytes.
     outputs: Vec<Output>,
     who: Vec<Who>,
     known: BTreeMap<Who, u32>,
     found: Option<Conflict>,
 }
 
-/// The span of a tensor, in bytes.
+/// The length in bytes from a tensor's first element to the end of its last.
 fn reach(t: &Tensor) -> u64 {
     let elements: i64 = t.extents.iter().zip(&t.strides).map(|(n, s)| (n - 1).max(0) * s.abs()).sum();
     (u64::try_from(elements).unwrap_or(0) + 1) * u64::from(t.elem.bits().max(8)) / 8
@@ -84,7 +84,7 @@ impl Grid {
         number
     }
 
-    /// An access to device memory.
+    /// Checks an access to device memory against those of other clusters, and records it.
     pub(super) fn access(&mut self, a: &Access, global: SpaceId) -> Result<(), Stop> {
         let Some(at) = self.outputs.iter().position(|o| a.space == global && (o.base..o.end).contains(&a.address))
         else {
@@ -122,7 +122,7 @@ impl Grid {
         if found.is_some() { Err(Stop) } else { Ok(()) }
     }
 
-    /// The finding of a conflict, in terms of the kernel.
+    /// The finding for a conflict, in terms of the kernel.
     pub(super) fn found(&self, machine: &Machine<'_>, name: impl Fn(u64) -> String) -> Option<Box<Found>> {
         let Conflict { sides: [new, old], at } = self.found?;
         let what = name(at);

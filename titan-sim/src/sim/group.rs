@@ -24,11 +24,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use titan_core::ir::{Op, OpId, TileShape, Value};
 
-/// The warps of a warpgroup.
+/// The number of warps of a warpgroup.
 const WARPS: usize = 4;
 
 impl Machine<'_> {
-    /// Starts the copy of a tile of a tensor to shared memory; what lies outside of the tensor becomes zero.
+    /// Starts the copy of a tile of a tensor to shared memory; elements outside of the tensor become zero.
     ///
     /// For several programs of the cluster, each copies the part of its rank to all of them.
     pub(super) fn copy_tile(
@@ -58,7 +58,7 @@ impl Machine<'_> {
             return Err(Found::new(Kind::Bounds, format!("{rows} rows are copied in {parts} equal parts")));
         }
         let (own, each) = (if parts == 1 { 0 } else { self.cta(agent) }, places.len() / parts);
-        // Elements are in the order of rows.
+        // `places` is in row-major order, so these are the rows of this rank's part.
         places = places.into_iter().skip(own * each).take(each).collect();
         let ranges = ranges(places.iter().map(|(_, at)| *at), size);
         let bytes = u32::try_from(ranges.iter().map(|(lo, hi)| hi - lo).sum::<u64>()).unwrap_or(u32::MAX);
@@ -83,7 +83,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Starts the copy of a tile in shared memory to a tile of a tensor: first it is read, then the tensor is written.
+    /// Starts the copy of a tile in shared memory to a tensor: shared memory is read first, then the tensor is written.
     pub(super) fn store_copy(&mut self, agent: usize, id: OpId, op: &Op, stated: u32, obs: Obs<'_, '_>) -> Res<()> {
         if !self.is_first(agent) {
             return Ok(());
@@ -180,13 +180,13 @@ impl Machine<'_> {
         let before = self.engine.pending().of(Agent::new(agent), WGMMA).last().copied();
         let work = Work { op: id, time: None, touches, effect: Effect::Step { from, id: sum, a, b, elem, part } };
         self.start(agent, WGMMA, (before.into_iter().collect(), Vec::new()), work, obs)?;
-        // It is in the group that is committed next.
+        // The MMA belongs to the group that is committed next.
         let group = self.look(agent)?.groups[usize::from(WGMMA.0)].committed;
         self.thread(agent)?.products.insert(number);
         self.set(agent, &op.results, [Val::Compute { id: number, group }])
     }
 
-    /// A result in flight is used once.
+    /// Consumes the result of an MMA in flight, which can be used only once.
     fn taken_over(&mut self, agent: usize, number: u32) -> Res<u32> {
         if self.thread(agent)?.products.remove(&number) {
             return Ok(number);
@@ -194,7 +194,7 @@ impl Machine<'_> {
         Err(Found::new(Kind::Token, "the result of an MMA in flight is used twice"))
     }
 
-    /// Gives the results of MMAs behind a wait that leaves at most `n` groups in flight.
+    /// Defines the results of MMAs after a wait that leaves at most `n` groups in flight.
     pub(super) fn take_sums(&mut self, agent: usize, op: &Op, n: u32) -> Res<()> {
         let mut sums = Vec::new();
         for i in 0..op.results.len() {
@@ -223,7 +223,7 @@ impl Machine<'_> {
     }
 }
 
-/// How many bytes a copy has, which must be those that it states.
+/// The number of bytes of a copy, which must be the number that it states.
 fn copied(ranges: &[(u64, u64)], stated: u32) -> Res<u32> {
     let copied = u32::try_from(ranges.iter().map(|(lo, hi)| hi - lo).sum::<u64>()).unwrap_or(u32::MAX);
     if copied == stated {
@@ -233,10 +233,10 @@ fn copied(ranges: &[(u64, u64)], stated: u32) -> Res<u32> {
     Err(Found::new(Kind::Bytes, message))
 }
 
-/// The places of some elements in shared memory, row-major, their bytes, and their extents.
+/// Elements in shared memory: their addresses in row-major order, the byte ranges that they cover, and their extents.
 type Placed = (Vec<u64>, Vec<(u64, u64)>, TileShape);
 
-/// Where some lines of an operand lie: rows of A, columns of B.
+/// The addresses of some lines of an operand: rows of A, columns of B.
 fn placed(local: &Local, axis: usize, lines: &[u32]) -> Res<Placed> {
     let depth = local.shape.get(1 - axis).map_or(0, |n| u32::try_from(*n).unwrap_or(0));
     let at = |line: u32, k: u32| local.address(if axis == 0 { [line, k, 0, 0] } else { [k, line, 0, 0] });
@@ -249,7 +249,7 @@ fn placed(local: &Local, axis: usize, lines: &[u32]) -> Res<Placed> {
     Ok((places, ranges, shape))
 }
 
-/// Some lines of an operand in registers.
+/// Extracts some lines of an operand in registers.
 fn lines_of(tile: &Tile, axis: usize, lines: &[u32]) -> Option<Tile> {
     let extent = |axis: usize| tile.shape.get(axis).and_then(|n| usize::try_from(*n).ok());
     let (depth, columns) = (extent(1 - axis)?, extent(1)?);

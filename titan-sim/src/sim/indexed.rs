@@ -1,4 +1,4 @@
-//! Gathers, scatters and atomic updates: of single elements and of rows that indices name, and of tiles.
+//! Gathers, scatters and atomic updates: of single elements and of rows selected by indices, and of tiles.
 #![expect(clippy::wildcard_enum_match_arm, reason = "indices that are not computed are reported in the same way")]
 
 use super::access::tensor;
@@ -17,7 +17,7 @@ const SCATTER: (AccessKind, Strength) = (AccessKind::Write, Strength::Strong);
 const ATOMIC: (AccessKind, Strength) = (AccessKind::Atomic, Strength::Strong);
 
 impl Machine<'_> {
-    /// The rows that indices name, from operand 1 on; `None` if they are not computed.
+    /// The rows selected by the index operands, from operand 1 on; `None` if they are not computed.
     pub(super) fn row_indices(
         &self,
         agent: usize,
@@ -89,7 +89,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// For each lane, the coordinates that its indices name; `None` if they are not computed.
+    /// For each lane, the coordinates selected by its indices; `None` if they are not computed.
     fn lanes(&self, agent: usize, op: &Op, view: &View) -> Option<Vec<Vec<i64>>> {
         let mut axes = Vec::new();
         for i in 0..view.extents.len() {

@@ -11,11 +11,11 @@ use super::work::Res;
 use crate::engine::{self, Agent, BarrierId, Place, State, Wait};
 use titan_core::ir::{NvOp, OpId, OpKind};
 
-/// An agent waits for registers that others give back.
+/// The reason for which an agent waits for registers that other warps release.
 const REGISTERS: u32 = 3;
 
 impl Machine<'_> {
-    /// Arrives at a named barrier, and waits there or not.
+    /// Arrives at a named barrier, and waits there unless the operation only arrives.
     pub(super) fn named_barrier(
         &mut self,
         agent: usize,
@@ -53,7 +53,7 @@ impl Machine<'_> {
         Ok(own)
     }
 
-    /// The named barrier of a number; all arrivals must expect the same number of threads.
+    /// The named barrier of a number; all its arrivals must expect the same number of threads.
     fn named(&mut self, agent: usize, id: OpId, (named, threads): (u8, u32), obs: Obs<'_, '_>) -> Res<BarrierId> {
         if named >= 16 {
             return Err(Found::new(
@@ -133,7 +133,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// PTX ISA, "setmaxnreg": an agent gives registers back to its program, or waits until the program has so many left.
+    /// PTX ISA, "setmaxnreg": an agent releases registers to its program, or waits until that many are unassigned.
     pub(super) fn registers(&mut self, agent: usize, registers: u32) -> Res<Moved> {
         if !(24..=256).contains(&registers) || !registers.is_multiple_of(8) {
             return Err(Found::new(
@@ -150,13 +150,13 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// How many registers an agent needs that it does not have, all its threads together.
+    /// The number of additional registers that an agent needs, over all its threads.
     fn registers_wanted(&self, agent: usize, registers: u32) -> u64 {
         let has = self.threads.get(agent).and_then(|t| t.registers).unwrap_or_else(|| self.registers_at_entry());
         u64::from(registers.saturating_sub(has)) * self.register_threads(agent)
     }
 
-    /// The threads whose registers an agent changes.
+    /// The number of threads whose register count an agent changes.
     fn register_threads(&self, agent: usize) -> u64 {
         let local = agent % self.plan.agents();
         let role = self.plan.role_of(local).and_then(|r| self.kernel().roles.get(r));
@@ -175,7 +175,7 @@ impl Machine<'_> {
         u32::try_from(65_536 / threads.next_multiple_of(128).max(128) / 8 * 8).unwrap_or(0).min(248)
     }
 
-    /// The registers of a program that no thread has.
+    /// The number of registers of a program that are assigned to no thread.
     fn registers_left(&self, agent: usize) -> u64 {
         let (entry, first) = (self.registers_at_entry(), agent / self.plan.agents() * self.plan.agents());
         let (mut all, mut taken) = (0, 0);
@@ -187,12 +187,12 @@ impl Machine<'_> {
         all.saturating_sub(taken)
     }
 
-    /// Whether a request for registers gives some back, or changes nothing: then it neither waits nor makes others wait.
+    /// Whether a request for registers releases some, or changes nothing: then it neither waits nor makes others wait.
     pub(super) fn gives_registers(&self, agent: usize, registers: u32) -> bool {
         self.registers_wanted(agent, registers) == 0
     }
 
-    /// What an agent that waits for registers lacks.
+    /// For an agent that waits for registers, a description of what is missing.
     pub(super) fn lacks_registers(&self, agent: usize) -> Option<String> {
         let OpKind::Nv(NvOp::SetMaxNReg { registers }) = self.kernel().op(self.next_op(agent)?).kind else {
             return None;

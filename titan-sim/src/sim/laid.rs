@@ -27,13 +27,13 @@ pub(super) struct Part {
     pub(super) first: bool,
 }
 
-/// The number of an element in row-major order; `None` outside of the tile.
+/// The row-major number of an element; `None` outside of the tile.
 fn index_of(at: Coords, extents: &[u32]) -> Option<usize> {
     let inside = extents.iter().zip(at).all(|(n, i)| i < *n);
     inside.then(|| extents.iter().zip(at).fold(0, |sum, (n, i)| sum * (*n as usize) + i as usize))
 }
 
-/// The element of this number in row-major order.
+/// The coordinates of the element with this row-major number.
 fn coords_of(i: usize, extents: &[u32]) -> Coords {
     let (mut rest, mut at) = (i, [0u32; 4]);
     for axis in (0..extents.len()).rev() {
@@ -43,7 +43,7 @@ fn coords_of(i: usize, extents: &[u32]) -> Coords {
     at
 }
 
-/// The places of all elements of a tile, row-major.
+/// The addresses of all elements of a tile, in row-major order.
 pub(super) fn addresses(local: &Local) -> impl Iterator<Item = u64> + '_ {
     let dims = extents(local.shape);
     (0..local.shape.len()).map(move |i| local.address(coords_of(i, &dims)))
@@ -53,7 +53,7 @@ pub(super) fn extents(shape: TileShape) -> Vec<u32> {
     shape.into()
 }
 
-/// Maximal contiguous byte ranges, from places in any order.
+/// The maximal contiguous byte ranges that cover these addresses, given in any order.
 pub(super) fn ranges(places: impl Iterator<Item = u64>, size: u64) -> Vec<(u64, u64)> {
     let mut starts: Vec<u64> = places.collect();
     starts.sort_unstable();
@@ -68,7 +68,7 @@ pub(super) fn ranges(places: impl Iterator<Item = u64>, size: u64) -> Vec<(u64, 
 }
 
 impl Machine<'_> {
-    /// The warps that an agent belongs to, if the kernel is laid out.
+    /// The warp set that an agent belongs to, if the kernel is laid out.
     pub(super) fn warp_set(&self, agent: usize) -> Option<WarpSet> {
         let thread = self.threads.get(agent)?;
         self.plan.warp_set(thread.local, thread.in_role)
@@ -85,7 +85,7 @@ impl Machine<'_> {
         self.plan.parts(self.kernel(), value, warp_set.index)
     }
 
-    /// Which elements of a tile an agent is the first to hold; `None`: all.
+    /// For each element of a tile, whether the agent is the first to hold it; `None` stands for all elements.
     pub(super) fn owns(&self, agent: usize, value: Value) -> Option<Vec<bool>> {
         let parts = self.held(agent, value)?;
         let extents = extents(self.kernel().ty(value).tile_shape()?);
@@ -98,7 +98,7 @@ impl Machine<'_> {
         Some(mask)
     }
 
-    /// A tile in a region.
+    /// Executes an operation on tiles in a region.
     pub(super) fn tile_in_region(&mut self, agent: usize, op: &Op, what: &RegionOp) -> Res<()> {
         let RegionOp::Tile { offset, elem, shape } = what else { return Err(unknown("a tile")) };
         let (lo, hi) = self.bytes(agent, op, 0)?;
@@ -158,7 +158,7 @@ impl Machine<'_> {
         };
         self.set(agent, &op.results, [result])?;
         if let (LocalOp::Slice { .. }, [part], [whole, ..]) = (local, &op.results[..], &op.args[..]) {
-            // A part of a tile is in its registers.
+            // A slice shares the registers of the whole tile, so taking it writes none of them.
             let written = &mut self.thread(agent)?.written_to;
             if !written.contains(&whole.index()) {
                 written.remove(&part.index());
@@ -233,7 +233,7 @@ impl Machine<'_> {
         let tile = extents(source.shape);
         let mut places: Vec<(Option<usize>, u64)> = Vec::new();
         for part in parts.iter().filter(|p| p.first) {
-            // The padding of the encoding beyond the tile becomes zero.
+            // Elements of the encoding beyond the tile are padding, which becomes zero.
             if local.encoding.extents.iter().zip(part.at).all(|(n, i)| i < *n) {
                 places.push((index_of(part.at, &tile), local.address(part.at)));
             }
@@ -293,7 +293,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Another order of the axes of a tile in shared memory.
+    /// Permutes the axes of a tile in shared memory, without moving its elements.
     pub(super) fn permute_local(&mut self, agent: usize, op: &Op, old: &Local, perm: [u8; 4]) -> Res<()> {
         let encoding = op.results.first().and_then(|v| self.kernel().encoding(*v)).cloned();
         let encoding = encoding.ok_or_else(|| unknown("the layout of a tile in shared memory"))?;
@@ -324,7 +324,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Folds the elements of each line that this warp holds.
+    /// Reduces the elements of each line that this warp holds.
     fn fold(&mut self, agent: usize, op: &Op, f: Fold, axis: usize) -> Res<()> {
         let tys: Vec<Ty> = op.results.iter().map(|v| self.kernel().ty(*v)).collect();
         let Val::Tile(tile) = self.arg(agent, op, 0) else {
@@ -355,7 +355,7 @@ impl Machine<'_> {
                     vec![best.get(0), at.get(usize::try_from(which.get(0).int()).unwrap_or(0))]
                 }
                 Fold::With => {
-                    // Elements that the warp does not hold are the neutral element.
+                    // Elements that the warp does not hold count as the neutral element.
                     let scope = self.scope(agent)?;
                     let mut sum = cells.get(0);
                     for i in 1..cells.len() {
@@ -375,26 +375,26 @@ impl Machine<'_> {
         self.set(agent, &op.results, values)
     }
 
-    /// The elements of a fold's result that a warp holds, and the line of each.
+    /// The elements of a reduction's result that a warp holds, and the line of each.
     fn fold_places(&self, agent: usize, op: &Op, rank: usize) -> Vec<(usize, Vec<u32>)> {
         let Some(result) = op.results.first() else { return Vec::new() };
         let (Some(shape), Some(parts)) = (self.kernel().ty(*result).tile_shape(), self.held(agent, *result)) else {
             return vec![(0, Vec::new())];
         };
         let to = extents(shape);
-        // With partial results, the first axis is their number.
+        // Where the result has partial sums, its first axis numbers them.
         let skip = to.len() - rank.min(to.len());
         let of = |part: &Part| Some((index_of(part.at, &to)?, part.at[skip..to.len()].to_vec()));
         parts.iter().filter_map(of).collect()
     }
 
-    /// For a tile that is stored from registers: the elements that the warp is the first to hold.
+    /// For a store of a tile in registers: the elements that the warp is the first to hold.
     pub(super) fn stores_own(&self, agent: usize, op: &Op) -> Option<Vec<bool>> {
         let value = op.args.last()?;
         if matches!(self.kernel().ty(*value), Ty::Smem(..)) { None } else { self.owns(agent, *value) }
     }
 
-    /// Whether an operation is performed by one thread for all.
+    /// Whether one thread executes an operation for its whole role or program.
     pub(super) const fn is_of_one(kind: &OpKind) -> bool {
         matches!(kind, OpKind::Set)
     }

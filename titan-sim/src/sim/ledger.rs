@@ -1,4 +1,4 @@
-//! The ledger of rings, kept independently of their barriers: the time that each slot holds, and which times each reader has begun
+//! The ledger of rings, kept independently of their barriers: the ring time that each slot holds, and which times each reader has begun
 //! to read and has released. For rings that were expanded to barriers it follows the claims of the program (`ttg.claim.*`), per warp.
 
 use super::finding::{Found, Kind};
@@ -10,19 +10,19 @@ use super::work::{Res, Span};
 use titan_core::ir::{Claim, FreeBy, Op, Pipe};
 
 impl Machine<'_> {
-    /// The largest number of times that were acquired of any ring.
+    /// The largest number of ring times that were acquired, over all rings.
     pub(super) fn times(&self) -> u64 {
         self.threads.iter().flat_map(|t| &t.fill).copied().max().unwrap_or(0)
     }
 
-    /// Checks a claim of a barrier program about a ring: each side goes through the times in order, and no time is filled,
+    /// Checks a claim of a barrier program about a ring: each side goes through the ring times in order, and no time is filled,
     /// read or released out of order.
     pub(super) fn claimed(&mut self, agent: usize, op: &Op, claim: Claim, pipe: Pipe) -> Res<()> {
         let (ring, slot) = (pipe.index(), self.int(agent, op, 1)?);
         let (slots, staging) = (self.ring(ring)?.slots.max(1), self.ring(ring)?.readers.is_empty());
-        // A ring that the same warps fill and read has no rounds: there is no wait between roles.
+        // A ring that the same warps fill and read is claimed without its round: there is no wait between roles.
         let round = if op.args.len() > 2 { Some(self.int(agent, op, 2)?) } else { None };
-        // Where mbarriers give slots back, the parity of a round may stand for its number.
+        // If mbarriers release the slots, the operand may be the parity of a round instead of its number.
         let parities = self.kernel().laid_out.as_deref().is_some_and(|laid| laid.free == FreeBy::Mbarrier);
         let is_round = |r: i64, n: u64| u64::try_from(r).is_ok_and(|r| r == n || parities && r == n % 2);
         let is = |time: u64| u64::try_from(slot) == Ok(time % slots) && round.is_none_or(|r| is_round(r, time / slots));
@@ -55,7 +55,7 @@ impl Machine<'_> {
         ))
     }
 
-    /// A stage that is used is not released yet.
+    /// Checks that the stage of a slot has not been released.
     pub(super) fn check_held(&self, agent: usize, s: Slot) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         if self.look(agent)?.read.get(s.ring).is_some_and(|r| r.released(s.time)) {
@@ -64,7 +64,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The slot of a stage that is read holds its time.
+    /// Checks that the slot of a stage that is read still holds the stage's time.
     pub(super) fn check_stage(&self, agent: usize, s: Slot) -> Res<()> {
         self.check_held(agent, s)?;
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
@@ -84,7 +84,7 @@ impl Machine<'_> {
         }
     }
 
-    /// At the end of a program its rings are empty, and no token is left over.
+    /// Checks at the end of a program that its rings are empty and that no token is left over.
     pub(super) fn check_rings(&self, main: usize) -> Res<()> {
         for agent in main..main + self.plan.agents() {
             let (thread, who) = (self.look(agent)?, self.role(agent));

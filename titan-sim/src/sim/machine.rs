@@ -20,10 +20,10 @@ use std::rc::Rc;
 use titan_core::ir::op_table::mnemonic;
 use titan_core::ir::{self, AmdOp, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pipe, TtgOp, Value};
 
-/// The observer of events.
+/// The observer of a run's events.
 pub(super) type Obs<'a, 'b> = &'a mut (dyn Observer + 'b);
 
-/// Programs of a cluster while they run.
+/// The programs of a cluster while they run.
 #[derive(Clone, Debug)]
 pub(super) struct Machine<'k> {
     pub(super) plan: &'k Plan<'k>,
@@ -31,13 +31,13 @@ pub(super) struct Machine<'k> {
     pub(super) store: Store,
     pub(super) threads: Vec<Rc<Thread>>,
     pub(super) ctas: Vec<Cta>,
-    /// The barrier of the cluster.
+    /// The barrier of the cluster, if the kernel uses it.
     pub(super) cluster: Option<BarrierId>,
     pub(super) printed: Vec<String>,
 }
 
 impl<'k> Machine<'k> {
-    /// Programs at these places of the grid, before their first operation.
+    /// Creates the programs at these coordinates of the grid, before their first operation.
     pub(super) fn new(
         plan: &'k Plan<'k>,
         store: Store,
@@ -61,7 +61,7 @@ impl<'k> Machine<'k> {
         Ok(machine)
     }
 
-    /// A barrier that is there before the first operation.
+    /// Creates a barrier that exists before the first operation.
     fn made(&mut self, agent: usize, count: u32, obs: Obs<'_, '_>) -> Res<BarrierId> {
         let barrier = self.engine.add_barrier();
         let done = self.engine.init(Agent::new(agent), barrier, count, None, Place::new(0), &mut &mut *obs);
@@ -123,7 +123,7 @@ impl<'k> Machine<'k> {
                 }
             }
         } else {
-            // Until the program's own thread starts the roles.
+            // Role agents are blocked until the program's own thread starts the roles.
             self.engine.agents_mut().set(agent, State::Blocked(Wait::Other(ROLES_PART)));
         }
         self.threads.push(Rc::new(thread));
@@ -167,12 +167,12 @@ impl<'k> Machine<'k> {
         self.threads.get(agent).and_then(|t| t.env.get(value.index())).cloned().unwrap_or_default()
     }
 
-    /// An operand.
+    /// The value of an operand.
     pub(super) fn arg(&self, agent: usize, op: &Op, i: usize) -> Val {
         op.args.get(i).map(|v| self.val(agent, *v)).unwrap_or_default()
     }
 
-    /// An operand that must be a known integer.
+    /// The value of an operand that must be a known integer.
     pub(super) fn int(&self, agent: usize, op: &Op, i: usize) -> Res<i64> {
         match self.arg(agent, op, i) {
             Val::Num(n) => Ok(n.int()),
@@ -197,10 +197,10 @@ impl<'k> Machine<'k> {
         Ok(())
     }
 
-    /// One operation of an agent.
+    /// Executes one operation of an agent.
     ///
     /// # Errors
-    /// The finding.
+    /// The finding, if the operation has an error.
     pub(super) fn step(&mut self, agent: usize, obs: Obs<'_, '_>) -> Res<Moved> {
         let Some(id) = self.next_op(agent) else {
             return if self.begins_warps(agent) { self.begin_warps(agent, obs) } else { self.end(agent, obs) };
@@ -253,7 +253,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Tokens are used once: a second use finds none.
+    /// Consumes tokens, which are used once: a second use finds none.
     fn used_up(&mut self, agent: usize, args: &[Value]) -> Res<()> {
         let kernel = self.kernel();
         for value in args.iter().filter(|v| kernel.ty(**v).is_linear()) {
@@ -264,7 +264,7 @@ impl<'k> Machine<'k> {
         Ok(())
     }
 
-    /// Values that are passed on: tokens move.
+    /// The values of operands that are passed on, such as to a loop; tokens are moved.
     pub(super) fn hand_on(&mut self, agent: usize, args: &[Value]) -> Res<Vec<Val>> {
         let values = args.iter().map(|v| self.val(agent, *v)).collect();
         self.used_up(agent, args)?;
@@ -320,7 +320,7 @@ impl<'k> Machine<'k> {
         self.engine.agents().state(Agent::new(agent)) == State::Ready
     }
 
-    /// An operation in flight completes.
+    /// Completes an operation in flight: applies its effect and signals barriers.
     pub(super) fn complete(&mut self, op: engine::OpId, obs: Obs<'_, '_>) -> Res<()> {
         let Machine { engine, store, .. } = self;
         let done =
@@ -328,7 +328,7 @@ impl<'k> Machine<'k> {
         done.map_err(|e| self.failed(0, e))
     }
 
-    /// Waits until at most so many groups of a class are in flight.
+    /// Waits until at most `n` groups of a class are in flight.
     pub(super) fn wait_groups(
         &mut self,
         agent: usize,
@@ -372,7 +372,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// A participant of a finding.
+    /// An agent at an operation, as a participant of a finding.
     pub(super) fn side(&self, agent: usize, op: OpId, what: Option<&Touch>, time: Option<u64>) -> Side {
         let role = self.role(agent);
         let at = self.kernel().ops.get(op.index());
@@ -437,7 +437,7 @@ impl From<Halt> for Failed {
     }
 }
 
-/// The observer ends the run, and has recorded the reason.
+/// The error that stands for a run ended by its observer, which has recorded the reason.
 pub(super) fn stopped() -> Box<Found> {
     Found::new(Kind::Race, "")
 }

@@ -1,4 +1,4 @@
-//! Mbarriers: those that an operand names, their words and lifetimes, arrivals and waits.
+//! Mbarriers: the barriers that an operand refers to, their words and lifetimes, arrivals and waits.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::barrier_ops::unknown;
@@ -12,7 +12,7 @@ use crate::engine::{self, Agent, BarrierId, Place, Signal, Storage};
 use titan_core::ir::{self, NvOp, Op, OpId};
 
 impl Machine<'_> {
-    /// The barriers that an operand names: the first, how many, the operation that made them, and which of those is first.
+    /// The barriers that an operand refers to: the first, and their number.
     pub(super) fn barriers_of(&self, agent: usize, cta: usize, op: &Op, i: usize) -> Res<(BarrierId, u32)> {
         let Val::Barriers { made, first, n } = self.arg(agent, op, i) else { return Err(unknown("a barrier")) };
         let base = self.ctas.get(cta).and_then(|c| c.made.get(&made)).ok_or_else(|| unknown("a barrier"))?;
@@ -57,7 +57,7 @@ impl Machine<'_> {
         barrier.to_string()
     }
 
-    /// The first word of the barriers that an operand names.
+    /// The address of the first word of the barriers that an operand refers to.
     fn word(&self, agent: usize, op: &Op) -> Res<u64> {
         let Val::Barriers { made, first, .. } = self.arg(agent, op, 0) else { return Err(unknown("a barrier")) };
         let alloc =
@@ -147,7 +147,7 @@ impl Machine<'_> {
         let barrier = self.one_barrier(agent, op, 0)?;
         let of_one = matches!(op.kind, ir::OpKind::Nv(NvOp::ArriveExpectTx { .. } | NvOp::ExpectTx { .. }));
         if of_one && !self.is_first(agent) {
-            // One thread of the role does it, and no other has the state of its arrival.
+            // One thread of the role arrives, and no other thread has the state of that arrival.
             return Ok(());
         }
         if op.kind == ir::OpKind::Nv(NvOp::Arrive { arrivals: 0 }) {

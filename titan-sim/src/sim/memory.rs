@@ -16,7 +16,7 @@ use titan_core::ir::{Op, OpId, OpKind, TileShape, TtgOp, Unit};
 pub(super) const READ: (AccessKind, Strength) = (AccessKind::Read, Strength::Weak);
 const WRITE: (AccessKind, Strength) = (AccessKind::Write, Strength::Weak);
 
-/// An element of a view at coordinates, with how far the view reaches.
+/// An element of a view: the view and the element's coordinates.
 type At = (Rc<View>, Vec<i64>);
 
 /// The shape of one element of a view.
@@ -25,7 +25,7 @@ pub(super) fn one_element(view: &View) -> Option<TileShape> {
 }
 
 impl Machine<'_> {
-    /// An operation that touches tensors, prints or traps.
+    /// Executes an operation that accesses tensors, prints or traps.
     pub(super) fn memory(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let result = match &op.kind {
             OpKind::Load(unit, shape) => self.load(agent, id, op, (*unit, *shape), obs)?,
@@ -66,7 +66,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The coordinates of the first element, from operand `from` on; `None` if they are not computed.
+    /// The coordinates of the first element, given by the operands from `from` on; `None` if they are not computed.
     pub(super) fn first(
         &self,
         agent: usize,
@@ -102,7 +102,7 @@ impl Machine<'_> {
         Ok(from_bytes(view.elem, shape, &raw))
     }
 
-    /// A read of an output: checked against operations in flight, and reported to the observer.
+    /// Reads an output: checks the access against operations in flight, and reports it to the observer.
     pub(super) fn reads(
         &self,
         agent: usize,
@@ -145,7 +145,7 @@ impl Machine<'_> {
         }
         let value = match self.arg(agent, op, rank + 1) {
             Val::Local(local) => {
-                // Any thread may assemble the bytes: here those of the first warp do.
+                // Any thread may gather the elements; here the first warp does.
                 let value = self.read_all(agent, id, &local, &mut *obs)?;
                 if !self.is_first(agent) {
                     return Ok(());
@@ -192,7 +192,8 @@ impl Machine<'_> {
         self.tell_run((agent, id), view, run, obs)
     }
 
-    /// Elements of a row that are written: the number of the last one in its tile, how many, and where the first one is.
+    /// Reports elements of a row that are written: the row-major number of the last one in its tile, their number, and the coordinates
+    /// of the first one.
     fn tell_run(
         &self,
         by: (usize, OpId),
@@ -246,7 +247,7 @@ impl Machine<'_> {
         store.set(engine, &view, element, value)
     }
 
-    /// All offsets of segments are read.
+    /// Reports that all offsets of segments are read.
     fn reads_offsets(&self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let off = self.view(agent, op, 1)?;
         let all = off.extents.first().and_then(|n| TileShape::new(&[i32::try_from(*n).ok()?]));
@@ -281,7 +282,7 @@ impl Machine<'_> {
         }
     }
 
-    /// How many tiles there are, or which one has number `j`.
+    /// The number of tiles of a ragged tensor, or the tile with number `j`.
     fn ragged(&self, agent: usize, op: &Op, (rows, cols): (i32, i32), j: Option<i64>) -> Res<Vec<Val>> {
         let (view, off) = (self.view(agent, op, 0)?, self.view(agent, op, 1)?);
         let Some(all) = self.offsets(&off)? else { return Ok(vec![Val::Unknown; op.results.len()]) };
@@ -339,7 +340,7 @@ impl Machine<'_> {
         if holds { Ok(()) } else { Err(Found::new(Kind::Trap, format!("assertion failed: {message}"))) }
     }
 
-    /// A tile of a tensor, named for a copy.
+    /// The source of a copy: a tile of a tensor, which is read when the copy completes.
     pub(super) fn source_of(&self, agent: usize, op: &Op, ttg: &TtgOp) -> Res<Val> {
         let view = self.view(agent, op, 0)?;
         let rank = view.extents.len();

@@ -62,24 +62,24 @@ use crate::engine::Completion;
 use titan_core::ir::{Const, Elem};
 use titan_core::verify::WellFormed;
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// When asynchronous operations complete.
+    /// The policy that decides when asynchronous operations complete.
     pub completion: Completion,
-    /// Roles interleave at random by this seed; `None`: in turn, each as long as it can.
+    /// The seed by which roles are interleaved at random; `None`: in turn, and each role runs until it blocks or ends.
     pub seed: Option<u64>,
-    /// Whether an observer of order watches: accesses that nothing orders are found in every run in which they occur.
+    /// Whether the sanitizer observes the run: unordered accesses are then found in every run in which they occur.
     pub sanitize: bool,
-    /// Whether it also reports reads after reads through another proxy without a fence.
+    /// Whether the sanitizer also reports reads through one proxy after reads through another without a fence.
     pub strict: bool,
-    /// How many programs a cluster has, along axis 0.
+    /// The number of programs of a cluster, along axis 0.
     pub cluster: Option<u32>,
-    /// Whether tiles are computed. Without, only the protocol runs; what depends on data is a finding.
+    /// Whether tiles are computed. If not, only the synchronization runs, and control flow that depends on data is a finding.
     pub data: bool,
-    /// The greatest number of operations, of all programs together.
+    /// The largest number of operations, of all programs together.
     pub max_steps: u64,
-    /// Whether to record who was busy when.
+    /// Whether to record the activity timeline.
     pub trace: bool,
 }
 
@@ -98,28 +98,28 @@ impl Default for Options {
     }
 }
 
-/// An argument of a run.
+/// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arg {
-    /// A scalar.
+    /// A scalar with this value.
     Scalar(Const),
-    /// A tensor, whose bytes are replaced by what the run makes of them.
+    /// A tensor, whose bytes the run replaces by their final contents.
     Tensor {
         /// The element type.
         elem: Elem,
-        /// One per axis.
+        /// The extent of each axis.
         shape: Vec<i64>,
-        /// One per axis, in elements.
+        /// The stride of each axis, in elements.
         strides: Vec<i64>,
-        /// The elements, little-endian, the lower index of two 4-bit ones in the low nibble.
+        /// The elements, little-endian; of two 4-bit elements in a byte, the one with the lower index is in the low half.
         bytes: Vec<u8>,
     },
-    /// `None` for an optional tensor.
+    /// The value `None` of an optional tensor.
     Absent,
 }
 
 impl Arg {
-    /// A tensor in row-major order.
+    /// A contiguous tensor in row-major order.
     #[must_use]
     pub fn dense(elem: Elem, shape: &[i64], bytes: Vec<u8>) -> Arg {
         let mut strides = vec![1; shape.len()];
@@ -130,36 +130,36 @@ impl Arg {
     }
 }
 
-/// Counts of a run.
+/// The statistics of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Programs that ran.
+    /// The number of programs that ran.
     pub programs: u64,
-    /// Operations of the IR.
+    /// The number of operations of the IR that were executed.
     pub steps: u64,
-    /// Asynchronous operations that were started.
+    /// The number of asynchronous operations that were started.
     pub issued: u64,
-    /// The most times of a ring that were acquired.
+    /// The largest number of times that slots of one ring were acquired.
     pub times: u64,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// What is wrong; a run ends with the first.
+    /// The errors that were found; a run ends with the first.
     pub findings: Vec<Finding>,
     /// The schedule of the last cluster that ran.
     pub schedule: Schedule,
-    /// Counts.
+    /// The statistics of the run.
     pub statistics: Statistics,
-    /// Who was busy when, of the last cluster, if [`Options::trace`].
+    /// The activity timeline of the last cluster, if [`Options::trace`].
     pub trace: Vec<Interval>,
-    /// What the kernel printed.
+    /// The lines that the kernel printed.
     pub printed: Vec<String>,
-    /// Whether the schedule that was to be replayed has choices that this run does not have: it is one of another kernel, or
-    /// of other arguments.
+    /// Whether the schedule to be replayed has choices that are impossible in this run, because it belongs to another kernel or
+    /// other arguments.
     pub strayed: bool,
 }
 
-/// The kernel that runs: anything that is well formed.
+/// The kernels that can be run: all that are well formed, verified or not.
 pub type Kernel = WellFormed;

@@ -16,49 +16,49 @@ use titan_core::ir::{
 };
 use titan_core::verify::SHARED_BYTES;
 
-/// Groups of `cp.async`.
+/// The class of `cp.async` operations, which are in commit groups.
 pub const CP_ASYNC: Class = Class(0);
-/// Groups of MMAs.
+/// The class of asynchronous MMAs, which are in commit groups.
 pub const WGMMA: Class = Class(1);
-/// Groups of bulk stores, complete when they have read shared memory.
+/// The class of bulk stores, complete when they have read shared memory.
 pub const BULK_STORE: Class = Class(2);
-/// The same groups, complete when they have written the tensor.
+/// The class of the same bulk stores, complete when they have written the tensor.
 pub const BULK_WRITE: Class = Class(3);
-/// AMD's vector memory operations.
+/// The class of AMD's vector memory operations.
 pub const VMCNT: Class = Class(4);
-/// AMD's operations on local memory.
+/// The class of AMD's operations on local memory.
 pub const LGKMCNT: Class = Class(5);
-/// Bulk loads, which are in no group.
+/// The class of bulk loads, which are in no group.
 pub const BULK_LOAD: Class = Class(6);
-/// Copies of a ring through the generic proxy, whose completion a barrier signals.
+/// The class of a ring's copies through the generic proxy, whose completion a barrier signals.
 pub const RING_COPY: Class = Class(7);
-/// How many classes there are.
+/// The number of classes.
 pub(super) const CLASSES: usize = 8;
 
-/// The greatest part of shared memory that is modelled, in bytes: more than any target has.
+/// The largest size of shared memory that is modelled, in bytes: more than any target has.
 const MAX_SHARED: u64 = 1 << 20;
 
-/// A ring.
+/// A ring of the kernel.
 #[derive(Debug)]
 pub(super) struct Ring {
     pub(super) slots: u64,
-    /// The first byte in shared memory.
+    /// The address of its first byte in shared memory.
     pub(super) base: u64,
-    /// From one slot to the next.
+    /// The distance from one slot to the next, in bytes.
     pub(super) stride: u64,
-    /// The offset of each field in its slot, and its size in bytes.
+    /// The offset of each field in its slot, and its size, in bytes.
     pub(super) fields: Vec<(u64, u64)>,
-    /// It is written and stored, not copied to and read.
+    /// Whether it is a staging ring: it is written by a role and stored, not filled by copies and read.
     pub(super) staging: bool,
-    /// Its copies go through the async proxy.
+    /// Whether its copies go through the async proxy.
     pub(super) bulk: bool,
-    /// The agents that read it, by their number in a program.
+    /// The agents that read it, by their numbers in a program.
     pub(super) readers: Vec<usize>,
-    /// The agents that fill it.
+    /// The agents that fill it, by their numbers in a program.
     pub(super) fillers: Vec<usize>,
 }
 
-/// Barriers that a kernel makes itself.
+/// Barriers that the kernel allocates itself, with `alloc`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alloc {
     pub(super) value: Value,
@@ -66,7 +66,7 @@ pub(super) struct Alloc {
     pub(super) n: u32,
 }
 
-/// The warps that run code together, and which of them one is.
+/// The warps that execute the same code, and the index of one of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WarpSet {
     pub(super) index: usize,
@@ -83,29 +83,29 @@ pub(super) struct Plan<'k> {
     pub(super) roles_op: Option<OpId>,
     pub(super) rings: Vec<Ring>,
     pub(super) allocs: Vec<Alloc>,
-    /// Where the words of barriers of rings begin, two for each slot.
+    /// The address of the words of the rings' barriers, two for each slot.
     pub(super) words: u64,
-    /// How many bytes of shared memory there are.
+    /// The size of the shared memory in use, in bytes.
     pub(super) shared: u64,
     /// For each of `allocs`, the agents that arrive there, by their numbers in a program.
     pub(super) arrivers: Vec<Vec<usize>>,
-    /// For each parameter: bulk copies that do not say which bytes they store are not its only accesses, and several roles
-    /// issue them.
+    /// For each parameter: whether it is accessed both by bulk stores that do not state which elements they write and otherwise; and
+    /// whether several roles issue such stores.
     pub(super) mixed: Vec<bool>,
     pub(super) stored_by_several: Vec<bool>,
-    /// Whether MMAs of warpgroups read registers.
+    /// Whether the kernel has MMAs of warpgroups that read registers.
     pub(super) warpgroups: bool,
-    /// The roles of a kernel that is laid out which one thread executes.
+    /// The roles of a laid-out kernel that are executed by one thread.
     pub(super) one_thread: Vec<usize>,
-    /// For each layout of a kernel that is laid out and each warp, what the warp holds.
+    /// For each layout of a laid-out kernel and each warp, the elements that the warp holds.
     layouts: Vec<Vec<Vec<Part>>>,
 }
 
 impl<'k> Plan<'k> {
-    /// Computes the facts about a kernel.
+    /// Determines the facts about a kernel.
     ///
     /// # Errors
-    /// Invalid declarations.
+    /// A finding, if a declaration is invalid.
     pub(super) fn of(kernel: &'k Kernel) -> Result<Plan<'k>, Box<Found>> {
         let roles_op = roles(kernel)?;
         let mut plan = Plan {
@@ -155,10 +155,10 @@ impl<'k> Plan<'k> {
         Ok(plan)
     }
 
-    /// Whether a tensor is stored by raw bulk copies and touched otherwise too, and whether several roles store it so.
+    /// Whether a tensor is accessed both by bulk stores without a tile and otherwise, and whether several roles store it so.
     fn stores_in_bulk(&self, param: usize) -> (bool, bool) {
         let of = |k: &Kernel, op: &Op| op.args.first().is_some_and(|v| param_of(k, *v) == Some(param));
-        // Those of tiles say which elements they store.
+        // Bulk stores of tiles state which elements they write, and so do not count here.
         let bulk = |op: &Op| {
             let of_bytes = op.args.first().is_some_and(|v| matches!(self.kernel.ty(*v), Ty::Tensor(..)));
             matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) && of_bytes
@@ -169,7 +169,7 @@ impl<'k> Plan<'k> {
         (!bulk.is_empty() && !others.is_empty(), bulk.len() > 1)
     }
 
-    /// The warps that run code together with an agent, and which of them it is, if the kernel is laid out.
+    /// The warps that execute the same code as an agent, with the agent's index among them, if the kernel is laid out.
     pub(super) fn warp_set(&self, local: usize, in_role: bool) -> Option<WarpSet> {
         let laid = self.kernel.laid_out.as_deref()?;
         let warp = local.checked_sub(1)?;
@@ -182,7 +182,7 @@ impl<'k> Plan<'k> {
         Some(WarpSet { index: warp - before, warps: self.kernel.roles[role].warps, lanes, role: Some(role) })
     }
 
-    /// What a warp holds of a tile.
+    /// The elements of a tile that a warp holds.
     pub(super) fn parts(&self, kernel: &Kernel, value: Value, warp: usize) -> Option<&[Part]> {
         let titan_core::ir::Place::Registers(id) = kernel.value(value).place else { return None };
         let warps = self.layouts.get(id.index())?;
@@ -202,7 +202,7 @@ impl<'k> Plan<'k> {
         })
     }
 
-    /// How many agents a program has: its own thread, and the roles; or the warps, if it is laid out.
+    /// The number of agents of a program: its own thread and its roles, or its own thread and its warps if it is laid out.
     pub(super) fn agents(&self) -> usize {
         if let Some(laid) = self.kernel.laid_out.as_deref() {
             return 1 + laid.warps as usize;
@@ -232,7 +232,7 @@ impl<'k> Plan<'k> {
         if roles.is_empty() && has(self.kernel.body) { vec![0] } else { roles }
     }
 
-    /// The end of the last region; makes the list of barriers on the way.
+    /// The end of the last region in shared memory; collects the barriers on the way.
     fn regions(&mut self) -> Result<u64, Box<Found>> {
         let (mut end, mut allocs, mut bad) = (0, Vec::new(), None);
         self.kernel.walk(&mut |id, op| match op.kind {
@@ -274,7 +274,7 @@ impl<'k> Plan<'k> {
             (start, field.bytes())
         });
         let (fields, base) = (fields.collect(), self.shared.next_multiple_of(128));
-        // A ring of a barrier program is a region: it has no bytes of its own.
+        // In a barrier program, the memory of a ring is a region, so the ring itself occupies no bytes.
         let stride = if self.kernel.laid_out.is_some() { 0 } else { at.next_multiple_of(128) };
         let names = |op: &Op, wanted: fn(&TtgOp) -> Option<Pipe>| matches!(&op.kind, OpKind::Ttg(t) if wanted(t) == Some(Pipe::new(index)));
         let token = |k: &Kernel, op: &Op| {
@@ -303,7 +303,7 @@ impl<'k> Plan<'k> {
         })
     }
 
-    /// Every ring that an operation or a type names exists.
+    /// Checks that every ring that an operation or a type refers to exists.
     fn check_pipes(&self) -> Result<(), Box<Found>> {
         let mut bad = None;
         self.kernel.walk(&mut |_, op| {
@@ -327,7 +327,7 @@ impl<'k> Plan<'k> {
         Some((i, (byte - ring.base) / ring.stride.max(1)))
     }
 
-    /// The user's name of a region that holds these bytes, the smallest one, and which part of it.
+    /// The user's name of the smallest region that contains these bytes, and the index of its part.
     pub(super) fn region_at(&self, lo: u64, hi: u64) -> Option<(String, Option<u64>)> {
         let mut best: Option<(u64, String, Option<u64>)> = None;
         self.kernel.walk(&mut |_, op| {
@@ -343,7 +343,7 @@ impl<'k> Plan<'k> {
     }
 }
 
-/// What each warp holds of a tile.
+/// The elements that each warp holds in a layout.
 fn parts_of(layout: &Layout) -> Vec<Vec<Part>> {
     let is_copy =
         |bits: &[Bit], number: usize| bits.iter().enumerate().any(|(i, b)| *b == Bit::Copy && number >> i & 1 == 1);
@@ -358,7 +358,7 @@ fn parts_of(layout: &Layout) -> Vec<Vec<Part>> {
     (0..1 << layout.warp_bits().len()).map(of_warp).collect()
 }
 
-/// The one operation at which roles are specialized, if there is one.
+/// The operation at which roles are specialized, of which there is at most one.
 fn roles(kernel: &Kernel) -> Result<Option<OpId>, Box<Found>> {
     let is = |id: &OpId| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles);
     let top: Vec<OpId> = kernel.block(kernel.body).ops.iter().copied().filter(is).collect();

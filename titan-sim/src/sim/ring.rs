@@ -1,12 +1,12 @@
 //! Operations on rings: the protocol of `docs/protocol.md` on the engine's barriers.
 //!
-//! Time t lies in slot `t mod D`, epoch `t div D`. The filler waits for phase `e − 1` of *Free*, sets the expected bytes (or has
+//! Ring time t uses slot `t mod D`, in epoch `t div D`. The filler waits for phase `e − 1` of *Free*, sets the expected bytes (or has
 //! its copies arrive, if they go through the generic proxy) and arrives once at *Ready*; a reader waits for phase e of
 //! *Ready*, and arrives at *Free* when it releases. Operations on rings order proxies themselves, where a target needs it:
 //! the fences of their lowering are reported to observers here.
 //!
-//! Independently of the barriers, a ledger is kept: the time that each slot holds, and the times that each reader has begun to read and
-//! has released. So the use of a stage outside of its time is found even if the barriers do not detect it.
+//! Independently of the barriers, a ledger is kept: the ring time that each slot holds, and the times that each reader has begun to read
+//! and has released. So the use of a stage after its release, or after its slot was filled again, is found even if no barrier shows it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "operands that are not what an operation takes are refused alike")]
 
 use super::access::{shared, tensor};
@@ -20,14 +20,14 @@ use crate::engine::{self, Agent, BarrierId, Event, Place, Signal};
 use std::rc::Rc;
 use titan_core::ir::{FenceSpace, Fill, Op, OpId, Pipe, Proxy, Scope, TtgOp};
 
-/// A slot at a time.
+/// A slot of a ring at a ring time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) ring: usize,
     pub(super) time: u64,
     slot: usize,
     pub(super) cta: usize,
-    /// The first byte.
+    /// The address of its first byte in shared memory.
     pub(super) base: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) const TO_ASYNC: (Proxy, Proxy, Scope, FenceSpace) =
     (Proxy::Generic, Proxy::Async, Scope::Cta, FenceSpace::Shared);
 
 impl Machine<'_> {
-    /// An operation of the dialect `ttg`.
+    /// Executes an operation of the pipeline dialect, `ttg`.
     pub(super) fn ttg(&mut self, agent: usize, id: OpId, op: &Op, ttg: &TtgOp, obs: Obs<'_, '_>) -> Res<Moved> {
         match ttg {
             TtgOp::Source(..) | TtgOp::SourceRows { .. } => {
@@ -118,7 +118,7 @@ impl Machine<'_> {
         })
     }
 
-    /// The slot of a token.
+    /// The slot that a token refers to.
     pub(super) fn slot(&self, agent: usize, op: &Op, i: usize) -> Res<Slot> {
         match self.arg(agent, op, i) {
             Val::Token { pipe, time } => self.slot_of(agent, pipe as usize, time),
@@ -151,7 +151,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Checks that a written time is that of the clock.
+    /// Checks that a ring time stated by the program equals the clock.
     fn check_time(&self, agent: usize, op: &Op, (ring, clock): (usize, u64)) -> Res<()> {
         if op.args.is_empty() {
             return Ok(());
@@ -218,7 +218,7 @@ impl Machine<'_> {
         Ok(Moved::On)
     }
 
-    /// Copies into a slot, or one of its alternatives.
+    /// Starts the copies of a fill: those of the operation, or of one of its alternatives.
     fn produce(
         &mut self,
         agent: usize,
@@ -356,7 +356,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [token(first)])
     }
 
-    /// Releases a stage.
+    /// Releases the stage of a slot.
     pub(super) fn release(&mut self, agent: usize, id: OpId, s: Slot, obs: Obs<'_, '_>) -> Res<()> {
         let name = self.kernel().pipe_name(Pipe::new(s.ring));
         let stride = self.ring(s.ring)?.stride;
@@ -381,7 +381,7 @@ impl Machine<'_> {
         self.engine.arrive(Agent::new(agent), free, 1, 0, &mut &mut *obs).map_err(|h| self.fault(agent, Some(id), h))
     }
 
-    /// A fence between proxies.
+    /// Reports a fence between proxies.
     pub(super) fn fence(
         &self,
         agent: usize,

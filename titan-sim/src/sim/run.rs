@@ -1,4 +1,4 @@
-//! One run: programs of a grid, cluster after cluster, by a schedule.
+//! One run: the programs of a grid, cluster after cluster, in the order of a schedule.
 
 use super::finding::{Choice, Finding, Found, Kind, Schedule};
 use super::grid::Grid;
@@ -19,7 +19,7 @@ use titan_core::ir::{Access, Const, GridSpec, Kernel, ParamKind};
 use titan_core::launch::{self, ArgInfo, BindError, bind, bind_with_grid};
 use titan_core::verify::WellFormed;
 
-/// Programs of a persistent grid, unless the caller says otherwise.
+/// The number of programs of a persistent grid, unless the caller sets it.
 const PERSISTENT: u32 = 2;
 
 /// Runs a kernel. `grid` overrides the kernel's own; a persistent grid has two programs unless it is given.
@@ -50,7 +50,7 @@ pub fn replay(
     launch(kernel, args, grid, &options, Some(schedule))
 }
 
-/// Arguments as a run keeps them, and the programs of its grid.
+/// The arguments of a run in the form that it keeps, and the extents of its grid.
 pub(super) fn setup(kernel: &WellFormed, args: &[Arg], grid: Option<[u32; 3]>) -> Result<Setup, BindError> {
     let info: Vec<ArgInfo<'_>> = args.iter().map(info).collect();
     let persistent = grid.or(match kernel.sig.grid {
@@ -104,7 +104,7 @@ pub(super) fn own_cluster(kernel: &Kernel) -> u32 {
     kernel.laid_out.as_deref().map_or(1, |laid| laid.cluster.max(1))
 }
 
-/// The clusters of a grid, axis 0 first.
+/// The clusters of a grid, each as the coordinates of its programs; axis 0 varies fastest.
 pub(super) fn clusters(grid: [u32; 3], size: u32) -> Res<Vec<Vec<[u32; 3]>>> {
     if size == 0 || size > 16 || !grid[0].is_multiple_of(size) {
         return Err(Found::new(
@@ -146,7 +146,7 @@ fn launch(
         if let (Arg::Tensor { bytes, .. }, Some(t)) = (arg, tensor)
             && t.bytes.is_none()
         {
-            // Of this length since it was allocated.
+            // `bytes` has had the length of the allocation since it was made.
             let _ = global.read_any(t.base, bytes);
         }
     }
@@ -195,7 +195,7 @@ fn all(
     Ok(())
 }
 
-/// A cluster while it runs.
+/// The state of a cluster while it runs.
 struct Cluster<'k> {
     machine: Machine<'k>,
     watch: Watch,
@@ -204,7 +204,7 @@ struct Cluster<'k> {
     schedule: Schedule,
     options: Options,
     steps: u64,
-    /// Whether a choice could not be made.
+    /// Whether a choice of the replayed schedule was impossible.
     strayed: bool,
 }
 
@@ -217,7 +217,7 @@ impl<'k> Cluster<'k> {
         options: &Options,
         (number, grid): (u32, Option<&Rc<RefCell<Grid>>>),
     ) -> Res<Cluster<'k>> {
-        // Each cluster has its own range of seeds.
+        // The seeds of different clusters differ.
         let seed = |s: u64| s.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9));
         let completion = match options.completion {
             Completion::Seeded(s) => Completion::Seeded(seed(s)),
@@ -289,7 +289,7 @@ impl<'k> Cluster<'k> {
         }
     }
 
-    /// No agent is ready and nothing is in flight: all agents have ended, or they wait for each other.
+    /// Handles a state in which no agent is ready and nothing is in flight: all agents have ended, or it is a deadlock.
     fn stuck(&self) -> Res<()> {
         let Some(deadlock) = self.machine.engine.deadlock() else { return Ok(()) };
         Err(self.machine.deadlocked(&deadlock))
@@ -330,7 +330,7 @@ impl<'k> Cluster<'k> {
 }
 
 impl Statistics {
-    /// Operations and asynchronous work together.
+    /// The number of operations and asynchronous operations together.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.steps + self.issued

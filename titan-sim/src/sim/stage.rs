@@ -34,7 +34,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [Val::Smem(Rc::new(smem))])
     }
 
-    /// Where a tile of a stage lies, and how many bytes it has.
+    /// The slot, the address and the length in bytes of a tile of a stage.
     fn placed(&self, agent: usize, smem: &Smem) -> Res<(Slot, u64, u64)> {
         let s = self.slot_of(agent, smem.pipe, smem.time)?;
         let offset = self.ring(s.ring)?.fields.get(smem.field).map_or(0, |f| f.0);
@@ -47,7 +47,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [tile])
     }
 
-    /// A tile of a stage, read by ordinary loads.
+    /// Reads a tile of a stage with ordinary loads.
     fn read_tile(&self, agent: usize, id: OpId, smem: &Smem, obs: Obs<'_, '_>) -> Res<Val> {
         let (s, lo, len) = self.placed(agent, smem)?;
         self.check_stage(agent, s)?;
@@ -56,12 +56,12 @@ impl Machine<'_> {
         Ok(tile.map_or(Val::Unknown, |t| Val::Tile(Rc::new(t))))
     }
 
-    /// Whether an MMA reads stages in place.
+    /// Whether an operation is an MMA that reads its operands from stages.
     pub(super) fn reads_stages(&self, op: &Op) -> bool {
         op.args.iter().any(|v| matches!(self.kernel().ty(*v), Ty::Smem(..)))
     }
 
-    /// An MMA that reads stages and completes at once.
+    /// Executes an MMA that reads stages and completes at once.
     pub(super) fn mma_of_stages(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<()> {
         let mut tiles = Vec::new();
         for i in 0..op.args.len() {
@@ -145,7 +145,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [tile.map_or(Val::Unknown, Val::Tile)])
     }
 
-    /// Starts an MMA whose operands begin at `at`; its group.
+    /// Starts an MMA whose operands begin at argument `at`; returns its commit group.
     fn issue_product(
         &mut self,
         agent: usize,
@@ -222,7 +222,7 @@ impl Machine<'_> {
         self.set(agent, &op.results, [token(s)])
     }
 
-    /// Starts the store of a slot: first it is read, then the tensor is written.
+    /// Starts the store of a slot: the slot is read first, then the tensor is written.
     pub(super) fn store_issue(&mut self, agent: usize, id: OpId, op: &Op, unit: Unit, obs: Obs<'_, '_>) -> Res<()> {
         let view = self.view(agent, op, 0)?;
         let rank = view.extents.len();

@@ -1,6 +1,6 @@
 //! The state of agents and programs.
 //!
-//! Hashes leave out what has no effect any more: phases are kept as parities, and only groups that were not waited for.
+//! Hashes leave out what has no further effect: phases are kept as parities, and only commit groups that were not waited for count.
 
 use super::plan::CLASSES;
 use super::value::Val;
@@ -11,17 +11,17 @@ use titan_core::ir::{Block, OpId};
 /// The outcome of attempting an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// It is complete.
+    /// The operation is complete.
     On,
-    /// A poll that failed: other agents should run.
+    /// The operation is a poll that failed: other agents should run.
     Polled,
-    /// It waits; the agent will attempt it again.
+    /// The operation must wait; the agent will attempt it again.
     Blocked,
     /// The agent has ended.
     Ended,
 }
 
-/// A place in nested control flow.
+/// A position in nested control flow.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Frame {
     pub(super) block: Block,
@@ -35,9 +35,9 @@ pub(super) struct Frame {
 /// The progress of a reader of a ring.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Reader {
-    /// How many times it has begun to read (`ttg.stage.ready`): the next one is this.
+    /// The number of times for which it has begun to read (`ttg.stage.ready`), and so the next ring time that it reads.
     pub(super) claimed: u64,
-    /// All times below are released, and those in `beyond`.
+    /// All times below this one are released, and those in `beyond`.
     pub(super) below: u64,
     pub(super) beyond: BTreeSet<u64>,
 }
@@ -72,7 +72,7 @@ pub(super) struct Groups {
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Acc {
     pub(super) keep: usize,
-    /// Group, ring, time.
+    /// The stages that its MMAs read: commit group, ring, ring time.
     pub(super) held: VecDeque<(u32, usize, u64)>,
 }
 
@@ -80,45 +80,45 @@ pub(super) struct Acc {
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Thread {
     pub(super) cta: usize,
-    /// Its number in its program: 0 is the program's own thread.
+    /// Its number in its program: agent 0 is the program's own thread.
     pub(super) local: usize,
     /// For a laid-out kernel: whether the warp is in the code of its role.
     pub(super) in_role: bool,
     pub(super) frames: Vec<Frame>,
     pub(super) env: Vec<Val>,
-    /// For each ring, the next time to fill.
+    /// For each ring, the next ring time to fill.
     pub(super) fill: Vec<u64>,
     pub(super) read: Vec<Reader>,
     pub(super) groups: [Groups; CLASSES],
     pub(super) accs: BTreeMap<u32, Acc>,
-    /// MMAs that were not waited for.
+    /// The MMAs that were not waited for.
     pub(super) products: BTreeSet<u32>,
-    /// Read permissions that were split: ring, time, number of parts.
+    /// Read permissions that were split: ring, ring time, number of parts.
     pub(super) parts: BTreeMap<(usize, u64), u8>,
-    /// Staging slots that are written and not yet stored: ring, time.
+    /// Staging slots that are written and not yet stored: ring, ring time.
     pub(super) written: BTreeSet<(usize, u64)>,
-    /// Staging slots that are acquired and not yet written: ring, time.
+    /// Staging slots that are acquired and not yet written: ring, ring time.
     pub(super) taken: BTreeSet<(usize, u64)>,
     /// The number of the latest MMA or accumulator.
     pub(super) next: u32,
-    /// The barrier (of all warps, or named) at which it has arrived and waits, and the parity.
+    /// The barrier (of all warps, or named) at which it has arrived and waits, and the parity of the phase.
     pub(super) joined: Option<(u32, bool)>,
-    /// The parity of the cluster barrier at which it has arrived.
+    /// The parity of the phase of the cluster barrier at which it has arrived.
     pub(super) cluster: Option<bool>,
     pub(super) registers: Option<u32>,
     /// Tiles whose registers were written since the last fence before MMAs of warpgroups, by the numbers of their values; kept where
     /// there are such MMAs.
     pub(super) written_to: BTreeSet<usize>,
-    /// Whether it has executed `ttg.pipeline.finalize`.
+    /// Whether the agent has executed `ttg.pipeline.finalize`.
     pub(super) finalized: bool,
 }
 
-/// What a slot of a ring holds.
+/// The contents of a slot of a ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Holds {
     #[default]
     Nothing,
-    /// The stage of this time, complete or being copied.
+    /// The stage of this ring time, complete or being copied.
     Stage(u64),
     Poison(u64),
 }
@@ -130,7 +130,7 @@ pub(super) struct Named {
     pub(super) barrier: BarrierId,
 }
 
-/// A program of the cluster.
+/// The state of a program of the cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Cta {
     pub(super) program: [u32; 3],

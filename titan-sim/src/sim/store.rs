@@ -14,7 +14,7 @@ use std::rc::Rc;
 use titan_core::ir::TileShape;
 use titan_core::num::{pack_nibbles, unpack_nibbles};
 
-/// Memories by their numbers.
+/// Access to memories by their index, both for a slice of memories and for an engine.
 pub(super) trait Spaces {
     fn space(&self, id: SpaceId) -> Option<&Space>;
     fn space_mut(&mut self, id: SpaceId) -> Option<&mut Space>;
@@ -45,13 +45,13 @@ pub(super) struct Store {
     /// Whether tiles are computed.
     pub(super) data: bool,
     pub(super) global: SpaceId,
-    /// For each program of the cluster.
+    /// The shared memory of each program of the cluster.
     pub(super) shared: Vec<SpaceId>,
-    /// Which bytes of shared memory are written, where tiles are not computed.
+    /// The ranges of shared memory that are written, where tiles are not computed.
     pub(super) defined: Vec<Ranges>,
     /// Accumulators and the results of MMAs in flight.
     pub(super) results: BTreeMap<(usize, u32), Rc<Tile>>,
-    /// Stages that were read for a store.
+    /// The bytes of stages that were read for a store.
     pub(super) kept: BTreeMap<(usize, u32), Rc<Vec<u8>>>,
 }
 
@@ -80,7 +80,7 @@ impl Store {
         Ok(out)
     }
 
-    /// Writes bytes of shared memory.
+    /// Writes bytes to shared memory.
     pub(super) fn write_shared(
         &mut self,
         spaces: &mut (impl Spaces + ?Sized),
@@ -119,7 +119,7 @@ impl Store {
         self.setup.tensors.get(param).and_then(Option::as_ref).ok_or_else(absent)
     }
 
-    /// Whether elements of a parameter are known: always, or only those of inputs.
+    /// Whether elements of a parameter are known: if tiles are computed, of every parameter; otherwise only of inputs.
     pub(super) fn knows(&self, param: usize) -> bool {
         self.data || self.setup.tensors.get(param).and_then(Option::as_ref).is_some_and(|t| t.bytes.is_some())
     }
@@ -140,7 +140,7 @@ impl Store {
         Ok(())
     }
 
-    /// The elements of a tile, as bytes, those of 4 bits one each; outside is the padding.
+    /// Loads the elements of a tile as bytes, 4-bit elements taking one each; elements outside of the tensor are the padding.
     pub(super) fn load(
         &self,
         spaces: &(impl Spaces + ?Sized),
@@ -167,7 +167,7 @@ impl Store {
         Ok(out)
     }
 
-    /// Stores the elements of a tile; what lies outside is dropped.
+    /// Stores the elements of a tile; elements outside of the tensor are dropped.
     pub(super) fn put(
         &mut self,
         spaces: &mut (impl Spaces + ?Sized),
@@ -203,7 +203,7 @@ impl Store {
         Ok(())
     }
 
-    /// The elements that a source names.
+    /// Loads the elements of a copy's source.
     pub(super) fn source(&self, spaces: &(impl Spaces + ?Sized), source: &Source) -> Res<Vec<u8>> {
         if source.absent {
             let pad = bytes::encode(source.view.elem, &super::arith::splat(1, source.pad));
@@ -216,7 +216,7 @@ impl Store {
         }
     }
 
-    /// Rows that indices name; one that is out of range is the padding.
+    /// Loads rows selected by indices; a row whose index is out of range is the padding.
     pub(super) fn rows(
         &self,
         spaces: &(impl Spaces + ?Sized),
@@ -287,7 +287,7 @@ impl Store {
         }
     }
 
-    /// Writes elements of a tile, or zeros, each to its place.
+    /// Writes each element of a tile, or zero, to its own address.
     pub(super) fn deal(&mut self, spaces: &mut (impl Spaces + ?Sized), effect: &Effect) -> Res<()> {
         let Effect::Deal { cta, source, places, elem, ranges } = effect else { return Ok(()) };
         if !self.data {
@@ -312,7 +312,7 @@ impl Store {
             }
             Operand::Placed { cta, elem, shape, places, ranges } => {
                 let mut bytes = Vec::new();
-                // Where the bytes of each range begin among those that were read.
+                // The position of each range's first byte among the bytes that were read.
                 let mut starts = Vec::new();
                 for (lo, hi) in ranges.iter() {
                     starts.push((*lo, bytes.len()));
@@ -334,7 +334,7 @@ impl Store {
         }
     }
 
-    /// A tile of a stage, as it is seen.
+    /// Loads a tile of a stage, with the axes of its view.
     pub(super) fn stage(
         &self,
         spaces: &(impl Spaces + ?Sized),
@@ -356,14 +356,14 @@ impl Store {
         Ok(Some(Tile { shape, cells }))
     }
 
-    /// Elements at places that indices name; out of range is `None`.
+    /// The position of the element at coordinates given by indices; `None` if they are out of range.
     pub(super) fn place(&self, view: &View, at: &[i64]) -> Res<Option<u64>> {
         let t = self.tensor(view.param)?;
         let inside = !view.outside && at.iter().zip(&view.extents).all(|(i, n)| (0..*n).contains(i));
         Ok(inside.then(|| element(t, view, at)).flatten())
     }
 
-    /// One element.
+    /// Loads one element.
     pub(super) fn get(&self, spaces: &(impl Spaces + ?Sized), view: &View, element: u64) -> Res<Num> {
         let t = self.tensor(view.param)?;
         let size = bytes::size(t.elem);
@@ -408,7 +408,7 @@ fn no_memory() -> Box<Found> {
     Found::not_modelled("memory of a program outside of the cluster")
 }
 
-/// Ranges of bytes, in order and apart.
+/// A set of bytes, as sorted ranges that neither overlap nor touch.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Ranges(Vec<(u64, u64)>);
 

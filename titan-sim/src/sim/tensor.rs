@@ -1,4 +1,4 @@
-//! Tensors: the arguments of a run, and where the elements of a view lie in them; the memories of a run.
+//! Tensors: the arguments of a run, the positions of a view's elements in them, and the memories of a run.
 
 use super::arith::shape as arrange;
 use super::plan::Plan;
@@ -14,38 +14,38 @@ pub(super) struct Tensor {
     pub(super) elem: Elem,
     pub(super) extents: Vec<i64>,
     pub(super) strides: Vec<i64>,
-    /// The caller's bytes, of an input.
+    /// For an input: the caller's bytes.
     pub(super) bytes: Option<Vec<u8>>,
-    /// The first byte, of an output.
+    /// For an output: the address of its first byte in the engine's memory.
     pub(super) base: u64,
 }
 
 /// The arguments of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setup {
-    /// For each parameter; `None` is a scalar, or absent.
+    /// For each parameter, its tensor; `None` for a scalar or an absent tensor.
     pub(super) tensors: Vec<Option<Tensor>>,
     pub(super) scalars: Vec<Option<Num>>,
     pub(super) grid: [u32; 3],
 }
 
-/// A row of a tile of rows, in the rank of a view.
+/// The shape of one row of a tile of rows, with the rank of the view.
 pub(super) fn row_shape(view: &View, shape: TileShape) -> Option<TileShape> {
     let mut dims = vec![1; view.extents.len().checked_sub(1)?];
     dims.push(*shape.last()?);
     TileShape::new(&dims)
 }
 
-/// Elements that lie one after the other in a tensor and in a tile.
+/// Elements that are contiguous both in a tensor and in a tile.
 pub(super) struct Run {
-    /// The first, in the tile.
+    /// The number of the first one in the tile.
     pub(super) at: usize,
-    /// The first, in the tensor.
+    /// The number of the first one in the tensor.
     pub(super) element: u64,
     pub(super) n: usize,
 }
 
-/// Where a coordinate of a view lies in its tensor.
+/// The position in its tensor of the element of a view at these coordinates.
 pub(super) fn element(t: &Tensor, view: &View, at: &[i64]) -> Option<u64> {
     let fixed: i64 = view.start.iter().zip(&t.strides).map(|(s, d)| s * d).sum();
     let moved: i64 = view.axes.iter().zip(at).map(|(axis, i)| i * t.strides.get(*axis).copied().unwrap_or(0)).sum();
@@ -80,7 +80,7 @@ pub(super) fn runs(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> 
     out
 }
 
-/// The bytes of a tensor that a tile covers: for events.
+/// The byte ranges of a tensor that a tile covers, for events.
 pub(super) fn bytes_of(t: &Tensor, view: &View, first: &[i64], shape: TileShape) -> Vec<(u64, u32)> {
     let bits = u64::from(t.elem.bits());
     let range =
@@ -88,7 +88,7 @@ pub(super) fn bytes_of(t: &Tensor, view: &View, first: &[i64], shape: TileShape)
     runs(t, view, first, shape).into_iter().map(range).collect()
 }
 
-/// Values of 4 bits, the first of which is the upper one of its byte if `odd`.
+/// Writes 4-bit values; the first one goes to the upper half of its byte if `odd`.
 pub(super) fn put_nibbles(space: &mut Space, at: u64, odd: bool, values: &[u8]) -> Result<(), Fault> {
     let odd = usize::from(odd);
     for (i, value) in values.iter().enumerate() {
@@ -107,14 +107,14 @@ pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
     for (t, bytes) in setup.tensors.iter().zip(initial) {
         let (Some(t), Some(bytes)) = (t, bytes) else { continue };
         if global.allocate(t.name.clone(), t.base, bytes.len()).is_some() {
-            // Just allocated, of this length.
+            // The allocation has just been made with this length, so the write succeeds.
             let _ = global.write(t.base, bytes);
         }
     }
     global
 }
 
-/// The engine with the memories of a cluster.
+/// Creates the engine with the memories of a cluster.
 pub(super) fn engine_of(
     plan: &Plan<'_>,
     global: Space,

@@ -19,7 +19,7 @@ use titan_core::ir::{Effect, Loc, OpId, OpKind, Pipe, Ty, Value};
 pub struct Interval {
     /// The agent; numbered consecutively over the programs of a cluster.
     pub agent: u32,
-    /// Its role.
+    /// The name of the agent's role.
     pub role: String,
     /// The kind of asynchronous operation; `None` for the agent itself.
     pub helper: Option<&'static str>,
@@ -29,15 +29,15 @@ pub struct Interval {
     pub loc: Loc,
     /// The ring or region that it accesses.
     pub what: String,
-    /// The slot of the ring.
+    /// The slot of the ring that it accesses.
     pub slot: Option<u64>,
-    /// The time of the ring.
+    /// The ring time that it accesses.
     pub time: Option<u64>,
-    /// When it began.
+    /// The clock when it began.
     pub begin: u64,
-    /// When it ended; never before it began.
+    /// The clock when it ended; never before `begin`.
     pub end: u64,
-    /// The roles that it waited for; empty if it was busy.
+    /// The roles that it waited for; empty if it was active.
     pub waits_for: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ const fn class_name(class: Class) -> &'static str {
     }
 }
 
-/// Records a run.
+/// The recorder of the activity timeline of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tracer {
     on: bool,
@@ -64,18 +64,18 @@ pub(super) struct Tracer {
 }
 
 impl Tracer {
-    /// A tracer that records if `on`.
+    /// Creates a recorder; with `on` false, it records nothing.
     pub(super) fn new(on: bool) -> Tracer {
         Tracer { on, ..Tracer::default() }
     }
 
-    /// The next operation of an agent, before it is attempted: the tokens that it consumes still exist.
+    /// Describes the next operation of an agent before it is attempted, while the tokens that it consumes still exist.
     pub(super) fn about(&self, machine: &Machine<'_>, agent: usize, now: u64) -> Option<(OpId, Interval)> {
         let op = machine.next_op(agent).filter(|_| self.on)?;
         Some((op, describe(machine, agent, op, &machine.kernel().op(op).args, now)))
     }
 
-    /// An operation of an agent was attempted.
+    /// Records that an operation of an agent was attempted.
     pub(super) fn stepped(
         &mut self,
         machine: &Machine<'_>,

@@ -9,12 +9,12 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use titan_core::ir::{Coords, Elem, Encoding, TileShape};
 
-/// An element.
+/// The value of an element.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Num {
-    /// An integer or `bool`.
+    /// The value of an integer or `bool`.
     Int(i64),
-    /// A float.
+    /// The value of a float.
     Float(f64),
 }
 
@@ -49,12 +49,12 @@ impl Hash for Num {
     }
 }
 
-/// The elements of a tile, row-major.
+/// The elements of a tile, in row-major order.
 #[derive(Clone, Debug)]
 pub(super) enum Cells {
-    /// Of integers and `bool`.
+    /// Elements of an integer type or `bool`.
     Int(Vec<i64>),
-    /// Of floats.
+    /// Elements of a floating-point type.
     Float(Vec<f64>),
 }
 
@@ -74,7 +74,7 @@ impl Cells {
         }
     }
 
-    /// The elements at these places.
+    /// The elements with these row-major numbers.
     pub(super) fn pick(&self, places: impl Iterator<Item = usize>) -> Cells {
         match self {
             Cells::Int(v) => Cells::Int(places.map(|i| v.get(i).copied().unwrap_or(0)).collect()),
@@ -82,7 +82,7 @@ impl Cells {
         }
     }
 
-    /// Elements of this type.
+    /// Collects values as the elements of this type.
     pub(super) fn collect(elem: Elem, nums: impl Iterator<Item = Num>) -> Cells {
         if elem.is_float() {
             let float = |n| match n {
@@ -117,67 +117,67 @@ impl Hash for Tile {
 /// A tensor argument, or a view of one.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct View {
-    /// The parameter.
+    /// The number of the parameter.
     pub(super) param: usize,
     pub(super) elem: Elem,
-    /// The first element, along each axis of the parameter.
+    /// The coordinates of the first element, along each axis of the parameter.
     pub(super) start: Vec<i64>,
     /// The axis of the parameter that each axis of the view is.
     pub(super) axes: Vec<usize>,
     /// The extent of each axis of the view.
     pub(super) extents: Vec<i64>,
-    /// An axis was fixed outside of the tensor: there is nothing in the view.
+    /// Whether an axis was fixed outside of the tensor: the view then contains no element.
     pub(super) outside: bool,
 }
 
-/// A tile of a tensor, named.
+/// A tile of a tensor that a copy names as its source; its elements are read when the copy completes.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Source {
     pub(super) view: Rc<View>,
     pub(super) what: Named,
     pub(super) shape: TileShape,
     pub(super) pad: Num,
-    /// All of it is outside.
+    /// Whether the whole tile lies outside of the tensor.
     pub(super) absent: bool,
 }
 
 /// How a source names its elements.
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Named {
-    /// The coordinates of the first one.
+    /// The coordinates of the first element.
     From(Vec<i64>),
     /// Rows: an index for each row and leading axis, and the first column.
     Rows(Vec<Vec<i64>>, i64),
-    /// It depends on values that are not computed.
+    /// The coordinates depend on values that are not computed.
     Unknown,
 }
 
-/// A tile of a stage.
+/// A tile that is read from a stage of a ring.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Smem {
     pub(super) pipe: usize,
     pub(super) time: u64,
     pub(super) field: usize,
     pub(super) elem: Elem,
-    /// The shape in memory, row-major.
+    /// The shape of the tile in memory, row-major.
     pub(super) lies: TileShape,
     /// Axis `i` of the view is axis `order[i]` in memory.
     pub(super) order: Vec<usize>,
 }
 
-/// A tile in shared memory of a kernel that is laid out.
+/// A tile in shared memory of a laid-out kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub(super) base: u64,
     pub(super) encoding: Rc<Encoding>,
-    /// Where the tile begins in what the encoding describes.
+    /// The coordinates of the tile's first element in the tile that the encoding describes.
     pub(super) origin: Coords,
     pub(super) elem: Elem,
     pub(super) shape: TileShape,
 }
 
 impl Local {
-    /// Where an element lies.
+    /// The address of an element, in bytes.
     pub(super) fn address(&self, mut at: Coords) -> u64 {
         at.iter_mut().zip(self.origin).for_each(|(i, o)| *i += o);
         self.base + u64::from(self.encoding.offset(at))
@@ -191,10 +191,10 @@ impl Hash for Local {
     }
 }
 
-/// A value.
+/// The value of an SSA value.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) enum Val {
-    /// Not defined yet, or not computed.
+    /// A value that is not defined yet, or not computed.
     #[default]
     Unknown,
     Num(Num),
@@ -203,32 +203,32 @@ pub(super) enum Val {
     Source(Rc<Source>),
     Smem(Rc<Smem>),
     Local(Rc<Local>),
-    /// A token of one time of a ring.
+    /// A token of a ring, for one ring time.
     Token {
         pipe: u32,
         time: u64,
     },
-    /// An MMA in flight: its number and its group.
+    /// An MMA in flight: its number and its commit group.
     Compute {
         id: u32,
         group: u32,
     },
-    /// An accumulator.
+    /// An accumulator, by its number.
     Acc(u32),
-    /// Bytes of shared memory, in so many parts.
+    /// Bytes of shared memory, divided into equal parts.
     Region {
         lo: u64,
         len: u64,
         parts: u64,
     },
-    /// Barriers: the operation that made them, the first and how many.
+    /// Barriers: the operation that created them, the index of the first, and their number.
     Barriers {
         made: u32,
         first: u32,
         n: u32,
     },
-    /// The phase in which an arrival counted.
+    /// The phase in which an arrival was counted.
     Phase(u64),
-    /// A group of a class.
+    /// A commit group of a class.
     Group(Class, u32),
 }

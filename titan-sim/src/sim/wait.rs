@@ -1,4 +1,4 @@
-//! What an agent waits for, without taking the step: for schedulers, and for the reports of waits.
+//! The event that an agent waits for, determined without taking its step: for schedulers, and for the reports of waits.
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use super::control::ROLES_JOIN;

@@ -1,4 +1,4 @@
-//! Observers of one run: the order of accesses, reported in terms of the kernel.
+//! The observers of one run: they check the order of accesses, and report findings in terms of the kernel.
 
 use super::explore::Certificate;
 use super::finding::{Found, Kind, Side};
@@ -20,12 +20,12 @@ pub(super) struct Watch {
     sanitizer: Option<Sanitizer>,
     /// The accesses of programs of other clusters, and the memory that they share.
     grid: Option<(Rc<RefCell<Grid>>, SpaceId)>,
-    /// Whether the synchronisation is the same in every order.
+    /// The observer that decides whether the synchronization is the same in every order, if it is enabled.
     certificate: Option<Certificate>,
     pub(super) issued: u64,
 }
 
-/// The properties of the simulator's classes.
+/// The properties of the simulator's classes of asynchronous operations.
 const CLASSES: [(Class, Work); 8] = [
     (CP_ASYNC, Work::CP_ASYNC),
     (WGMMA, Work::WGMMA),
@@ -38,10 +38,10 @@ const CLASSES: [(Class, Work); 8] = [
 ];
 
 impl Watch {
-    /// Observes the agents of a cluster.
+    /// Creates the observers of a cluster's agents.
     ///
     /// # Errors
-    /// More of them than the sanitizer can distinguish.
+    /// A finding, if there are more agents than the sanitizer can distinguish.
     pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Res<Watch> {
         let many = |_| {
             Found::not_modelled(format_args!(
@@ -52,12 +52,12 @@ impl Watch {
         Ok(Watch { sanitizer: Some(sanitizer), ..Watch::default() })
     }
 
-    /// Observes this memory for accesses of programs of other clusters.
+    /// Also observes accesses to this memory, for conflicts with programs of other clusters.
     pub(super) fn beside(self, grid: Option<&Rc<RefCell<Grid>>>, global: SpaceId) -> Watch {
         Watch { grid: grid.map(|g| (Rc::clone(g), global)), ..self }
     }
 
-    /// Observes the synchronisation.
+    /// Also observes whether the synchronization is determinate.
     pub(super) fn certified(self, certificate: Option<Certificate>) -> Watch {
         Watch { certificate, ..self }
     }
@@ -66,7 +66,7 @@ impl Watch {
         self.certificate.as_ref()
     }
 
-    /// The state on which future findings depend.
+    /// The observers' state on which future findings depend.
     pub(super) fn knowledge(&self) -> impl Hash {
         self.sanitizer.as_ref().map(StateHasher::of)
     }
@@ -76,7 +76,7 @@ impl Watch {
         if found.message.is_empty() { self.found(machine).unwrap_or(found) } else { found }
     }
 
-    /// The finding that stopped the run.
+    /// The finding of the observer that stopped the run, if one did.
     fn found(&self, machine: &Machine<'_>) -> Option<Box<Found>> {
         if let Some(found) = self.sanitizer.as_ref().and_then(|s| s.findings().first()) {
             return Some(said(machine, found));
@@ -104,7 +104,7 @@ fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Resul
     Ok(Sanitizer::new(config))
 }
 
-/// A finding of the sanitizer, in terms of the kernel.
+/// Translates a finding of the sanitizer into terms of the kernel.
 fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
     if found.rule == Rule::Deadlock {
         let agents = std::iter::once(&found.now).chain(&found.others).map(|s| s.agent);
@@ -154,7 +154,7 @@ fn touch_of(machine: &Machine<'_>, space: SpaceId, lo: u64, len: u64, write: boo
     Some(super::access::shared(cta, lo, lo + len, write))
 }
 
-/// The output that holds a byte of device memory.
+/// The name of the output that contains a byte of device memory.
 fn output(machine: &Machine<'_>, space: SpaceId, at: u64) -> String {
     let holds = |t: &&Tensor| t.bytes.is_none() && at >= t.base && space == machine.store.global;
     let t = machine.store.setup.tensors.iter().flatten().filter(holds).max_by_key(|t| t.base);

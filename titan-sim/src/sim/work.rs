@@ -11,9 +11,9 @@ pub(super) type Res<T> = Result<T, Box<Found>>;
 /// The accesses of an asynchronous operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Span {
-    /// Bytes of a program's shared memory.
+    /// A range of bytes of a program's shared memory.
     Shared { cta: usize, lo: u64, hi: u64 },
-    /// A box of a tensor parameter, in its coordinates.
+    /// A box of elements of a tensor parameter, by coordinates from `lo` up to `hi`, exclusive.
     Tensor { param: usize, lo: Vec<i64>, hi: Vec<i64> },
 }
 
@@ -29,7 +29,7 @@ impl Span {
     }
 }
 
-/// A range of memory that is touched, and how.
+/// A range of memory that is accessed, and whether it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Touch {
     pub(super) span: Span,
@@ -66,13 +66,13 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Its elements in a tile of so many columns.
+    /// The row-major numbers of its elements in a tile with this number of columns.
     fn places(&self, columns: usize) -> impl Iterator<Item = usize> + '_ {
         let row = move |i: u32| self.columns.iter().map(move |j| i as usize * columns + *j as usize);
         self.rows.iter().flat_map(move |i| row(*i))
     }
 
-    /// Its elements of a tile.
+    /// Extracts its elements from a tile.
     pub(super) fn of(&self, tile: &Tile) -> Option<Tile> {
         let columns = usize::try_from(*tile.shape.get(1)?).ok()?;
         let extent = |n: usize| i32::try_from(n).ok();
@@ -80,7 +80,7 @@ impl Part {
         Some(Tile { shape, cells: tile.cells.pick(self.places(columns)) })
     }
 
-    /// A tile with these elements in their places.
+    /// A tile with these elements written in place of the tile's own.
     pub(super) fn put(&self, tile: &Tile, own: &Cells) -> Tile {
         let mut all = tile.clone();
         let columns = tile.shape.get(1).map_or(0, |n| usize::try_from(*n).unwrap_or(0));
@@ -99,26 +99,26 @@ impl Part {
 #[derive(Clone, Debug, Hash)]
 pub(super) enum Effect {
     None,
-    /// Bytes of shared memory are written; their values do not matter.
+    /// Marks bytes of shared memory as written; their values do not matter.
     Define {
         cta: usize,
         lo: u64,
         hi: u64,
     },
-    /// Bytes of shared memory are read, and must be defined.
+    /// Reads bytes of shared memory, which must be defined.
     Expect {
         cta: usize,
         lo: u64,
         hi: u64,
     },
-    /// A tile is copied to shared memory; without a tile, zeros.
+    /// Copies a tile to shared memory; without a source, zeros.
     Copy {
         cta: usize,
         address: u64,
         len: u64,
         source: Option<Rc<Source>>,
     },
-    /// Elements of a tile, or zeros, are written each to its place.
+    /// Writes each element of a tile, or zero, to its own address.
     Deal {
         cta: usize,
         source: Rc<Source>,
@@ -126,14 +126,14 @@ pub(super) enum Effect {
         elem: Elem,
         ranges: Vec<(u64, u64)>,
     },
-    /// A product is added to the accumulator of this number.
+    /// Adds a matrix product to the accumulator with this number.
     Mma {
         id: (usize, u32),
         a: Operand,
         b: Operand,
         elem: Elem,
     },
-    /// A product is added to the part of an accumulator that a warp holds: of the first number, and the sum gets the second.
+    /// Adds a matrix product to the part of an accumulator that a warp holds: reads the result `from`, writes the result `id`.
     Step {
         from: (usize, u32),
         id: (usize, u32),
@@ -142,20 +142,20 @@ pub(super) enum Effect {
         elem: Elem,
         part: Rc<Part>,
     },
-    /// A stage is read, to be stored.
+    /// Reads a stage, for a store.
     Keep {
         id: (usize, u32),
         cta: usize,
         address: u64,
         len: u64,
     },
-    /// A tile in shared memory is read, to be stored.
+    /// Reads a tile in shared memory, for a store.
     KeepTile {
         id: (usize, u32),
         tile: Operand,
         elem: Elem,
     },
-    /// The bytes that were read are stored.
+    /// Writes the bytes that were read to the tensor.
     Put {
         id: (usize, u32),
         view: Rc<View>,
@@ -164,11 +164,11 @@ pub(super) enum Effect {
     },
 }
 
-/// An asynchronous operation.
+/// An asynchronous operation in flight, with its accesses and its effect.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Work {
     pub(super) op: OpId,
-    /// The time of the ring.
+    /// The ring time of the stage that it accesses.
     pub(super) time: Option<u64>,
     pub(super) touches: Vec<Touch>,
     pub(super) effect: Effect,

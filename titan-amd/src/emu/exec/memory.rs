@@ -1,4 +1,4 @@
-//! Memory operations when they are issued: addresses and data are captured, destinations reserved.
+//! The issue of memory operations: addresses and data are captured, destinations reserved.
 
 use super::transfer::{Action, At, Narrow, Piece, Transfer};
 use super::vector::lanes_of;
@@ -53,7 +53,7 @@ impl Group<'_> {
         }
     }
 
-    /// The source that an operand of a class became.
+    /// The source of an operand with this class.
     fn argument(&self, op: &Op, class: Class) -> Option<crate::emu::op::Source> {
         let reads = op.inst.args().filter(|(a, _)| a.access != Access::Write);
         reads.zip(&op.sources).find(|((a, _), _)| a.class == class).map(|(_, s)| *s)
@@ -92,7 +92,7 @@ impl Group<'_> {
         Ok(lanes_of(exec).map(each).collect())
     }
 
-    /// ISA §9.1.5 "Buffer Addressing"; the range is looked at for each word, in [`Group::pieces`].
+    /// ISA §9.1.5 "Buffer Addressing"; the range is checked for each word, in [`Group::pieces`].
     fn buffer_addresses(&self, wave: usize, op: &Op) -> Run<Addresses> {
         let exec = self.waves[wave].exec();
         let buffer = self.descriptor(wave, op)?;
@@ -166,7 +166,7 @@ impl Group<'_> {
             Unit::LoadLds if name.ends_with("dword") => {
                 let pieces = self.pieces(wave, op, addresses, crate::isa::ty::B32)?;
                 let m0 = self.waves[wave].scalar_word(M0)?;
-                // ISA §9.1.9, §10.3: the lanes lie next to each other, whatever they read.
+                // ISA §9.1.9, §10.3: the destinations of the lanes are contiguous, whatever the lanes read.
                 let base = if op.inst.format() == Format::Mubuf { m0 & 0xFFFF } else { m0 >> 2 & 0xFFFF };
                 let base = if op.inst.format() == Format::Mubuf { u64::from(base) } else { u64::from(base) * 4 };
                 let base = base.wrapping_add_signed(i64::from(op.inst.offset()));
@@ -183,7 +183,7 @@ impl Group<'_> {
         }
     }
 
-    /// The bytes of each lane; words of a buffer that are out of its range on their own.
+    /// The bytes of each lane. Words of a buffer are checked separately, since each may be out of range.
     fn pieces(&self, wave: usize, op: &Op, addresses: &Addresses, ty: Ty) -> Run<Vec<Piece>> {
         #[expect(clippy::cast_possible_truncation, reason = "at most 16 bytes")]
         let bytes = (ty.bits() / 8) as u8;
@@ -198,7 +198,7 @@ impl Group<'_> {
             if a % align != 0 {
                 return Err(misaligned(a, bytes, *lane));
             }
-            // Ranges end within the words of a lane only for raw buffers: ISA §9.1.5.1, rule 4.
+            // The range can end within the words of a lane only for raw buffers: ISA §9.1.5.1, rule 4.
             let inside = buffer.as_ref().filter(|_| op.inst.get(Field::Idxen) == 0).map(|b| {
                 let soffset = self.argument(op, Class::Soffset).map_or(Ok(0), |s| self.scalar_source(wave, s));
                 soffset.map(|s| b.records.saturating_sub(a.wrapping_sub(b.base).wrapping_sub(s & 0xFFFF_FFFF)))
@@ -216,7 +216,7 @@ impl Group<'_> {
         Ok(all)
     }
 
-    /// The bytes that pieces take from registers.
+    /// Reads the bytes of the pieces from registers.
     fn data(&self, wave: usize, operand: Operand, pieces: &[Piece], shift: u32) -> Run<Vec<u8>> {
         let (file, first) = vector(operand).ok_or_else(|| unknown("data are not in vector registers"))?;
         let mut all = Vec::new();
@@ -264,7 +264,7 @@ impl Group<'_> {
         Ok(Transfer { serial: 0, wave, pc, pieces, action: Action::Atomic { f, mode, data, result }, reserved })
     }
 
-    /// A value of 32 or 64 bits of a lane.
+    /// A 32-bit or 64-bit value of a lane.
     fn element(&self, wave: usize, (file, first): (File, u8), lane: u8, bits: u32) -> Run<u64> {
         let word = |r: usize| -> Run<u64> {
             let file = self.waves[wave].file(file);
@@ -359,7 +359,7 @@ impl Group<'_> {
             #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
             let lane = l as u8;
             for (i, offset) in offsets.iter().enumerate() {
-                // Addresses are of 32 bits: compilers count on sums that wrap around.
+                // Addresses have 32 bits: compilers rely on sums that wrap around.
                 let a = values[l].wrapping_add(*offset) & 0xFFFF_FFFF;
                 if a % u64::from(bytes.min(4)) != 0 {
                     return Err(misaligned(a, bytes, lane));
@@ -372,7 +372,7 @@ impl Group<'_> {
         Ok(all)
     }
 
-    /// Values that lanes give each other through the hardware of the local data share; memory is not touched.
+    /// Exchanges of values between lanes through the hardware of the local data share, without access to its memory.
     fn exchange(&self, wave: usize, op: &Op, pc: u64) -> Run<Transfer> {
         let exec = self.waves[wave].exec();
         let (file, first, _) = destination(op)?;
@@ -386,7 +386,7 @@ impl Group<'_> {
             let offset = u64::from(op.inst.get(Field::Offset0) | op.inst.get(Field::Offset1) << 8);
             let lane = |l: usize| (((address[l] + offset) / 4) % 64) as usize;
             if op.inst.row().name == "ds_bpermute_b32" {
-                // Lanes that are off give 0.
+                // Inactive lanes provide 0.
                 std::array::from_fn(|l| {
                     let from = if exec >> l & 1 == 1 { lane(l) } else { l };
                     if exec >> from & 1 == 1 { low(data[from]) } else { 0 }
@@ -442,7 +442,7 @@ impl Group<'_> {
     }
 }
 
-/// A buffer's descriptor.
+/// The descriptor of a buffer.
 struct Buffer {
     base: u64,
     stride: u64,
@@ -474,7 +474,7 @@ fn destination(op: &Op) -> Run<(File, u8, u8)> {
     }
 }
 
-/// How a load fills its register.
+/// The way in which a load fills its register.
 fn narrow(name: &str, ty: Ty) -> Narrow {
     if ty.bits() >= 32 {
         Narrow::No
@@ -487,7 +487,7 @@ fn narrow(name: &str, ty: Ty) -> Narrow {
     }
 }
 
-/// ISA §12.12, `DS_SWIZZLE_B32`: the lane that a lane reads.
+/// ISA §12.12, `DS_SWIZZLE_B32`: the lane from which a lane reads.
 const fn swizzled(lane: usize, pattern: u32) -> usize {
     if pattern & 0x8000 != 0 {
         let to = pattern >> (2 * (lane & 3)) & 3;

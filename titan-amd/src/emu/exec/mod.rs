@@ -1,12 +1,12 @@
-//! The interpreter: one instruction of one wave.
+//! The interpreter: executes one instruction of one wave.
 //!
 //! | module | instructions |
 //! |---|---|
 //! | [`scalar`] | scalar arithmetic, branches, hardware registers |
-//! | [`source`] | sources of vector instructions: selected, moved across lanes, negated |
+//! | [`source`] | sources of vector instructions: selected parts, moves across lanes, negation |
 //! | [`vector`] | vector arithmetic, comparisons, lanes |
 //! | [`memory`] | addresses and data of memory operations, captured at issue |
-//! | [`transfer`] | what such operations do when they complete |
+//! | [`transfer`] | the effects of these operations at their completion |
 //! | [`wait`] | counters and barriers |
 
 mod memory;
@@ -25,20 +25,20 @@ use super::watch::Watch;
 
 pub(crate) type Run<T> = Result<T, Fail>;
 
-/// What is outside of a workgroup.
+/// The state outside of a workgroup.
 pub(crate) struct World<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) watch: &'a mut Watch,
-    /// Instructions so far, of all workgroups.
+    /// The number of instructions executed so far, over all workgroups.
     pub(crate) steps: &'a mut u64,
 }
 
-/// What comes after an instruction.
+/// The continuation after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Next,
     Jump(u64),
-    /// The wave waits; it goes on behind the instruction.
+    /// The wave waits, and continues behind the instruction.
     Wait,
     End,
 }

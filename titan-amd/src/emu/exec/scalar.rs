@@ -11,7 +11,7 @@ use crate::isa::operand::EXEC;
 use crate::isa::{Operand, Special};
 
 impl Group<'_> {
-    /// The bits of a scalar source, up to 64.
+    /// The bits of a scalar source of up to 64 bits.
     pub(super) fn scalar_source(&self, wave: usize, source: Source) -> Run<u64> {
         let w = &self.waves[wave];
         match source.from {
@@ -84,7 +84,7 @@ impl Group<'_> {
         Ok(Step::Next)
     }
 
-    /// Where a branch leads.
+    /// The target of a branch.
     fn target(&self, wave: usize, op: &Op) -> u64 {
         let distance = op.inst.operands().iter().find_map(|o| match o {
             Operand::Imm(v) => Some(i64::from((*v << 16) >> 16) * 4),
@@ -98,7 +98,7 @@ impl Group<'_> {
         let (id, offset, size) = hwreg(op);
         let value = match id {
             MODE => self.waves[wave].mode_bits(),
-            // Which of the chip's parts runs the wave: the first.
+            // The part of the chip that runs the wave is always the first.
             XCC_ID => 0,
             _ => return Err(unknown_register(id)),
         };
@@ -128,7 +128,7 @@ fn unknown_register(id: u32) -> Fail {
     Fail::new(ErrorCode::Unknown, format!("the emulator does not have the hardware register {id}"))
 }
 
-/// Number, first bit and count.
+/// The number of the register, the first bit, and the number of bits.
 fn hwreg(op: &Op) -> (u32, u32, u32) {
     let imm = op.inst.operands().iter().find_map(|o| match o {
         Operand::Imm(v) => Some(v.cast_unsigned()),
@@ -138,7 +138,7 @@ fn hwreg(op: &Op) -> (u32, u32, u32) {
     (imm & 63, imm >> 6 & 31, (imm >> 11 & 31) + 1)
 }
 
-/// Values of the hardware; apertures are the upper halves of addresses.
+/// The values of special registers; apertures are the upper halves of addresses.
 pub(super) fn special_value(w: &Wave, special: Special) -> Run<u64> {
     Ok(match special {
         Special::SharedBase => SHARED_APERTURE,

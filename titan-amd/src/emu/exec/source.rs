@@ -1,4 +1,4 @@
-//! Sources of vector instructions: their lanes, as the words of SDWA and DPP and the modifiers of VOP3 choose them.
+//! Sources of vector instructions: their values in each lane, as selected by SDWA and DPP words and the modifiers of VOP3.
 
 use super::Run;
 use crate::emu::error::ErrorCode;
@@ -11,13 +11,13 @@ use crate::isa::{Field, Form, Format, Mods};
 /// The bits of a source in every lane.
 pub(crate) type Wide = [u64; 64];
 
-/// A source, and the lanes in which it is valid: a DPP word may take some of them away.
+/// The values of a source, and the lanes in which they are valid: a DPP word may exclude lanes.
 pub(crate) struct Read {
     pub(crate) values: Wide,
     pub(crate) valid: u64,
 }
 
-/// Ways of `DPP_CTRL`: ISA §13.3.9, table 93. The lane that a lane reads, if there is one.
+/// The lane from which a lane reads, by `DPP_CTRL` (ISA §13.3.9, table 93); `None` if there is none.
 const fn dpp_lane(ctrl: u32, n: u32) -> Option<u32> {
     let (row, at) = (n & 0x30, n & 15);
     let by = ctrl & 15;
@@ -76,7 +76,7 @@ const fn dpp_lane(ctrl: u32, n: u32) -> Option<u32> {
 }
 
 impl Group<'_> {
-    /// A source's bits in the lanes that are read; others hold anything.
+    /// The bits of a source in the lanes that are read; those of other lanes are arbitrary.
     pub(super) fn lanes(&self, wave: usize, source: Source, lanes: u64) -> Run<Wide> {
         let w = &self.waves[wave];
         match source.from {
@@ -132,7 +132,7 @@ impl Group<'_> {
         Ok(read)
     }
 
-    /// A source moved across lanes; lanes whose source is off or does not exist read 0 if the word says so.
+    /// Moves a source across lanes; lanes whose source lane is inactive or does not exist read 0 if the DPP word requests that.
     fn across(&self, op: &Op, values: &Wide, exec: u64) -> Read {
         let ctrl = op.inst.get(Field::DppCtrl);
         let zero = op.inst.get(Field::BoundCtrl) == 1;

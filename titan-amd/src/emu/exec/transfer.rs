@@ -1,4 +1,4 @@
-//! What a memory operation does when it completes: addresses and data were captured when it was issued.
+//! The effect of a memory operation at its completion: addresses and data were captured when it was issued.
 
 use crate::emu::atomic::AtomicFn;
 use crate::emu::error::ErrorCode;
@@ -9,19 +9,19 @@ use crate::emu::op::File;
 use crate::emu::wave::{Lanes, Serial, Wave};
 use titan_sim::engine::Space;
 
-/// Where bytes are.
+/// The location of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum At {
     Global(u64),
     Lds(u64),
-    /// The lane's private memory.
+    /// An address in the lane's private memory.
     Private(u64),
-    /// Outside of a buffer's range: reads are zero, writes are dropped.
+    /// Outside of a buffer's range: reads return zero, writes are dropped.
     Outside,
 }
 
 impl At {
-    /// The address within the local data share.
+    /// The address in the local data share, if it is there.
     pub(crate) const fn lds(self) -> Option<u64> {
         match self {
             At::Lds(address) => Some(address),
@@ -30,17 +30,17 @@ impl At {
     }
 }
 
-/// Bytes of one lane, next to each other.
+/// Contiguous bytes of one lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub(crate) lane: u8,
-    /// The first register, from that of the tuple.
+    /// The first register, relative to that of the tuple.
     pub(crate) register: u8,
     pub(crate) bytes: u8,
     pub(crate) at: At,
 }
 
-/// How fewer than 32 bits fill a register.
+/// The way in which fewer than 32 bits fill a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Narrow {
     No,
@@ -57,36 +57,36 @@ pub(crate) enum Action {
         first: u8,
         narrow: Narrow,
     },
-    /// Bytes of each piece, one after the other.
+    /// The bytes of each piece, one after the other.
     Store {
         data: Vec<u8>,
     },
-    /// Data of each piece, and where the old value goes.
+    /// The data of each piece, and the destination of the old value.
     Atomic {
         f: AtomicFn,
         mode: Mode,
         data: Vec<[u64; 2]>,
         result: Option<(File, u8)>,
     },
-    /// Where in the local data share each piece goes.
+    /// The address in the local data share of each piece.
     ToLds {
         targets: Vec<u64>,
     },
-    /// Values that do not come from memory.
+    /// Values that are not read from memory.
     Values {
         file: File,
         first: u8,
         lanes: u64,
         values: Box<Lanes>,
     },
-    /// Scalar registers from memory; words outside of a buffer are zero.
+    /// Loads scalar registers from memory; words outside of a buffer are zero.
     Scalar {
         first: u8,
         words: u8,
         address: u64,
         inside: u8,
     },
-    /// A clock.
+    /// Reads a clock.
     Clock {
         first: u8,
         value: u64,
@@ -96,13 +96,13 @@ pub(crate) enum Action {
 /// An operation in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
-    /// Its number, once it is issued.
+    /// The number of the operation, once it is issued.
     pub(crate) serial: Serial,
     pub(crate) wave: usize,
     pub(crate) pc: u64,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) action: Action,
-    /// Registers that become free: file, first, count, lanes.
+    /// The registers that its completion releases: file, first, number, lanes.
     pub(crate) reserved: Option<(File, u8, u8, u64)>,
 }
 
@@ -116,7 +116,7 @@ impl Transfer {
         }
     }
 
-    /// What bytes of the local data share from an address on hold once it is complete, and which of them are known.
+    /// The contents of bytes of the local data share after its completion, and which of them are known.
     pub(crate) fn foresee(&self, address: u64, bytes: &mut [u8], known: &mut [bool]) {
         let mut put = |at: u64, n: u64, data: Option<&[u8]>| {
             for (i, place) in (0..n).filter_map(|i| Some((i, (at + i).checked_sub(address)?))) {
@@ -144,7 +144,7 @@ impl Transfer {
         }
     }
 
-    /// Has its effect.
+    /// Applies the effect of the operation.
     pub(crate) fn apply(&self, spaces: &mut [Space], waves: &mut [Wave], memory: &mut Memory) -> Result<(), Fail> {
         let id = self.serial;
         let mut places = Places { spaces, memory, pc: self.pc, wave: self.wave };
@@ -204,7 +204,7 @@ impl Transfer {
             #[expect(clippy::cast_possible_truncation, reason = "the words of a clock")]
             Action::Clock { first, value } => wave.complete_scalar(*first, &[*value as u32, (*value >> 32) as u32]),
         }
-        // Registers of lanes without a piece, as of atomics that are out of range.
+        // Registers of lanes without a piece are released too, as for atomics that are out of range.
         if let Some((file, first, count, lanes)) = self.reserved {
             for r in first..=first + (count - 1) {
                 wave.file_mut(file).complete(r.into(), lanes, id);
@@ -214,7 +214,7 @@ impl Transfer {
     }
 }
 
-/// Puts bytes into registers of a lane.
+/// Fills registers of a lane with bytes.
 fn fill(wave: &mut Wave, to: (File, u8), piece: &Piece, bytes: &[u8], narrow: Narrow, id: Serial) {
     let lane = usize::from(piece.lane);
     let first = usize::from(to.1) + usize::from(piece.register);

@@ -1,4 +1,4 @@
-//! Vector arithmetic: every active lane, and what is made of the results.
+//! Vector instructions: the computation in every active lane, and the write of results.
 
 use super::Run;
 use super::source::Wide;
@@ -68,7 +68,7 @@ impl Group<'_> {
         }
     }
 
-    /// Rounding other than to nearest is not modelled.
+    /// Checks that the rounding mode is to nearest; others are not modelled.
     fn check_mode(&self, wave: usize, op: &Op) -> Run<()> {
         let mode = self.waves[wave].mode;
         if (mode.round_32 != 0 || mode.round_16_64 != 0) && lane::rounds(op.inst.row().name) {
@@ -94,7 +94,7 @@ impl Group<'_> {
         self.write(wave, op, &values, first.valid)
     }
 
-    /// Writes the first result in the lanes that are active and valid: with output modifiers, in the part that is chosen.
+    /// Writes the first result in the active and valid lanes, with output modifiers, to the selected part.
     fn write(&mut self, wave: usize, op: &Op, values: &Wide, valid: u64) -> Run<()> {
         let w = &mut self.waves[wave];
         let lanes = w.exec() & valid;
@@ -127,7 +127,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Packed floats: each half of the result from the halves of the sources that are chosen for it.
+    /// Packed floats: each half of the result is computed from the halves of the sources that are selected for it.
     fn packed(&mut self, wave: usize, op: &Op, f: LaneFn) -> Run<()> {
         let exec = self.waves[wave].exec();
         let mode = self.waves[wave].mode;
@@ -145,7 +145,7 @@ impl Group<'_> {
         self.write(wave, op, &values, ALL)
     }
 
-    /// The lower and the higher half that a source gives to the lower and the higher half of the result.
+    /// The values that a source provides for the lower and for the upper half of the result.
     fn halves(&self, wave: usize, op: &Op, n: usize, bits: u32) -> Run<[Wide; 2]> {
         let source = *op.sources.get(n).ok_or_else(|| Fail::new(ErrorCode::Unknown, "a source is missing"))?;
         let inst = &op.inst;
@@ -160,7 +160,7 @@ impl Group<'_> {
         Ok([pick(low_half, neg_low), pick(high_half, neg_high)])
     }
 
-    /// The words of a pair of which an instruction reads those that are chosen; the other one may be anything.
+    /// Selects words of a register pair; the word that is not selected may be undefined.
     fn chosen(&self, wave: usize, source: Source, words: [u32; 2]) -> Run<Wide> {
         let exec = self.waves[wave].exec();
         let [only, other] = words;
@@ -176,7 +176,7 @@ impl Group<'_> {
         Ok(x.map(|v| v << (32 * only)))
     }
 
-    /// Packed integers and dot products: functions of registers whose halves are put in place before.
+    /// Packed integers and dot products: functions of registers whose halves are selected before.
     fn packed_int(&mut self, wave: usize, op: &Op, f: LaneFn) -> Run<()> {
         let exec = self.waves[wave].exec();
         let mode = self.waves[wave].mode;
@@ -192,7 +192,7 @@ impl Group<'_> {
             if !low && !high {
                 return Ok(x);
             }
-            // Halves of `f16`, or one `f32`.
+            // Either two halves of `f16`, or one `f32`.
             let flip =
                 if source.ty.count == 2 { u64::from(low) << 15 | u64::from(high) << 31 } else { u64::from(low) << 31 };
             Ok(x.map(|v| v ^ flip))
@@ -290,7 +290,7 @@ impl Group<'_> {
         if scales { self.set_mask(wave, op, mask) } else { Ok(()) }
     }
 
-    /// Conversions to 8-bit floats write two bytes or one, and keep the others.
+    /// Conversions to 8-bit floats write one or two bytes of the destination, and keep the others.
     fn shrink(&mut self, wave: usize, op: &Op) -> Run<()> {
         let (exec, mode) = (self.waves[wave].exec(), self.waves[wave].mode);
         let name = op.inst.row().name;
@@ -309,7 +309,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// `v_fma_mix`: sources are `f32`, or the half that is chosen of a register as `f16`.
+    /// `v_fma_mix`: each source is an `f32`, or the selected half of a register as `f16`.
     fn mix(&mut self, wave: usize, op: &Op, kind: MixKind) -> Run<()> {
         let (exec, mode) = (self.waves[wave].exec(), self.waves[wave].mode);
         let inst = &op.inst;
@@ -365,7 +365,7 @@ impl Group<'_> {
             return Ok(());
         }
         let lane = match op.kind {
-            // Of no active lane, the first.
+            // Without an active lane, the first lane is read.
             Kind::ReadFirstLane => {
                 if exec == 0 {
                     0
@@ -406,7 +406,7 @@ impl Group<'_> {
         if !matrix::defined(shape, mods) {
             return Err(Fail::new(ErrorCode::Unknown, "broadcasting more blocks than there are is not defined"));
         }
-        // Products ignore `exec`: every lane takes part.
+        // MMAs ignore `exec`: every lane takes part.
         let (a, b) = (self.registers(wave, op.sources[0])?, self.registers(wave, op.sources[1])?);
         let c = self.registers(wave, op.sources[2])?;
         let w = &mut self.waves[wave];
@@ -418,7 +418,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// All registers of a matrix operand; a constant fills them.
+    /// All registers of a matrix operand; a constant is repeated in each.
     fn registers(&self, wave: usize, source: Source) -> Run<Vec<Lanes>> {
         let n = usize::from(source.ty.dwords());
         match source.from {
@@ -443,7 +443,7 @@ fn last(op: &Op) -> Run<Source> {
     op.sources.last().copied().ok_or_else(|| Fail::new(ErrorCode::Unknown, "a source is missing"))
 }
 
-/// Which bits of a register a result is written to, and what becomes of the others.
+/// The bits of a register to which a result is written, and the treatment of the others.
 struct Part {
     at: u32,
     bits: u32,
@@ -456,7 +456,7 @@ enum Rest {
     Keep,
 }
 
-/// ISA §13.3.7 for SDWA; results of 16 bits clear the upper half, unless a half is chosen (§12.11, `V_FMA_F16`).
+/// ISA §13.3.7 for SDWA; results of 16 bits clear the upper half, unless a half is selected (§12.11, `V_FMA_F16`).
 fn part(op: &Op, bits: u32) -> Part {
     if op.inst.form() == Form::Sdwa {
         let (at, bits) = match op.inst.get(Field::DstSel) {

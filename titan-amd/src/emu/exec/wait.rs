@@ -20,8 +20,8 @@ impl Group<'_> {
         self.wait_lgkm(wave, lgkm, world)
     }
 
-    /// At most so many operations of vector memory may be in flight. Operations on flat addresses end in any order: while
-    /// one is, only a wait for all says something.
+    /// Waits until at most `at_most` operations of vector memory are in flight. Operations on flat addresses complete in any order: while
+    /// one is in flight, only a wait for all operations guarantees a completion.
     fn wait_vm(&mut self, wave: usize, at_most: u32, world: &mut World<'_>) -> Run<()> {
         if at_most >= 63 || (at_most > 0 && !self.waves[wave].flat.is_empty()) {
             return Ok(());
@@ -34,8 +34,8 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// The same of the local data share and scalar memory, which share a counter. Scalar loads end in any order, so that a
-    /// count above 0 says nothing of them; of the others it says as much as without them.
+    /// Waits for the local data share and scalar memory, which share a counter. Scalar loads complete in any order, so that a
+    /// count above 0 guarantees no completion of them; for the others it guarantees as much as without scalar loads.
     fn wait_lgkm(&mut self, wave: usize, at_most: u32, world: &mut World<'_>) -> Run<()> {
         if at_most >= 15 || (at_most > 0 && !self.waves[wave].flat.is_empty()) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Completes operations on flat addresses for which both counters were waited for.
+    /// Completes the operations on flat addresses for which both counters were waited for.
     fn finish_flat(&mut self, wave: usize, world: &mut World<'_>) -> Run<()> {
         let flat = std::mem::take(&mut self.waves[wave].flat);
         let (done, rest): (Vec<_>, Vec<_>) = flat.into_iter().partition(|f| f.1 && f.2);
@@ -64,14 +64,14 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// `s_barrier`: waits for all waves of the workgroup that have not ended, and for no counter.
+    /// `s_barrier`: waits for all waves of the workgroup that have not ended; it does not wait for counters.
     pub(super) fn barrier(&mut self, wave: usize, world: &mut World<'_>) -> Run<Step> {
         let agent = self.agent(wave);
         self.engine.meet(&[agent], self.barrier, None, true, world.watch).map_err(Fail::from)?;
         Ok(if self.engine.agents().state(agent) == State::Ready { Step::Next } else { Step::Wait })
     }
 
-    /// The end of a wave, which waits for what it has in flight: ISA §12.5, `S_ENDPGM`.
+    /// Ends a wave, which waits for its operations in flight: ISA §12.5, `S_ENDPGM`.
     pub(super) fn end(&mut self, wave: usize, world: &mut World<'_>) -> Run<()> {
         for queue in [Queue::Vm, Queue::Lds, Queue::Smem, Queue::Flat] {
             self.wait_queue(wave, queue, 0, world)?;

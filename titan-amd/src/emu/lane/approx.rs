@@ -1,11 +1,11 @@
 //! Reciprocals, roots, exponentials, logarithms and sines.
 //!
 //! Hardware's tables are not public; the manual states errors of at most one unit in the last place of `f32` and `f16`
-//! (ISA §12.8), and of `2^29` for `f64` reciprocals and roots, which programs refine. Here results are those of `f64`,
-//! rounded once, and of `f64` itself: within every bound, and not hardware's last bit. Compare with a tolerance.
+//! (ISA §12.8), and of `2^29` for `f64` reciprocals and roots, which programs refine. Here results are computed in `f64`,
+//! and rounded once: within every bound, but not equal to hardware in the last bit. Compare with a tolerance.
 //!
-//! `v_exp`, `v_log`, `v_sin` and `v_cos` flush subnormal inputs and results whatever `MODE` says. Sines take turns, not
-//! radians.
+//! `v_exp`, `v_log`, `v_sin` and `v_cos` flush subnormal inputs and results whatever `MODE` says. Sines take their argument in
+//! turns, not radians.
 
 use super::float::{in32, in64, out32, out64};
 use super::half::{read, write};
@@ -16,7 +16,7 @@ fn of32(m: Mode, x: u64, f: fn(f64) -> f64) -> u64 {
     out32(m, f(f64::from(in32(m, x))) as f32)
 }
 
-/// The same in a mode that flushes.
+/// Applies the function with flushing.
 fn flushing(m: Mode, x: u64, f: fn(f64) -> f64) -> u64 {
     of32(Mode { denorm_32: 0, ..m }, x, f)
 }
@@ -29,7 +29,7 @@ fn cos(turns: f64) -> f64 {
     if turns.is_infinite() { f64::NAN } else { ((turns - turns.round()) * std::f64::consts::TAU).cos() }
 }
 
-/// By mnemonic.
+/// The function of a mnemonic.
 pub(crate) fn function(name: &str) -> Option<LaneFn> {
     Some(match name {
         "v_rcp_f32" | "v_rcp_iflag_f32" => |m, x| of32(m, x[0], |v| 1.0 / v),

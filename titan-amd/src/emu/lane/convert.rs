@@ -1,6 +1,6 @@
 //! Conversions.
 //!
-//! To integers: truncated (or as the mnemonic says) and saturated; NaN gives 0. 8-bit floats are those of this machine
+//! To integers: truncated (or rounded as the mnemonic states) and saturated; NaN gives 0. 8-bit floats are those of this machine
 //! (ISA §7.2, table 30): no negative zero, no infinity, one NaN, bias 8 and 16.
 
 use super::float::{f32_of, in32, in64, of_f32, out32, out64};
@@ -8,7 +8,7 @@ use super::half::{read, to_f64, write};
 use super::int::{h, i, u};
 use super::{LaneFn, Mode};
 
-/// An 8-bit format: bits of exponent and of fraction, and the bias.
+/// An 8-bit format: the bits of exponent and fraction, and the bias.
 #[derive(Clone, Copy)]
 pub(crate) struct Small {
     exponent: u32,
@@ -18,11 +18,11 @@ pub(crate) struct Small {
 
 pub(crate) const FP8: Small = Small { exponent: 4, fraction: 3, bias: 8 };
 pub(crate) const BF8: Small = Small { exponent: 5, fraction: 2, bias: 16 };
-/// NaN of both.
+/// The NaN of both formats.
 const NAN: u8 = 0x80;
 
 impl Small {
-    /// The value of a code.
+    /// The value that a code represents.
     pub(crate) fn decode(self, code: u8) -> f64 {
         if code == NAN {
             return f64::NAN;
@@ -39,7 +39,7 @@ impl Small {
         self.decode(0x7F)
     }
 
-    /// To nearest even; what is larger than the largest becomes NaN, or that if `saturates`.
+    /// Rounds to nearest even; larger values than the largest become NaN, or the largest if `saturates`.
     pub(crate) fn encode(self, x: f64, saturates: bool) -> u8 {
         let bad = |negative: bool| if saturates { if negative { 0xFF } else { 0x7F } } else { NAN };
         if x.is_nan() {
@@ -50,7 +50,7 @@ impl Small {
         if a > self.most() * 2.0 {
             return bad(x < 0.0);
         }
-        // The exponent's field of the number's own power of two, at least that of subnormal numbers.
+        // The exponent field of the number, at least that of subnormal numbers.
         let e = if a == 0.0 { 1 } else { (super::float::exponent64(a) + self.bias).max(1) };
         // In units of the last place, rounded to even: the exponent may carry.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2^(fraction + 1)")]
@@ -90,7 +90,7 @@ fn u16_of(x: f64) -> u64 {
     u64::from(x as u16)
 }
 
-/// A number in −1..1 as a fraction of 32767, in 0..1 of 65535.
+/// Converts a number in −1..1 to a fraction of 32767, or one in 0..1 to a fraction of 65535.
 fn snorm(x: f64) -> u64 {
     i16_of((if x.is_nan() { 0.0 } else { x.clamp(-1.0, 1.0) } * 32767.0).round_ties_even())
 }
@@ -99,11 +99,11 @@ fn unorm(x: f64) -> u64 {
     u16_of((if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) } * 65535.0).round_ties_even())
 }
 
-/// To `f16`, towards zero.
+/// Converts to `f16`, towards zero.
 fn f16_rtz(x: f32) -> u64 {
     let bits = u64::from(titan_core::num::f16_from_f32(x));
     let back = to_f64(bits);
-    // One step back, if rounding went away from zero; from infinity that is the largest number.
+    // If rounding went away from zero, the next smaller code; from infinity, the largest number.
     if back.abs() > f64::from(x.abs()) && x.is_finite() { bits - 1 } else { bits }
 }
 
@@ -112,7 +112,7 @@ fn f32_from(m: Mode, x: f64) -> u64 {
     out32(m, x as f32)
 }
 
-/// A number rounded stochastically: random bits are added below the last place, and what is below is cut off.
+/// Rounds a number stochastically: random bits are added below the last place, and the bits below it are truncated.
 ///
 /// ISA §12.11, `V_CVT_SR_FP8_F32`, whose formula adds the upper bits of the second source to the significand. What is
 /// rounded off is then below one unit in the last place.
@@ -123,7 +123,7 @@ pub(crate) fn stochastic(format: Small, x: f32, random: u32, saturates: bool) ->
     let a = f64::from(x.abs());
     let e = (super::float::exponent64(a) + format.bias).max(1);
     let unit = 2_f64.powi(e - format.bias - format.fraction.cast_signed());
-    // A fraction of a unit in 0..1 from the random bits that lie below the last place of a significand of 23 bits.
+    // A fraction of a unit in 0..1, from the random bits that are below the last place of a significand of 23 bits.
     let below = 23 - format.fraction;
     let share = f64::from(random >> (32 - below)) / 2_f64.powi(below.cast_signed());
     let units = (a / unit + share).floor();
@@ -136,7 +136,7 @@ pub(crate) const fn byte(x: u64, n: u32) -> u8 {
     (x >> (8 * n)) as u8
 }
 
-/// By mnemonic.
+/// The function of a mnemonic.
 pub(crate) fn function(name: &str) -> Option<LaneFn> {
     #[expect(clippy::cast_possible_truncation, reason = "8-bit floats are f32")]
     fn small(format: Small, code: u8) -> u64 {
@@ -201,7 +201,7 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
     })
 }
 
-/// A mode that changes nothing.
+/// A mode without effects.
 const DEFAULT: Mode = Mode {
     round_32: 0,
     round_16_64: 0,
@@ -212,7 +212,7 @@ const DEFAULT: Mode = Mode {
     fp16_overflow: false,
 };
 
-/// Two `f32`, or one stochastically, as 8-bit floats: the result, and how many bits of it there are.
+/// Converts two `f32`, or one stochastically, to 8-bit floats; returns the result and its number of bits.
 pub(crate) fn to_small(name: &str, m: Mode, x: [u64; 3]) -> Option<(u64, u32)> {
     let format = if name.contains("bf8") { BF8 } else { FP8 };
     let code = |v: u64| u64::from(format.encode(f32_of(v).into(), m.fp16_overflow));

@@ -3,30 +3,30 @@
 //! Source: the pseudocode of `V_DIV_SCALE`, `V_DIV_FMAS` and `V_DIV_FIXUP` in ISA §12.11. Quotients that the scaling asks
 //! about are compared by their exponents, as `f64` has room for those of `f32`.
 //!
-//! The manual's pseudocode is wrong in two places, which show when compilers' sequences of these steps, which divide to
-//! the last bit on hardware, are run by it: `V_DIV_FMAS` undoes what `V_DIV_SCALE` did, which is a power of 64 (128 for
-//! `f64`) up for large quotients and down for small ones, not 32 (64) up; and where the steps overflow, so that their
-//! quotient of two numbers is no number, `V_DIV_FIXUP` gives infinity.
+//! The manual's pseudocode has two bugs. They show when a compiler's division sequence of these steps, which is correctly rounded on
+//! hardware, is executed with the pseudocode. First, `V_DIV_FMAS` undoes the scaling of `V_DIV_SCALE`, which is by 2^64 (2^128 for
+//! `f64`) up for large quotients and down for small ones, not by 2^32 (2^64) up. Second, if the steps overflow, so that the quotient
+//! of two numbers becomes NaN, `V_DIV_FIXUP` gives infinity.
 
 use super::float::{exponent64, f32_of, f64_of, in32, in64, ldexp64, of_f32, out32, out64};
 use super::half::{fused, read, write};
 use super::{LaneFn, Mode};
 
-/// What differs between the widths: bias and bits of the fraction, and the powers of two.
+/// The parameters of a width: bias and bits of the fraction, and powers of two.
 struct Width {
     bias: i32,
-    /// Difference of exponents at which the quotient is near the largest number.
+    /// The difference of exponents at which the quotient is near the largest number.
     large: i32,
-    /// Powers of two by which sources are scaled.
+    /// The powers of two by which sources are scaled.
     scale: i32,
-    /// The exponent's field up to which a numerator is tiny.
+    /// The exponent field up to which a numerator counts as tiny.
     tiny: i32,
 }
 
 const SINGLE: Width = Width { bias: 127, large: 96, scale: 64, tiny: 23 };
 const DOUBLE: Width = Width { bias: 1023, large: 768, scale: 128, tiny: 53 };
 
-/// The field of the exponent: 0 for subnormal numbers.
+/// The exponent field: 0 for subnormal numbers.
 fn field(x: f64, bias: i32) -> i32 {
     if x == 0.0 { 0 } else { (exponent64(x) + bias).max(0) }
 }
@@ -43,10 +43,10 @@ fn subnormal_quotient(n: f64, d: f64, bias: i32) -> bool {
     }
 }
 
-/// The scaled source and whether the result must be scaled back; of denominator and numerator the same as the source.
+/// The scaled source, and whether the result must be scaled back; `s` equals the denominator `d` or the numerator `n`.
 fn scale(w: &Width, [s, d, n]: [f64; 3]) -> (f64, bool) {
     let up = || ldexp64(s, w.scale);
-    // The reciprocal of an `f32` is never subnormal in `f64`; the manual asks that question of `f32` too.
+    // The reciprocal of an `f32` is never subnormal in `f64`; the manual's condition is about `f32` too.
     let tiny_reciprocal = subnormal_quotient(1.0, d, w.bias);
     if n == 0.0 || d == 0.0 {
         (f64::NAN, false)
@@ -83,8 +83,8 @@ pub(crate) fn div_scale(name: &str, x: [u64; 3]) -> Option<(u64, bool)> {
     }
 }
 
-/// `v_div_fmas`: a fused product and sum, times the power of two that undoes the scaling where the mask says so. A source
-/// that was scaled tells by its size in which direction.
+/// `v_div_fmas`: a fused multiply-add, times the power of two that undoes the scaling where the mask requires it. The
+/// direction follows from the size of the scaled source.
 #[expect(clippy::cast_possible_truncation, reason = "rounded once: the sum is rounded to odd before")]
 pub(crate) fn div_fmas(name: &str, m: Mode, x: [u64; 3], scaled: bool) -> Option<u64> {
     match name {
@@ -107,7 +107,7 @@ pub(crate) fn div_fmas(name: &str, m: Mode, x: [u64; 3], scaled: bool) -> Option
 fn scaled_sum(a: f64, b: f64, c: f64, power: i32) -> f64 {
     let sum = a.mul_add(b, c);
     let rounded = ldexp64(sum, power);
-    // Only if the second rounding met a tie does the first one matter: then what it lost decides.
+    // The first rounding matters only if the second one is at a tie: then the bits that it lost decide.
     let lost = sum - ldexp64(rounded, -power);
     if !rounded.is_finite() || lost.abs() != ldexp64(0.5, -1074 - power) {
         return rounded;
@@ -120,7 +120,7 @@ fn scaled_sum(a: f64, b: f64, c: f64, power: i32) -> f64 {
     if beyond { rounded + f64::from_bits(1).copysign(lost) } else { rounded }
 }
 
-/// `v_div_fixup`: the quotient, or what the corners of division demand. `low` is the difference of exponents below which
+/// `v_div_fixup`: the quotient, or the result for special operands. `low` is the difference of exponents below which
 /// the quotient underflows.
 fn fixup([q, d, n]: [f64; 3], bias: i32, low: i32) -> f64 {
     let negative = d.is_sign_negative() != n.is_sign_negative();
@@ -136,13 +136,14 @@ fn fixup([q, d, n]: [f64; 3], bias: i32, low: i32) -> f64 {
     } else if d.is_infinite() || n == 0.0 || field(n, bias) - field(d, bias) < low {
         sign(0.0)
     } else if q.is_nan() {
+        // The steps overflowed, though both operands are finite: see the start of this module.
         sign(f64::INFINITY)
     } else {
         sign(q.abs())
     }
 }
 
-/// By mnemonic.
+/// The function of a mnemonic.
 #[expect(clippy::cast_possible_truncation, reason = "each is an f32, or a corner")]
 pub(crate) fn function(name: &str) -> Option<LaneFn> {
     Some(match name {

@@ -1,4 +1,4 @@
-//! `f32` and `f64`: rounded to nearest even, exact to the bit.
+//! `f32` and `f64` arithmetic: rounded to nearest even, exact to the bit.
 //!
 //! Subnormal inputs and results are flushed as `MODE` says. Minimum and maximum follow the manual's tables for NaN and
 //! signed zeros.
@@ -18,13 +18,13 @@ pub(crate) const fn of_f32(x: f32) -> u64 {
     x.to_bits() as u64
 }
 
-/// An input, flushed if it must be.
+/// The value of an input, flushed if the mode requires it.
 pub(crate) fn in32(m: Mode, bits: u64) -> f32 {
     let x = f32_of(bits);
     if x.is_subnormal() && !denormals(m, 32).inputs { 0_f32.copysign(x) } else { x }
 }
 
-/// A result, flushed if it must be.
+/// The bits of a result, flushed if the mode requires it.
 pub(crate) fn out32(m: Mode, x: f32) -> u64 {
     of_f32(if x.is_subnormal() && !denormals(m, 32).results { 0_f32.copysign(x) } else { x })
 }
@@ -71,7 +71,7 @@ macro_rules! extremes {
     };
 }
 
-/// In IEEE mode a signalling NaN is returned, quiet.
+/// In IEEE mode a signalling NaN is returned as a quiet one.
 macro_rules! signalling {
     ($float:ty, $bits:ty, $quiet:expr, $m:ident, $a:ident, $b:ident) => {
         for x in [$a, $b] {
@@ -100,18 +100,18 @@ pub(crate) fn med32(m: Mode, [a, b, c]: [f32; 3]) -> f32 {
     }
 }
 
-/// The product by a power of two, rounded once.
+/// A product with a power of two, rounded once.
 pub(crate) fn ldexp64(x: f64, n: i32) -> f64 {
     let (mantissa, exponent) = parts64(x);
     compose64(mantissa, exponent.saturating_add(n), x.is_sign_negative(), x)
 }
 
-/// Significand in 1/2..1 and exponent; of what is not finite, itself and 0.
+/// The significand in 1/2..1 and the exponent; for values that are not finite, the value itself and 0.
 pub(crate) fn frexp_of(x: f64) -> (f64, i32) {
     (frexp_mant64(x), frexp_exp64(x))
 }
 
-/// Significand and exponent: the magnitude is `mantissa * 2^exponent`.
+/// The significand and the exponent: the magnitude is `mantissa * 2^exponent`.
 fn parts64(x: f64) -> (u64, i32) {
     let bits = x.to_bits();
     let e = (bits >> 52 & 0x7FF) as i32;
@@ -128,7 +128,7 @@ fn compose64(mantissa: u64, exponent: i32, negative: bool, x: f64) -> f64 {
     let magnitude = if top > 1024 {
         f64::INFINITY
     } else {
-        // How many of the lowest bits are below the format's.
+        // The number of lowest bits that are below the format's last place.
         let shift = (-1074 - exponent).max(0);
         if shift == 0 {
             #[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
@@ -145,7 +145,7 @@ fn compose64(mantissa: u64, exponent: i32, negative: bool, x: f64) -> f64 {
     if negative { -magnitude } else { magnitude }
 }
 
-/// A product by a power of two that is exact.
+/// A product with a power of two, which is exact.
 fn scale_exact(m: f64, mut n: i32) -> f64 {
     let mut m = m;
     while n > 1000 {
@@ -161,7 +161,7 @@ fn scale_exact(m: f64, mut n: i32) -> f64 {
 
 #[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is the purpose; the product is exact in f64")]
 fn ldexp32(x: f32, n: i32) -> f32 {
-    // 2^n of a clamped n keeps every f32 exact in f64, so that the conversion rounds once.
+    // With `n` clamped, the product of an f32 and 2^n is exact in f64, so that only the conversion rounds.
     (f64::from(x) * 2_f64.powi(n.clamp(-400, 400))) as f32
 }
 
@@ -249,7 +249,7 @@ macro_rules! lane64 {
     };
 }
 
-/// By mnemonic.
+/// The function of a mnemonic.
 pub(crate) fn function(name: &str) -> Option<LaneFn> {
     Some(match name {
         "v_add_f32" | "v_pk_add_f32" => lane32!(|m, a, b| a + b),
@@ -262,7 +262,7 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
         "v_min3_f32" => lane32!(|m, a, b, c| min32(m, min32(m, a, b), c)),
         "v_max3_f32" => lane32!(|m, a, b, c| max32(m, max32(m, a, b), c)),
         "v_med3_f32" => lane32!(|m, a, b, c| med32(m, [a, b, c])),
-        // The third source of these is the destination, and of the literal ones the last in the text.
+        // Their third source is the destination's old value or, for instructions with a literal, the last operand in the text.
         "v_fma_f32" | "v_fmac_f32" | "v_fmaak_f32" | "v_pk_fma_f32" => lane32!(|m, a, b, c| a.mul_add(b, c)),
         "v_fmamk_f32" => lane32!(|m, a, k, b| a.mul_add(k, b)),
         "v_fract_f32" => lane32!(|m, a| fract32(a)),
@@ -287,7 +287,7 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
         "v_frexp_exp_i32_f64" => |m, x| u64::from(frexp_exp64(in64(m, x[0])).cast_unsigned()),
         "v_ldexp_f64" => |m, x| out64(m, ldexp64(in64(m, x[0]), signed(x[1]))),
         "v_dot2c_f32_f16" | "v_dot2_f32_f16" => |m, x| {
-            // ISA: in the domain of f32, one product after the other.
+            // ISA: the products are added one after the other, in f32.
             let h = |bits: u64, i: u32| super::half::to_f32(bits >> (16 * i));
             let sum = h(x[0], 0).mul_add(h(x[1], 0), f32_of(x[2]));
             out32(m, h(x[0], 1).mul_add(h(x[1], 1), sum))
@@ -296,7 +296,7 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
     })
 }
 
-/// Comparisons of floats, by the middle of the mnemonic: ISA §12.9.
+/// The comparison of floats with this name, the middle of the mnemonic: ISA §12.9.
 pub(crate) fn compare(test: &str, bits: u32) -> Option<CompareFn> {
     use std::cmp::Ordering::{Equal, Greater, Less};
     fn order<T: PartialOrd>(a: T, b: T) -> Option<std::cmp::Ordering> {
@@ -333,7 +333,7 @@ pub(crate) fn compare(test: &str, bits: u32) -> Option<CompareFn> {
     Some(function)
 }
 
-/// The class of a float among ten, of which the second source is a mask: ISA §12.9, `V_CMP_CLASS_F32`.
+/// Tests the class of a float against a mask of ten classes, the second source: ISA §12.9, `V_CMP_CLASS_F32`.
 pub(crate) fn class(bits: u32) -> CompareFn {
     const fn index(nan: bool, quiet: bool, kind: (bool, bool, bool), negative: bool) -> u32 {
         let (infinite, zero, subnormal) = kind;
@@ -383,7 +383,7 @@ pub(crate) fn class(bits: u32) -> CompareFn {
     }
 }
 
-/// Negated or made absolute: the sign bit, of floats of so many bits.
+/// Negates a float of this number of bits, or takes its absolute value, by changing the sign bit.
 pub(crate) const fn modify(x: u64, bits: u32, neg: bool, abs: bool) -> u64 {
     let sign = 1 << (bits - 1);
     let x = if abs { x & !sign } else { x };

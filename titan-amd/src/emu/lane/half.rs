@@ -1,7 +1,7 @@
 //! `f16`: exact in `f64`, rounded once.
 //!
-//! Sums and products of two `f16` are exact in `f64`. A fused product and sum may not be: its `f64` is rounded to odd, so
-//! that the second rounding is right (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums").
+//! Sums and products of two `f16` are exact in `f64`. A fused multiply-add may not be: it is rounded to odd in `f64`, so
+//! that the second rounding is correct (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums").
 
 use super::float::{frexp_of, ldexp64};
 use super::{LaneFn, Mode, denormals};
@@ -115,12 +115,12 @@ macro_rules! lane {
     };
 }
 
-/// A product that is rounded before the sum is.
+/// A multiply-add whose product is rounded before the addition.
 fn separate(m: Mode, a: f64, b: f64, c: f64) -> f64 {
     to_f64(write(m, a * b)) + c
 }
 
-/// By mnemonic.
+/// The function of a mnemonic.
 pub(crate) fn function(name: &str) -> Option<LaneFn> {
     Some(match name {
         "v_add_f16" | "v_pk_add_f16" => lane!(|a, b| a + b),

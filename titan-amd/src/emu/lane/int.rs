@@ -1,4 +1,4 @@
-//! Integers and bits.
+//! Operations on integers and bits.
 
 use super::{CompareFn, LaneFn, Mode};
 
@@ -28,7 +28,7 @@ const fn of_h(x: i16) -> u64 {
     x.cast_unsigned() as u64
 }
 
-/// 24 bits, signed or not.
+/// The low 24 bits, sign-extended or not.
 const fn i24(x: u64) -> i64 {
     (i(x) << 8 >> 8) as i64
 }
@@ -46,7 +46,7 @@ const fn bytes(x: u64) -> [u8; 4] {
     u(x).to_le_bytes()
 }
 
-/// The sum of the differences of bytes; of those whose reference is zero none if `masked`.
+/// The sum of absolute differences of bytes; if `masked`, bytes whose reference is zero are left out.
 fn sad(a: u64, b: u64, masked: bool) -> u32 {
     let pairs = bytes(a).into_iter().zip(bytes(b));
     pairs.filter(|(_, r)| !masked || *r != 0).map(|(x, y)| u32::from(x.abs_diff(y))).sum()
@@ -80,7 +80,7 @@ fn bfe_i(x: u64, at: u64, width: u64) -> u64 {
     low(shifted << (64 - width) >> (64 - width))
 }
 
-/// The first bit that differs from the sign, from the top; −1 if there is none.
+/// The position from the top of the first bit that differs from the sign; −1 if there is none.
 fn ffbh_i(x: i32) -> u64 {
     let n = (x ^ (x >> 31)).leading_zeros();
     u64::from(if n == 32 { u32::MAX } else { n })
@@ -93,13 +93,13 @@ fn med<T: Ord>(a: T, b: T, c: T) -> T {
     middle
 }
 
-/// Both halves of packed integers.
+/// Applies a function to both halves of packed integers.
 fn halves(x: [u64; 3], f: impl Fn(u16, u16) -> u16) -> u64 {
     let each = |s: u32| u64::from(f(h(x[0] >> s), h(x[1] >> s))) << s;
     each(0) | each(16)
 }
 
-/// The dot product of packed integers of so many bits and a sum, which may saturate.
+/// The dot product of packed integers with this number of bits, added to a sum, which may saturate.
 fn dot(x: [u64; 3], bits: u32, signed: bool) -> i64 {
     let part = |v: u64, at: u32| {
         let raw = (v >> at & ((1 << bits) - 1)).cast_signed();
@@ -128,7 +128,7 @@ fn sad16(x: [u64; 3]) -> u64 {
     u64::from(u(x[2]).wrapping_add(each(0)).wrapping_add(each(16)))
 }
 
-/// By mnemonic.
+/// The function of a mnemonic.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn function(name: &str) -> Option<LaneFn> {
     Some(match name {
@@ -242,8 +242,8 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
     })
 }
 
-/// What `clamp` makes of integer results: the exact result, kept in the format. `None` if the instruction is not one that
-/// is modelled with it.
+/// The function with `clamp`: the exact result, saturated to the format. `None` if the instruction is not
+/// modelled with it.
 pub(crate) fn saturating(name: &str) -> Option<LaneFn> {
     fn us(v: i64) -> u64 {
         v.clamp(0, u32::MAX.into()).cast_unsigned()
@@ -281,7 +281,7 @@ pub(crate) fn saturating(name: &str) -> Option<LaneFn> {
     })
 }
 
-/// Comparisons of integers, by the test and the type of the mnemonic.
+/// The comparison of integers with the test and the type of a mnemonic.
 pub(crate) fn compare(test: &str, ty: &str) -> Option<CompareFn> {
     macro_rules! tests {
         ($read:expr) => {

@@ -1,4 +1,4 @@
-//! What vector instructions compute for one lane: functions on bits, found by mnemonic.
+//! The functions that vector instructions compute for one lane: functions on bits, found by mnemonic.
 //!
 //! | module | instructions |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `divide` | the three steps of a division |
 //!
 //! Source: the pseudocode of each instruction in ISA §12.7 to §12.11. These tables share nothing with the code generator;
-//! what is not in them is an error where it is executed.
+//! instructions that are not in them are errors where they are executed.
 //!
 //! Deliberately absent: source and output modifiers, lanes that look at others, registers (`exec`).
 
@@ -23,16 +23,16 @@ pub(crate) mod int;
 
 use crate::object::descriptor::FloatMode;
 
-/// How floating-point instructions behave: the wave's `MODE` register.
+/// The behaviour of floating-point instructions: the wave's `MODE` register.
 pub(crate) type Mode = FloatMode;
 
-/// The result's bits of up to three sources' bits.
+/// The bits of the result, from the bits of up to three sources.
 pub(crate) type LaneFn = fn(Mode, [u64; 3]) -> u64;
 
 /// A comparison of two sources' bits.
 pub(crate) type CompareFn = fn(Mode, [u64; 3]) -> bool;
 
-/// Whether inputs and results that are subnormal are kept, for floats of so many bits.
+/// Whether subnormal inputs and results are kept, for floats of each width.
 #[derive(Clone, Copy)]
 pub(crate) struct Denormals {
     pub(crate) inputs: bool,
@@ -50,7 +50,7 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
     parts.iter().find_map(|part| part(name))
 }
 
-/// Whether an instruction rounds in a direction that `MODE` chooses: only to nearest is modelled.
+/// Whether an instruction rounds in the direction of `MODE`, of which only to nearest is modelled.
 pub(crate) fn rounds(name: &str) -> bool {
     let exact = ["v_mov", "v_min", "v_max", "v_med", "v_cmp", "v_cndmask", "v_trunc", "v_ceil", "v_floor", "v_rndne"];
     (float::function(name).is_some() || half::function(name).is_some()) && !exact.iter().any(|e| name.starts_with(e))

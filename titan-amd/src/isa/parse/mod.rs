@@ -1,4 +1,4 @@
-//! From text to instructions: what the printer writes, and mnemonics without the suffix of their encoding.
+//! Parses the text that the printer writes, and mnemonics without the suffix of their encoding.
 
 mod modifier;
 mod operand;
@@ -11,7 +11,7 @@ use super::tables::by_name;
 use modifier::{apply, mark_source};
 use operand::operand;
 
-/// What an operand was spelled with besides its name.
+/// The modifiers that are written at an operand.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     neg: bool,
@@ -25,10 +25,10 @@ fn syntax<T>(why: impl Into<String>) -> Parsed<T> {
     Err(IsaError::Syntax { why: why.into() })
 }
 
-/// Reads one instruction.
+/// Parses one instruction.
 ///
 /// # Errors
-/// [`IsaError`]; of several encodings, what is wrong with the last that has as many operands.
+/// [`IsaError`]; if several encodings are possible, the error for the last one with the right number of operands.
 pub fn parse(text: &str) -> Parsed<Inst> {
     let text = text.trim();
     let (mnemonic, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Parsed<Inst> {
         for form in forms.iter().filter(|f| row.has_form(**f)) {
             match read(row, *form, rest) {
                 Ok(inst) => return Ok(inst),
-                // Operands of another kind say more than another number of them.
+                // An error about an operand is more useful than one about their number.
                 Err(IsaError::Count { .. }) if near => {}
                 Err(error) => {
                     near = !matches!(error, IsaError::Count { .. });
@@ -81,7 +81,7 @@ fn read(row: &'static Row, form: Form, rest: &str) -> Parsed<Inst> {
         seen.push(name);
         apply(&mut inst, modifier)?;
     }
-    // Fields that the row fixes are spelled too, where they are visible.
+    // Fields that the row fixes are written too, where they are visible.
     for (field, value) in row.fixed {
         let spelled = match field {
             Field::Sc0 => "sc0",
@@ -100,7 +100,7 @@ fn read(row: &'static Row, form: Form, rest: &str) -> Parsed<Inst> {
     Ok(inst)
 }
 
-/// The operands and the modifiers of an instruction's text.
+/// Splits the text of an instruction into operands and modifiers.
 fn split<'a>(rest: &'a str, count: usize, row: &Row) -> Parsed<(Vec<&'a str>, Vec<&'a str>)> {
     let mut rest = rest.trim();
     let mut operands = Vec::new();
@@ -126,7 +126,7 @@ fn split<'a>(rest: &'a str, count: usize, row: &Row) -> Parsed<(Vec<&'a str>, Ve
     Ok((operands, words(rest)))
 }
 
-/// Where the operand that a text begins with ends: at a comma or blank outside of brackets.
+/// The end of the operand at the start of a text: a comma or blank outside of brackets.
 fn operand_end(text: &str) -> usize {
     let mut depth = 0_i32;
     for (i, c) in text.char_indices() {
@@ -140,7 +140,7 @@ fn operand_end(text: &str) -> usize {
     text.len()
 }
 
-/// Words, with blanks inside of brackets kept.
+/// Splits a text into words, keeping blanks inside of brackets.
 fn words(text: &str) -> Vec<&str> {
     let (mut all, mut rest) = (Vec::new(), text.trim());
     while !rest.is_empty() {
@@ -156,7 +156,7 @@ fn words(text: &str) -> Vec<&str> {
     all
 }
 
-/// A number in decimal or hexadecimal, signed or not.
+/// Parses a decimal or hexadecimal number, signed or not.
 pub(crate) fn number(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |t| (true, t));
     let value = match digits.strip_prefix("0x") {

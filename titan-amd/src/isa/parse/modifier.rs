@@ -1,4 +1,4 @@
-//! Modifiers in text: what is said before an operand, and what follows the last.
+//! Parses modifiers: those before an operand, and those after the last operand.
 
 use super::{Marks, Parsed, arguments, number, syntax};
 use crate::isa::error::IsaError;

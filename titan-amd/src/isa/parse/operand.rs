@@ -1,4 +1,4 @@
-//! Operands in text: registers, constants, immediates with a syntax of their own.
+//! Parses operands: registers, constants, and immediates with special syntax.
 
 use super::{Marks, Parsed, arguments, number, syntax};
 use crate::isa::error::IsaError;
@@ -53,7 +53,7 @@ fn constant(arg: Arg, text: &str) -> Option<Operand> {
     inline.or_else(|| bits.map(Operand::Literal))
 }
 
-/// Immediates by the class that they are of; `None` if the class has registers and constants.
+/// Parses an immediate of a class; `None` if operands of the class are registers and constants.
 fn immediate(class: Class, text: &str) -> Parsed<Option<Operand>> {
     let known = match class {
         Class::Simm | Class::Hex | Class::Uimm | Class::Branch => number(text),
@@ -118,7 +118,7 @@ fn message(text: &str) -> Parsed<Operand> {
     i32::try_from(first | rest(1)? << 4 | rest(2)? << 8).map(Operand::Imm).map_err(|_| wrong())
 }
 
-/// A register or a tuple of them.
+/// Parses a register or a tuple of registers.
 pub(crate) fn register(text: &str) -> Option<Operand> {
     let pairs = [("flat_scratch", FLAT_SCRATCH), ("xnack_mask", XNACK_MASK), ("vcc", VCC), ("exec", EXEC)];
     for (name, code) in pairs {

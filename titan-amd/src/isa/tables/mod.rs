@@ -37,12 +37,12 @@ static TABLES: [&[Row]; 18] = [
     mubuf::CACHE,
 ];
 
-/// Every row.
+/// All rows.
 pub fn all() -> impl Iterator<Item = &'static Row> {
     TABLES.iter().flat_map(|t| t.iter())
 }
 
-/// The rows of a mnemonic: more than one where operands or a fixed field tell instructions apart.
+/// The rows of a mnemonic: more than one where operands or a fixed field distinguish instructions.
 #[must_use]
 pub fn by_name(name: &str) -> &'static [&'static Row] {
     static NAMES: OnceLock<BTreeMap<&'static str, Vec<&'static Row>>> = OnceLock::new();

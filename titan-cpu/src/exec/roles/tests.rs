@@ -1,9 +1,9 @@
-//! Kernels that the verifier refuses, which therefore only run here: a role that cannot proceed is an error.
+//! Kernels that the verifier refuses and that therefore only run here: a role that cannot proceed is an error.
 
 use crate::memory::Memory;
 use crate::{Arg, Options, Program, RunError};
 
-/// The message of the trap that a kernel ends in.
+/// The message of the trap with which a kernel ends.
 fn trap(pipes: &str, body: &str) -> String {
     let text = format!(
         "kernel @p(%c: mut tensor<f32>[N]) grid(1) {pipes} {{
@@ -21,7 +21,7 @@ fn trap(pipes: &str, body: &str) -> String {
         Err(RunError::Trap { message, .. }) => message,
         other => panic!("{other:?}\n{text}"),
     };
-    // The second launch finds nothing of the first one.
+    // The second launch is not affected by the state of the first one.
     let first = message();
     assert_eq!(first, message());
     first

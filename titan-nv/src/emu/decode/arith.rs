@@ -48,7 +48,7 @@ impl Decoder<'_> {
         self.lane(f, Mode::default(), ty, self.srcs(1, n, ty)?)
     }
 
-    /// Whether `mul` or `mad` is one of integers.
+    /// Whether `mul` or `mad` is an integer instruction.
     fn integer_product(&self) -> bool {
         self.instr.parts.last().and_then(|p| Ty::named(p)).is_some_and(|t| t.kind() == Kind::Int)
     }
@@ -208,7 +208,7 @@ impl Decoder<'_> {
         self.lane(int::dot4, mode, Ty::B32, self.srcs(1, 3, Ty::B32)?)
     }
 
-    /// `.rn` and its like, if there.
+    /// Takes a rounding modifier such as `.rn`, if there is one.
     pub(super) fn rounding(&mut self) -> Option<Rnd> {
         Some(match self.one_of(&["rn", "rz", "rm", "rp"])? {
             "rz" => Rnd::Zero,
@@ -256,7 +256,7 @@ impl Decoder<'_> {
         self.lane(f, mode, ty, self.srcs(1, n, ty)?)
     }
 
-    /// Which modifiers a floating-point instruction may and must have.
+    /// Checks that a floating-point instruction has the modifiers that it must have, and no others.
     fn check_float(&self, op: &str, ty: Ty, rnd: Option<Rnd>, mode: Mode, approx: bool) -> Result<(), EmuError> {
         let half = matches!(ty, Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2);
         let bf16 = matches!(ty, Ty::Bf16 | Ty::Bf16x2);
@@ -290,7 +290,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The type of a wide product.
+/// The result type of a widening multiplication.
 const fn wide(ty: Ty) -> Option<Ty> {
     Some(match ty {
         Ty::U16 => Ty::U32,

@@ -7,13 +7,13 @@ use crate::emu::error::EmuError;
 use crate::emu::op::{Addr, Op, Src};
 use crate::emu::ty::{Space, Ty};
 
-/// The completion of copies to shared memory.
+/// The completion mechanism of copies to shared memory.
 const BYTES: &str = "mbarrier::complete_tx::bytes";
-/// The operations of reductions.
+/// The arithmetic operations of reductions.
 const ARITHMETIC: [&str; 8] = ["add", "min", "max", "inc", "dec", "and", "or", "xor"];
 
 impl Decoder<'_> {
-    /// After `cp.async.bulk`.
+    /// Decodes the words after `cp.async.bulk`.
     pub(super) fn bulk(&mut self) -> Decoded {
         match self.one_of(&["commit_group", "wait_group", "prefetch", "tensor"]) {
             Some("commit_group") => self.plain(Op::BulkCommit),
@@ -30,7 +30,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// After `cp.reduce.async.bulk`.
+    /// Decodes the words after `cp.reduce.async.bulk`.
     pub(super) fn bulk_reduction(&mut self) -> Decoded {
         if self.accept("tensor") {
             return self.bulk_box(true);
@@ -38,7 +38,7 @@ impl Decoder<'_> {
         self.bulk_range(true)
     }
 
-    /// A prefetch into the L2 cache has no effect; what it names must be what it needs.
+    /// Decodes a prefetch into the L2 cache: it has no effect, but its operands are checked.
     fn bulk_prefetch(&mut self) -> Decoded {
         if self.accept("tensor") {
             let dims = self.dims()?;
@@ -86,7 +86,7 @@ impl Decoder<'_> {
         Ok(BulkPlace::Box { map, coords: coords.collect::<Result<_, _>>()? })
     }
 
-    /// Skips a policy; how many operands it has.
+    /// Skips a cache policy; returns the number of its operands.
     fn policy(&mut self) -> usize {
         usize::from(self.accept("L2::cache_hint"))
     }
@@ -187,7 +187,7 @@ impl Decoder<'_> {
         Ok(Op::StoreAsync { srcs, addr, barrier, bytes: ty.bytes() })
     }
 
-    /// An address that stands inside of brackets with more.
+    /// An address that is one of several operands in the same brackets.
     fn address_from(&self, operand: &Operand, space: Space) -> Result<Addr, EmuError> {
         match operand {
             Operand::Mem(base, offset) => self.address_at(*base, *offset, space),

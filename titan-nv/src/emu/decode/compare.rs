@@ -6,19 +6,19 @@ use crate::emu::lane::{LaneFn, Mode, float, int};
 use crate::emu::op::{BoolOp, Op, PredSrc};
 use crate::emu::ty::{Kind, Ty};
 
-/// Every comparison's name.
+/// The names of the comparisons.
 const COMPARISONS: [&str; 18] = [
     "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
 ];
 
-/// The function of a comparison on a type, for each half if the type is packed.
+/// The function of a comparison of this type; for a packed type, of one half.
 fn comparison(cmp: &str, ty: Ty) -> Option<LaneFn> {
     match ty {
         Ty::F16x2 => float::compare(cmp, Ty::F16),
         Ty::Bf16x2 => float::compare(cmp, Ty::Bf16),
         _ if ty.is_float() => float::compare(cmp, ty),
         _ if ty.kind() == Kind::Bits => int::compare(cmp, ty).filter(|_| matches!(cmp, "eq" | "ne")),
-        // `lo` and its like are of unsigned types.
+        // `lo` and the like exist for unsigned types only.
         _ if ty.is_signed() && matches!(cmp, "lo" | "ls" | "hi" | "hs") => None,
         _ => int::compare(cmp, ty),
     }
@@ -102,7 +102,7 @@ impl Decoder<'_> {
         self.n_operands(&[4])?;
         let f: LaneFn = match by {
             Ty::S32 if !ftz => |_, a, b, c| if c >> 31 & 1 == 0 { a } else { b },
-            // NaN selects the second; -0 counts as not negative.
+            // NaN selects the second operand; −0 counts as not negative.
             Ty::F32 => |m, a, b, c| if float::in32(m, c) >= 0.0 { a } else { b },
             _ => return Err(self.bad_type(by)),
         };
@@ -121,7 +121,7 @@ impl Decoder<'_> {
         Ok(Op::Test { f, src: self.src(1, ty)?, dst: self.dst(0, Ty::Pred)? })
     }
 
-    /// `and.pred` and its like, with the types and counts of operands already checked.
+    /// Decodes `and.pred` and the like, whose types and number of operands are already checked.
     pub(super) fn predicate_logic(&self, op: &str) -> Decoded {
         let dst = self.dst(0, Ty::Pred)?;
         let (op, b) = match op {

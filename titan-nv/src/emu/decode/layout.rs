@@ -1,19 +1,19 @@
 //! Addresses of variables.
 //!
-//! Shared variables have addresses from [`SHARED_BASE`] on, so that 0 is nobody's, with a gap after each, so that running
-//! out of one is not running into the next. The array that the launch sizes is last. Local variables likewise. Variables
+//! Shared variables have addresses from [`SHARED_BASE`] on, so that address 0 belongs to no variable, with a gap after each, so that an
+//! access beyond one does not reach the next. The array that the launch sizes is last. Local variables are placed likewise. Variables
 //! in global and constant memory get their addresses when a kernel runs.
 
 use crate::emu::ast::{Ast, Entry, Name, Var};
 use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::ty::Space;
 
-/// The first address of shared memory that a variable may have.
+/// The lowest address of a variable in shared memory.
 pub(crate) const SHARED_BASE: u32 = 1024;
-/// Bytes between variables that belong to nobody.
+/// The unused bytes between variables.
 const GAP: u32 = 64;
 
-/// The end of what a kernel may have in shared, and each thread in local memory: 512 KiB of local memory (CUDA C++
+/// The largest size of a kernel's shared memory, and of each thread's local memory: 512 KiB of local memory (CUDA C++
 /// Programming Guide, technical specifications), and any target's shared memory.
 const MOST: u32 = 600 * 1024;
 
@@ -29,7 +29,7 @@ pub(super) struct Layout {
     addresses: Vec<(Name, u32)>,
 }
 
-/// A kernel's and its module's variables in a space.
+/// The variables of a kernel and its module in a space.
 fn variables<'a>(ast: &'a Ast, entry: &'a Entry, space: Space) -> impl Iterator<Item = (Name, &'a Var)> {
     let globals = ast.vars.iter().enumerate().map(|(i, v)| (Name::Global(i), v));
     let locals = entry.vars.iter().enumerate().map(|(i, v)| (Name::Local(i), v));
@@ -49,7 +49,7 @@ impl Layout {
             layout.addresses.push((name, at));
             layout.shared.push((v.name.clone(), at, Some(size)));
         }
-        // All arrays that the launch sizes are one.
+        // All arrays that the launch sizes share one address.
         let open: Vec<_> = variables(ast, entry, Space::Shared).filter(|(_, v)| v.size.is_none()).collect();
         let align = open.iter().map(|(_, v)| v.align).max().unwrap_or(16);
         let fits = end.checked_next_multiple_of(align.max(16)).filter(|e| *e < MOST);

@@ -1,8 +1,8 @@
-//! Where threads that a branch separates meet again: its immediate post-dominator.
+//! The reconvergence points of branches: the immediate post-dominator of each.
 //!
 //! The simple iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001) on the
 //! reversed graph of basic blocks. Threads that exit early are not waited for, so paths that end early do not count; a
-//! branch whose paths have no common place before the end has none.
+//! branch whose paths have no common place before the end has no reconvergence point.
 
 use crate::emu::op::{Inst, Op};
 
@@ -48,7 +48,7 @@ fn graph(code: &[Inst]) -> Graph {
         }
         successors.push(to);
     }
-    // Whoever leaves early is not waited for, so only the last way out counts.
+    // Threads that exit early are not waited for, so only the last way to the end counts.
     let reached = reachable(&successors);
     if let Some(last) = exits.into_iter().rfind(|b| reached[*b]) {
         successors[last].push(end);

@@ -20,7 +20,7 @@ impl Decoder<'_> {
             "red" => self.atomic(false),
             "cp" => self.copy(),
             "createpolicy" => {
-                // A policy is a hint; its value means nothing here.
+                // A cache policy is only a hint; its value is not used.
                 let dst = self.dst(0, Ty::B64)?;
                 Ok(Op::Lane { f: |_, _, _, _| 0, mode: Mode::default(), dst, src: [Src::Imm(0); 3] })
             }
@@ -29,7 +29,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Prefetching has no effect; what it names must exist.
+    /// Decodes a prefetch: it has no effect, but its operands are checked.
     fn prefetch(&mut self) -> Decoded {
         if self.peek() == Some("tensormap") {
             self.at += 1;
@@ -46,7 +46,7 @@ impl Decoder<'_> {
         Ok(Op::Nop)
     }
 
-    /// How a load or store is ordered, with its scope.
+    /// Takes the memory order of a load or store, with its scope.
     fn order(&mut self, store: bool) -> Result<Order, EmuError> {
         let names: &[&'static str] = if store {
             &["weak", "volatile", "relaxed", "release"]
@@ -65,7 +65,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Skips hints about caches; whether there was a policy operand to come.
+    /// Skips cache hints; returns whether a cache-policy operand will follow.
     fn hints(&mut self) -> bool {
         let mut policy = false;
         while let Some(part) = self.peek() {
@@ -88,7 +88,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The type of an access of `n` elements.
+    /// Takes the element type of an access of `n` elements.
     fn access_ty(&mut self, n: usize) -> Result<Ty, EmuError> {
         let ty = self.ty()?;
         self.end()?;
@@ -151,7 +151,7 @@ impl Decoder<'_> {
 
     fn atomic(&mut self, returns: bool) -> Decoded {
         let (mut order, mut space, mut op, mut noftz, mut policy) = (None, None, None, false, false);
-        // Compilers put ordering, scope and space in any order, and assemblers take it.
+        // Compilers write order, scope and space in any sequence, and assemblers accept it.
         loop {
             if let Some(word) = self.one_of(&["relaxed", "acquire", "release", "acq_rel"]) {
                 order = Some(word);
@@ -243,7 +243,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// `.b64` and nothing more.
+    /// Takes `.b64`, which must be the last part.
     pub(super) fn b64_end(&mut self) -> Result<(), EmuError> {
         let ty = self.ty()?;
         self.end()?;
@@ -297,7 +297,7 @@ pub(crate) fn atom_fn(op: &str, ty: Ty) -> Option<AtomFn> {
     };
     macro_rules! of {
         ($f:expr) => {{
-            // A function pointer cannot capture, so each type names its function again.
+            // A function pointer cannot capture variables, so each type repeats its function.
             |old, b, _| match $f {
                 Some(f) => f(NEAR, old, b, 0),
                 None => old,

@@ -1,6 +1,6 @@
-//! Instructions as words to instructions that run: the only place where the spelling of an opcode is known.
+//! Decodes instructions from their words: the only place where the spelling of an opcode is known.
 //!
-//! Modifiers are taken in the manual's order, each once; a word that is left over, a type that an instruction does not
+//! Modifiers are taken in the manual's order, each once. A word that is left over, a type that an instruction does not
 //! have and an operand that does not fit are errors at the line. The lowering has its own tables: none is shared.
 //!
 //! | module | instructions |
@@ -13,9 +13,9 @@
 //! | [`bulk`] | `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` |
 //! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
 //! | [`warpgroup`] | `wgmma`, `setmaxnreg`, `mapa`, `getctarank`, barriers of clusters |
-//! | [`needs`] | which version and target has what |
+//! | [`needs`] | the version and target that each instruction requires |
 //! | [`layout`] | addresses of variables |
-//! | [`meet`] | where threads that diverged meet again |
+//! | [`meet`] | reconvergence points of threads that diverged |
 
 mod arith;
 mod bulk;
@@ -68,7 +68,7 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
     let has_wgmma = code.iter().any(|inst| matches!(inst.op, Op::Multiply(_)));
     let has_async_proxy = has_wgmma || code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)));
     let has_cluster_barrier = code.iter().any(|inst| matches!(inst.op, Op::ClusterArrive { .. }));
-    // Falling off the end is a return.
+    // Reaching the end of the code is a return.
     code.push(Inst { guard: None, op: Op::Exit, meet: u32::MAX });
     meet::annotate(&mut code);
     Ok(Program {
@@ -87,14 +87,14 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
     })
 }
 
-/// Decodes one instruction.
+/// The decoder of one instruction.
 struct Decoder<'a> {
     ast: &'a Ast,
     entry: &'a Entry,
     layout: &'a Layout,
     slots: &'a [u32],
     instr: &'a Instr,
-    /// The next part of the opcode.
+    /// The index of the next part of the opcode.
     at: usize,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Decoder<'a> {
         self.instr.parts.first().map_or("", String::as_str)
     }
 
-    /// The opcode with all its parts.
+    /// The complete opcode, for messages.
     fn full(&self) -> String {
         self.instr.parts.join(".")
     }
@@ -122,7 +122,7 @@ impl<'a> Decoder<'a> {
         self.instr.parts.get(self.at).map(String::as_str)
     }
 
-    /// Takes the next part, if it is this.
+    /// Takes the next part if it is this one.
     fn accept(&mut self, part: &str) -> bool {
         let is = self.peek() == Some(part);
         self.at += usize::from(is);
@@ -149,7 +149,7 @@ impl<'a> Decoder<'a> {
         )
     }
 
-    /// An operation without further parts and without operands.
+    /// Decodes an operation that has neither further parts nor operands.
     fn plain(&self, op: Op) -> Decoded {
         self.end()?;
         self.n_operands(&[0])?;
@@ -168,7 +168,7 @@ impl<'a> Decoder<'a> {
         Ok(ty)
     }
 
-    /// No part may be left.
+    /// Checks that no part is left.
     fn end(&self) -> Result<(), EmuError> {
         match self.peek() {
             None => Ok(()),
@@ -204,7 +204,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The special register of this name.
+/// The special register with this name.
 pub(crate) fn special(name: &str) -> Option<Special> {
     let axis = |rest: &str| ["x", "y", "z"].iter().position(|a| *a == rest).and_then(|i| u8::try_from(i).ok());
     let (base, rest) = name.split_once('.').map_or((name, None), |(b, r)| (b, Some(r)));

@@ -40,7 +40,7 @@ impl Decoder<'_> {
                 Ok(Op::Pack { dst: self.dst(0, ty)?, parts, bits })
             }
             (_, Operand::Special(_)) => {
-                // Their upper bits are zero, and a narrow destination takes the lower ones.
+                // The upper bits of the source are zero, and a narrow destination takes the lower ones.
                 let f: LaneFn = match ty.bits() {
                     16 => |_, a, _, _| a & 0xFFFF,
                     32 => |_, a, _, _| a & 0xFFFF_FFFF,
@@ -112,7 +112,7 @@ impl Decoder<'_> {
         Ok(Op::Lane { f: convert::scalar, mode, dst, src: [src, Src::Imm(0), Src::Imm(0)] })
     }
 
-    /// Which conversions need a rounding, and which kind.
+    /// Checks that a conversion has a rounding modifier exactly if it needs one, and of the right kind.
     fn check_cvt(&self, to: Ty, from: Ty, rnd: Option<(Rnd, bool)>) -> Result<(), EmuError> {
         let (int_to, int_from) = (to.kind() == Kind::Int, from.kind() == Kind::Int);
         let other_half = to != from && to.bits() == from.bits();
@@ -180,7 +180,7 @@ impl Decoder<'_> {
         Ok(Op::Convert { dst: self.dst(0, ty)?, src: self.src(1, ty)?, space, to_space })
     }
 
-    /// A state space, which must be there.
+    /// Takes a state space, which is required.
     pub(super) fn space(&mut self) -> Result<Space, EmuError> {
         let space = self.peek().and_then(Space::named).ok_or_else(|| self.wrong_part("a state space"))?;
         self.at += 1;

@@ -1,10 +1,10 @@
 //! tidy: table
-//! Which PTX version and which target an instruction needs, beyond PTX 7.0 and sm_80.
+//! The PTX version and the target that an instruction needs, beyond PTX 7.0 and sm_80.
 //!
-//! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding counts. Words
-//! with `#` are about operands: `#_` a result that is thrown away, `#3` their number, `#pred` a predicate in fourth place,
-//! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each
-//! instruction; `tests/emu/needs.rs` has an assembler check them.
+//! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding one counts. Words
+//! with `#` are about operands: `#_` a discarded result, `#3` the number of operands, `#pred` a predicate as the fourth,
+//! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes
+//! "PTX ISA Notes" and "Target ISA Notes" of each instruction; `tests/emu/needs.rs` has an assembler check them.
 
 use super::Decoder;
 use crate::emu::ast::{Ast, Entry, Operand};
@@ -16,17 +16,17 @@ struct Need {
     words: &'static [&'static str],
     ptx: (u32, u32),
     sm: u32,
-    /// Which targets from there on.
+    /// The targets from this architecture on that have the instruction.
     on: On,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum On {
-    /// All.
+    /// All of them.
     Every,
-    /// Those with an `a`.
+    /// The architecture-specific ones, with an `a`.
     Specific,
-    /// Only the one with an `a` and this number.
+    /// Only the architecture-specific one with this number.
     Alone,
 }
 
@@ -144,7 +144,7 @@ const NEEDS: &[Need] = &[
     row("mov", &["#cluster"], (7, 8), 90),
 ];
 
-/// Clusters need PTX 7.8 and sm_90.
+/// Checks that PTX version and target have clusters, if the kernel uses them: PTX 7.8 and sm_90.
 pub(super) fn check_clusters(ast: &Ast, entry: &Entry) -> Result<(), EmuError> {
     let asks = entry.cluster.is_some() || entry.explicit_cluster;
     if !asks || (ast.version >= (7, 8) && sm_of(ast).0 >= 90) {
@@ -154,14 +154,14 @@ pub(super) fn check_clusters(ast: &Ast, entry: &Entry) -> Result<(), EmuError> {
     Err(EmuError::new(ErrorCode::Target, message))
 }
 
-/// The number of a module's target, and whether it ends in `a`.
+/// The number of a module's target, and whether it is architecture-specific (ends in `a`).
 fn sm_of(ast: &Ast) -> (u32, bool) {
     let digits: String = ast.target.chars().filter(char::is_ascii_digit).collect();
     (digits.parse().unwrap_or(0), ast.target.ends_with('a'))
 }
 
 impl Decoder<'_> {
-    /// What the words of rows may be, beyond the opcode's own.
+    /// Whether the instruction has a word of a row: a part of its opcode, or a property of its operands.
     fn has_word(&self, word: &str) -> bool {
         let parts = &self.instr.parts;
         let part = |p: &str| parts.iter().skip(1).any(|x| x == p);
@@ -178,7 +178,7 @@ impl Decoder<'_> {
                 Operand::Special(name) => name.contains("cluster"),
                 _ => false,
             }),
-            // A bulk copy to the own block's shared memory.
+            // A bulk copy to the shared memory of the own block.
             "#to-block" => {
                 let bulk = part("bulk") && part("global");
                 bulk && parts
@@ -187,13 +187,13 @@ impl Decoder<'_> {
                     .is_some_and(|p| p == "shared::cta")
             }
             "#from-bf16" => types.last() == Some(&Ty::Bf16),
-            // To or from bf16 with anything but f32 on the other side.
+            // A conversion between bf16 and a type other than f32.
             "#other-bf16" => types.contains(&Ty::Bf16) && !types.contains(&Ty::F32),
             _ => part(word),
         }
     }
 
-    /// That the module's version and target have the instruction.
+    /// Checks that the module's version and target have the instruction.
     pub(super) fn check_needs(&self) -> Result<(), EmuError> {
         let target = &self.ast.target;
         let (sm, specific) = sm_of(self.ast);

@@ -1,4 +1,4 @@
-//! Operands against what an instruction takes.
+//! Checks operands against the requirements of an instruction.
 
 use super::{Decoder, special};
 use crate::emu::ast::{Base, Name, Operand};
@@ -6,10 +6,10 @@ use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::op::{Addr, Dst, PredSrc, Src};
 use crate::emu::ty::{Kind, Space, Ty};
 
-/// How a register's width may differ from the instruction's type.
+/// The permitted difference between the width of a register and that of the instruction's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
-    /// Not at all.
+    /// The widths must be equal.
     Same,
     /// The register may be wider: `ld`, `st`, `cvt`.
     Wider,
@@ -41,7 +41,7 @@ impl Decoder<'_> {
             && declared.ty.bits() > ty.bits()
             && declared.ty.kind() != Kind::Pred
             && (!ty.is_float() || declared.ty.kind() == Kind::Bits);
-        // Bytes have no registers of their own.
+        // There are no registers of 8 bits.
         let byte = width == Width::Wider && ty.bits() == 8 && declared.ty.kind() != Kind::Pred;
         if !(declared.ty.fits(ty) || wider || byte) {
             let (name, is) = (&declared.name, declared.ty.name());
@@ -97,7 +97,7 @@ impl Decoder<'_> {
         }
         let bits = ty.bits().min(64);
         let fits = n >= -(1 << (bits - 1)) && n < 1 << bits;
-        // The assembler cuts constants that are too large; one that is loses bits that somebody meant.
+        // The assembler truncates constants that are too large; here losing set bits is an error.
         if !fits {
             return Err(self.misfit(&format!("the constant {n} does not fit `.{}`", ty.name())));
         }
@@ -125,7 +125,7 @@ impl Decoder<'_> {
         self.src_of(self.operand(i)?, ty, Width::Same)
     }
 
-    /// The operands `from..` as up to three sources of one type; missing ones are 0.
+    /// The operands from index `from` on as up to three sources of one type; missing ones are 0.
     pub(super) fn srcs(&self, from: usize, n: usize, ty: Ty) -> Result<[Src; 3], EmuError> {
         let mut all = [Src::Imm(0); 3];
         for (i, src) in all.iter_mut().enumerate().take(n) {
@@ -134,7 +134,7 @@ impl Decoder<'_> {
         Ok(all)
     }
 
-    /// `p` or `p|q`.
+    /// The operands `p` or `p|q`.
     pub(super) fn pair(&self, i: usize, first: Ty, second: Ty) -> Result<(Dst, Dst), EmuError> {
         match self.operand(i)? {
             Operand::Pair(a, b) => Ok((self.dst_of(a, first, Width::Same)?, self.dst_of(b, second, Width::Same)?)),
@@ -156,7 +156,7 @@ impl Decoder<'_> {
         self.instr.guard.map(|(r, negated)| Ok((self.check_register(r, Ty::Pred, Width::Same)?, negated))).transpose()
     }
 
-    /// The address that a name stands for, as an operand.
+    /// The address of a variable or parameter, as an operand.
     fn address_of(&self, name: Name, offset: i64) -> Result<Src, EmuError> {
         let fixed = |base: u32| Src::Imm(i64::from(base).wrapping_add(offset).cast_unsigned());
         match name {
@@ -171,7 +171,7 @@ impl Decoder<'_> {
         .ok_or_else(|| self.misfit("the name has no address"))
     }
 
-    /// The state space in which a name's address lives.
+    /// The state space of the variable or parameter that a name refers to.
     fn space_of(&self, name: Name) -> Option<Space> {
         match name {
             Name::Param(_) => Some(Space::Param),
@@ -181,7 +181,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// `[address]` in a space.
+    /// The operand `[address]` in a space.
     pub(super) fn address(&self, i: usize, space: Space) -> Result<Addr, EmuError> {
         let Operand::Mem(base, offset) = self.operand(i)? else {
             return Err(self.misfit("an address in brackets is needed"));
@@ -189,7 +189,7 @@ impl Decoder<'_> {
         self.address_at(*base, *offset, space)
     }
 
-    /// A base and an offset in a space.
+    /// An address with this base and offset in a space.
     pub(super) fn address_at(&self, base: Base, offset: i64, space: Space) -> Result<Addr, EmuError> {
         let (src, narrow, offset) = match base {
             Base::Zero => (Src::Imm(0), false, offset),
@@ -206,7 +206,7 @@ impl Decoder<'_> {
             }
             Base::Name(name) => {
                 let its = self.space_of(name);
-                // The own block is one of the cluster.
+                // The thread's own block is one of the cluster.
                 let wanted = if space == Space::Cluster { Space::Shared } else { space };
                 if space != Space::Generic && its != Some(wanted) {
                     let its = its.map_or("no", Space::name);
@@ -226,7 +226,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// A vector of exactly `n` sources.
+    /// A vector operand of exactly `n` sources.
     pub(super) fn src_list(&self, i: usize, n: usize, ty: Ty) -> Result<Vec<Src>, EmuError> {
         let all = self.elements(i)?;
         if all.len() != n {
@@ -235,7 +235,7 @@ impl Decoder<'_> {
         all.into_iter().map(|o| self.src_of(o, ty, Width::Same)).collect()
     }
 
-    /// A vector of exactly `n` destinations.
+    /// A vector operand of exactly `n` destinations.
     pub(super) fn dst_list(&self, i: usize, n: usize, ty: Ty) -> Result<Vec<Dst>, EmuError> {
         let all = self.elements(i)?;
         if all.len() != n {
@@ -244,7 +244,7 @@ impl Decoder<'_> {
         all.into_iter().map(|o| self.dst_of(o, ty, Width::Same)).collect()
     }
 
-    /// An integer constant.
+    /// An operand that must be an integer constant.
     pub(super) fn constant(&self, i: usize) -> Result<u64, EmuError> {
         match self.operand(i)? {
             Operand::Int(n) => u64::try_from(*n).map_err(|_| self.misfit("the constant is negative")),

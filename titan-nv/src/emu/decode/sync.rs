@@ -46,7 +46,7 @@ impl Decoder<'_> {
             }
             "mbarrier" => self.mbarrier(),
             "griddepcontrol" => {
-                // One kernel runs at a time, and all that it depends on has run.
+                // Kernels run one after the other, so all grids that this one depends on have completed.
                 self.need(&["launch_dependents", "wait"])?;
                 self.plain(Op::Nop)
             }
@@ -118,7 +118,7 @@ impl Decoder<'_> {
     fn fence(&mut self) -> Decoded {
         if self.accept("proxy") {
             if self.need(&["alias", "async"])? == "alias" {
-                // There is one address for each byte.
+                // Every byte has only one address here, so aliases need no fence.
                 return self.plain(Op::Nop);
             }
             let to = match self.one_of(&["global", "shared::cta", "shared::cluster"]) {
@@ -198,7 +198,7 @@ impl Decoder<'_> {
         Ok(Op::Redux { f, dst: self.dst(0, ty)?, src: self.src(1, ty)?, mask: self.src(2, Ty::B32)? })
     }
 
-    /// `.sem.scope` if there, then the space of a barrier; and whether the order is relaxed.
+    /// Takes `.sem.scope` if present, then the space of a barrier; returns also whether the order is relaxed.
     fn barrier_space(&mut self) -> Result<(Space, bool), EmuError> {
         let order = self.one_of(&["relaxed", "acquire", "release"]);
         if order.is_some() {
@@ -233,7 +233,7 @@ impl Decoder<'_> {
         let arrives = matches!(op, "arrive" | "arrive_drop");
         let expects = op == "expect_tx" || (arrives && self.accept("expect_tx"));
         if arrives {
-            // The pending count says anyway that the phase does not end.
+            // The emulator checks the pending count anyway, so the assertion that the phase does not complete is not used.
             self.accept("noComplete");
         }
         let (space, relaxed) = self.barrier_space()?;

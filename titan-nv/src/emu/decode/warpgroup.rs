@@ -1,4 +1,4 @@
-//! `wgmma`, `setmaxnreg`, and what clusters have: barriers, addresses of other blocks.
+//! `wgmma`, `setmaxnreg`, and the instructions of clusters: barriers, addresses in other blocks.
 
 use super::{Decoded, Decoder};
 use crate::emu::ast::Operand;
@@ -95,7 +95,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A vector of `n` different registers.
+    /// A vector of `n` distinct registers.
     fn registers(&self, i: usize, n: usize, ty: Ty) -> Result<Vec<u32>, EmuError> {
         let all: Option<Vec<u32>> = self.dst_list(i, n, ty)?.into_iter().collect();
         let all = all.ok_or_else(|| self.misfit("every element needs a register"))?;
@@ -159,7 +159,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Whether there is such an instruction. PTX ISA, "Asynchronous Warpgroup Level Matrix Shape".
+/// Whether this instruction exists. PTX ISA, "Asynchronous Warpgroup Level Matrix Shape".
 fn exists(shape: MmaShape, a: Ty, b: Ty, acc: Ty) -> bool {
     let MmaShape { m, n, k } = shape;
     let fp8 = |t| matches!(t, Ty::E4m3 | Ty::E5m2);
@@ -170,7 +170,7 @@ fn exists(shape: MmaShape, a: Ty, b: Ty, acc: Ty) -> bool {
         Ty::Bf16 => b == a && acc == Ty::F32 && k == 16,
         Ty::Tf32 => b == a && acc == Ty::F32 && k == 8,
         t if fp8(t) => fp8(b) && matches!(acc, Ty::F16 | Ty::F32) && k == 32,
-        // Beyond 32 columns, integers have steps of 16.
+        // For integers, N beyond 32 is a multiple of 16.
         t if byte(t) => byte(b) && acc == Ty::S32 && k == 32 && (n <= 32 || n.is_multiple_of(16)),
         _ => false,
     };

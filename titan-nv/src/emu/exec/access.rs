@@ -13,10 +13,10 @@ use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
 use titan_sim::engine::{AccessKind, Event, Observer as _, Space as Bytes, SpaceId, Strength};
 
-/// The space of the events of global memory, in which nobody looks for races.
+/// The space in which accesses to global memory are reported; the observers do not check it for races.
 pub(super) const GLOBAL: usize = 1 << 16;
 
-/// An address of one thread.
+/// The address of an access of one thread.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     pub(super) lane: usize,
@@ -59,7 +59,7 @@ impl Cluster<'_> {
     pub(super) fn at(&self, who: Who, lane: usize, addr: &Addr, address: u64, bytes: u32) -> Run<At> {
         let (space, address) = match addr.space {
             Space::Generic => match from_generic(address) {
-                // A generic address may be of any block of the cluster.
+                // A generic address may refer to any block of the cluster.
                 (Space::Shared, address) => (Space::Cluster, address),
                 other => other,
             },
@@ -91,7 +91,7 @@ impl Cluster<'_> {
         })
     }
 
-    /// Reads bytes; whether all are defined.
+    /// Reads bytes; returns whether all of them are defined.
     pub(super) fn read(&mut self, who: Who, at: At, out: &mut [u8], world: &mut World<'_>) -> Run<bool> {
         let strict = self.env.options.strict();
         let from = |(space, address): (&Bytes, u64), out: &mut [u8]| {
@@ -277,7 +277,7 @@ impl Cluster<'_> {
         Ok(changed)
     }
 
-    /// What a read acquires, now or by a later fence; whether the read may be one of a loop that polls.
+    /// Handles what a read acquires, now or by a later fence; returns whether the read may be the poll of a loop.
     fn order_read(&mut self, who: Who, addr: &Addr, order: Order, world: &mut World<'_>) -> Run<bool> {
         if !order.strong {
             return Ok(false);
@@ -297,7 +297,7 @@ impl Cluster<'_> {
         Ok(true)
     }
 
-    /// What a write releases, by itself or by an earlier fence. A store ends what was released through the word before.
+    /// Handles what a write releases, by itself or by an earlier fence. A store ends what was released through the word before.
     fn order_write(&mut self, who: Who, addr: &Addr, order: Order, stores: bool, world: &mut World<'_>) -> Run<()> {
         if !order.strong {
             return Ok(());
@@ -317,7 +317,7 @@ impl Cluster<'_> {
     }
 }
 
-/// Notes a touch of global memory.
+/// Records an access to global memory.
 fn touch(at: At, how: Touch, bytes: u32, world: &mut World<'_>) {
     if matches!(at.space, Space::Global | Space::Const | Space::Generic) {
         world.memory.touch(how, at.address, bytes);

@@ -1,7 +1,7 @@
 //! `cp.async.bulk`, `cp.reduce.async.bulk` and `st.async`: copies that the copy engine makes for one thread.
 //!
-//! A copy to shared memory is one operation for each block that gets it, and takes its bytes from the barrier of that
-//! block when it is complete. A copy to global memory is two operations, of two classes: its reads, for which
+//! A copy to shared memory is one operation for each block that receives it, and completes its bytes at the barrier of that
+//! block. A copy to global memory is two operations, of two classes: its reads, for which
 //! `wait_group.read` waits, and its writes.
 
 use super::access::At;
@@ -21,15 +21,15 @@ use crate::emu::warp::lanes_of;
 use crate::tma::{Element, TensorMap};
 use titan_sim::engine::{AccessKind, Class, Completion, Helper, Op as AsyncOp, OpId, Place, Signal};
 
-/// Copies in units of this many bytes.
+/// The unit of copies, in bytes.
 const UNIT: u32 = 16;
 /// The alignment of a box in shared memory.
 const BOX_ALIGNMENT: u64 = 128;
 
-/// What one thread asks for.
+/// The copy that one thread requests.
 struct Request {
     pieces: Vec<Piece>,
-    /// The first byte in shared memory, with rank, and how many.
+    /// The first byte in shared memory, with the block's rank, and the number of bytes.
     shared: u64,
     bytes: u32,
     element: Option<Element>,
@@ -69,7 +69,7 @@ impl Cluster<'_> {
         Ok(Step::Next)
     }
 
-    /// The address of one thread, with rank if it is shared.
+    /// The address of one thread, with the block's rank if it is in shared memory.
     fn one(&self, who: Who, lane: usize, addr: &Addr, align: u32) -> Run<At> {
         let addresses = self.addresses(Who { active: 1 << lane, ..who }, addr)?;
         self.at(who, lane, addr, addresses[lane], align)
@@ -105,7 +105,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// The blocks of a mask.
+    /// The ranks of the blocks in a mask.
     fn targets(&self, who: Who, lane: usize, mask: Src) -> Run<Vec<u64>> {
         let mask = self.value(who, lane, mask)?;
         let ranks: Vec<u64> = (0..16).filter(|rank| mask >> rank & 1 == 1).collect();
@@ -117,7 +117,7 @@ impl Cluster<'_> {
         Ok(ranks)
     }
 
-    /// What is to be copied, piece by piece.
+    /// Determines the pieces of a copy.
     fn request(&self, who: Who, lane: usize, op: &BulkOp, world: &mut World<'_>) -> Run<Request> {
         let (tensor, range, is_load) = match (&op.to, &op.from) {
             (BulkPlace::Range(to), BulkPlace::Box { map, coords }) => ((map, coords), to, true),
@@ -164,7 +164,7 @@ impl Cluster<'_> {
         Ok(Request { pieces: vec![Piece { shared, other, bytes }], shared, bytes, element: None })
     }
 
-    /// The tensor map at an address: 128 bytes, a multiple of 64.
+    /// Reads the tensor map at an address: 128 bytes, at a multiple of 64.
     fn tensor_map(&self, who: Who, lane: usize, addr: &Addr, world: &mut World<'_>) -> Run<TensorMap> {
         let at = self.one(who, lane, addr, 64)?;
         let mut bytes = [0; 128];
@@ -202,7 +202,7 @@ impl Cluster<'_> {
             return Err(Fail::new(ErrorCode::Operand, "the barrier is not in the block that gets the data"));
         }
         if multicast {
-            // Every block that gets data must be there.
+            // Every block that receives data must exist and not have ended.
             self.ranked(who, in_block(rank + 1, 0), true)?;
         }
         let word = there(barrier.address);
@@ -224,7 +224,7 @@ impl Cluster<'_> {
         self.writer(self.agent(who.warp, lane).index())
     }
 
-    /// What a load sees differently than threads do.
+    /// The bytes that a load sees differently than threads do.
     fn view_of(&self, who: Who, lane: usize, pieces: &[Piece], (to, bytes): (u64, u32), world: &World<'_>) -> View {
         let (me, mut view) = (self.writer_of(who, lane), View::default());
         for piece in pieces {
@@ -262,7 +262,7 @@ impl Cluster<'_> {
         self.early(put, world)
     }
 
-    /// Begins an operation of one thread; those that signal are outside of groups.
+    /// Starts an operation of one thread; operations with signals are outside of groups.
     fn begin(
         &mut self,
         who: Who,
@@ -316,7 +316,7 @@ impl Cluster<'_> {
     }
 }
 
-/// The arithmetic of a reduction, of which a tensor map may give the type.
+/// The arithmetic of a reduction; the tensor map gives the type if the copy has one.
 fn reduction(reduce: BulkReduce, element: Option<Element>) -> Run<Reduction> {
     let ty = reduce.ty.or(element.map(|e| match e {
         Element::U8 => Ty::U8,

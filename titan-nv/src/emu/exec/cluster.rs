@@ -1,7 +1,7 @@
-//! What blocks of a cluster do with each other: its barrier, addresses of other blocks; and fences between proxies.
+//! Instructions of a cluster's blocks: its barrier, addresses in other blocks, and fences between proxies.
 //!
-//! The barrier of a cluster counts every thread that has not ended. An arrival publishes, unless it is relaxed and no
-//! fence of the thread came before it; a wait takes over what the phase published.
+//! The barrier of a cluster counts every thread that has not ended. An arrival releases, unless it is relaxed and no
+//! fence of the thread came before it; a wait acquires what the phase released.
 
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::async_op::Reach;
@@ -60,7 +60,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// An address as a thread sees it, with the rank of the block that it is in.
+    /// An address as a thread sees it, with the rank of the block that contains it.
     pub(super) fn ranked(&self, who: Who, address: u64, any: bool) -> Run<u64> {
         let own = u64::from(self.warps[who.warp].rank);
         let rank = match rank_of(address) {
@@ -143,7 +143,7 @@ impl Cluster<'_> {
         Ok(Step::Next)
     }
 
-    /// Threads end: the barrier of the cluster waits for them no longer.
+    /// Records that threads end: the barrier of the cluster no longer waits for them.
     pub(super) fn leave_cluster(&mut self, agents: &[Agent], watch: &mut Watch) -> Run<()> {
         if !self.env.program.has_cluster_barrier {
             return Ok(());
@@ -159,7 +159,7 @@ impl Cluster<'_> {
         self.drop_those_who_left(watch)
     }
 
-    /// Those who ended after they had arrived are not expected in the phases after that.
+    /// Lowers the arrival count of later phases by the threads that ended after they had arrived.
     fn drop_those_who_left(&mut self, watch: &mut Watch) -> Run<()> {
         let phase = self.cluster_phase();
         let left = std::mem::take(&mut self.left);
@@ -199,13 +199,13 @@ impl Cluster<'_> {
         self.number << 32 | thread as u64
     }
 
-    /// What an operation of `reader` sees differently in a range of shared memory.
+    /// The bytes of a range of shared memory that an operation of `reader` sees differently than threads do.
     pub(super) fn read_view(&self, reader: u64, address: u64, len: u64, view: &mut View) {
         let (space, address) = split(address);
         self.stores.read(reader, numbered(space), address, len, view);
     }
 
-    /// A thread is about to store to memory that asynchronous operations may read.
+    /// Records a store of a thread to memory that asynchronous operations may read, before it takes place.
     pub(super) fn note_store(&mut self, thread: usize, at: super::access::At, len: usize, world: &mut World<'_>) {
         let writer = self.writer(thread);
         match at.space {

@@ -1,6 +1,6 @@
 //! `cp.async` with its groups, and `mbarrier`.
 //!
-//! A copy is an operation of the engine: it happens when the options say, but never after a wait that asks for it. Its
+//! A copy is an operation of the engine: it completes at the time that the options choose, but never after a wait that requires it. Its
 //! bounds are checked at the issue, so that the error has the line of the copy.
 //!
 //! The state that an arrival returns is opaque in PTX; here it is the parity of the phase and, above, the arrivals that
@@ -104,7 +104,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Waits until at most so many of a thread's groups of a class are outstanding.
+    /// Waits until at most `at_most` groups of a thread and class are outstanding.
     pub(super) fn wait_groups(
         &mut self,
         who: Who,
@@ -122,7 +122,7 @@ impl Cluster<'_> {
         done.map_err(|f: Fail| f.or_at(place, agent))
     }
 
-    /// The barrier at an address, and the address.
+    /// The barrier at an address, with that address.
     pub(super) fn barrier_at(&mut self, who: Who, lane: usize, addr: &Addr, address: u64) -> Run<(BarrierId, u64)> {
         let at = self.at(who, lane, addr, address, 8)?;
         if at.space != PtxSpace::Shared {
@@ -131,7 +131,7 @@ impl Cluster<'_> {
         Ok((self.barrier_of(at.address).map_err(|f| f.lane(lane))?, at.address))
     }
 
-    /// The barrier whose word is at an address with rank.
+    /// The barrier whose word is at an address that carries the block's rank.
     pub(super) fn barrier_of(&mut self, address: u64) -> Run<BarrierId> {
         self.inside(address, 8)?;
         if let Some(id) = self.barriers.get(&address) {
@@ -142,7 +142,7 @@ impl Cluster<'_> {
         Ok(id)
     }
 
-    /// Tells that a barrier's bytes are used: by `init` and `inval` as memory is written, by others as by atomics.
+    /// Reports accesses to a barrier's bytes: `init` and `inval` write them, other instructions access them atomically.
     pub(super) fn tell_barrier(
         &mut self,
         who: Who,
@@ -176,7 +176,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// That a bulk copy, or a thread of another block, sees that a barrier was initialised.
+    /// Checks that the initialisation of a barrier is visible to a bulk copy, or to a thread of another block.
     pub(super) fn is_visible(&self, address: u64, to: &str) -> Run<()> {
         if !self.unfenced.contains_key(&address) {
             return Ok(());
@@ -187,7 +187,7 @@ impl Cluster<'_> {
             .help("`fence.mbarrier_init.release.cluster`, by the thread that initialises it"))
     }
 
-    /// Another live barrier must not have some of these bytes.
+    /// Checks that no other live barrier occupies some of these bytes.
     fn overlap(&self, address: u64, lane: usize) -> Run<()> {
         let near = self.barriers.range(address.saturating_sub(7)..address + 8).filter(|(a, _)| **a != address);
         let live = near.filter(|(_, b)| self.engine.barrier(**b).is_some_and(titan_sim::engine::PhaseBarrier::is_live));

@@ -1,4 +1,4 @@
-//! The events of accesses to shared memory: what the engine is told of each, and how a race that it finds reads. Deliberately
+//! Reports accesses to shared memory to the observers, and describes the races that they find. Deliberately
 //! absent: the bytes themselves, which `access` moves.
 
 use super::access::At;
@@ -9,35 +9,35 @@ use crate::emu::ty::Space;
 use titan_sim::engine::race::Races;
 use titan_sim::engine::{Access, AccessKind, Event, Helper, Observer as _, Place, Proxy, Stop, Strength};
 
-/// What an access to shared memory does, and by whom.
+/// The kind of an access to shared memory, and its origin.
 #[derive(Clone, Copy)]
 pub(super) struct How {
     kind: AccessKind,
     strength: Strength,
     helper: Option<Helper>,
-    /// Whether it is the barrier's own use of its bytes.
+    /// Whether it is an operation on the barrier that occupies these bytes.
     of_barrier: bool,
 }
 
 impl How {
-    /// By the thread itself.
+    /// An access of the thread itself.
     pub(super) const fn own(kind: AccessKind, strength: Strength) -> How {
         How { kind, strength, helper: None, of_barrier: false }
     }
 
-    /// By an instruction on the barrier that these bytes are.
+    /// An access by an operation on the barrier that occupies these bytes.
     pub(super) const fn barrier(kind: AccessKind, strength: Strength) -> How {
         How { kind, strength, helper: None, of_barrier: true }
     }
 
-    /// By an asynchronous copy that counts as an ordinary store.
+    /// An access of an asynchronous copy that counts as an ordinary store.
     pub(super) const fn copy(helper: Helper) -> How {
         How { kind: AccessKind::Write, strength: Strength::Weak, helper: Some(helper), of_barrier: false }
     }
 }
 
 impl Cluster<'_> {
-    /// Tells the observer of an access to shared memory, which may be a race.
+    /// Reports an access to shared memory to the observers, which may find a race.
     pub(super) fn tell(&mut self, who: Who, at: At, len: u32, how: How, world: &mut World<'_>) -> Run<()> {
         let How { kind, strength, helper, of_barrier } = how;
         let access = Access {
@@ -61,7 +61,7 @@ impl Cluster<'_> {
         self.tell_access(&access, at.lane, world)
     }
 
-    /// Tells of a thread's own write, which may leave the bytes as they are.
+    /// Reports a thread's own write, and whether it leaves the bytes as they are.
     pub(super) fn tell_write(
         &mut self,
         who: Who,
@@ -96,14 +96,14 @@ impl Cluster<'_> {
         world.watch.event(&Event::Access(*access)).map_err(|_| self.stopped(world).lane(lane))
     }
 
-    /// That a range of shared memory belongs to one variable.
+    /// Checks that a range of shared memory lies within one variable.
     pub(super) fn inside(&self, address: u64, bytes: u32) -> Run<()> {
         let Some((space, at)) = self.shared(address) else { return Ok(()) };
         space.check(at, bytes as usize).map(drop).map_err(|f| Fail::of(space, &f))
     }
 
-    /// Tells that an operation of a thread accesses a range of shared memory by the asynchronous proxy. It must leave barriers
-    /// alone too.
+    /// Reports an access of a thread's operation to shared memory through the asynchronous proxy. It, too, must not touch
+    /// the bytes of barriers.
     pub(super) fn tell_async(
         &self,
         who: Who,
@@ -130,7 +130,7 @@ impl Cluster<'_> {
         self.tell_access(&access, lane, world)
     }
 
-    /// Why an access has stopped the run.
+    /// The error because of which an observer stopped the run at an access.
     fn stopped(&self, world: &World<'_>) -> Fail {
         match &world.watch.races {
             Some(races) if races.found().is_some() => self.race(races),
@@ -168,7 +168,7 @@ impl Cluster<'_> {
         })
     }
 
-    /// An ordinary access must leave live barriers alone.
+    /// Checks that an ordinary access does not touch live barriers.
     pub(super) fn spare_barriers(&self, at: At, len: u64) -> Run<()> {
         if self.barriers.is_empty() || at.space != Space::Shared {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Shuffles, votes and the like within a warp.
+//! Shuffles, votes and similar exchanges within a warp.
 //!
-//! The threads that a member mask names must execute the instruction together: one that is elsewhere is an error, though
-//! hardware would wait for it. Reading from a thread that is not there gives what was never written.
+//! The threads that a member mask names must execute the instruction together: a thread that is elsewhere is an error, though
+//! hardware would wait for it. Reading from a thread that does not take part gives an uninitialised value.
 
 use super::{Fail, Run, Step, Who, misplaced};
 use crate::emu::cluster::Cluster;
@@ -12,7 +12,7 @@ use crate::emu::op::{Dst, Op, PredSrc, Shuffle, Src, Vote};
 use crate::emu::warp::lanes_of;
 
 impl Cluster<'_> {
-    /// The member mask, all of whose threads that have not ended are here.
+    /// The member mask; checks that all its threads that have not ended are here.
     fn members(&self, who: Who, mask: Src) -> Run<u32> {
         let mask = self.membership(who, mask)?;
         let missing = mask & self.warps[who.warp].live & !who.active;

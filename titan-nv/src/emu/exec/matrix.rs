@@ -1,4 +1,4 @@
-//! `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`: the whole warp at once.
+//! `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`: instructions that the whole warp executes together.
 //!
 //! A row of a matrix counts as accessed by the thread that gives its address.
 
@@ -10,7 +10,7 @@ use crate::emu::op::{Addr, Dst, MmaOp, Op, Src};
 use crate::emu::ty::Space;
 use titan_sim::engine::{AccessKind, Strength};
 
-/// Bytes of a row of an 8×8 matrix of 16-bit elements.
+/// The number of bytes of a row of an 8×8 matrix of 16-bit elements.
 const ROW: u32 = 16;
 
 impl Cluster<'_> {
@@ -63,7 +63,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The addresses of rows, which the first `n` threads give; the others' registers may hold anything.
+    /// The addresses of rows, which the first `n` threads give; the registers of the other threads are ignored.
     fn row_addresses(&self, who: Who, addr: &Addr, n: usize) -> Run<Lanes> {
         let givers = if n >= 32 { u32::MAX } else { (1 << n) - 1 };
         self.addresses(Who { active: givers, ..who }, addr)
@@ -117,7 +117,7 @@ fn each_half(mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// The register of each thread for a matrix.
+/// The value of each thread's register for a matrix.
 fn gather(matrix: &[[u16; 8]; 8], transposed: bool) -> Lanes {
     std::array::from_fn(|lane| {
         let at = |half| {

@@ -2,10 +2,10 @@
 //!
 //! | module | instructions |
 //! |---|---|
-//! | [`scalar`] | what each thread computes by itself, branches |
+//! | [`scalar`] | instructions that each thread computes by itself, branches |
 //! | [`access`] | loads, stores, atomics |
 //! | [`sync`] | barriers and fences of a block |
-//! | [`exchange`] | shuffles, votes and the like within a warp |
+//! | [`exchange`] | shuffles, votes and similar exchanges within a warp |
 //! | [`copy`] | `cp.async`, `mbarrier` |
 //! | [`bulk`] | `cp.async.bulk`, `st.async` |
 //! | [`cluster`] | barriers of clusters, addresses of other blocks, fences between proxies |
@@ -33,16 +33,16 @@ use super::warp::lanes_of;
 use super::watch::Watch;
 use titan_sim::engine::{Agent, Fault, Halt, Space as Bytes, Stop};
 
-/// An error while running, before it has names: code positions and agents.
+/// An error at run time, with code positions and agents instead of names.
 #[derive(Clone, Debug)]
 pub(crate) struct Fail {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
     pub(crate) at: Option<(u32, Agent)>,
-    /// The other side of a race: where, who, what it did.
+    /// The other side of a race: code position, thread, and a verb for its access.
     pub(crate) other: Option<(u32, Agent, &'static str)>,
     pub(crate) help: Option<&'static str>,
-    /// The thread of the warp to blame, if not the first of the fragment.
+    /// The lane of the warp at which the error occurred, if it is not the first of the fragment.
     pub(crate) lane: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Fail {
         Fail { code, message: message.into(), at: None, other: None, help: None, lane: None }
     }
 
-    /// A fault of a memory.
+    /// The error for a fault of a memory.
     pub(crate) fn of(space: &Bytes, fault: &Fault) -> Fail {
         Fail::new(code_of(fault), space.explain(fault))
     }
@@ -66,14 +66,14 @@ impl Fail {
         self
     }
 
-    /// Where it happened, if that is not known yet, and whose thread it was.
+    /// Adds the place and the thread, if they are not known yet.
     pub(crate) fn or_at(mut self, pc: u32, agent: Agent) -> Fail {
         self.at.get_or_insert((pc, agent));
         self
     }
 }
 
-/// What the engine reports, before the block says it in the program's terms.
+/// The engine's errors, before the block describes them in the program's terms.
 impl From<Halt> for Fail {
     fn from(halt: Halt) -> Fail {
         match halt {
@@ -91,48 +91,48 @@ impl From<Stop> for Fail {
     }
 }
 
-/// An instruction came to a part of the interpreter that does not have it: a mistake of the emulator.
+/// The error for an instruction that reached a part of the interpreter that does not implement it: a bug of the emulator.
 fn misplaced() -> Fail {
     Fail::new(ErrorCode::Unknown, "the emulator has no rule for this instruction")
 }
 
-/// What is outside of a block.
+/// The state outside of a block.
 pub(crate) struct World<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) watch: &'a mut Watch,
-    /// Stores to global memory, and who has fenced them.
+    /// The stores to global memory, and the threads that have fenced them.
     pub(crate) stores: &'a mut Stores,
-    /// Instructions so far, of all blocks.
+    /// The number of instructions executed so far, over all blocks.
     pub(crate) steps: &'a mut u64,
 }
 
-/// What comes after an instruction.
+/// The continuation after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Next,
-    /// Next, but others first: it looked for something that was not there.
+    /// Continue with the next instruction, but let others run first: a poll did not succeed.
     Poll,
     Jump(u32),
-    /// The fragment is held; its position is set.
+    /// The fragment is held; its position is already set.
     Held,
-    /// The fragment is not what it was.
+    /// The fragment was split or merged.
     Changed,
 }
 
-/// The fragment that executes, and its threads that do.
+/// The fragment that executes, and the threads of it that do.
 #[derive(Clone, Copy)]
 pub(crate) struct Who {
     pub(crate) warp: usize,
     pub(crate) fragment: usize,
     pub(crate) pc: u32,
-    /// Those of the fragment for which the guard holds.
+    /// The threads of the fragment for which the guard holds.
     pub(crate) active: u32,
 }
 
 type Run<T> = Result<T, Fail>;
 
 impl<'a> Cluster<'a> {
-    /// The bits of a source in all threads of a warp, and in which they are defined.
+    /// The bits of a source in all threads of a warp, and a mask of the threads in which it is defined.
     #[inline]
     fn lanes(&self, warp: usize, src: Src) -> (Lanes, u32) {
         match src {
@@ -149,7 +149,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// A source that must be defined where it is used.
+    /// The bits of a source that must be defined in the active threads.
     #[inline]
     fn need(&self, who: Who, src: Src) -> Run<Lanes> {
         let (values, defined) = self.lanes(who.warp, src);
@@ -157,14 +157,14 @@ impl<'a> Cluster<'a> {
         Ok(values)
     }
 
-    /// That a source is defined in the active threads.
+    /// Checks that a source is defined in the active threads.
     #[inline]
     fn require(&self, who: Who, defined: u32, src: Src) -> Run<()> {
         let bad = who.active & !defined;
         if bad == 0 { Ok(()) } else { Err(self.undefined(who, bad, src)) }
     }
 
-    /// That sources are defined, unless they may be propagated.
+    /// Checks that sources are defined, unless the options let undefined values propagate.
     #[inline]
     fn strict(&self, who: Who, defined: u32, sources: &[Src]) -> Run<()> {
         if who.active & !defined == 0 || (!self.env.options.strict() && !self.multiplies(who.warp)) {
@@ -342,7 +342,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// The agents of some threads.
+    /// The agents of the threads in a mask.
     fn agents(&self, warp: usize, mask: u32) -> Vec<Agent> {
         lanes_of(mask).map(|l| self.agent(warp, l)).collect()
     }
@@ -358,7 +358,7 @@ impl<'a> Cluster<'a> {
         let w = &mut self.warps[who.warp];
         let rest = w.fragments[who.fragment].mask & !who.active;
         w.exit(who.fragment, who.active);
-        // Those who stay go on; exits of others may have let a meeting of the warp take place.
+        // The remaining threads continue; the exit of the others may have completed a `bar.warp.sync`.
         if rest != 0 {
             let at = w.fragments.iter().position(|f| f.mask == rest);
             if let Some(at) = at {

@@ -1,4 +1,4 @@
-//! What each thread computes by itself, and branches.
+//! Instructions that each thread computes by itself, and branches.
 
 use super::{Run, Step, Who, misplaced};
 use crate::emu::cluster::Cluster;
@@ -13,7 +13,7 @@ fn mask_of(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// A function of three operands in the active threads.
+/// Applies a function of three operands in the active threads.
 fn map(f: LaneFn, mode: Mode, active: u32, [a, b, c]: [&Lanes; 3]) -> Lanes {
     let mut out = [0; 32];
     if active == u32::MAX {
@@ -48,7 +48,7 @@ impl Cluster<'_> {
                 let ((a, da), (b, db)) = (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]));
                 let p = self.need_pred(who, *by)?;
                 let ok = p & da | !p & db;
-                // What is not selected is not read.
+                // The operand that is not selected is not read, so it may be undefined.
                 self.select_strict(who, p, ok, *src)?;
                 let out: Lanes = std::array::from_fn(|i| if p >> i & 1 == 1 { a[i] } else { b[i] });
                 self.warps[who.warp].set_reg(*dst, who.active, &out, ok);
@@ -71,7 +71,7 @@ impl Cluster<'_> {
         Ok(Step::Next)
     }
 
-    /// Bits put together, taken apart, and addresses converted.
+    /// Executes instructions that pack and unpack bits, and that convert addresses.
     fn rearrange(&mut self, who: Who, op: &Op) -> Run<()> {
         match op {
             Op::Insert { f, dst, src, at, len } => {
@@ -132,7 +132,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// A predicate in all threads, and in which it is defined.
+    /// The threads in which a predicate holds, and those in which it is defined.
     fn pred_lanes(&self, who: Who, src: PredSrc) -> (u32, u32) {
         match src {
             PredSrc::Const(b) => (if b { u32::MAX } else { 0 }, u32::MAX),
@@ -143,7 +143,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// The threads in which a comparison holds, and in which it is defined.
+    /// The threads in which a comparison holds, and those in which it is defined.
     fn compare(&self, who: Who, f: LaneFn, mode: Mode, src: [Src; 2]) -> Run<(u32, u32)> {
         let ((a, da), (b, db)) = (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]));
         self.strict(who, da & db, &src)?;
@@ -171,7 +171,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// As [`compare`](Self::compare), of one half of packed operands.
+    /// As [`compare`](Self::compare), for one half of packed operands.
     fn compare_half(&self, who: Who, f: LaneFn, mode: Mode, src: [Src; 2], shift: u32) -> Run<(u32, u32)> {
         let ((a, da), (b, db)) = (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]));
         self.strict(who, da & db, &src)?;
@@ -187,7 +187,7 @@ impl Cluster<'_> {
         let ok = da & db & dc;
         self.strict(who, ok, src)?;
         if let Some((f, mode)) = product {
-            // A product, and then the addition of `c` with the flag.
+            // First the product, then the addition of `c` with the carry flag.
             let zero = [0; 32];
             a = map(*f, *mode, who.active, [&a, &b, &zero]);
             b = c;
@@ -196,7 +196,7 @@ impl Cluster<'_> {
         for i in lanes_of(who.active) {
             let flag = *uses && flags >> i & 1 == 1;
             let wide = |x: u64| u128::from(x);
-            // The flag of a subtraction is its borrow.
+            // The carry flag of a subtraction is its borrow.
             let sum = if *subtract {
                 wide(a[i]).wrapping_sub(wide(b[i])).wrapping_sub(u128::from(flag))
             } else {

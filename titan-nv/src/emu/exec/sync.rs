@@ -33,7 +33,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// A value that must be the same in all active threads.
+    /// The value of a source that must be the same in all active threads.
     pub(super) fn uniform(&self, who: Who, src: Src, what: &str) -> Run<u64> {
         let values = self.need(who, src)?;
         let first = values[who.active.trailing_zeros() as usize & 31];
@@ -46,7 +46,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// That all threads of the warp that have not ended are here.
+    /// Checks that all threads of the warp that have not ended execute this instruction together.
     pub(super) fn together(&self, who: Who, what: &str) -> Run<()> {
         let missing = self.warps[who.warp].live & !who.active;
         if missing == 0 {
@@ -125,14 +125,14 @@ impl Cluster<'_> {
         if !blocked && reduce.is_none() {
             return Ok(Step::Next);
         }
-        // A result is taken when the fragment runs again.
+        // The result of the reduction is read when the fragment runs again.
         let fragment = &mut self.warps[who.warp].fragments[who.fragment];
         fragment.wait = hold;
         fragment.pc = who.pc + 1;
         Ok(Step::Held)
     }
 
-    /// If only some threads of a fragment execute a waiting instruction, separates them from the others, who go on.
+    /// If only some threads of a fragment execute an instruction that waits, splits them from the others, which continue.
     pub(super) fn part(&mut self, who: Who) -> bool {
         let w = &mut self.warps[who.warp];
         let rest = w.fragments[who.fragment].mask & !who.active;
@@ -146,7 +146,7 @@ impl Cluster<'_> {
         self.engine.meeting(place).map_or(0, titan_sim::engine::Rendezvous::generation)
     }
 
-    /// Moves what was gathered for meetings that have taken place to their results.
+    /// Moves the operands of reductions whose barrier has completed to their results.
     fn settle_reductions(&mut self) {
         for cta in &mut self.ctas {
             for number in 0..cta.named.len() {
@@ -159,7 +159,7 @@ impl Cluster<'_> {
                     if touched || !cta.gathered.contains_key(&key) {
                         cta.gathered.insert(key, gathered);
                     }
-                    // Nobody asks for older ones any more.
+                    // Results of earlier completions are no longer read.
                     if let Some(old) = key.1.checked_sub(2) {
                         cta.gathered.remove(&(key.0, old));
                     }
@@ -184,7 +184,7 @@ impl Cluster<'_> {
         Ok(Step::Held)
     }
 
-    /// Lets meetings of a warp take place for which all are there.
+    /// Completes every `bar.warp.sync` of a warp at which all its threads have arrived.
     pub(super) fn settle(&mut self, warp: usize, watch: &mut Watch) -> Run<()> {
         self.settle_reductions();
         let masks: Vec<u32> = self.warps[warp]
@@ -199,7 +199,7 @@ impl Cluster<'_> {
             if let Some(here) = self.warps[warp].warp_meeting(mask).filter(|h| *h != 0) {
                 self.progress += 1;
                 self.tell_warp(warp, here, watch)?;
-                // They stand behind the barrier, perhaps where they meet others.
+                // Their position is behind the barrier, where they may be merged with other fragments.
                 let waiting: Vec<u32> =
                     self.warps[warp].fragments.iter().filter(|f| f.mask & here != 0).map(|f| f.mask).collect();
                 for mask in waiting {
@@ -220,7 +220,7 @@ impl Cluster<'_> {
         Ok(watch.event(&event)?)
     }
 
-    /// The member mask of an instruction of a warp: the same in all active threads, which are all members.
+    /// The member mask of an instruction: the same in all active threads, which are all members.
     pub(super) fn membership(&self, who: Who, mask: Src) -> Run<u32> {
         let mask = self.uniform(who, mask, "the member mask")?;
         let mask = u32::try_from(mask & 0xFFFF_FFFF).unwrap_or(0);

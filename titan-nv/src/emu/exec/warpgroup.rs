@@ -1,7 +1,7 @@
 //! `wgmma` and `setmaxnreg`: instructions of four warps.
 //!
-//! Each warp issues its own part of a product, 16 of the 64 rows, as an operation of its first thread; the others know
-//! what that one knows after `wgmma.wait_group`. What the warps execute is compared, see [`crate::emu::group`].
+//! Each warp issues its own part of an MMA, 16 of the 64 rows, as an operation of its first thread; the other threads acquire
+//! what that one acquires after `wgmma.wait_group`. The instructions of the warps are compared, see [`crate::emu::group`].
 
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::async_op::{GroupA, GroupMma};
@@ -46,17 +46,17 @@ impl Cluster<'_> {
         Ok(Step::Next)
     }
 
-    /// Whether products of a warp are in flight.
+    /// Whether MMAs of a warp are in flight.
     pub(super) fn multiplies(&self, warp: usize) -> bool {
         self.warps[warp].products.as_ref().is_some_and(|p| p.any_in_flight())
     }
 
-    /// Whether a product in flight accumulates into a register.
+    /// Whether an MMA in flight accumulates into a register.
     pub(super) fn is_accumulator(&self, warp: usize, r: u32) -> bool {
         self.warps[warp].products.as_ref().is_some_and(|p| p.is_accumulator(r))
     }
 
-    /// The warps of a warpgroup execute the same instruction, with these operands.
+    /// Records that the warps of a warpgroup execute the same instruction, with these operands.
     fn step_group(&mut self, who: Who, operands: [u64; 2]) -> Run<()> {
         let w = &self.warps[who.warp];
         let (rank, number) = (w.rank as usize, w.first as usize / 32);
@@ -78,7 +78,7 @@ impl Cluster<'_> {
         Fail::new(ErrorCode::Divergence, message).help("the four warps of a warpgroup execute the same instructions")
     }
 
-    /// A warp ends: it must have executed all that the others of its warpgroup have.
+    /// Checks at the end of a warp that it has executed all instructions that the others of its warpgroup have.
     pub(super) fn leave_group(&self, who: Who) -> Run<()> {
         let w = &self.warps[who.warp];
         if w.live & !who.active != 0 {
@@ -148,7 +148,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Whether a product may use its registers.
+    /// Checks whether an MMA may use its registers.
     fn check_registers(&self, who: Who, op: &GroupMma, operand: &[u32], adds: bool) -> Run<()> {
         let w = &self.warps[who.warp];
         let Some(products) = &w.products else { return Err(misplaced()) };
@@ -221,7 +221,7 @@ impl Cluster<'_> {
     }
 }
 
-/// The ranges of units of 16 bytes of each operand: address with the block's rank, and bytes.
+/// The byte ranges of the 16-byte units of each operand: address with the block's rank, and number of bytes.
 fn merged(base: u64, operands: [Vec<u64>; 2]) -> Vec<(u64, u32)> {
     let mut ranges = Vec::new();
     for mut units in operands {

@@ -1,8 +1,8 @@
 //! The approximating f32 functions.
 //!
-//! Hardware tables are not public; what the manual states is a largest error (PTX ISA, the tables under `div`, `rcp`,
+//! Hardware tables are not public; the manual states maximum errors (PTX ISA, the tables under `div`, `rcp`,
 //! `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`). Here the result is that of f64, rounded once to f32, so it lies
-//! within every stated bound but differs from hardware in last places: compare with a tolerance. Special values follow
+//! within every stated bound but differs from hardware in the last bits: compare with a tolerance. Special values follow
 //! the manual's tables.
 
 use super::float::{in32, out32};
@@ -22,7 +22,7 @@ fn divide(m: Mode, a: u64, b: u64, _: u64) -> u64 {
     out32(m, if huge { a * (0f32).copysign(b) } else { a / b })
 }
 
-/// By opcode and type; `div.full` is exact division here.
+/// The function of an opcode and type; `div.full` is exact division here.
 pub(crate) fn function(op: &str, ty: Ty) -> Option<LaneFn> {
     if ty == Ty::F64 {
         // The manual: as `rcp.rn` and 1/sqrt, with the lower 32 bits of the significand zero.

@@ -1,6 +1,6 @@
 //! `cvt`: between integers and floating-point formats of all widths.
 //!
-//! Floating point to integer rounds as asked and clamps to the destination; NaN becomes 0. PTX ISA, "cvt".
+//! Floating point to integer rounds in the direction of the modifier and clamps to the destination; NaN becomes 0. PTX ISA, "cvt".
 
 use super::float::{in32, out32};
 use super::format::{BF16, E4M3, E5M2, F16, TF32, round32, round64, sticky};
@@ -9,9 +9,9 @@ use super::int::{mask, signed};
 use super::{LaneFn, Mode, Rnd, lo};
 use crate::emu::ty::Ty;
 
-/// What a conversion is between, packed in [`Mode::aux`]: the function is one, and the types are data.
+/// Packs the types of a conversion into [`Mode::aux`], so that one function serves all conversions.
 ///
-/// `widen` is 0, or the width of a register to which the sign of a narrower result goes on.
+/// `widen` is 0, or the width of the register to which a narrower result is sign-extended.
 pub(crate) fn pack(to: Ty, from: Ty, integral: bool, widen: u32) -> u32 {
     index(to) | index(from) << 8 | u32::from(integral) << 16 | widen << 17
 }
@@ -40,7 +40,7 @@ fn unpack(aux: u32, at: u32) -> Ty {
     TYPES.get((aux >> at & 0xFF) as usize).copied().unwrap_or(Ty::U8)
 }
 
-/// Whether `cvt` knows a type.
+/// Whether `cvt` supports a type.
 pub(crate) fn knows(ty: Ty) -> bool {
     TYPES.contains(&ty)
 }
@@ -90,7 +90,7 @@ fn int_to_float(m: Mode, a: u64, from: Ty, to: Ty) -> u64 {
     float_out(m, to, sticky(near, error))
 }
 
-/// A sticky f64 as the bits of a type.
+/// Rounds a sticky f64 to the bits of a type.
 fn float_out(m: Mode, to: Ty, x: f64) -> u64 {
     match to {
         Ty::F16 => out16(m, F16, x),
@@ -158,7 +158,7 @@ pub(crate) fn pair_from_f32(to: Ty) -> Option<LaneFn> {
     })
 }
 
-/// Between packed pairs of 16 and of 8 bits.
+/// Conversions between packed pairs of 16-bit and of 8-bit elements.
 pub(crate) fn pair_to_pair(to: Ty, from: Ty) -> Option<LaneFn> {
     Some(match (to, from) {
         (Ty::E4m3x2, Ty::F16x2) => |m, a, _, _| pair(a >> 16, a & 0xFFFF, 8, |x| small(m, E4M3, F16.value(x))),
@@ -173,7 +173,7 @@ fn pair(high: u64, low: u64, bits: u32, f: impl Fn(u64) -> u64) -> u64 {
     f(high) << bits | f(low)
 }
 
-/// `cvt.satfinite` from f32 to one half.
+/// `cvt.satfinite` from f32 to one 16-bit float.
 pub(crate) fn to_half_satfinite(to: Ty) -> Option<LaneFn> {
     Some(match to {
         Ty::F16 => |m, a, _, _| out16_sat(m, F16, in32(m, a).into()),

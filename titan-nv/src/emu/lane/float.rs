@@ -65,7 +65,7 @@ fn mul32(m: Mode, a: u64, b: u64, _: u64) -> u64 {
     if m.rnd == Rnd::Near { out32(m, a * b) } else { out32(m, round32(f64::from(a) * f64::from(b), m.rnd)) }
 }
 
-/// The product is exact in f64, the sum is made sticky, and the only rounding is the last.
+/// The product is exact in f64 and the sum is made sticky, so that only the final rounding rounds.
 fn fma32(m: Mode, a: u64, b: u64, c: u64) -> u64 {
     let (p, c) = (f64::from(in32(m, a)) * f64::from(in32(m, b)), f64::from(in32(m, c)));
     let s = p + c;
@@ -188,7 +188,7 @@ fn pick32(m: Mode, a: u64, b: u64, max: bool) -> u64 {
     out32(Mode { sat: false, ..m }, pick(m, f64::from(in32(m, a)), f64::from(in32(m, b)), max) as f32)
 }
 
-/// Arithmetic of f32 and f64 by opcode.
+/// The arithmetic functions of f32 and f64, by opcode.
 pub(crate) fn arithmetic(op: &str, ty: Ty) -> Option<LaneFn> {
     Some(match (op, ty) {
         ("add", Ty::F32) => add32,
@@ -219,7 +219,7 @@ pub(crate) fn arithmetic(op: &str, ty: Ty) -> Option<LaneFn> {
     })
 }
 
-/// A change of the sign bit, after flushing; NaN becomes canonical.
+/// Applies a change of the sign bit, after flushing; NaN becomes canonical.
 fn nan_or(m: Mode, a: u64, f: fn(u64) -> u64) -> u64 {
     let x = in32(m, a);
     if x.is_nan() { NAN32 } else { f(x.to_bits().into()) }
@@ -248,7 +248,7 @@ macro_rules! compare {
     }};
 }
 
-/// Comparison: 1 if it holds. The ordered ones are false if an operand is NaN, those that end in `u` are true.
+/// The function of a comparison: 1 if it holds. Ordered comparisons are false if an operand is NaN, those that end in `u` are true.
 pub(crate) fn compare(cmp: &str, ty: Ty) -> Option<LaneFn> {
     Some(match cmp {
         "eq" => compare!(ty, |a, b| a == b),
@@ -269,7 +269,7 @@ pub(crate) fn compare(cmp: &str, ty: Ty) -> Option<LaneFn> {
     })
 }
 
-/// `testp`: 1 if the operand has the property.
+/// The function of `testp`: 1 if the operand has the property.
 pub(crate) fn test(property: &str, ty: Ty) -> Option<LaneFn> {
     Some(match (property, ty) {
         ("finite", Ty::F32) => |_, a, _, _| u64::from(f32::from_bits(lo(a)).is_finite()),

@@ -11,7 +11,7 @@ use super::Rnd;
 pub(crate) struct Format {
     pub(crate) exp: u32,
     pub(crate) frac: u32,
-    /// No infinity, and only all ones is NaN.
+    /// Whether the format has no infinity, and only the code of all ones is NaN.
     finite: bool,
     /// The NaN that instructions produce.
     pub(crate) nan: u64,
@@ -41,7 +41,7 @@ impl Format {
         1 << (self.exp + self.frac)
     }
 
-    /// The value of a code.
+    /// The value that a code represents.
     pub(crate) fn value(self, code: u64) -> f64 {
         let magnitude = code & (self.sign() - 1);
         let sign = if code & self.sign() != 0 { -1.0 } else { 1.0 };
@@ -57,7 +57,7 @@ impl Format {
         sign * sig as f64 * exp2i(power)
     }
 
-    /// The code of a value, rounded. Overflow gives infinity or, if `saturate` or without infinities, the largest.
+    /// Rounds a value to a code. Overflow gives infinity or, if `saturate` or without infinities, the largest number.
     pub(crate) fn code(self, x: f64, rnd: Rnd, saturate: bool) -> u64 {
         if x.is_nan() {
             return self.nan;
@@ -94,7 +94,7 @@ impl Format {
         if code <= self.largest() {
             return sign | code;
         }
-        // Beyond the largest: by the direction, infinity or the largest.
+        // Beyond the largest number: depending on the direction, infinity or the largest number.
         let towards = match rnd {
             Rnd::Near | Rnd::Away => false,
             Rnd::Zero => true,
@@ -105,13 +105,13 @@ impl Format {
     }
 }
 
-/// 2^`n`, for every `n` of an f64, subnormal ones too.
+/// 2^`n`, for every exponent `n` of an f64, subnormal ones included.
 fn exp2i(n: i32) -> f64 {
     let normal = |n: i32| f64::from_bits(u64::try_from(n + 1023).unwrap_or(0) << 52);
     if n < -1022 { normal(n + 200) * normal(-200) } else { normal(n) }
 }
 
-/// `s` with its last bit set if `s` is not exact, `error` having the sign of what is missing.
+/// Sets the last bit of `s` if `s` is not exact; `error` has the sign of the missing part.
 #[inline]
 pub(crate) fn sticky(s: f64, error: f64) -> f64 {
     if error == 0.0 || !s.is_finite() || error.is_nan() || s.to_bits() & 1 == 1 {
@@ -130,7 +130,7 @@ pub(crate) fn sum_error(a: f64, b: f64, s: f64) -> f64 {
     (a - (s - bb)) + (b - bb)
 }
 
-/// A sticky f64 rounded to f32.
+/// Rounds a sticky f64 to f32.
 #[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is the purpose")]
 #[inline]
 pub(crate) fn round32(x: f64, rnd: Rnd) -> f32 {
@@ -142,7 +142,7 @@ pub(crate) fn round32(x: f64, rnd: Rnd) -> f32 {
     }
 }
 
-/// The f64 nearest to an exact result rounded otherwise; `error` has the sign of what is missing.
+/// The f64 to which an exact result is rounded in direction `rnd`, given the nearest f64 `r`; `error` has the sign of the missing part.
 #[inline]
 pub(crate) fn round64(r: f64, error: f64, rnd: Rnd) -> f64 {
     if error == 0.0 || error.is_nan() || r.is_nan() {

@@ -47,13 +47,13 @@ fn minmax(m: Mode, f: Format, a: u64, b: u64, max: bool) -> u64 {
     out16(Mode { sat: false, relu: false, rnd: Rnd::Near, ..m }, f, pick(m, in16(m, f, a), in16(m, f, b), max))
 }
 
-/// A change of the sign bit, after flushing; NaN becomes canonical.
+/// Applies a change of the sign bit, after flushing; NaN becomes canonical.
 fn sign(m: Mode, f: Format, a: u64, change: fn(u64, u64) -> u64) -> u64 {
     let x = in16(m, f, a);
     if x.is_nan() { f.nan } else { change(f.code(x, Rnd::Near, false), f.sign()) }
 }
 
-/// A function for each of the four types, from one on a format.
+/// Makes a function for each of the four types from a function of a format.
 macro_rules! each {
     ($ty:expr, $f:expr) => {{
         const G: fn(Mode, Format, u64, u64, u64) -> u64 = $f;
@@ -67,7 +67,7 @@ macro_rules! each {
     }};
 }
 
-/// Arithmetic of halves by opcode.
+/// The arithmetic functions of 16-bit floats, by opcode.
 pub(crate) fn arithmetic(op: &str, ty: Ty) -> Option<LaneFn> {
     Some(match op {
         "add" => each!(ty, |m, f, a, b, _| add(m, f, a, b)),

@@ -1,12 +1,12 @@
 //! Integer instructions.
 //!
-//! Division by zero gives all ones, and the remainder the dividend: the manual leaves it to the machine, so a kernel that
+//! Division by zero gives all ones, and the remainder is the dividend. The manual calls the result machine-specific, so a kernel that
 //! depends on it is wrong; one that computes and discards it is not.
 
 use super::{LaneFn, Mode, halves, lo};
 use crate::emu::ty::Ty;
 
-/// The value of `x` as `bits` wide two's complement.
+/// The value of `x` as two's complement of `bits` bits.
 #[inline]
 pub(crate) const fn signed(x: u64, bits: u32) -> i64 {
     (x << (64 - bits)).cast_signed() >> (64 - bits)
@@ -17,7 +17,7 @@ pub(crate) const fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// A function for each width, from one on `u64` that may leave garbage above.
+/// Makes a function for each width from a function on `u64` whose upper bits are arbitrary.
 macro_rules! wrapping {
     ($ty:expr, $f:expr) => {{
         const F: fn(u64, u64, u64) -> u64 = $f;
@@ -30,7 +30,7 @@ macro_rules! wrapping {
     }};
 }
 
-/// A function for each integer type, from one on `i128` values of the operands; the result is cut to the type.
+/// Makes a function for each integer type from a function on the operands' values as `i128`; the result is truncated to the type.
 macro_rules! valued {
     ($ty:expr, $f:expr) => {{
         const F: fn(i128, i128, i128) -> i128 = $f;
@@ -64,7 +64,7 @@ const fn cut(x: i128, bits: u32) -> u64 {
     x as u64 & mask(bits)
 }
 
-/// Two-operand arithmetic by opcode.
+/// Arithmetic of two operands, by opcode.
 pub(crate) fn arithmetic(op: &str, ty: Ty) -> Option<LaneFn> {
     if matches!(ty, Ty::U16x2 | Ty::S16x2) && !matches!(op, "add" | "min" | "max") {
         return None;
@@ -98,7 +98,7 @@ fn clamp32(x: i128) -> i128 {
     x.clamp(i32::MIN.into(), i32::MAX.into())
 }
 
-/// `mul` and `mad` (which adds `c`), by `lo`, `hi` or `wide`. `mul` is given a `c` of 0.
+/// `mul` and `mad` (which adds `c`), by `lo`, `hi` or `wide`. For `mul`, `c` is 0.
 pub(crate) fn multiply(part: &str, ty: Ty) -> Option<LaneFn> {
     match part {
         "lo" => wrapping!(ty, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
@@ -159,7 +159,7 @@ pub(crate) fn shift(op: &str, ty: Ty) -> Option<LaneFn> {
     }
 }
 
-/// A shift amount that was read as a signed number of its register: a large one is large, whatever its sign.
+/// A shift amount from a signed register value: amounts are unsigned, so negative values count as large.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 64")]
 const fn amount(n: i128) -> u32 {
     if n < 0 || n > 64 { 64 } else { n as u32 }
@@ -175,7 +175,7 @@ pub(crate) fn funnel(left: bool, wrap: bool) -> LaneFn {
     }
 }
 
-/// Counting and finding bits; the result is 32 bits wide, but for `brev`.
+/// Instructions that count and find bits; the result is 32 bits wide, except that of `brev`.
 pub(crate) fn bits(op: &str, ty: Ty) -> Option<LaneFn> {
     Some(match (op, ty.bits()) {
         ("popc", _) => |_, a, _, _| a.count_ones().into(),

@@ -1,7 +1,7 @@
-//! What instructions compute, for one thread: pure functions on the bits of registers.
+//! The functions that instructions compute for one thread: pure functions on the bits of registers.
 //!
-//! A register's bits are a `u64`, zero above its width; results obey that too. Every function takes three operands and
-//! ignores those it does not have. Which instruction is which function says `decode`; here is only arithmetic, from the
+//! A register's bits are a `u64`, zero above its width; results have that property too. Every function takes three operands and
+//! ignores those that its instruction does not have. `decode` selects the function of an instruction; here is only the arithmetic, by the
 //! definitions in the PTX ISA manual, section "Instruction Set".
 //!
 //! | module | instructions |
@@ -10,7 +10,7 @@
 //! | [`format`] | small floating-point formats and rounding in any direction |
 //! | [`float`] | f32 and f64 arithmetic and comparison |
 //! | [`half`] | f16, bf16 and their pairs |
-//! | [`approx`] | the approximating functions: here as good as f64 makes them |
+//! | [`approx`] | the approximating functions, computed with the accuracy of f64 |
 //! | [`convert`] | `cvt` |
 
 pub(crate) mod approx;
@@ -20,7 +20,7 @@ pub(crate) mod format;
 pub(crate) mod half;
 pub(crate) mod int;
 
-/// Rounding of an inexact result.
+/// The rounding of an inexact result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Rnd {
     /// To nearest, ties to even.
@@ -36,7 +36,7 @@ pub(crate) enum Rnd {
     Away,
 }
 
-/// What modifiers say beyond the types.
+/// The modifiers of an instruction other than its types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mode {
     pub(crate) rnd: Rnd,
@@ -54,7 +54,7 @@ pub(crate) struct Mode {
     pub(crate) aux: u32,
 }
 
-/// An instruction on one thread's operands.
+/// The function of an instruction on one thread's operands.
 pub(crate) type LaneFn = fn(Mode, u64, u64, u64) -> u64;
 
 /// The low 32 bits.

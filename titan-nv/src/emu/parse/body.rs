@@ -9,16 +9,16 @@ use crate::emu::lex::Tok;
 use crate::emu::ty::{Kind, Space, Ty};
 use std::collections::BTreeMap;
 
-/// What a body is being read into.
+/// The state of a body while it is parsed.
 pub(super) struct Body {
     pub(super) entry: Entry,
-    /// Names by scope, innermost last.
+    /// The names of each scope, innermost last.
     pub(super) scopes: Vec<Scope>,
-    /// Labels by scope number and name.
+    /// The labels, by scope number and name.
     labels: BTreeMap<(usize, String), usize>,
-    /// Lists of branch targets by scope number and name.
+    /// The lists of branch targets, by scope number and name.
     lists: BTreeMap<(usize, String), Vec<String>>,
-    /// Label operands to resolve: instruction, operand, name, scopes from the innermost out, line.
+    /// Label operands that are to be resolved: instruction, operand, name, scopes from the innermost out, line.
     pub(super) open: Vec<OpenLabel>,
     n_scopes: usize,
 }
@@ -54,7 +54,7 @@ impl Body {
         if free { Ok(()) } else { Err(twice) }
     }
 
-    /// Remembers that the operand with this index of the next instruction is a label.
+    /// Records that the operand with this index of the next instruction is a label.
     pub(super) fn use_label(&mut self, operand: usize, name: &str, line: u32) {
         let scopes = self.scopes.iter().rev().map(|s| s.number).collect();
         let instr = self.entry.code.len();
@@ -65,7 +65,7 @@ impl Body {
         scopes.iter().find_map(|s| self.labels.get(&(*s, name.to_owned())).copied())
     }
 
-    /// Puts positions in place of labels.
+    /// Replaces labels by positions.
     fn close(&mut self) -> Result<(), EmuError> {
         for open in std::mem::take(&mut self.open) {
             let list = open.scopes.iter().find_map(|s| self.lists.get(&(*s, open.name.clone())));

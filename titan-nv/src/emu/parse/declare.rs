@@ -1,4 +1,4 @@
-//! Declarations: variables with initial values, parameters, and what is said of a kernel before its body.
+//! Declarations: variables with initial values, parameters, and the directives before a kernel's body.
 
 use super::Parser;
 use crate::emu::ast::{Init, Loc, Param, Var};
@@ -6,17 +6,17 @@ use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::lex::Tok;
 use crate::emu::ty::{Kind, Space, Ty};
 
-/// Bytes of all parameters of a kernel. PTX ISA, ".param": 4,352, and 32,764 since PTX 8.1.
+/// The largest number of bytes of all parameters of a kernel. PTX ISA, ".param": 4,352, and 32,764 since PTX 8.1.
 const MOST_PARAMS: u32 = 32_764;
-/// Bytes of one variable: more than any test needs, less than would exhaust the machine.
+/// The largest number of bytes of one variable: more than any test needs, less than would exhaust the machine.
 const MOST_BYTES: u32 = 1 << 30;
 
-/// A type with alignment and the shape of what is declared.
+/// A declaration: type, alignment, name and extents.
 struct Declared {
     ty: Ty,
     align: u32,
     name: String,
-    /// Elements; `None` of `[]`.
+    /// The number of elements; `None` for `[]`.
     count: Option<u64>,
     is_array: bool,
 }
@@ -95,7 +95,7 @@ impl Parser<'_> {
         let mut init = Init::default();
         if self.accept('=') {
             self.initial(d.ty, &mut init)?;
-            // `name[] = {..}` has the size of its values.
+            // The array `name[] = {..}` has the size of its values.
             size = size.or_else(|| u32::try_from(init.bytes.len()).ok());
         }
         if init.bytes.len() > size.unwrap_or(0) as usize {
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A decimal floating-point or integer constant as the bits of a type.
+    /// Parses a floating-point or integer constant as the bits of a type.
     #[expect(clippy::cast_possible_truncation, reason = "constants are rounded to the variable's type")]
     fn number_of(&mut self, ty: Ty) -> Result<u64, EmuError> {
         let negative = self.is('-') && matches!(self.ahead(1).tok, Tok::F64(_));
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parameters of a kernel, after `(`.
+    /// Parses the parameters of a kernel, after `(`.
     pub(super) fn params(&mut self) -> Result<Vec<Param>, EmuError> {
         let (mut all, mut end): (Vec<Param>, u32) = (Vec::new(), 0);
         while !self.accept(')') {
@@ -221,7 +221,7 @@ impl Parser<'_> {
         Ok(loc)
     }
 
-    /// One to three extents.
+    /// Parses one to three extents.
     pub(super) fn extents(&mut self) -> Result<[u32; 3], EmuError> {
         let mut extents = [1; 3];
         extents[0] = self.small()?;

@@ -8,12 +8,12 @@ use super::Parser;
 use crate::emu::error::EmuError;
 use crate::emu::lex::Tok;
 
-/// Binary operators with how tight they bind.
+/// The binary operators with their precedence.
 const OPERATORS: &[(&str, u32)] =
     &[("|", 1), ("^", 2), ("&", 3), ("<<", 4), (">>", 4), ("+", 5), ("-", 5), ("*", 6), ("/", 6), ("%", 6)];
 
 impl Parser<'_> {
-    /// The value of a constant expression.
+    /// Parses and evaluates a constant expression.
     pub(super) fn constant(&mut self) -> Result<i128, EmuError> {
         self.binary(1)
     }

@@ -1,7 +1,7 @@
-//! Tokens to an [`Ast`]: the grammar of modules.
+//! Parses tokens to an [`Ast`]: the grammar of modules.
 //!
-//! Names are resolved here, by scope. What PTX has and the emulator does not is an error at its line; sections of debug
-//! information, and directives that say nothing about meaning, are read over.
+//! Names are resolved here, by scope. Valid PTX that the emulator does not support is an error at its line; sections of debug
+//! information, and directives without an effect on the meaning, are skipped.
 //! Source: PTX ISA, "Directives".
 
 mod body;
@@ -40,18 +40,18 @@ struct Parser<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
     ast: Ast,
-    /// Variables of the module.
+    /// The variables of the module, by name.
     names: BTreeMap<String, Name>,
     functions: BTreeSet<String>,
-    /// How deep braces and parentheses are nested here.
+    /// The current nesting depth of braces and parentheses.
     depth: u32,
 }
 
-/// How deep braces and parentheses may be nested.
+/// The largest nesting depth of braces and parentheses.
 const DEEPEST: u32 = 64;
 
 impl<'a> Parser<'a> {
-    /// Parses something nested, if that is not too deep.
+    /// Parses a nested construct, unless it is nested too deeply.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, EmuError>) -> Result<T, EmuError> {
         if self.depth >= DEEPEST {
             return Err(self.error("nested too deep"));
@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         if self.accept(c) { Ok(()) } else { Err(self.expected(&format!("`{c}`"))) }
     }
 
-    /// The word that comes, if it is this one.
+    /// Takes the next word if it is this one.
     fn accept_word(&mut self, word: &str) -> bool {
         let is = self.peek().tok == Tok::Word && self.peek().text == word;
         if is {
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Skips a section: debug information.
+    /// Skips a section of debug information.
     fn section(&mut self) -> Result<(), EmuError> {
         self.next();
         self.word("the name of a section")?;
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Linkage, then a function or variables.
+    /// Parses linkage, then a function or variables.
     fn declaration(&mut self) -> Result<(), EmuError> {
         let mut is_extern = false;
         loop {
@@ -267,7 +267,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Remembers a function's name and skips its body: calling one is an error where it is called.
+    /// Records a function's name and skips its body: a call of it is an error at the call.
     fn func(&mut self) -> Result<(), EmuError> {
         self.next();
         if self.is('(') {

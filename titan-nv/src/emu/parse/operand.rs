@@ -1,4 +1,4 @@
-//! Operands of instructions.
+//! Parses the operands of instructions.
 
 use super::Parser;
 use super::body::Body;
@@ -7,7 +7,7 @@ use crate::emu::error::{EmuError, ErrorCode};
 use crate::emu::lex::Tok;
 
 impl Parser<'_> {
-    /// One operand; `index` is its position, for labels that are resolved later.
+    /// Parses one operand; `index` is its position, for labels that are resolved later.
     pub(super) fn operand(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
         let first = self.simple(body, index)?;
         if self.accept('|') {
@@ -81,7 +81,7 @@ impl Parser<'_> {
         Ok(Operand::Label(usize::MAX))
     }
 
-    /// `+ n` after a name; 0 if there is none.
+    /// Parses `+ n` after a name; 0 if it is absent.
     fn offset(&mut self) -> Result<i64, EmuError> {
         if !self.accept('+') {
             return Ok(0);
@@ -102,7 +102,7 @@ impl Parser<'_> {
         Ok(Operand::Vector(all))
     }
 
-    /// The arguments or results of a call.
+    /// Parses the arguments or results of a call.
     fn arguments(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
         self.expect('(')?;
         let mut all = Vec::new();

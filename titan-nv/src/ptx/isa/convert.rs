@@ -1,6 +1,6 @@
 //! tidy: table
 //! `cvt` between formats. Conversions to integers saturate; NaN gives 0 only from `f16` and `f32` to 32 bits ("Data Movement
-//! and Conversion Instructions: cvt", notes on NaN), the rest is repaired by the lowering.
+//! and Conversion Instructions: cvt", notes on NaN); the lowering corrects the other cases.
 
 use super::Slot::{Float, In, Out};
 use super::{Form, form};
@@ -9,7 +9,7 @@ use titan_core::lane::Ty::{B16, B32, B64};
 
 const MOVE: &str = "Data Movement and Conversion Instructions";
 
-/// One instruction, exact or rounded once to nearest even (toward zero to integers).
+/// Conversions by one instruction, exact or rounded once to nearest even (toward zero to integers).
 pub static CONVERT: &[((Num, Num), Form)] = &[
     ((F16, F32), form("cvt.f32.f16", &[Out(B32), In(B16)], MOVE, 10, 10)),
     ((F16, F64), form("cvt.f64.f16", &[Out(B64), In(B16)], MOVE, 10, 13)),
@@ -45,7 +45,7 @@ pub static CONVERT: &[((Num, Num), Form)] = &[
     ((U64, F64), form("cvt.rn.f64.u64", &[Out(B64), In(B64)], MOVE, 10, 13)),
 ];
 
-/// To `f32` toward zero: the first half of rounding to odd.
+/// Conversions to `f32` toward zero: the first half of rounding to odd.
 pub static CONVERT_RZ: &[(Num, Form)] = &[
     (F64, form("cvt.rz.f32.f64", &[Out(B32), In(B64)], MOVE, 10, 13)),
     (S32, form("cvt.rz.f32.s32", &[Out(B32), In(B32)], MOVE, 10, 10)),
@@ -54,13 +54,13 @@ pub static CONVERT_RZ: &[(Num, Form)] = &[
     (U64, form("cvt.rz.f32.u64", &[Out(B32), In(B64)], MOVE, 10, 10)),
 ];
 
-/// Two 8-bit floats in a 16-bit register to two `f16`: exact.
+/// Converts two 8-bit floats in a 16-bit register to two `f16`, which is exact.
 pub static FROM_FP8: &[(Num, Form)] = &[
     (E4m3, form("cvt.rn.f16x2.e4m3x2", &[Out(B32), In(B16)], MOVE, 81, 89)),
     (E5m2, form("cvt.rn.f16x2.e5m2x2", &[Out(B32), In(B16)], MOVE, 81, 89)),
 ];
 
-/// Two floats to two 8-bit floats, saturating: `f32` as the upper, then the lower operand; `f16` as one word.
+/// Converts two floats to two 8-bit floats, saturating: `f32` as the upper, then the lower operand; `f16` as one word.
 pub static TO_FP8: &[((Num, Num), Form)] = &[
     ((F32, E4m3), form("cvt.rn.satfinite.e4m3x2.f32", &[Out(B16), Float(B32), Float(B32)], MOVE, 81, 89)),
     ((F32, E5m2), form("cvt.rn.satfinite.e5m2x2.f32", &[Out(B16), Float(B32), Float(B32)], MOVE, 81, 89)),
@@ -68,7 +68,7 @@ pub static TO_FP8: &[((Num, Num), Form)] = &[
     ((F16, E5m2), form("cvt.rn.satfinite.e5m2x2.f16x2", &[Out(B16), In(B32)], MOVE, 81, 89)),
 ];
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows: Vec<&Form> = CONVERT.iter().map(|(_, form)| form).collect();

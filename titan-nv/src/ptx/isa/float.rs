@@ -1,5 +1,5 @@
 //! tidy: table
-//! Floating point. Where a rounding may be named it is: without one, assemblers may fuse a product and a sum.
+//! Floating point. The rounding is always written where PTX allows it: without it, assemblers may fuse a product and a sum.
 
 use super::Slot::{Float, In, Out};
 use super::{Form, Slot, form};
@@ -29,7 +29,7 @@ const CMP_H: &[Slot] = &[Out(Pred), In(B16), In(B16)];
 const CMP_W: &[Slot] = &[Out(Pred), Float(B32), Float(B32)];
 const CMP_D: &[Slot] = &[Out(Pred), Float(B64), Float(B64)];
 
-/// Arithmetic of two operands. `min` and `max`: "if values of both inputs are 0.0, then +0.0 > -0.0", and NaN loses.
+/// Arithmetic of two operands. `min` and `max`: "if values of both inputs are 0.0, then +0.0 > -0.0", and a number wins over NaN.
 pub static FLOAT: &[((FloatBin, FloatTy), Form)] = &[
     ((Add, F16), form("add.rn.f16", H2, HALF, 42, 53)),
     ((Add, Bf16), form("add.rn.bf16", H2, HALF, 78, 90)),
@@ -55,7 +55,7 @@ pub static FLOAT: &[((FloatBin, FloatTy), Form)] = &[
     ((Max, F64), form("max.f64", D2, FLOAT_, 10, 13)),
 ];
 
-/// Functions of one operand. `neg` and `abs` leave the sign of NaN open, so they serve only where nothing sees it.
+/// Functions of one operand. `neg` and `abs` leave the sign of NaN unspecified, so they are used only where it is not observable.
 pub static FUNCTION: &[((FloatUn, FloatTy), Form)] = &[
     ((Neg, F32), form("neg.f32", W1, FLOAT_, 10, 10)),
     ((Neg, F64), form("neg.f64", D1, FLOAT_, 10, 13)),
@@ -85,7 +85,7 @@ pub static FMA: &[(FloatTy, Form)] = &[
     (F64, form("fma.rn.f64", D3, FLOAT_, 14, 13)),
 ];
 
-/// Comparison: false with NaN, but `neu` is true.
+/// Comparisons: false if an operand is NaN, except `neu`, which is true.
 pub static COMPARE_FLOAT: &[((Cmp, FloatTy), Form)] = &[
     ((Cmp::Eq, F16), form("setp.eq.f16", CMP_H, COMPARE_HALF, 42, 53)),
     ((Cmp::Eq, Bf16), form("setp.eq.bf16", CMP_H, COMPARE_HALF, 78, 90)),
@@ -113,14 +113,14 @@ pub static COMPARE_FLOAT: &[((Cmp, FloatTy), Form)] = &[
     ((Cmp::Ge, F64), form("setp.ge.f64", CMP_D, COMPARE, 10, 13)),
 ];
 
-/// Whether one of two is NaN.
+/// Whether one of two operands is NaN.
 pub static IS_NAN: &[(FloatTy, Form)] = &[
     (F16, form("setp.nan.f16", CMP_H, COMPARE_HALF, 42, 53)),
     (F32, form("setp.nan.f32", CMP_W, COMPARE, 10, 10)),
     (F64, form("setp.nan.f64", CMP_D, COMPARE, 10, 13)),
 ];
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows: Vec<&Form> = FLOAT.iter().map(|(_, form)| form).collect();

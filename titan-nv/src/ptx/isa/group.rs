@@ -23,24 +23,24 @@ const REGISTERS: &str = "Miscellaneous Instructions: setmaxnreg";
 
 /// The address of a parameter, in its own space.
 pub static PARAM_ADDRESS: Form = form("mov.b64", &[Out(B64), ParamName], MOVE, 10, 10);
-/// The same as a generic address.
+/// The address of a parameter as a generic address.
 pub static PARAM_TO_GENERIC: Form = form("cvta.param.u64", &[Out(B64), In(B64)], MOVE, 77, 70);
 
-/// One arrival, and bytes that the phase expects.
+/// One arrival at a barrier, and the number of bytes that the phase expects.
 pub static EXPECT: Form =
     form("mbarrier.arrive.expect_tx.shared.b64", &[Out(B64), Memory(Shared), Int(B32)], MBARRIER, 80, 90);
 /// Makes initialised mbarriers visible to bulk copies.
 pub static INIT_FENCE: Form = form("fence.mbarrier_init.release.cluster", &[], FENCE, 80, 90);
 /// Orders generic accesses to shared memory before those of the async proxy.
 pub static PROXY_FENCE: Form = form("fence.proxy.async.shared::cta", &[], FENCE, 80, 90);
-/// One lane of the warp.
+/// Elects one lane of the warp.
 pub static ELECT: Form = form("elect.sync _|", &[Out(Pred), Const], SYNC, 80, 90);
 
 const fn load(text: &'static str, slots: &'static [Slot]) -> Form {
     form(text, slots, BULK, 80, 90)
 }
 
-/// Bulk copies of a box to shared memory, by the axes of the tensor.
+/// Bulk copies of a box to shared memory, by the number of axes of the tensor.
 pub static BULK_LOAD: &[(u8, Form)] = &[
     (
         1,
@@ -79,7 +79,7 @@ pub static BULK_LOAD: &[(u8, Form)] = &[
     ),
 ];
 
-/// The same to several programs of the cluster, whose ranks are the bits of the last operand.
+/// Bulk copies of a box to several programs of the cluster, whose ranks are the bits of the last operand.
 pub static BULK_LOAD_MULTICAST: &[(u8, Form)] = &[
     (
         1,
@@ -122,7 +122,7 @@ const fn store(text: &'static str, slots: &'static [Slot]) -> Form {
     form(text, slots, BULK, 80, 90)
 }
 
-/// Bulk copies of a box from shared memory, by the axes of the tensor.
+/// Bulk copies of a box from shared memory, by the number of axes of the tensor.
 pub static BULK_STORE: &[(u8, Form)] = &[
     (1, store("cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group", &[Box(1), Memory(Shared)])),
     (2, store("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", &[Box(2), Memory(Shared)])),
@@ -130,31 +130,31 @@ pub static BULK_STORE: &[(u8, Form)] = &[
     (4, store("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group", &[Box(4), Memory(Shared)])),
     (5, store("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group", &[Box(5), Memory(Shared)])),
 ];
-/// Closes a group of bulk stores.
+/// Commits a group of bulk stores.
 pub static BULK_COMMIT: Form = form("cp.async.bulk.commit_group", &[], BULK, 80, 90);
-/// Waits for all groups but some.
+/// Waits until at most this number of groups of bulk stores are in flight.
 pub static BULK_WAIT: Form = form("cp.async.bulk.wait_group", &[Const], BULK, 80, 90);
-/// The same, until they have read shared memory.
+/// Waits until all groups of bulk stores, except at most this number of the latest ones, have read shared memory.
 pub static BULK_WAIT_READ: Form = form("cp.async.bulk.wait_group.read", &[Const], BULK, 80, 90);
 
-/// Registers of a thread, fewer and more.
+/// Lowers the number of registers of a thread.
 pub static FEWER_REGISTERS: Form =
     special("setmaxnreg.dec.sync.aligned.u32", &[Const], REGISTERS, 80, Feature::SetMaxNReg);
-/// The reverse.
+/// Raises the number of registers of a thread.
 pub static MORE_REGISTERS: Form =
     special("setmaxnreg.inc.sync.aligned.u32", &[Const], REGISTERS, 80, Feature::SetMaxNReg);
 
-/// Orders accesses to registers before MMAs.
+/// Orders register accesses before MMAs.
 pub static GROUP_FENCE: Form = special("wgmma.fence.sync.aligned", &[], GROUP, 80, Feature::Wgmma);
-/// Closes a group.
+/// Commits a group of MMAs.
 pub static GROUP_COMMIT: Form = special("wgmma.commit_group.sync.aligned", &[], GROUP, 80, Feature::Wgmma);
-/// Waits for all groups but some.
+/// Waits until at most this number of groups of MMAs are in flight.
 pub static GROUP_WAIT: Form = special("wgmma.wait_group.sync.aligned", &[Const], GROUP, 80, Feature::Wgmma);
 
 /// N, the elements of A and B, and whether A is in registers.
 pub type Key = (u32, Elem, Elem, bool);
 
-/// The operands of a form: what stands behind the predicate depends on the elements.
+/// The operands of a form: those behind the predicate depend on the elements.
 macro_rules! slots {
     (halves, $n:literal, [$($a:expr),*]) => { &[Outs(B32, ($n / 2) as u8), $($a,)* In(B64), In(Pred), Const, Const, Const, Const] };
     (halves_a, $n:literal, [$($a:expr),*]) => { &[Outs(B32, ($n / 2) as u8), $($a,)* In(B64), In(Pred), Const, Const, Const] };
@@ -218,7 +218,7 @@ pub fn mma(key: Key) -> Option<&'static Form> {
     MMA.iter().flat_map(|rows| rows.iter()).find(|(k, _)| *k == key).map(|(_, form)| form)
 }
 
-/// The accumulators of a type of operands.
+/// The type of accumulators for this type of operands.
 #[must_use]
 pub const fn accumulators(a: Elem) -> Elem {
     if matches!(a, I8 | U8) { I32 } else { F32 }
@@ -230,7 +230,7 @@ pub fn has(a: Elem, b: Elem, n: u32) -> bool {
     mma((n, a, b, false)).is_some()
 }
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![

@@ -24,7 +24,7 @@ const WIDE: &[Slot] = &[Out(B64), Int(B32), Int(B32)];
 const CMP_W: &[Slot] = &[Out(Pred), Int(B32), Int(B32)];
 const CMP_D: &[Slot] = &[Out(Pred), Int(B64), Int(B64)];
 
-/// Arithmetic of two operands. Shifts clamp amounts above the width, which the lane IR does not have.
+/// Arithmetic of two operands. Shifts clamp amounts above the width, which do not occur in the lane IR.
 pub static INT: &[((IntBin, Ty), Form)] = &[
     ((Add, B32), form("add.s32", W, ARITH, 10, 10)),
     ((Add, B64), form("add.s64", D, ARITH, 10, 10)),
@@ -70,14 +70,14 @@ pub static INT: &[((IntBin, Ty), Form)] = &[
     ((ShrU, B64), form("shr.u64", SHIFT, LOGIC, 10, 10)),
 ];
 
-/// A condition inverted.
+/// The negation of a condition.
 pub static NOT: Form = form("not.pred", &[Out(Pred), In(Pred)], LOGIC, 10, 10);
 
-/// The whole product of two words, by sign.
+/// The double-width product of two words, by signedness.
 pub static MUL_WIDE: &[(bool, Form)] =
     &[(true, form("mul.wide.s32", WIDE, ARITH, 10, 10)), (false, form("mul.wide.u32", WIDE, ARITH, 10, 10))];
 
-/// Comparison, by sign.
+/// Comparisons, by signedness.
 pub static COMPARE_INT: &[((Cmp, bool, Ty), Form)] = &[
     ((Cmp::Eq, true, B32), form("setp.eq.s32", CMP_W, COMPARE, 10, 10)),
     ((Cmp::Eq, true, B64), form("setp.eq.s64", CMP_D, COMPARE, 10, 10)),
@@ -105,10 +105,10 @@ pub static COMPARE_INT: &[((Cmp, bool, Ty), Form)] = &[
     ((Cmp::Ge, false, B64), form("setp.ge.u64", CMP_D, COMPARE, 10, 10)),
 ];
 
-/// The source and the result of an extension: how many bits, of which register, with the sign or not, to which width.
+/// An extension: the number of low bits, the type of the source register, whether the sign is extended, the type of the result.
 pub type Extension = (u8, Ty, bool, Ty);
 
-/// The low bits extended. A register wider than the source type gives its low bits ("Operand Size Exceeding
+/// Extends the low bits. A register wider than the source type provides its low bits ("Operand Size Exceeding
 /// Instruction-Type Size").
 pub static EXTEND: &[(Extension, Form)] = &[
     ((8, B16, true, B32), form("cvt.s32.s8", &[Out(B32), In(B16)], MOVE, 10, 10)),
@@ -131,13 +131,13 @@ pub static EXTEND: &[(Extension, Form)] = &[
     ((32, B32, false, B64), form("cvt.u64.u32", &[Out(B64), In(B32)], MOVE, 10, 10)),
 ];
 
-/// The low half, by the type of the result.
+/// Truncation to the low half, by the type of the result.
 pub static TRUNCATE: &[(Ty, Form)] = &[
     (B16, form("cvt.u16.u32", &[Out(B16), In(B32)], MOVE, 10, 10)),
     (B32, form("cvt.u32.u64", &[Out(B32), In(B64)], MOVE, 10, 10)),
 ];
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![&NOT];

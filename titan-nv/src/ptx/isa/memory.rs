@@ -11,13 +11,13 @@ const MOVE: &str = "Data Movement and Conversion Instructions";
 const ATOMIC_: &str = "Parallel Synchronization and Communication Instructions";
 const ASYNC: &str = "Data Movement and Conversion Instructions: Non-bulk copy";
 
-/// A parameter's word, by its bytes.
+/// Loads of a word parameter, by its size in bytes.
 pub static LOAD_PARAM: &[(usize, Form)] = &[
     (4, form("ld.param.b32", &[Out(B32), Param], MOVE, 10, 10)),
     (8, form("ld.param.b64", &[Out(B64), Param], MOVE, 10, 10)),
 ];
 
-/// Loads: the memory, the bytes of an element, how many. A byte is extended with zeros.
+/// Loads, by the memory space, the bytes of an element, and the number of elements. A byte is extended with zeros.
 pub static LOAD: &[((Space, u8, u8), Form)] = &[
     ((Global, 1, 1), form("ld.global.b8", &[Out(B32), Memory(Global)], MOVE, 10, 10)),
     ((Global, 1, 2), form("ld.global.v2.b8", &[Outs(B32, 2), Memory(Global)], MOVE, 10, 10)),
@@ -43,7 +43,7 @@ pub static LOAD: &[((Space, u8, u8), Form)] = &[
     ((Shared, 8, 2), form("ld.shared.v2.b64", &[Outs(B64, 2), Memory(Shared)], MOVE, 10, 10)),
 ];
 
-/// Stores, likewise.
+/// Stores, by the memory space, the bytes of an element, and the number of elements.
 pub static STORE: &[((Space, u8, u8), Form)] = &[
     ((Global, 1, 1), form("st.global.b8", &[Memory(Global), In(B32)], MOVE, 10, 10)),
     ((Global, 1, 2), form("st.global.v2.b8", &[Memory(Global), Ins(B32, 2)], MOVE, 10, 10)),
@@ -69,7 +69,7 @@ pub static STORE: &[((Space, u8, u8), Form)] = &[
     ((Shared, 8, 2), form("st.shared.v2.b64", &[Memory(Shared), Ins(B64, 2)], MOVE, 10, 10)),
 ];
 
-/// Atomic updates; without a scope they are relaxed and seen by the whole device. `atom.add.f32` on global memory flushes
+/// Atomic updates; without a scope they are relaxed, at device scope. `atom.add.f32` on global memory flushes
 /// subnormals.
 pub static ATOMIC: &[((AtomicFn, Space, Ty), Form)] = &[
     ((Add, Global, B32), form("atom.global.add.u32", &[Out(B32), Memory(Global), Int(B32)], ATOMIC_, 11, 12)),
@@ -118,7 +118,7 @@ pub static ATOMIC: &[((AtomicFn, Space, Ty), Form)] = &[
     ),
 ];
 
-/// Compare and swap.
+/// The rows of atomic compare-and-swap.
 pub static COMPARE_SWAP: &[((Space, Ty), Form)] = &[
     ((Global, B16), form("atom.global.cas.b16", &[Out(B16), Memory(Global), In(B16), In(B16)], ATOMIC_, 63, 70)),
     ((Global, B32), form("atom.global.cas.b32", &[Out(B32), Memory(Global), Int(B32), Int(B32)], ATOMIC_, 11, 12)),
@@ -128,26 +128,26 @@ pub static COMPARE_SWAP: &[((Space, Ty), Form)] = &[
     ((Shared, B64), form("atom.shared.cas.b64", &[Out(B64), Memory(Shared), Int(B64), Int(B64)], ATOMIC_, 12, 12)),
 ];
 
-/// Asynchronous copies, by their bytes. 16 bytes go past the first-level cache.
+/// Asynchronous copies, by their size in bytes. Copies of 16 bytes bypass the L1 cache.
 pub static COPY: &[(u8, Form)] = &[
     (4, form("cp.async.ca.shared.global", &[Memory(Shared), Memory(Global), Const], ASYNC, 70, 80)),
     (8, form("cp.async.ca.shared.global", &[Memory(Shared), Memory(Global), Const], ASYNC, 70, 80)),
     (16, form("cp.async.cg.shared.global", &[Memory(Shared), Memory(Global), Const], ASYNC, 70, 80)),
 ];
 
-/// The same with the number of bytes that are read; the others are zeros.
+/// Asynchronous copies that read only a given number of bytes; the others become zero.
 pub static COPY_PART: &[(u8, Form)] = &[
     (4, form("cp.async.ca.shared.global", &[Memory(Shared), Memory(Global), Const, Int(B32)], ASYNC, 70, 80)),
     (8, form("cp.async.ca.shared.global", &[Memory(Shared), Memory(Global), Const, Int(B32)], ASYNC, 70, 80)),
     (16, form("cp.async.cg.shared.global", &[Memory(Shared), Memory(Global), Const, Int(B32)], ASYNC, 70, 80)),
 ];
 
-/// Closes a group of copies.
+/// Commits a group of copies.
 pub static COPY_COMMIT: Form = form("cp.async.commit_group", &[], ASYNC, 70, 80);
-/// Waits until at most so many groups are in flight.
+/// Waits until at most this number of groups of copies are in flight.
 pub static COPY_WAIT: Form = form("cp.async.wait_group", &[Const], ASYNC, 70, 80);
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![&COPY_COMMIT, &COPY_WAIT];

@@ -1,6 +1,6 @@
-//! Which instructions there are: tables, one row for each form.
+//! Tables of instructions, with one row for each form.
 //!
-//! A table is keyed by what the lane IR wants (`(IntBin::Add, Ty::B32)`), so that choosing an instruction is looking it up, and
+//! A table is keyed by the operation of the lane IR (`(IntBin::Add, Ty::B32)`), so that instruction selection is a look-up, and
 //! a key without a row is an error that names it. `cites` is the title of the section in the PTX ISA manual; the
 //! instruction's own page in it gives the version and the target.
 //!
@@ -11,9 +11,9 @@
 //! | [`float`] | floating point, half precision |
 //! | [`convert`] | `cvt` |
 //! | [`memory`] | `ld`, `st`, `atom`, `cp.async` |
-//! | [`sync`] | `bar`, `mbarrier`, accesses that order others |
+//! | [`sync`] | `bar`, `mbarrier`, accesses with acquire or release |
 //! | [`warp`] | `shfl`, `vote`, `ldmatrix`, `mma` |
-//! | [`group`] | `wgmma`, `setmaxnreg`, bulk copies and what they need |
+//! | [`group`] | `wgmma`, `setmaxnreg`, bulk copies and their fences |
 //!
 //! Deliberately absent: forms that nothing emits yet.
 
@@ -29,7 +29,7 @@ pub mod warp;
 use crate::machine::{Feature, Machine};
 use titan_core::lane::{Space, Ty};
 
-/// What an operand may be.
+/// The kind of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// A register that is written.
@@ -52,9 +52,9 @@ pub enum Slot {
     Param,
     /// The address of a parameter, by its name.
     ParamName,
-    /// A box of a tensor: the address of a tensor map, and so many coordinates.
+    /// A box of a tensor: the address of a tensor map, and this number of coordinates.
     Box(u8),
-    /// A register of the machine.
+    /// A special register.
     Special,
     /// The address of the dynamic shared memory.
     SharedBase,
@@ -62,20 +62,20 @@ pub enum Slot {
     Target,
 }
 
-/// An instruction with all its modifiers: a row.
+/// An instruction with all its modifiers: a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// As it is written.
+    /// The opcode with its modifiers, as PTX writes it.
     pub text: &'static str,
-    /// What it takes.
+    /// The kinds of its operands.
     pub slots: &'static [Slot],
-    /// The title of its section in the manual.
+    /// The title of its section in the PTX ISA manual.
     pub cites: &'static str,
     /// The lowest PTX version that has it, times ten.
     pub ptx: u32,
     /// The lowest compute capability that has it, times ten.
     pub sm: u32,
-    /// What a target must have besides, where newer ones do not always have it.
+    /// A feature that the target must have besides, if newer targets may lack it.
     pub needs: Option<Feature>,
 }
 
@@ -87,22 +87,22 @@ impl Form {
     }
 }
 
-/// A row. Versions below 7.0 and targets below `sm_80` are given as the manual has them, though every target here is above.
+/// Makes a row. Versions below 7.0 and targets below `sm_80` are given as in the manual, though every target here is above.
 const fn form(text: &'static str, slots: &'static [Slot], cites: &'static str, ptx: u32, sm: u32) -> Form {
     Form { text, slots, cites, ptx, sm, needs: None }
 }
 
-/// A row of an instruction that only some targets have.
+/// Makes a row for an instruction that only some targets have.
 const fn special(text: &'static str, slots: &'static [Slot], cites: &'static str, ptx: u32, needs: Feature) -> Form {
     Form { text, slots, cites, ptx, sm: 90, needs: Some(needs) }
 }
 
-/// The row of a key.
+/// The row with this key.
 pub(crate) fn find<K: PartialEq>(table: &'static [(K, Form)], key: &K) -> Option<&'static Form> {
     table.iter().find(|(k, _)| k == key).map(|(_, form)| form)
 }
 
-/// Every row of every table, for tests and readers.
+/// All rows of all tables, for tests and readers.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows = control::all();

@@ -1,8 +1,8 @@
 //! tidy: table
-//! Barriers, mbarriers, and accesses that order others.
+//! Barriers, mbarriers, and accesses with acquire or release.
 //!
-//! `mbarrier.arrive` is `.release` and waits are `.acquire` at `.cta` scope where they do not say otherwise. Where the manual
-//! has a spelling `.shared::cta`, which came later, `.shared` means the same.
+//! `mbarrier.arrive` is `.release` and waits are `.acquire` at `.cta` scope unless stated otherwise. Where the manual
+//! has a spelling `.shared::cta`, which was added later, `.shared` means the same.
 
 use super::Slot::{Const, In, Int, Memory, Out};
 use super::{Form, form};
@@ -16,49 +16,49 @@ const MAPA: &str = "Data Movement and Conversion Instructions: mapa";
 const BAR_WARP: &str = "Parallel Synchronization and Communication Instructions: bar.warp.sync";
 const MBARRIER: &str = "Parallel Synchronization and Communication Instructions: mbarrier";
 
-/// The program's barrier.
+/// The barrier of all threads of the program.
 pub static BARRIER: Form = form("bar.sync", &[Const], BAR, 10, 10);
-/// A numbered barrier of so many threads, whole warps of them.
+/// A numbered barrier of a number of threads, which is a multiple of the warp size.
 pub static BARRIER_SOME: Form = form("bar.sync", &[Const, Const], BAR, 20, 20);
-/// The same, without waiting.
+/// Arrives at a numbered barrier without waiting.
 pub static BARRIER_ARRIVE: Form = form("bar.arrive", &[Const, Const], BAR, 20, 20);
-/// The warp's, of the lanes of a mask.
+/// The barrier of the warp's lanes in a mask.
 pub static BARRIER_WARP: Form = form("bar.warp.sync", &[Const], BAR_WARP, 60, 30);
 
-/// Makes an mbarrier that expects so many arrivals.
+/// Initializes an mbarrier with an arrival count.
 pub static INIT: Form = form("mbarrier.init.shared.b64", &[Memory(Shared), Int(B32)], MBARRIER, 70, 80);
-/// Ends it.
+/// Invalidates an mbarrier.
 pub static INVALIDATE: Form = form("mbarrier.inval.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
-/// One arrival; returns the state.
+/// One arrival at an mbarrier; returns the state.
 pub static ARRIVE: Form = form("mbarrier.arrive.shared.b64", &[Out(B64), Memory(Shared)], MBARRIER, 70, 80);
-/// Several arrivals. "Support for count argument without the modifier .noComplete".
+/// Several arrivals at an mbarrier. "Support for count argument without the modifier .noComplete".
 pub static ARRIVE_MANY: Form =
     form("mbarrier.arrive.shared::cta.b64", &[Out(B64), Memory(Shared), Int(B32)], MBARRIER, 78, 90);
-/// Arrives when the thread's copies are complete.
+/// Arrives at an mbarrier when the thread's copies are complete.
 pub static COPY_ARRIVE: Form = form("cp.async.mbarrier.arrive.noinc.shared.b64", &[Memory(Shared)], MBARRIER, 70, 80);
-/// Whether a phase is complete.
+/// Tests whether a phase is complete.
 pub static TEST_WAIT: Form =
     form("mbarrier.test_wait.parity.shared.b64", &[Out(Pred), Memory(Shared), Int(B32)], MBARRIER, 71, 80);
-/// The same, after waiting for some time.
+/// Tests whether a phase is complete; may suspend the thread for some time.
 pub static TRY_WAIT: Form =
     form("mbarrier.try_wait.parity.shared.b64", &[Out(Pred), Memory(Shared), Int(B32)], MBARRIER, 78, 90);
 
-/// The address in the cluster of what lies at a shared address in the program of a rank.
+/// The address in the cluster that corresponds to a shared address, in the program of a given rank.
 pub static MAP: Form = form("mapa.shared::cluster.u32", &[Out(B32), In(B32), Int(B32)], MAPA, 78, 90);
-/// One arrival at a barrier of any program of the cluster; there is no state. A scope is not written: with `.cluster` ptxas 12.9 puts
-/// a fence of the device in front, for memory that the thread wrote itself; here it has only read, by MMAs that are complete.
+/// One arrival at a barrier of any program of the cluster, without a result. The scope is omitted: with `.cluster`, ptxas 12.9 inserts
+/// a device-wide fence before it, for memory that the thread has written; here it has only read, by MMAs that are complete.
 pub static ARRIVE_CLUSTER: Form = form("mbarrier.arrive.shared::cluster.b64 _,", &[Memory(Shared)], MBARRIER, 80, 90);
-/// The barrier of the cluster.
+/// Arrives at the barrier of the cluster.
 pub static CLUSTER_ARRIVE: Form = form("barrier.cluster.arrive", &[], CLUSTER, 78, 90);
-/// The same: waits.
+/// Waits at the barrier of the cluster.
 pub static CLUSTER_WAIT: Form = form("barrier.cluster.wait", &[], CLUSTER, 78, 90);
 
-/// A word of shared memory, with release.
+/// Stores a word to shared memory, with release semantics.
 pub static STORE_RELEASE: Form = form("st.release.cta.shared.b32", &[Memory(Shared), In(B32)], MOVE, 60, 70);
-/// A word of shared memory, with acquire.
+/// Loads a word from shared memory, with acquire semantics.
 pub static LOAD_ACQUIRE: Form = form("ld.acquire.cta.shared.b32", &[Out(B32), Memory(Shared)], MOVE, 60, 70);
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     vec![

@@ -1,5 +1,5 @@
 //! tidy: table
-//! What lanes do together: shuffles, votes, matrices.
+//! Operations that the lanes of a warp execute together: shuffles, votes, matrices.
 
 use super::Slot::{Const, In, Ins, Int, Memory, Out, Outs};
 use super::{Form, Slot, form};
@@ -12,23 +12,23 @@ const MOVE: &str = "Data Movement and Conversion Instructions";
 const SYNC: &str = "Parallel Synchronization and Communication Instructions";
 const MATRIX: &str = "Warp Level Matrix Multiply-Accumulate Instructions";
 
-/// Value, lane or distance, clamp and segment, members.
+/// The operands of a shuffle: result, value, lane or distance, clamp and segment, members.
 const SHUFFLE: &[Slot] = &[Out(B32), In(B32), Int(B32), Const, Const];
 
-/// From the lane whose number differs by bits.
+/// Shuffles from the lane whose number differs in the given bits.
 pub static SHUFFLE_XOR: Form = form("shfl.sync.bfly.b32", SHUFFLE, MOVE, 60, 30);
-/// From a lane below.
+/// Shuffles from a lane below, at a distance.
 pub static SHUFFLE_UP: Form = form("shfl.sync.up.b32", SHUFFLE, MOVE, 60, 30);
-/// From a lane by its number.
+/// Shuffles from the lane with a given number.
 pub static SHUFFLE_LANE: Form = form("shfl.sync.idx.b32", SHUFFLE, MOVE, 60, 30);
 
-/// What lanes agree on.
+/// Votes, by their function.
 pub static VOTE: &[(Vote, Form)] = &[
     (Vote::Any, form("vote.sync.any.pred", &[Out(Pred), In(Pred), Const], SYNC, 60, 30)),
     (Vote::All, form("vote.sync.all.pred", &[Out(Pred), In(Pred), Const], SYNC, 60, 30)),
 ];
 
-/// Matrices from shared memory: how many, transposed or not.
+/// Loads matrices from shared memory, by their number and whether they are transposed.
 pub static LOAD_MATRIX: &[((u8, bool), Form)] = &[
     ((1, false), form("ldmatrix.sync.aligned.m8n8.x1.shared.b16", &[Outs(B32, 1), Memory(Shared)], MATRIX, 65, 75)),
     (
@@ -47,7 +47,7 @@ pub static LOAD_MATRIX: &[((u8, bool), Form)] = &[
     ),
 ];
 
-/// The reverse: matrices to shared memory.
+/// Stores matrices to shared memory, by their number and whether they are transposed.
 pub static STORE_MATRIX: &[((u8, bool), Form)] = &[
     ((1, false), form("stmatrix.sync.aligned.m8n8.x1.shared.b16", &[Memory(Shared), Ins(B32, 1)], MATRIX, 78, 90)),
     ((1, true), form("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16", &[Memory(Shared), Ins(B32, 1)], MATRIX, 78, 90)),
@@ -61,7 +61,7 @@ const fn atom(m: u32, n: u32, k: u32, a: Elem, b: Elem, acc: Elem) -> MmaAtom {
     MmaAtom { m, n, k, a, b, acc }
 }
 
-/// Registers of D, A, B and C.
+/// The registers of D, A, B and C.
 const R4421: &[Slot] = &[Outs(B32, 4), Ins(B32, 4), Ins(B32, 2), Ins(B32, 4)];
 const R4211: &[Slot] = &[Outs(B32, 4), Ins(B32, 2), Ins(B32, 1), Ins(B32, 4)];
 const F64X1: &[Slot] = &[Outs(B64, 2), Ins(B64, 1), Ins(B64, 1), Ins(B64, 2)];
@@ -113,7 +113,7 @@ pub static MMA: &[(MmaAtom, Form)] = &[
     ),
 ];
 
-/// Every row.
+/// All rows.
 #[must_use]
 pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![&SHUFFLE_XOR, &SHUFFLE_UP, &SHUFFLE_LANE];

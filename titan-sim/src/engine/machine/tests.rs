@@ -1,4 +1,4 @@
-//! A producer and a consumer over one slot, by hand; and what nobody can come out of.
+//! A producer and a consumer over one slot, written by hand; and states that no agent can leave.
 
 use super::*;
 use crate::engine::{Access, AccessKind, Proxy, StateHasher, Strength};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 type Vector = Arc<Vec<u32>>;
 
-/// What a barrier has released.
+/// The clocks that a barrier has released.
 #[derive(Clone, Debug, Default)]
 struct Publication {
     gathering: Vector,
@@ -22,7 +22,7 @@ struct Publication {
     complete: Vector,
 }
 
-/// A helper's stretches: its clock at each commit of its agent, and how far its agent has waited.
+/// The clocks of a helper: one at each commit of its agent, and the one up to which its agent has waited.
 #[derive(Clone, Debug, Default)]
 struct HelperClock {
     commits: Vec<u32>,
@@ -39,13 +39,13 @@ pub(super) struct Clocks {
     helpers: Vec<HelperClock>,
     barriers: BTreeMap<BarrierId, Publication>,
     words: BTreeMap<u64, Vector>,
-    /// The clock at which operations that signal were issued.
+    /// The clock at which each operation that signals a barrier was issued.
     issued: BTreeMap<OpId, u32>,
-    /// The last merge: the vector of an agent, what it acquired, and the result.
+    /// The last merge of vectors: the vector before it, the vector that was acquired, and the result.
     learned: (Vector, Vector, Vector),
 }
 
-/// An agent's view: enough to decide whether an epoch is ordered before its current event.
+/// The view of an agent: the data that decides whether an epoch is ordered before its current event.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     agent: u32,
@@ -55,7 +55,7 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Whether the events of `component` at `clock` are ordered before now.
+    /// Whether the events of `component` up to `clock` happen before the agent's current event.
     #[inline]
     pub(super) fn covers(&self, component: u32, clock: u32) -> bool {
         if component == self.agent || self.vector.get(component as usize).is_some_and(|known| *known >= clock) {
@@ -119,7 +119,7 @@ impl Clocks {
         component((index + 1) * self.agents + agent.index())
     }
 
-    /// Whose component this is.
+    /// The agent to which a component of the clocks belongs, and for a helper its class.
     pub(super) fn owner(&self, component: u32) -> (Agent, Option<Class>) {
         let (class, agent) = (component as usize / self.agents.max(1), component as usize % self.agents.max(1));
         let helper = class.checked_sub(1).and_then(|c| self.classes.get(c)).copied();
@@ -158,7 +158,7 @@ impl Clocks {
         self.known.get(agent.index()).map(Arc::clone).unwrap_or_default()
     }
 
-    /// An agent acquires a vector; agents with equal earlier views share the result.
+    /// Lets an agent acquire a vector. Agents whose earlier views were equal share the result.
     fn learn(&mut self, agent: Agent, what: &Vector) {
         let Some(known) = self.known.get_mut(agent.index()) else { return };
         let (before, published, after) = &self.learned;
@@ -187,7 +187,7 @@ impl Clocks {
         }
     }
 
-    /// The vector that an agent releases; starts its next stretch.
+    /// The vector that an agent releases. Also starts the agent's next stretch.
     fn published(&mut self, agent: Agent) -> Vector {
         let mut all = self.vector(agent);
         self.publish_own(agent, Arc::make_mut(&mut all));

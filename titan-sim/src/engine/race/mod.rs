@@ -10,8 +10,9 @@
 //! writes of equal bytes do not: compilers store replicated results from every thread that has them. A read conflicts
 //! with the last of such writes.
 //!
-//! Limits: memories of equal size are watched, such as the shared memories of a cluster's blocks. A wait for one operation of a helper also counts for the helper's earlier operations,
-//! which is exact for prefix classes (`cp.async`), and finds less for copies that complete out of order.
+//! Limits: the watched memories have equal sizes, as the shared memories of a cluster's blocks do. A wait for one operation of a helper
+//! also counts as a wait for the helper's earlier operations. That is exact for prefix classes (`cp.async`); for copies that complete
+//! out of order, some races are not found.
 
 mod clock;
 mod shadow;
@@ -30,22 +31,22 @@ pub struct Side {
     pub agent: Agent,
     /// The class of the asynchronous operation whose access it is.
     pub helper: Option<Class>,
-    /// The instruction.
+    /// The instruction of the access.
     pub place: Place,
-    /// The kind of access.
+    /// The kind of the access.
     pub kind: AccessKind,
 }
 
-/// Two unordered accesses.
+/// A data race: two conflicting accesses that happens-before does not order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
-    /// The memory.
+    /// The memory that both access.
     pub space: SpaceId,
-    /// The byte.
+    /// The first byte that both access.
     pub address: u64,
     /// The access that occurred first in the run.
     pub first: Side,
-    /// The one that occurred second.
+    /// The access that occurred second.
     pub second: Side,
 }
 
@@ -61,7 +62,7 @@ pub struct Races {
 }
 
 impl Races {
-    /// Watches `len` bytes from `base` on, accessed by so many agents.
+    /// Watches `len` bytes from `base` on, accessed by this number of agents.
     #[must_use]
     pub fn new(agents: usize, space: SpaceId, base: u64, len: usize) -> Races {
         Races::over(agents, vec![space], base, len)

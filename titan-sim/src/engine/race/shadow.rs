@@ -1,8 +1,8 @@
-//! The last accesses to each byte.
+//! Shadow memory: the last accesses to each byte.
 
 use super::clock::Known;
 
-/// An access: its component, clock and place in the program.
+/// An access: its component, clock and place in the program, and its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) component: u32,
@@ -42,7 +42,8 @@ fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
     (earlier.component == now.component && earlier.clock == now.clock) || known.covers(earlier.component, earlier.clock)
 }
 
-/// The last write to a byte, the last strong one since, and the last reads, which are one, or many in `Shadow::readers`. A strong write does not hide the weak one before it, after which others must be ordered too.
+/// The last write to a byte, the last strong write since then, and the last reads: one read, or several in `Shadow::readers`. A strong
+/// write does not replace the weak one before it, because later accesses must be ordered after the weak one too.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     write: Epoch,

@@ -1,4 +1,4 @@
-//! What is a race, and beside each the order that makes it none.
+//! Tests of racy pairs of accesses, each beside a variant whose order makes it free of races.
 
 use crate::engine::event::Helper;
 use crate::engine::machine::{Engine, Halt};

@@ -1,11 +1,11 @@
-//! Elements as bytes. Values of 4 bits take a byte each here; who stores them packs them.
+//! Elements as bytes. Values of 4 bits take a whole byte each here; code that stores them packs two into a byte.
 
 use crate::sim::value::Cells;
 use titan_core::ir::Elem;
 use titan_core::ir::fold::wrap;
 use titan_core::num::{Format, tf32_from_f64};
 
-/// Bytes of an element, those of 4 bits taking one.
+/// The size of an element in bytes; 1 for elements of 4 bits.
 pub(in crate::sim) const fn size(elem: Elem) -> usize {
     match elem.bits() / 8 {
         0 => 1,
@@ -36,7 +36,7 @@ const fn format(elem: Elem) -> Option<Format> {
     }
 }
 
-/// The elements that these bytes hold.
+/// Decodes the elements that these bytes contain.
 #[expect(clippy::cast_possible_truncation, reason = "a code has as many bits as the format")]
 pub(in crate::sim) fn decode(elem: Elem, bytes: &[u8]) -> Cells {
     let n = size(elem);
@@ -53,7 +53,7 @@ pub(in crate::sim) fn decode(elem: Elem, bytes: &[u8]) -> Cells {
     }
 }
 
-/// The bytes that hold these elements.
+/// Encodes elements as bytes.
 #[expect(clippy::cast_possible_truncation, reason = "an element of 32 bits was rounded to them")]
 pub(in crate::sim) fn encode(elem: Elem, cells: &Cells) -> Vec<u8> {
     let n = size(elem);

@@ -1,4 +1,4 @@
-//! Conversions of values, and the same bits as another type.
+//! Conversions of values, and reinterpretations of their bits.
 
 use super::bytes;
 use super::float::round;
@@ -7,7 +7,7 @@ use titan_core::ir::Elem;
 use titan_core::ir::fold::wrap;
 use titan_core::num::Format;
 
-/// The value as another type.
+/// Converts a value to another type.
 pub(in crate::sim) fn cast(from: Elem, to: Elem, x: Num) -> Num {
     match x {
         Num::Float(x) if to.is_float() => Num::Float(round(to, x)),
@@ -19,7 +19,7 @@ pub(in crate::sim) fn cast(from: Elem, to: Elem, x: Num) -> Num {
     }
 }
 
-/// Toward zero, and to the nearest that there is; NaN is 0.
+/// Truncates toward zero and saturates to the range of the type; NaN becomes 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is the meaning")]
 fn saturate(to: Elem, x: f64) -> i64 {
     if to == Elem::U64 {
@@ -31,7 +31,7 @@ fn saturate(to: Elem, x: f64) -> i64 {
     (x as i64).clamp(lo, hi)
 }
 
-/// The nearest float, rounded once.
+/// The nearest value of the floating-point type, rounded once.
 #[expect(clippy::cast_precision_loss, reason = "rounding is what is wanted")]
 fn float(from: Elem, to: Elem, v: i64) -> f64 {
     let negative = from.is_signed_int() && v < 0;
@@ -60,7 +60,7 @@ fn float(from: Elem, to: Elem, v: i64) -> f64 {
     }
 }
 
-/// The same bits as another type of the same width.
+/// Reinterprets the bits of elements as another type of the same width.
 pub(in crate::sim) fn bitcast(from: Elem, to: Elem, cells: &Cells) -> Cells {
     bytes::decode(to, &bytes::encode(from, cells))
 }

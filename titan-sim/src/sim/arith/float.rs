@@ -32,7 +32,7 @@ pub(in crate::sim) fn round(elem: Elem, x: f64) -> f64 {
     }
 }
 
-/// `a op b`.
+/// Applies a binary operation.
 pub(super) fn binary(op: BinOp, elem: Elem, a: f64, b: f64) -> f64 {
     let exact = match op {
         BinOp::Add => a + b,
@@ -41,13 +41,13 @@ pub(super) fn binary(op: BinOp, elem: Elem, a: f64, b: f64) -> f64 {
         BinOp::Div => a / b,
         BinOp::Min => return min(a, b),
         BinOp::Max => return -min(-a, -b),
-        // Types rule the others out.
+        // The verifier admits these operations on integers only.
         BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => f64::NAN,
     };
     round(elem, exact)
 }
 
-/// The lesser; NaN loses, and −0 is less than +0.
+/// The smaller number; if one is NaN, the other. −0 is less than +0.
 fn min(a: f64, b: f64) -> f64 {
     if a.is_nan() {
         b
@@ -69,7 +69,7 @@ pub(in crate::sim) fn mul_add(elem: Elem, a: f64, b: f64, c: f64) -> f64 {
     if !sum.is_finite() {
         return round(elem, sum);
     }
-    // What the sum lost (Knuth's TwoSum), as a sticky last bit: round to odd.
+    // The part that the sum lost (Knuth's TwoSum) becomes a sticky last bit: round to odd.
     let part = sum - product;
     let lost = (product - (sum - part)) + (c - part);
     let bits = sum.to_bits();
@@ -83,7 +83,7 @@ pub(in crate::sim) fn mul_add(elem: Elem, a: f64, b: f64, c: f64) -> f64 {
     round(elem, odd)
 }
 
-/// `op x`.
+/// Applies a unary operation.
 pub(super) fn unary(op: UnOp, elem: Elem, x: f64) -> f64 {
     let exact = match op {
         UnOp::Neg => return -x,

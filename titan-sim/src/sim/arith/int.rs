@@ -7,7 +7,7 @@ fn less(e: Elem, a: i64, b: i64) -> bool {
     if e.is_signed_int() { a < b } else { a.cast_unsigned() < b.cast_unsigned() }
 }
 
-/// `a op b`.
+/// Applies a binary operation.
 pub(super) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
     let signed = e.is_signed_int();
     let (ua, ub) = (a.cast_unsigned(), b.cast_unsigned());
@@ -69,7 +69,7 @@ pub(super) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
     wrap(e, exact)
 }
 
-/// `op a`; functions of floats, which have no integers, give `a`.
+/// Applies a unary operation; functions that are defined on floats only return `a`.
 pub(super) fn unary(op: UnOp, e: Elem, a: i64) -> i64 {
     let exact = match op {
         UnOp::Neg => a.wrapping_neg(),
@@ -103,7 +103,7 @@ pub(super) fn unary(op: UnOp, e: Elem, a: i64) -> i64 {
     wrap(e, exact)
 }
 
-/// Whether `a pred b`.
+/// Applies a comparison.
 pub(super) fn compare(pred: Pred, e: Elem, a: i64, b: i64) -> bool {
     match pred {
         Pred::Eq => a == b,

@@ -1,4 +1,4 @@
-//! What operations on elements compute, as `docs/semantics.md` says it. Written to be read: one element at a time, but for
+//! The results of operations on elements, as specified in `docs/semantics.md`. Written for readability: one element at a time, except
 //! matrix products ([`product`]).
 //!
 //! Shares no code with the back ends; with the compiler it shares the conversions of [`titan_core::num`] and the integer rules of
@@ -15,7 +15,7 @@ pub(super) mod shape;
 use super::value::{Cells, Num};
 use titan_core::ir::{BinOp, Elem, Pred, UnOp};
 
-/// `a op b` of this element type.
+/// Applies a binary operation to values of this element type.
 pub(super) fn binary(op: BinOp, elem: Elem, a: Num, b: Num) -> Num {
     match (a, b) {
         (Num::Float(a), Num::Float(b)) => Num::Float(float::binary(op, elem, a, b)),
@@ -23,7 +23,7 @@ pub(super) fn binary(op: BinOp, elem: Elem, a: Num, b: Num) -> Num {
     }
 }
 
-/// `op a` of this element type.
+/// Applies a unary operation to a value of this element type.
 pub(super) fn unary(op: UnOp, elem: Elem, a: Num) -> Num {
     match a {
         Num::Float(x) if op == UnOp::IsNan => Num::Int(x.is_nan().into()),
@@ -32,7 +32,7 @@ pub(super) fn unary(op: UnOp, elem: Elem, a: Num) -> Num {
     }
 }
 
-/// Whether `a pred b`.
+/// Applies a comparison to values of this element type.
 pub(super) fn compare(pred: Pred, elem: Elem, a: Num, b: Num) -> bool {
     match (a, b) {
         (Num::Float(a), Num::Float(b)) => match pred {
@@ -47,17 +47,17 @@ pub(super) fn compare(pred: Pred, elem: Elem, a: Num, b: Num) -> bool {
     }
 }
 
-/// `f` of each pair of elements, which gives elements of `elem`.
+/// Applies `f` to each pair of elements; the results are elements of type `elem`.
 pub(super) fn zip(elem: Elem, a: &Cells, b: &Cells, f: impl Fn(Num, Num) -> Num) -> Cells {
     Cells::collect(elem, (0..a.len()).map(|i| f(a.get(i), b.get(i))))
 }
 
-/// `f` of each element, which gives elements of `elem`.
+/// Applies `f` to each element; the results are elements of type `elem`.
 pub(super) fn map(elem: Elem, a: &Cells, f: impl Fn(Num) -> Num) -> Cells {
     Cells::collect(elem, (0..a.len()).map(|i| f(a.get(i))))
 }
 
-/// So many times the same element.
+/// A tile of `n` equal elements.
 pub(super) fn splat(n: usize, x: Num) -> Cells {
     match x {
         Num::Int(v) => Cells::Int(vec![v; n]),

@@ -1,12 +1,12 @@
-//! Matrix products: products are exact, summed in the accumulator's type, here in the order of k.
+//! Matrix products: each product of two elements is exact, and they are summed in the accumulator's type, here in the order of k.
 //!
-//! The one loop of the simulator that is written for speed: `f32` accumulators in `f32` arithmetic, row by row. What is
-//! multiplied has at most 11 significant bits there, or is `f32` itself, for which a product rounds once.
+//! The one loop of the simulator that is written for speed: `f32` accumulators in `f32` arithmetic, row by row. Its factors have at
+//! most 11 significant bits, so that their product is exact in `f32`, or are `f32` themselves, for which a product is rounded once.
 
 use crate::sim::value::{Cells, Num, Tile};
 use titan_core::ir::{Elem, TileShape};
 
-/// `a · b + acc`, with `acc` of this element; leading axes are batches.
+/// `a · b + acc`, with `acc` of this element type; leading axes are batches.
 pub(in crate::sim) fn mma(a: &Tile, b: &Tile, acc: &Tile, elem: Elem) -> Cells {
     let (m, n) = last(acc.shape);
     let k = last(a.shape).1;
@@ -41,7 +41,7 @@ fn singles(v: &[f64]) -> Vec<f32> {
     v.iter().map(|x| *x as f32).collect()
 }
 
-/// The last two extents.
+/// The last two extents of a shape: rows and columns.
 fn last(shape: TileShape) -> (usize, usize) {
     let extent = |i: usize| {
         shape.rank().checked_sub(i).and_then(|at| shape.get(at)).map_or(1, |d| usize::try_from(*d).unwrap_or(1))

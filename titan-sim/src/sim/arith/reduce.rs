@@ -6,7 +6,7 @@ use super::{binary, compare};
 use crate::sim::value::{Cells, Num};
 use titan_core::ir::{ArgOp, BinOp, Elem, Pred, ReduceOp, TileShape};
 
-/// `a op b` as reductions sum: in the accumulator's type.
+/// One step of a reduction, `a op b`, in the accumulator's type.
 fn step(op: ReduceOp, elem: Elem, a: Num, b: Num) -> Num {
     let bin = match op {
         ReduceOp::Sum => BinOp::Add,
@@ -24,13 +24,13 @@ fn finish(elem: Elem, x: Num) -> Num {
     }
 }
 
-/// The elements of each line along an axis, lines in row-major order of what is left.
+/// The row-major numbers of the elements of each line along an axis; lines are in row-major order of the remaining axes.
 fn lines(shape: TileShape, axis: usize) -> impl Iterator<Item = Vec<usize>> {
     let (outer, n, inner) = along(shape, axis);
     (0..outer).flat_map(move |o| (0..inner).map(move |i| (0..n).map(|j| (o * n + j) * inner + i).collect()))
 }
 
-/// The axis reduced.
+/// Reduces along an axis, which disappears.
 pub(in crate::sim) fn reduce(op: ReduceOp, elem: Elem, cells: &Cells, shape: TileShape, axis: usize) -> Cells {
     let line = |line: Vec<usize>| {
         let mut nums = line.into_iter().map(|i| cells.get(i));
@@ -40,7 +40,7 @@ pub(in crate::sim) fn reduce(op: ReduceOp, elem: Elem, cells: &Cells, shape: Til
     Cells::collect(elem, lines(shape, axis).map(line))
 }
 
-/// The extremum along an axis, and where it is first.
+/// The extremum along an axis, and the first index at which it occurs.
 pub(in crate::sim) fn arg_reduce(
     op: ArgOp,
     elem: Elem,
@@ -68,7 +68,7 @@ pub(in crate::sim) fn arg_reduce(
     (values, Cells::Int(found.into_iter().map(|(_, i)| i).collect()))
 }
 
-/// Each element with all before it along the axis.
+/// The inclusive scan along an axis: each element is combined with all before it.
 pub(in crate::sim) fn scan(op: ReduceOp, elem: Elem, cells: &Cells, shape: TileShape, axis: usize) -> Cells {
     let mut out = vec![Num::Int(0); cells.len()];
     for line in lines(shape, axis) {
@@ -81,10 +81,10 @@ pub(in crate::sim) fn scan(op: ReduceOp, elem: Elem, cells: &Cells, shape: TileS
     Cells::collect(elem, out.into_iter())
 }
 
-/// As [`reduce`] by a function from `init` on.
+/// Reduces along an axis with a function, starting with `init`; otherwise as [`reduce`].
 ///
 /// # Errors
-/// Those of the function.
+/// The errors of the function.
 pub(in crate::sim) fn reduce_with<E>(
     elem: Elem,
     cells: &Cells,
@@ -103,10 +103,10 @@ pub(in crate::sim) fn reduce_with<E>(
     Ok(Cells::collect(elem, out.into_iter()))
 }
 
-/// As [`scan`] by a function from `init` on.
+/// Scans along an axis with a function, starting with `init`; otherwise as [`scan`].
 ///
 /// # Errors
-/// Those of the function.
+/// The errors of the function.
 pub(in crate::sim) fn scan_with<E>(
     elem: Elem,
     cells: &Cells,

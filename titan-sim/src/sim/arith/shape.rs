@@ -1,4 +1,4 @@
-//! The same elements in another arrangement.
+//! Rearrangements of the elements of tiles.
 
 use crate::sim::value::Cells;
 use titan_core::ir::TileShape;
@@ -8,7 +8,7 @@ pub(in crate::sim) fn extents(shape: TileShape) -> Vec<usize> {
     shape.iter().map(|d| usize::try_from(*d).unwrap_or(0)).collect()
 }
 
-/// How far apart neighbours along each axis are, row-major.
+/// The strides of each axis in elements, row-major.
 fn steps(extents: &[usize]) -> Vec<usize> {
     let mut steps = vec![1; extents.len()];
     for i in (1..extents.len()).rev() {
@@ -17,7 +17,7 @@ fn steps(extents: &[usize]) -> Vec<usize> {
     steps
 }
 
-/// For each place of a result, row-major, the place that `steps` lead to.
+/// For each element of a result, in row-major order, the number of the source element that `steps`, the strides of the source, lead to.
 fn places(result: &[usize], steps: &[usize]) -> impl Iterator<Item = usize> {
     let (result, steps) = (result.to_vec(), steps.to_vec());
     (0..result.iter().product::<usize>()).map(move |i| {
@@ -30,14 +30,14 @@ fn places(result: &[usize], steps: &[usize]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Axis `i` of the result is axis `order[i]` of `from`.
+/// Permutes axes: axis `i` of the result is axis `order[i]` of `from`.
 pub(in crate::sim) fn permute(cells: &Cells, from: TileShape, order: &[usize]) -> Cells {
     let (extents, all) = (extents(from), steps(&extents(from)));
     let of = |from: &[usize]| -> Vec<usize> { order.iter().filter_map(|p| from.get(*p).copied()).collect() };
     cells.pick(places(&of(&extents), &of(&all)))
 }
 
-/// A new axis before `axis`, along which elements repeat.
+/// Inserts a new axis of extent `n` before `axis`, along which elements repeat.
 pub(in crate::sim) fn broadcast(cells: &Cells, from: TileShape, axis: usize, n: usize) -> Cells {
     let (mut extents, mut steps) = (extents(from), steps(&extents(from)));
     extents.insert(axis.min(extents.len()), n);
@@ -45,7 +45,7 @@ pub(in crate::sim) fn broadcast(cells: &Cells, from: TileShape, axis: usize, n: 
     cells.pick(places(&extents, &steps))
 }
 
-/// Elements of two tiles alternate.
+/// Interleaves two tiles: their elements alternate.
 pub(in crate::sim) fn interleave(a: &Cells, b: &Cells) -> Cells {
     match (a, b) {
         (Cells::Int(a), Cells::Int(b)) => Cells::Int(a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect()),
@@ -54,12 +54,12 @@ pub(in crate::sim) fn interleave(a: &Cells, b: &Cells) -> Cells {
     }
 }
 
-/// The even or the odd elements.
+/// The elements with even numbers (`odd` = 0) or odd numbers (`odd` = 1).
 pub(in crate::sim) fn half(cells: &Cells, odd: usize) -> Cells {
     cells.pick((odd..cells.len()).step_by(2))
 }
 
-/// A shape along one axis: how many lines there are before it, its extent, and how far apart its neighbours are.
+/// A shape along one axis: the number of lines before it, its extent, and the stride of its elements.
 pub(in crate::sim) fn along(shape: TileShape, axis: usize) -> (usize, usize, usize) {
     let extents = extents(shape);
     let product = |e: &[usize]| e.iter().product::<usize>();

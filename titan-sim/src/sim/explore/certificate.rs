@@ -14,7 +14,7 @@ use crate::engine::phase::MAX_BYTES;
 use crate::engine::{Agent, BarrierId, Event, FenceSpace, Helper, OpId, Signal, StateHasher};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What happens before a point: so many of each agent's events, and so many phases of each barrier.
+/// The events that happen before a point: a number of events of each agent, and a number of phases of each barrier.
 #[derive(Clone, Debug, Default)]
 struct Known {
     events: Vec<u32>,
@@ -51,49 +51,49 @@ type Mark = (usize, u32);
 /// A part of a phase: its agent, whether an asynchronous operation of that agent, arrivals, bytes.
 type Part = (usize, bool, u32, i64);
 
-/// A barrier.
+/// The history of a barrier.
 #[derive(Clone, Debug, Default)]
 struct Object {
     live: bool,
     /// The program in whose memory it lies; `None` for barriers without a word.
     cta: Option<usize>,
-    /// What identifies it in every order.
+    /// The barrier's identity, which is the same in every order.
     name: (usize, u64),
-    /// Its initialisation, or the fence that published it.
+    /// The event of its initialization, or of the fence that published it.
     since: Option<Mark>,
     fenced: bool,
-    /// Complete phases.
+    /// The number of completed phases.
     phase: u64,
-    /// What happens before the completion of the current phase, and of the one before.
+    /// The events that happen before the completion of the current phase, and of the one before.
     gathered: Known,
     complete: Known,
-    /// Waits that returned in the current phase.
+    /// The waits that returned during the current phase.
     waits: Vec<Mark>,
-    /// Agents that expect bytes in the current phase and have not arrived since.
+    /// The agents that expect bytes in the current phase and have not arrived since.
     unarrived: BTreeSet<usize>,
     expected: i64,
     copied: i64,
-    /// Signals of operations that are in flight, and the last phase that one belongs to.
+    /// The number of operations in flight that will signal it, and the last phase to which such a signal belongs.
     in_flight: usize,
     signalled: Option<u64>,
     parts: Vec<Part>,
-    /// The parts of each phase so far, as hashes.
+    /// A hash of the parts of each phase so far.
     history: Vec<u128>,
 }
 
-/// The observer.
+/// The observer of one order.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Certificate {
-    /// Agents of a program.
+    /// The number of agents of a program.
     per: usize,
     agents: Vec<Known>,
     barriers: Vec<Object>,
-    /// What happens before the completion of operations in flight that signal.
+    /// The events that happen before the completion of each operation in flight that signals.
     ops: BTreeMap<OpId, Known>,
-    /// For each program, how others used its barriers, and whether it has ended.
+    /// For each program, the uses of its barriers by other programs; and the programs that have ended.
     used: BTreeMap<usize, Vec<Mark>>,
     over: BTreeSet<usize>,
-    /// Why the synchronisation may be another one in another order.
+    /// The condition that failed, if any: the synchronization may be different in another order.
     why: Option<&'static str>,
 }
 
@@ -103,7 +103,7 @@ impl Certificate {
         Certificate { per: per.max(1), agents: vec![known; agents], ..Certificate::default() }
     }
 
-    /// Why the order may not be the only one.
+    /// The reason why the synchronization may be different in another order, if there is one.
     pub(super) const fn why(&self) -> Option<&'static str> {
         self.why
     }
@@ -118,7 +118,7 @@ impl Certificate {
         }
     }
 
-    /// What every order has in common: the events of each agent, the parts of each phase.
+    /// A hash of everything that all orders have in common: the events of each agent, and the parts of each phase.
     pub(super) fn identity(&self) -> u128 {
         let mut barriers: Vec<_> = self
             .barriers
@@ -139,7 +139,7 @@ impl Certificate {
         self.agents.get(agent).cloned().unwrap_or_default()
     }
 
-    /// The next event of an agent.
+    /// Counts the next event of an agent.
     fn event(&mut self, agent: Agent) -> Mark {
         let a = agent.index();
         let count = self.agents.get_mut(a).and_then(|known| known.events.get_mut(a));
@@ -172,7 +172,7 @@ impl Certificate {
 
     fn init(&mut self, (agent, barrier): (Agent, BarrierId), name: u64, stored: bool) {
         let cta = agent.index() / self.per;
-        // A named barrier comes into being with whoever arrives first: that is no event.
+        // A named barrier is created by the first arrival, whichever agent makes it, so its creation is not an event of an agent.
         let mark = stored.then(|| self.event(agent));
         let object = self.barrier(barrier);
         let again = object.live;
@@ -272,7 +272,7 @@ impl Certificate {
         }
     }
 
-    /// The end of an agent; that of a program comes after the ends of its warps.
+    /// Records the end of an agent; a program ends after its warps.
     fn exit(&mut self, agent: Agent) {
         let mark = self.event(agent);
         let (known, cta) = (self.known(mark.0), mark.0 / self.per);
@@ -313,7 +313,7 @@ impl Certificate {
             Event::Expect { .. } => self.fail("a phase gets more arrivals while it runs"),
             Event::Meet { .. } | Event::Join { .. } => self.fail("agents meet without a barrier"),
             Event::Overwrite { .. } | Event::Release { .. } | Event::Acquire { .. } => self.fail("a counter"),
-            // Of one agent alone, or of the sanitizer.
+            // These events concern one agent alone, or only the sanitizer.
             Event::Access(_)
             | Event::Commit { .. }
             | Event::GroupWait { .. }

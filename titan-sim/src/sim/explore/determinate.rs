@@ -1,8 +1,8 @@
 //! Programs whose synchronisation is determinate: a few orders stand for all.
 //!
 //! A barrier program whose every phase is made up of the same arrivals and bytes in every order, and whose every wait returns for the same
-//! phase, behaves as a network of queues: what can happen stays possible until it happens, so all orders have the same events, and nothing but
-//! accesses to memory that no synchronisation orders can differ between them. One order shows whether a program is of this kind (the
+//! phase, behaves as a network of queues: what can happen stays possible until it happens, so all orders have the same events. Only
+//! unsynchronised accesses to memory can differ between orders. One order shows whether a program is of this kind (the
 //! `certificate`), and the sanitizer, which observes the same order, whether all its accesses are ordered. The theorem and its proof are in
 //! docs/simulator.md.
 //!
@@ -22,25 +22,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use titan_core::ir::{Effect, Kernel, LocalOp, NvGroup, NvOp, Op, OpKind, RegionOp, TtgOp};
 
-/// The most operations of one order.
+/// The largest number of operations of one order.
 const STEPS: u64 = 10_000_000;
 
-/// Which agent runs next, and when operations that signal complete.
+/// An order: which agent runs next, and when operations that signal complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct Order {
     /// The agent that runs only if no other one can.
     last: Option<usize>,
-    /// Of several agents the one with the highest number, and not with the lowest.
+    /// Whether the agent with the highest number runs first, instead of that with the lowest.
     backward: bool,
-    /// At their issue, and not when no agent can run.
+    /// Whether operations complete at their issue, instead of when no agent can run.
     early: bool,
 }
 
-/// Whether every operation of a kernel is one that the theorem speaks of.
+/// Whether the theorem covers every operation of a kernel.
 pub(super) fn speaks_of(kernel: &Kernel) -> bool {
     let Some(laid) = kernel.laid_out.as_deref() else { return false };
     let mut all = laid.warps > 0;
-    // A named barrier has the same number of threads everywhere.
+    // The theorem requires that every use of a named barrier states the same number of threads.
     let mut counts = BTreeSet::new();
     let mut numbers = BTreeSet::new();
     kernel.walk(&mut |_, op| {
@@ -53,8 +53,8 @@ pub(super) fn speaks_of(kernel: &Kernel) -> bool {
     all && counts.len() == numbers.len() && registers_at_first(kernel)
 }
 
-/// Whether each role asks for registers at most once, before all operations for which it may wait: then what is asked for does not depend
-/// on the order, and neither does whether there is enough.
+/// Whether each role requests registers (`setmaxnreg`) at most once, as its first operation with an effect: then the requests do not
+/// depend on the order, and neither does whether there are enough registers.
 fn registers_at_first(kernel: &Kernel) -> bool {
     let asks = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::SetMaxNReg { .. }));
     let (mut all, mut first) = (0, 0);
@@ -160,15 +160,15 @@ const fn is_of_nv(nv: NvOp) -> bool {
         | NvOp::ClusterWait
         | NvOp::WarpSync
         | NvOp::SetMaxNReg { .. } => true,
-        // What is asked and not waited for may be answered either way.
+        // The result of a poll may be either in another order.
         NvOp::TryWait | NvOp::TestWait => false,
-        // The count of a phase changes while it runs.
+        // Without `.noinc`, the arrival count of a phase changes during the phase.
         NvOp::CpAsyncArrive { noinc: false, .. } => false,
         NvOp::MbarrierInval | NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait | NvOp::Tcgen05(_) => false,
     }
 }
 
-/// One order while it runs.
+/// One order while it is run.
 struct Run<'k> {
     at: Point<'k>,
     choices: Vec<Choice>,
@@ -176,7 +176,7 @@ struct Run<'k> {
 }
 
 impl<'k> Run<'k> {
-    /// Why this order may not stand for all, so far.
+    /// Whether this order may not stand for all, as far as is known.
     fn doubt(&self) -> bool {
         self.at.watch.certificate().is_none_or(|c| c.why().is_some()) || self.steps > STEPS
     }
@@ -191,7 +191,7 @@ impl<'k> Run<'k> {
         signalling(&self.at.machine).next()
     }
 
-    /// What every order ends with: the events, and the state of each agent.
+    /// A hash of the end that every order reaches: the events, and the state of each agent.
     fn end(&self) -> Option<u128> {
         let machine = &self.at.machine;
         let half = |b: &PhaseBarrier| b.is_live() && b.pending() == 0 && b.bytes() != 0;
@@ -206,7 +206,7 @@ impl<'k> Run<'k> {
 }
 
 impl<'k> Search<'k, '_> {
-    /// Whether a few orders show that all are safe; if not, nothing is known.
+    /// Whether a few orders show that all orders are safe; `false` means that nothing is known.
     ///
     /// # Errors
     /// The finding of one of these orders, with its choices.
@@ -218,7 +218,7 @@ impl<'k> Search<'k, '_> {
             Order { early: true, ..Order::default() },
         ];
         let per = self.plan.agents();
-        // The warps of a role do the same: one of each.
+        // All warps of a role behave alike, so one of each is enough.
         let mut readers: BTreeMap<Option<usize>, usize> = BTreeMap::new();
         for reader in self.plan.rings.iter().flat_map(|ring| &ring.readers) {
             readers.entry(self.plan.role_of(*reader)).or_insert(*reader);
@@ -239,7 +239,7 @@ impl<'k> Search<'k, '_> {
         Ok(true)
     }
 
-    /// One order from the start to its end; what identifies its events, or `None` if it may not stand for all.
+    /// Runs one order to its end; returns a hash of its events, or `None` if it may not stand for all.
     fn one_order(&mut self, setup: &Rc<Setup>, programs: &[[u32; 3]], order: Order) -> Result<Option<u128>, Wrong> {
         let agents = programs.len() * self.plan.agents();
         let certificate = Certificate::new(agents, self.plan.agents());
@@ -274,7 +274,7 @@ impl<'k> Search<'k, '_> {
         done.map_err(|e| (*run.at.watch.told(&run.at.machine, e), joined(run.choices.clone())))
     }
 
-    /// An agent's step: one operation, and the local ones after it.
+    /// Executes an agent's step: one operation, and the local ones after it.
     fn runs(&self, run: &mut Run<'k>, agent: usize) -> Result<(), Wrong> {
         loop {
             run.choices.push(Choice::Run { agent: index(agent), ops: 1 });
@@ -291,7 +291,7 @@ impl<'k> Search<'k, '_> {
         }
     }
 
-    /// Counts a state; two next accesses that conflict.
+    /// Counts a state, and reports two next accesses that conflict.
     fn seen(&mut self, run: &Run<'k>, depth: &mut usize) -> Result<(), Wrong> {
         let machine = &run.at.machine;
         *depth += 1;

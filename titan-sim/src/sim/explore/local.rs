@@ -14,15 +14,15 @@ use titan_core::ir::{
 /// The objects that are private to one agent, independent of the state.
 #[derive(Debug)]
 pub(super) struct Privacy {
-    /// The kernel is laid out: the sanitizer sees every access of its warps, so overlaps of accesses need not be explored.
+    /// Whether the kernel is laid out: the sanitizer sees every access of its warps, so overlaps of accesses need not be explored.
     watched: bool,
     /// Named barriers at which the same warps arrive in every phase: the order of arrivals does not matter.
     gather: BTreeSet<u8>,
-    /// Some barrier ends its life.
+    /// Whether the kernel invalidates some barrier.
     invalidates: bool,
-    /// For each parameter: it is only read, or only one agent of the cluster touches it.
+    /// For each parameter, whether it is only read, or only one agent of the cluster accesses it.
     params: Vec<bool>,
-    /// For each ring: it is a staging ring of one agent.
+    /// For each ring, whether it is a staging ring of one agent.
     rings: Vec<bool>,
 }
 
@@ -139,7 +139,7 @@ impl Machine<'_> {
             TtgOp::Acquire(pipe) => privacy.ring(pipe.index()),
             TtgOp::Write => staging(0),
             TtgOp::StoreIssue(_) => staging(op.args.len().saturating_sub(1)) && privacy.tensors(self.kernel(), op),
-            // Its stores read only its own rings.
+            // Local if every staging ring is the agent's own: then the stores that it waits for read no other ring.
             TtgOp::StoreWait => privacy.rings.iter().zip(&self.plan.rings).all(|(own, ring)| *own || !ring.staging),
             TtgOp::ComputeWait | TtgOp::AccFinish => {
                 self.engine.pending().of(Agent::new(agent), WGMMA).is_empty() && self.holds_nothing(agent, op)
@@ -155,7 +155,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An accumulator, if it is one, has no stages to release.
+    /// Whether the operand holds no stages: it is not an accumulator, or an accumulator without stages to release.
     fn holds_nothing(&self, agent: usize, op: &Op) -> bool {
         match op.args.first().map(|v| self.val(agent, *v)) {
             Some(Val::Acc(id)) => {
@@ -174,9 +174,9 @@ impl Machine<'_> {
             | NvOp::WgmmaFence
             | NvOp::WarpSync
             | NvOp::Commit { .. } => true,
-            // Who takes registers may take those that another waits for.
+            // Taking registers may take those that another agent waits for, so only releasing them is local.
             NvOp::SetMaxNReg { registers } => self.gives_registers(agent, registers),
-            // What is not modelled ends the run.
+            // An operation that is not modelled ends the run.
             NvOp::Tcgen05(_) => false,
             NvOp::WaitGroup { group, n, .. } => match group {
                 titan_core::ir::NvGroup::CpAsync => privacy.watched || passes(CP_ASYNC, n),
@@ -184,9 +184,9 @@ impl Machine<'_> {
                 titan_core::ir::NvGroup::BulkStore => passes(BULK_STORE, n) && passes(BULK_WRITE, n),
             },
             NvOp::BarrierSync { id, .. } => privacy.gather.contains(&id),
-            // This only registers the barrier that the copies will signal.
+            // With `.noinc`, this only records which barrier the copies will signal.
             NvOp::CpAsyncArrive { noinc, .. } => privacy.watched && noinc && !privacy.invalidates,
-            // One thread performs these for all.
+            // One thread executes these for its whole role or program.
             NvOp::MbarrierInit { .. }
             | NvOp::SequenceInit
             | NvOp::SequenceStore
@@ -194,7 +194,7 @@ impl Machine<'_> {
             | NvOp::ExpectTx { .. }
             | NvOp::BulkLoad { .. }
             | NvOp::BulkStore { .. } => !self.is_first(agent),
-            // Only its own wait completes it.
+            // Only the agent's own wait completes the MMA.
             NvOp::Wgmma => privacy.watched,
             NvOp::MbarrierInval
             | NvOp::Arrive { .. }
@@ -275,7 +275,7 @@ impl Machine<'_> {
         vec![Touching { agent, op, time: Some(time), touch, class: None }]
     }
 
-    /// What a load or store of a tensor touches; inputs never conflict.
+    /// The memory that a load or store of a tensor accesses; inputs never conflict.
     fn tensor_touch(&self, agent: usize, op: &Op, id: OpId, write: bool) -> Vec<Touching> {
         let Ok(view) = self.view(agent, op, 0) else { return Vec::new() };
         let input = self.store.setup.tensors.get(view.param).and_then(Option::as_ref).is_none_or(|t| t.bytes.is_some());

@@ -57,33 +57,33 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use titan_core::launch::BindError;
 
-/// When to give up, and how to search.
+/// The limits of an exploration, and the method of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest number of states, of all clusters together.
     pub max_states: u64,
     /// The largest number of steps from the start.
     pub max_depth: usize,
-    /// How many programs a cluster has.
+    /// The number of programs of a cluster.
     pub cluster: u32,
     /// Whether the sanitizer observes every order. It finds missing fences between proxies, which no order reveals; its
     /// knowledge is part of a state, so there are more states.
     pub sanitize: bool,
-    /// Whether local steps are taken without choice; `false` is for comparison.
+    /// Whether local steps are taken without exploring the alternatives; `false` is for comparison.
     pub reduce: bool,
-    /// Whether a few orders may stand for all.
+    /// Whether a few orders may stand for all where synchronization is determinate.
     pub few: Few,
 }
 
-/// What a few orders are for, which stand for all where synchronisation is determinate.
+/// The use of determinate synchronization, by which a few orders stand for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Few {
-    /// They come first; if they do not stand for all, all are searched.
+    /// A few orders are tried first; if they do not stand for all, all orders are searched.
     #[default]
     First,
-    /// Nothing: all orders are searched, for comparison.
+    /// All orders are searched, for comparison.
     Never,
-    /// They alone: if they do not stand for all, that is a bound.
+    /// Only a few orders are tried; if they do not stand for all, the answer is [`Verdict::Bound`].
     Alone,
 }
 
@@ -96,23 +96,23 @@ impl Default for Limits {
 /// Counts of an exploration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// Different states.
+    /// The number of different states.
     pub states: u64,
-    /// Steps between them.
+    /// The number of steps between them.
     pub transitions: u64,
-    /// The longest way from the start.
+    /// The length of the longest path from the start.
     pub depth: usize,
-    /// States in which all have ended.
+    /// The number of states in which all agents have ended.
     pub ends: u64,
-    /// The most times of a ring that were acquired and not released by the slowest reader, in any state.
+    /// The largest number of slots of a ring that were acquired and not released by the slowest reader, in any state.
     pub occupied: u64,
-    /// The most times of a ring that were acquired.
+    /// The largest number of times that slots of one ring were acquired.
     pub times: u64,
-    /// How many clusters have determinate synchronisation, so that a few orders stood for all.
+    /// The number of clusters with determinate synchronization, for which a few orders stood for all.
     pub determinate: u64,
 }
 
-/// The answer.
+/// The result of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No order has an error.
@@ -124,7 +124,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The counts.
+    /// The counts of the exploration.
     #[must_use]
     pub const fn explored(&self) -> &Explored {
         match self {
@@ -185,7 +185,7 @@ pub fn explore(kernel: &Kernel, args: &[Arg], grid: Option<[u32; 3]>, limits: &L
     Ok(Verdict::Safe(explored))
 }
 
-/// Whether a few orders show that all are safe.
+/// Whether a few orders show that all orders are safe.
 fn decided(search: &mut Search<'_, '_>, setup: &Rc<Setup>, programs: &[[u32; 3]]) -> Result<bool, Wrong> {
     let Limits { reduce, sanitize, few, .. } = *search.limits;
     let may = reduce && sanitize && few != Few::Never && determinate::speaks_of(search.plan.kernel);

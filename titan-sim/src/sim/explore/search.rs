@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// The number of consecutive local steps that counts as endless.
+/// The number of consecutive local steps that counts as an endless chain.
 const CHAIN: u32 = 1_000_000;
 
 /// A step from a state.
@@ -28,12 +28,12 @@ enum Step {
     Complete(Pending),
 }
 
-/// A state: the machine, and the knowledge of its observer.
+/// A state: the machine, and the state of its observers.
 #[derive(Clone)]
 pub(super) struct Point<'k> {
     pub(super) machine: Machine<'k>,
     pub(super) watch: Watch,
-    /// Hashes of the threads, so that only the one that moved is hashed anew.
+    /// The hashes of the threads, so that a step rehashes only the thread that moved.
     threads: Vec<u128>,
 }
 
@@ -46,14 +46,14 @@ struct Node<'k> {
     next: usize,
 }
 
-/// The facts kept about all states: by number, in the order in which they were found.
+/// The graph of all states, numbered in the order in which they were found.
 #[derive(Default)]
 struct Graph {
     ids: BTreeMap<u128, u32>,
-    /// The state and the choice from which each state was first found.
+    /// The state and the choice from which each state was first reached.
     came: Vec<Option<(u32, Choice)>>,
     edges: Vec<(u32, u32)>,
-    /// The number of agents that can proceed.
+    /// For each state, the number of agents that can proceed.
     ready: Vec<usize>,
     ends: Vec<u32>,
 }
@@ -67,7 +67,7 @@ impl Graph {
         id
     }
 
-    /// The choices that lead to a state.
+    /// The choices that lead from the start to a state.
     fn way(&self, id: u32) -> Vec<Choice> {
         let mut way = Vec::new();
         let mut at = id;
@@ -79,7 +79,7 @@ impl Graph {
         way
     }
 
-    /// A state from which no end can be reached: one in which as few agents as possible can proceed.
+    /// A state from which no end can be reached, if there is one: among those, one in which the fewest agents can proceed.
     fn lost(&self) -> Option<u32> {
         let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.came.len()];
         for (from, to) in &self.edges {
@@ -97,7 +97,7 @@ impl Graph {
     }
 }
 
-/// A finding, and the choices that lead to it.
+/// A finding, with the choices that lead to it.
 pub(super) type Wrong = (Found, Vec<Choice>);
 
 pub(super) struct Search<'k, 'l> {
@@ -121,7 +121,7 @@ impl<'k, 'l> Search<'k, 'l> {
         Search { plan, limits, explored, privacy, grid, graph: Graph::default(), stack: Vec::new() }
     }
 
-    /// The bound that was reached, if one was.
+    /// Searches all orders; returns the bound that was reached, if one was.
     ///
     /// # Errors
     /// The finding, with the choices that lead there.
@@ -237,7 +237,7 @@ impl<'k, 'l> Search<'k, 'l> {
         Ok(None)
     }
 
-    /// An agent's step: one operation, and the local ones after it. `false` if those do not end.
+    /// Executes an agent's step: one operation, and the local ones after it. Returns `false` if those do not end.
     fn chain(&self, at: &mut Point<'k>, agent: usize, ops: &mut u32) -> Res<bool> {
         let machine = &mut at.machine;
         loop {
@@ -256,7 +256,7 @@ impl<'k, 'l> Search<'k, 'l> {
         }
     }
 
-    /// A state that is new.
+    /// Enters a new state.
     fn enter(&mut self, at: Point<'k>, hash: u128, from: Option<(u32, Choice)>) -> Result<(), Wrong> {
         let machine = &at.machine;
         let steps = self.steps(machine);
@@ -279,7 +279,7 @@ impl<'k, 'l> Search<'k, 'l> {
         Ok(())
     }
 
-    /// The possible next steps: one local step, or all.
+    /// The possible next steps: a local step alone, or all steps.
     fn steps(&self, machine: &Machine<'k>) -> Vec<Step> {
         let ready: Vec<usize> = ready(machine).collect();
         if self.limits.reduce
@@ -298,7 +298,7 @@ impl<'k, 'l> Search<'k, 'l> {
 }
 
 impl Explored {
-    /// Counts a state, at a depth.
+    /// Counts a state that was reached at this depth.
     pub(super) fn visit(&mut self, machine: &Machine<'_>, depth: usize) {
         self.states += 1;
         self.depth = self.depth.max(depth);
@@ -307,7 +307,7 @@ impl Explored {
     }
 }
 
-/// Choices, with consecutive steps of one agent merged.
+/// Merges consecutive steps of one agent.
 pub(super) fn joined(choices: impl IntoIterator<Item = Choice>) -> Vec<Choice> {
     let mut joined: Vec<Choice> = Vec::new();
     for choice in choices {
@@ -343,7 +343,7 @@ pub(super) fn signalling(machine: &Machine<'_>) -> impl Iterator<Item = Pending>
     machine.engine.pending().iter().filter(|(_, op)| !op.signals.is_empty()).map(|(id, _)| id)
 }
 
-/// Two agents whose next accesses conflict.
+/// Finds two agents whose next accesses conflict.
 pub(super) fn meet(machine: &Machine<'_>) -> Option<(Box<Found>, [usize; 2])> {
     let about: Vec<_> = ready(machine).flat_map(|a| machine.about_to(a)).collect();
     for (i, a) in about.iter().enumerate() {
@@ -370,14 +370,14 @@ pub(super) fn stuck(machine: &Machine<'_>) -> Option<Box<Found>> {
     (!waits.is_empty()).then(|| machine.deadlocked(&Deadlock { waits }))
 }
 
-/// The most times of a ring that are acquired and not released.
+/// The largest number of slots of a ring that are acquired and not released.
 fn occupied(machine: &Machine<'_>) -> u64 {
     let per = machine.plan.agents();
     let mut most = 0;
     for main in (0..machine.threads.len()).step_by(per.max(1)) {
         for (i, ring) in machine.plan.rings.iter().enumerate() {
             if ring.fillers == ring.readers {
-                // The same agents do both, one after the other.
+                // The same agents fill and read the ring, one after the other.
                 let of = |a: &usize| {
                     let t = machine.threads.get(main + a)?;
                     Some(t.fill.get(i)?.saturating_sub(t.read.get(i)?.below))

@@ -36,7 +36,7 @@ pub(in crate::isa::tables) const fn ds_nop(op: u16, name: &'static str) -> Row {
     Row::new(Format::Ds, op, name, Unit::Lds)
 }
 
-/// Where a flat instruction goes.
+/// The memory that a flat instruction accesses.
 #[derive(Clone, Copy)]
 pub(in crate::isa::tables) enum Segment {
     Flat,
@@ -85,13 +85,13 @@ pub(in crate::isa::tables) const fn store_v(segment: Segment, op: u16, name: &'s
 }
 
 pub(in crate::isa::tables) const fn load_lds(segment: Segment, op: u16, name: &'static str, data: Ty) -> Row {
-    // What is loaded has no operand: the mnemonic says it.
+    // The loaded data have no operand: the mnemonic determines their type.
     let _ = data;
     let row = segment.row(op, name, Unit::LoadLds).reads(Implicit::M0);
     segment.base(segment.address(row)).mods(Mods::OFFSET.and(Mods::CACHE))
 }
 
-/// An atomic on a value of type `ty`; comparing ones take two.
+/// An atomic on a value of type `ty`; compare-and-swap operations take two values.
 pub(in crate::isa::tables) const fn atomic(
     segment: Segment,
     op: u16,

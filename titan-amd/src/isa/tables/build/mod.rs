@@ -1,4 +1,4 @@
-//! How rows are written: a function for each shape of operands.
+//! Constructors of rows: a function for each shape of operands.
 
 mod memory;
 
@@ -61,7 +61,7 @@ impl Row {
         self
     }
 
-    /// The first operand is read too, or only part of it is written.
+    /// The first operand is read too, or only a part of it is written.
     pub(super) const fn updates(mut self) -> Row {
         let (mut args, mut i) = (Args::NONE, 0);
         while i < self.args().len() {
@@ -130,7 +130,7 @@ pub(super) const fn setreg(op: u16, name: &'static str) -> Row {
     salu(Format::Sopk, op, name).imm(Class::Hwreg).arg(Read, Field::Sdst, Class::Sdst, B32)
 }
 
-/// A literal, and so two words.
+/// An instruction with a literal, and so two words.
 pub(super) const fn setreg_imm(op: u16, name: &'static str) -> Row {
     salu(Format::Sopk, op, name).fixed(&[(Field::Sdst, 0)]).imm(Class::Hwreg).arg(Read, Field::Op, Class::Literal, B32)
 }
@@ -139,7 +139,7 @@ pub(super) const fn s1_dst(op: u16, name: &'static str, d: Ty) -> Row {
     salu(Format::Sop1, op, name).arg(Write, Field::Sdst, Class::Sdst, d)
 }
 
-/// An address in registers, which constants cannot be.
+/// An instruction with an address in registers, which constants cannot be.
 pub(super) const fn s1_src(op: u16, name: &'static str, a: Ty) -> Row {
     salu(Format::Sop1, op, name).arg(Read, Field::Ssrc0, Class::Sdst, a)
 }
@@ -174,13 +174,13 @@ pub(super) const fn load(op: u16, name: &'static str, data: Ty, base: Ty) -> Row
 
 // Vector arithmetic.
 
-/// What the type of the result says of an instruction: floats round and flush as `MODE` says and have output modifiers.
+/// Properties that follow from the type of the result: floats round and flush as `MODE` states, and have output modifiers.
 const fn valu(format: Format, op: u16, name: &'static str, d: Ty) -> Row {
     let row = Row::new(format, op, name, Unit::Valu).reads(Implicit::EXEC);
     if d.elem.is_float() && d.count == 1 { row.mods(Mods::CLAMP.and(Mods::OMOD)).reads(Implicit::MODE) } else { row }
 }
 
-/// What the types of operands say of further encodings: ISA §12.16.
+/// Further encodings that follow from the types of operands: ISA §12.16.
 const fn short(row: Row, tys: &[Ty]) -> Row {
     let (mut wide, mut i) = (false, 0);
     while i < tys.len() {
@@ -233,7 +233,7 @@ pub(super) const fn v2(op: u16, name: &'static str, d: Ty, a: Ty, b: Ty) -> Row 
     short(row, &[d, a, b])
 }
 
-/// `v_fmamk`, `v_fmaak`: a literal is multiplied, or added.
+/// `v_fmamk`, `v_fmaak`: the literal is a factor, or the addend.
 pub(super) const fn mk(op: u16, name: &'static str, ty: Ty, middle: bool) -> Row {
     let row =
         valu(Format::Vop2, op, name, ty).arg(Write, Field::Vdst, Class::V, ty).arg(Read, Field::Src0, Class::Src, ty);
@@ -264,7 +264,7 @@ pub(super) const fn vc(op: u16, name: &'static str, a: Ty, b: Ty) -> Row {
         .arg(Read, Field::Vsrc1, Class::V, b)
         .reads(Implicit::EXEC);
     let row = if name.as_bytes()[5] == b'x' { row.writes(Implicit::EXEC) } else { row };
-    // Classes of floats, whose second operand is a mask, have no output modifier.
+    // Tests of float classes, whose second operand is a mask, have no output modifier.
     let row = if a.is_scalar_float() { row.reads(Implicit::MODE) } else { row };
     let row = if b.is_scalar_float() { row.mods(Mods::CLAMP) } else { row };
     if a.dwords() > 1 { row } else { row.mods(Mods::SDWA) }
@@ -315,19 +315,19 @@ pub(super) const fn pk(op: u16, name: &'static str, d: Ty, types: &[Ty]) -> Row 
     sources(row.arg(Write, Field::Vdst, Class::V, d), Class::SrcInline, types).mods(Mods::OP_SEL_HI)
 }
 
-/// A dot product: its halves are never chosen.
+/// A dot product: its halves cannot be selected.
 pub(super) const fn dot(op: u16, name: &'static str, d: Ty, a: Ty) -> Row {
     pk(op, name, d, &[a, a, d]).without(Mods::OP_SEL_HI).fixed(HALVES).unit(Unit::Dot).mods(Mods::CLAMP)
 }
 
-/// `v_fma_mix`: each source is an `f32`, or a half of a register as `f16`.
+/// `v_fma_mix`: each source is an `f32`, or a half of a register as an `f16`.
 pub(super) const fn mix(op: u16, name: &'static str, d: Ty) -> Row {
     let row = valu(Format::Vop3p, op, name, d).without(Mods::OMOD);
     let row = row.arg(if d.bits() == 32 { Write } else { ReadWrite }, Field::Vdst, Class::V, d);
     sources(row, Class::SrcInline, &[F32, F32, F32]).mods(Mods::OP_SEL_HI.and(Mods::NEG_LO).and(Mods::NEG_HI))
 }
 
-/// LLVM sets the bits that choose halves in these moves too.
+/// The bits that select halves, which LLVM sets in these moves too.
 const HALVES: &[(Field, u32)] = &[(Field::OpSelHi, 3), (Field::OpSelHi2, 1)];
 
 pub(super) const fn accvgpr_read(op: u16, name: &'static str) -> Row {

@@ -1,5 +1,5 @@
-//! The theorem against all orders: small programs of arrivals, copies and waits, right ones, mutated ones and random ones, in every
-//! order. What has a certificate in one order has the same events, phases and end in all of them, without a fault or a deadlock.
+//! The theorem against all orders: small programs of arrivals, copies and waits, correct, mutated and random ones, each run in every
+//! order. A program with a certificate in one order has the same events, phases and end in all orders, without a fault or a deadlock.
 
 use super::Certificate;
 use crate::engine::{
@@ -8,7 +8,7 @@ use crate::engine::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an agent does.
+/// An operation of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Do {
     Init(usize, u32),
@@ -19,13 +19,13 @@ enum Do {
     Wait(usize, bool),
 }
 
-/// Programs of a cluster: agents in front of each, which start and join its workers.
+/// The programs of a cluster: an agent for each, which starts and joins its workers.
 #[derive(Clone, Debug)]
 struct Source {
     programs: usize,
-    /// For each program and each of its workers: what it does.
+    /// For each program and each of its workers: its operations.
     workers: Vec<Vec<Vec<Do>>>,
-    /// The counts of barriers that are there: of the cluster's, and those of each program.
+    /// The arrival counts of barriers that exist from the start: that of the cluster, and those of each program.
     counts: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Source {
         self.workers[0].len() + 1
     }
 
-    /// The barriers of a program, after that of the cluster.
+    /// The program that a barrier belongs to; `None` for the cluster's barrier, which has number 0.
     fn home(&self, barrier: usize) -> Option<usize> {
         let each = (self.counts.len() - 1) / self.programs;
         barrier.checked_sub(1).map(|b| b / each.max(1))
@@ -405,7 +405,7 @@ fn arrivals_that_overtake_have_none() {
     assert!(!certified.is_empty() && certified.iter().all(|c| !c), "{certified:?}");
 }
 
-/// Who expects bytes does not arrive: the phase may end before they are expected.
+/// The agent that expects bytes does not arrive, so the phase may end before they are expected.
 #[test]
 fn bytes_that_another_one_expects_have_none() {
     let expects = vec![Do::Expect(1, 16), Do::Copy(1, 16)];
