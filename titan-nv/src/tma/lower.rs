@@ -1,4 +1,4 @@
-//! From a schedule to the parameters of a bulk tensor copy: box, coordinates, and the condition of the copy.
+//! Lowers a schedule to the parameters of a bulk tensor copy: box, coordinates, and the condition of the copy.
 //!
 //! | | level 1 | level 2 | level 3 |
 //! |---|---|---|---|
