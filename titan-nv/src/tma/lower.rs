@@ -210,7 +210,7 @@ fn checkable(domains: &Domains, id: Id) -> Option<Id> {
         return Some(id);
     };
     if dim.stride >= dim.boxed {
-        // The tile has one position.
+        // The tile has one position along this dimension.
         return Some(id);
     }
     dim.size.is_some_and(|size| size <= dim.boxed).then_some(axis.coordinate)
