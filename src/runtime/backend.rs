@@ -226,7 +226,7 @@ impl Storage {
             (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.used_until(mark),
             #[cfg(feature = "hip")]
             (Storage::Hip(memory), Mark::Hip(mark)) => memory.used_until(mark),
-            // Memory is used by its own device alone.
+            // Only the device that owns a memory uses it, so it never gets a mark of another device.
             #[cfg(all(feature = "cuda", feature = "hip"))]
             (Storage::Cuda(_), Mark::Hip(_)) | (Storage::Hip(_), Mark::Cuda(_)) => {}
             #[cfg(feature = "cpu")]
@@ -369,7 +369,7 @@ impl Code {
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
                 program.run(&args, grid).map_err(|error| cpu_error(device, call, &error))
             }
-            // Streams of such a device have lanes.
+            // Launches on CUDA devices run in the lane of a stream, never here.
             #[cfg(feature = "cuda")]
             Code::Cuda(_) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "no lane".to_owned() }),
             #[cfg(feature = "emulator")]

@@ -54,7 +54,7 @@ pub(super) fn description() -> String {
 pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
     let lent = Lent::default();
     f(&Scope { lent: &lent, scope: PhantomData, env: PhantomData })
-    // `lent` is dropped, also by a panic, and waits.
+    // When `lent` is dropped, also in a panic, it waits for the launches.
 }
 
 /// Makes tensors of host slices: see [`scope`].

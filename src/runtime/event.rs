@@ -250,7 +250,7 @@ impl Event {
         // Wakers are dropped without the lock, because that is user code as well.
         let old = lock(&self.0.waker).replace(new);
         drop(old);
-        // If it is settled from here on, the waker is found.
+        // If the event is settled after this check, the settling thread finds the waker.
         let ended = self.has_ended();
         let own = if ended { lock(&self.0.waker).take() } else { None };
         drop(own);

@@ -27,7 +27,7 @@ fn refuse<T>(operation: &'static str, problem: String, help: &'static str) -> Re
 
 /// The number of elements of a shape; `None` if it overflows.
 pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
-    // An extent of 0 wins over extents that overflow before it.
+    // A shape with an extent of 0 has no elements, even if the product of the other extents overflows.
     if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)) }
 }
 

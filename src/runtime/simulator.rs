@@ -105,7 +105,7 @@ fn told(kernel: &KernelRef, found: &Finding, options: &Options) -> String {
     let mut text = format!("{}: {}", found.kind, found.message);
     for side in &found.sides {
         let at = kernel.location(side.loc);
-        // The place is the file's, not the kernel's.
+        // The location is printed as one of the file; that in the kernel is omitted.
         let side = Side { loc: titan_core::ir::Loc::default(), ..side.clone() };
         text += &format!("\n  {side}, at {at}");
     }

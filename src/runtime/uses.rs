@@ -101,7 +101,7 @@ impl Uses {
         let replaceable = |earlier: &Use| match standing {
             Standing::Open | Standing::Refused => false,
             Standing::Runs => true,
-            // It waits for no work, but work that has ended may be replaced.
+            // Skipped work waits for nothing, so it may replace only work that has ended.
             Standing::Skipped => earlier.event.has_ended(),
         };
         let mut rest = self.0.split_off(at);

@@ -1,4 +1,4 @@
-//! How a kernel obtains the tokens of other items: companion macros.
+//! Companion macros, by which a kernel obtains the tokens of other items.
 //!
 //! An attribute macro sees only its own tokens. So `#[titan::device] fn f` and `#[titan::constant] const C` also make a
 //! `macro_rules!` of the same name that contains the item, and, nested, the items that it uses in turn. A kernel that calls

@@ -1,4 +1,4 @@
-//! Checks where rings and roles are written: rings at the top of a kernel, `match role()` as its last statement, with one arm
+//! Checks the positions of rings and roles: rings at the top of a kernel, `match role()` as its last statement, with one arm
 //! for each role of the attribute.
 //!
 //! The use of tokens is not checked here: that is done by rustc (moves, borrows, types) and by the verifier.

@@ -61,7 +61,7 @@ impl Code {
         for mark in after {
             #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
             let backend::Mark::Cuda(mark) = mark else {
-                // A mark of another device, for which this device cannot wait.
+                // The mark is of another device. This device cannot wait for it, so the host waits.
                 mark.wait();
                 continue;
             };

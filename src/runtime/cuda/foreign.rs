@@ -146,7 +146,7 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
             Some(backend::Mark::Cuda(mark)) => {
                 stream.follow(&mark.0).map_err(|e| error::driver(&device.to_string(), &e, doing))?;
             }
-            // Of another device, which this stream cannot follow.
+            // The mark is of another device. This stream cannot wait for it, so the host waits.
             #[cfg(feature = "hip")]
             Some(mark @ backend::Mark::Hip(_)) => mark.wait(),
             None => {}

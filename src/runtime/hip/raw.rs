@@ -174,7 +174,7 @@ impl Work {
                 backend::Mark::Hip(mark) => {
                     stream.follow(&mark.0).map_err(|e| error::work(&device, &self.title, &e))?
                 }
-                // A mark of another device, for which this device cannot wait.
+                // The mark is of another device. This device cannot wait for it, so the host waits.
                 #[cfg(feature = "cuda")]
                 mark @ backend::Mark::Cuda(_) => mark.wait(),
             }

@@ -4,7 +4,7 @@
 //! bytes ─ object::read ─▶ Module ─ decode ─▶ Op ─ launch, group, exec ─▶ memory, or an error with its instruction
 //! ```
 //!
-//! **What it finds.** Reads of registers and bytes that were never written; uses of registers that an operation in
+//! **Findings.** Reads of registers and bytes that were never written; uses of registers that an operation in
 //! flight will write; too few wait states between instructions; accesses outside of an allocation, reported with its name;
 //! misaligned ones; unordered accesses to the local data share; deadlocks; waves that run into data. Each error names the
 //! address, the instruction and the wave.
@@ -14,7 +14,7 @@
 //! counter: vector memory in order; the local data share in order; scalar memory in any order, so that only a wait for all
 //! operations guarantees a completion; flat addresses in any order with both. `s_barrier` waits for no counter.
 //!
-//! **What it covers.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense MMAs of every
+//! **Coverage.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense MMAs of every
 //! type, the local data share with its atomics and exchanges, buffers, global, flat and private memory with atomics, loads
 //! into the local data share, scalar loads, barriers. Not: sparse MMAs, indexed registers, swizzled buffers,
 //! traps. Unsupported instructions are errors where they are executed.

@@ -11,7 +11,7 @@
 //! plain integers. HIP has no explicit contexts: a thread sets the current device before each call, and restores the earlier one
 //! afterwards.
 //!
-//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the runtime has reported that
+//! **The end of work.** Memory is freed, and host memory is returned to its owner, only after the runtime has reported that
 //! the work that uses it has ended. A call that fails reports nothing, so another one is made. If all of these fail although the
 //! device is alive, the end of that work will never be known: the device is abandoned ([`Context`]), every later call returns
 //! that error, and nothing is freed. No failure is kept otherwise ([`Once`]).

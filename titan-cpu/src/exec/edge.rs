@@ -36,7 +36,7 @@ impl Edge {
     pub(super) fn add(&self, dst: &mut [u8], k: usize, factors: [Operand<'_>; 2], sums: &mut Buffer) -> Outcome<()> {
         match Sums::of(self.acc) {
             Sums::F64 => self.add_products::<f64>(bytemuck::cast_slice_mut(dst), k, factors, sums),
-            // Integers are finite.
+            // Integers are finite, so their products with zeros are zero.
             Sums::I32 => Ok(()),
             Sums::F32 => self.add_products::<f32>(bytemuck::cast_slice_mut(dst), k, factors, sums),
         }

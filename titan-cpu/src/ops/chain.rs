@@ -1,4 +1,4 @@
-//! Two `f32` operations in one loop: `(a · b) ∘ c`. Each rounds as it does alone; what is saved is a store of the intermediate value
+//! Two `f32` operations in one loop: `(a · b) ∘ c`. Each rounds as it does alone; the loop saves a store of the intermediate value
 //! to a register of the block, and its load.
 
 use super::TileFn;

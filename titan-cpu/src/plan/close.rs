@@ -1,4 +1,4 @@
-//! From an open group to its step: registers for values, and the order of operations.
+//! Closes an open group into its step: allocates registers for values, and orders the operations.
 
 use super::group::{Act, BLOCK, Group, Input, LONG_ROW, Micro, Operand, Out};
 use super::open::{OpenAct, OpenArg, OpenGroup};

@@ -1,11 +1,11 @@
 //! Groups: elementwise operations of one shape as one step, evaluated block by block so that intermediate values stay in the
 //! first cache and never become tiles.
 //!
-//! Reductions along the last axis belong to groups, and so does what is computed from their results row by row, and what is computed
-//! from that again: a softmax or a norm is one group, which reads its tile once, a row at a time. A store that ends
-//! such a chain takes its blocks directly.
+//! Reductions along the last axis belong to groups. So do operations on their results, row by row, and operations that combine
+//! these results with whole rows again: a softmax or a norm is one group, which reads its tile once, row by row. A store that ends
+//! such a chain gets its blocks directly, without a tile in between.
 //!
-//! How groups are found is in [`super::open`], how they run in [`crate::exec::elements`].
+//! [`super::open`] finds groups, and [`crate::exec::elements`] executes them.
 
 use super::{Place, ScalarSlot, Slot, TileSlot};
 use crate::ops::TileFn;

@@ -1,4 +1,4 @@
-//! From IR to steps: values get slots, operations become steps in order.
+//! Lowers IR to steps: values get slots, operations become steps in order.
 
 use super::open::OpenGroup;
 use super::{BlockId, Node, ParamKind, ParamPlan, Plan, Slot, Step, TileSlot};

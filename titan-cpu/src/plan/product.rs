@@ -42,8 +42,8 @@ pub(crate) struct Factor {
 /// The origin of a factor's tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
-    /// A tensor, at tile coordinates of which that of the factor's `k_axis` is the loop's index; and the padding
-    /// of the tiles outside of it.
+    /// A tensor at tile coordinates, of which the one along the factor's `k_axis` is the loop's index; and the padding
+    /// of tiles that extend beyond the tensor.
     Tensor { view: ViewSlot, at: [ScalarSlot; 2], pad: ScalarSlot },
     /// Stages, one in each iteration. Whether they advance along `k_axis` is checked when they are filled.
     Stage { ring: RingId, field: usize },

@@ -1,13 +1,13 @@
 //! Rings of stages, and the steps that fill and read them.
 //!
-//! A token of the IR is a scalar here: the ring time of its stage or slot. What was written to a slot of a staging
-//! ring is a tile, and is stored from there. MMAs in flight and accumulators are tiles: MMAs are computed at their issue.
+//! A token of the IR is a scalar here: the ring time of its stage or slot. The contents of a slot of a staging
+//! ring are a tile, and are stored from there. MMAs in flight and accumulators are tiles: MMAs are computed at their issue.
 //!
-//! The contents of a stage are a description of what was to be copied: the tensors cannot change during the launch, so the copy may
-//! just as well be made when the stage is read, or never.
+//! A stage contains a description of the copy instead of its elements: the tensors cannot change during the launch, so the copy can
+//! be executed when the stage is read, or never.
 //!
-//! Deliberately absent: D slots. A ring is a queue with room for at least as many stages, so that no role waits here that would not
-//! wait otherwise.
+//! Deliberately absent: the kernel's number of slots. A ring is a queue with room for at least as many stages, so that no role waits
+//! here that would not wait with that number.
 
 use super::{Place, Plan, RowIndex, ScalarSlot, Step, TileSlot, ViewSlot};
 use titan_core::ir::Fill;

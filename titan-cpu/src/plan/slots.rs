@@ -15,7 +15,7 @@ impl Lower<'_> {
         let slot = match data.ty {
             Ty::Scalar(_) => Slot::Scalar(self.scalar_slot(0)),
             Ty::Tensor(..) => Slot::View(self.view_slot()),
-            // The written tile is kept, not a time.
+            // The token of a written slot is represented by the tile, not by a ring time.
             Ty::Token(Token::Written, ring) => match self.kernel.pipe(ring).and_then(|p| p.fields.first()) {
                 Some(field) => Slot::Tile(self.tile_slot(field.elem, field.shape)),
                 None => return self.wrong("a ring without contents"),

@@ -102,7 +102,7 @@ fn the_files_not_used_for_longest_go_when_the_folder_is_full() {
             set_age(&file, RECENT * 2 * (18 - u32::try_from(i).unwrap()));
         }
     }
-    // The oldest is used, which counts.
+    // Reading the oldest file counts as a use, so the sweep keeps it.
     cache.read(hash(&[input(0).as_bytes()]), &input(0)).unwrap();
     cache.sweep().unwrap();
     let left: Vec<u64> = (0..17).filter(|i| path(&cache, &input(*i)).exists()).collect();

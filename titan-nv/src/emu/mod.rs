@@ -4,7 +4,7 @@
 //! text ─ lex, parse ─▶ Ast ─ decode ─▶ Program ─ launch, block, exec ─▶ memory, or an error with its place
 //! ```
 //!
-//! **What it finds.** Reads of registers and bytes that were never written; accesses outside of an allocation, reported with
+//! **Findings.** Reads of registers and bytes that were never written; accesses outside of an allocation, reported with
 //! the allocation's name; misaligned ones; threads of a warp, or warps of a warpgroup, that do not execute together the instructions
 //! that require it; registers used while a `wgmma` uses them; asynchronous operations that miss a fence between proxies; misused
 //! barriers; deadlocks, with the event that each thread waits for; and races on shared memory, in every run in which both accesses
@@ -16,7 +16,7 @@
 //! orders nothing. Asynchronous operations count as happening from the issue on, until a thread has waited for them.
 //! Accesses to global memory are not checked for races.
 //!
-//! **What it covers.** PTX for sm_80 to sm_120a as compilers of tile kernels emit it: integer, floating-point, half and fp8
+//! **Coverage.** PTX for sm_80 to sm_120a as compilers of tile kernels emit it: integer, floating-point, half and fp8
 //! arithmetic; loads, stores and atomics of all spaces; barriers, fences, shuffles, votes; `cp.async` with groups and
 //! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type; bulk copies of ranges and of boxes of tensors, with
 //! multicast and reduction; `wgmma` on every type but bits; clusters of up to 16 blocks with each other's shared memory;

@@ -171,7 +171,7 @@ impl Warp {
         } else {
             Some(same.unwrap_or_else(|| self.new_join(meet, fragment.mask, fragment.join)))
         };
-        // The last way runs first: that of the branch's own successor.
+        // The last fragment runs first: the one at the branch's own successor.
         for (pc, mask) in ways {
             self.fragments.push(Fragment { pc: *pc, mask: *mask, join, wait: Hold::None, polled: None });
         }
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn loops_leave_one_by_one_and_meet_once() {
         let mut w = Warp::new(0, 0, 0, 4);
-        // Each round one more thread leaves the loop at 2 for 7.
+        // In each round one more thread leaves the loop: the loop begins at 2, and its exit is at 7.
         for lane in 0..3 {
             let f = w.fragments.iter().position(|f| f.pc != 7).unwrap();
             let mask = w.fragments[f].mask;

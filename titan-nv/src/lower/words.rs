@@ -52,7 +52,7 @@ impl Lower<'_> {
         if out.class != Ty::Pred {
             return self.choose(out, reg, yes, no);
         }
-        // (c ∧ a) ∨ (¬c ∧ b)
+        // A selection between predicates: `(c ∧ a) ∨ (¬c ∧ b)`.
         let [first, not, second] = [(); 3].map(|()| self.fresh(Ty::Pred));
         self.int(IntBin::And, first, &[Arg::Reg(reg), yes])?;
         self.not(not, Arg::Reg(reg))?;

@@ -16,7 +16,7 @@
 //!
 //! Contexts are the primary ones, shared with whatever else in the process uses the device, and live as long as the process.
 //!
-//! **When work has ended.** Memory is freed, and host memory is returned to its owner, only after the driver has reported that
+//! **The end of work.** Memory is freed, and host memory is returned to its owner, only after the driver has reported that
 //! the work that uses it has ended. A call that fails reports nothing, so another one is made: a stream whose event cannot be
 //! recorded is synchronized, and if that fails too, it is queried. If all of these fail although the
 //! context is alive, the end of that work will never be known: the context is abandoned ([`Context`]), every later call in it

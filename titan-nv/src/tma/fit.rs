@@ -1,4 +1,4 @@
-//! Whether a tensor of a launch can be copied by a tensor map, exactly, and the map if it can.
+//! Decides whether a tensor of a launch can be copied exactly by a tensor map, and computes the map if so.
 //!
 //! A launch calls this before it chooses a variant: a tensor without a map is not an error, since another variant copies it without one.
 //! The answer is certain: a map that [`fit`] returns has passed [`TensorMap::check`], and describes the tensor as the kernel expects it.
@@ -15,11 +15,11 @@
 //! | element strides | 1 to 8; 1 along the innermost dimension | CUDA driver API; PTX ISA, "Traversal-Stride" |
 //! | swizzle | rows of the box as wide as it | see below |
 //!
-//! **Views.** The map has the extents of the view, not those of the tensor that it is a part of. A view that is narrower than the
-//! rows that contain it is clipped at its own end: no load reads what is beyond, and no store writes it. The first element of a
+//! **Views.** The map has the extents of the view, not those of the whole tensor. A view that is narrower than the rows that contain
+//! it is clipped at its own end: no load reads elements beyond it, and no store writes them. The first element of a
 //! view must be at a multiple of 16 bytes.
 //!
-//! **Strides.** Negative ones (a flipped view) and zero (a broadcast one) have no map. Nor have views whose elements overlap (sliding
+//! **Strides.** Negative strides (flipped views) and zero strides (broadcast views) have no map. Nor have views with overlap (sliding
 //! windows, or a row of K elements as `ceil(K / 64)` pieces of 64, the last of which ends in the next row). A dimension of one
 //! element is never stepped along: its stride may be anything, and the map gets a legal one. Strides need no order.
 //!

@@ -1,22 +1,22 @@
-//! When strong correctness is impossible: the fundamental theorem of TMA correctness (FTTC).
+//! The condition under which strong correctness is impossible: the fundamental theorem of TMA correctness (FTTC).
 //!
-//! Along a dimension of `S` elements in boxes of `B`, of which every `e`-th is copied, no coordinates give every copy what it
-//! should have exactly if `e < B < S` and `e` does not divide `B`.
+//! Along a dimension of `S` elements in boxes of `B`, of which every `e`-th is copied, there is a copy without strongly correct
+//! coordinates if and only if `e < B < S` and `e` does not divide `B`.
 //!
-//! Why: if `e` does not divide `B`, the tile has `ceil(B / e)` positions, and the last one may lie beyond the box. It should be
-//! zero then, but the engine knows the end of the tensor and not that of the box. It fills with zero if that element is outside
-//! of the tensor, which it always is if `B >= S`. If `e >= B`, the tile has one position, which is wholly in the box or wholly
-//! beyond, and the program can send the copy elsewhere.
+//! The reason: if `e` does not divide `B`, the tile has `ceil(B / e)` positions, and the last one may lie beyond the box. It should be
+//! zero then, but the engine knows the end of the tensor and not that of the box. It fills with zero only if that element is outside
+//! of the tensor, which is always the case if `B >= S`. If `e >= B`, the tile has one position, which is either in the box or
+//! beyond it, and the program can choose other coordinates for the copy.
 //!
-//! Worked example: `S = 8`, `B = 4`, `e = 3`. The copies that start at 1 take the elements 1 and 4. Element 4 is the first of
-//! the *next* box: 0 is wanted in its place. No other start gives 1 and 0. That is the counterexample that is reported:
+//! Example: `S = 8`, `B = 4`, `e = 3`. The copies that start at 1 take the elements 1 and 4. Element 4 is the first of
+//! the *next* box, so its position must be 0. No other start gives 1 and 0. The reported counterexample is of this kind:
 //! with `t = ceil(B / e) - 1`, the copy that starts at `B - t * e` has the element `B` at position `t`.
 //!
 //! Source: "TMA Modeling In Depth", theorem 6 (docs/tma.md); the closed form equals brute force (tests/tma).
 
 use std::fmt;
 
-/// A copy that no coordinates make right.
+/// A copy for which no coordinates are correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Counterexample {
     /// The dimension, from the innermost.
@@ -73,7 +73,7 @@ mod tests {
             "along dimension 1, of 8 elements in boxes of 4, one in every 3 is copied: the copy that starts at 1 has element \
              4 at position 1 of its tile, where the box has ended and zero is wanted"
         );
-        // What is said of it: a tensor no larger than the box, an element stride of 5, one that divides.
+        // Three cases that are possible: a tensor no larger than the box, an element stride above the box, and one that divides the box.
         assert_eq!([fttc(1, Some(4), 4, 3), fttc(1, Some(8), 4, 5), fttc(1, Some(8), 4, 2)], [Ok(()); 3]);
         assert_eq!(fttc(0, None, 4, 3).unwrap_err().size, 5);
     }

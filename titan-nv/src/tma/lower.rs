@@ -1,4 +1,4 @@
-//! From a schedule to the parameters of a bulk tensor copy: box, coordinates, and the condition of the copy.
+//! Lowers a schedule to the parameters of a bulk tensor copy: box, coordinates, and the condition of the copy.
 //!
 //! | | level 1 | level 2 | level 3 |
 //! |---|---|---|---|
@@ -8,15 +8,15 @@
 //! | store | always | only if the checks hold | error |
 //!
 //! A check is `0 <= index < extent` of a domain that is overrun and not protected. The box at `x = -bs` ends where the tensor begins:
-//! the engine fills all of it with zeros, and the barrier gets its bytes. A copy that is left out brings no bytes.
+//! the engine fills all of it with zeros, and the barrier gets its bytes. An omitted copy transfers no bytes.
 //!
 //! A store is correct if no hole reaches the tensor. Its conditions are those of strong correctness, except that a failing copy is omitted.
 //!
-//! **Why the checks suffice.** If all of them hold, every domain that is not protected is in bounds: a step makes indices out of
-//! bounds only if it makes holes, and the inputs of such steps are checked. So a hole has a protected domain out of bounds, and by
-//! theorem 4 the engine's check fails. Boxes that the element stride does not divide cannot be checked, as the engine runs through the
-//! tile. There are two cases without FTTC. With `e >= B` the tile has one position, and the index of the box is that of the
-//! stride. With `B >= S` the only coordinate is 0, which *is* checked if it can be another: then an index beyond the box is beyond
+//! **The checks suffice.** If all of them hold, every domain that is not protected is in bounds: a step makes indices out of
+//! bounds only if it makes holes, and the inputs of such steps are checked. So for every hole a protected domain is out of bounds, and by
+//! theorem 4 the engine's check fails. If the element stride does not divide the box, its index cannot be checked, because the engine
+//! iterates over the tile. There are two such cases without FTTC. If `e >= B`, the tile has one position, and the index of the box is that
+//! of the stride. If `B >= S`, the only coordinate is 0, which *is* checked if it can be another: then an index beyond the box is beyond
 //! the tensor. (A widening of the coordinate makes -1, whose elements beyond the box are elements of the tensor.)
 //!
 //! Source: "TMA Modeling In Depth", table 1 (docs/tma.md), which leaves stores and widened coordinates out.
@@ -210,7 +210,7 @@ fn checkable(domains: &Domains, id: Id) -> Option<Id> {
         return Some(id);
     };
     if dim.stride >= dim.boxed {
-        // The tile has one position.
+        // The tile has one position along this dimension.
         return Some(id);
     }
     dim.size.is_some_and(|size| size <= dim.boxed).then_some(axis.coordinate)

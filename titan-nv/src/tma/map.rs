@@ -100,7 +100,7 @@ impl TensorMap {
         put(&self.address.to_le_bytes());
         self.extents.iter().for_each(|e| put(&e.to_le_bytes()));
         self.strides.iter().for_each(|s| put(&s.to_le_bytes()));
-        // At most 256 and 8; a value that does not fit stays illegal.
+        // Legal values are at most 256 and 8; an illegal one that does not fit becomes the maximum, which is illegal too.
         self.box_extents.iter().for_each(|b| put(&u16::try_from(*b).unwrap_or(u16::MAX).to_le_bytes()));
         self.element_strides.iter().for_each(|s| put(&[u8::try_from(*s).unwrap_or(u8::MAX)]));
         bytes

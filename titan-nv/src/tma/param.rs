@@ -170,9 +170,9 @@ mod tests {
         ] {
             assert_eq!(told(address, extents, strides), why);
         }
-        // The greatest extent that is possible.
+        // The largest possible extent.
         assert!(told(0x1000, [1 << 30, 70, 100], strides).starts_with("F16 [100, 70, 1073741824]"));
-        // No neighbours, no distance.
+        // An axis of one element is never stepped along, so its stride may be anything.
         assert!(told(0x1000, [1, 1, 100], [-1, 0, 1]).starts_with("F16 [100, 1, 1]"));
         let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: ir::Swizzle::B128 };
         for argument in [GpuArg::Absent, GpuArg::Scalar(ir::Const::Int(Elem::I32, 1))] {

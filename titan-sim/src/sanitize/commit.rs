@@ -1,4 +1,4 @@
-//! Commit groups: which operations are staged, committed, waited for.
+//! Commit groups: the operations that are staged, committed, or waited for.
 //!
 //! | event | rule |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The frontier of proxy fences: which partitions have a fence between a generic access and their next accesses.
+//! The frontier of proxy fences: the partitions that have executed a fence since a generic access and before their next accesses.
 //!
 //! | event | rule |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Visibility: which accesses are legal, and which effects they record.
+//! Visibility: the accesses that are legal, and the effects that they record.
 //!
 //! | access | legal if the accessing thread sees | records |
 //! |---|---|---|

@@ -63,7 +63,7 @@ pub(in crate::sim) fn mul_add(elem: Elem, a: f64, b: f64, c: f64) -> f64 {
     if elem == Elem::F64 {
         return a.mul_add(b, c);
     }
-    // Exact: at most 48 significant bits.
+    // The product is exact in `f64`: it has at most 48 significant bits.
     let product = a * b;
     let sum = product + c;
     if !sum.is_finite() {

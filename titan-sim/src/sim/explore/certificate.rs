@@ -1,14 +1,14 @@
-//! An observer of one order that decides whether its synchronisation is determinate: the same in every other order.
+//! An observer of one order that decides whether its synchronisation is determinate, that is, the same in every other order.
 //!
-//! It keeps for each agent which events of other agents, and which phases of which barriers, *happen before* its next operation: by the
+//! For each agent it keeps the events of other agents, and the phases of barriers, that *happen before* its next operation: by the
 //! order of each agent's own operations, from the issue of an asynchronous operation to its completion, from everything that makes up a
-//! phase to the return of a wait for that phase, and from the start of agents to their first operation. It does not use the order of the
-//! run in which it sees the events for anything else. The conditions are D1 to D6 of docs/simulator.md, where the theorem is proved that
-//! they make every order like this one. What they do not cover leads to a reason, never to acceptance.
+//! phase to the return of a wait for that phase, and from the start of agents to their first operation. The order of the observed run
+//! is used for nothing else. The conditions are D1 to D6 of docs/simulator.md, which proves the theorem that under
+//! them every order has the same synchronisation as this one. An event that they do not cover yields a reason, never a certificate.
 //!
 //! It shares no code with the sanitizer, whose knowledge is about accesses to memory.
 //!
-//! Deliberately absent: accesses to memory (the sanitizer's), deadlock (the run's), counters and polled barriers (the full search's).
+//! Deliberately absent: accesses to memory (the sanitizer), deadlock (the run), counters and polled barriers (the full search).
 
 use crate::engine::phase::MAX_BYTES;
 use crate::engine::{Agent, BarrierId, Event, FenceSpace, Helper, OpId, Signal, StateHasher};

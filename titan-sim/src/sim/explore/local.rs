@@ -1,4 +1,4 @@
-//! Which operations are invisible to other agents, and which accesses an agent makes next.
+//! The operations that are invisible to other agents, and the accesses that an agent makes next.
 #![expect(clippy::wildcard_enum_match_arm, reason = "most operations are of no interest here")]
 
 use crate::engine::{Agent, Class};
