@@ -336,7 +336,7 @@ fn leb128(bits: &mut impl Bits, first: &mut Byte, further: &mut [Byte; 4], value
         left >>= 7;
         let more = if left > 0 { 0x80 } else { 0 };
         let chances = if place == 0 { &mut *first } else { &mut further[place - 1] };
-        let byte = chances.code(bits, low & 0x7f | more);
+        let byte = chances.code(bits, (low & 0x7f) | more);
         read |= u64::from(byte & 0x7f) << (7 * place);
         if byte < 0x80 {
             return u32::try_from(read).ok().filter(|_| byte > 0 || place == 0);

@@ -139,7 +139,7 @@ fn kind_of_op(kind: &OpKind) -> Option<char> {
 }
 
 fn kind_of_instruction(line: &str) -> Option<char> {
-    let code = line.trim_start().trim_start_matches(|c: char| c == '@' || c == '%' || c == '!');
+    let code = line.trim_start().trim_start_matches(['@', '%', '!']);
     let kinds = [
         ("ldmatrix", 'L'),
         ("mma.sync", 'M'),
@@ -166,7 +166,7 @@ fn main_loop(ptx: &str) -> Vec<&str> {
     let label = lines[..mma].iter().rposition(|line| line.trim_end().ends_with(':')).expect("a loop");
     let name = lines[label].trim().trim_end_matches(':');
     let ends = |line: &&str| line.contains("bra") && line.contains(&format!("{name};"));
-    let end = label + lines[label..].iter().position(|line| ends(&line)).expect("its end");
+    let end = label + lines[label..].iter().position(ends).expect("its end");
     lines[label..=end].to_vec()
 }
 

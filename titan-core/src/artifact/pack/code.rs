@@ -37,7 +37,7 @@ impl Chance {
         let aim = if bit { 65535 } else { 0 };
         let rate = RATES.get(usize::from(self.seen)).copied().unwrap_or(RATES[RATES.len() - 1]);
         let old = i64::from(self.one);
-        let new = (old + ((aim - old) * rate >> 16)).clamp(LEAST, 65536 - LEAST);
+        let new = (old + (((aim - old) * rate) >> 16)).clamp(LEAST, 65536 - LEAST);
         self.one = u16::try_from(new).unwrap_or(u16::MAX);
         self.seen = self.seen.saturating_add(1);
     }
@@ -69,7 +69,7 @@ impl Interval {
             return None;
         }
         let [byte, ..] = self.high.to_be_bytes();
-        (self.low, self.high) = (self.low << 8, self.high << 8 | 0xff);
+        (self.low, self.high) = (self.low << 8, (self.high << 8) | 0xff);
         Some(byte)
     }
 
@@ -149,7 +149,7 @@ impl Bits for Decoder<'_> {
         while self.left.shift().is_some() {
             self.shifted += 1;
             let next = self.bytes.get(self.shifted + 3).copied().unwrap_or(0);
-            self.value = self.value << 8 | u32::from(next);
+            self.value = (self.value << 8) | u32::from(next);
         }
         chance.came(bit);
         bit
@@ -169,8 +169,8 @@ impl Byte {
         // A one, and the bits so far.
         let mut node = 1usize;
         for at in (0..8).rev() {
-            let bit = bits.bit(&mut self.0[node], byte >> at & 1 == 1);
-            node = node << 1 | usize::from(bit);
+            let bit = bits.bit(&mut self.0[node], (byte >> at) & 1 == 1);
+            node = (node << 1) | usize::from(bit);
         }
         // The leading one is the ninth bit.
         node.to_le_bytes()[0]
@@ -192,7 +192,7 @@ impl Flag {
     /// Writes a bit and returns it; or returns the one that is read.
     pub(super) fn code(&mut self, bits: &mut impl Bits, bit: bool) -> bool {
         let bit = bits.bit(&mut self.chances[self.before], bit);
-        self.before = (self.before << 1 | usize::from(bit)) & 3;
+        self.before = ((self.before << 1) | usize::from(bit)) & 3;
         bit
     }
 }
