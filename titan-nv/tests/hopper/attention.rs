@@ -118,14 +118,16 @@ const SLOTS: [u32; 2] = [2, 3];
 /// Keys: more steps than the rings have slots, the last one ragged, and ending in both parities.
 const KEYS: [usize; 2] = [16 * 9 + 5, 16 * 12 + 5];
 
-/// The kernel with few slots.
+/// The kernel with few slots, and masks in every iteration: in a loop of its own the last tile is the only one, behind which releases and
+/// parities have no effect.
 fn small() -> Stages {
     let kernel =
         verify(text::parse(&kernels::text(SMALL, Mask::Tail)).expect("a kernel").remove(0)).expect("a right one");
     let machine = Machine::from_name("sm_90a").expect("it is known");
     let chosen = emitted(SMALL, Mask::Tail).schedule;
     let loops = chosen.loops.iter().zip(SLOTS).map(|(ahead, slots)| Ahead { slots, ..ahead.clone() }).collect();
-    follow(&kernel, machine, &Schedule { loops, ..chosen }).unwrap_or_else(|e| panic!("{}", e.message))
+    follow(&kernel, machine, &Schedule { loops, unmasked: false, bodies: Vec::new(), ..chosen })
+        .unwrap_or_else(|e| panic!("{}", e.message))
 }
 
 /// Queries, keys and values, each `[1, 1, rows, 16]`: scores are small whole numbers.
