@@ -66,7 +66,7 @@ fn is_zero(c: crate::ir::Const) -> bool {
 }
 
 /// Values that are defined in a block or in nested blocks.
-fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
+pub(super) fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
     let mut found: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
     kernel.walk_block(block, &mut |_, op| {
         found.extend(&op.results);

@@ -18,7 +18,8 @@
 
 use super::edit::Edit;
 use super::persist::{computed, require_programs};
-use crate::ir::{Block, Def, ForKind, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
+use crate::analysis::uses::Tree;
+use crate::ir::{Def, ForKind, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernel with programs in groups of `rows` rows; `None` if that has no benefit, or the grid is not supported.
@@ -70,7 +71,7 @@ fn asks_only_for_its_place(kernel: &Kernel) -> bool {
 fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
     let (Ok(last), Ok(before)) = (u8::try_from(axes - 1), u8::try_from(axes - 2)) else { return false };
     let mut loads: Vec<BTreeSet<u8>> = Vec::new();
-    let mut axes = Axes { kernel, known: BTreeMap::new() };
+    let mut axes = Axes { kernel, tree: Tree::new(kernel), known: BTreeMap::new() };
     kernel.walk(&mut |_, op| {
         let OpKind::For(_) = op.kind else { return };
         for region in &op.regions {
@@ -88,6 +89,7 @@ fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
 /// The axes of the grid on which values depend.
 struct Axes<'k> {
     kernel: &'k Kernel,
+    tree: Tree,
     known: BTreeMap<Value, BTreeSet<u8>>,
 }
 
@@ -105,7 +107,10 @@ impl Axes<'_> {
         let kernel = self.kernel;
         let found = match kernel.value(value).def {
             Def::Param(_) => BTreeSet::new(),
-            Def::BlockArg(block, _) => self.of_all(&given(kernel, block)),
+            Def::BlockArg(block, _) => {
+                let around = self.tree.owner(block).map(|id| kernel.op(id));
+                around.map_or_else(BTreeSet::new, |op| self.of_all(&op.args))
+            }
             Def::Result(id, _) => {
                 let op = kernel.op(id);
                 if let OpKind::ProgramId(axis) = op.kind { BTreeSet::from([axis]) } else { self.of_all(&op.args) }
@@ -114,10 +119,4 @@ impl Axes<'_> {
         self.known.insert(value, found.clone());
         found
     }
-}
-
-/// The operands of the operation to which a block belongs.
-fn given(kernel: &Kernel, block: Block) -> Vec<Value> {
-    let owner = kernel.ops.iter().find(|op| op.regions.contains(&block));
-    owner.map(|op| op.args.clone()).unwrap_or_default()
 }

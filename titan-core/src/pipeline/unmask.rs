@@ -27,6 +27,7 @@
 mod threshold;
 
 use super::edit::Edit;
+use super::implicit::inside;
 use super::peel::leaves;
 use crate::analysis::tiles::is_natural;
 use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
@@ -112,16 +113,6 @@ fn used(kernel: &Kernel, body: Block) -> Vec<OpId> {
     used
 }
 
-/// Values that are defined in a loop.
-fn inside(kernel: &Kernel, body: Block) -> BTreeSet<Value> {
-    let mut found: BTreeSet<Value> = kernel.block(body).args.iter().copied().collect();
-    kernel.walk_block(body, &mut |_, op| {
-        found.extend(&op.results);
-        op.regions.iter().for_each(|region| found.extend(&kernel.block(*region).args));
-    });
-    found
-}
-
 /// Moves the iterations without masks to a separate loop before the others.
 fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
     let Found { looped, masks, thresholds } = found;
@@ -185,7 +176,7 @@ fn remove_masks(edit: &mut Edit, looped: OpId, masks: &BTreeSet<Value>) -> Optio
     let first = *edit.kernel.block(body).ops.first()?;
     edit.put_before(body, first);
     edit.pending = outer;
-    remove_unused(edit, body);
+    edit.kernel.blocks[body.index()].ops = used(&edit.kernel, body);
     Some(())
 }
 
@@ -200,23 +191,4 @@ const fn keeps_truth(kind: &OpKind) -> bool {
             | OpKind::Reshape(_)
             | OpKind::Ttg(TtgOp::Rematerialize)
     )
-}
-
-/// Removes operations without effect whose results are not used.
-fn remove_unused(edit: &mut Edit, body: Block) {
-    loop {
-        let mut used: BTreeSet<Value> = BTreeSet::new();
-        edit.kernel.walk_block(body, &mut |_, op| used.extend(&op.args));
-        let kernel = &edit.kernel;
-        let is_unused = |id: &OpId| {
-            let op = kernel.op(*id);
-            let idle = op.kind.effect() == Effect::Pure && op.regions.is_empty() && !op.results.is_empty();
-            idle && op.results.iter().all(|v| !used.contains(v) && !kernel.ty(*v).is_linear())
-        };
-        let unused: Vec<OpId> = kernel.block(body).ops.iter().copied().filter(is_unused).collect();
-        if unused.is_empty() {
-            return;
-        }
-        unused.iter().for_each(|id| edit.take_out(body, *id));
-    }
 }
