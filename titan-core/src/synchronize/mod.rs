@@ -28,6 +28,7 @@
 //! Deliberately absent: accesses of one thread to bytes that it wrote itself (these get a barrier too), fences between proxies, and waits
 //! for copies.
 
+mod numbered;
 mod regions;
 mod slots;
 mod state;
@@ -35,11 +36,14 @@ mod state;
 use crate::analysis::uses::Tree;
 use crate::ir::{
     Block, BlockData, Claim, Class, Completion, Family, Flow, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp,
+    Value,
 };
+use numbered::{Number, Numbered, Passage};
 use regions::Regions;
-use slots::Slots;
-use state::{State, Touch, join};
+use slots::{Slot, Slots};
+use state::{MostInFlight, State, join};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Inserts the barriers of a barrier program whose regions are allocated. Returns the number of barriers.
 pub fn synchronize(kernel: &mut Kernel) -> usize {
@@ -166,6 +170,11 @@ struct Run<'k> {
     laid: Option<&'k LaidOut>,
     regions: Regions,
     slots: Slots<'k>,
+    numbered: Numbered,
+    /// For each class of commit groups, the greatest number of groups that a wait leaves in flight.
+    most_in_flight: MostInFlight,
+    /// The accesses of the operations that were walked.
+    touches: Vec<Option<Rc<[Number]>>>,
     /// The operations with a barrier before them; `None`: every operation that needs a barrier has one.
     fixed: Option<BTreeSet<OpId>>,
     /// The operations that conflict with earlier accesses.
@@ -178,7 +187,7 @@ struct Run<'k> {
     /// The role whose code is being walked.
     role: Option<usize>,
     /// All accesses of the role.
-    of_role: BTreeSet<Touch>,
+    of_role: BTreeSet<Number>,
 }
 
 impl<'k> Run<'k> {
@@ -188,6 +197,9 @@ impl<'k> Run<'k> {
             laid: kernel.laid_out.as_deref(),
             regions: Regions::new(kernel),
             slots: Slots::new(kernel, tree),
+            numbered: Numbered::default(),
+            most_in_flight: MostInFlight::of(kernel),
+            touches: vec![None; kernel.ops.len()],
             fixed: None,
             found: BTreeSet::new(),
             in_flight: BTreeSet::new(),
@@ -256,12 +268,13 @@ impl<'k> Run<'k> {
                 let leaves = matches!(op.kind, OpKind::Break(_));
                 let around = self.loops.len().checked_sub(1 + n as usize)?;
                 // This leaves the loops nested in that loop too.
-                for inner in self.loops[around + 1..].iter().rev() {
-                    state = state.renamed(&|slot| self.slots.along(inner.op, None, true, slot), &[]);
+                let inner: Vec<OpId> = self.loops[around + 1..].iter().rev().map(|inner| inner.op).collect();
+                for inner in inner {
+                    state = self.renamed(&state, Passage::Edge(inner, None, true), &[]);
                 }
                 let looped = self.loops[around].op;
                 let names = self.slots.handed(looped, Some(id), leaves);
-                let state = state.renamed(&|slot| self.slots.along(looped, Some(id), leaves, slot), &names);
+                let state = self.renamed(&state, Passage::Edge(looped, Some(id), leaves), &names);
                 let around = self.loops.get_mut(around)?;
                 join(if leaves { &mut around.exit } else { &mut around.next }, state);
                 None
@@ -280,16 +293,16 @@ impl<'k> Run<'k> {
                     && let Some(ring) = self.regions.of(region)
                 {
                     match claim {
-                        Claim::Acquired => state.acquired(ring, slot),
-                        Claim::Ready => state.is_ready(ring, slot),
-                        Claim::Released => state.released(ring, slot),
+                        Claim::Acquired => state.acquired(&self.numbered, ring, slot),
+                        Claim::Ready => state.is_ready(&self.numbered, ring, slot),
+                        Claim::Released => state.released(&self.numbered, ring, slot),
                         Claim::Filled | Claim::Next => {}
                     }
                 }
                 Some(state)
             }
             Family::Nv(NvOp::Commit { group, .. }) => {
-                state.commit(group);
+                state.commit(group, self.most_in_flight.of_class(group));
                 Some(state)
             }
             Family::Nv(NvOp::WaitGroup { group, n, .. }) => {
@@ -315,7 +328,7 @@ impl<'k> Run<'k> {
 
     /// Checks the end of a role or of the program: none of its copies may be in flight.
     fn ends(&mut self, id: OpId, state: &State) {
-        if state.has_copies(&self.regions.claimed) {
+        if state.has_copies(&self.numbered, &self.regions.claimed) {
             self.in_flight.insert(id);
         }
     }
@@ -328,13 +341,42 @@ impl<'k> Run<'k> {
         lanes || matches!(nv, NvOp::BarrierSync { threads, .. } if *threads == warps.saturating_mul(laid.lanes))
     }
 
-    fn access(&mut self, id: OpId, op: &Op, state: &mut State) {
+    /// The state after a passage.
+    fn renamed(&mut self, state: &State, passage: Passage, names: &[(Value, Value)]) -> State {
+        let Run { slots, numbered, .. } = self;
+        let name = |slot: Slot| match passage {
+            Passage::Entry(looped) => slots.entering(looped, slot),
+            Passage::Edge(looped, edge, leaves) => slots.along(looped, edge, leaves, slot),
+            Passage::Role => None,
+        };
+        state.renamed(|number| numbered.renamed(number, passage, &name), names)
+    }
+
+    /// The accesses of an operation.
+    fn touches(&mut self, id: OpId, op: &Op) -> Rc<[Number]> {
+        if let Some(Some(known)) = self.touches.get(id.index()) {
+            return Rc::clone(known);
+        }
         let touches = self.regions.touches(self.kernel, &self.slots, op);
+        let numbers: Rc<[Number]> = touches.into_iter().map(|touch| self.numbered.number(touch)).collect();
+        if let Some(known) = self.touches.get_mut(id.index()) {
+            *known = Some(Rc::clone(&numbers));
+        }
+        numbers
+    }
+
+    fn access(&mut self, id: OpId, op: &Op, state: &mut State) {
+        let touches = self.touches(id, op);
+        if touches.is_empty() {
+            if self.settle(id, false) {
+                state.barrier();
+            }
+            return;
+        }
         touches.iter().for_each(|touch| self.note_role(*touch));
-        let is_ours = |(bytes, _): &Touch| self.role.is_none() || !self.is_joined(*bytes);
-        let ours: Vec<Touch> = touches.iter().copied().filter(is_ours).collect();
-        let needs = ours.iter().any(|touch| state.conflicts(*touch));
-        if ours.iter().any(|touch| state.conflicts_in_flight(*touch, &self.regions.claimed)) {
+        let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
+        let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
+        if ours.iter().any(|touch| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed)) {
             self.in_flight.insert(id);
         }
         if self.settle(id, needs) {
@@ -355,28 +397,30 @@ impl<'k> Run<'k> {
             }
         }
         // Later accesses must not be to bytes that a copy may write at any time.
-        ours.into_iter().for_each(|touch| state.touch(touch));
+        ours.into_iter().for_each(|touch| state.touch(&self.numbered, touch));
     }
 
     /// Records that copies are complete: their accesses may have happened at any time until now.
-    fn arrive(&mut self, done: BTreeSet<Touch>, state: &mut State) {
+    fn arrive(&mut self, done: BTreeSet<Number>, state: &mut State) {
         for touch in done {
             self.note_role(touch);
-            if self.role.is_none() || !self.is_joined(touch.0) {
-                state.touch(touch);
+            if self.is_ours(touch) {
+                state.touch(&self.numbered, touch);
             }
         }
     }
 
     /// Records an access of a role, if this code is in one.
-    fn note_role(&mut self, (bytes, writes): Touch) {
+    fn note_role(&mut self, touch: Number) {
         if self.role.is_some() {
-            self.of_role.insert((bytes.renamed(&|_| None), writes));
+            self.of_role.insert(self.numbered.renamed(touch, Passage::Role, &|_| None));
         }
     }
 
-    fn is_joined(&self, bytes: state::Bytes) -> bool {
-        matches!(bytes, state::Bytes::Shared { region, .. } if self.regions.joined.contains(&region))
+    /// Whether barriers order an access, not mbarriers and counters between roles.
+    fn is_ours(&self, touch: Number) -> bool {
+        let is_joined = || self.numbered.region(touch).is_some_and(|region| self.regions.joined.contains(&region));
+        self.role.is_none() || !is_joined()
     }
 
     /// Walks the roles of a program. Their accesses may conflict with those before, and count as accesses for the code after. Copies may be
@@ -387,24 +431,24 @@ impl<'k> Run<'k> {
             self.role = Some(role);
             self.of_role.clear();
             if let Some(out) = self.block(*block, state.in_flight()) {
-                join(&mut after, out.renamed(&|_| None, &[]));
+                join(&mut after, self.renamed(&out, Passage::Role, &[]));
             }
             all.append(&mut self.of_role);
         }
         self.role = None;
         after.into_iter().for_each(|out| state.replace_in_flight(out));
-        let needs = all.iter().any(|touch| state.conflicts(*touch));
+        let needs = all.iter().any(|touch| state.conflicts(&self.numbered, *touch));
         if self.settle(id, needs) {
             state.barrier();
         }
-        all.into_iter().for_each(|touch| state.touch(touch));
+        all.into_iter().for_each(|touch| state.touch(&self.numbered, touch));
         state
     }
 
     fn repeat(&mut self, id: OpId, op: &Op, state: &State) -> Option<State> {
         let mut entry = self.heads.remove(&id);
         let names = self.slots.entered(id);
-        join(&mut entry, state.renamed(&|slot| self.slots.entering(id, slot), &names));
+        join(&mut entry, self.renamed(state, Passage::Entry(id), &names));
         let entry = entry.unwrap_or_default();
         self.loops.push(Around { op: id, next: None, exit: None });
         if let Some(body) = op.regions.first() {
@@ -419,7 +463,7 @@ impl<'k> Run<'k> {
         // A `for` also exits at its head.
         if matches!(op.kind, OpKind::For(_)) {
             let names = self.slots.handed(id, None, true);
-            join(&mut exit, head.renamed(&|slot| self.slots.along(id, None, true, slot), &names));
+            join(&mut exit, self.renamed(&head, Passage::Edge(id, None, true), &names));
         }
         self.heads.insert(id, head);
         exit

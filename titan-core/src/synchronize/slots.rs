@@ -17,6 +17,7 @@ use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, Block, Def, Kernel, OpId, OpKind, Pred, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// An unknown number, the same in all slots with this root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +64,7 @@ struct Carried {
 pub(super) struct Slots<'k> {
     kernel: &'k Kernel,
     tree: &'k Tree,
-    loops: RefCell<BTreeMap<(OpId, u32), Carried>>,
+    loops: RefCell<BTreeMap<(OpId, u32), Rc<Carried>>>,
 }
 
 impl<'k> Slots<'k> {
@@ -166,9 +167,9 @@ impl<'k> Slots<'k> {
 
     /// The slots that a loop carries. First, all clocks that start with equal values are assumed to advance alike; then those that do not
     /// are removed, until the assumption holds for the rest.
-    fn carried(&self, looped: OpId, slots: u32) -> Carried {
+    fn carried(&self, looped: OpId, slots: u32) -> Rc<Carried> {
         if let Some(known) = self.loops.borrow().get(&(looped, slots)) {
-            return known.clone();
+            return Rc::clone(known);
         }
         let kernel = self.kernel;
         let initial: Vec<Option<Slot>> = self.initial(looped).iter().map(|v| self.of(*v, slots)).collect();
@@ -184,7 +185,7 @@ impl<'k> Slots<'k> {
         });
         let mut now = Carried { inside: inside.collect(), moves: BTreeMap::new() };
         loop {
-            self.loops.borrow_mut().insert((looped, slots), now.clone());
+            self.loops.borrow_mut().insert((looped, slots), Rc::new(now.clone()));
             let (moves, wrong) = self.check(looped, slots, &now);
             now.moves = moves;
             if wrong.is_empty() {
@@ -197,7 +198,8 @@ impl<'k> Slots<'k> {
             // The results for nested loops may depend on the assumption that was dropped.
             self.loops.borrow_mut().retain(|(of, _), _| !self.tree.around(*of).any(|o| o == looped));
         }
-        self.loops.borrow_mut().insert((looped, slots), now.clone());
+        let now = Rc::new(now);
+        self.loops.borrow_mut().insert((looped, slots), Rc::clone(&now));
         now
     }
 

@@ -1,7 +1,8 @@
 //! The accesses that threads may have made since their last barrier.
 
+use super::numbered::{Number, Numbered};
 use super::slots::Slot;
-use crate::ir::{NvGroup, TileShape, Value};
+use crate::ir::{Kernel, NvGroup, NvOp, OpKind, TileShape, Value};
 use std::collections::BTreeSet;
 
 /// The memory that an operation accesses.
@@ -36,7 +37,7 @@ pub(super) struct Column {
 
 impl Bytes {
     /// Whether both may overlap.
-    fn overlaps(self, other: Bytes) -> bool {
+    pub(super) fn overlaps(self, other: Bytes) -> bool {
         match (self, other) {
             (Bytes::Tensor(a, of), Bytes::Tensor(b, other)) => {
                 let apart = |(x, y): (Column, Column)| x.of == y.of && x.base == y.base && x.number != y.number;
@@ -69,13 +70,45 @@ impl Bytes {
 /// An access, and whether it writes.
 pub(super) type Touch = (Bytes, bool);
 
-/// The number of commit groups that are tracked separately; older ones are treated as one.
+/// The number of commit groups that are tracked separately, whatever waits say.
 const GROUPS: usize = 70;
+
+/// For each class of commit groups, the greatest number of groups that a wait of the kernel leaves in flight, at most [`GROUPS`] - 1.
+///
+/// Every wait of a class completes all groups that are older than that, so that these are tracked as one. Without that limit, a loop that
+/// commits a group in each iteration, and does not wait, would be walked as often as there are groups.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MostInFlight([usize; 3]);
+
+impl MostInFlight {
+    pub(super) fn of(kernel: &Kernel) -> Self {
+        let mut most = MostInFlight::default();
+        kernel.walk(&mut |_, op| {
+            if let OpKind::Nv(NvOp::WaitGroup { group, n, .. }) = op.kind {
+                let of = &mut most.0[class_index(group)];
+                *of = (*of).max(n as usize).min(GROUPS - 1);
+            }
+        });
+        most
+    }
+
+    pub(super) const fn of_class(self, class: NvGroup) -> usize {
+        self.0[class_index(class)]
+    }
+}
+
+const fn class_index(class: NvGroup) -> usize {
+    match class {
+        NvGroup::CpAsync => 0,
+        NvGroup::Wgmma => 1,
+        NvGroup::BulkStore => 2,
+    }
+}
 
 /// An access, and what follows for its slot from the rules of rings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
-    touch: Touch,
+    touch: Number,
     /// The slots of stages that differ from the accessed slot: the slot was in use when they were acquired, or they were in use when it was
     /// acquired.
     apart: BTreeSet<Value>,
@@ -84,15 +117,15 @@ struct Mark {
 }
 
 impl Mark {
-    fn is_of(&self, ring: usize) -> bool {
-        matches!(self.touch.0, Bytes::Shared { region, .. } if region == ring)
-    }
-
-    fn conflicts(&self, (bytes, writes): Touch) -> bool {
-        let index =
-            if let Bytes::Shared { region, index, .. } = bytes { index.filter(|_| self.is_of(region)) } else { None };
-        let apart = index.is_some_and(|index| self.apart.contains(&index));
-        (writes || self.touch.1) && !apart && bytes.overlaps(self.touch.0)
+    fn conflicts(&self, all: &Numbered, touch: Number) -> bool {
+        if !all.conflict(touch, self.touch) {
+            return false;
+        }
+        let index = match all.bytes(touch) {
+            Bytes::Shared { region, index, .. } => index.filter(|_| all.region(self.touch) == Some(region)),
+            Bytes::Tensor(..) => None,
+        };
+        !index.is_some_and(|index| self.apart.contains(&index))
     }
 }
 
@@ -103,7 +136,7 @@ pub(super) struct State {
     touched: BTreeSet<Mark>,
     /// The stages that were waited for and not yet released, by ring and slot.
     ready: BTreeSet<(usize, Value)>,
-    /// The accesses in flight of each class: asynchronous copies, MMAs of warpgroups, bulk stores.
+    /// The accesses in flight of each class ([`class_index`]).
     in_flight: [InFlight; 3],
 }
 
@@ -111,24 +144,24 @@ pub(super) struct State {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct InFlight {
     /// The accesses of the open commit group.
-    open: BTreeSet<Touch>,
-    /// The accesses of committed groups, the newest group first.
-    groups: Vec<BTreeSet<Touch>>,
+    open: BTreeSet<Number>,
+    /// The accesses of committed groups, the newest group first; the last one may be several groups.
+    groups: Vec<BTreeSet<Number>>,
 }
 
 impl State {
     /// Whether an access needs a barrier before it.
-    pub(super) fn conflicts(&self, touch: Touch) -> bool {
-        self.touched.iter().any(|mark| mark.conflicts(touch))
+    pub(super) fn conflicts(&self, all: &Numbered, touch: Number) -> bool {
+        self.touched.iter().any(|mark| mark.conflicts(all, touch))
     }
 
     /// Updates the marks of accesses to a ring.
-    fn change(&mut self, ring: usize, change: impl Fn(&mut Mark)) {
+    fn change(&mut self, all: &Numbered, ring: usize, change: impl Fn(&mut Mark)) {
         let marks = std::mem::take(&mut self.touched);
         self.touched = marks
             .into_iter()
             .map(|mut mark| {
-                if mark.is_of(ring) {
+                if all.region(mark.touch) == Some(ring) {
                     change(&mut mark);
                 }
                 mark
@@ -137,8 +170,8 @@ impl State {
     }
 
     /// Records that a slot is acquired: it differs from all slots that were accessed and not released since.
-    pub(super) fn acquired(&mut self, ring: usize, slot: Value) {
-        self.change(ring, |mark| {
+    pub(super) fn acquired(&mut self, all: &Numbered, ring: usize, slot: Value) {
+        self.change(all, ring, |mark| {
             if mark.released {
                 mark.apart.remove(&slot);
             } else {
@@ -148,36 +181,40 @@ impl State {
     }
 
     /// Records that a stage was waited for.
-    pub(super) fn is_ready(&mut self, ring: usize, slot: Value) {
-        self.change(ring, |mark| mark.apart.retain(|other| *other != slot));
+    pub(super) fn is_ready(&mut self, all: &Numbered, ring: usize, slot: Value) {
+        self.change(all, ring, |mark| mark.apart.retain(|other| *other != slot));
         self.ready.insert((ring, slot));
     }
 
     /// Records that a stage is released.
-    pub(super) fn released(&mut self, ring: usize, slot: Value) {
-        self.change(ring, |mark| mark.released = true);
+    pub(super) fn released(&mut self, all: &Numbered, ring: usize, slot: Value) {
+        self.change(all, ring, |mark| mark.released = true);
         self.ready.remove(&(ring, slot));
     }
 
     /// The accesses of copies in flight, except those to some regions.
-    fn in_flight_except<'s>(&'s self, regions: &'s BTreeSet<usize>) -> impl Iterator<Item = &'s Touch> {
-        let all = self.in_flight.iter().flat_map(|own| own.open.iter().chain(own.groups.iter().flatten()));
-        all.filter(|(bytes, _)| !matches!(bytes, Bytes::Shared { region, .. } if regions.contains(region)))
+    fn in_flight_except<'s>(
+        &'s self,
+        all: &'s Numbered,
+        regions: &'s BTreeSet<usize>,
+    ) -> impl Iterator<Item = Number> + 's {
+        let copies = self.in_flight.iter().flat_map(|own| own.open.iter().chain(own.groups.iter().flatten()));
+        copies.copied().filter(|copy| !all.region(*copy).is_some_and(|region| regions.contains(&region)))
     }
 
     /// Whether an access conflicts with a copy in flight: the bytes overlap, and one of the two writes.
-    pub(super) fn conflicts_in_flight(&self, (bytes, writes): Touch, but: &BTreeSet<usize>) -> bool {
-        self.in_flight_except(but).any(|(other, wrote)| (writes || *wrote) && bytes.overlaps(*other))
+    pub(super) fn conflicts_in_flight(&self, all: &Numbered, touch: Number, but: &BTreeSet<usize>) -> bool {
+        self.in_flight_except(all, but).any(|other| all.conflict(touch, other))
     }
 
     /// Whether a copy to shared memory is in flight.
-    pub(super) fn has_copies(&self, but: &BTreeSet<usize>) -> bool {
-        self.in_flight_except(but).any(|(_, writes)| *writes)
+    pub(super) fn has_copies(&self, all: &Numbered, but: &BTreeSet<usize>) -> bool {
+        self.in_flight_except(all, but).any(|copy| all.writes(copy))
     }
 
-    pub(super) fn touch(&mut self, touch: Touch) {
+    pub(super) fn touch(&mut self, all: &Numbered, touch: Number) {
         let mut apart = BTreeSet::new();
-        if let Bytes::Shared { region, index: Some(index), .. } = touch.0 {
+        if let Bytes::Shared { region, index: Some(index), .. } = all.bytes(touch) {
             // Stages that are in use at the same time have different slots.
             let others = self.ready.iter().filter(|(ring, slot)| *ring == region && *slot != index);
             apart.extend(others.map(|(_, slot)| *slot));
@@ -191,31 +228,27 @@ impl State {
     }
 
     /// Records the start of a copy, whose accesses stay in flight until it is waited for.
-    pub(super) fn copy(&mut self, class: NvGroup, touch: Touch) {
+    pub(super) fn copy(&mut self, class: NvGroup, touch: Number) {
         self.of(class).open.insert(touch);
     }
 
     const fn of(&mut self, class: NvGroup) -> &mut InFlight {
-        let [copies, mmas, stores] = &mut self.in_flight;
-        match class {
-            NvGroup::CpAsync => copies,
-            NvGroup::Wgmma => mmas,
-            NvGroup::BulkStore => stores,
-        }
+        &mut self.in_flight[class_index(class)]
     }
 
-    pub(super) fn commit(&mut self, class: NvGroup) {
+    /// Commits the open group of a class, of which waits leave at most `most` groups in flight.
+    pub(super) fn commit(&mut self, class: NvGroup, most: usize) {
         let InFlight { open, groups } = self.of(class);
         groups.insert(0, std::mem::take(open));
-        if let Some(oldest) = groups.get(GROUPS).cloned() {
-            groups.truncate(GROUPS);
-            groups.last_mut().into_iter().for_each(|g| g.extend(oldest.iter().copied()));
+        let older = groups.split_off(groups.len().min(most + 1));
+        if let Some(last) = groups.last_mut() {
+            last.extend(older.into_iter().flatten());
         }
     }
 
     /// Records that the thread's own copies are complete, except those of the `n` newest groups. Returns the accesses that they may have
     /// made until now.
-    pub(super) fn wait(&mut self, class: NvGroup, n: usize) -> BTreeSet<Touch> {
+    pub(super) fn wait(&mut self, class: NvGroup, n: usize) -> BTreeSet<Number> {
         let groups = &mut self.of(class).groups;
         let done = if n < GROUPS {
             groups.split_off(n.min(groups.len()))
@@ -253,22 +286,21 @@ impl State {
 
     /// The same state with other names of slots. Values that refer to stages and are passed on get their new names in addition; the others
     /// still refer to a stage that was waited for, which matters only where they are in scope.
-    pub(super) fn renamed(&self, rename: &dyn Fn(Slot) -> Option<Slot>, names: &[(Value, Value)]) -> State {
+    pub(super) fn renamed(&self, mut rename: impl FnMut(Number) -> Number, names: &[(Value, Value)]) -> State {
         let named = |value: Value| names.iter().filter(move |(old, _)| *old == value).map(|(_, new)| *new);
-        let all = |set: &BTreeSet<Touch>| set.iter().map(|(b, writes)| (b.renamed(rename), *writes)).collect();
         // In another iteration, the same values refer to other stages. At the head of a loop, `ready` contains the values that are passed
         // to it and those from outside; a value defined in the loop is in it only if it is on every path to the head.
         let mark = |m: &Mark| {
-            let (bytes, writes) = m.touch;
             let apart = m.apart.iter().flat_map(|value| named(*value)).collect();
-            Mark { touch: (bytes.renamed(rename), writes), apart, released: m.released }
+            Mark { touch: rename(m.touch), apart, released: m.released }
         };
         let touched = self.touched.iter().map(mark).collect();
         let mut ready = self.ready.clone();
         ready.extend(self.ready.iter().flat_map(|(ring, value)| named(*value).map(|new| (*ring, new))));
+        let mut all = |set: &BTreeSet<Number>| set.iter().map(|copy| rename(*copy)).collect();
         let in_flight = self.in_flight.each_ref();
         let in_flight =
-            in_flight.map(|own| InFlight { open: all(&own.open), groups: own.groups.iter().map(all).collect() });
+            in_flight.map(|own| InFlight { open: all(&own.open), groups: own.groups.iter().map(&mut all).collect() });
         State { touched, ready, in_flight }
     }
 }

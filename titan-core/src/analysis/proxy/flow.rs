@@ -11,8 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds the missing fences and waits of a kernel.
 pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
-    let mut touches = BTreeMap::new();
+    let (mut touches, mut awaited) = (BTreeMap::new(), BTreeSet::new());
     kernel.walk(&mut |id, op| {
+        if traffic(&op.kind).order == Order::AwaitsToken {
+            awaited.extend(token(kernel, op));
+        }
         let own = touched(kernel, op);
         if !own.is_empty() {
             touches.insert(id, own);
@@ -23,6 +26,7 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         kernel,
         overlay,
         touches,
+        awaited,
         reach: Reach::new(kernel, overlay),
         roles,
         role: 0,
@@ -47,6 +51,8 @@ struct Flow<'k> {
     kernel: &'k Kernel,
     overlay: &'k Overlay,
     touches: BTreeMap<OpId, Vec<Touched>>,
+    /// The commits whose tokens are waited for; the groups of others need not be counted.
+    awaited: BTreeSet<OpId>,
     reach: Reach<'k>,
     /// Whether the kernel has roles.
     roles: bool,
@@ -55,6 +61,14 @@ struct Flow<'k> {
     landed: Vec<(SyncPoint, OpId, usize, Touched)>,
     hazards: BTreeMap<OpId, Hazard>,
     reuses: BTreeMap<OpId, BTreeSet<Reuse>>,
+}
+
+/// The commit whose token an operation waits for.
+fn token(kernel: &Kernel, op: &Op) -> Option<OpId> {
+    match kernel.value(*op.args.first()?).def {
+        Def::Result(token, _) => Some(token),
+        Def::Param(_) | Def::BlockArg(..) => None,
+    }
 }
 
 /// The scope of a fence that an access requires.
@@ -207,14 +221,14 @@ impl Flow<'_> {
                 let kernel = self.kernel;
                 state.fence_words(|op| matches!(kernel.op(op).kind, OpKind::Nv(NvOp::MbarrierInit { .. })));
             }
-            Order::Commits(class) => state.close(class, Some(id)),
+            Order::Commits(class) => state.close(class, self.awaited.contains(&id).then_some(id)),
             Order::Awaits(class) => {
                 if let OpKind::Nv(NvOp::WaitGroup { n, .. }) = op.kind {
                     state.await_groups(class, n);
                 }
             }
             Order::AwaitsToken => {
-                if let Some(Def::Result(token, _)) = op.args.first().map(|v| self.kernel.value(*v).def) {
+                if let Some(token) = token(self.kernel, op) {
                     state.await_token(token);
                 }
             }
