@@ -272,23 +272,6 @@ pub enum Claim {
     Released,
 }
 
-impl Claim {
-    /// All claims.
-    pub const ALL: [Claim; 5] = [Claim::Acquired, Claim::Filled, Claim::Next, Claim::Ready, Claim::Released];
-
-    /// The mnemonic in the text form.
-    #[must_use]
-    pub const fn mnemonic(self) -> &'static str {
-        match self {
-            Claim::Acquired => "ttg.claim.acquired",
-            Claim::Filled => "ttg.claim.filled",
-            Claim::Next => "ttg.claim.next",
-            Claim::Ready => "ttg.claim.ready",
-            Claim::Released => "ttg.claim.released",
-        }
-    }
-}
-
 /// What an operation does with a token operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
