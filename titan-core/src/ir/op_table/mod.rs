@@ -11,9 +11,9 @@
 //! ```text
 //! "mnemonic" Group [kind, with a name for each attribute]
 //!     <a, b> MEANING ?         integers in angle brackets, and what the parser says of them if they are missing
-//!     @form(a) ?               an attribute with a form of its own, read by `Head::form` and written by `Written::form`
+//!     @list(a) ?               an attribute with a form of its own, read by `Head::list` and written by `Written::list`
 //!     {a = 1, b = 2 or 0} ?    attributes in braces: the example of a message, and the default value that is not printed
-//!     : ty(a, b) ?             attributes that the first result type contains, read by `Head::ty`
+//!     : ty(a, b) ?             attributes that are not written here but in the first result type, read by `Head::ty`
 //!     Form, facts,
 //!     "spelling", "operands" => "result", ELEMENTS, "meaning", [codes];
 //! ```

@@ -1,4 +1,3 @@
-//! tidy: table
 //! Operations of NVIDIA GPUs: barriers, copies, groups.
 
 use super::facts::{PURE, operation, synchronous};
@@ -86,7 +85,7 @@ table! {
     "ttg.nv.cp_async.commit_group" Copies [NvOp::Commit { group: NvGroup::CpAsync, n }] : vtok(n)
         Plain, synchronous(Pipeline, order(Commits(Class::CpAsync))),
         "", "" => "vtok", NONE, "commits the open group", [GroupOrder];
-    "ttg.nv.cp_async.wait_group" Copies [NvOp::WaitGroup { group: NvGroup::CpAsync, n, read }] {n = 0, read or false}
+    "ttg.nv.cp_async.wait_group" Copies [NvOp::WaitGroup { group: NvGroup::CpAsync, n, read }] {n = 0} : off(read)
         Plain, synchronous(Pipeline, order(Awaits(Class::CpAsync))),
         "", "" => "", NONE, "waits until at most n groups are in flight", [];
     "ttg.nv.bulk_group.commit" Copies [NvOp::Commit { group: NvGroup::BulkStore, n }] : vtok(n)
@@ -105,7 +104,7 @@ table! {
     "ttg.nv.wgmma.commit_group" Warpgroups [NvOp::Commit { group: NvGroup::Wgmma, n }] : vtok(n)
         Plain, synchronous(Pipeline, order(Commits(Class::Wgmma))),
         "", "" => "vtok", NONE, "commits the open group", [GroupOrder];
-    "ttg.nv.wgmma.wait_group" Warpgroups [NvOp::WaitGroup { group: NvGroup::Wgmma, n, read }] {n = 0, read or false}
+    "ttg.nv.wgmma.wait_group" Warpgroups [NvOp::WaitGroup { group: NvGroup::Wgmma, n, read }] {n = 0} : off(read)
         Plain, synchronous(Pipeline, order(Awaits(Class::Wgmma))),
         "", "any number of: compute" => "as many tiles", NONE,
         "waits until at most n groups are in flight; gives the results of MMAs that are complete then", [];

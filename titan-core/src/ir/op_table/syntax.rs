@@ -136,6 +136,11 @@ impl Head<'_> {
         Err(HeadError::Unknown)
     }
 
+    /// A flag that the operation does not have, unlike others of its variant.
+    pub(super) const fn off(&self) -> Result<(bool,), HeadError> {
+        Ok((false,))
+    }
+
     pub(super) fn elem(&self) -> Result<(Elem,), HeadError> {
         match self.ty {
             Some(Ty::Scalar(e) | Ty::Tile(e, _)) => Ok((e,)),

@@ -1,4 +1,3 @@
-//! tidy: table
 //! Operations on scalars, tiles and tensors, and control flow.
 
 use super::facts::{PURE, flow, synchronous};

@@ -1,4 +1,3 @@
-//! tidy: table
 //! Operations on rings, roles and fences.
 
 use super::facts::{PURE, operation, synchronous};
