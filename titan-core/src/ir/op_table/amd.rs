@@ -16,7 +16,7 @@ use crate::ir::{AmdOp, Class};
 const NO_WAIT: (u32, u32) = (63, 15);
 
 table! {
-    AmdOp;
+    AmdOp, facts -> Facts;
 
     "ttg.amd.s_waitcnt" Waves [AmdOp::Waitcnt { vmcnt, lgkmcnt }] {vmcnt = 0 or NO_WAIT.0, lgkmcnt = 0 or NO_WAIT.1}
         Plain, synchronous(Pipeline, NO_TRAFFIC),

@@ -15,7 +15,7 @@ use crate::ir::{ArgOp, Class, Fold, LocalOp, ReduceOp};
 const FOLD: &str = "the axis and the parts of a line";
 
 table! {
-    LocalOp;
+    LocalOp, facts -> Facts;
 
     "ttg.local.alloc" Laid [LocalOp::Alloc { elem, shape }] : smem(elem, shape)
         Plain, synchronous(Pipeline, NO_TRAFFIC),

@@ -37,6 +37,7 @@ pub use facts::Facts;
 pub use group::Group;
 pub(super) use tile::dialect;
 pub(crate) use tile::{read, written};
+pub(super) use ttg::ttg_facts;
 
 use super::{Family, OpKind};
 use crate::diag::Code;
@@ -104,9 +105,10 @@ const TRIPLES: &str = "the triples of docs/semantics.md";
 const NONE: &str = "";
 
 /// The tables of a dialect: its rows, and, for each operation, its row, its facts, and the reading and writing of its attributes.
-/// `dialects` lists the variants that are dialects with a file of their own.
+/// The first line names the enum, the function that returns the facts of an operation, and the type of these facts. `dialects` lists the
+/// variants that are dialects with a file of their own.
 macro_rules! table {
-    ($Kind:ident;
+    ($Kind:ident, $facts_of:ident -> $Facts:ident;
      $($mnemonic:literal $group:ident [$($kind:tt)+]
         $(<$($int:ident),+> $ints:tt)? $(@$own:ident($whole:ident))?
         $({$($name:ident $(= $example:tt)? $(or $default:expr)?),+})? $(: $ty:ident($($part:ident),+))?
@@ -130,7 +132,7 @@ macro_rules! table {
 
         /// The facts of an operation.
         #[expect(unused_variables, reason = "a row names all attributes of its operation, and not all of them are facts")]
-        pub(super) const fn facts(kind: &$Kind) -> Facts {
+        pub(in crate::ir) const fn $facts_of(kind: &$Kind) -> $Facts {
             match kind {
                 $($($kind)+ => $facts,)*
                 $($($dialect($op) => $module::facts($op),)+)?

@@ -27,7 +27,7 @@ const fn bulk_store(bytes: u32) -> Facts {
 }
 
 table! {
-    NvOp;
+    NvOp, facts -> Facts;
 
     "ttg.nv.mbarrier.alloc" Barriers [NvOp::MbarrierAlloc { at, n }] {at = 0, n = 4} Plain, PURE,
         "", "region" => "mbarrier", NONE, "n barriers of 8 bytes each, from byte `at` of a region on", [BarrierWord];

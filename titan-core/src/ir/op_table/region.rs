@@ -20,7 +20,7 @@ const fn of_call(proxy: Option<CallProxy>) -> Traffic {
 }
 
 table! {
-    RegionOp;
+    RegionOp, facts -> Facts;
 
     "ttg.region" Regions [RegionOp::Place { offset, bytes, parts }] {offset = 0, bytes = 16384, parts = 4 or 1}
         Plain, PURE,

@@ -12,7 +12,7 @@ use crate::ir::traffic::{NO_TRAFFIC, one, reads};
 use crate::ir::{Collector, Mma, Tcgen05Op};
 
 table! {
-    Tcgen05Op;
+    Tcgen05Op, facts -> Facts;
 
     "ttg.nv.tcgen05.alloc" TensorMemory [Tcgen05Op::Alloc { columns, cta_group }] {columns = 128, cta_group = 1}
         Plain, synchronous(Pipeline, NO_TRAFFIC),

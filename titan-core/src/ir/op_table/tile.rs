@@ -14,7 +14,7 @@ const AXIS: &str = "the axis";
 const BOX: &str = "rows and columns of a tile";
 
 table! {
-    OpKind;
+    OpKind, facts -> Facts;
 
     "const" Values [OpKind::Const(value)] : own(value) Plain, PURE,
         "`1`  `0.5`  `true`", "" => "scalar", ANY, "a constant", [LiteralRange];
