@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::sync::LazyLock;
-use titan_core::ir::op_table::OPS;
+use titan_core::ir::op_table::ops;
 use titan_core::ir::{
     Access, BinOp, Block, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind,
     Pred, ReduceOp, Symbol, TileShape, Ty, UnOp, Unit, Value,
@@ -22,7 +22,7 @@ static FILES: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// Words of the grammar, mnemonics and pieces that are easily wrong.
 static WORDS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let quoted = GRAMMAR.split('"').skip(1).step_by(2).map(str::to_owned);
-    let mnemonics = OPS.iter().map(|r| r.mnemonic.to_owned());
+    let mnemonics = ops().map(|r| r.mnemonic.to_owned());
     let pieces = "%a %a.2 %7 %\"x y\" % \"text\" \"\\q\" \" \n \n \n ; 0 1 -1 1.5 1e9 0x7ff8000000000001 128x64xf16 99999999999 \
         f32 i32 bool M N $ kernel {\n }\n %b = %c, @k ( ) { } tile<8x8xf32> : = é \u{0} nan inf carry( |%a, %b| { or [%a]"
         .split(' ')

@@ -6,9 +6,6 @@
 //!
 //! Deliberately absent: scalar memory operations, which count in `lgkmcnt` out of order, and exports.
 
-use super::region::{Class, Completion};
-use super::{Effect, Proxy};
-
 /// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmdOp {
@@ -45,39 +42,4 @@ pub enum AmdOp {
         /// The priority, from 0 to 3.
         level: u32,
     },
-}
-
-impl AmdOp {
-    /// The effect of the operation.
-    #[must_use]
-    pub const fn effect(&self) -> Effect {
-        match self {
-            AmdOp::Mfma => Effect::Pure,
-            AmdOp::Waitcnt { .. }
-            | AmdOp::BufferLoadLds { .. }
-            | AmdOp::DsRead { .. }
-            | AmdOp::DsWrite { .. }
-            | AmdOp::Barrier
-            | AmdOp::SetPrio { .. } => Effect::Pipeline,
-        }
-    }
-
-    /// The proxy of the accesses to shared memory. gfx942 has only one.
-    #[must_use]
-    pub const fn proxy(&self) -> Option<Proxy> {
-        match self {
-            AmdOp::BufferLoadLds { .. } | AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => Some(Proxy::Generic),
-            AmdOp::Waitcnt { .. } | AmdOp::Barrier | AmdOp::Mfma | AmdOp::SetPrio { .. } => None,
-        }
-    }
-
-    /// How the asynchronous work of the operation completes.
-    #[must_use]
-    pub const fn completion(&self) -> Completion {
-        match self {
-            AmdOp::BufferLoadLds { .. } => Completion::Prefix(Class::Vmcnt),
-            AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => Completion::Prefix(Class::Lgkmcnt),
-            AmdOp::Waitcnt { .. } | AmdOp::Barrier | AmdOp::Mfma | AmdOp::SetPrio { .. } => Completion::Immediate,
-        }
-    }
 }

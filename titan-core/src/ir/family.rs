@@ -1,10 +1,11 @@
 //! The dialect of each operation, and the numbers in operations that hardware limits.
 //!
 //! Passes and rules that treat most operations alike match on [`Family`] without a wildcard arm: the compiler then reports each place where
-//! a new operation of a dialect must be handled; a new operation on data is handled by its [`Effect`]. Deliberately absent: the accesses of
-//! operations to memory ([`super::traffic`]).
+//! a new operation of a dialect must be handled; a new operation on data is handled by its [`Effect`]. Everything here is read from the row
+//! of the operation ([`super::op_table`]).
 
-use super::{AmdOp, Class, Completion, Effect, ForKind, LocalOp, NvOp, OpKind, RegionOp, TtgOp};
+use super::traffic::On;
+use super::{AmdOp, Completion, Effect, ForKind, LocalOp, NvOp, OpKind, Proxy, RegionOp, TtgOp, op_table};
 
 /// An operation, classified by its dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,143 +82,40 @@ impl OpKind {
     /// The dialect of the operation.
     #[must_use]
     pub const fn family(&self) -> Family<'_> {
-        match self {
-            OpKind::For(kind) => Family::Flow(Flow::For(*kind)),
-            OpKind::Loop => Family::Flow(Flow::Loop),
-            OpKind::If => Family::Flow(Flow::If),
-            OpKind::Yield => Family::Flow(Flow::Yield),
-            OpKind::Break(n) => Family::Flow(Flow::Break(*n)),
-            OpKind::Continue(n) => Family::Flow(Flow::Continue(*n)),
-            OpKind::Return => Family::Flow(Flow::Return),
-            OpKind::Ttg(op) => Family::Ttg(op),
-            OpKind::Local(op) => Family::Local(op),
-            OpKind::Region(op) => Family::Region(op),
-            OpKind::Nv(op) => Family::Nv(*op),
-            OpKind::Amd(op) => Family::Amd(*op),
-            OpKind::Const(_)
-            | OpKind::ProgramId(_)
-            | OpKind::NumPrograms(_)
-            | OpKind::Dim(_)
-            | OpKind::Present
-            | OpKind::Iota(_)
-            | OpKind::Splat(_)
-            | OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Cmp(_)
-            | OpKind::Select
-            | OpKind::MulAdd
-            | OpKind::Cast(_)
-            | OpKind::Bitcast(_)
-            | OpKind::Reshape(_)
-            | OpKind::Broadcast { .. }
-            | OpKind::Permute(_)
-            | OpKind::Interleave
-            | OpKind::Split
-            | OpKind::Reduce(..)
-            | OpKind::ArgReduce(..)
-            | OpKind::ReduceWith(_)
-            | OpKind::Scan(..)
-            | OpKind::ScanWith(_)
-            | OpKind::Mma
-            | OpKind::Index(_)
-            | OpKind::Slice(_)
-            | OpKind::Segment
-            | OpKind::Shared
-            | OpKind::Load(..)
-            | OpKind::Store(_)
-            | OpKind::Get
-            | OpKind::Set
-            | OpKind::GatherRows { .. }
-            | OpKind::ScatterRows
-            | OpKind::Gather
-            | OpKind::Scatter
-            | OpKind::Atomic(_)
-            | OpKind::AtomicTile(_)
-            | OpKind::Unflatten
-            | OpKind::UnflattenGrouped(_)
-            | OpKind::RaggedCount { .. }
-            | OpKind::RaggedTile { .. }
-            | OpKind::Print(_)
-            | OpKind::Assert(_) => Family::Data(self.effect()),
+        match (op_table::dialect(self), self.facts().flow) {
+            (Some(dialect), _) => dialect,
+            (None, Some(flow)) => Family::Flow(flow),
+            (None, None) => Family::Data(self.effect()),
         }
+    }
+
+    /// The side effect of the operation.
+    #[must_use]
+    pub const fn effect(&self) -> Effect {
+        self.facts().effect
     }
 
     /// How the completion of the asynchronous work that the operation starts is detected.
     #[must_use]
     pub const fn completion(&self) -> Completion {
-        match self.family() {
-            // For the other operations on rings, the class of their work is chosen when a target lowers them; their tokens wait for it.
-            Family::Ttg(TtgOp::AsyncProduce { .. }) => Completion::Phase,
-            Family::Ttg(_) => Completion::Immediate,
-            Family::Local(op) => match op {
-                LocalOp::Copy { asynchronous: true } => Completion::Prefix(Class::CpAsync),
-                LocalOp::Copy { asynchronous: false }
-                | LocalOp::Alloc { .. }
-                | LocalOp::Store
-                | LocalOp::Load
-                | LocalOp::Guard
-                | LocalOp::Slice { .. }
-                | LocalOp::Reshape(_)
-                | LocalOp::Stack
-                | LocalOp::Mma
-                | LocalOp::Convert
-                | LocalOp::Fold { .. } => Completion::Immediate,
-            },
-            Family::Nv(op) => op.completion(),
-            Family::Amd(op) => op.completion(),
-            Family::Data(_) | Family::Flow(_) | Family::Region(_) => Completion::Immediate,
-        }
+        self.facts().completion
     }
 
     /// The number in the operation that hardware limits.
     #[must_use]
     pub const fn stated(&self) -> Stated {
+        self.facts().stated
+    }
+
+    /// The proxy through which the operation itself accesses shared memory; `None` if it does not. The tiles of operations on data are in
+    /// shared memory only in laid-out kernels.
+    #[must_use]
+    pub fn proxy(&self) -> Option<Proxy> {
         match self.family() {
-            Family::Nv(op) => of_nvidia(op),
-            Family::Amd(op) => match op {
-                AmdOp::BufferLoadLds { bytes, .. } => Stated::Copies { bytes, bulk: false },
-                AmdOp::SetPrio { level } => Stated::Priority(level),
-                AmdOp::Waitcnt { .. } | AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } | AmdOp::Barrier | AmdOp::Mfma => {
-                    Stated::Nothing
-                }
-            },
-            Family::Data(_) | Family::Flow(_) | Family::Ttg(_) | Family::Local(_) | Family::Region(_) => {
-                Stated::Nothing
+            Family::Data(_) | Family::Flow(_) => None,
+            Family::Ttg(_) | Family::Local(_) | Family::Region(_) | Family::Nv(_) | Family::Amd(_) => {
+                self.facts().traffic.accesses.iter().flatten().find(|access| access.on != On::Tensor).map(|a| a.proxy)
             }
         }
-    }
-}
-
-const fn of_nvidia(op: NvOp) -> Stated {
-    match op {
-        NvOp::MbarrierInit { count } => Stated::Count(count),
-        NvOp::Arrive { arrivals } | NvOp::ArriveCluster { arrivals } => Stated::Arrivals(arrivals),
-        NvOp::CpAsyncArrive { arrivals, .. } => Stated::CopyArrivals(arrivals),
-        NvOp::ArriveExpectTx { bytes } | NvOp::ExpectTx { bytes } => Stated::Expects(bytes),
-        NvOp::BulkLoad { bytes, .. } | NvOp::BulkStore { bytes, .. } => Stated::Copies { bytes, bulk: true },
-        NvOp::CpAsync { bytes } => Stated::Copies { bytes, bulk: false },
-        NvOp::BarrierSync { id, threads } | NvOp::BarrierArrive { id, threads } => Stated::Named { id, threads },
-        NvOp::SetMaxNReg { registers } => Stated::Registers(registers),
-        // Offsets of barriers, numbers of groups and tensor memory are checked by rules of their own.
-        NvOp::MbarrierAlloc { .. }
-        | NvOp::MbarrierAt
-        | NvOp::MbarrierInval
-        | NvOp::MbarrierWait
-        | NvOp::WaitParity
-        | NvOp::TryWait
-        | NvOp::TestWait
-        | NvOp::FenceMbarrierInit
-        | NvOp::WgmmaFence
-        | NvOp::Wgmma
-        | NvOp::Commit { .. }
-        | NvOp::WaitGroup { .. }
-        | NvOp::ClusterRank
-        | NvOp::ClusterArrive
-        | NvOp::ClusterWait
-        | NvOp::WarpSync
-        | NvOp::SequenceInit
-        | NvOp::SequenceStore
-        | NvOp::SequenceWait
-        | NvOp::Tcgen05(_) => Stated::Nothing,
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike. Broadcasting is always a separate operation.
 
-use super::{AmdOp, Block, CallProxy, Const, Elem, Family, LocalOp, NvOp, Proxy, RegionOp, TileShape, TtgOp, Value};
+use super::{AmdOp, Block, Const, Elem, LocalOp, NvOp, RegionOp, TileShape, TtgOp, Value};
 use crate::named_enum::named_enum;
 
 named_enum! {
@@ -344,100 +344,6 @@ pub enum Effect {
 }
 
 impl OpKind {
-    /// The side effect of the operation.
-    #[must_use]
-    pub const fn effect(&self) -> Effect {
-        match self {
-            OpKind::Const(_)
-            | OpKind::ProgramId(_)
-            | OpKind::NumPrograms(_)
-            | OpKind::Dim(_)
-            | OpKind::Present
-            | OpKind::Iota(_)
-            | OpKind::Splat(_)
-            | OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Cmp(_)
-            | OpKind::Select
-            | OpKind::MulAdd
-            | OpKind::Cast(_)
-            | OpKind::Bitcast(_)
-            | OpKind::Reshape(_)
-            | OpKind::Broadcast { .. }
-            | OpKind::Permute(_)
-            | OpKind::Interleave
-            | OpKind::Split
-            | OpKind::Reduce(..)
-            | OpKind::ArgReduce(..)
-            | OpKind::ReduceWith(_)
-            | OpKind::Scan(..)
-            | OpKind::ScanWith(_)
-            | OpKind::Mma
-            | OpKind::Index(_)
-            | OpKind::Slice(_)
-            | OpKind::Shared
-            | OpKind::Unflatten
-            | OpKind::UnflattenGrouped(_) => Effect::Pure,
-            OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Gather => Effect::Read,
-            OpKind::Get
-            | OpKind::Segment
-            | OpKind::RaggedCount { .. }
-            | OpKind::RaggedTile { .. }
-            | OpKind::Assert(_) => Effect::Trap,
-            OpKind::Store(_) | OpKind::Set | OpKind::ScatterRows | OpKind::Scatter => Effect::Write,
-            OpKind::Atomic(_) | OpKind::AtomicTile(_) => Effect::Atomic,
-            OpKind::Print(_) => Effect::Print,
-            OpKind::For(_)
-            | OpKind::Loop
-            | OpKind::If
-            | OpKind::Yield
-            | OpKind::Break(_)
-            | OpKind::Continue(_)
-            | OpKind::Return
-            | OpKind::Ttg(TtgOp::Roles) => Effect::Control,
-            OpKind::Ttg(TtgOp::Source(..) | TtgOp::View { .. } | TtgOp::Rematerialize) => Effect::Pure,
-            OpKind::Ttg(TtgOp::SourceRows { .. } | TtgOp::Read) => Effect::Read,
-            OpKind::Ttg(TtgOp::StoreIssue(_)) => Effect::Write,
-            OpKind::Ttg(_) => Effect::Pipeline,
-            OpKind::Local(op) => match op {
-                LocalOp::Guard
-                | LocalOp::Slice { .. }
-                | LocalOp::Reshape(_)
-                | LocalOp::Stack
-                | LocalOp::Convert
-                | LocalOp::Mma
-                | LocalOp::Fold { .. } => Effect::Pure,
-                LocalOp::Load | LocalOp::Copy { .. } => Effect::Read,
-                LocalOp::Alloc { .. } | LocalOp::Store => Effect::Pipeline,
-            },
-            OpKind::Region(RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. }) => Effect::Pure,
-            OpKind::Region(RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait) => Effect::Pipeline,
-            OpKind::Nv(op) => op.effect(),
-            OpKind::Amd(op) => op.effect(),
-        }
-    }
-
-    /// The proxy through which the operation itself accesses shared memory; `None` if it states none.
-    #[must_use]
-    pub const fn proxy(&self) -> Option<Proxy> {
-        match self.family() {
-            Family::Ttg(TtgOp::AsyncProduce { proxy, .. }) => Some(*proxy),
-            Family::Ttg(TtgOp::Read | TtgOp::Write) => Some(Proxy::Generic),
-            Family::Ttg(TtgOp::StoreIssue(_) | TtgOp::ComputeIssue | TtgOp::AccMma) => Some(Proxy::Async),
-            Family::Local(LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. }) => Some(Proxy::Generic),
-            Family::Region(RegionOp::Read | RegionOp::Write) => Some(Proxy::Generic),
-            Family::Region(RegionOp::Call(call)) => match call.declared() {
-                CallProxy::Generic => Some(Proxy::Generic),
-                CallProxy::Async => Some(Proxy::Async),
-                CallProxy::None => None,
-            },
-            Family::Nv(op) => op.proxy(),
-            Family::Amd(op) => op.proxy(),
-            // Operations on data access shared memory only when they are lowered.
-            Family::Data(_) | Family::Flow(_) | Family::Ttg(_) | Family::Local(_) | Family::Region(_) => None,
-        }
-    }
-
     /// Whether the operation is a terminator.
     #[must_use]
     pub const fn is_terminator(&self) -> bool {

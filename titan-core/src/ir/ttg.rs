@@ -13,6 +13,7 @@
 //!
 //! Deliberately absent: mbarriers, commit groups and wait counts, which are choices of a target.
 
+use super::op_table::ttg_facts;
 use super::{Elem, Loc, TileShape, Unit};
 use crate::named_enum::named_enum;
 
@@ -272,23 +273,6 @@ pub enum Claim {
     Released,
 }
 
-impl Claim {
-    /// All claims.
-    pub const ALL: [Claim; 5] = [Claim::Acquired, Claim::Filled, Claim::Next, Claim::Ready, Claim::Released];
-
-    /// The mnemonic in the text form.
-    #[must_use]
-    pub const fn mnemonic(self) -> &'static str {
-        match self {
-            Claim::Acquired => "ttg.claim.acquired",
-            Claim::Filled => "ttg.claim.filled",
-            Claim::Next => "ttg.claim.next",
-            Claim::Ready => "ttg.claim.ready",
-            Claim::Released => "ttg.claim.released",
-        }
-    }
-}
-
 /// What an operation does with a token operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
@@ -302,68 +286,12 @@ impl TtgOp {
     /// Whether it is an operation on stages (fills, reads, stores, releases), which barrier programs do not contain.
     #[must_use]
     pub const fn is_of_rings(&self) -> bool {
-        match self {
-            TtgOp::Acquire(_)
-            | TtgOp::AsyncProduce { .. }
-            | TtgOp::Fill(_)
-            | TtgOp::Ready(_)
-            | TtgOp::WaitReady
-            | TtgOp::ReadPerm
-            | TtgOp::Split(_)
-            | TtgOp::Join
-            | TtgOp::View { .. }
-            | TtgOp::Poisoned
-            | TtgOp::Read
-            | TtgOp::Consumed
-            | TtgOp::Release
-            | TtgOp::ComputeIssue
-            | TtgOp::ComputeWait
-            | TtgOp::AccStart(_)
-            | TtgOp::AccMma
-            | TtgOp::AccFinish
-            | TtgOp::Write
-            | TtgOp::StoreIssue(_)
-            | TtgOp::StoreWait
-            | TtgOp::Rematerialize => true,
-            TtgOp::Source(..)
-            | TtgOp::SourceRows { .. }
-            | TtgOp::Roles
-            | TtgOp::Finalize
-            | TtgOp::Claim(..)
-            | TtgOp::Fence { .. } => false,
-        }
+        ttg_facts(self).of_rings
     }
 
     /// The use of the tokens among the operands.
     #[must_use]
     pub const fn uses(&self) -> Use {
-        match self {
-            TtgOp::Poisoned | TtgOp::View { .. } | TtgOp::Claim(..) => Use::Borrow,
-            TtgOp::Source(..)
-            | TtgOp::SourceRows { .. }
-            | TtgOp::Acquire(_)
-            | TtgOp::AsyncProduce { .. }
-            | TtgOp::Fill(_)
-            | TtgOp::Ready(_)
-            | TtgOp::WaitReady
-            | TtgOp::ReadPerm
-            | TtgOp::Split(_)
-            | TtgOp::Join
-            | TtgOp::Read
-            | TtgOp::Consumed
-            | TtgOp::Release
-            | TtgOp::ComputeIssue
-            | TtgOp::ComputeWait
-            | TtgOp::AccStart(_)
-            | TtgOp::AccMma
-            | TtgOp::AccFinish
-            | TtgOp::Write
-            | TtgOp::StoreIssue(_)
-            | TtgOp::StoreWait
-            | TtgOp::Roles
-            | TtgOp::Finalize
-            | TtgOp::Rematerialize
-            | TtgOp::Fence { .. } => Use::Move,
-        }
+        ttg_facts(self).uses
     }
 }

@@ -26,11 +26,6 @@
 //!
 //! The grammar is [`GRAMMAR`], explained in `docs/ir.md`.
 
-mod form;
-mod form_barrier;
-mod form_local;
-mod form_tensor;
-mod form_ttg;
 mod lex;
 mod parse;
 mod place;

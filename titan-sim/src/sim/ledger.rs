@@ -7,6 +7,7 @@ use super::plan::{BULK_LOAD, RING_COPY};
 use super::ring::Slot;
 use super::state::Holds;
 use super::work::{Res, Span};
+use titan_core::ir::op_table::mnemonic;
 use titan_core::ir::{Claim, FreeBy, Op, Pipe};
 
 impl Machine<'_> {
@@ -48,7 +49,7 @@ impl Machine<'_> {
             return Ok(());
         }
         let (name, of) = (self.kernel().pipe_name(pipe), round.map_or(String::new(), |r| format!(" in round {r}")));
-        let what = claim.mnemonic();
+        let what = mnemonic(&op.kind);
         Err(Found::new(
             Kind::Time,
             format!("`{what}` of slot {slot}{of} of `{name}`, which is not the next time of the ring's clock"),

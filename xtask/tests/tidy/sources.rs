@@ -28,11 +28,23 @@ const UNSAFE_ITEMS: &[(&str, &str)] = &[
 
 /// Folders whose matches over operations have no wildcard arm, so that a new operation has to be answered there.
 const EXHAUSTIVE: &[&str] = &[
+    "titan-core/src/ir/",
+    "titan-core/src/text/",
     "titan-core/src/verify/",
     "titan-core/src/analysis/",
     "titan-core/src/synchronize/",
     "titan-core/src/allocate/",
     "titan-core/src/expand/",
+];
+
+/// The lints against wildcard arms, and the groups that contain them or all lints.
+const AGAINST_WILDCARDS: &[&str] = &[
+    "wildcard_enum_match_arm",
+    "match_wildcard_for_single_variants",
+    "clippy::restriction",
+    "clippy::pedantic",
+    "clippy::all",
+    "warnings",
 ];
 
 #[test]
@@ -78,11 +90,11 @@ fn nothing_is_ignored_or_left_for_later() {
 }
 
 #[test]
-fn what_decides_about_operations_suspends_no_lint() {
+fn what_decides_about_operations_has_no_wildcard_arm() {
     let mut found = Vec::new();
     for file in rust_files().into_iter().filter(|f| EXHAUSTIVE.iter().any(|dir| name(f).starts_with(dir))) {
         for (i, line) in code(&read(&file)).lines().enumerate() {
-            if ["[expect(", "[allow("].iter().any(|word| line.contains(word)) && !name(&file).ends_with("tests.rs") {
+            if AGAINST_WILDCARDS.iter().any(|lint| line.contains(lint)) && !name(&file).ends_with("tests.rs") {
                 found.push(format!("{}:{}: {}", name(&file), i + 1, line.trim()));
             }
         }

@@ -2,9 +2,9 @@
 
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
+use crate::ir::op_table::syntax::{Head, HeadError};
 use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Ty, Typed, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
-use crate::text::form::{Head, HeadError, form, kind};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
 
@@ -102,12 +102,12 @@ impl<'a> Parser<'a> {
             text: operands.text.as_ref().map(|(t, _)| t.clone()),
             named: &named,
         };
-        let kind = match kind(left.mnemonic, &head) {
+        let kind = match op_table::read(left.mnemonic, &head) {
             Ok(kind) => kind,
             Err(why) => return self.bad_head(left, &why),
         };
         let first = operands.values.first().copied().flatten();
-        let form = form(&kind, first.map(|v| body.kernel.ty(v)));
+        let form = op_table::row(&kind).form.of(first.map(|v| body.kernel.ty(v)));
         if !operands.fits(form) {
             let error = Diagnostic::new(
                 Code::Text,
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
         let error = |message: String| Diagnostic::new(Code::Text, left.at, message);
         let error = match why {
             HeadError::Unknown => {
-                let near = closest(name, op_table::OPS.iter().map(|row| row.mnemonic));
+                let near = closest(name, op_table::ops().map(|row| row.mnemonic));
                 let error = error(format!("there is no operation `{name}`"));
                 match near {
                     Some(near) => error.help(format!("did you mean `{near}`?")),

@@ -3,7 +3,7 @@
 use super::{Body, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::Value;
-use crate::text::form::{Form, Named};
+use crate::ir::op_table::syntax::{Form, Named};
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
 

@@ -2,8 +2,8 @@
 
 use super::op::Left;
 use super::{Body, Name, Parse, Parser};
-use crate::ir::{Block, Def, Fold, ForKind, Loc, LocalOp, Op, OpKind, TtgOp, Ty, Typed, Value};
-use crate::text::form::{HeadError, narrow};
+use crate::ir::op_table::syntax::Head;
+use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, TtgOp, Ty, Typed, Value, op_table};
 
 /// The header of an operation with regions.
 struct Header {
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
     /// `reduce_with<1> %x, %init |%a, %b| : ty { .. }`
     fn combine_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let attrs = self.attributes()?;
-        let kind = match combine_kind(left.mnemonic, &attrs) {
+        let kind = match op_table::read(left.mnemonic, &Head { attrs: &attrs, ty: None, text: None, named: &[] }) {
             Ok(kind) => kind,
             Err(why) => return self.bad_head(left, &why),
         };
@@ -204,19 +204,6 @@ impl<'a> Parser<'a> {
         let value = self.define(body, name, ty, Def::BlockArg(block, index))?;
         body.kernel.blocks[block.index()].args.push(value);
         Ok(Some(value))
-    }
-}
-
-/// A reduction or scan by a function.
-fn combine_kind(mnemonic: &str, attrs: &[i64]) -> Result<OpKind, HeadError> {
-    match (mnemonic, attrs) {
-        ("ttg.local.fold_with", [axis, parts]) => {
-            Ok(OpKind::Local(LocalOp::Fold { f: Fold::With, axis: narrow(*axis)?, parts: narrow(*parts)? }))
-        }
-        ("ttg.local.fold_with", _) => Err(HeadError::Attributes(2, "the axis and the parts of a line")),
-        ("scan_with", [axis]) => Ok(OpKind::ScanWith(narrow(*axis)?)),
-        (_, [axis]) => Ok(OpKind::ReduceWith(narrow(*axis)?)),
-        (_, _) => Err(HeadError::Attributes(1, "the axis")),
     }
 }
 

@@ -7,12 +7,10 @@ mod names;
 mod signature;
 
 use self::names::Once;
-use super::form::{Form, attributes, form, named};
 use super::lex::quote;
-use crate::ir::op_table::mnemonic;
-use crate::ir::{
-    Block, Call, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, RegionOp, TtgOp, Ty, Typed, Value,
-};
+use crate::ir::op_table::syntax::{Form, Written};
+use crate::ir::op_table::{self, OpRow};
+use crate::ir::{Block, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, TtgOp, Ty, Typed, Value};
 use std::fmt::{Display, Write};
 
 /// The canonical text of a kernel.
@@ -105,7 +103,6 @@ impl Printer<'_> {
             self.combine(op);
         } else {
             self.simple(op);
-            self.named(&op.kind);
         }
         for (i, v) in op.results.iter().enumerate() {
             if let Some(ty) = self.typed(*v) {
@@ -126,8 +123,10 @@ impl Printer<'_> {
         }
     }
 
-    fn head(&mut self, op: &Op) {
-        self.out.push_str(mnemonic(&op.kind));
+    /// The mnemonic and the integers in angle brackets.
+    fn head<'o>(&mut self, op: &'o Op) -> (&'static OpRow, Written<'o>) {
+        let row = op_table::row(&op.kind);
+        self.out.push_str(row.mnemonic);
         let rank = match op.args.first().and_then(|v| self.ty(*v)) {
             Some(Ty::Tile(_, s) | Ty::Smem(_, s)) => s.rank(),
             Some(
@@ -141,19 +140,21 @@ impl Printer<'_> {
             )
             | None => 4,
         };
-        let attributes = attributes(&op.kind, rank);
-        for (i, a) in attributes.iter().enumerate() {
+        let mut written = Written::new(rank);
+        op_table::written(&op.kind, &mut written);
+        for (i, a) in written.ints.iter().enumerate() {
             self.out.push_str(if i > 0 { ", " } else { "<" });
             self.put(a);
         }
-        self.out.push_str(if attributes.is_empty() { "" } else { ">" });
+        self.out.push_str(if written.ints.is_empty() { "" } else { ">" });
+        (row, written)
     }
 
     fn simple(&mut self, op: &Op) {
-        self.head(op);
+        let (row, written) = self.head(op);
         let (first, rest) = op.args.split_at(op.args.len().min(1));
         let n = rest.len().saturating_sub(1);
-        match form(&op.kind, op.args.first().and_then(|v| self.ty(*v))) {
+        match row.form.of(op.args.first().and_then(|v| self.ty(*v))) {
             Form::Plain => self.operands(" ", &op.args),
             Form::At => self.indexed(first, rest),
             Form::AtOr => {
@@ -174,15 +175,19 @@ impl Printer<'_> {
                 self.operands(", ", values);
             }
             Form::TextFirst => {
-                self.text(&op.kind);
+                self.text(&written);
                 self.operands(", ", &op.args);
             }
             Form::TextLast => {
                 self.operands(" ", &op.args);
                 self.out.push_str(if op.args.is_empty() { "" } else { "," });
-                self.text(&op.kind);
+                self.text(&written);
             }
         }
+        for (i, (name, value)) in written.named.iter().enumerate() {
+            self.put(format_args!("{}{name} = {value}", if i > 0 { ", " } else { " {" }));
+        }
+        self.out.push_str(if written.named.is_empty() { "" } else { "}" });
     }
 
     /// The name of the role of a region.
@@ -194,19 +199,8 @@ impl Printer<'_> {
         }
     }
 
-    /// `{ proxy = generic, bytes = 4096 }`
-    fn named(&mut self, kind: &OpKind) {
-        let named = named(kind);
-        for (i, (name, value)) in named.iter().enumerate() {
-            self.put(format_args!("{}{name} = {value}", if i > 0 { ", " } else { " {" }));
-        }
-        self.out.push_str(if named.is_empty() { "" } else { "}" });
-    }
-
-    fn text(&mut self, kind: &OpKind) {
-        if let OpKind::Print(text) | OpKind::Assert(text) | OpKind::Region(RegionOp::Call(Call { name: text, .. })) =
-            kind
-        {
+    fn text(&mut self, written: &Written<'_>) {
+        if let Some(text) = written.text {
             self.out.push(' ');
             quote(text, &mut self.out);
         }
