@@ -163,6 +163,9 @@ impl Lower<'_> {
                 ty if ty.is_in_registers() => self.layout(*slot).registers(),
                 _ => 1,
             };
+            if rest.len() < n {
+                self.b.fail(format!("{slot} is held in {n} registers, and only {} are passed on", rest.len()));
+            }
             let (own, after) = rest.split_at(n.min(rest.len()));
             rest = after;
             let held = match (self.k.ty(*slot), own) {
