@@ -235,9 +235,11 @@ impl<'a> Group<'a> {
         }
         let Some((file, first, n, lanes)) = vector else { return Ok(()) };
         for r in first..=first + (n - 1) {
-            let owner = self.waves[wave].file(file).owner(r.into(), lanes);
-            let other = owner.and_then(|o| self.in_flight(o));
-            if other.is_some_and(|o| o.class != queue.class() || queue.order().is_none()) {
+            let unordered = |owner: &Serial| {
+                self.in_flight(*owner).is_some_and(|o| o.class != queue.class() || queue.order().is_none())
+            };
+            let owner = self.waves[wave].file(file).owners(r.into(), lanes).find(unordered);
+            if owner.is_some() {
                 let message = format!("two operations in flight are to write `{}{r}`, in any order", file.name());
                 return Err(Fail::new(ErrorCode::InFlight, message).because(owner));
             }

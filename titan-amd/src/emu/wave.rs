@@ -24,9 +24,10 @@ pub(crate) struct Vectors {
     values: Vec<Lanes>,
     /// For each register, the lanes that were never written.
     undefined: Vec<u64>,
-    /// For each register, the lanes that an operation in flight will write, and the operation that was issued last.
+    /// For each register, the lanes that operations in flight will write.
     busy: Vec<u64>,
-    by: Vec<Option<Serial>>,
+    /// For each register, these operations in the order of issue, each with its lanes.
+    by: Vec<Vec<(Serial, u64)>>,
 }
 
 impl Vectors {
@@ -36,7 +37,7 @@ impl Vectors {
         let fill = |rng: &mut Rng| std::array::from_fn(|_| if garbage.is_some() { rng.next_u64() as u32 } else { 0 });
         let values = (0..n).map(|_| fill(&mut rng)).collect();
         let undefined = vec![if garbage.is_some() { 0 } else { ALL }; n];
-        Vectors { file, values, undefined, busy: vec![0; n], by: vec![None; n] }
+        Vectors { file, values, undefined, busy: vec![0; n], by: vec![Vec::new(); n] }
     }
 
     /// A register for reading in these lanes.
@@ -60,10 +61,14 @@ impl Vectors {
         Ok(&mut self.values[r])
     }
 
-    /// A register for the write of an operation that completes: its lanes become defined, and free if no later operation has reserved it.
+    /// A register for the write of an operation that completes: its lanes become defined, and free if no other operation in flight has
+    /// reserved them.
     pub(crate) fn complete(&mut self, r: usize, lanes: u64, op: Serial) -> Option<&mut Lanes> {
-        if self.by.get(r).copied().flatten() == Some(op) {
-            self.busy[r] &= !lanes;
+        let by = self.by.get_mut(r)?;
+        if let Some((_, own)) = by.iter_mut().find(|(id, _)| *id == op) {
+            *own &= !lanes;
+            by.retain(|(_, own)| *own != 0);
+            self.busy[r] = by.iter().fold(0, |all, (_, own)| all | own);
         }
         let undefined = self.undefined.get_mut(r)?;
         *undefined &= !lanes;
@@ -75,14 +80,17 @@ impl Vectors {
         if r >= self.values.len() {
             return Err(self.missing(r));
         }
-        self.busy[r] |= lanes;
-        self.by[r] = Some(op);
+        if lanes != 0 {
+            self.busy[r] |= lanes;
+            self.by[r].push((op, lanes));
+        }
         Ok(())
     }
 
-    /// The operation for which a register is reserved.
-    pub(crate) fn owner(&self, r: usize, lanes: u64) -> Option<Serial> {
-        self.busy.get(r).filter(|b| **b & lanes != 0).and_then(|_| self.by[r])
+    /// The operations for which these lanes of a register are reserved, in the order of issue.
+    pub(crate) fn owners(&self, r: usize, lanes: u64) -> impl DoubleEndedIterator<Item = Serial> + '_ {
+        let by = self.by.get(r).map_or(&[][..], Vec::as_slice);
+        by.iter().filter(move |(_, own)| own & lanes != 0).map(|(op, _)| *op)
     }
 
     pub(crate) fn check(&self, r: usize) -> Result<(), Fail> {
@@ -105,7 +113,8 @@ impl Vectors {
         if busy != 0 {
             let message = format!("{name} is used while an operation in flight is to write it");
             let help = "wait for it by `s_waitcnt`";
-            return Fail::new(ErrorCode::InFlight, message).lane(busy.trailing_zeros()).help(help).because(self.by[r]);
+            let by = self.owners(r, lanes).next_back();
+            return Fail::new(ErrorCode::InFlight, message).lane(busy.trailing_zeros()).help(help).because(by);
         }
         let lane = (self.undefined[r] & lanes).trailing_zeros();
         Fail::new(ErrorCode::Uninitialised, format!("{name} is read and was never written")).lane(lane)

@@ -184,3 +184,33 @@ fn waves_may_write_equal_bytes_and_no_others() {
         }
     }
 }
+
+/// Two loads to one register, each for half of the lanes; the second mask is the rest of the first one, or all lanes.
+fn halves(second: &str, between: &str, after: &str) -> String {
+    format!(
+        "s_mov_b64 s[20:21], exec\ns_mov_b32 s22, 0x55555555\ns_mov_b32 s23, s22
+        s_mov_b64 exec, s[22:23]\nglobal_load_dword v5, v[0:1], off\n{between}
+        {second}\nglobal_load_dword v5, v[0:1], off
+        s_mov_b64 exec, s[20:21]\n{after}\nv_add_u32_e32 v4, 1, v5\ns_waitcnt vmcnt(0)"
+    )
+}
+
+#[test]
+fn loads_to_different_lanes_of_a_register_are_awaited_together() {
+    let rest = "s_not_b64 exec, s[22:23]";
+    right(&halves(rest, "", "s_waitcnt vmcnt(0)"), |l| l + 1);
+    right(&halves(rest, "s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0)"), |l| l + 1);
+    // The first load is complete, the second one is not.
+    wrong(&halves(rest, "", "s_waitcnt vmcnt(1)"), "in-flight");
+    let first = "s_waitcnt vmcnt(1)\ns_mov_b64 exec, s[22:23]\nv_add_u32_e32 v6, 1, v5\ns_mov_b64 exec, s[20:21]
+        s_waitcnt vmcnt(0)";
+    right(&halves(rest, "", first), |l| l + 1);
+    // Lanes that both loads write are busy until the second one is complete.
+    let all = "s_mov_b64 exec, s[20:21]";
+    right(&halves(all, "", "s_waitcnt vmcnt(0)"), |l| l + 1);
+    wrong(&halves(all, "", "s_waitcnt vmcnt(1)"), "in-flight");
+    // A read of the local data share is not ordered with the first load, though the latest load is of other lanes.
+    let third = "s_mov_b64 exec, s[22:23]\nv_mov_b32_e32 v7, 0\nds_read_b32 v5, v7\ns_mov_b64 exec, s[20:21]
+        s_waitcnt vmcnt(0) lgkmcnt(0)";
+    wrong(&halves(rest, "", third), "in-flight");
+}

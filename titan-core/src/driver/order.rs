@@ -198,7 +198,11 @@ fn copies(kernel: &Kernel, id: OpId) -> bool {
             let copy = matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { .. }));
             starts |= copy;
             let number = matches!(op.kind.effect(), Effect::Pure) || op.kind == OpKind::Yield;
-            only &= copy || number || matches!(op.kind, OpKind::Ttg(_));
+            let names = matches!(
+                op.kind,
+                OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Fill(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. })
+            );
+            only &= copy || number || names;
         });
     };
     op.regions.iter().for_each(&mut block);

@@ -110,24 +110,23 @@ fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
 }
 
 /// The reasons why tiles that a loop loads are no boxes.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations load no tile")]
 fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
     let Some(body) = kernel.op(looped).regions.first() else { return };
     let all = vec![true; kernel.sig.params.len()];
     kernel.walk_block(*body, &mut |_, op| {
         let Some(tile) = op.results.first() else { return };
         let name = format!("`{}`", kernel.display_name(*tile));
-        match op.kind {
-            OpKind::GatherRows { .. } => notes.tile(&name, &NoBox::Gathered),
-            OpKind::Load(..) => match plan.smem_resident.get(tile.index()).and_then(Option::as_ref) {
-                Some(encoding) => {
-                    if let Err(why) = box_of(kernel, op, encoding, &all) {
-                        notes.tile(&name, &why);
-                    }
+        if let OpKind::GatherRows { .. } = op.kind {
+            notes.tile(&name, &NoBox::Gathered);
+        }
+        let OpKind::Load(..) = op.kind else { return };
+        match plan.smem_resident.get(tile.index()).and_then(Option::as_ref) {
+            Some(encoding) => {
+                if let Err(why) = box_of(kernel, op, encoding, &all) {
+                    notes.tile(&name, &why);
                 }
-                None => notes.add(format!("{name} is not copied in bulk: not only MMAs read it, from shared memory")),
-            },
-            _ => {}
+            }
+            None => notes.add(format!("{name} is not copied in bulk: not only MMAs read it, from shared memory")),
         }
     });
 }

@@ -10,8 +10,7 @@
 //! permutes the banks and changes no degree, even if the sum wraps, as where a role of other warps numbers its threads from 0. Addresses
 //! that depend on data are unknown and are not reported.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only accesses and arithmetic matter here")]
-
+use super::family::{Copying, Family};
 use super::func::{Func, Op, OpId, Value};
 use super::op::{IntBin, OpKind, Space, Ty};
 use super::uniform::{Level, Uniformity, analyze};
@@ -51,15 +50,25 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn degree(&mut self, op: &Op) -> Option<u32> {
-        let (width, offset) = match op.kind {
-            OpKind::Load { space: Space::Shared, bytes, n, offset, .. }
-            | OpKind::Store { space: Space::Shared, bytes, n, offset, .. } => (u32::from(bytes) * u32::from(n), offset),
-            OpKind::LoadMatrix { offset, .. } => (16, offset),
-            OpKind::CopyAsync { bytes, offset, .. } => (u32::from(bytes), offset),
-            _ => return None,
+        let (width, offset) = match op.kind.family() {
+            Family::Access { space: Space::Shared, .. } | Family::Matrix { .. } | Family::Copy(Copying::Fill) => {
+                accessed(&op.kind)?
+            }
+            // These access no shared memory, or a few words of it for synchronization, or they are bulk copies and MMAs, which have no
+            // addresses in lanes.
+            Family::Pure
+            | Family::Warp
+            | Family::Mark { .. }
+            | Family::Access { space: Space::Global, .. }
+            | Family::Copy(Copying::Drain | Copying::Commit | Copying::AwaitFills(_) | Copying::AwaitDrains(_))
+            | Family::Protocol
+            | Family::Order
+            | Family::Group(_)
+            | Family::Barrier(_)
+            | Family::Flow(_) => return None,
         };
         let mut addresses = self.lanes(*op.args.first()?)?;
-        if let OpKind::LoadMatrix { n, .. } = op.kind {
+        if let OpKind::LoadMatrix { n, .. } | OpKind::StoreMatrix { n, .. } = op.kind {
             addresses.truncate(8 * usize::from(n));
         }
         // The offset matters for elements narrower than a word: it determines which of them share a word.
@@ -96,6 +105,17 @@ impl Run<'_> {
             _ => None,
         }
     }
+}
+
+/// The bytes that each lane accesses at its address, and the offset from that; `None` for bulk copies and atomic updates.
+fn accessed(kind: &OpKind) -> Option<(u32, i32)> {
+    if let OpKind::Load { bytes, n, offset, .. } | OpKind::Store { bytes, n, offset, .. } = *kind {
+        return Some((u32::from(bytes) * u32::from(n), offset));
+    }
+    if let OpKind::LoadMatrix { offset, .. } | OpKind::StoreMatrix { offset, .. } = *kind {
+        return Some((16, offset));
+    }
+    if let OpKind::CopyAsync { bytes, offset, .. } = *kind { Some((u32::from(bytes), offset)) } else { None }
 }
 
 fn low(bits: u64) -> u32 {

@@ -13,6 +13,7 @@
 //!
 //! Deliberately absent: which groups a wait completes; the verifier of barrier programs checks that (`crate::verify::program`).
 
+use super::family::{Family, Flow, Grouped};
 use super::func::{Func, Op, OpId, Value};
 use super::op::OpKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,14 +69,25 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
 }
 
 /// Whether an operation may have a value in flight as this operand.
-#[expect(clippy::wildcard_enum_match_arm, reason = "every other operation reads its operands")]
 fn takes(op: &Op, place: usize) -> bool {
-    match &op.kind {
+    match op.kind.family() {
         // The operands are A, the descriptor of B, then C; only C may be in flight.
-        OpKind::GroupMma(mma) => place > mma.registers().0.max(1),
-        OpKind::For => place >= 3,
-        OpKind::GroupWait(_) | OpKind::Loop | OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) => true,
-        _ => false,
+        Family::Group(Grouped::Mma(mma)) => place > mma.registers().0.max(1),
+        Family::Flow(Flow::For) => place >= 3,
+        Family::Group(Grouped::Await(_)) => true,
+        Family::Flow(Flow::Loop | Flow::Yield | Flow::Break(_) | Flow::Continue(_)) => true,
+        // All others read their operands.
+        Family::Pure
+        | Family::Warp
+        | Family::Mark { .. }
+        | Family::Access { .. }
+        | Family::Matrix { .. }
+        | Family::Copy(_)
+        | Family::Protocol
+        | Family::Order
+        | Family::Group(Grouped::Plain)
+        | Family::Barrier(_)
+        | Family::Flow(Flow::If | Flow::Roles(_) | Flow::Return) => false,
     }
 }
 
@@ -86,7 +98,6 @@ fn handed(func: &Func) -> Vec<(Value, Value)> {
     found
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "only control flow hands values on")]
 fn walk<'f>(
     func: &'f Func,
     block: super::func::Block,
@@ -101,8 +112,9 @@ fn walk<'f>(
     for id in &func.block(block).ops {
         let op = func.op(*id);
         let mut hand = |from: &[Value], to: &[Value]| found.extend(from.iter().copied().zip(to.iter().copied()));
-        match &op.kind {
-            OpKind::For | OpKind::Loop => {
+        let Family::Flow(flow) = op.kind.family() else { continue };
+        match flow {
+            Flow::For | Flow::Loop => {
                 let init = op.args.get(if op.kind == OpKind::For { 3 } else { 0 }..).unwrap_or_default();
                 hand(init, &carried(op));
                 if op.kind == OpKind::For {
@@ -112,21 +124,22 @@ fn walk<'f>(
                 op.regions.iter().for_each(|body| walk(func, *body, loops, None, found));
                 loops.pop();
             }
-            OpKind::If | OpKind::Roles(_) => {
+            Flow::If | Flow::Roles(_) => {
                 op.regions.iter().for_each(|arm| walk(func, *arm, loops, Some(op), found));
             }
-            OpKind::Yield => hand(&op.args, arm_of.map_or(&[][..], |op| &op.results)),
-            OpKind::Break(n) | OpKind::Continue(n) => {
-                let Some(around) = loops.len().checked_sub(1 + *n as usize).and_then(|at| loops.get(at)) else {
+            Flow::Yield => hand(&op.args, arm_of.map_or(&[][..], |op| &op.results)),
+            Flow::Break(n) | Flow::Continue(n) => {
+                let Some(around) = loops.len().checked_sub(1 + n as usize).and_then(|at| loops.get(at)) else {
                     continue;
                 };
-                if matches!(op.kind, OpKind::Break(_)) {
+                if matches!(flow, Flow::Break(_)) {
                     hand(&op.args, &around.results);
                 } else {
                     hand(&op.args, &carried(around));
                 }
             }
-            _ => {}
+            // The end of the thread hands nothing on.
+            Flow::Return => {}
         }
     }
 }

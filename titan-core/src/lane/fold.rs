@@ -67,12 +67,23 @@ pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec
             let op = b.func().def_op(*x)?;
             (op.kind == OpKind::Pack && op.args.len() == 2).then(|| op.args.clone())
         }
-        (
-            OpKind::Load { masked: true, .. }
-            | OpKind::Store { masked: true, .. }
-            | OpKind::CopyAsync { masked: true, .. },
-            _,
-        ) => fold_mask(b, kind, args),
+        (OpKind::Load { space, bytes, n, offset, masked: true }, _) => {
+            let kind = OpKind::Load { space: *space, bytes: *bytes, n: *n, offset: *offset, masked: false };
+            let (holds, rest) = fold_mask(b, 1 + usize::from(*n), args)?;
+            let (address, other) = rest.split_first()?;
+            Some(if holds { b.op(kind, &[*address]) } else { other.to_vec() })
+        }
+        (OpKind::Store { space, bytes, n, offset, masked: true }, _) => {
+            let kind = OpKind::Store { space: *space, bytes: *bytes, n: *n, offset: *offset, masked: false };
+            let (holds, rest) = fold_mask(b, 1 + usize::from(*n), args)?;
+            Some(if holds { b.op(kind, rest) } else { Vec::new() })
+        }
+        (OpKind::CopyAsync { bytes, offset, masked: true }, _) => {
+            let kind = OpKind::CopyAsync { bytes: *bytes, offset: *offset, masked: false };
+            let (holds, rest) = fold_mask(b, 2, args)?;
+            // A copy whose condition is false still writes zeros.
+            holds.then(|| b.op(kind, rest))
+        }
         _ => None,
     }
 }
@@ -150,37 +161,14 @@ fn unpacked(b: &Builder, args: &[Value]) -> Option<Vec<Value>> {
     whole.then(|| op.args.clone())
 }
 
-/// Folds a memory access whose condition is constant.
-#[expect(clippy::wildcard_enum_match_arm, reason = "`fold` gives no other operations")]
-fn fold_mask(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec<Value>> {
+/// Whether the condition of a masked access holds, if it is constant, and the `n` operands before it.
+fn fold_mask<'v>(b: &Builder, n: usize, args: &'v [Value]) -> Option<(bool, &'v [Value])> {
     let (mask, rest) = args.split_last()?;
     // Invalid operands are reported by `infer`.
-    let fits = match kind {
-        OpKind::Load { n, .. } | OpKind::Store { n, .. } => rest.len() == 1 + usize::from(*n),
-        _ => true,
-    };
-    if !fits || b.ty(*mask) != Ty::Pred {
+    if rest.len() != n || b.ty(*mask) != Ty::Pred {
         return None;
     }
-    let holds = b.func().constant(*mask)? != 0;
-    match kind {
-        OpKind::Load { space, bytes, n, offset, .. } => {
-            let (address, other) = rest.split_first()?;
-            if !holds {
-                return Some(other.to_vec());
-            }
-            let kind = OpKind::Load { space: *space, bytes: *bytes, n: *n, offset: *offset, masked: false };
-            Some(b.op(kind, &[*address]))
-        }
-        OpKind::Store { space, bytes, n, offset, .. } => {
-            let kind = OpKind::Store { space: *space, bytes: *bytes, n: *n, offset: *offset, masked: false };
-            Some(if holds { b.op(kind, rest) } else { Vec::new() })
-        }
-        OpKind::CopyAsync { bytes, offset, .. } if holds => {
-            Some(b.op(OpKind::CopyAsync { bytes: *bytes, offset: *offset, masked: false }, rest))
-        }
-        _ => None,
-    }
+    Some((b.func().constant(*mask)? != 0, rest))
 }
 
 fn fold_int(b: &mut Builder, op: IntBin, x: Value, y: Value) -> Option<Vec<Value>> {

@@ -33,6 +33,7 @@ mod build;
 mod dce;
 #[cfg(any(test, feature = "filetest"))]
 pub mod eval;
+pub mod family;
 mod flight;
 mod fold;
 mod func;
@@ -48,6 +49,7 @@ mod verify;
 
 pub use build::{Builder, Open};
 pub use dce::eliminate_dead;
+pub use family::Family;
 pub use flight::in_flight;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 pub use op::{

@@ -52,6 +52,12 @@ fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
     Err(TypeError { message: format!("{kind:?}: {n} elements of {bytes} bytes") })
 }
 
+/// Operands, and after them the condition of a masked operation.
+fn with_mask(mut want: Vec<Ty>, masked: bool) -> Vec<Ty> {
+    want.extend(masked.then_some(Ty::Pred));
+    want
+}
+
 fn address(space: super::Space) -> Ty {
     match space {
         super::Space::Global => Ty::B64,
@@ -63,7 +69,7 @@ fn address(space: super::Space) -> Ty {
 ///
 /// # Errors
 /// Returns an error if operands of these types are invalid for the operation.
-#[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
+#[expect(clippy::too_many_lines, clippy::cognitive_complexity, reason = "a table: one row for each operation")]
 pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     use Ty::{B16, B32, B64, Pred};
     let (want, give) = match kind {
@@ -113,7 +119,24 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             [a, b] if a == b && *a != B16 => return Ok(vec![Pred]),
             _ => return Err(wrong(kind, args)),
         },
-        OpKind::Extend { .. } | OpKind::Truncate(_) | OpKind::Pack | OpKind::Unpack => return resize(kind, args),
+        OpKind::Extend { from, to, .. } => match (args, from, to) {
+            ([B16], 8 | 16, B32 | B64) | ([B32], 8 | 16, B32 | B64) | ([B32], 32, B64) => return Ok(vec![*to]),
+            _ => return Err(wrong(kind, args)),
+        },
+        OpKind::Truncate(to) => match (args, to) {
+            ([B64], B32) | ([B32], B16) => return Ok(vec![*to]),
+            _ => return Err(wrong(kind, args)),
+        },
+        OpKind::Pack => match args {
+            [B16, B16] | [B32, B32, B32, B32] => return Ok(vec![B32]),
+            [B32, B32] => return Ok(vec![B64]),
+            _ => return Err(wrong(kind, args)),
+        },
+        OpKind::Unpack => match args {
+            [B32] => return Ok(vec![B16, B16]),
+            [B64] => return Ok(vec![B32, B32]),
+            _ => return Err(wrong(kind, args)),
+        },
         OpKind::FromPred => (vec![Pred], vec![B32]),
         OpKind::Float(_, ty) => (vec![ty.ty(); 2], vec![ty.ty()]),
         OpKind::FloatUn(op, ty) => {
@@ -137,23 +160,51 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             _ => return Err(wrong(kind, args)),
         },
         OpKind::UnpackBytes { .. } => (vec![B32], vec![B32; 4]),
-        OpKind::Load { .. }
-        | OpKind::Store { .. }
-        | OpKind::Atomic { .. }
-        | OpKind::CompareSwap(_)
-        | OpKind::CopyAsync { .. } => memory(kind, args)?,
-        OpKind::CopyArrive { .. }
-        | OpKind::MbarrierInit { .. }
-        | OpKind::MbarrierInvalidate { .. }
-        | OpKind::MbarrierArrive { .. }
-        | OpKind::MbarrierArriveCluster { .. }
-        | OpKind::MbarrierWait
-        | OpKind::MbarrierExpect { .. }
-        | OpKind::BulkLoad { .. }
-        | OpKind::BulkStore { .. }
-        | OpKind::StoreRelease { .. }
-        | OpKind::LoadAcquire
-        | OpKind::SequenceWait => protocol(kind, args)?,
+        OpKind::Load { space, bytes, n, masked, .. } => {
+            let (ty, n) = (memory_ty(kind, *bytes, *n)?, usize::from(*n));
+            let mut want = vec![address(*space)];
+            want.extend(std::iter::repeat_n(ty, if *masked { n } else { 0 }));
+            (with_mask(want, *masked), vec![ty; n])
+        }
+        OpKind::Store { space, bytes, n, masked, .. } => {
+            let ty = memory_ty(kind, *bytes, *n)?;
+            let mut want = vec![address(*space)];
+            want.extend(std::iter::repeat_n(ty, usize::from(*n)));
+            (with_mask(want, *masked), vec![])
+        }
+        OpKind::Atomic { space, masked, .. } => {
+            let Some(ty @ (B32 | B64)) = args.get(1).copied() else { return Err(wrong(kind, args)) };
+            (with_mask(vec![address(*space), ty], *masked), vec![ty])
+        }
+        OpKind::CompareSwap(space) => {
+            let Some(ty @ (B16 | B32 | B64)) = args.get(1).copied() else { return Err(wrong(kind, args)) };
+            (vec![address(*space), ty, ty], vec![ty])
+        }
+        OpKind::CopyAsync { masked, .. } => (with_mask(vec![B32, B64], *masked), vec![]),
+        // The addresses of mbarriers and of sequence counters are in shared memory.
+        OpKind::MbarrierInit { count, masked } | OpKind::MbarrierArrive { count, masked } => {
+            check((1..=MAX_ARRIVALS).contains(count), || {
+                format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals")
+            })?;
+            (with_mask(vec![B32], *masked), vec![])
+        }
+        OpKind::CopyArrive { masked }
+        | OpKind::MbarrierInvalidate { masked }
+        | OpKind::MbarrierArriveCluster { masked }
+        | OpKind::MbarrierExpect { masked, .. } => (with_mask(vec![B32], *masked), vec![]),
+        OpKind::BulkLoad { rank, masked, .. } => {
+            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
+            let mut want = vec![B64, B32, B32];
+            want.extend(std::iter::repeat_n(B32, usize::from(*rank)));
+            (with_mask(want, *masked), vec![])
+        }
+        OpKind::BulkStore { rank } => {
+            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
+            ([&[B64, B32][..], &vec![B32; usize::from(*rank)]].concat(), vec![])
+        }
+        OpKind::StoreRelease { masked } => (with_mask(vec![B32, B32], *masked), vec![]),
+        OpKind::MbarrierWait | OpKind::SequenceWait => (vec![B32, B32], vec![]),
+        OpKind::LoadAcquire => (vec![B32], vec![B32]),
         OpKind::NamedBarrier { id, threads, .. } => {
             check(matches!(id, 1..=15), || format!("{kind:?}: named barriers are 1 to 15"))?;
             let whole = *threads > 0 && *threads <= func.threads && threads.is_multiple_of(func.lanes.max(1));
@@ -185,43 +236,6 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
     };
     expect(kind, args, &want)?;
     Ok(give)
-}
-
-/// Result types of operations on mbarriers and sequence counters. Their addresses are in shared memory.
-#[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
-fn protocol(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
-    use Ty::{B32, B64, Pred};
-    if let OpKind::MbarrierInit { count, .. } | OpKind::MbarrierArrive { count, .. } = kind {
-        check((1..=MAX_ARRIVALS).contains(count), || {
-            format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals")
-        })?;
-    }
-    let address = |masked: bool| if masked { vec![B32, Pred] } else { vec![B32] };
-    Ok(match kind {
-        OpKind::CopyArrive { masked }
-        | OpKind::MbarrierInit { masked, .. }
-        | OpKind::MbarrierInvalidate { masked }
-        | OpKind::MbarrierArrive { masked, .. }
-        | OpKind::MbarrierArriveCluster { masked }
-        | OpKind::MbarrierExpect { masked, .. } => (address(*masked), vec![]),
-        OpKind::BulkLoad { rank, masked, .. } => {
-            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
-            let mut want = vec![B64, B32, B32];
-            want.extend(std::iter::repeat_n(B32, usize::from(*rank)));
-            want.extend(masked.then_some(Pred));
-            (want, vec![])
-        }
-        OpKind::BulkStore { rank } => {
-            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
-            ([&[B64, B32][..], &vec![B32; usize::from(*rank)]].concat(), vec![])
-        }
-        OpKind::StoreRelease { masked: true } => (vec![B32, B32, Pred], vec![]),
-        OpKind::StoreRelease { masked: false } | OpKind::MbarrierWait | OpKind::SequenceWait => {
-            (vec![B32, B32], vec![])
-        }
-        OpKind::LoadAcquire => (vec![B32], vec![B32]),
-        _ => return Err(wrong(kind, args)),
-    })
 }
 
 /// Result types of an MMA of a warpgroup.
@@ -261,71 +275,4 @@ const fn float_un_exists(op: FloatUn, ty: Ty, single: bool) -> bool {
         }
         FloatUn::Ex2Approx | FloatUn::Lg2Approx | FloatUn::RcpApprox | FloatUn::RsqrtApprox => single,
     }
-}
-
-/// Result types of operations that change the width of a value.
-#[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
-fn resize(kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
-    use Ty::{B16, B32, B64};
-    match kind {
-        OpKind::Extend { from, to, .. } => match (args, from, to) {
-            ([B16], 8 | 16, B32 | B64) | ([B32], 8 | 16, B32 | B64) | ([B32], 32, B64) => Ok(vec![*to]),
-            _ => Err(wrong(kind, args)),
-        },
-        OpKind::Truncate(to) => match (args, to) {
-            ([B64], B32) | ([B32], B16) => Ok(vec![*to]),
-            _ => Err(wrong(kind, args)),
-        },
-        OpKind::Pack => match args {
-            [B16, B16] | [B32, B32, B32, B32] => Ok(vec![B32]),
-            [B32, B32] => Ok(vec![B64]),
-            _ => Err(wrong(kind, args)),
-        },
-        OpKind::Unpack => match args {
-            [B32] => Ok(vec![B16, B16]),
-            [B64] => Ok(vec![B32, B32]),
-            _ => Err(wrong(kind, args)),
-        },
-        _ => Err(wrong(kind, args)),
-    }
-}
-
-/// Result types of memory operations.
-#[expect(clippy::wildcard_enum_match_arm, reason = "`infer` gives no other operations")]
-fn memory(kind: &OpKind, args: &[Ty]) -> Result<(Vec<Ty>, Vec<Ty>), TypeError> {
-    use Ty::{B16, B32, B64, Pred};
-    let with_mask = |mut want: Vec<Ty>, masked: bool| {
-        want.extend(masked.then_some(Pred));
-        want
-    };
-    Ok(match kind {
-        OpKind::Load { space, bytes, n, masked, .. } => {
-            let ty = memory_ty(kind, *bytes, *n)?;
-            let mut want = vec![address(*space)];
-            want.extend(std::iter::repeat_n(ty, if *masked { usize::from(*n) } else { 0 }));
-            (with_mask(want, *masked), vec![ty; usize::from(*n)])
-        }
-        OpKind::Store { space, bytes, n, masked, .. } => {
-            let ty = memory_ty(kind, *bytes, *n)?;
-            let mut want = vec![address(*space)];
-            want.extend(std::iter::repeat_n(ty, usize::from(*n)));
-            (with_mask(want, *masked), vec![])
-        }
-        OpKind::Atomic { space, masked, .. } => {
-            let ty = match args.get(1) {
-                Some(ty @ (B32 | B64)) => *ty,
-                _ => return Err(wrong(kind, args)),
-            };
-            (with_mask(vec![address(*space), ty], *masked), vec![ty])
-        }
-        OpKind::CompareSwap(space) => {
-            let ty = match args.get(1) {
-                Some(ty @ (B16 | B32 | B64)) => *ty,
-                _ => return Err(wrong(kind, args)),
-            };
-            (vec![address(*space), ty, ty], vec![ty])
-        }
-        OpKind::CopyAsync { masked, .. } => (with_mask(vec![B32, B64], *masked), vec![]),
-        _ => return Err(wrong(kind, args)),
-    })
 }

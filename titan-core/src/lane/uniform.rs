@@ -11,6 +11,7 @@
 //! Loads from one address give all lanes the same value: programs have no races (the output rule), and barriers separate the accesses by
 //! which threads of a program exchange data.
 
+use super::family::{Barrier, Family, Flow};
 use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{OpKind, Role, Shuffle};
 
@@ -131,7 +132,7 @@ impl<'a> Run<'a> {
         self.path.push(Level::Program);
         for id in &func.block(block).ops {
             let op = func.op(*id);
-            if op.kind.is_convergent() && here > self.needs(&op.kind) {
+            if self.needs(&op.kind).is_some_and(|most| here > most) {
                 self.part(*id, here);
             }
             let out = self.op(op, here);
@@ -146,18 +147,26 @@ impl<'a> Run<'a> {
         escape
     }
 
-    /// The maximum divergence at which a convergent operation is allowed.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all others are of one warp")]
-    fn needs(&self, kind: &OpKind) -> Level {
-        match kind {
-            OpKind::Barrier | OpKind::Roles(_) => Level::Program,
-            OpKind::GroupFence
-            | OpKind::GroupMma(_)
-            | OpKind::GroupCommit
-            | OpKind::GroupWait(_)
-            | OpKind::SetMaxRegisters { .. } => Level::Role,
-            OpKind::NamedBarrier { id, .. } if self.role.is_some_and(|role| role.barrier == *id) => Level::Role,
-            _ => Level::Warp,
+    /// The maximum divergence at which a convergent operation is allowed; `None` for all others.
+    fn needs(&self, kind: &OpKind) -> Option<Level> {
+        match kind.family() {
+            Family::Barrier(Barrier::Program) | Family::Flow(Flow::Roles(_)) => Some(Level::Program),
+            Family::Group(_) => Some(Level::Role),
+            Family::Barrier(Barrier::Named { id, .. }) if self.role.is_some_and(|role| role.barrier == id) => {
+                Some(Level::Role)
+            }
+            Family::Barrier(Barrier::Named { .. } | Barrier::Warp) | Family::Warp | Family::Matrix { .. } => {
+                Some(Level::Warp)
+            }
+            Family::Pure
+            | Family::Mark { .. }
+            | Family::Access { .. }
+            | Family::Copy(_)
+            | Family::Protocol
+            | Family::Order
+            | Family::Flow(
+                Flow::For | Flow::Loop | Flow::If | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return,
+            ) => None,
         }
     }
 
@@ -169,23 +178,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`source` names every operation without regions")]
     fn op(&mut self, op: &'a Op, here: Level) -> Escape {
-        match &op.kind {
-            OpKind::If => self.branch(op, here),
-            OpKind::Roles(roles) => self.split(roles, op, here),
-            OpKind::For | OpKind::Loop => self.repeat(op, here),
-            OpKind::Break(n) | OpKind::Continue(n) => self.leave(op, *n),
-            OpKind::Return => {
+        match op.kind.family() {
+            Family::Flow(Flow::If) => self.branch(op, here),
+            Family::Flow(Flow::Roles(roles)) => self.split(roles, op, here),
+            Family::Flow(Flow::For | Flow::Loop) => self.repeat(op, here),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => self.leave(op, n),
+            Family::Flow(Flow::Return) => {
                 if self.returned < here {
                     self.returned = here;
                     self.changed = true;
                 }
                 Escape { level: Level::Program, depth: Some(u32::MAX) }
             }
-            OpKind::Yield => Escape::default(),
-            kind => {
-                let level = source(kind).unwrap_or_else(|| self.join(&op.args));
+            Family::Flow(Flow::Yield) => Escape::default(),
+            Family::Pure
+            | Family::Warp
+            | Family::Mark { .. }
+            | Family::Access { .. }
+            | Family::Matrix { .. }
+            | Family::Copy(_)
+            | Family::Protocol
+            | Family::Order
+            | Family::Group(_)
+            | Family::Barrier(_) => {
+                let level = source(&op.kind).unwrap_or_else(|| self.join(&op.args));
                 for result in &op.results {
                     self.raise(*result, level);
                 }

@@ -1,6 +1,7 @@
 //! The verifier of lane IR: structure, visibility of values, types, and convergence. A violation is a defect of the lowering; it is
 //! reported as an error, never by a panic.
 
+use super::family::{Barrier, Family, Flow};
 use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{OpKind, Role, Ty};
 use super::types::infer;
@@ -96,7 +97,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`infer` names every operation without regions")]
     fn op(&mut self, id: OpId, gives: Option<&[Ty]>) -> Result<(), LaneError> {
         let func = self.func;
         let op = func.op(id);
@@ -105,25 +105,34 @@ impl Run<'_> {
         }
         let args = self.types(&op.args);
         let results = self.types(&op.results);
-        let want = match &op.kind {
-            OpKind::Yield => match gives {
+        let want = match op.kind.family() {
+            Family::Flow(Flow::Yield) => match gives {
                 Some(gives) => gives.to_vec(),
                 None => return Err(self.error(op, "ends the arms of an `if` only, and the code of roles")),
             },
-            OpKind::Return if self.role.is_some() => {
+            Family::Flow(Flow::Return) if self.role.is_some() => {
                 return Err(self.error(op, "a role's threads go on behind it: its code ends in `yield`"));
             }
-            OpKind::Return => Vec::new(),
-            OpKind::Break(n) | OpKind::Continue(n) => {
-                let enclosing = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get(at));
+            Family::Flow(Flow::Return) => Vec::new(),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
+                let enclosing = self.loops.len().checked_sub(1 + n as usize).and_then(|at| self.loops.get(at));
                 let Some((broken, continued)) = enclosing else { return Err(self.error(op, "no such loop")) };
                 if matches!(op.kind, OpKind::Break(_)) { broken.clone() } else { continued.clone() }
             }
-            OpKind::If => return self.branch(op, &results),
-            OpKind::Roles(roles) => return self.split(op, roles, &results),
-            OpKind::For | OpKind::Loop => return self.repeat(op, &args, &results),
-            kind => {
-                let found = infer(func, kind, &args).map_err(|e| self.error(op, &e.message))?;
+            Family::Flow(Flow::If) => return self.branch(op, &results),
+            Family::Flow(Flow::Roles(roles)) => return self.split(op, roles, &results),
+            Family::Flow(Flow::For | Flow::Loop) => return self.repeat(op, &args, &results),
+            Family::Pure
+            | Family::Warp
+            | Family::Mark { .. }
+            | Family::Access { .. }
+            | Family::Matrix { .. }
+            | Family::Copy(_)
+            | Family::Protocol
+            | Family::Order
+            | Family::Group(_)
+            | Family::Barrier(_) => {
+                let found = infer(func, &op.kind, &args).map_err(|e| self.error(op, &e.message))?;
                 if found != results {
                     return Err(self.error(op, "results of another type"));
                 }
@@ -143,7 +152,7 @@ impl Run<'_> {
 
     /// Checks that a role's barrier is used only by its own warps, in its code.
     fn barrier(&self, op: &Op) -> Result<(), LaneError> {
-        let OpKind::NamedBarrier { id, threads, .. } = op.kind else { return Ok(()) };
+        let Family::Barrier(Barrier::Named { id, threads, .. }) = op.kind.family() else { return Ok(()) };
         match self.role.filter(|role| role.barrier == id) {
             Some(role) if threads != role.warps.saturating_mul(self.func.lanes) => {
                 Err(self.error(op, &format!("barrier {id} is of all {} warps of its role", role.warps)))

@@ -2,7 +2,7 @@
 
 use super::{Laid, LayOut};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, NvOp, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Family, Flow, NvOp, Op, OpId, OpKind, Ty, Value};
 use std::collections::BTreeMap;
 
 impl LayOut<'_> {
@@ -156,12 +156,9 @@ impl LayOut<'_> {
     }
 
     /// The type of the new value of an old one; the result of an MMA in flight becomes a tile.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all other types are unchanged")]
     fn held(&self, old: Value) -> Ty {
-        match self.k.ty(old) {
-            Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) => Ty::Tile(elem, shape),
-            ty => ty,
-        }
+        let ty = self.k.ty(old);
+        if let Ty::Compute(elem, shape) | Ty::Acc(elem, shape, _) = ty { Ty::Tile(elem, shape) } else { ty }
     }
 
     fn branch(&mut self, op: &Op) -> Laid<()> {
@@ -186,33 +183,39 @@ impl LayOut<'_> {
 
     /// Lays out a terminator, whose operands are converted to the layouts of the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Laid<()> {
-        let slots = self.receivers(id, op);
-        let joins = !matches!(op.kind, OpKind::Continue(_));
-        let args =
-            if slots.len() == op.args.len() { self.given(&op.args, &slots, joins)? } else { self.all_same(&op.args)? };
+        let around: Vec<OpId> = self.tree.around(id).collect();
+        let looped = |n: u32| {
+            let found = around.iter().map(|o| self.k.op(*o)).filter(|o| o.kind.is_loop()).nth(n as usize);
+            found.ok_or_else(|| self.internal("a jump to a loop that is not around it"))
+        };
+        let (slots, joins) = match op.kind.family() {
+            Family::Flow(Flow::Yield) => {
+                let owner = around.first().map(|o| self.k.op(*o));
+                // The combining functions of reductions yield scalars, which have no layout, and roles yield nothing.
+                (owner.filter(|o| o.kind == OpKind::If).map(|o| o.results.clone()), true)
+            }
+            Family::Flow(Flow::Break(n)) => (Some(looped(n)?.results.clone()), true),
+            Family::Flow(Flow::Continue(n)) => {
+                let target = looped(n)?;
+                let skip = usize::from(target.kind != OpKind::Loop);
+                let carried = self.k.block(target.regions[0]).args.iter().skip(skip);
+                (Some(carried.copied().collect()), false)
+            }
+            Family::Flow(Flow::Return) => (Some(Vec::new()), true),
+            Family::Flow(Flow::For(_) | Flow::Loop | Flow::If)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => return Err(self.internal("an operation that ends no block")),
+        };
+        let args = match slots {
+            Some(slots) if slots.len() == op.args.len() => self.given(&op.args, &slots, joins)?,
+            Some(_) => return Err(self.internal("a terminator with operands that nothing receives")),
+            None => self.all_same(&op.args)?,
+        };
         self.b.terminate(op.kind.clone(), &args);
         Ok(())
-    }
-
-    /// The values that receive the operands of a terminator.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other terminator has operands")]
-    fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
-        let around: Vec<OpId> = self.tree.around(id).collect();
-        let looped =
-            |n: u32| around.iter().filter(|o| self.k.op(**o).kind.is_loop()).nth(n as usize).map(|o| self.k.op(*o));
-        match op.kind {
-            OpKind::Yield => {
-                let owner = around.first().map(|o| self.k.op(*o));
-                // The combining functions of reductions yield scalars, which have no layout.
-                owner.filter(|o| o.kind == OpKind::If).map(|o| o.results.clone()).unwrap_or_default()
-            }
-            OpKind::Break(n) => looped(n).map(|o| o.results.clone()).unwrap_or_default(),
-            OpKind::Continue(n) => {
-                let Some(target) = looped(n) else { return Vec::new() };
-                let skip = usize::from(target.kind != OpKind::Loop);
-                self.k.block(target.regions[0]).args.iter().skip(skip).copied().collect()
-            }
-            _ => Vec::new(),
-        }
     }
 }

@@ -10,8 +10,6 @@
 //! %sum = ttg.local.fold_sum<0, 1> %all : tile<64xf32, 6>
 //! ```
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations have no influence")]
-
 use super::{Laid, LayOut};
 use crate::ir::{Const, Elem, Fold, LocalOp, Op, OpKind, Pred, ReduceOp, Ty, Value};
 use crate::layout::{Bit, Encoding, Layout};
@@ -135,13 +133,11 @@ impl LayOut<'_> {
     fn steers(&self, old: Value) -> bool {
         self.tree.users(old).iter().any(|id| {
             let op = self.k.op(*id);
-            match op.kind {
-                OpKind::Splat(_) | OpKind::Load(..) | OpKind::Store(_) => false,
-                _ if is_elementwise(&op.kind) => {
-                    matches!(self.k.ty(op.results[0]), Ty::Scalar(_)) && self.steers(op.results[0])
-                }
-                _ => true,
+            if is_elementwise(&op.kind) {
+                return matches!(self.k.ty(op.results[0]), Ty::Scalar(_)) && self.steers(op.results[0]);
             }
+            // Any other operation may pass it to control flow.
+            !matches!(op.kind, OpKind::Splat(_) | OpKind::Load(..) | OpKind::Store(_))
         })
     }
 

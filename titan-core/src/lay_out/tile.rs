@@ -65,22 +65,21 @@ impl LayOut<'_> {
     }
 
     /// Materializes a tile that is a function of scalars and coordinates, in a given layout.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "what is no such tile is a defect")]
     fn flexible(&mut self, old: Value, layout: &Layout) -> Laid<Value> {
         let Some(op) = self.k.def_op(old) else { return Err(self.internal(format!("{old} is not known"))) };
-        match &op.kind {
-            OpKind::Splat(_) => {
-                let scalar = self.same(op.args[0])?;
-                self.tile_op(op.kind.clone(), &[scalar], layout)
-            }
-            OpKind::Iota(_) => self.tile_op(op.kind.clone(), &[], layout),
-            OpKind::Broadcast { axis, .. } => {
-                let narrow = self.tile(op.args[0], &layout.without(usize::from(*axis)))?;
-                self.tile_op(op.kind.clone(), &[narrow], layout)
-            }
-            kind if is_elementwise(kind) => self.elementwise(op, layout),
-            kind => Err(self.internal(format!("{kind:?} does not define a flexible tile"))),
+        if is_elementwise(&op.kind) {
+            return self.elementwise(op, layout);
         }
+        let arg = if let OpKind::Splat(_) = op.kind {
+            Some(self.same(op.args[0])?)
+        } else if let OpKind::Broadcast { axis, .. } = op.kind {
+            Some(self.tile(op.args[0], &layout.without(usize::from(axis)))?)
+        } else if let OpKind::Iota(_) = op.kind {
+            None
+        } else {
+            return Err(self.internal(format!("{:?} does not define a flexible tile", op.kind)));
+        };
+        self.tile_op(op.kind.clone(), arg.as_slice(), layout)
     }
 
     /// An elementwise operation on tiles in a given layout.

@@ -1,7 +1,5 @@
 //! Atomic updates: by an instruction if there is one, otherwise by compare-and-swap.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they lie in memory, or have no instruction")]
-
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{AtomicOp, BinOp, Elem, Op, Pred, Unit};
@@ -107,18 +105,14 @@ impl Lower<'_> {
 
     /// Converts the bits in memory to the register of an element: 16-bit integers are held in `b32`.
     fn held_bits(&mut self, elem: Elem, raw: Reg) -> Reg {
-        match elem {
-            Elem::I16 => self.b.one(lane::OpKind::Extend { from: 16, signed: true, to: Ty::B32 }, &[raw]),
-            Elem::U16 => self.b.one(lane::OpKind::Extend { from: 16, signed: false, to: Ty::B32 }, &[raw]),
-            _ => raw,
+        if elem.is_float() || elem.bits() != 16 {
+            return raw;
         }
+        self.b.one(lane::OpKind::Extend { from: 16, signed: elem.is_signed_int(), to: Ty::B32 }, &[raw])
     }
 
     fn stored_bits(&mut self, elem: Elem, reg: Reg) -> Reg {
-        match elem {
-            Elem::I16 | Elem::U16 => self.b.one(lane::OpKind::Truncate(Ty::B16), &[reg]),
-            _ => reg,
-        }
+        if elem.is_float() || elem.bits() != 16 { reg } else { self.b.one(lane::OpKind::Truncate(Ty::B16), &[reg]) }
     }
 }
 

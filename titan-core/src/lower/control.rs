@@ -1,11 +1,9 @@
 //! Blocks, loops and branches. A carried tile becomes one carried value for each of its registers.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation; the rest are its parts")]
-
 use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Block, FenceSpace, ForKind, Op, OpId, OpKind, Pred, Proxy, TtgOp, Ty, Value};
+use crate::ir::{Block, Family, FenceSpace, Flow, ForKind, Op, OpId, OpKind, Pred, Proxy, TtgOp, Ty, Value};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
@@ -35,16 +33,24 @@ impl Lower<'_> {
             }
             self.op(id)?;
         }
-        Ok(Vec::new())
+        Err(self.defect("a combining function that yields nothing"))
     }
 
+    #[expect(clippy::cognitive_complexity, reason = "a table: one row for each operation")]
     fn op(&mut self, id: OpId) -> Result<(), LowerError> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
         match &op.kind {
-            OpKind::Const(_) | OpKind::ProgramId(_) | OpKind::NumPrograms(_) => self.fact(op),
-            OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => self.made_tile(op),
+            OpKind::Const(c) => {
+                let reg = super::scalar::constant(&mut self.b, *c);
+                self.define(op.results[0], LoweredValue::Scalar(reg));
+            }
+            OpKind::ProgramId(axis) => self.fact(op, lane::OpKind::ProgramId(*axis)),
+            OpKind::NumPrograms(axis) => self.fact(op, lane::OpKind::NumPrograms(*axis)),
+            OpKind::Splat(_) => self.splat(op),
+            OpKind::Iota(_) => self.iota(op),
+            OpKind::Broadcast { axis, .. } => self.broadcast(op, usize::from(*axis)),
             OpKind::Unary(_)
             | OpKind::Binary(_)
             | OpKind::Cmp(_)
@@ -56,31 +62,37 @@ impl Lower<'_> {
             OpKind::Permute(perm) => self.permute(op, *perm)?,
             OpKind::Interleave => self.interleave(op),
             OpKind::Split => self.split(op),
-            OpKind::Scan(_, axis) | OpKind::ScanWith(axis) => self.scan_op(op, usize::from(*axis))?,
-            OpKind::Dim(_)
-            | OpKind::Present
-            | OpKind::Index(_)
-            | OpKind::Slice(_)
-            | OpKind::Segment
-            | OpKind::Shared => {
-                self.tensor_op(op)?;
+            OpKind::Scan(f, axis) => {
+                let acc = self.k.ty(op.args[0]).elem().accumulator();
+                self.scan_tile(op, usize::from(*axis), acc, Combine::Plain(*f, acc))?;
             }
+            OpKind::ScanWith(axis) => {
+                let elem = self.k.ty(op.args[0]).elem();
+                self.scan_tile(op, usize::from(*axis), elem, Combine::Region(op))?;
+            }
+            OpKind::Dim(axis) => self.dim(op, usize::from(*axis))?,
+            OpKind::Present => self.present(op)?,
+            OpKind::Index(axis) => self.index_view(op, usize::from(*axis))?,
+            OpKind::Slice(axis) => self.slice_view(op, usize::from(*axis))?,
+            OpKind::Segment => self.segment_view(op)?,
+            OpKind::Shared => self.shared_view(op)?,
             OpKind::Unflatten => self.unflatten(op),
             OpKind::UnflattenGrouped(rows) => self.unflatten_grouped(op, *rows),
-            OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. } => self.ragged_op(op)?,
+            OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
+            OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
             OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
                 return Err(LowerError::internal(self.k, "a reduction or MMA that is not laid out".to_owned()));
             }
-            OpKind::Load(..)
-            | OpKind::Store(_)
-            | OpKind::Get
-            | OpKind::Set
-            | OpKind::Gather
-            | OpKind::Scatter
-            | OpKind::GatherRows { .. }
-            | OpKind::ScatterRows
-            | OpKind::Atomic(_)
-            | OpKind::AtomicTile(_) => self.memory_op(op)?,
+            OpKind::Load(unit, _) => self.load(op, *unit)?,
+            OpKind::Store(unit) => self.store(op, *unit)?,
+            OpKind::Get => self.get(op)?,
+            OpKind::Set => self.set(op)?,
+            OpKind::Gather => self.gather(op)?,
+            OpKind::Scatter => self.scatter(op)?,
+            OpKind::GatherRows { .. } => self.gather_rows(op)?,
+            OpKind::ScatterRows => self.scatter_rows(op)?,
+            OpKind::Atomic(f) => self.atomic(op, *f)?,
+            OpKind::AtomicTile(f) => self.atomic_tile(op, *f)?,
             OpKind::Print(format) => self.print(op, format)?,
             OpKind::Assert(message) => self.assert(op, message)?,
             OpKind::For(kind) => self.counted_loop(op, *kind)?,
@@ -105,41 +117,6 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn scan_op(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
-        let elem = self.k.ty(op.args[0]).elem();
-        if let OpKind::Scan(f, _) = op.kind {
-            let acc = elem.accumulator();
-            return self.scan_tile(op, axis, acc, Combine::Plain(f, acc));
-        }
-        self.scan_tile(op, axis, elem, Combine::Region(op))
-    }
-
-    fn ragged_op(&mut self, op: &Op) -> Result<(), LowerError> {
-        if let OpKind::RaggedCount { rows, cols } = op.kind {
-            return self.ragged_count(op, rows, cols);
-        }
-        let OpKind::RaggedTile { rows, cols } = op.kind else { return Err(self.defect("no index of ragged tiles")) };
-        self.ragged_tile(op, rows, cols)
-    }
-
-    /// Lowers loads and stores of tensors.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only operations on memory get here; any other is a defect")]
-    fn memory_op(&mut self, op: &Op) -> Result<(), LowerError> {
-        match &op.kind {
-            OpKind::Load(unit, _) => self.load(op, *unit),
-            OpKind::Store(unit) => self.store(op, *unit),
-            OpKind::Get => self.get(op),
-            OpKind::Set => self.set(op),
-            OpKind::Gather => self.gather(op),
-            OpKind::Scatter => self.scatter(op),
-            OpKind::GatherRows { .. } => self.gather_rows(op),
-            OpKind::ScatterRows => self.scatter_rows(op),
-            OpKind::Atomic(f) => self.atomic(op, *f),
-            OpKind::AtomicTile(f) => self.atomic_tile(op, *f),
-            _ => Err(self.defect("an operation that accesses no tensor")),
-        }
-    }
-
     fn elementwise_op(&mut self, op: &Op) -> Result<(), LowerError> {
         let result = op.results[0];
         if let Ty::Scalar(_) = self.k.ty(result) {
@@ -155,13 +132,8 @@ impl Lower<'_> {
     }
 
     /// Lowers scalars that depend only on the position of the program in the grid.
-    fn fact(&mut self, op: &Op) {
-        let reg = match &op.kind {
-            OpKind::Const(c) => super::scalar::constant(&mut self.b, *c),
-            OpKind::ProgramId(axis) => self.b.one(lane::OpKind::ProgramId(*axis), &[]),
-            OpKind::NumPrograms(axis) => self.b.one(lane::OpKind::NumPrograms(*axis), &[]),
-            _ => self.missing(),
-        };
+    fn fact(&mut self, op: &Op, kind: lane::OpKind) {
+        let reg = self.b.one(kind, &[]);
         self.define(op.results[0], LoweredValue::Scalar(reg));
     }
 
@@ -169,16 +141,15 @@ impl Lower<'_> {
     fn flatten(&mut self, values: &[Value], slots: &[Value]) -> Result<Vec<Reg>, LowerError> {
         let mut out = Vec::new();
         for (value, slot) in values.iter().zip(slots) {
-            match self.k.ty(*slot) {
-                Ty::Scalar(_) => out.push(self.scalar(*value)),
-                ty if ty.is_in_registers() => {
-                    out.extend(self.regs(*value));
-                }
-                ty => {
-                    let kind = if let Ty::Tensor(..) = ty { "a view" } else { "a token of a pipeline" };
-                    let called = self.k.value(*slot).name.as_ref().map(|n| format!(", `{n}`,")).unwrap_or_default();
-                    return Err(self.unsupported(format!("{kind}{called} that a loop or branch passes on")));
-                }
+            let ty = self.k.ty(*slot);
+            if let Ty::Scalar(_) = ty {
+                out.push(self.scalar(*value));
+            } else if ty.is_in_registers() {
+                out.extend(self.regs(*value));
+            } else {
+                let kind = if let Ty::Tensor(..) = ty { "a view" } else { "a token of a pipeline" };
+                let called = self.k.value(*slot).name.as_ref().map(|n| format!(", `{n}`,")).unwrap_or_default();
+                return Err(self.unsupported(format!("{kind}{called} that a loop or branch passes on")));
             }
         }
         Ok(out)
@@ -192,6 +163,9 @@ impl Lower<'_> {
                 ty if ty.is_in_registers() => self.layout(*slot).registers(),
                 _ => 1,
             };
+            if rest.len() < n {
+                self.b.fail(format!("{slot} is held in {n} registers, and only {} are passed on", rest.len()));
+            }
             let (own, after) = rest.split_at(n.min(rest.len()));
             rest = after;
             let held = match (self.k.ty(*slot), own) {
@@ -301,32 +275,34 @@ impl Lower<'_> {
 
     /// Lowers a terminator, which passes its operands to the receiving values.
     fn leave(&mut self, id: OpId, op: &Op) -> Result<(), LowerError> {
-        let slots = self.receivers(id, op);
-        let regs = self.flatten(&op.args, &slots)?;
-        let kind = match op.kind {
-            OpKind::Break(n) => lane::OpKind::Break(n),
-            OpKind::Continue(n) => lane::OpKind::Continue(n),
-            OpKind::Yield => lane::OpKind::Yield,
-            _ => lane::OpKind::Return,
+        let around: Vec<OpId> = self.tree.around(id).collect();
+        let looped = |n: u32| {
+            let found = around.iter().map(|o| self.k.op(*o)).filter(|o| o.kind.is_loop()).nth(n as usize);
+            found.ok_or_else(|| self.defect("a jump to a loop that is not around it"))
         };
+        let (kind, slots) = match op.kind.family() {
+            Family::Flow(Flow::Break(n)) => (lane::OpKind::Break(n), looped(n)?.results.clone()),
+            Family::Flow(Flow::Continue(n)) => {
+                let target = looped(n)?;
+                let skip = usize::from(target.kind != OpKind::Loop);
+                let carried = self.k.block(target.regions[0]).args.iter().skip(skip);
+                (lane::OpKind::Continue(n), carried.copied().collect())
+            }
+            Family::Flow(Flow::Yield) => {
+                let Some(owner) = around.first() else { return Err(self.defect("a `yield` outside of regions")) };
+                (lane::OpKind::Yield, self.k.op(*owner).results.clone())
+            }
+            Family::Flow(Flow::Return) => (lane::OpKind::Return, Vec::new()),
+            Family::Flow(Flow::For(_) | Flow::Loop | Flow::If)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => return Err(self.defect("an operation that ends no block")),
+        };
+        let regs = self.flatten(&op.args, &slots)?;
         self.b.terminate(kind, &regs);
         Ok(())
-    }
-
-    /// The values that receive the operands of a terminator.
-    fn receivers(&self, id: OpId, op: &Op) -> Vec<Value> {
-        let around: Vec<OpId> = self.tree.around(id).collect();
-        let looped =
-            |n: u32| around.iter().filter(|o| self.k.op(**o).kind.is_loop()).nth(n as usize).map(|o| self.k.op(*o));
-        match op.kind {
-            OpKind::Yield => around.first().map(|o| self.k.op(*o).results.clone()).unwrap_or_default(),
-            OpKind::Break(n) => looped(n).map(|o| o.results.clone()).unwrap_or_default(),
-            OpKind::Continue(n) => {
-                let Some(target) = looped(n) else { return Vec::new() };
-                let skip = usize::from(target.kind != OpKind::Loop);
-                self.k.block(target.regions[0]).args.iter().skip(skip).copied().collect()
-            }
-            _ => Vec::new(),
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! Conversions of tiles between layouts, in registers or through shared memory.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the rest are as they are")]
-
 use super::tile::{Origin, Staged};
 use super::vector::Place;
 use super::{Lower, Reg};
@@ -155,7 +153,22 @@ pub(super) const fn in_buffer(elem: Elem) -> Elem {
     match elem {
         Elem::I4 => Elem::I8,
         Elem::U4 => Elem::U8,
-        other => other,
+        Elem::Bool
+        | Elem::F64
+        | Elem::F32
+        | Elem::Tf32
+        | Elem::F16
+        | Elem::Bf16
+        | Elem::E4m3
+        | Elem::E5m2
+        | Elem::I64
+        | Elem::I32
+        | Elem::I16
+        | Elem::I8
+        | Elem::U64
+        | Elem::U32
+        | Elem::U16
+        | Elem::U8 => elem,
     }
 }
 

@@ -28,8 +28,10 @@ impl Lower<'_> {
     /// The same for a box in which the last two coordinates are in grouped order ([`crate::ir::grouped`]).
     pub(super) fn unflatten_grouped(&mut self, op: &Op, rows: i32) {
         self.unflatten(op);
-        let [.., m, n] = op.results[..] else { return };
-        let [.., height, width] = op.args[..] else { return };
+        let ([.., m, n], [.., height, width]) = (&op.results[..], &op.args[..]) else {
+            return self.b.fail("a box in grouped order that has fewer than two axes".to_owned());
+        };
+        let (m, n, height, width) = (*m, *n, *height, *width);
         let [row, column, height, width] = [m, n, height, width].map(|v| self.scalar(v));
         let b = &mut self.b;
         let in_height = b.cmp_u(Pred::Lt, row, height);

@@ -68,7 +68,7 @@ impl Lower<'_> {
             for step in 0..k {
                 let x = row.get(&[at[0], step, 0, 0]).and_then(|i| rows.get(*i)).copied();
                 let y = column.get(&[step, at[1], 0, 0]).and_then(|i| columns.get(*i)).copied();
-                let (Some(x), Some(y)) = (x, y) else { continue };
+                let (x, y) = (x.unwrap_or_else(|| self.missing()), y.unwrap_or_else(|| self.missing()));
                 acc[r] = self.mul_add_step(elem, x, y, acc[r]);
             }
         }

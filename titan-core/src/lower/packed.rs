@@ -134,7 +134,9 @@ impl Lower<'_> {
             let place = self.buffer_place(staged, thread, reach, part);
             halves.push((stored, self.load_vector(place, elem, 1, Some((stored, zero)))[0]));
         }
-        let [(low_stored, low), (high_stored, high)] = halves[..] else { return };
+        let [(low_stored, low), (high_stored, high)] = halves[..] else {
+            return self.b.fail("a byte that does not have two elements".to_owned());
+        };
         let moved: Vec<Reg> = at.iter().zip(part).map(|(a, p)| self.b.add_const(*a, i64::from(p))).collect();
         let address = self.address_of(view, &moved);
         let place = Place { space: Space::Global, address, offset: 0 };

@@ -137,7 +137,9 @@ impl Lower<'_> {
                 Ok(vec![self.b.select(takes, y[0], x[0]), self.b.select(takes, y[1], x[1])])
             }
             Combine::Region(op) => {
-                let Some(region) = op.regions.first().copied() else { return Ok(x.to_vec()) };
+                let Some(region) = op.regions.first().copied() else {
+                    return Err(self.defect("a reduction by a function that it does not have"));
+                };
                 let args = self.k.block(region).args.clone();
                 for (arg, reg) in args.iter().zip([x[0], y[0]]) {
                     self.define(*arg, LoweredValue::Scalar(reg));

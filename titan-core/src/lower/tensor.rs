@@ -1,12 +1,10 @@
 //! Tensors and views: addresses, extents and strides in registers, with the assumptions about them.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "`control` names every operation")]
-
 use super::tile::LoweredValue;
 use super::vector::elem_bytes;
 use super::{Lower, LowerError, Reg};
 use crate::analysis::vector::{self, Packing};
-use crate::ir::{Access, DimSpec, Elem, HostExpr, Op, OpKind, ParamKind, Pred, Symbol};
+use crate::ir::{Access, DimSpec, Elem, HostExpr, Op, ParamKind, Pred, Symbol};
 use crate::lane::{self, IntBin, Region};
 use crate::launch::abi::Slot;
 
@@ -139,30 +137,31 @@ impl Lower<'_> {
         }
     }
 
-    /// Lowers views, and queries of tensors.
-    pub(super) fn tensor_op(&mut self, op: &Op) -> Result<(), LowerError> {
-        let held = match &op.kind {
-            OpKind::Dim(axis) => {
-                let view = self.view(op.args[0])?;
-                LoweredValue::Scalar(view.extents[usize::from(*axis)])
-            }
-            OpKind::Present => {
-                let view = self.view(op.args[0])?;
-                let zero = self.b.i64(0);
-                LoweredValue::Scalar(self.b.cmp_u(Pred::Ne, view.address, zero))
-            }
-            OpKind::Index(axis) => LoweredValue::Tensor(self.index_view(op, usize::from(*axis))?),
-            OpKind::Slice(axis) => LoweredValue::Tensor(self.slice_view(op, usize::from(*axis))?),
-            OpKind::Segment => LoweredValue::Tensor(self.segment_view(op)?),
-            OpKind::Shared => LoweredValue::Tensor(self.view(op.args[0])?),
-            kind => return Err(LowerError::internal(self.k, format!("{kind:?} makes no view"))),
-        };
-        self.define(op.results[0], held);
+    /// The extent of a tensor along an axis.
+    pub(super) fn dim(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        self.define(op.results[0], LoweredValue::Scalar(view.extents[axis]));
+        Ok(())
+    }
+
+    /// Whether an optional tensor was passed.
+    pub(super) fn present(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        let zero = self.b.i64(0);
+        let passed = self.b.cmp_u(Pred::Ne, view.address, zero);
+        self.define(op.results[0], LoweredValue::Scalar(passed));
+        Ok(())
+    }
+
+    /// The same tensor.
+    pub(super) fn shared_view(&mut self, op: &Op) -> Result<(), LowerError> {
+        let view = self.view(op.args[0])?;
+        self.define(op.results[0], LoweredValue::Tensor(view));
         Ok(())
     }
 
     /// A view in which the index along one axis is fixed.
-    fn index_view(&mut self, op: &Op, axis: usize) -> Result<View, LowerError> {
+    pub(super) fn index_view(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
         let mut view = self.view(op.args[0])?;
         let at = self.scalar(op.args[1]);
         let inside = self.b.cmp_u(Pred::Lt, at, view.extents[axis]);
@@ -176,11 +175,12 @@ impl Lower<'_> {
         let stride = view.strides.remove(axis);
         view.extents.remove(axis);
         self.advance(&mut view, at, stride);
-        Ok(view)
+        self.define(op.results[0], LoweredValue::Tensor(view));
+        Ok(())
     }
 
     /// A view of a range along an axis, clipped to the tensor.
-    fn slice_view(&mut self, op: &Op, axis: usize) -> Result<View, LowerError> {
+    pub(super) fn slice_view(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
         let mut view = self.view(op.args[0])?;
         let zero = self.b.i32(0);
         let (lo, hi) = (self.scalar(op.args[1]), self.scalar(op.args[2]));
@@ -193,11 +193,12 @@ impl Lower<'_> {
         let stride = view.strides[axis];
         self.advance(&mut view, lo, stride);
         view.aligned &= !last;
-        Ok(view)
+        self.define(op.results[0], LoweredValue::Tensor(view));
+        Ok(())
     }
 
     /// A view of the rows between two offsets, which must be ascending and inside the tensor.
-    fn segment_view(&mut self, op: &Op) -> Result<View, LowerError> {
+    pub(super) fn segment_view(&mut self, op: &Op) -> Result<(), LowerError> {
         let mut view = self.view(op.args[0])?;
         let offsets = self.view(op.args[1])?;
         let at = self.scalar(op.args[2]);
@@ -225,7 +226,8 @@ impl Lower<'_> {
         let stride = view.strides[0];
         self.advance(&mut view, lo, stride);
         view.aligned &= !last;
-        Ok(view)
+        self.define(op.results[0], LoweredValue::Tensor(view));
+        Ok(())
     }
 
     /// Moves the start of a view by `n` steps of a stride.

@@ -1,10 +1,5 @@
 //! Lowered values, flexible tiles and elementwise operations.
 
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`control` names every operation; a value that is not a tile is a defect"
-)]
-
 use super::barrier::{Barriers, Bytes};
 use super::staging::Source;
 use super::tensor::View;
@@ -167,30 +162,28 @@ impl Lower<'_> {
         }
     }
 
-    /// Materializes a tile that is a function of scalars and coordinates.
-    pub(super) fn made_tile(&mut self, op: &Op) {
+    /// A tile in which every element is the scalar.
+    pub(super) fn splat(&mut self, op: &Op) {
         let layout = self.layout(op.results[0]);
-        let regs = match &op.kind {
-            OpKind::Splat(_) => {
-                let reg = self.scalar(op.args[0]);
-                vec![reg; layout.registers()]
-            }
-            OpKind::Iota(_) => {
-                let at = self.thread_coord(&layout, 0);
-                let parts: Vec<Coords> = (0..layout.registers()).map(|r| layout.register_coords(r)).collect();
-                parts.iter().map(|c| self.b.add_const(at, i64::from(c[0]))).collect()
-            }
-            OpKind::Broadcast { axis, .. } => {
-                let axis = usize::from(*axis);
-                let regs = self.regs(op.args[0]);
-                let narrow = self.layout(op.args[0]);
-                self.spread(&regs, &narrow, &layout, axis)
-            }
-            kind => {
-                self.b.fail(format!("{kind:?} makes no tile by itself"));
-                Vec::new()
-            }
-        };
+        let reg = self.scalar(op.args[0]);
+        self.define(op.results[0], LoweredValue::Tile(vec![reg; layout.registers()]));
+    }
+
+    /// A tile of the coordinates along its only axis.
+    pub(super) fn iota(&mut self, op: &Op) {
+        let layout = self.layout(op.results[0]);
+        let at = self.thread_coord(&layout, 0);
+        let parts: Vec<Coords> = (0..layout.registers()).map(|r| layout.register_coords(r)).collect();
+        let regs = parts.iter().map(|c| self.b.add_const(at, i64::from(c[0]))).collect();
+        self.define(op.results[0], LoweredValue::Tile(regs));
+    }
+
+    /// A tile whose elements repeat along a new axis.
+    pub(super) fn broadcast(&mut self, op: &Op, axis: usize) {
+        let layout = self.layout(op.results[0]);
+        let regs = self.regs(op.args[0]);
+        let narrow = self.layout(op.args[0]);
+        let regs = self.spread(&regs, &narrow, &layout, axis);
         self.define(op.results[0], LoweredValue::Tile(regs));
     }
 

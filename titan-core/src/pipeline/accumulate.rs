@@ -13,8 +13,6 @@
 //!
 //! Deliberately absent: stages that several MMAs read, and accumulators that the loop uses in other ways.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "a loop with an operation that is not named stays as it is")]
-
 use super::edit::Edit;
 use crate::ir::{Block, ForKind, Kernel, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 
@@ -75,13 +73,12 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
     let mut ends = None;
     for user in users(kernel, body, perm) {
         let op = kernel.op(user);
-        match &op.kind {
-            OpKind::Ttg(TtgOp::View { .. }) if is_read_by(kernel, body, *op.results.first()?, mma) => {}
-            OpKind::Ttg(TtgOp::Consumed) => {
-                let [release] = users(kernel, body, *op.results.first()?)[..] else { return None };
-                ends = Some([user, release]);
-            }
-            _ => return None,
+        let views = matches!(op.kind, OpKind::Ttg(TtgOp::View { .. }));
+        if op.kind == OpKind::Ttg(TtgOp::Consumed) {
+            let [release] = users(kernel, body, *op.results.first()?)[..] else { return None };
+            ends = Some([user, release]);
+        } else if !views || !is_read_by(kernel, body, *op.results.first()?, mma) {
+            return None;
         }
     }
     let of_stage = stage(kernel, a).is_none_or(|other| other == perm);
@@ -91,14 +88,12 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
 /// The stage that contains a tile in shared memory.
 fn stage(kernel: &Kernel, tile: Value) -> Option<Value> {
     let op = kernel.def_op(tile)?;
-    match op.kind {
-        OpKind::Ttg(TtgOp::View { .. }) => {
-            let perm = *op.args.first()?;
-            matches!(kernel.ty(perm), Ty::Token(Token::Rperm, _)).then_some(perm)
-        }
-        OpKind::Permute(_) => stage(kernel, *op.args.first()?),
-        _ => None,
+    let from = *op.args.first()?;
+    if let OpKind::Permute(_) = op.kind {
+        return stage(kernel, from);
     }
+    let views = matches!(op.kind, OpKind::Ttg(TtgOp::View { .. }));
+    (views && matches!(kernel.ty(from), Ty::Token(Token::Rperm, _))).then_some(from)
 }
 
 /// Whether this MMA is the only reader of a tile, or of its transpose.

@@ -24,6 +24,7 @@
 //! they divide, or load from tensors).
 
 use super::edit::Edit;
+use super::peel::leaves;
 use crate::ir::{BinOp, Block, Fill, Kernel, Op, OpId, OpKind, Pipe, Proxy, TtgOp, Value};
 
 /// The kernel with the loop over stages of a ring in this form; `None` if there is no such loop, or it does not qualify.
@@ -83,9 +84,9 @@ struct Found {
 fn find(kernel: &Kernel, ring: Pipe) -> Option<Found> {
     for around in (0..kernel.blocks.len()).map(Block::new) {
         let ops = &kernel.block(around).ops;
-        let bodies = |id: &OpId| match kernel.op(*id) {
-            Op { kind: OpKind::For(_), regions, .. } => regions.first().map(|body| (*id, *body)),
-            _ => None,
+        let bodies = |id: &OpId| {
+            let Op { kind: OpKind::For(_), regions, .. } = kernel.op(*id) else { return None };
+            regions.first().map(|body| (*id, *body))
         };
         let reads = |(_, body): &(OpId, Block)| has(kernel, *body, |k| *k == TtgOp::Ready(ring));
         let Some((looped, body)) = ops.iter().filter_map(bodies).find(reads) else { continue };
@@ -122,9 +123,7 @@ struct Parts {
 
 fn parts(kernel: &Kernel, body: Block, ring: Pipe) -> Option<Parts> {
     let ops = &kernel.block(body).ops;
-    let mut leaves = false;
-    kernel.walk_block(body, &mut |_, op| leaves |= matches!(op.kind, OpKind::Break(_) | OpKind::Continue(1..)));
-    if leaves || kernel.op(*ops.last()?).kind != OpKind::Continue(0) {
+    if leaves(kernel, body) {
         return None;
     }
     let users = |value: Value| {

@@ -16,13 +16,12 @@
 //! Deliberately absent: kernels that use program ids, and stores that are not of tiles; which copies are for all programs, which is decided
 //! when rings are lowered.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "a kernel with an operation that is not named stays as it is")]
-
 use super::edit::Edit;
+use super::grid::Asks;
 use crate::analysis::number::Numbers;
 use crate::ir::{
     BinOp, Block, Def, DimSpec, Effect, ForKind, HostExpr, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pred, Symbol,
-    TtgOp, Ty, Unit, Value,
+    TileShape, TtgOp, Ty, Unit, Value,
 };
 use std::fmt;
 
@@ -40,10 +39,12 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
     let mut asks = false;
     kernel.walk(&mut |id, op| {
         loops.extend((op.kind == OpKind::For(ForKind::Distributed)).then_some(id));
-        match op.kind {
-            OpKind::NumPrograms(0) => programs.push(id),
-            OpKind::NumPrograms(_) | OpKind::ProgramId(_) => asks = true,
-            _ => {}
+        match Asks::of(kernel, op) {
+            Asks::Number(0) => programs.push(id),
+            // The loops are dealt to clusters below.
+            Asks::More if op.kind.is_loop() => {}
+            Asks::Number(_) | Asks::Index(_) | Asks::More => asks = true,
+            Asks::Nothing => {}
         }
     });
     if loops.is_empty() {
@@ -155,6 +156,17 @@ fn may_write(op: &Op) -> bool {
     matches!(op.kind.effect(), Effect::Write | Effect::Atomic | Effect::Print)
 }
 
+/// The tensor and coordinates of the tile that an operation stores, and the tile's shape; `None` if it stores something else.
+fn stored(kernel: &Kernel, op: &Op) -> Option<(Vec<Value>, TileShape)> {
+    if let OpKind::Nv(NvOp::BulkStore { tensor: true, .. }) = op.kind {
+        let named = kernel.def_op(*op.args.first()?)?;
+        let OpKind::Ttg(TtgOp::Source(Unit::Tile, shape)) = named.kind else { return None };
+        return Some((named.args.clone(), shape));
+    }
+    let OpKind::Store(Unit::Tile) = op.kind else { return None };
+    Some((op.args.clone(), kernel.ty(*op.args.last()?).tile_shape()?))
+}
+
 /// A loop over tiles.
 struct Dealt {
     looped: OpId,
@@ -203,23 +215,11 @@ impl Dealt {
         let (tensor, tile) = tiles_of(kernel, extent)?;
         let mut clipped = true;
         kernel.walk_block(self.body, &mut |_, op| {
-            let stored = match &op.kind {
-                OpKind::Nv(NvOp::BulkStore { tensor: true, .. }) => op.args.first().and_then(|source| {
-                    let named = kernel.def_op(*source)?;
-                    match named.kind {
-                        OpKind::Ttg(TtgOp::Source(Unit::Tile, shape)) => Some((named.args.clone(), shape)),
-                        _ => None,
-                    }
-                }),
-                OpKind::Store(Unit::Tile) => {
-                    op.args.last().and_then(|v| kernel.ty(*v).tile_shape()).map(|shape| (op.args.clone(), shape))
-                }
+            let stored = match op.kind.effect() {
+                Effect::Pure | Effect::Read | Effect::Control | Effect::Pipeline => return,
+                Effect::Write => stored(kernel, op),
                 // Reads of elements that do not exist may trap.
-                OpKind::Get => None,
-                kind => match kind.effect() {
-                    Effect::Pure | Effect::Read | Effect::Control | Effect::Pipeline => return,
-                    Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print => None,
-                },
+                Effect::Trap | Effect::Atomic | Effect::Print => None,
             };
             let outside = stored.and_then(|(args, shape)| {
                 let extents = Vec::<u32>::from(shape);
@@ -273,16 +273,14 @@ fn factors(kernel: &Kernel, numbers: &Numbers, value: Value) -> Option<Vec<Value
     if kernel.int_constant(value) == Some(1) {
         return Some(Vec::new());
     }
-    match kernel.def_op(value) {
-        Some(Op { kind: OpKind::Binary(BinOp::Mul), args, .. }) => {
-            let mut all = Vec::new();
-            for arg in args {
-                all.extend(factors(kernel, numbers, *arg)?);
-            }
-            Some(all)
-        }
-        _ => Some(vec![numbers.of(value)?]),
+    let Some(Op { kind: OpKind::Binary(BinOp::Mul), args, .. }) = kernel.def_op(value) else {
+        return Some(vec![numbers.of(value)?]);
+    };
+    let mut all = Vec::new();
+    for arg in args {
+        all.extend(factors(kernel, numbers, *arg)?);
     }
+    Some(all)
 }
 
 /// A value as `value · by + plus`, with constants.

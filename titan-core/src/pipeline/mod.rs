@@ -25,6 +25,7 @@ pub mod depth;
 mod edit;
 pub mod fence;
 pub mod fuse;
+mod grid;
 pub mod implicit;
 pub mod instances;
 pub mod peel;

@@ -18,7 +18,7 @@
 //! Deliberately absent: loops with early exits, and steps other than 1.
 
 use super::edit::Edit;
-use crate::ir::{BinOp, Block, ForKind, Kernel, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
+use crate::ir::{BinOp, Block, Family, Flow, ForKind, Kernel, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use std::collections::BTreeMap;
 
 /// The kernel with all such loops peeled; `None` if there are none.
@@ -51,10 +51,22 @@ struct Found {
 pub(super) fn leaves(kernel: &Kernel, body: Block) -> bool {
     let last = kernel.block(body).ops.last().map(|id| &kernel.op(*id).kind);
     let mut leaves = last != Some(&OpKind::Continue(0));
-    kernel.walk_block(body, &mut |_, op| {
-        leaves |= matches!(op.kind, OpKind::Break(_) | OpKind::Continue(1..) | OpKind::Return);
-    });
+    kernel.walk_block(body, &mut |_, op| leaves |= jumps(op));
     leaves
+}
+
+/// Whether an operation ends an iteration other than by continuing with the next iteration of the same loop.
+pub(super) fn jumps(op: &Op) -> bool {
+    match op.kind.family() {
+        Family::Flow(Flow::Break(_) | Flow::Continue(1..) | Flow::Return) => true,
+        Family::Flow(Flow::For(_) | Flow::Loop | Flow::If | Flow::Yield | Flow::Continue(0))
+        | Family::Data(_)
+        | Family::Ttg(_)
+        | Family::Local(_)
+        | Family::Region(_)
+        | Family::Nv(_)
+        | Family::Amd(_) => false,
+    }
 }
 
 fn find(kernel: &Kernel, around: Block, looped: OpId) -> Option<Found> {

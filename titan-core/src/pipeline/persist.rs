@@ -19,6 +19,7 @@
 //! values other than extents and constants.
 
 use super::edit::Edit;
+use super::grid::Asks;
 use crate::analysis::cluster::Differing;
 use crate::ir::{
     BinOp, Block, DimSpec, ForKind, GridSpec, HostExpr, HostOp, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value,
@@ -108,9 +109,12 @@ fn is_in_roles(kernel: &Kernel, regions: &[Block]) -> bool {
     let mut right = true;
     kernel.walk(&mut |id, op| {
         let inside = inside.contains(&id);
-        right &= inside || !matches!(op.kind, OpKind::ProgramId(_));
+        right &= match Asks::of(kernel, op) {
+            Asks::Nothing => true,
+            Asks::Index(_) => inside,
+            Asks::Number(_) | Asks::More => false,
+        };
         right &= !inside || op.kind != OpKind::Return;
-        right &= !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed));
     });
     right
 }

@@ -17,9 +17,10 @@
 //! grids that are computed from values other than extents and constants.
 
 use super::edit::Edit;
+use super::grid::Asks;
 use super::persist::{computed, require_programs};
 use crate::analysis::uses::Tree;
-use crate::ir::{Def, ForKind, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
+use crate::ir::{Def, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernel with programs in groups of `rows` rows; `None` if that has no benefit, or the grid is not supported.
@@ -61,7 +62,7 @@ fn program_ids(kernel: &Kernel) -> Vec<(OpId, u8, Value)> {
 fn asks_only_for_its_place(kernel: &Kernel) -> bool {
     let mut only = true;
     kernel.walk(&mut |_, op| {
-        only &= !matches!(op.kind, OpKind::NumPrograms(_) | OpKind::For(ForKind::Distributed));
+        only &= matches!(Asks::of(kernel, op), Asks::Nothing | Asks::Index(_));
     });
     only
 }

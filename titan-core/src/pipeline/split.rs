@@ -17,12 +17,11 @@
 //! Deliberately absent: kernels with roles, early exits around copies, and copies whose coordinates depend on tensors that the kernel
 //! writes.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "a loop with an operation that is not named stays as it is")]
-
 use super::edit::Edit;
+use super::peel::jumps;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
-use crate::ir::{Block, BlockData, Def, Kernel, Op, OpId, OpKind, RoleDecl, TtgOp, Ty, Value};
+use crate::ir::{Block, BlockData, Def, Family, Flow, Kernel, Op, OpId, OpKind, RoleDecl, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of the roles.
@@ -137,10 +136,17 @@ impl Slice<'_> {
     /// Adds a loop or branch to the slice, with the values that control it.
     fn enter(&mut self, id: OpId) -> Option<()> {
         let op = self.kernel.op(id);
-        match op.kind {
-            OpKind::For(_) => self.values.extend(&op.args[..3]),
-            OpKind::If => self.values.extend(&op.args),
-            _ => return None,
+        match op.kind.family() {
+            Family::Flow(Flow::For(_)) => self.values.extend(&op.args[..3]),
+            Family::Flow(Flow::If) => self.values.extend(&op.args),
+            // A loop without a count may end early, and what else has regions computes.
+            Family::Flow(Flow::Loop | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
+            | Family::Data(_)
+            | Family::Ttg(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => return None,
         }
         let ends = |block: &Block| {
             let last = self.kernel.block(*block).ops.last().map(|id| &self.kernel.op(*id).kind);
@@ -148,9 +154,7 @@ impl Slice<'_> {
         };
         let mut leaves = !op.regions.iter().all(ends);
         for region in &op.regions {
-            self.kernel.walk_block(*region, &mut |_, op| {
-                leaves |= matches!(op.kind, OpKind::Break(_) | OpKind::Continue(1..) | OpKind::Return);
-            });
+            self.kernel.walk_block(*region, &mut |_, op| leaves |= jumps(op));
         }
         self.ops.insert(id);
         (!leaves).then_some(())
@@ -171,12 +175,12 @@ impl Slice<'_> {
             }
             Def::Result(id, place) => {
                 let op = kernel.op(id);
-                match op.kind {
-                    OpKind::For(_) => {
+                match op.kind.family() {
+                    Family::Flow(Flow::For(_)) => {
                         self.enter(id)?;
                         self.carried(id, place)
                     }
-                    OpKind::If => {
+                    Family::Flow(Flow::If) => {
                         self.enter(id)?;
                         for region in &op.regions {
                             let last = kernel.op(*kernel.block(*region).ops.last()?);
@@ -184,7 +188,13 @@ impl Slice<'_> {
                         }
                         Some(())
                     }
-                    _ => {
+                    Family::Flow(Flow::Loop | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => None,
+                    Family::Data(_)
+                    | Family::Ttg(_)
+                    | Family::Local(_)
+                    | Family::Region(_)
+                    | Family::Nv(_)
+                    | Family::Amd(_) => {
                         if !self.is_repeatable(op) {
                             return None;
                         }
@@ -209,36 +219,35 @@ impl Slice<'_> {
     }
 
     /// Whether an operation has the same result if both roles execute it.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation computes tiles, writes, or waits")]
     fn is_repeatable(&self, op: &Op) -> bool {
         let number = op
             .results
             .iter()
             .all(|v| matches!(self.kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Token(..)));
+        if op.kind == OpKind::Get {
+            let tensor = op.args.first().and_then(|v| root(self.kernel, *v));
+            return number && tensor.is_some_and(|param| is_input(self.kernel, param));
+        }
         number
-            && match op.kind {
+            && matches!(
+                op.kind,
                 OpKind::Const(_)
-                | OpKind::Unary(_)
-                | OpKind::Binary(_)
-                | OpKind::Cmp(_)
-                | OpKind::Select
-                | OpKind::Cast(_)
-                | OpKind::Bitcast(_)
-                | OpKind::Dim(_)
-                | OpKind::Present
-                | OpKind::Unflatten
-                | OpKind::UnflattenGrouped(_)
-                | OpKind::Index(_)
-                | OpKind::Slice(_)
-                | OpKind::ProgramId(_)
-                | OpKind::NumPrograms(_)
-                | OpKind::Ttg(TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..)) => true,
-                OpKind::Get => {
-                    let tensor = op.args.first().and_then(|v| root(self.kernel, *v));
-                    tensor.is_some_and(|param| is_input(self.kernel, param))
-                }
-                _ => false,
-            }
+                    | OpKind::Unary(_)
+                    | OpKind::Binary(_)
+                    | OpKind::Cmp(_)
+                    | OpKind::Select
+                    | OpKind::Cast(_)
+                    | OpKind::Bitcast(_)
+                    | OpKind::Dim(_)
+                    | OpKind::Present
+                    | OpKind::Unflatten
+                    | OpKind::UnflattenGrouped(_)
+                    | OpKind::Index(_)
+                    | OpKind::Slice(_)
+                    | OpKind::ProgramId(_)
+                    | OpKind::NumPrograms(_)
+                    | OpKind::Ttg(TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..))
+            )
     }
 
     /// Copies those of these operations that are in the slice.

@@ -14,13 +14,11 @@
 //!
 //! [`check`] tests the result by execution with concrete numbers, and shares no code with this pass.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
-
 mod check;
 
 pub use check::check;
 
-use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, Family, Flow, Kernel, OpId, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Loops with at most this many iterations are walked iteration by iteration.
@@ -111,8 +109,8 @@ impl Walk<'_> {
     fn op(&mut self, id: OpId, state: &mut State) {
         let kernel = self.kernel;
         let op = kernel.op(id);
-        match &op.kind {
-            OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
+        match op.kind.family() {
+            Family::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
                 let filled: Vec<Pipe> = filled(kernel, id).into_iter().filter(|p| (self.counts)(*p)).collect();
                 if filled.is_empty() {
                     return;
@@ -120,14 +118,14 @@ impl Walk<'_> {
                 self.out.commits.insert(id);
                 state.commit(&filled, self.deepest);
             }
-            OpKind::Ttg(TtgOp::Ready(pipe)) => {
+            Family::Ttg(TtgOp::Ready(pipe)) => {
                 let Some(ring) = state.rings.get_mut(pipe.index()) else { return };
                 if let (Some(ahead), Some(claim)) = (ring.ahead, op.results.first()) {
                     state.claims.insert(*claim, (*pipe, ahead - 1));
                     ring.ahead = Some(ahead - 1);
                 }
             }
-            OpKind::Ttg(TtgOp::WaitReady) => {
+            Family::Ttg(TtgOp::WaitReady) => {
                 let claim = op.args.first().and_then(|v| state.claims.get(v)).copied();
                 let younger = claim.and_then(|(pipe, age)| {
                     let age = usize::try_from(age).ok()?;
@@ -136,11 +134,42 @@ impl Walk<'_> {
                 let allowed = younger.unwrap_or(0);
                 self.out.waits.entry(id).and_modify(|n| *n = (*n).min(allowed)).or_insert(allowed);
             }
-            OpKind::If => self.branch(id, state),
-            OpKind::For(_) => self.counted(id, state),
-            OpKind::Loop => self.around(op.regions[0], state),
-            OpKind::Ttg(TtgOp::Roles) => op.regions.iter().for_each(|r| self.block(*r, &mut state.clone())),
-            _ => {}
+            Family::Flow(Flow::If) => self.branch(id, state),
+            Family::Flow(Flow::For(_)) => self.counted(id, state),
+            Family::Flow(Flow::Loop) => self.around(op.regions[0], state),
+            Family::Ttg(TtgOp::Roles) => op.regions.iter().for_each(|r| self.block(*r, &mut state.clone())),
+            // These neither start copies of a ring nor wait for them.
+            Family::Ttg(
+                TtgOp::Source(..)
+                | TtgOp::SourceRows { .. }
+                | TtgOp::Acquire(_)
+                | TtgOp::Poisoned
+                | TtgOp::ReadPerm
+                | TtgOp::Split(_)
+                | TtgOp::Join
+                | TtgOp::View { .. }
+                | TtgOp::Read
+                | TtgOp::Consumed
+                | TtgOp::Release
+                | TtgOp::ComputeIssue
+                | TtgOp::ComputeWait
+                | TtgOp::AccStart(_)
+                | TtgOp::AccMma
+                | TtgOp::AccFinish
+                | TtgOp::Write
+                | TtgOp::StoreIssue(_)
+                | TtgOp::StoreWait
+                | TtgOp::Finalize
+                | TtgOp::Rematerialize
+                | TtgOp::Claim(..)
+                | TtgOp::Fence { .. },
+            ) => {}
+            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
+            | Family::Data(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => {}
         }
     }
 
@@ -201,12 +230,20 @@ fn only_fills(kernel: &Kernel, id: OpId) -> Option<Vec<Pipe>> {
         let before = found.len();
         for inner in &kernel.block(*region).ops {
             let op = kernel.op(*inner);
-            match &op.kind {
-                OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => found.extend(filled(kernel, *inner)),
-                OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. }) | OpKind::Yield => {}
-                OpKind::Ttg(_) => return None,
-                _ if !op.regions.is_empty() => return None,
-                _ => {}
+            match op.kind.family() {
+                Family::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => found.extend(filled(kernel, *inner)),
+                Family::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. }) => {}
+                Family::Ttg(_) => return None,
+                Family::Data(_) | Family::Local(_) if op.regions.is_empty() => {}
+                Family::Flow(Flow::Yield) => {}
+                Family::Data(_)
+                | Family::Flow(
+                    Flow::For(_) | Flow::Loop | Flow::If | Flow::Break(_) | Flow::Continue(_) | Flow::Return,
+                )
+                | Family::Local(_)
+                | Family::Region(_)
+                | Family::Nv(_)
+                | Family::Amd(_) => return None,
             }
         }
         arms += usize::from(found.len() > before);

@@ -1,8 +1,6 @@
 //! Classes of tiles: tiles that share one layout, and tiles that have no layout.
-#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations share no layouts")]
-
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Family, Flow, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 
 /// Classes of tiles that share a layout.
 pub(super) struct Classes {
@@ -61,31 +59,10 @@ impl Classes {
     }
 
     fn visit(&mut self, kernel: &Kernel, tree: &Tree, id: OpId, op: &Op) {
-        match &op.kind {
-            OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } => {
-                op.results.iter().for_each(|r| self.flexible[r.index()] = true);
-            }
-            kind if is_elementwise(kind) => {
-                if op.args.iter().any(|a| self.has_layout(kernel, *a)) {
-                    for arg in &op.args {
-                        self.unite(kernel, op.results[0], *arg);
-                    }
-                } else if matches!(kernel.ty(op.results[0]), Ty::Tile(..)) {
-                    self.flexible[op.results[0].index()] = true;
-                }
-            }
-            OpKind::Mma | OpKind::Ttg(TtgOp::ComputeIssue) => self.unite(kernel, op.results[0], op.args[2]),
-            OpKind::Ttg(
-                TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Rematerialize,
-            ) => {
-                self.unite(kernel, op.results[0], op.args[0]);
-            }
-            OpKind::Gather => {
-                for arg in &op.args {
-                    self.unite(kernel, op.results[0], *arg);
-                }
-            }
-            OpKind::For(_) | OpKind::Loop => {
+        match op.kind.family() {
+            Family::Data(_) => self.visit_data(kernel, op),
+            Family::Ttg(ttg) => self.visit_ring(kernel, op, ttg),
+            Family::Flow(Flow::For(_) | Flow::Loop) => {
                 let bounds = if op.kind == OpKind::Loop { 0 } else { 3 };
                 let skip = usize::from(op.kind != OpKind::Loop);
                 let Some(body) = op.regions.first() else { return };
@@ -95,13 +72,13 @@ impl Classes {
                     self.unite_all(kernel, &carried, &op.results);
                 }
             }
-            OpKind::Yield => {
+            Family::Flow(Flow::Yield) => {
                 if let Some(owner) = tree.parent(id) {
                     self.unite_all(kernel, &kernel.op(owner).results, &op.args);
                 }
             }
-            OpKind::Break(n) | OpKind::Continue(n) => {
-                let Some(target) = tree.around(id).filter(|o| kernel.op(*o).kind.is_loop()).nth(*n as usize) else {
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
+                let Some(target) = tree.around(id).filter(|o| kernel.op(*o).kind.is_loop()).nth(n as usize) else {
                     return;
                 };
                 let target = kernel.op(target);
@@ -113,7 +90,61 @@ impl Classes {
                     self.unite_all(kernel, &carried, &op.args);
                 }
             }
-            _ => {}
+            // An `if` passes on tiles by `yield`, and `return` passes on none. Kernels with layouts are not planned again.
+            Family::Flow(Flow::If | Flow::Return)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => {}
+        }
+    }
+
+    fn visit_data(&mut self, kernel: &Kernel, op: &Op) {
+        if let OpKind::Splat(_) | OpKind::Iota(_) | OpKind::Broadcast { .. } = op.kind {
+            op.results.iter().for_each(|r| self.flexible[r.index()] = true);
+        } else if is_elementwise(&op.kind) {
+            if op.args.iter().any(|a| self.has_layout(kernel, *a)) {
+                op.args.iter().for_each(|arg| self.unite(kernel, op.results[0], *arg));
+            } else if matches!(kernel.ty(op.results[0]), Ty::Tile(..)) {
+                self.flexible[op.results[0].index()] = true;
+            }
+        } else if op.kind == OpKind::Mma {
+            self.unite(kernel, op.results[0], op.args[2]);
+        } else if op.kind == OpKind::Gather {
+            op.args.iter().for_each(|arg| self.unite(kernel, op.results[0], *arg));
+        }
+        // All others choose the layouts of their operands and results by themselves, and tiles are converted to them.
+    }
+
+    fn visit_ring(&mut self, kernel: &Kernel, op: &Op, ttg: &TtgOp) {
+        match ttg {
+            TtgOp::ComputeIssue => self.unite(kernel, op.results[0], op.args[2]),
+            TtgOp::ComputeWait | TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish | TtgOp::Rematerialize => {
+                self.unite(kernel, op.results[0], op.args[0]);
+            }
+            // These have no operand in registers that is also a result.
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Acquire(_)
+            | TtgOp::AsyncProduce { .. }
+            | TtgOp::Fill(_)
+            | TtgOp::Ready(_)
+            | TtgOp::WaitReady
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::Write
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait
+            | TtgOp::Roles
+            | TtgOp::Finalize
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. } => {}
         }
     }
 

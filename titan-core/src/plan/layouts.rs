@@ -1,6 +1,4 @@
 //! Chooses the layouts of classes.
-#![expect(clippy::wildcard_enum_match_arm, reason = "all other operations do not determine a layout")]
-
 use super::Target;
 use super::classes::{Classes, is_elementwise};
 use super::mma::MmaPlan;
@@ -72,38 +70,32 @@ impl Run<'_> {
     /// The layout that the defining operation produces without moving data.
     fn made(&self, value: Value) -> Option<Layout> {
         let op = self.kernel.def_op(value)?;
-        match &op.kind {
-            OpKind::Reduce(_, axis) | OpKind::ArgReduce(_, axis) | OpKind::ReduceWith(axis) => {
-                Some(self.known(op.args[0])?.without(usize::from(*axis)))
-            }
-            OpKind::Permute(perm) => {
-                let rank = self.kernel.ty(value).tile_shape()?.rank();
-                Some(self.known(op.args[0])?.permuted(&perm[..rank]))
-            }
-            _ => None,
+        if let OpKind::Reduce(_, axis) | OpKind::ArgReduce(_, axis) | OpKind::ReduceWith(axis) = op.kind {
+            return Some(self.known(op.args[0])?.without(usize::from(axis)));
         }
+        let OpKind::Permute(perm) = op.kind else { return None };
+        let rank = self.kernel.ty(value).tile_shape()?.rank();
+        Some(self.known(op.args[0])?.permuted(&perm[..rank]))
     }
 
     /// The layout that a user of the tile requests.
     fn asked(&self, value: Value) -> Option<Layout> {
         self.tree.users(value).iter().find_map(|id| {
             let op = self.kernel.op(*id);
-            match &op.kind {
-                OpKind::Broadcast { axis, .. } => Some(self.wanted(op.results[0])?.without(usize::from(*axis))),
-                OpKind::GatherRows { .. } | OpKind::ScatterRows => {
-                    let rows = if matches!(op.kind, OpKind::ScatterRows) { *op.args.last()? } else { op.results[0] };
-                    Some(self.known(rows)?.without(1))
-                }
-                OpKind::Permute(perm) => {
-                    let rank = self.kernel.ty(value).tile_shape()?.rank();
-                    let mut back = [0u8; 4];
-                    for (i, p) in (0u8..).zip(&perm[..rank]) {
-                        back[usize::from(*p)] = i;
-                    }
-                    Some(self.known(op.results[0])?.permuted(&back[..rank]))
-                }
-                _ => None,
+            if let OpKind::Broadcast { axis, .. } = op.kind {
+                return Some(self.wanted(op.results[0])?.without(usize::from(axis)));
             }
+            if let OpKind::GatherRows { .. } | OpKind::ScatterRows = op.kind {
+                let rows = if op.kind == OpKind::ScatterRows { *op.args.last()? } else { op.results[0] };
+                return Some(self.known(rows)?.without(1));
+            }
+            let OpKind::Permute(perm) = op.kind else { return None };
+            let rank = self.kernel.ty(value).tile_shape()?.rank();
+            let mut back = [0u8; 4];
+            for (i, p) in (0u8..).zip(&perm[..rank]) {
+                back[usize::from(*p)] = i;
+            }
+            Some(self.known(op.results[0])?.permuted(&back[..rank]))
         })
     }
 
@@ -114,13 +106,14 @@ impl Run<'_> {
         }
         self.tree.users(value).iter().find_map(|id| {
             let op = self.kernel.op(*id);
-            match &op.kind {
-                kind if is_elementwise(kind) => self.wanted(op.results[0]),
-                OpKind::Broadcast { axis, .. } => Some(self.wanted(op.results[0])?.without(usize::from(*axis))),
-                OpKind::Mma => self.known(op.results[0]).filter(|_| op.args[2] == value),
-                OpKind::Yield | OpKind::Break(_) | OpKind::Continue(_) | OpKind::For(_) | OpKind::Loop => None,
-                _ => None,
+            if is_elementwise(&op.kind) {
+                return self.wanted(op.results[0]);
             }
+            if let OpKind::Broadcast { axis, .. } = op.kind {
+                return Some(self.wanted(op.results[0])?.without(usize::from(axis)));
+            }
+            let accumulates = op.kind == OpKind::Mma && op.args[2] == value;
+            if accumulates { self.known(op.results[0]) } else { None }
         })
     }
 
@@ -138,9 +131,9 @@ impl Run<'_> {
     /// Whether a transpose makes the last axis of the tile another axis.
     fn is_turned(&self, value: Value) -> bool {
         let rank = self.kernel.ty(value).tile_shape().map_or(0, |shape| shape.rank());
-        self.tree.users(value).iter().any(|id| match &self.kernel.op(*id).kind {
-            OpKind::Permute(perm) => rank > 0 && usize::from(perm[rank - 1]) != rank - 1,
-            _ => false,
+        self.tree.users(value).iter().any(|id| {
+            let OpKind::Permute(perm) = self.kernel.op(*id).kind else { return false };
+            rank > 0 && usize::from(perm[rank - 1]) != rank - 1
         })
     }
 }

@@ -1,6 +1,4 @@
 //! The plan of MMAs: the instruction, the distribution over warps, and the source of each operand.
-#![expect(clippy::wildcard_enum_match_arm, reason = "only MMAs and their operands are named")]
-
 use super::classes::Classes;
 use super::no_group::NoGroup;
 use super::{Plan, Target};
@@ -225,11 +223,7 @@ fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)
         }
         return (Method::MulAdd, (Elem::F32, Elem::F32));
     }
-    let staged = match acc {
-        Elem::F32 => (Elem::F32, Elem::F32),
-        Elem::I32 => (Elem::I32, Elem::I32),
-        _ => (a, b),
-    };
+    let staged = if matches!(acc, Elem::F32 | Elem::I32) { (acc, acc) } else { (a, b) };
     (Method::MulAdd, staged)
 }
 
@@ -330,15 +324,13 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
 /// The load that defines an operand, through transposes, and whether it is transposed an odd number of times.
 fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     let op = kernel.def_op(value)?;
-    match op.kind {
-        OpKind::Load(..) | OpKind::Ttg(TtgOp::View { .. }) => Some((value, false)),
-        OpKind::Permute(_) if kernel.ty(value).tile_shape().is_some_and(|s| s.rank() == 2) => {
-            let (load, transposed) = root(kernel, op.args[0])?;
-            let swaps = matches!(op.kind, OpKind::Permute([1, 0, ..]));
-            Some((load, transposed != swaps))
-        }
-        _ => None,
+    if let OpKind::Load(..) | OpKind::Ttg(TtgOp::View { .. }) = op.kind {
+        return Some((value, false));
     }
+    let OpKind::Permute(perm) = op.kind else { return None };
+    kernel.ty(value).tile_shape().filter(|s| s.rank() == 2)?;
+    let (load, transposed) = root(kernel, op.args[0])?;
+    Some((load, transposed != (perm[..2] == [1, 0])))
 }
 
 /// The encodings of the tiles of stages, by ring and field: in the order of their sources, and large enough for what instructions read.
@@ -387,10 +379,11 @@ fn readers(kernel: &Kernel, plan: &Plan, tree: &Tree, tile: (Value, bool), found
     let mut only = true;
     for id in tree.users(value) {
         let op = kernel.op(*id);
-        only &= match op.kind {
-            OpKind::Permute([1, 0, ..]) => readers(kernel, plan, tree, (op.results[0], !transposed), found),
-            OpKind::Permute(_) => readers(kernel, plan, tree, (op.results[0], transposed), found),
-            _ => read_by_mma(kernel, plan, *id, tile, found),
+        only &= if let OpKind::Permute(perm) = op.kind {
+            let transposed = transposed != (perm[..2] == [1, 0]);
+            readers(kernel, plan, tree, (op.results[0], transposed), found)
+        } else {
+            read_by_mma(kernel, plan, *id, tile, found)
         };
     }
     only

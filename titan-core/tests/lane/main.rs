@@ -12,6 +12,7 @@ mod programs;
 mod role_memory;
 mod roles;
 mod shared;
+mod speculation;
 mod structure;
 mod uniform;
 mod verify;

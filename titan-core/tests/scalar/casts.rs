@@ -2,6 +2,7 @@
 
 use crate::harness::{Format, Lane, doubles, integers, singles, target};
 use titan_core::ir::Elem;
+use titan_core::lane::{Num, OpKind};
 use titan_core::lower::scalar::{bitcast, cast};
 
 /// A number of any type, as it is.
@@ -80,6 +81,39 @@ fn want(to: Elem, x: Exact, format: Option<&Format>) -> Option<u64> {
             let shift = if to == Elem::Tf32 { 13 } else { 0 };
             let sign = if to == Elem::Tf32 { 31 } else { to.bits() - 1 };
             Some((code as u64) << shift | u64::from(negative) << sign)
+        }
+    }
+}
+
+/// Conversions to `tf32` and their results: ties away from zero, with carries into the exponent and to infinity. The emulator of PTX is
+/// tested with the same pairs (`cvt.rna.tf32.f32`, titan-nv/tests/emu/half.rs).
+const TO_TF32: &[(u64, u64)] = &[
+    (0x3f80_0fff, 0x3f80_0000),
+    (0x3f80_1000, 0x3f80_2000),
+    (0x3f80_3000, 0x3f80_4000),
+    (0xbf80_1000, 0xbf80_2000),
+    (0x3fff_f000, 0x4000_0000),
+    (0x0000_1000, 0x0000_2000),
+    (0x0000_0fff, 0x0000_0000),
+    (0x7f7f_f000, 0x7f80_0000),
+    (0xff80_0000, 0xff80_0000),
+];
+
+/// The operation of the lane IR, which casts do not use, for they are computed on bits.
+#[test]
+fn the_conversion_to_tf32_rounds_ties_away_from_zero() {
+    let kind = OpKind::Convert { from: Num::F32, to: Num::Tf32 };
+    let lane = Lane::new(&[Elem::F32], |b, v| b.one(kind, &[v[0]]));
+    let mut call = lane.call();
+    for (bits, want) in TO_TF32 {
+        assert_eq!(call(&[*bits]), *want, "{bits:#x}");
+    }
+    let format = Format::tf32();
+    for bits in registers(Elem::F32) {
+        let got = call(&[bits]);
+        match want(Elem::Tf32, read(Elem::F32, bits), Some(&format)) {
+            Some(want) => assert_eq!(got, want, "{bits:#x}"),
+            None => assert!(f32::from_bits(got as u32).is_nan() && got & 0x1fff == 0, "{bits:#x}: {got:#x}"),
         }
     }
 }

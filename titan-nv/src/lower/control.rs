@@ -6,6 +6,7 @@ use super::{Arg, Done, Lower, form_of};
 use crate::ptx::isa::control::{BRANCH, BRANCH_UNIFORM, MOVE_BITS, RETURN};
 use crate::ptx::{Guard, Label, Line, Reg};
 use titan_core::ir::Pred as Cmp;
+use titan_core::lane::family::{Family, Flow};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::uniform::Level;
 use titan_core::lane::{Block, Op, Role, Ty, Value};
@@ -25,7 +26,6 @@ pub(super) struct Frame {
 
 impl Lower<'_> {
     /// Lowers a block; stops after its terminator.
-    #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
     pub(super) fn block(&mut self, block: Block) -> Done {
         let func = self.func;
         for id in &func.block(block).ops {
@@ -34,82 +34,26 @@ impl Lower<'_> {
                 continue;
             }
             self.locate(op);
-            let done = match op.kind {
-                OpKind::If => self.branch(op),
-                OpKind::Roles(ref roles) => self.split(roles, op),
-                OpKind::For => self.for_loop(op),
-                OpKind::Loop => self.endless(op),
-                OpKind::Return => self.inst(&RETURN, &[]),
-                OpKind::Break(n) => self.leave(n, &op.args, true),
-                OpKind::Continue(n) => self.leave(n, &op.args, false),
+            let done = match op.kind.family() {
+                Family::Flow(Flow::If) => self.branch(op),
+                Family::Flow(Flow::Roles(roles)) => self.split(roles, op),
+                Family::Flow(Flow::For) => self.for_loop(op),
+                Family::Flow(Flow::Loop) => self.endless(op),
+                Family::Flow(Flow::Return) => self.inst(&RETURN, &[]),
+                Family::Flow(Flow::Break(n)) => self.leave(n, &op.args, true),
+                Family::Flow(Flow::Continue(n)) => self.leave(n, &op.args, false),
                 // The enclosing `if` reads the values that an arm yields; loops have no `yield`.
-                OpKind::Yield => Ok(()),
-                OpKind::Const(..)
-                | OpKind::Slot(_)
-                | OpKind::ThreadId
-                | OpKind::LaneId
-                | OpKind::WarpId
-                | OpKind::ProgramId(_)
-                | OpKind::NumPrograms(_)
-                | OpKind::SharedBase
-                | OpKind::Buffer(_)
-                | OpKind::Access { .. }
-                | OpKind::Int(_)
-                | OpKind::MulWide { .. }
-                | OpKind::IntCmp { .. }
-                | OpKind::Extend { .. }
-                | OpKind::Truncate(_)
-                | OpKind::FromPred
-                | OpKind::Float(..)
-                | OpKind::FloatUn(..)
-                | OpKind::Fma(_)
-                | OpKind::FloatCmp(..)
-                | OpKind::Convert { .. }
-                | OpKind::Select
-                | OpKind::Pack
-                | OpKind::Unpack
-                | OpKind::UnpackBytes { .. }
-                | OpKind::Load { .. }
-                | OpKind::Store { .. }
-                | OpKind::Atomic { .. }
-                | OpKind::CompareSwap(_)
-                | OpKind::CopyAsync { .. }
-                | OpKind::CopyCommit
-                | OpKind::CopyWait(_)
-                | OpKind::CopyArrive { .. }
-                | OpKind::MbarrierInit { .. }
-                | OpKind::MbarrierInvalidate { .. }
-                | OpKind::MbarrierArrive { .. }
-                | OpKind::MbarrierWait
-                | OpKind::MbarrierExpect { .. }
-                | OpKind::MbarrierFence
-                | OpKind::MapCluster
-                | OpKind::MbarrierArriveCluster { .. }
-                | OpKind::ClusterArrive
-                | OpKind::ClusterWait
-                | OpKind::TensorMap(_)
-                | OpKind::BulkLoad { .. }
-                | OpKind::BulkStore { .. }
-                | OpKind::BulkCommit
-                | OpKind::BulkWait { .. }
-                | OpKind::StoreMatrix { .. }
-                | OpKind::ProxyFence
-                | OpKind::Elect
-                | OpKind::GroupFence
-                | OpKind::GroupMma(_)
-                | OpKind::GroupCommit
-                | OpKind::GroupWait(_)
-                | OpKind::SetMaxRegisters { .. }
-                | OpKind::StoreRelease { .. }
-                | OpKind::LoadAcquire
-                | OpKind::SequenceWait
-                | OpKind::Shuffle(_)
-                | OpKind::Vote(_)
-                | OpKind::Barrier
-                | OpKind::NamedBarrier { .. }
-                | OpKind::WarpBarrier
-                | OpKind::LoadMatrix { .. }
-                | OpKind::Mma(_) => self.op(op),
+                Family::Flow(Flow::Yield) => Ok(()),
+                Family::Pure
+                | Family::Warp
+                | Family::Mark { .. }
+                | Family::Access { .. }
+                | Family::Matrix { .. }
+                | Family::Copy(_)
+                | Family::Protocol
+                | Family::Order
+                | Family::Group(_)
+                | Family::Barrier(_) => self.op(op),
             };
             done.map_err(|fault| fault.at(func, self.machine, op))?;
         }
@@ -190,13 +134,12 @@ impl Lower<'_> {
     }
 
     /// Whether an arm emits no code.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other operation does what `wanted` says")]
     fn is_empty(&self, block: Block) -> bool {
         let data = self.func.block(block);
-        data.ops.iter().map(|id| self.func.op(*id)).all(|op| match op.kind {
-            OpKind::Yield => op.args.is_empty(),
-            _ => !self.uses.wanted(op),
-        })
+        data.ops
+            .iter()
+            .map(|id| self.func.op(*id))
+            .all(|op| if op.kind == OpKind::Yield { op.args.is_empty() } else { !self.uses.wanted(op) })
     }
 
     fn branch(&mut self, op: &Op) -> Done {

@@ -14,7 +14,6 @@ use crate::ptx::Reg;
 use crate::ptx::isa::find;
 use crate::ptx::isa::float::{COMPARE_FLOAT, FLOAT, FMA, FUNCTION};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::op::OpKind;
 use titan_core::lane::{FloatBin, FloatTy, FloatUn, IntBin, Num, Op, Ty, Value};
 
 const BF16_ONE: u64 = 0x3f80;
@@ -40,32 +39,44 @@ pub(super) const fn num(ty: FloatTy) -> Num {
 }
 
 impl Lower<'_> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn float_op(&mut self, op: &Op) -> Done {
+    pub(super) fn float_op(&mut self, bin: FloatBin, ty: FloatTy, op: &Op) -> Done {
         let out = self.out(first(&op.results)?);
-        match &op.kind {
-            OpKind::Float(bin, ty) => {
-                let [a, b] = two(&op.args)?;
-                self.float(*bin, *ty, out, [a, b])
-            }
-            OpKind::FloatUn(un @ (FloatUn::Neg | FloatUn::Abs), ty) => {
+        let args = two(&op.args)?;
+        self.float(bin, ty, out, args)
+    }
+
+    pub(super) fn float_function(&mut self, un: FloatUn, ty: FloatTy, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        match un {
+            FloatUn::Neg | FloatUn::Abs => {
                 let free = !self.uses.bits_matter(first(&op.results)?);
-                self.sign(*un, *ty, out, first(&op.args)?, free)
+                self.sign(un, ty, out, first(&op.args)?, free)
             }
-            OpKind::FloatUn(un, ty) => {
-                let form = form_of(FUNCTION, &(*un, *ty))?;
+            FloatUn::Sqrt
+            | FloatUn::Floor
+            | FloatUn::Ceil
+            | FloatUn::Trunc
+            | FloatUn::RoundEven
+            | FloatUn::Ex2Approx
+            | FloatUn::Lg2Approx
+            | FloatUn::RcpApprox
+            | FloatUn::RsqrtApprox => {
+                let form = form_of(FUNCTION, &(un, ty))?;
                 self.inst(form, &[Arg::Reg(out), Arg::Value(first(&op.args)?)])
             }
-            OpKind::Fma(ty) => {
-                let [a, b, c] = three(&op.args)?.map(Arg::Value);
-                self.inst(form_of(FMA, ty)?, &[Arg::Reg(out), a, b, c])
-            }
-            OpKind::FloatCmp(cmp, ty) => {
-                let [a, b] = two(&op.args)?;
-                self.float_compare(*cmp, *ty, out, [a, b])
-            }
-            _ => Err(Fault::Defect("no float operation".to_owned())),
         }
+    }
+
+    pub(super) fn fma(&mut self, ty: FloatTy, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let [a, b, c] = three(&op.args)?.map(Arg::Value);
+        self.inst(form_of(FMA, &ty)?, &[Arg::Reg(out), a, b, c])
+    }
+
+    pub(super) fn float_condition(&mut self, cmp: Cmp, ty: FloatTy, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let args = two(&op.args)?;
+        self.float_compare(cmp, ty, out, args)
     }
 
     fn float(&mut self, bin: FloatBin, ty: FloatTy, out: Reg, args: [Value; 2]) -> Done {

@@ -8,77 +8,64 @@ use super::error::{Fault, first};
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::Reg;
 use crate::ptx::isa::group::{
-    BULK_COMMIT, BULK_LOAD, BULK_LOAD_MULTICAST, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, ELECT, EXPECT, FEWER_REGISTERS,
-    GROUP_COMMIT, GROUP_FENCE, GROUP_WAIT, INIT_FENCE, MORE_REGISTERS, PARAM_ADDRESS, PARAM_TO_GENERIC, PROXY_FENCE,
-    mma,
+    BULK_LOAD, BULK_LOAD_MULTICAST, BULK_STORE, ELECT, EXPECT, GROUP_FENCE, GROUP_WAIT, PARAM_ADDRESS,
+    PARAM_TO_GENERIC, mma,
 };
-use titan_core::lane::op::OpKind;
 use titan_core::lane::{GroupMma, GroupOperand, Op, Ty};
 
 impl Lower<'_> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn group_op(&mut self, op: &Op) -> Done {
-        match op.kind {
-            OpKind::TensorMap(map) => {
-                let (out, own) = (self.out(first(&op.results)?), self.fresh(Ty::B64));
-                let number = u32::try_from(self.func.slots.len()).unwrap_or(u32::MAX).saturating_add(map);
-                self.inst(&PARAM_ADDRESS, &[Arg::Reg(own), Arg::Param(number)])?;
-                self.inst(&PARAM_TO_GENERIC, &[Arg::Reg(out), Arg::Reg(own)])
-            }
-            OpKind::MbarrierExpect { bytes, masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let at = self.address(first(args)?, 0)?;
-                let state = Arg::Reg(self.fresh(Ty::B64));
-                self.guarded(guard, &EXPECT, &[state, Arg::Address(at), Arg::Bits(u64::from(bytes))])
-            }
-            OpKind::MbarrierFence => self.inst(&INIT_FENCE, &[]),
-            OpKind::ProxyFence => self.inst(&PROXY_FENCE, &[]),
-            OpKind::BulkLoad { rank, multicast, masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let [map, to, barrier, coords @ ..] = args else {
-                    return Err(Fault::Defect("a bulk copy without operands".to_owned()));
-                };
-                let map = self.reg(*map)?;
-                let (to, barrier) = (self.address(*to, 0)?, self.address(*barrier, 0)?);
-                let mut args = vec![Arg::Address(to), Arg::Box(map, coords.to_vec()), Arg::Address(barrier)];
-                if multicast == 0 {
-                    return self.guarded(guard, form_of(BULK_LOAD, &rank)?, &args);
-                }
-                args.push(Arg::Bits(u64::from(multicast)));
-                self.guarded(guard, form_of(BULK_LOAD_MULTICAST, &rank)?, &args)
-            }
-            OpKind::BulkStore { rank } => {
-                let [map, from, coords @ ..] = &op.args[..] else {
-                    return Err(Fault::Defect("a bulk copy without operands".to_owned()));
-                };
-                let (map, from) = (self.reg(*map)?, self.address(*from, 0)?);
-                self.inst(form_of(BULK_STORE, &rank)?, &[Arg::Box(map, coords.to_vec()), Arg::Address(from)])
-            }
-            OpKind::BulkCommit => self.inst(&BULK_COMMIT, &[]),
-            OpKind::BulkWait { n, read } => {
-                self.inst(if read { &BULK_WAIT_READ } else { &BULK_WAIT }, &[Arg::Bits(u64::from(n))])
-            }
-            OpKind::Elect => {
-                let out = self.out(first(&op.results)?);
-                self.inst(&ELECT, &[Arg::Reg(out), Arg::Bits(super::warp::MEMBERS)])
-            }
-            OpKind::GroupFence => self.inst(&GROUP_FENCE, &[]),
-            OpKind::GroupCommit => self.inst(&GROUP_COMMIT, &[]),
-            OpKind::GroupWait(n) => {
-                for (result, arg) in op.results.iter().zip(&op.args) {
-                    self.values[result.index()] = Some(self.reg(*arg)?);
-                }
-                self.inst(&GROUP_WAIT, &[Arg::Bits(u64::from(n))])
-            }
-            OpKind::SetMaxRegisters { registers, more } => {
-                self.inst(if more { &MORE_REGISTERS } else { &FEWER_REGISTERS }, &[Arg::Bits(u64::from(registers))])
-            }
-            OpKind::GroupMma(group) => self.group_mma(&group, op),
-            _ => Err(Fault::Defect("no operation of a warpgroup".to_owned())),
-        }
+    /// The address of a tensor map, which is a parameter.
+    pub(super) fn tensor_map(&mut self, map: u32, op: &Op) -> Done {
+        let (out, own) = (self.out(first(&op.results)?), self.fresh(Ty::B64));
+        let number = u32::try_from(self.func.slots.len()).unwrap_or(u32::MAX).saturating_add(map);
+        self.inst(&PARAM_ADDRESS, &[Arg::Reg(own), Arg::Param(number)])?;
+        self.inst(&PARAM_TO_GENERIC, &[Arg::Reg(out), Arg::Reg(own)])
     }
 
-    fn group_mma(&mut self, group: &GroupMma, op: &Op) -> Done {
+    pub(super) fn expect(&mut self, bytes: u32, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let at = self.address(first(args)?, 0)?;
+        let state = Arg::Reg(self.fresh(Ty::B64));
+        self.guarded(guard, &EXPECT, &[state, Arg::Address(at), Arg::Bits(u64::from(bytes))])
+    }
+
+    pub(super) fn bulk_load(&mut self, (rank, multicast): (u8, u16), masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let [map, to, barrier, coords @ ..] = args else {
+            return Err(Fault::Defect("a bulk copy without operands".to_owned()));
+        };
+        let map = self.reg(*map)?;
+        let (to, barrier) = (self.address(*to, 0)?, self.address(*barrier, 0)?);
+        let mut args = vec![Arg::Address(to), Arg::Box(map, coords.to_vec()), Arg::Address(barrier)];
+        if multicast == 0 {
+            return self.guarded(guard, form_of(BULK_LOAD, &rank)?, &args);
+        }
+        args.push(Arg::Bits(u64::from(multicast)));
+        self.guarded(guard, form_of(BULK_LOAD_MULTICAST, &rank)?, &args)
+    }
+
+    pub(super) fn bulk_store(&mut self, rank: u8, op: &Op) -> Done {
+        let [map, from, coords @ ..] = &op.args[..] else {
+            return Err(Fault::Defect("a bulk copy without operands".to_owned()));
+        };
+        let (map, from) = (self.reg(*map)?, self.address(*from, 0)?);
+        self.inst(form_of(BULK_STORE, &rank)?, &[Arg::Box(map, coords.to_vec()), Arg::Address(from)])
+    }
+
+    pub(super) fn elect(&mut self, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        self.inst(&ELECT, &[Arg::Reg(out), Arg::Bits(super::warp::MEMBERS)])
+    }
+
+    /// The results of a wait are the registers of its operands.
+    pub(super) fn group_wait(&mut self, n: u32, op: &Op) -> Done {
+        for (result, arg) in op.results.iter().zip(&op.args) {
+            self.values[result.index()] = Some(self.reg(*arg)?);
+        }
+        self.inst(&GROUP_WAIT, &[Arg::Bits(u64::from(n))])
+    }
+
+    pub(super) fn group_mma(&mut self, group: &GroupMma, op: &Op) -> Done {
         let in_registers = group.a == GroupOperand::Registers;
         let key = (group.atom.n, group.atom.a, group.atom.b, in_registers);
         let Some(form) = mma(key) else {

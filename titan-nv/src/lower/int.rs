@@ -6,7 +6,6 @@ use crate::ptx::Reg;
 use crate::ptx::isa::control::SELECT;
 use crate::ptx::isa::int::{COMPARE_INT, EXTEND, INT, MUL_WIDE, NOT, TRUNCATE};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::op::OpKind;
 use titan_core::lane::{IntBin, Op, Ty};
 
 impl Lower<'_> {
@@ -34,48 +33,73 @@ impl Lower<'_> {
         self.inst(&NOT, &[Arg::Reg(out), cond])
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn int_op(&mut self, op: &Op) -> Done {
+    /// Arithmetic, bit operations and shifts.
+    pub(super) fn int_op(&mut self, bin: IntBin, op: &Op) -> Done {
         let out = self.out(first(&op.results)?);
-        let a = first(&op.args)?;
-        match &op.kind {
-            OpKind::Int(bin @ (IntBin::DivS | IntBin::RemS)) => self.divide(*bin, out, op),
-            OpKind::Int(IntBin::Xor) if out.class == Ty::Pred => self.xor_pred(out, op),
-            OpKind::Int(bin) => {
+        match bin {
+            IntBin::DivS | IntBin::RemS => self.divide(bin, out, op),
+            IntBin::Xor if out.class == Ty::Pred => self.xor_pred(out, op),
+            IntBin::Add
+            | IntBin::Sub
+            | IntBin::Mul
+            | IntBin::MulHi
+            | IntBin::DivU
+            | IntBin::RemU
+            | IntBin::And
+            | IntBin::Or
+            | IntBin::Xor
+            | IntBin::Shl
+            | IntBin::ShrS
+            | IntBin::ShrU
+            | IntBin::MinS
+            | IntBin::MinU
+            | IntBin::MaxS
+            | IntBin::MaxU => {
                 let [a, b] = two(&op.args)?;
-                self.int(*bin, out, &[Arg::Value(a), Arg::Value(b)])
+                self.int(bin, out, &[Arg::Value(a), Arg::Value(b)])
             }
-            OpKind::MulWide { signed } => {
-                let [a, b] = two(&op.args)?;
-                self.inst(form_of(MUL_WIDE, signed)?, &[Arg::Reg(out), Arg::Value(a), Arg::Value(b)])
-            }
-            OpKind::IntCmp { pred, signed } => {
-                let [a, b] = two(&op.args)?;
-                match (self.func.ty(a), pred) {
-                    (Ty::Pred, Cmp::Ne) => self.int(IntBin::Xor, out, &[Arg::Value(a), Arg::Value(b)]),
-                    (Ty::Pred, Cmp::Eq) => {
-                        let differ = self.fresh(Ty::Pred);
-                        self.int(IntBin::Xor, differ, &[Arg::Value(a), Arg::Value(b)])?;
-                        self.not(out, Arg::Reg(differ))
-                    }
-                    (ty, _) => {
-                        let form = form_of(COMPARE_INT, &(*pred, *signed, ty))?;
-                        self.inst(form, &[Arg::Reg(out), Arg::Value(a), Arg::Value(b)])
-                    }
-                }
-            }
-            OpKind::Extend { from, signed, to } => {
-                let form = form_of(EXTEND, &(*from, self.func.ty(a), *signed, *to))?;
-                self.inst(form, &[Arg::Reg(out), Arg::Value(a)])
-            }
-            OpKind::Truncate(to) => self.inst(form_of(TRUNCATE, to)?, &[Arg::Reg(out), Arg::Value(a)]),
-            OpKind::FromPred => {
-                let guard = self.guard(a)?;
-                let (one, zero) = if guard.negated { (0, 1) } else { (1, 0) };
-                self.choose(out, guard.reg, Arg::Bits(one), Arg::Bits(zero))
-            }
-            _ => Err(Fault::Defect("no integer operation".to_owned())),
         }
+    }
+
+    pub(super) fn mul_wide(&mut self, signed: bool, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let [a, b] = two(&op.args)?;
+        self.inst(form_of(MUL_WIDE, &signed)?, &[Arg::Reg(out), Arg::Value(a), Arg::Value(b)])
+    }
+
+    pub(super) fn int_compare(&mut self, pred: Cmp, signed: bool, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let [a, b] = two(&op.args)?;
+        match (self.func.ty(a), pred) {
+            (Ty::Pred, Cmp::Ne) => self.int(IntBin::Xor, out, &[Arg::Value(a), Arg::Value(b)]),
+            (Ty::Pred, Cmp::Eq) => {
+                let differ = self.fresh(Ty::Pred);
+                self.int(IntBin::Xor, differ, &[Arg::Value(a), Arg::Value(b)])?;
+                self.not(out, Arg::Reg(differ))
+            }
+            (ty, _) => {
+                let form = form_of(COMPARE_INT, &(pred, signed, ty))?;
+                self.inst(form, &[Arg::Reg(out), Arg::Value(a), Arg::Value(b)])
+            }
+        }
+    }
+
+    pub(super) fn extend(&mut self, from: u8, signed: bool, to: Ty, op: &Op) -> Done {
+        let (out, a) = (self.out(first(&op.results)?), first(&op.args)?);
+        let form = form_of(EXTEND, &(from, self.func.ty(a), signed, to))?;
+        self.inst(form, &[Arg::Reg(out), Arg::Value(a)])
+    }
+
+    pub(super) fn truncate(&mut self, to: Ty, op: &Op) -> Done {
+        let (out, a) = (self.out(first(&op.results)?), first(&op.args)?);
+        self.inst(form_of(TRUNCATE, &to)?, &[Arg::Reg(out), Arg::Value(a)])
+    }
+
+    pub(super) fn pred_to_int(&mut self, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let guard = self.guard(first(&op.args)?)?;
+        let (one, zero) = if guard.negated { (0, 1) } else { (1, 0) };
+        self.choose(out, guard.reg, Arg::Bits(one), Arg::Bits(zero))
     }
 
     fn xor_pred(&mut self, out: Reg, op: &Op) -> Done {

@@ -2,19 +2,18 @@
 
 use super::error::{Fault, first, three, two};
 use super::{Arg, Done, Lower, form_of};
-use crate::ptx::isa::memory::{ATOMIC, COMPARE_SWAP, COPY, COPY_COMMIT, COPY_PART, COPY_WAIT, LOAD, STORE};
+use crate::ptx::isa::memory::{ATOMIC, COMPARE_SWAP, COPY, COPY_PART, LOAD, STORE};
 use crate::ptx::{Guard, Reg};
-use titan_core::lane::op::{AtomicFn, OpKind};
-use titan_core::lane::{Op, Space, Ty, Value};
+use titan_core::lane::{AtomicFn, Op, Space, Ty, Value};
 
 /// The address space and offset of an access, the size and number of its elements, and whether it is masked.
 #[derive(Clone, Copy)]
-struct Access {
-    space: Space,
-    bytes: u8,
-    n: u8,
-    offset: i32,
-    masked: bool,
+pub(super) struct Access {
+    pub(super) space: Space,
+    pub(super) bytes: u8,
+    pub(super) n: u8,
+    pub(super) offset: i32,
+    pub(super) masked: bool,
 }
 
 /// The registers of a vector access: a list in braces, or a single register.
@@ -26,28 +25,12 @@ fn braces(regs: Vec<Reg>) -> Arg {
 }
 
 impl Lower<'_> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn memory_op(&mut self, op: &Op) -> Done {
-        match op.kind {
-            OpKind::Load { space, bytes, n, offset, masked } => {
-                self.load(Access { space, bytes, n, offset, masked }, op)
-            }
-            OpKind::Store { space, bytes, n, offset, masked } => {
-                self.store(Access { space, bytes, n, offset, masked }, op)
-            }
-            OpKind::Atomic { op: function, space, masked } => self.atomic(function, space, masked, op),
-            OpKind::CompareSwap(space) => {
-                let [address, old, new] = three(&op.args)?;
-                let out = self.out(first(&op.results)?);
-                let address = self.address(address, 0)?;
-                let form = form_of(COMPARE_SWAP, &(space, out.class))?;
-                self.inst(form, &[Arg::Reg(out), Arg::Address(address), Arg::Value(old), Arg::Value(new)])
-            }
-            OpKind::CopyAsync { bytes, offset, masked } => self.copy_async(bytes, offset, masked, op),
-            OpKind::CopyCommit => self.inst(&COPY_COMMIT, &[]),
-            OpKind::CopyWait(n) => self.inst(&COPY_WAIT, &[Arg::Bits(u64::from(n))]),
-            _ => Err(Fault::Defect("no memory operation".to_owned())),
-        }
+    pub(super) fn compare_swap(&mut self, space: Space, op: &Op) -> Done {
+        let [address, old, new] = three(&op.args)?;
+        let out = self.out(first(&op.results)?);
+        let address = self.address(address, 0)?;
+        let form = form_of(COMPARE_SWAP, &(space, out.class))?;
+        self.inst(form, &[Arg::Reg(out), Arg::Address(address), Arg::Value(old), Arg::Value(new)])
     }
 
     /// Splits off the condition of a masked operation, its last operand.
@@ -59,7 +42,7 @@ impl Lower<'_> {
     }
 
     /// A masked load leaves its registers unchanged where it is off, so the values for that case are moved there first.
-    fn load(&mut self, access: Access, op: &Op) -> Done {
+    pub(super) fn load(&mut self, access: Access, op: &Op) -> Done {
         let (guard, args) = self.mask(access.masked, &op.args)?;
         let Some((address, other)) = args.split_first() else {
             return Err(Fault::Defect("a load has an address".to_owned()));
@@ -73,7 +56,7 @@ impl Lower<'_> {
         self.guarded(guard, form, &[braces(outs), Arg::Address(address)])
     }
 
-    fn store(&mut self, access: Access, op: &Op) -> Done {
+    pub(super) fn store(&mut self, access: Access, op: &Op) -> Done {
         let (guard, args) = self.mask(access.masked, &op.args)?;
         let Some((address, values)) = args.split_first() else {
             return Err(Fault::Defect("a store has an address".to_owned()));
@@ -84,7 +67,7 @@ impl Lower<'_> {
         self.guarded(guard, form, &[Arg::Address(address), braces(values)])
     }
 
-    fn atomic(&mut self, function: AtomicFn, space: Space, masked: bool, op: &Op) -> Done {
+    pub(super) fn atomic(&mut self, function: AtomicFn, space: Space, masked: bool, op: &Op) -> Done {
         let (guard, args) = self.mask(masked, &op.args)?;
         let [address, by] = two(args)?;
         let out = self.out(first(&op.results)?);
@@ -97,7 +80,7 @@ impl Lower<'_> {
     }
 
     /// A masked copy that is off reads 0 bytes of the source, so that all bytes become zero.
-    fn copy_async(&mut self, bytes: u8, offset: i32, masked: bool, op: &Op) -> Done {
+    pub(super) fn copy_async(&mut self, bytes: u8, offset: i32, masked: bool, op: &Op) -> Done {
         let (guard, args) = self.mask(masked, &op.args)?;
         let [to, from] = two(args)?;
         let (to, from) = (self.address(to, offset)?, self.address(from, 0)?);

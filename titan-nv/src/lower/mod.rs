@@ -22,6 +22,7 @@ mod group;
 mod int;
 mod loops;
 mod memory;
+mod select;
 mod sync;
 mod uses;
 mod warp;
@@ -315,82 +316,6 @@ impl Lower<'_> {
         self.first_lane(warp, own)?;
         self.warp_id = Some(warp);
         Ok(())
-    }
-
-    /// Lowers one operation that has no regions and is not a terminator.
-    fn op(&mut self, op: &Op) -> Done {
-        match &op.kind {
-            OpKind::Const(..) => Ok(()),
-            OpKind::Slot(_)
-            | OpKind::ThreadId
-            | OpKind::LaneId
-            | OpKind::WarpId
-            | OpKind::ProgramId(_)
-            | OpKind::NumPrograms(_)
-            | OpKind::SharedBase => self.source(op),
-            OpKind::Int(_)
-            | OpKind::MulWide { .. }
-            | OpKind::IntCmp { .. }
-            | OpKind::Extend { .. }
-            | OpKind::Truncate(_)
-            | OpKind::FromPred => self.int_op(op),
-            OpKind::Float(..) | OpKind::FloatUn(..) | OpKind::Fma(_) | OpKind::FloatCmp(..) => self.float_op(op),
-            OpKind::Convert { from, to } => self.convert_op(*from, *to, op),
-            OpKind::Select => self.select(op),
-            OpKind::Pack | OpKind::Unpack | OpKind::UnpackBytes { .. } => self.repack(op),
-            OpKind::Load { .. }
-            | OpKind::Store { .. }
-            | OpKind::Atomic { .. }
-            | OpKind::CompareSwap(_)
-            | OpKind::CopyAsync { .. }
-            | OpKind::CopyCommit
-            | OpKind::CopyWait(_) => self.memory_op(op),
-            OpKind::Shuffle(_)
-            | OpKind::Vote(_)
-            | OpKind::LoadMatrix { .. }
-            | OpKind::StoreMatrix { .. }
-            | OpKind::Mma(_) => self.warp_op(op),
-            OpKind::CopyArrive { .. }
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. }
-            | OpKind::MbarrierArriveCluster { .. }
-            | OpKind::MapCluster
-            | OpKind::ClusterArrive
-            | OpKind::ClusterWait
-            | OpKind::MbarrierWait
-            | OpKind::StoreRelease { .. }
-            | OpKind::LoadAcquire
-            | OpKind::SequenceWait
-            | OpKind::Barrier
-            | OpKind::NamedBarrier { .. }
-            | OpKind::WarpBarrier => self.sync_op(op),
-            OpKind::MbarrierExpect { .. }
-            | OpKind::MbarrierFence
-            | OpKind::TensorMap(_)
-            | OpKind::BulkLoad { .. }
-            | OpKind::BulkStore { .. }
-            | OpKind::BulkCommit
-            | OpKind::BulkWait { .. }
-            | OpKind::ProxyFence
-            | OpKind::Elect
-            | OpKind::GroupFence
-            | OpKind::GroupMma(_)
-            | OpKind::GroupCommit
-            | OpKind::GroupWait(_)
-            | OpKind::SetMaxRegisters { .. } => self.group_op(op),
-            OpKind::Buffer(_) | OpKind::Access { .. } => {
-                Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
-            }
-            OpKind::For
-            | OpKind::Loop
-            | OpKind::If
-            | OpKind::Roles(_)
-            | OpKind::Yield
-            | OpKind::Break(_)
-            | OpKind::Continue(_)
-            | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
-        }
     }
 }
 

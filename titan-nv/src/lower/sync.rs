@@ -2,81 +2,58 @@
 //!
 //! Each lane of a warp polls for itself, so the branch is not `.uni`; behind it, ptxas makes the lanes reconverge.
 
-use super::error::{Fault, first, two};
+use super::error::{first, two};
 use super::{Arg, Done, Lower};
-use crate::ptx::isa::sync::{
-    ARRIVE, ARRIVE_CLUSTER, ARRIVE_MANY, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, CLUSTER_ARRIVE,
-    CLUSTER_WAIT, COPY_ARRIVE, INIT, INVALIDATE, LOAD_ACQUIRE, MAP, STORE_RELEASE, TEST_WAIT, TRY_WAIT,
-};
-use crate::ptx::{Guard, Label, Reg};
+use crate::ptx::isa::sync::{ARRIVE, ARRIVE_MANY, INIT, LOAD_ACQUIRE, MAP, STORE_RELEASE, TEST_WAIT, TRY_WAIT};
+use crate::ptx::{Form, Guard, Label, Reg};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::op::OpKind;
 use titan_core::lane::{IntBin, Op, Ty};
 
 impl Lower<'_> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn sync_op(&mut self, op: &Op) -> Done {
-        let number = |n: u32| Arg::Bits(u64::from(n));
-        match op.kind {
-            OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),
-            OpKind::NamedBarrier { id, threads, wait } => self
-                .inst(if wait { &BARRIER_SOME } else { &BARRIER_ARRIVE }, &[Arg::Bits(u64::from(id)), number(threads)]),
-            OpKind::WarpBarrier => self.inst(&BARRIER_WARP, &[Arg::Bits(super::warp::MEMBERS)]),
-            OpKind::MbarrierInit { count, masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let at = self.address(first(args)?, 0)?;
-                self.guarded(guard, &INIT, &[Arg::Address(at), number(count)])
-            }
-            OpKind::MbarrierInvalidate { masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let at = self.address(first(args)?, 0)?;
-                self.guarded(guard, &INVALIDATE, &[Arg::Address(at)])
-            }
-            OpKind::MbarrierArrive { count, masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let at = Arg::Address(self.address(first(args)?, 0)?);
-                // The returned state identifies the phase by more than its parity; it is not used.
-                let state = Arg::Reg(self.fresh(Ty::B64));
-                match count {
-                    1 => self.guarded(guard, &ARRIVE, &[state, at]),
-                    count => self.guarded(guard, &ARRIVE_MANY, &[state, at, number(count)]),
-                }
-            }
-            OpKind::MapCluster => {
-                let out = self.out(first(&op.results)?);
-                let [at, rank] = two(&op.args)?;
-                self.inst(&MAP, &[Arg::Reg(out), Arg::Value(at), Arg::Value(rank)])
-            }
-            OpKind::MbarrierArriveCluster { masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let at = self.address(first(args)?, 0)?;
-                self.guarded(guard, &ARRIVE_CLUSTER, &[Arg::Address(at)])
-            }
-            OpKind::ClusterArrive => self.inst(&CLUSTER_ARRIVE, &[]),
-            OpKind::ClusterWait => self.inst(&CLUSTER_WAIT, &[]),
-            OpKind::CopyArrive { masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let at = self.address(first(args)?, 0)?;
-                self.guarded(guard, &COPY_ARRIVE, &[Arg::Address(at)])
-            }
-            OpKind::MbarrierWait => self.mbarrier_wait(op),
-            OpKind::StoreRelease { masked } => {
-                let (guard, args) = self.mask(masked, &op.args)?;
-                let [at, value] = two(args)?;
-                let at = self.address(at, 0)?;
-                self.guarded(guard, &STORE_RELEASE, &[Arg::Address(at), Arg::Value(value)])
-            }
-            OpKind::LoadAcquire => {
-                let (out, at) = (self.out(first(&op.results)?), self.address(first(&op.args)?, 0)?);
-                self.inst(&LOAD_ACQUIRE, &[Arg::Reg(out), Arg::Address(at)])
-            }
-            OpKind::SequenceWait => self.sequence_wait(op),
-            _ => Err(Fault::Defect("no operation that waits".to_owned())),
+    /// An operation on the mbarrier at its first operand that has no other operands.
+    pub(super) fn at_barrier(&mut self, form: &'static Form, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let at = self.address(first(args)?, 0)?;
+        self.guarded(guard, form, &[Arg::Address(at)])
+    }
+
+    pub(super) fn init(&mut self, count: u32, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let at = self.address(first(args)?, 0)?;
+        self.guarded(guard, &INIT, &[Arg::Address(at), Arg::Bits(u64::from(count))])
+    }
+
+    pub(super) fn arrive(&mut self, count: u32, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let at = Arg::Address(self.address(first(args)?, 0)?);
+        // The returned state identifies the phase by more than its parity; it is not used.
+        let state = Arg::Reg(self.fresh(Ty::B64));
+        match count {
+            1 => self.guarded(guard, &ARRIVE, &[state, at]),
+            count => self.guarded(guard, &ARRIVE_MANY, &[state, at, Arg::Bits(u64::from(count))]),
         }
     }
 
+    pub(super) fn map_cluster(&mut self, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let [at, rank] = two(&op.args)?;
+        self.inst(&MAP, &[Arg::Reg(out), Arg::Value(at), Arg::Value(rank)])
+    }
+
+    pub(super) fn store_release(&mut self, masked: bool, op: &Op) -> Done {
+        let (guard, args) = self.mask(masked, &op.args)?;
+        let [at, value] = two(args)?;
+        let at = self.address(at, 0)?;
+        self.guarded(guard, &STORE_RELEASE, &[Arg::Address(at), Arg::Value(value)])
+    }
+
+    pub(super) fn load_acquire(&mut self, op: &Op) -> Done {
+        let (out, at) = (self.out(first(&op.results)?), self.address(first(&op.args)?, 0)?);
+        self.inst(&LOAD_ACQUIRE, &[Arg::Reg(out), Arg::Address(at)])
+    }
+
     /// `test_wait` tests once; `try_wait`, where the machine has it, lets the thread sleep for a while before it returns false.
-    fn mbarrier_wait(&mut self, op: &Op) -> Done {
+    pub(super) fn mbarrier_wait(&mut self, op: &Op) -> Done {
         let [at, parity] = two(&op.args)?;
         let (at, done) = (self.address(at, 0)?, self.fresh(Ty::Pred));
         let form = if self.has(&TRY_WAIT) { &TRY_WAIT } else { &TEST_WAIT };
@@ -86,7 +63,7 @@ impl Lower<'_> {
     }
 
     /// The numbers wrap around, and so does their difference.
-    fn sequence_wait(&mut self, op: &Op) -> Done {
+    pub(super) fn sequence_wait(&mut self, op: &Op) -> Done {
         let [at, target] = two(&op.args)?;
         let (at, word, ahead) = (self.address(at, 0)?, self.fresh(Ty::B32), self.fresh(Ty::B32));
         let target = Arg::Reg(self.reg(target)?);

@@ -4,8 +4,7 @@ use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower, form_of};
 use crate::ptx::Reg;
 use crate::ptx::isa::warp::{LOAD_MATRIX, MMA, SHUFFLE_LANE, SHUFFLE_UP, SHUFFLE_XOR, STORE_MATRIX, VOTE};
-use titan_core::lane::op::OpKind;
-use titan_core::lane::{MmaAtom, Op, Shuffle};
+use titan_core::lane::{MmaAtom, Op, Shuffle, Vote};
 
 /// All lanes of the warp.
 pub(super) const MEMBERS: u64 = 0xffff_ffff;
@@ -22,32 +21,26 @@ impl Lower<'_> {
         )
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn warp_op(&mut self, op: &Op) -> Done {
+    pub(super) fn vote(&mut self, vote: Vote, op: &Op) -> Done {
         let outs = self.outs(op);
-        match &op.kind {
-            OpKind::Shuffle(shuffle) => self.shuffle(*shuffle, op),
-            OpKind::Vote(vote) => {
-                let cond = Arg::Value(first(&op.args)?);
-                self.inst(form_of(VOTE, vote)?, &[Arg::Reg(first(&outs)?), cond, Arg::Bits(MEMBERS)])
-            }
-            OpKind::LoadMatrix { n, transposed, offset } => {
-                let address = self.address(first(&op.args)?, *offset)?;
-                self.inst(form_of(LOAD_MATRIX, &(*n, *transposed))?, &[Arg::Regs(outs), Arg::Address(address)])
-            }
-            OpKind::StoreMatrix { n, transposed, offset } => {
-                let (at, words) =
-                    op.args.split_first().ok_or(Fault::Defect("a store without an address".to_owned()))?;
-                let address = self.address(*at, *offset)?;
-                let words = Arg::Values(words.to_vec());
-                self.inst(form_of(STORE_MATRIX, &(*n, *transposed))?, &[Arg::Address(address), words])
-            }
-            OpKind::Mma(atom) => self.mma(atom, outs, op),
-            _ => Err(Fault::Defect("no operation of a warp".to_owned())),
-        }
+        let cond = Arg::Value(first(&op.args)?);
+        self.inst(form_of(VOTE, &vote)?, &[Arg::Reg(first(&outs)?), cond, Arg::Bits(MEMBERS)])
     }
 
-    fn shuffle(&mut self, shuffle: Shuffle, op: &Op) -> Done {
+    pub(super) fn load_matrix(&mut self, key: (u8, bool), offset: i32, op: &Op) -> Done {
+        let outs = self.outs(op);
+        let address = self.address(first(&op.args)?, offset)?;
+        self.inst(form_of(LOAD_MATRIX, &key)?, &[Arg::Regs(outs), Arg::Address(address)])
+    }
+
+    pub(super) fn store_matrix(&mut self, key: (u8, bool), offset: i32, op: &Op) -> Done {
+        let (at, words) = op.args.split_first().ok_or(Fault::Defect("a store without an address".to_owned()))?;
+        let address = self.address(*at, offset)?;
+        let words = Arg::Values(words.to_vec());
+        self.inst(form_of(STORE_MATRIX, &key)?, &[Arg::Address(address), words])
+    }
+
+    pub(super) fn shuffle(&mut self, shuffle: Shuffle, op: &Op) -> Done {
         let out = Arg::Reg(self.out(first(&op.results)?));
         let value = Arg::Value(first(&op.args)?);
         let (form, lane, clamp) = match shuffle {
@@ -62,7 +55,8 @@ impl Lower<'_> {
         self.inst(form, &[out, value, lane, Arg::Bits(clamp), Arg::Bits(MEMBERS)])
     }
 
-    fn mma(&mut self, atom: &MmaAtom, outs: Vec<Reg>, op: &Op) -> Done {
+    pub(super) fn mma(&mut self, atom: &MmaAtom, op: &Op) -> Done {
+        let outs = self.outs(op);
         let form = form_of(MMA, atom)?;
         let regs = atom.registers(self.func.lanes);
         let (a, rest) = op.args.split_at(regs.a.min(op.args.len()));

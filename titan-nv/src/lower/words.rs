@@ -9,39 +9,48 @@ use titan_core::lane::op::OpKind;
 use titan_core::lane::{IntBin, Op, Ty, Value};
 
 impl Lower<'_> {
-    /// A thread's own indices.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`op` names every operation")]
-    pub(super) fn source(&mut self, op: &Op) -> Done {
-        let result = first(&op.results)?;
-        if let (OpKind::WarpId, Some(warp)) = (&op.kind, self.warp_id) {
-            self.values[result.index()] = Some(warp);
-            return Ok(());
-        }
-        let out = self.out(result);
-        match op.kind {
-            OpKind::Slot(n) => {
-                let bytes = self.func.slots.get(n as usize).map_or(0, |slot| slot.bytes());
-                let address = Address { base: Base::Param(n), offset: 0 };
-                self.inst(form_of(LOAD_PARAM, &bytes)?, &[Arg::Reg(out), Arg::Address(address)])
-            }
-            OpKind::LaneId => {
-                let thread = self.fresh(Ty::B32);
-                self.inst(&MOVE_SPECIAL, &[Arg::Reg(thread), Arg::Special(Special::ThreadId)])?;
-                self.int(IntBin::And, out, &[Arg::Reg(thread), Arg::Bits(31)])
-            }
-            OpKind::ThreadId => self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(Special::ThreadId)]),
-            OpKind::ProgramId(axis @ 0..3) => {
-                self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(Special::ProgramId(axis))])
-            }
-            OpKind::NumPrograms(axis @ 0..3) => {
-                self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(Special::NumPrograms(axis))])
-            }
-            OpKind::SharedBase => {
-                self.shared = true;
-                self.inst(&MOVE_SHARED, &[Arg::Reg(out), Arg::SharedBase])
-            }
-            _ => Err(Fault::Refused("grids have three axes, 0 to 2".to_owned())),
-        }
+    /// A word of the parameter block.
+    pub(super) fn slot(&mut self, slot: u32, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        let bytes = self.func.slots.get(slot as usize).map_or(0, |slot| slot.bytes());
+        let address = Address { base: Base::Param(slot), offset: 0 };
+        self.inst(form_of(LOAD_PARAM, &bytes)?, &[Arg::Reg(out), Arg::Address(address)])
+    }
+
+    pub(super) fn thread_id(&mut self, op: &Op) -> Done {
+        self.special(Special::ThreadId, op)
+    }
+
+    pub(super) fn lane_id(&mut self, op: &Op) -> Done {
+        let (out, thread) = (self.out(first(&op.results)?), self.fresh(Ty::B32));
+        self.inst(&MOVE_SPECIAL, &[Arg::Reg(thread), Arg::Special(Special::ThreadId)])?;
+        self.int(IntBin::And, out, &[Arg::Reg(thread), Arg::Bits(31)])
+    }
+
+    /// The number of the warp, which the prologue has computed.
+    pub(super) fn warp_number(&mut self, op: &Op) -> Done {
+        let Some(warp) = self.warp_id else { return Err(Fault::Defect("the warp's number is not there".to_owned())) };
+        self.values[first(&op.results)?.index()] = Some(warp);
+        Ok(())
+    }
+
+    pub(super) fn program_id(&mut self, axis: u8, op: &Op) -> Done {
+        self.special(Special::ProgramId(grid_axis(axis)?), op)
+    }
+
+    pub(super) fn num_programs(&mut self, axis: u8, op: &Op) -> Done {
+        self.special(Special::NumPrograms(grid_axis(axis)?), op)
+    }
+
+    fn special(&mut self, special: Special, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        self.inst(&MOVE_SPECIAL, &[Arg::Reg(out), Arg::Special(special)])
+    }
+
+    pub(super) fn shared_base(&mut self, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        self.shared = true;
+        self.inst(&MOVE_SHARED, &[Arg::Reg(out), Arg::SharedBase])
     }
 
     pub(super) fn select(&mut self, op: &Op) -> Done {
@@ -60,39 +69,42 @@ impl Lower<'_> {
         self.int(IntBin::Or, out, &[Arg::Reg(first), Arg::Reg(second)])
     }
 
-    pub(super) fn repack(&mut self, op: &Op) -> Done {
+    pub(super) fn pack(&mut self, op: &Op) -> Done {
+        let outs = self.outs(op);
+        let out = first(&outs)?;
+        if let [a, _] = op.args[..] {
+            let form = form_of(PACK, &self.func.ty(a))?;
+            return self.inst(form, &[Arg::Reg(out), Arg::Values(op.args.clone())]);
+        }
+        let [a, b, c, d] = op.args[..] else {
+            return Err(Fault::Refused("no such number of operands".to_owned()));
+        };
+        if let (Some(low), Some(high)) = (self.pair([a, b]), self.pair([c, d])) {
+            let pairs = Arg::Regs(vec![low, high]);
+            return self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(out), pairs]);
+        }
+        let (low, high) = (self.fresh(Ty::B32), self.fresh(Ty::B32));
+        self.low_bytes(low, Arg::Value(a), Arg::Value(b))?;
+        self.low_bytes(high, Arg::Value(c), Arg::Value(d))?;
+        self.permute(out, Arg::Reg(low), Arg::Reg(high), 0x5410)
+    }
+
+    pub(super) fn unpack(&mut self, op: &Op) -> Done {
         let outs = self.outs(op);
         let source = first(&op.args)?;
-        match (&op.kind, op.args.as_slice()) {
-            (OpKind::Pack, [_, _]) => {
-                let form = form_of(PACK, &self.func.ty(source))?;
-                self.inst(form, &[Arg::Reg(first(&outs)?), Arg::Values(op.args.clone())])
-            }
-            (OpKind::Pack, [a, b, c, d]) => {
-                if let (Some(low), Some(high)) = (self.pair([*a, *b]), self.pair([*c, *d])) {
-                    let pairs = Arg::Regs(vec![low, high]);
-                    return self.inst(form_of(PACK, &Ty::B16)?, &[Arg::Reg(first(&outs)?), pairs]);
-                }
-                let (low, high) = (self.fresh(Ty::B32), self.fresh(Ty::B32));
-                self.low_bytes(low, Arg::Value(*a), Arg::Value(*b))?;
-                self.low_bytes(high, Arg::Value(*c), Arg::Value(*d))?;
-                self.permute(first(&outs)?, Arg::Reg(low), Arg::Reg(high), 0x5410)
-            }
-            (OpKind::Unpack, _) => {
-                let form = form_of(UNPACK, &self.func.ty(source))?;
-                self.inst(form, &[Arg::Regs(outs), Arg::Value(source)])
-            }
-            (OpKind::UnpackBytes { signed }, _) => {
-                let source = self.reg(source)?;
-                for (byte, out) in (0u64..).zip(outs) {
-                    // The byte, then three times its sign (bit 3 of the selector) or a byte of the zero operand.
-                    let fill = if *signed { 8 + byte } else { 4 };
-                    self.permute(out, Arg::Reg(source), Arg::Bits(0), fill * 0x1110 + byte)?;
-                }
-                Ok(())
-            }
-            _ => Err(Fault::Refused("no such number of operands".to_owned())),
+        let form = form_of(UNPACK, &self.func.ty(source))?;
+        self.inst(form, &[Arg::Regs(outs), Arg::Value(source)])
+    }
+
+    pub(super) fn unpack_bytes(&mut self, signed: bool, op: &Op) -> Done {
+        let outs = self.outs(op);
+        let source = self.reg(first(&op.args)?)?;
+        for (byte, out) in (0u64..).zip(outs) {
+            // The byte, then three times its sign (bit 3 of the selector) or a byte of the zero operand.
+            let fill = if signed { 8 + byte } else { 4 };
+            self.permute(out, Arg::Reg(source), Arg::Bits(0), fill * 0x1110 + byte)?;
         }
+        Ok(())
     }
 
     /// The 16-bit register in which one instruction produced both bytes, before they were unpacked.
@@ -110,4 +122,9 @@ impl Lower<'_> {
     pub(super) fn permute(&mut self, out: Reg, a: Arg, b: Arg, selectors: u64) -> Done {
         self.inst(&PERMUTE, &[Arg::Reg(out), a, b, Arg::Bits(selectors)])
     }
+}
+
+/// The axis of the grid, if it has that axis.
+fn grid_axis(axis: u8) -> Result<u8, Fault> {
+    if axis < 3 { Ok(axis) } else { Err(Fault::Refused("grids have three axes, 0 to 2".to_owned())) }
 }

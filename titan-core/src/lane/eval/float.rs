@@ -185,7 +185,9 @@ pub(super) fn convert(from: Num, to: Num, bits: u64) -> u64 {
         Num::Bf16 => narrow(Format::BF16, read),
         Num::E4m3 => narrow(Format::E4M3, read),
         Num::E5m2 => narrow(Format::E5M2, read),
-        Num::F32 | Num::Tf32 | Num::F64 => to_wide(to, &read),
+        // The bits that a `tf32` lacks are zero.
+        Num::Tf32 => narrow(Format::TF32, read) << 13,
+        Num::F32 | Num::F64 => to_wide(to, &read),
         Num::S32 | Num::U32 | Num::S64 | Num::U64 => to_int(to, &read),
     }
 }
@@ -201,11 +203,6 @@ fn to_wide(to: Num, read: &Read) -> u64 {
     };
     if to == Num::F64 {
         return as_double.to_bits();
-    }
-    if to == Num::Tf32 && as_single.is_finite() {
-        // Rounds to 10 fraction bits; ties go to even, because an odd last digit adds one to the rounding constant.
-        let bits = as_single.to_bits();
-        return u64::from((bits + 0x0fff + (bits >> 13 & 1)) & !0x1fff);
     }
     bits32(as_single)
 }

@@ -10,6 +10,7 @@ mod float;
 #[cfg(test)]
 mod tests;
 
+use super::family::{self, Family};
 use super::func::{Block, Func, Op, Value};
 use super::op::{OpKind, Ty};
 use crate::launch::abi::Slot;
@@ -100,12 +101,29 @@ impl<'f> Evaluator<'f> {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`pure` names what it evaluates, and errors for the rest")]
     fn block(&mut self, block: Block, slots: &[u64]) -> Result<Flow, EvalError> {
         let func = self.func;
         for id in &func.block(block).ops {
             let op = func.op(*id);
-            if op.kind.is_pure() && !matches!(op.kind, OpKind::Slot(_)) {
+            if let OpKind::Slot(slot) = op.kind {
+                let word = slots.get(slot as usize).copied().ok_or(EvalError::NoSlot(slot))?;
+                self.set(&op.results, &[word]);
+                continue;
+            }
+            let flow = match op.kind.family() {
+                Family::Pure => None,
+                Family::Flow(flow) => Some(flow),
+                Family::Warp
+                | Family::Mark { .. }
+                | Family::Access { .. }
+                | Family::Matrix { .. }
+                | Family::Copy(_)
+                | Family::Protocol
+                | Family::Order
+                | Family::Group(_)
+                | Family::Barrier(_) => return Err(unsupported(op)),
+            };
+            let Some(flow) = flow else {
                 let mut args = [0; 4];
                 for (arg, value) in args.iter_mut().zip(&op.args) {
                     *arg = self.get(*value);
@@ -113,34 +131,26 @@ impl<'f> Evaluator<'f> {
                 let (results, n) = self.pure(op, args.get(..op.args.len()).unwrap_or(&args))?;
                 self.set(&op.results, &results[..n]);
                 continue;
-            }
+            };
             let args: Vec<u64> = op.args.iter().map(|v| self.get(*v)).collect();
-            if op.kind.is_terminator() {
-                return Ok(match op.kind {
-                    OpKind::Break(n) => Flow::Break(n, args),
-                    OpKind::Continue(n) => Flow::Continue(n, args),
-                    OpKind::Yield => Flow::Yield(args),
-                    _ => Flow::Return,
-                });
-            }
-            match &op.kind {
-                OpKind::If => {
+            match flow {
+                family::Flow::Break(n) => return Ok(Flow::Break(n, args)),
+                family::Flow::Continue(n) => return Ok(Flow::Continue(n, args)),
+                family::Flow::Yield => return Ok(Flow::Yield(args)),
+                family::Flow::Return => return Ok(Flow::Return),
+                family::Flow::Roles(_) => return Err(unsupported(op)),
+                family::Flow::If => {
                     let arm = op.regions[usize::from(args[0] == 0)];
                     match self.block(arm, slots)? {
                         Flow::Yield(values) => self.set(&op.results, &values),
                         other @ (Flow::Break(..) | Flow::Continue(..) | Flow::Return) => return Ok(other),
                     }
                 }
-                OpKind::For | OpKind::Loop => {
+                family::Flow::For | family::Flow::Loop => {
                     if let Some(out) = self.repeat(op, &args, slots)? {
                         return Ok(out);
                     }
                 }
-                OpKind::Slot(slot) => {
-                    let word = slots.get(*slot as usize).copied().ok_or(EvalError::NoSlot(*slot))?;
-                    self.set(&op.results, &[word]);
-                }
-                _ => return Err(unsupported(op)),
             }
         }
         Ok(Flow::Return)

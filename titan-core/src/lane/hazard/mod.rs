@@ -34,6 +34,7 @@
 mod roles;
 mod state;
 
+use super::family::{Copying, Family, Flow, Grouped};
 use super::func::{Block, Func, Op, OpId};
 use super::op::{OpKind, Role, Space};
 use state::{Later, State, conflict, join};
@@ -132,19 +133,18 @@ impl Run<'_> {
         after
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only marks, barriers and control flow change the state")]
     fn op(&mut self, id: OpId, op: &Op, mut state: State) -> Option<State> {
-        match &op.kind {
-            OpKind::Access { region, write } => {
-                let touch = (*region, *write);
+        match op.kind.family() {
+            Family::Mark { region, write } => {
+                let touch = (region, write);
                 if state.touched.iter().any(|other| conflict(self.func, touch, *other)) {
                     self.conflicts.insert(id);
                 }
                 state.mark(touch);
                 Some(state)
             }
-            kind @ (OpKind::Barrier | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier) => {
-                if self.is_whole(kind) {
+            Family::Barrier(barrier) => {
+                if self.is_whole(barrier) {
                     // The barrier orders the accesses of all earlier marks.
                     state.touched.clear();
                     state.close();
@@ -152,64 +152,56 @@ impl Run<'_> {
                 Some(state)
             }
             // The mbarrier of a bulk copy orders its accesses.
-            OpKind::CopyAsync { .. } | OpKind::BulkLoad { .. } => {
+            Family::Copy(Copying::Fill) => {
                 self.named(id, state.copy());
                 Some(state)
             }
-            OpKind::GroupMma(_) => {
+            Family::Group(Grouped::Mma(_)) => {
                 self.named(id, state.read_later(Later::Mma));
                 Some(state)
             }
-            OpKind::GroupWait(n) => {
-                state.await_readers(Later::Mma, *n);
+            Family::Group(Grouped::Await(n)) => {
+                state.await_readers(Later::Mma, n);
                 Some(state)
             }
-            OpKind::BulkStore { .. } => {
+            Family::Copy(Copying::Drain) => {
                 self.named(id, state.read_later(Later::Store));
                 Some(state)
             }
-            OpKind::BulkWait { n, .. } => {
-                state.await_readers(Later::Store, *n);
+            Family::Copy(Copying::AwaitDrains(n)) => {
+                state.await_readers(Later::Store, n);
                 Some(state)
             }
-            OpKind::CopyWait(n) => {
-                state.wait(*n);
+            Family::Copy(Copying::AwaitFills(n)) => {
+                state.wait(n);
                 state.close();
                 Some(state)
             }
-            OpKind::Load { space, .. }
-            | OpKind::Store { space, .. }
-            | OpKind::Atomic { space, .. }
-            | OpKind::CompareSwap(space) => {
+            Family::Access { space, .. } => {
                 let marked = state.access();
-                self.named(id, marked || *space == Space::Global);
+                self.named(id, marked || space == Space::Global);
                 Some(state)
             }
-            OpKind::LoadMatrix { .. }
-            | OpKind::StoreMatrix { .. }
-            | OpKind::CopyArrive { .. }
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. }
-            | OpKind::MbarrierArriveCluster { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierExpect { .. }
-            | OpKind::StoreRelease { .. }
-            | OpKind::LoadAcquire
-            | OpKind::SequenceWait => {
+            Family::Matrix { .. } | Family::Protocol => {
                 self.named(id, state.access());
                 Some(state)
             }
-            OpKind::If => self.either(op, &state),
-            OpKind::Roles(roles) => self.split(id, roles, op, state),
-            OpKind::For | OpKind::Loop => self.repeat(id, op, state),
-            OpKind::Break(n) | OpKind::Continue(n) => {
-                let around = self.loops.len().checked_sub(1 + *n as usize).and_then(|at| self.loops.get_mut(at))?;
+            Family::Flow(Flow::If) => self.either(op, &state),
+            Family::Flow(Flow::Roles(roles)) => self.split(id, roles, op, state),
+            Family::Flow(Flow::For | Flow::Loop) => self.repeat(id, op, state),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
+                let around = self.loops.len().checked_sub(1 + n as usize).and_then(|at| self.loops.get_mut(at))?;
                 join(if matches!(op.kind, OpKind::Break(_)) { &mut around.exit } else { &mut around.next }, state);
                 None
             }
-            OpKind::Return => None,
-            _ => Some(state),
+            Family::Flow(Flow::Return) => None,
+            // These neither access memory nor wait for accesses. That fences and barriers of a cluster order something is not used here.
+            Family::Pure
+            | Family::Warp
+            | Family::Copy(Copying::Commit)
+            | Family::Order
+            | Family::Group(Grouped::Plain)
+            | Family::Flow(Flow::Yield) => Some(state),
         }
     }
 

@@ -4,6 +4,7 @@
 //! without roles, where all marks in the code of a role count for the whole of it. Inside, a role is treated as a separate program with an
 //! empty initial state. What remains are accesses of two roles to the same memory, which no barrier here can order.
 
+use super::super::family::Barrier;
 use super::super::func::{Block, Func, Op, OpId};
 use super::super::op::{OpKind, Region, Role};
 use super::Run;
@@ -45,13 +46,16 @@ impl Run<'_> {
     }
 
     /// Whether an operation is a barrier of all threads that execute the current code: those of the program, or of the role.
-    pub(super) fn is_whole(&self, kind: &OpKind) -> bool {
+    pub(super) fn is_whole(&self, barrier: Barrier) -> bool {
         let lanes = self.func.lanes;
         let here = self.role.map_or(self.func.threads, |role| role.warps.saturating_mul(lanes));
-        if let OpKind::NamedBarrier { id, threads, wait } = kind {
-            return *wait && *threads == here && self.role.is_some_and(|role| role.barrier == *id);
+        match barrier {
+            Barrier::Program => self.role.is_none(),
+            Barrier::Named { id, threads, wait } => {
+                wait && threads == here && self.role.is_some_and(|role| role.barrier == id)
+            }
+            Barrier::Warp => here == lanes,
         }
-        if *kind == OpKind::WarpBarrier { here == lanes } else { *kind == OpKind::Barrier && self.role.is_none() }
     }
 }
 

@@ -2,8 +2,6 @@
 //!
 //! Deliberately absent: the rewrite.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "a loop with an operation that is not named stays as it is")]
-
 use super::super::peel::leaves;
 use crate::ir::{Block, BlockData, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
@@ -178,14 +176,13 @@ fn stage(kernel: &Kernel, body: Block, mma: OpId) -> Option<[Vec<OpId>; 2]> {
     let mut tile = *kernel.op(mma).args.get(1)?;
     let pipe = loop {
         let op = kernel.def_op(tile)?;
-        match op.kind {
-            OpKind::Permute(_) => tile = *op.args.first()?,
-            OpKind::Ttg(TtgOp::View { .. }) => match kernel.ty(*op.args.first()?) {
-                Ty::Token(Token::Rperm, pipe) => break pipe,
-                _ => return None,
-            },
-            _ => return None,
+        if let OpKind::Permute(_) = op.kind {
+            tile = *op.args.first()?;
+            continue;
         }
+        let OpKind::Ttg(TtgOp::View { .. }) = op.kind else { return None };
+        let Ty::Token(Token::Rperm, pipe) = kernel.ty(*op.args.first()?) else { return None };
+        break pipe;
     };
     let (mut wait, mut end) = (Vec::new(), Vec::new());
     for id in ops {
@@ -199,15 +196,17 @@ fn stage(kernel: &Kernel, body: Block, mma: OpId) -> Option<[Vec<OpId>; 2]> {
         if !of_ring && !views {
             continue;
         }
-        match op.kind {
-            OpKind::Ttg(TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm) => wait.push(*id),
-            OpKind::Ttg(TtgOp::View { .. }) | OpKind::Permute(_)
-                if is_read_by(kernel, body, *op.results.first()?, mma) =>
-            {
-                wait.push(*id);
-            }
-            OpKind::Ttg(TtgOp::Consumed | TtgOp::Release) => end.push(*id),
-            _ => return None,
+        if let OpKind::Ttg(TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm) = op.kind {
+            wait.push(*id);
+        } else if let OpKind::Ttg(TtgOp::View { .. }) | OpKind::Permute(_) = op.kind
+            && is_read_by(kernel, body, *op.results.first()?, mma)
+        {
+            wait.push(*id);
+        } else if let OpKind::Ttg(TtgOp::Consumed | TtgOp::Release) = op.kind {
+            end.push(*id);
+        } else {
+            // Any other operation on the ring stays where it is, and with it the loop.
+            return None;
         }
     }
     let count = |kind: fn(&OpKind) -> bool| {

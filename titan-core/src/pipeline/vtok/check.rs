@@ -2,11 +2,11 @@
 //!
 //! Every loop executes a given number of iterations, branches on loop counters are evaluated, and a wait that allows `n` groups
 //! completes all older ones, and no others. A stage must be complete when it is read.
-
-#![expect(clippy::wildcard_enum_match_arm, reason = "only what concerns rings is named")]
+//!
+//! Deliberately absent: the code of roles, whose groups belong to different threads.
 
 use super::Groups;
-use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, Family, Flow, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The error that a stage is read before its group must be complete.
@@ -106,8 +106,8 @@ impl Run<'_> {
     fn op(&mut self, id: OpId) {
         let kernel = self.kernel;
         let op = kernel.op(id);
-        match &op.kind {
-            OpKind::For(_) => {
+        match op.kind.family() {
+            Family::Flow(Flow::For(_)) => {
                 let [lo, hi, step] = [0, 1, 2].map(|i| self.int(op.args[i]));
                 let body = op.regions[0];
                 let mut at = lo;
@@ -119,13 +119,18 @@ impl Run<'_> {
                     at += step.max(1);
                 }
             }
-            OpKind::Loop => (0..self.trips).for_each(|_| self.block(op.regions[0])),
-            OpKind::If => {
+            Family::Flow(Flow::Loop) => (0..self.trips).for_each(|_| self.block(op.regions[0])),
+            Family::Flow(Flow::If) => {
                 let arm = usize::from(!self.holds(op.args[0]));
                 op.regions.get(arm).into_iter().for_each(|r| self.block(*r));
             }
-            OpKind::Ttg(ttg) => self.event(id, ttg),
-            _ => {}
+            Family::Ttg(ttg) => self.event(id, ttg),
+            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
+            | Family::Data(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => {}
         }
     }
 
@@ -155,7 +160,31 @@ impl Run<'_> {
                     self.early.get_or_insert(id);
                 }
             }
-            _ => {}
+            // These neither start copies of a ring nor wait for them.
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Acquire(_)
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Write
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. }
+            | TtgOp::Roles => {}
         }
     }
 }

@@ -20,11 +20,9 @@
 
 use super::realize::Check;
 use crate::analysis::number::Numbers;
+use crate::analysis::uses::Tree;
 use crate::ir::{BinOp, ForKind, Kernel, NvOp, Op, OpId, OpKind, Value};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The operations that use each value.
-type Uses = BTreeMap<Value, Vec<OpId>>;
+use std::collections::BTreeSet;
 
 /// How a loop computes the coordinates of a tile from its counter: its bounds, the operation, and the extents, as numbers of values.
 type Way = (Vec<Value>, OpKind, Vec<Value>);
@@ -35,10 +33,9 @@ impl Check<'_> {
         let kernel = self.kernel;
         let size = i64::from(self.cluster());
         let numbers = Numbers::new(kernel);
-        let (mut uses, mut loops) = (Uses::new(), Vec::new());
-        let (mut ranks, mut anywhere) = (Vec::new(), Vec::new());
+        let tree = Tree::new(kernel);
+        let (mut loops, mut ranks, mut anywhere) = (Vec::new(), Vec::new(), Vec::new());
         kernel.walk(&mut |id, op| {
-            op.args.iter().for_each(|arg| uses.entry(*arg).or_default().push(id));
             loops.extend((op.kind == OpKind::For(ForKind::Distributed)).then_some(id));
             ranks.extend((op.kind == OpKind::Nv(NvOp::ClusterRank)).then_some(id));
             anywhere.extend(matches!(op.kind, OpKind::ProgramId(_)).then_some(id));
@@ -48,7 +45,7 @@ impl Check<'_> {
         }
         let mut ways: Vec<(OpId, Way, OpId)> = Vec::new();
         for looped in loops {
-            match way(kernel, &numbers, &uses, looped) {
+            match way(kernel, &numbers, &tree, looped) {
                 Some((way, made)) => ways.push((looped, way, made)),
                 None => self.error(looped, NO_WAY),
             }
@@ -58,7 +55,7 @@ impl Check<'_> {
                 self.error(*looped, OTHER_ORDER);
             }
         }
-        let placed = placed(kernel, &uses, &ranks, size);
+        let placed = placed(kernel, &tree, &ranks, size);
         let mut axes = BTreeSet::new();
         for (user, place) in placed {
             let mut results = ways.iter().map(|(_, _, made)| &kernel.op(*made).results);
@@ -69,7 +66,7 @@ impl Check<'_> {
         }
         for (looped, _, made) in &ways {
             let results = &kernel.op(*made).results;
-            let by_rank = |axis: &usize| results.get(*axis).is_some_and(|v| is_by_rank(kernel, &uses, *v, size));
+            let by_rank = |axis: &usize| results.get(*axis).is_some_and(|v| is_by_rank(kernel, &tree, *v, size));
             if axes.len() != 1 || !axes.iter().all(by_rank) {
                 self.error(*looped, NOT_BY_RANK);
             }
@@ -84,17 +81,17 @@ const NOT_PLACED: &str =
 const NOT_BY_RANK: &str = "the programs of a cluster must differ in one coordinate of their tiles, by their rank, in every role and every use of it";
 
 /// How a loop computes coordinates, and the operation that does.
-fn way(kernel: &Kernel, numbers: &Numbers, uses: &Uses, looped: OpId) -> Option<(Way, OpId)> {
+fn way(kernel: &Kernel, numbers: &Numbers, tree: &Tree, looped: OpId) -> Option<(Way, OpId)> {
     let op = kernel.op(looped);
     let body = *op.regions.first()?;
     let index = *kernel.block(body).args.first()?;
     let mut made = None;
-    for id in uses.get(&index)? {
+    for id in tree.users(index) {
         let user = kernel.op(*id);
         let makes = matches!(user.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_));
         if makes && made.is_none() && user.args.first() == Some(&index) {
             made = Some(*id);
-        } else if user.kind != OpKind::Binary(BinOp::Div) || !is_turn(kernel, uses, user) {
+        } else if user.kind != OpKind::Binary(BinOp::Div) || !is_turn(kernel, tree, user) {
             return None;
         }
     }
@@ -106,20 +103,20 @@ fn way(kernel: &Kernel, numbers: &Numbers, uses: &Uses, looped: OpId) -> Option<
 }
 
 /// Whether a quotient is used only to select an instance: its remainder is compared.
-fn is_turn(kernel: &Kernel, uses: &Uses, quotient: &Op) -> bool {
+fn is_turn(kernel: &Kernel, tree: &Tree, quotient: &Op) -> bool {
     let all = |values: &[Value], holds: &dyn Fn(&Op) -> bool| {
-        values.iter().flat_map(|v| uses.get(v).into_iter().flatten()).all(|id| holds(kernel.op(*id)))
+        values.iter().flat_map(|v| tree.users(*v)).all(|id| holds(kernel.op(*id)))
     };
     let compared = |op: &Op| matches!(op.kind, OpKind::Cmp(_));
     all(&quotient.results, &|op| op.kind == OpKind::Binary(BinOp::Rem) && all(&op.results, &compared))
 }
 
 /// The uses of ranks, each with the coordinate `x` of `x · size + rank`; `None` for other uses.
-fn placed(kernel: &Kernel, uses: &Uses, ranks: &[OpId], size: i64) -> Vec<(OpId, Option<Value>)> {
+fn placed(kernel: &Kernel, tree: &Tree, ranks: &[OpId], size: i64) -> Vec<(OpId, Option<Value>)> {
     let mut found = Vec::new();
     for rank in ranks {
         for value in &kernel.op(*rank).results {
-            for user in uses.get(value).into_iter().flatten() {
+            for user in tree.users(*value) {
                 found.push((*user, place(kernel, kernel.op(*user), *value, size)));
             }
         }
@@ -136,8 +133,8 @@ fn place(kernel: &Kernel, sum: &Op, rank: Value, size: i64) -> Option<Value> {
 }
 
 /// Whether every use of a coordinate is in `coordinate · size + rank`.
-fn is_by_rank(kernel: &Kernel, uses: &Uses, coordinate: Value, size: i64) -> bool {
-    let users = |value: &Value| uses.get(value).into_iter().flatten().map(|id| kernel.op(*id));
+fn is_by_rank(kernel: &Kernel, tree: &Tree, coordinate: Value, size: i64) -> bool {
+    let users = |value: &Value| tree.users(*value).iter().map(|id| kernel.op(*id));
     let rank = |v: &Value| kernel.def_op(*v).is_some_and(|op| op.kind == OpKind::Nv(NvOp::ClusterRank));
     users(&coordinate).all(|product| {
         product.kind == OpKind::Binary(BinOp::Mul)
