@@ -237,7 +237,7 @@ fn header(rows: &[(Kind, Row)]) -> String {
     format!(
         "# Mutations
 
-<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test mutation`. -->
+<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-sim --test mutation`. -->
 
 Every correct pipeline of the tree is changed in every way of this table: the kernels of the filetests, of the museum, of the tests of
 the fence pass and of the command, and families of rings with 1 to 4 slots, one and two readers, with and without roles, MMAs that are
