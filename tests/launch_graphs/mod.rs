@@ -57,7 +57,7 @@ impl Graph {
         Graph { traps: false, ..self }
     }
 
-    /// The same without guards that are forgotten, which keep the memory for ever.
+    /// The same without leaked guards, whose memory is never released.
     pub(crate) fn without_leaks(self) -> Graph {
         Graph { leaks: false, ..self }
     }

@@ -239,7 +239,7 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     ] {
         assert!(!nonsense.holds(&good), "{}", nonsense.text(&Words));
     }
-    assert!(Assumption::Aligned { param: 1, bytes: 16 }.holds(&good), "an absent tensor is in nobody's way");
+    assert!(Assumption::Aligned { param: 1, bytes: 16 }.holds(&good), "an absent tensor satisfies the assumption");
 }
 
 #[test]

@@ -19,11 +19,11 @@ const CLASSES: &[(&str, Layer)] = &[
     ("a stage that is released twice", Verifier("released_twice", "E0382: use of moved value")),
     (
         "a stage that is released while an MMA still reads it",
-        Verifier("release_under_a_product", "E0505: cannot move out"),
+        Verifier("release_under_an_mma", "E0505: cannot move out"),
     ),
     (
         "a stage that is released while an MMA of an earlier iteration still reads it",
-        Verifier("release_under_a_carried_product", "E0505"),
+        Verifier("release_under_a_carried_mma", "E0505"),
     ),
     ("use after release", Verifier("read_after_release", "E0382, or E0505 if the stage is borrowed")),
     (
@@ -75,7 +75,7 @@ const CLASSES: &[(&str, Layer)] = &[
     ("an early exit of one role", Verifier("left_early", "T0501 in Rust")),
     ("a number of slots that differs between the roles", Construction("a ring is declared once, for all roles")),
     ("two roles that fill one ring", Verifier("two_fillers", "")),
-    ("a ring that is never read", Verifier("nobody_reads", "")),
+    ("a ring that is never read", Verifier("never_read", "")),
     (
         "a token that another role uses",
         Construction(
@@ -91,7 +91,7 @@ const CLASSES: &[(&str, Layer)] = &[
         "an accumulator that is read before its MMA is complete",
         Construction("an MMA in flight is not a tile; `.wait()` or `.finish()` returns the tile"),
     ),
-    ("an MMA that is never waited for", Verifier("product_dropped", "")),
+    ("an MMA that is never waited for", Verifier("mma_dropped", "")),
     (
         "slots, or a ring and a barrier word, that overlap in shared memory",
         Construction("the compiler allocates shared memory, and its liveness analysis treats roles as concurrent"),
@@ -109,7 +109,7 @@ const CLASSES: &[(&str, Layer)] = &[
 const BARRIERS: &[(&str, &str)] = &[
     ("a slot that is never released", "never_released"),
     ("a slot that is released twice", "released_twice"),
-    ("a slot that is released while an MMA still reads it", "released_under_a_product"),
+    ("a slot that is released while an MMA still reads it", "released_under_an_mma"),
     ("a release of the wrong slot", "another_slot_is_released"),
     ("a missing wait for a free slot", "slot_not_waited_for"),
     ("a missing wait for the bytes of a copy", "stage_not_waited_for"),
@@ -155,10 +155,24 @@ const BARRIERS: &[(&str, &str)] = &[
     ("more shared memory than any target has", "region_too_large"),
 ];
 
+/// The text of a filetest of this name; or, of a filetest with several kernels, that from the kernel of this name on.
+fn filetest(prefix: &str, name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/verify");
+    let own = folder.join(format!("{prefix}_{name}.tir"));
+    if let Ok(text) = std::fs::read_to_string(&own) {
+        return text;
+    }
+    let kernel = format!("kernel @{name}(");
+    let files = std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let of_several = files.filter(|path| path.file_name().is_some_and(|f| f.to_string_lossy().starts_with(prefix)));
+    let texts = of_several.map(|path| std::fs::read_to_string(path).expect("a file"));
+    let mut found = texts.filter_map(|text| text.find(&kernel).map(|at| text[at..].to_owned()));
+    found.next().unwrap_or_else(|| panic!("no file {} and no {kernel}..)", own.display()))
+}
+
 /// The first error of a filetest: its code, title, helps and notes.
-fn said(name: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/verify/{name}.tir"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+fn said(prefix: &str, name: &str) -> Vec<String> {
+    let text = filetest(prefix, name);
     let comments = text.lines().map(str::trim).skip_while(|l| !l.starts_with("; error["));
     let first =
         comments.enumerate().take_while(|(i, l)| *i == 0 || (l.starts_with("; ") && !l.starts_with("; error[")));
@@ -185,7 +199,7 @@ fn page() -> String {
                     let _ = write!(out, "In Rust: {rustc}. ");
                 }
                 let _ = writeln!(out, "*verifier*:\n\n```text");
-                for line in said(&format!("pipe_{file}")) {
+                for line in said("pipe", file) {
                     let _ = writeln!(out, "{line}");
                 }
                 out.push_str("```\n");
@@ -197,7 +211,7 @@ fn page() -> String {
         `ttg.amd`). It can contain bugs that rings exclude; the verifier rejects them, for any number of iterations.\n");
     for (class, file) in BARRIERS {
         let _ = write!(out, "\n### {}{}\n\n```text\n", class[..1].to_uppercase(), &class[1..]);
-        for line in said(&format!("barrier_{file}")) {
+        for line in said("barrier", file) {
             let _ = writeln!(out, "{line}");
         }
         out.push_str("```\n");

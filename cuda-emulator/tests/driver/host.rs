@@ -68,7 +68,7 @@ extern "C" fn note(argument: *mut c_void) {
 }
 
 #[test]
-fn functions_run_after_what_is_before_them_though_nobody_calls() {
+fn host_functions_run_in_stream_order_without_further_calls() {
     for order in ["late", "early", "random:9"] {
         let cuda = Cuda::new(&[("ORDER", order)]);
         let (stream, x, host) = (cuda.stream(), cuda.upload(&[1.0; 32]), cuda.pinned(32));

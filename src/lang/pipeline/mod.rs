@@ -29,7 +29,7 @@ mod views;
 pub use self::bundle::{Bundle, Smem};
 pub use self::compute::{Acc, Compute, mma_async, mma_async_reg};
 pub use self::ring::{Filling, Ring, Slot};
-pub use self::role::{Nobody, Roles, role};
+pub use self::role::{NoRoles, Roles, role};
 pub use self::source::Source;
 pub use self::stage::{Part, Readers, Ready, Stage};
 pub use self::staging::{OfRank, Staging, StagingSlot, Store, Written};

@@ -21,9 +21,9 @@ pub trait Roles: Copy + 'static {
 /// The roles of a kernel without roles.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub enum Nobody {}
+pub enum NoRoles {}
 
-impl Roles for Nobody {
+impl Roles for NoRoles {
     const ALL: &'static [Self] = &[];
 }
 

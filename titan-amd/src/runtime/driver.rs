@@ -64,7 +64,11 @@ impl fmt::Display for Absence {
             Absence::MissingSymbols { names } => {
                 let (first, rest) = (names.first().copied().unwrap_or("none"), names.len().saturating_sub(1));
                 write!(f, "AMD's HIP runtime has no function `{first}`")?;
-                if rest > 0 { write!(f, " and lacks {rest} others") } else { Ok(()) }
+                match rest {
+                    0 => Ok(()),
+                    1 => f.write_str(", and one more function is missing"),
+                    _ => write!(f, ", and {rest} more functions are missing"),
+                }
             }
             Absence::Start(error) => write!(f, "AMD's HIP runtime does not start: {error}"),
             Absence::NoDevice => f.write_str("AMD's HIP runtime finds no device"),
@@ -282,7 +286,7 @@ mod tests {
         assert!(text.contains(LIBRARIES[0]) && text.contains("libtitan-has-no-such-library"), "{text}");
         assert!(absent.help().contains("install"));
         let old = Absence::MissingSymbols { names: vec!["hipMalloc", "hipFree"] };
-        assert_eq!(old.to_string(), "AMD's HIP runtime has no function `hipMalloc` and lacks 1 others");
+        assert_eq!(old.to_string(), "AMD's HIP runtime has no function `hipMalloc`, and one more function is missing");
         assert!(old.help().contains("6.0"));
     }
 

@@ -30,7 +30,7 @@ pub fn layout(layout: &Layout) -> Result<(), String> {
         match held.get(&at) {
             Some(n) if *n == 1 << copies => {}
             Some(n) => return Err(format!("{at:?} is held {n} times, not {}", 1usize << copies)),
-            None => return Err(format!("nobody holds {at:?}")),
+            None => return Err(format!("no thread holds {at:?}")),
         }
         if !advance(&mut at, layout.extents()) {
             return Ok(());

@@ -66,7 +66,7 @@ fn touches(path: &[Event]) -> Vec<Touch> {
             }
         }
     }
-    // Nobody waits for the rest on this path: no barrier helps, and none is asked for.
+    // The other copies are never waited for on this path: no barrier would order them, and none is required.
     let lost: BTreeSet<usize> = flying.into_iter().collect();
     all.into_iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(_, t)| t).collect()
 }
@@ -245,7 +245,7 @@ fn it_complains_where_touches_meet_on_some_path_and_nowhere_else() {
         let loose = seed % 3 == 0;
         let func = marks(&mut Rng::new(seed), loose);
         let paths = paths(&func, 600);
-        // Of large programs not all paths are there, and copies that nobody waits for are no touches.
+        // Large programs have more paths than are listed, and copies that are never waited for do not count as accesses.
         if loose || paths.len() >= 400 || func.ops.len() >= 40 {
             all.judge(seed, &func, &paths, false);
         } else {

@@ -77,7 +77,7 @@ fn only_what_is_always_defined_is_computed_early() {
     for (value, early) in [(safe, true), (shifted, true), (risky, false), (far, false), (loaded, false)] {
         assert_eq!(block_of(&func, value) == func.body, early, "{value} of\n{func}");
     }
-    // Nobody divides by zero where the arm does not run.
+    // Where the arm is not executed, no thread divides by zero.
     let mut machine = Machine::new(&func, vec![3, 7, 0], Memory::new());
     machine.run([0; 3]);
     assert!(machine.wrong.is_empty(), "{:?}", machine.wrong);

@@ -81,7 +81,7 @@ fn the_programs_barrier_stands_around_roles() {
     };
     assert!(meets(around([false, true])) && meets(around([true, false])) && meets(around([false, false])));
     assert_eq!(around([true, true]), None);
-    // What both only read needs none, nor does what nobody touches.
+    // Memory that both only read needs no barrier, and neither does memory that neither accesses.
     let reads = said(2, |b| {
         touch(b, Region::Buffer(0), false);
         split(b, &ROLES, |b, _| touch(b, Region::Buffer(0), false));

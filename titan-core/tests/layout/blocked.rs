@@ -146,7 +146,7 @@ fn the_check_finds_what_is_wrong() {
     assert_eq!(check::layout(&layout(vec![step(0, 1), Bit::Copy], vec![step(0, 2), step(0, 4)])), Ok(()));
     assert!(says(layout(vec![step(0, 1), step(0, 1)], vec![step(0, 4)])).contains("held"));
     assert!(says(layout(vec![step(0, 1)], vec![step(0, 4), step(0, 4)])).contains("in registers"));
-    assert!(says(layout(vec![step(0, 2)], vec![step(0, 4), step(0, 8)])).contains("nobody"));
+    assert!(says(layout(vec![step(0, 2)], vec![step(0, 4), step(0, 8)])).contains("no thread holds"));
     assert!(
         says(layout(vec![step(0, 1), Bit::Copy], vec![Bit::Copy, step(0, 2), step(0, 4)])).contains("in registers")
     );

@@ -13,7 +13,7 @@ use titan_core::lane::{Builder, Func, IntBin, OpKind, Space, Value, banks};
 use titan_core::layout::atoms::{WarpGrid, accumulator, operand_a, operand_b};
 use titan_core::layout::{Bit, Coords, Encoding, Layout};
 
-/// The answers to questions, a line each; nothing, said aloud, where nobody can be asked.
+/// The answers to questions, one line each; `None`, with a message, if the other compiler is not installed.
 fn ask(test: &str, questions: &[String]) -> Option<Vec<String>> {
     let skip = |why: &str| {
         let line = format!("SKIPPED {test}: {why}\n");

@@ -23,7 +23,7 @@ pub(crate) struct Area {
     touched: Vec<Touched>,
 }
 
-/// An asynchronous copy that nobody waited for.
+/// An asynchronous copy that has not been waited for.
 struct Copy {
     thread: usize,
     to: u64,

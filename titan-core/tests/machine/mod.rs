@@ -2,7 +2,7 @@
 //!
 //! Threads go through the function side by side, those that take the other way waiting; so what an operation gives to all of
 //! its threads can be seen at once. What goes wrong is kept and told: accesses outside of buffers and tensors or not on a
-//! multiple of their bytes, two threads at one byte without a barrier between them, bytes of asynchronous copies that nobody
+//! multiple of their bytes, two threads at one byte without a barrier between them, bytes of asynchronous copies that were not
 //! waited for, lanes missing where all must be.
 //!
 //! Integers are computed. Floats are not: their results are 0, and no address may depend on them. Shares no code with the

@@ -17,14 +17,14 @@ use titan_core::verify::{Verified, WellFormed, verify, well_formed};
 use titan_sim::sim::{self, Explored, Limits, Verdict};
 
 /// The kernel; without the division by the sums of weights at its end, its results are exact.
-fn kernel(sizes: [u32; 3], mask: Mask, exact: bool) -> Verified {
+pub(super) fn kernel(sizes: [u32; 3], mask: Mask, exact: bool) -> Verified {
     let text = kernels::text(sizes, mask);
     let text = if exact { text.replace("cast %mean", "cast %acc_end") } else { text };
     verify(parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 /// So many heads, queries, keys, and numbers of a head. A query and a key have few numbers that are not zero: scores are small.
-fn arguments([heads, queries, keys, size]: [i64; 4], seed: u64) -> Vec<sim::Arg> {
+pub(super) fn arguments([heads, queries, keys, size]: [i64; 4], seed: u64) -> Vec<sim::Arg> {
     let mut rng = Rng::new(seed);
     let mut tensor = |rows: i64, some: u32, values: &[f64]| {
         let n = heads * rows * size;

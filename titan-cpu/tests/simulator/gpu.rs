@@ -30,6 +30,7 @@ pub(super) const NO_MAP: &str = "no tensor map";
 
 /// What is loaded and launched.
 pub(super) struct Code {
+    pub(super) text: String,
     module: Module,
     entry: String,
     threads: u32,
@@ -48,6 +49,7 @@ impl Code {
             threads: lanes.threads,
             shared: lanes.shared_bytes,
             maps: lanes.maps.clone(),
+            text: ptx.text,
         })
     }
 

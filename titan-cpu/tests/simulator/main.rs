@@ -4,12 +4,14 @@
 
 mod agreement;
 mod attention;
+mod equivalent;
 mod explored;
 mod fences;
 mod gpu;
+mod groups;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
-mod mistakes;
+mod layers;
 mod mutants;
 mod orders;
 mod programs;
@@ -232,7 +234,7 @@ fn grid(kernel: &Verified, args: &[sim::Arg]) -> Option<[u32; 3]> {
 const UNKNOWN: [(&str, Kind); 6] = [
     ("barrier_call_may_write @passes", Kind::Undefined),
     ("barrier_call_of_other_regions @passes", Kind::NotModelled),
-    ("barrier_call_under_a_product @passes", Kind::Undefined),
+    ("barrier_call_during_an_mma @passes", Kind::Undefined),
     ("barrier_fence_before_a_store_outside @passes", Kind::NotModelled),
     ("barrier_output_read_under_a_store @passes", Kind::NotModelled),
     ("barrier_output_written_under_a_store @passes", Kind::NotModelled),

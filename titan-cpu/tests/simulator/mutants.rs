@@ -2,19 +2,11 @@
 //! that is gone or not the right one. What the verifier accepts of them computes what the kernel does, without a race, in every
 //! order of completion: the simulator finds nothing in it that the verifier does not.
 
-use super::gpu::machine;
-use super::{agree, arguments, each_kernel, execute, grid, program_grid};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use titan_core::driver::barrier_program;
+use std::collections::BTreeSet;
 use titan_core::ir::{
-    BinOp, Claim, Const, Def, Effect, Elem, FreeBy, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp,
-    TtgOp, Value,
+    BinOp, Claim, Const, Def, Effect, Elem, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp,
+    Value, ValueData,
 };
-use titan_core::plan::{Plan, plan};
-use titan_core::verify::{Verified, barrier_program as check, well_formed};
-use titan_sim::engine::Completion;
-use titan_sim::sim;
 
 /// The program without an operation that has no results.
 fn without(program: &Kernel, id: OpId) -> Kernel {
@@ -33,6 +25,33 @@ fn with(program: &Kernel, id: OpId, kind: OpKind) -> Kernel {
 fn with_arg(program: &Kernel, id: OpId, at: usize, arg: Value) -> Kernel {
     let mut mutant = program.clone();
     mutant.ops[id.index()].args[at] = arg;
+    mutant
+}
+
+/// The program with an operand of an operation computed anew, by operations before it; each takes the results of the ones before, and the
+/// operand.
+fn with_computed(program: &Kernel, id: OpId, at: usize, kinds: &[OpKind]) -> Kernel {
+    let mut mutant = program.clone();
+    let block = mutant.blocks.iter().position(|block| block.ops.contains(&id)).expect("its block");
+    let like = program.value(program.op(id).args[at]).clone();
+    let mut values = Vec::new();
+    for kind in kinds {
+        let op = OpId::new(mutant.ops.len());
+        let result = Value::new(mutant.values.len());
+        let args = if matches!(kind, OpKind::Const(_)) { Vec::new() } else { values.clone() };
+        let args = args.into_iter().chain((!matches!(kind, OpKind::Const(_))).then_some(program.op(id).args[at]));
+        mutant.ops.push(Op {
+            kind: kind.clone(),
+            args: args.collect(),
+            results: vec![result],
+            ..program.op(id).clone()
+        });
+        mutant.values.push(ValueData { def: Def::Result(op, 0), ..like.clone() });
+        let place = mutant.blocks[block].ops.iter().position(|other| *other == id).expect("its place");
+        mutant.blocks[block].ops.insert(place, op);
+        values.push(result);
+    }
+    mutant.ops[id.index()].args[at] = *values.last().expect("a new operand");
     mutant
 }
 
@@ -77,6 +96,12 @@ fn copies_in_bulk(program: &Kernel) -> bool {
     program.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })))
 }
 
+/// Whether a tile in shared memory is part of a slot of a ring.
+fn is_of_a_slot(program: &Kernel, tile: Value) -> bool {
+    let slots = std::iter::successors(program.def_op(tile), |op| op.args.first().and_then(|arg| program.def_op(*arg)));
+    slots.into_iter().any(|op| op.kind == OpKind::Region(RegionOp::At))
+}
+
 /// The slot after this one, if the program has it.
 fn next_slot(program: &Kernel, slot: Value) -> Option<Value> {
     program.ops.iter().find_map(|op| {
@@ -85,6 +110,12 @@ fn next_slot(program: &Kernel, slot: Value) -> Option<Value> {
         let next = sum.kind == OpKind::Binary(BinOp::Add) && sum.args.first() == Some(&slot);
         op.results.first().copied().filter(|_| next)
     })
+}
+
+/// The numbers of named barriers.
+fn named_barriers(program: &Kernel) -> BTreeSet<u8> {
+    let number = |op: &Op| if let OpKind::Nv(NvOp::BarrierSync { id, .. }) = op.kind { Some(id) } else { None };
+    program.ops.iter().filter_map(number).collect()
 }
 
 /// Whether a comparison says that a slot begins again.
@@ -147,9 +178,19 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                 if let Some(rem) = parity.filter(|p| p.kind == OpKind::Binary(BinOp::Rem)) {
                     all.push(("a wait for a round, not its parity", with_arg(program, id, 1, rem.args[0])));
                 }
+                let number = |n| OpKind::Const(Const::Int(Elem::I32, n));
+                if parity.is_none_or(|p| p.kind != OpKind::Binary(BinOp::Sub)) {
+                    let other = [number(1), OpKind::Binary(BinOp::Sub)];
+                    all.push(("a wait for the other parity", with_computed(program, id, 1, &other)));
+                }
+                if program.int_constant(op.args[1]).is_none() {
+                    all.push(("a wait for a parity that never changes", with_computed(program, id, 1, &[number(0)])));
+                }
+                all.extend(later(program, id).map(|mutant| ("a wait for a parity after its claim", mutant)));
             }
             NvOp::SequenceWait => {
                 all.push(gone("a wait for a counter is gone"));
+                all.extend(later(program, id).map(|mutant| ("a wait for a counter after its claim", mutant)));
                 let slot = program.def_op(op.args[0]).map(|at| at.args[1]);
                 let slot = slot.filter(|slot| program.int_constant(*slot).is_none());
                 all.extend(slot.map(|slot| ("a wait for a slot, not a round", with_arg(program, id, 1, slot))));
@@ -178,6 +219,8 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             }
             NvOp::ArriveCluster { arrivals } => {
                 all.push(gone("an arrival in the cluster is gone"));
+                let alone = OpKind::Nv(NvOp::Arrive { arrivals });
+                all.push(("an arrival in the cluster only in the own program", with(program, id, alone)));
                 let kind = |arrivals| OpKind::Nv(NvOp::ArriveCluster { arrivals });
                 all.push(("an arrival of fewer in the cluster", with(program, id, kind(arrivals - 1))));
                 all.push(("an arrival of more in the cluster", with(program, id, kind(arrivals + 1))));
@@ -279,6 +322,26 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                 let is_release = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::Claim(Claim::Released, _)));
                 all.extend(behind(program, id, is_release).map(|mutant| ("MMAs waited for after the release", mutant)));
             }
+            NvOp::Commit { group: NvGroup::BulkStore, .. } => all.push(gone("a group of bulk stores is not committed")),
+            NvOp::WaitGroup { group: group @ NvGroup::BulkStore, n, read } => {
+                all.push(gone("a wait for bulk stores is gone"));
+                let kind = |n, read| OpKind::Nv(NvOp::WaitGroup { group, n, read });
+                all.push(("a wait that leaves one more group of bulk stores", with(program, id, kind(n + 1, read))));
+                let only_read = "a wait for what bulk stores read, not for what they write";
+                all.extend((!read).then(|| (only_read, with(program, id, kind(n, true)))));
+                all.extend(later(program, id).map(|mutant| ("a wait for bulk stores, one later", mutant)));
+            }
+            NvOp::BulkStore { tensor, bytes } => {
+                let kind = |bytes| OpKind::Nv(NvOp::BulkStore { tensor, bytes });
+                all.push(("a bulk store of fewer bytes", with(program, id, kind(bytes - 16))));
+                all.push(("a bulk store of more bytes", with(program, id, kind(bytes + 16))));
+            }
+            NvOp::SetMaxNReg { registers } => {
+                all.push(gone("the number of registers is not set"));
+                let kind = |registers| OpKind::Nv(NvOp::SetMaxNReg { registers });
+                all.push(("more registers than there are", with(program, id, kind(256))));
+                all.push(("registers that are not a multiple of 8", with(program, id, kind(registers + 4))));
+            }
             // Groups matter where something is copied.
             NvOp::Commit { .. } | NvOp::WaitGroup { .. } if !copies(program) => {}
             NvOp::Commit { .. } => all.push(gone("a group is not committed")),
@@ -293,9 +356,15 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             NvOp::BarrierSync { id: named, threads } => {
                 all.push(gone("a barrier between warps is gone"));
                 let fewer = NvOp::BarrierSync { id: named, threads: threads - 32 };
-                let other = NvOp::BarrierSync { id: if named == 2 { 1 } else { 2 }, threads };
-                if named > 0 && program.roles.len() > 1 {
-                    all.push(("a barrier of another role", with(program, id, OpKind::Nv(other))));
+                let at = id;
+                let other = |id| OpKind::Nv(NvOp::BarrierSync { id, threads });
+                if named > 0 {
+                    let numbers = named_barriers(program);
+                    let used = numbers.iter().find(|number| **number != 0 && **number != named);
+                    all.extend(used.map(|id| ("a named barrier of another role", with(program, at, other(*id)))));
+                    let free = (1..16).find(|id| !numbers.contains(id));
+                    all.extend(free.map(|id| ("a named barrier that is not used", with(program, at, other(id)))));
+                    all.push(("the barrier of the program in a role", with(program, at, other(0))));
                 }
                 all.push(("a barrier between fewer warps", with(program, id, OpKind::Nv(fewer))));
                 all.extend(later(program, id).map(|mutant| ("a barrier between warps, one later", mutant)));
@@ -306,15 +375,18 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
             }
             _ => {}
         },
-        OpKind::Local(LocalOp::Copy { asynchronous }) if copies_in_bulk(program) => {
+        OpKind::Local(LocalOp::Copy { asynchronous })
+            if copies_in_bulk(program) && is_of_a_slot(program, op.args[1]) =>
+        {
             all.push(gone("a copy by threads is gone"));
             let other = OpKind::Local(LocalOp::Copy { asynchronous: !asynchronous });
             all.push(("a copy by threads of the other kind", with(program, id, other)));
             let is_claim = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::Claim(..)));
             all.extend(behind(program, id, is_claim).map(|mutant| ("a copy by threads after its claim", mutant)));
         }
-        OpKind::Ttg(TtgOp::Fence { .. }) if copies_in_bulk(program) => {
+        OpKind::Ttg(TtgOp::Fence { .. }) => {
             all.push(gone("a fence between proxies is gone"));
+            all.extend(later(program, id).map(|mutant| ("a fence between proxies, one later", mutant)));
         }
         OpKind::Region(RegionOp::At) => {
             let next = next_slot(program, op.args[1]);
@@ -342,113 +414,4 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
         _ => {}
     }
     all
-}
-
-/// Whether a program goes wrong when it runs: a finding, other results, or no end.
-fn fails(program: &Kernel, kernel: &Verified, args: &[sim::Arg], grid: [u32; 3]) -> bool {
-    let Ok(program) = well_formed(program.clone()) else { return true };
-    let Some(executed) = execute(kernel, args, grid) else { return false };
-    let grid = program_grid(&program, grid);
-    [(Completion::Late, None), (Completion::Early, Some(1)), (Completion::Seeded(7), Some(2))].into_iter().any(
-        |(completion, seed)| {
-            let mut after = args.to_vec();
-            let options = sim::Options { completion, seed, max_steps: 60_000, ..sim::Options::default() };
-            let report = sim::run(&program, &mut after, Some(grid), &options).unwrap();
-            let differs = |(arg, other): (&sim::Arg, &Option<Vec<u8>>)| match (arg, other) {
-                (sim::Arg::Tensor { elem, bytes, .. }, Some(other)) => agree(*elem, bytes, other).is_some(),
-                (_, _) => false,
-            };
-            !report.findings.is_empty() || after.iter().zip(&executed).any(differs)
-        },
-    )
-}
-
-/// How many mistakes of a kind there are, and what found them.
-#[derive(Default)]
-pub(super) struct Row {
-    pub(super) all: usize,
-    pub(super) refused: usize,
-    pub(super) failed: usize,
-    pub(super) missed: Vec<String>,
-    harmless: Vec<String>,
-}
-
-#[test]
-fn mistakes_of_the_lowering_are_refused() {
-    let mut table: BTreeMap<&str, Row> = BTreeMap::new();
-    each_kernel(&["text", "verify"], &mut |name, kernel| {
-        for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
-            if kernel.pipes.is_empty() || free == FreeBy::Sequence && kernel.roles.is_empty() {
-                continue;
-            }
-            let plan = Plan { free, ..plan(kernel, &titan_nv::target(machine()), true) };
-            let Ok(program) = barrier_program(kernel, &plan) else { continue };
-            mistakes(kernel, &program, name, &mut table);
-        }
-    });
-    let missed: Vec<&String> = table.values().flat_map(|row| &row.missed).collect();
-    assert!(missed.is_empty(), "accepted and wrong:\n{missed:#?}");
-    assert!(table.values().map(|row| row.all).sum::<usize>() > 5000 && table.len() > 30);
-    shown(&table);
-}
-
-/// `TITAN_BLESS=1` writes the table of docs/lowering.md. Else its numbers are compared, but for what was run.
-fn shown(table: &BTreeMap<&str, Row>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lowering.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let head = "| mistake | programs | refused | fail when they run | harmless |\n|---|---|---|---|---|\n";
-    let (before, rest) = page.split_once(head).unwrap();
-    let after = rest.split_once("\n\n").map_or(String::new(), |(_, after)| format!("\n{after}"));
-    let row = |(name, row): (&&str, &Row), failed: &str| {
-        format!("| {name} | {} | {} | {failed} | {} |\n", row.all, row.refused, row.harmless.len())
-    };
-    if std::env::var_os("TITAN_BLESS").is_some() {
-        let rows: String = table.iter().map(|r| row(r, &r.1.failed.to_string())).collect();
-        std::fs::write(&path, format!("{before}{head}{rows}{after}")).unwrap();
-        return;
-    }
-    for one in table {
-        let own = row(one, "?");
-        let (left, right) = own.split_once("?").unwrap();
-        let told =
-            page.lines().find(|line| line.starts_with(left)).is_some_and(|line| line.ends_with(right.trim_end()));
-        assert!(told, "docs/lowering.md is not current, run with TITAN_BLESS=1: {own}");
-    }
-}
-
-fn mistakes(kernel: &Verified, program: &Kernel, name: &str, table: &mut BTreeMap<&'static str, Row>) {
-    let args = arguments(&kernel.sig, 32, 3);
-    let all = std::env::var_os("TITAN_BLESS").is_some();
-    mistakes_with((kernel, &args), program, (name, all), table);
-}
-
-/// Makes all mistakes in a program, and runs those that are accepted, or all.
-pub(super) fn mistakes_with(
-    (kernel, args): (&Verified, &[sim::Arg]),
-    program: &Kernel,
-    (name, all): (&str, bool),
-    table: &mut BTreeMap<&'static str, Row>,
-) {
-    let Some(grid) = grid(kernel, args) else { return };
-    if fails(program, kernel, args, grid) {
-        return;
-    }
-    let live = live(program);
-    for id in (0..program.ops.len()).map(OpId::new).filter(|id| live.contains(id)) {
-        for (kind, mutant) in mutants_of(program, id) {
-            let row = table.entry(kind).or_default();
-            row.all += 1;
-            let refused = check(&mutant).is_err();
-            // What is refused needs not run, but for the table in docs/lowering.md.
-            let failed = (!refused || all) && fails(&mutant, kernel, args, grid);
-            row.refused += usize::from(refused);
-            row.failed += usize::from(failed);
-            let told = || format!("{name}: {id:?} {:?}", program.op(id).kind);
-            match (refused, failed) {
-                (false, true) => row.missed.push(told()),
-                (false, false) => row.harmless.push(told()),
-                (true, _) => {}
-            }
-        }
-    }
 }

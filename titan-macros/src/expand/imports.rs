@@ -50,7 +50,7 @@ fn comparison(krate: &TokenStream, name: &Ident) -> Option<TokenStream> {
         "select" => quote!(::<#single, #matrix, #single, #single>),
         "mma" => quote!(::<#krate::lang::Tile<#half, #matrix>, #krate::lang::Tile<#half, #matrix>, #single, #matrix>),
         "mma_async" | "mma_async_reg" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
-        "role" => quote!(::<#krate::lang::pipeline::Nobody>),
+        "role" => quote!(::<#krate::lang::pipeline::NoRoles>),
         "cdiv" | "program_id" | "num_programs" | "pipelined" => quote!(),
         _ => return None,
     };

@@ -61,8 +61,6 @@ pub(crate) const NOTHING: Gathered = Gathered { count: 0, all: true, any: false 
 pub(crate) struct Fenced {
     /// Whether a fence was executed, so that later strong writes release what came before it.
     pub(crate) releases: bool,
-    /// The addresses of strong reads since the last fence, which acquire at the next fence. At most 64 are recorded.
-    pub(crate) read: Vec<u64>,
     /// Whether the thread has fenced the barriers that it initialised: relaxed arrivals at the cluster's barrier then publish them.
     pub(crate) inits: bool,
     /// The phase of the cluster's barrier in which the thread has arrived and not yet waited.

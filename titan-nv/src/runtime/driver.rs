@@ -60,7 +60,11 @@ impl fmt::Display for Absence {
             Absence::MissingSymbols { names } => {
                 let (first, rest) = (names.first().copied().unwrap_or("none"), names.len().saturating_sub(1));
                 write!(f, "NVIDIA's driver library has no function `{first}`")?;
-                if rest > 0 { write!(f, " and lacks {rest} others") } else { Ok(()) }
+                match rest {
+                    0 => Ok(()),
+                    1 => f.write_str(", and one more function is missing"),
+                    _ => write!(f, ", and {rest} more functions are missing"),
+                }
             }
             Absence::Start(error) => write!(f, "NVIDIA's driver does not start: {error}"),
             Absence::NoDevice => f.write_str("NVIDIA's driver finds no device"),
@@ -280,7 +284,10 @@ mod tests {
         assert!(text.contains(LIBRARIES[0]) && text.contains("libtitan-has-no-such-library"), "{text}");
         assert!(absent.help().contains("install"));
         let old = Absence::MissingSymbols { names: vec!["cuMemAllocAsync", "cuMemFreeAsync"] };
-        assert_eq!(old.to_string(), "NVIDIA's driver library has no function `cuMemAllocAsync` and lacks 1 others");
+        assert_eq!(
+            old.to_string(),
+            "NVIDIA's driver library has no function `cuMemAllocAsync`, and one more function is missing"
+        );
         assert!(old.help().contains("CUDA 12"));
     }
 

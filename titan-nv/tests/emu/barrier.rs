@@ -132,7 +132,7 @@ fn bytes_are_expected_and_waiting_is_blocking_on_sm_90() {
 }
 
 #[test]
-fn who_waits_for_nobody_is_told() {
+fn a_wait_without_an_arrival_is_reported() {
     let message = fails(
         WORDS,
         "setp.ge.u32 %p0, %ti, 32; @%p0 bra OUT; bar.sync 1, 64; OUT: bar.sync 0;",

@@ -112,7 +112,7 @@ fn blocks_that_wait_for_each_other_make_progress() {
 }
 
 #[test]
-fn blocks_that_wait_for_nobody_are_told() {
+fn blocks_that_wait_without_end_are_reported() {
     let m = module(&TURNSTILE.replace("STEP", "2"));
     let mut memory = Memory::new();
     let (turn, out) = (memory.upload("turn", &[0; 4]), memory.alloc(20));

@@ -107,6 +107,57 @@ fn flags_release_and_acquire() {
 }
 
 #[test]
+fn a_fence_acquires_after_any_number_of_reads() {
+    // Warp 1 polls a flag that is never raised, 100 times, before it waits for the one that warp 0 raises.
+    let body = |fence: &str| {
+        format!(
+            "
+        mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; @%p0 st.shared.u32 [%r0+4], 0; bar.sync 0;
+        mad.lo.u32 %r1, %lane, 4, %r0; setp.ge.u32 %p1, %ti, 32; mov.u32 %v, 0; @%p1 bra POLL;
+        st.shared.u32 [%r1+128], %lane; bar.warp.sync -1; @%p0 st.release.cta.shared.u32 [%r0], 1; bra DONE;
+        POLL: ld.relaxed.cta.shared.u32 %r2, [%r0+4]; add.u32 %v, %v, 1; setp.lt.u32 %p2, %v, 100; @%p2 bra POLL;
+        TAKE: ld.relaxed.cta.shared.u32 %r2, [%r0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra TAKE;
+        {fence} ld.shared.u32 %v, [%r1+128];
+        DONE: st.global.u32 [%mine], %v;"
+        )
+    };
+    gives("sm_80", WORDS, &body("fence.acq_rel.cta;"), 64, |t| t.saturating_sub(32));
+    fails(WORDS, &body(""), 64, ErrorCode::Race, "ld.shared.u32 %v");
+}
+
+#[test]
+fn a_fence_orders_nothing_that_comes_after_it() {
+    // Warp 0 fills, and raises the flag after a fence, which orders the store only if it comes behind it.
+    let release = |filled: &str| {
+        format!(
+            "
+        mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; bar.sync 0;
+        mov.u32 %v, 7; setp.ge.u32 %p1, %ti, 32; @%p1 bra TAKE; @!%p0 bra DONE;
+        {filled} st.relaxed.cta.shared.u32 [%r0], 1; bra DONE;
+        TAKE: ld.acquire.cta.shared.u32 %r2, [%r0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra TAKE;
+        ld.shared.u32 %v, [%r0+128];
+        DONE: st.global.u32 [%mine], %v;"
+        )
+    };
+    gives("sm_80", WORDS, &release("st.shared.u32 [%r0+128], 7; fence.acq_rel.cta;"), 64, |_| 7);
+    fails(WORDS, &release("fence.acq_rel.cta; st.shared.u32 [%r0+128], 7;"), 64, ErrorCode::Race, "ld.shared.u32 %v");
+    // A fence of a thread acquires what its reads before it have observed: one that comes before the last read does not order it.
+    let acquire = |before: &str, after: &str| {
+        format!(
+            "
+        mov.u32 %r0, w; setp.eq.u32 %p0, %ti, 0; @%p0 st.shared.u32 [%r0], 0; bar.sync 0;
+        mov.u32 %v, 7; setp.ge.u32 %p1, %ti, 32; @%p1 bra TAKE; @!%p0 bra DONE;
+        st.shared.u32 [%r0+128], 7; st.release.cta.shared.u32 [%r0], 1; bra DONE;
+        TAKE: {before} ld.relaxed.cta.shared.u32 %r2, [%r0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra TAKE;
+        {after} ld.shared.u32 %v, [%r0+128];
+        DONE: st.global.u32 [%mine], %v;"
+        )
+    };
+    gives("sm_80", WORDS, &acquire("", "fence.acq_rel.cta;"), 64, |_| 7);
+    fails(WORDS, &acquire("fence.acq_rel.cta;", ""), 64, ErrorCode::Race, "ld.shared.u32 %v");
+}
+
+#[test]
 fn a_store_publishes_for_its_own_thread_only() {
     // Warp 0 fills and raises the flag to 1; warp 1, which takes nothing over, to 2; warp 2 waits for 2 and reads what warp 0 filled.
     let body = |second: &str| {

@@ -116,7 +116,7 @@ fn integer_arithmetic() {
     });
     random("div.s32 %r, %a0, %a1;", 2, |o| {
         let (a, b) = (w(o[0]) as i32, w(o[1]) as i32);
-        // By zero: what the machine gives, and nobody may use.
+        // The result of a division by zero is unspecified; this is what the hardware returns.
         u64::from(if b == 0 { u32::MAX } else { a.wrapping_div(b) as u32 })
     });
 }

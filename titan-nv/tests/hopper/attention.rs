@@ -236,7 +236,7 @@ fn mistakes(text: &str) -> Vec<(String, String)> {
             say("too many bytes", with(&lines, at, &with_number(line, |n| n + 16).expect("a number")));
             say("too few bytes", with(&lines, at, &with_number(line, |n| n - 16).expect("a number")));
         } else if line.contains("mbarrier.arrive") && behind("wgmma.") < usize::MAX {
-            // Nobody waits for the last release.
+            // The last release is not waited for.
             say("an arrival is gone", without(&lines, at..at + 1));
             let wait = lines[..at].iter().rposition(|l| l.contains("wgmma.wait_group")).expect("a wait");
             let mut early = lines.clone();

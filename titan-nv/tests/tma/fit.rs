@@ -67,7 +67,7 @@ fn each_reason_of_a_request_is_told() {
     refused(Request { boxes: &[64, 0], ..REQUEST }, Unfit::Map(E::Box { dim: 1, extent: 0 }));
     refused(Request { boxes: &[60, 8], ..REQUEST }, Unfit::Map(E::InnerBytes { bytes: 120 }));
     refused(Request { boxes: &[128, 8], ..REQUEST }, Unfit::Map(E::Swizzle { bytes: 256, span: 128 }));
-    // The encoder takes this, and nobody says where its rows lie.
+    // The encoder accepts this, but the position of its rows is unspecified.
     refused(Request { boxes: &[32, 8], ..REQUEST }, Unfit::Rows { bytes: 64, span: 128 });
     refused(Request { element_strides: &[1, 9], ..REQUEST }, Unfit::Map(E::ElementStride { dim: 1, stride: 9 }));
     refused(Request { element_strides: &[2, 1], ..REQUEST }, Unfit::Map(E::InnermostStride(2)));

@@ -130,7 +130,7 @@ fn what_cannot_be_shown_is_an_error() {
     // A stride that divides some boxes and not this one, of a tensor of any size.
     let domains = Domains::new(&[unknown, Dim { stride: 3, ..unknown }]).unwrap();
     assert!(matches!(lower(&domains, STRONG), Err(LowerError::Impossible(c)) if c.dim == 1 && c.size == 5));
-    // A check against an extent that nobody knows.
+    // A check against an unknown extent.
     let mut domains = Domains::new(&[unknown]).unwrap();
     let narrow = domains.resize(domains.axes()[0].coordinate, -1, 0).unwrap();
     domains.split(narrow, 2).unwrap();

@@ -9,6 +9,7 @@
 //! | [`Event::Observe`] | acquires what a complete phase released |
 //! | [`Event::Meet`] | a barrier: everything of the participants before it is ordered before everything after it |
 //! | [`Event::Release`], [`Event::Acquire`] | the same through a word of memory |
+//! | [`Event::Forward`] | a word carries what was released through another |
 //! | [`Event::Overwrite`] | a word no longer carries what was released through it |
 //! | [`Event::Fence`] | orders accesses of one proxy before those of another |
 //! | [`Event::Fork`], [`Event::Join`] | one agent's events are ordered before those of others; those of others before one agent's |
@@ -283,6 +284,14 @@ pub enum Event<'a> {
         space: SpaceId,
         /// The address of the word.
         address: u64,
+    },
+    /// What was released through one word is from now on also released through another. With words that belong to an agent, this describes
+    /// fences: a write after a fence releases what came before the fence, and a fence acquires what earlier reads have observed.
+    Forward {
+        /// The memory that contains the word through which it was released, and the address of that word.
+        from: (SpaceId, u64),
+        /// The same of the other word.
+        to: (SpaceId, u64),
     },
     /// A proxy fence: orders earlier accesses through one proxy before later ones through another.
     Fence {

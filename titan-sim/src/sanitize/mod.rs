@@ -238,6 +238,10 @@ impl Sanitizer {
                 self.slots.overwrite(space, address);
                 Ok(())
             }
+            Event::Forward { from, to } => {
+                self.slots.forward_word(from, to, &mut self.memory);
+                Ok(())
+            }
             Event::Release { agent, space, address } => self.release(agent, (space, address)),
             Event::Acquire { agent, space, address } => self.acquire(agent, (space, address)),
             Event::Fence { agent, from, to, scope, space, place } => {

@@ -40,6 +40,8 @@ struct Published {
     by: BTreeMap<Partition, u64>,
     /// For each partition, the number of publications that it has acquired.
     taken: BTreeMap<Partition, u64>,
+    /// For each slot whose publications were copied here, their number at that time.
+    copied: BTreeMap<Slot, u64>,
 }
 
 /// All slots, and the version of each partition's knowledge.
@@ -169,6 +171,17 @@ impl Slots {
         match spans {
             Some(spans) => memory.each_in(spans, forward),
             None => memory.each(forward),
+        }
+    }
+
+    /// Copies the publications of one word to another, if there are new ones.
+    pub(super) fn forward_word(&mut self, from: (SpaceId, u64), to: (SpaceId, u64), memory: &mut Memory) {
+        let Some(slot) = self.words.get(&from).copied() else { return };
+        let times = self.live.get(&slot).map_or(0, |published| published.times);
+        let to = self.word(to.0, to.1);
+        let Some(published) = self.live.get_mut(&to) else { return };
+        if published.copied.insert(slot, times) != Some(times) {
+            self.forward(slot, to, None, memory);
         }
     }
 

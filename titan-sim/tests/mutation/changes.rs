@@ -67,7 +67,7 @@ pub(crate) fn barriers_at(t: &Text, at: usize) -> Option<String> {
     barriers_of(t, uses(t.line(at)).first()?)
 }
 
-/// Where barriers are made that somebody waits for: how many arrive at the others is nobody's concern.
+/// The initialisations of barriers that are waited for: the arrival counts of other barriers have no effect.
 pub(crate) fn awaited(t: &Text) -> Vec<usize> {
     let waits = [
         "ttg.nv.mbarrier.wait_parity",

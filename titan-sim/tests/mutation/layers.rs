@@ -17,7 +17,7 @@ use titan_sim::sim::{self, Limits, Options, Verdict};
 /// below the scalars.
 const SIZES: [(i64, i64); 6] = [(32, 3), (48, 6), (16, 1), (16, 0), (16, -1), (3, 6)];
 
-/// Programs whose products read memory that nobody wrote: the tests of the fence pass are about which bytes are the same. The
+/// Programs whose MMAs read memory that was never written: the tests of the fence pass are about which bytes are the same. The
 /// verifier does not ask what is in memory, runs do.
 const UNWRITTEN: [&str; 2] = ["bytes@parts_by_constants", "tilelang@other_bytes_count_too"];
 
@@ -237,9 +237,9 @@ fn header(rows: &[(Kind, Row)]) -> String {
     format!(
         "# Mutations
 
-<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-core --test mutation`. -->
+<!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-sim --test mutation`. -->
 
-Every correct pipeline of the tree is changed in every way of this table: the kernels of the filetests, of the museum, of the tests of
+Every correct pipeline of the tree is changed in every way of this table: the kernels of the filetests, of the corpus of published bugs, of the tests of
 the fence pass and of the command, and families of rings with 1 to 4 slots, one and two readers, with and without roles, MMAs that are
 waited for and MMAs in flight, parts, poison, stores, copies that run 0 to 3 tiles ahead, rings made from `pipelined` loops and from fused
 roles. The expected verdict is part of the definition of a change; changes that would sometimes be harmless are restricted to cases where
@@ -279,7 +279,7 @@ fn few_places_are_never_run() {
         "tilelang@calls_that_only_read",
         "barrier_call_may_write@passes",
         "barrier_call_of_other_regions@passes",
-        "barrier_call_under_a_product@passes",
+        "barrier_call_during_an_mma@passes",
     ];
     let same = |a: &[&str], b: &[&str]| a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>();
     assert!(same(&kept, &[&calls[..], &UNWRITTEN, &UNSAID].concat()), "{kept:?}");
@@ -303,7 +303,7 @@ fn few_places_are_never_run() {
         "skipped D=3",
         "skipped D=4",
         // What no run needs: a part of an arm that is never taken, and a wait after a poll that has said yes, or no.
-        "barrier_part_that_nobody_uses@never",
+        "barrier_part_that_is_never_used@never",
         "barrier_polled_for_the_wrong_answer@passes",
         "barrier_polled_for_the_wrong_answer@inverted",
         "barrier_polled_for_the_wrong_answer@earlier",

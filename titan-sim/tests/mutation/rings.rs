@@ -85,7 +85,7 @@ fn each(t: &Text, ops: &[&str], edit: impl Fn(&Text, usize) -> Text) -> Vec<Text
     t.any(ops).into_iter().map(|i| edit(t, i)).collect()
 }
 
-/// Without an operation and everything that needs what it gives, as long as nobody else does.
+/// The text without an operation and without the operations that use its results, if nothing else uses these.
 fn swallow(t: &Text, at: usize) -> Text {
     let mut gone = results(t.line(at));
     let mut new = t.without(at);
@@ -292,7 +292,7 @@ fn never_stored(t: &Text) -> Vec<Text> {
     each(t, &["ttg.store.issue_tile", "ttg.store.issue"], swallow)
 }
 
-/// Copies that are poison, where nobody asks and what is there is read.
+/// Poisoned copies whose stages are read without asking whether they are poison.
 fn unasked(t: &Text) -> Vec<Text> {
     if !t.ops("ttg.stage.poisoned").is_empty()
         || t.ops("ttg.stage.read").is_empty()

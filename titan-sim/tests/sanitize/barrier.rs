@@ -139,7 +139,7 @@ fn an_invalidation_while_a_copy_is_to_come() {
     let place = w.next();
     w.engine.invalidate(agent(0), b, place, &mut w.s).unwrap();
     assert_eq!(w.rules()[0], Rule::InvalidatePending);
-    // Even complete, nobody knows that it is.
+    // Even if it is complete, no agent has observed that.
     breaks(
         Rule::OutstandingRead,
         |w, right| {

@@ -66,7 +66,7 @@ fn a_copy_that_completes_without_ending_the_phase_leaves_a_deadlock() {
     w.finds(Rule::Deadlock);
 }
 
-/// A waiter whose phase is already over, though nobody has told it, and waiters of another phase (Triton #9046).
+/// A waiter whose phase is already complete, which it has not observed yet, and waiters for another phase (Triton #9046).
 #[test]
 fn false_alarm_waiting_for_a_phase_that_is_over() {
     let mut w = world(2);

@@ -133,6 +133,10 @@ impl Run {
                 let passed = &passed[..self.rng.below(2)];
                 self.both.event(&Event::Meet { rendezvous: RendezvousId::new(0), waited: &waited, passed }).unwrap();
             }
+            8 if self.rng.below(3) == 0 => {
+                let to = (space, 0x40 + 8 * self.rng.below(2) as u64);
+                self.both.event(&Event::Forward { from: (space, address), to }).unwrap();
+            }
             8 => self.both.event(&Event::Release { agent: agent(who), space, address }).unwrap(),
             9 => self.both.event(&Event::Acquire { agent: agent(who), space, address }).unwrap(),
             10 if self.rng.below(3) == 0 => self.both.event(&Event::Overwrite { space, address }).unwrap(),

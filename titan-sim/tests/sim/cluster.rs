@@ -5,8 +5,8 @@ use titan_core::verify::{WellFormed, well_formed};
 use titan_sim::engine::Completion;
 use titan_sim::sim::{Kind, Limits, Options, Verdict, explore, run};
 
-/// Program 0 of the cluster copies to both; `meets`: they meet before the copy, so that both barriers are there, and at the
-/// end, so that nobody is gone.
+/// Program 0 of the cluster copies to both; `meets`: there is a cluster barrier before the copy, so that both mbarriers exist, and one at
+/// the end, so that neither program has ended.
 fn multicast(meets: bool, mask: u32) -> WellFormed {
     let meet = if meets { "ttg.nv.cluster.arrive\n    ttg.nv.cluster.wait" } else { "" };
     let text = format!(

@@ -125,7 +125,7 @@ fn local_steps_without_choice_change_no_verdict() {
     }
 }
 
-/// One role asks once; if the other one has not arrived by then, it asks two barriers in turn that nobody arrives at.
+/// One role asks once; if the other one has not arrived by then, it polls two barriers in turn at which no role arrives.
 const POLLS: &str = "kernel @polls(%n: i32) role(one, 1) role(two, 1) {
     %zero = const 0 : i32
     %words = ttg.region {offset = 65536, bytes = 24}

@@ -205,7 +205,7 @@ fn what_is_not_computed_is_a_finding_where_it_decides() {
 
 /// Registers come from a pool: a role waits until others have given back as many as it asks for.
 #[test]
-fn registers_that_nobody_gives_back_are_waited_for() {
+fn a_request_for_registers_waits_until_they_are_released() {
     let text = include_str!("../../../titan-core/filetests/verify/barrier_registers_pool.tir");
     let mut seen = Vec::new();
     for located in titan_core::text::parse_located(text).unwrap() {

@@ -1,6 +1,6 @@
 //! Two roles that touch one output, in every pair of ways: the verifier refuses what nothing orders, the model checker finds it
-//! in some order, and the sanitizer in every run in which both accesses occur. With random places, what does not overlap is
-//! found by nobody.
+//! in some order, and the sanitizer in every run in which both accesses occur. With random places, no layer reports
+//! accesses that do not overlap.
 
 use crate::args::make;
 use titan_core::diag::Code;

@@ -157,7 +157,7 @@ fn registers(kernel: &Kernel, errors: &mut Vec<Error>) {
     let all = pool.threads.max(32 * in_roles);
     if elsewhere == 0 && sum > pool.entry * all {
         let title = format!(
-            "the roles ask for {sum} registers in all, and wait for ever: the program has {}, {} for each of its {all} threads",
+            "the roles request {sum} registers, but the program has only {} ({} for each of its {all} threads): a role waits forever",
             pool.entry * all,
             pool.entry
         );

@@ -11,7 +11,7 @@ use crate::emu::op::{Addr, AtomFn, Dst, Element, Op, Order, Src};
 use crate::emu::touched::Touch;
 use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
-use titan_sim::engine::{AccessKind, Event, Observer as _, Space as Bytes, SpaceId, Strength};
+use titan_sim::engine::{AccessKind, Agent, Event, Observer as _, Space as Bytes, SpaceId, Strength};
 
 /// The space in which accesses to global memory are reported; the observers do not check it for races.
 pub(super) const GLOBAL: usize = 1 << 16;
@@ -285,14 +285,12 @@ impl Cluster<'_> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
-            if order.acquire {
-                let event = Event::Acquire { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
-                world.watch.event(&event)?;
-            } else if let Some(f) = self.fenced.get_mut(agent.index())
-                && f.read.len() < 64
-            {
-                f.read.push(addresses[lane]);
-            }
+            let (space, address) = self.word(who, lane, addr, addresses[lane])?;
+            world.watch.event(&if order.acquire {
+                Event::Acquire { agent, space, address }
+            } else {
+                Event::Forward { from: (space, address), to: observed(agent) }
+            })?;
         }
         Ok(true)
     }
@@ -305,16 +303,42 @@ impl Cluster<'_> {
         let addresses = self.addresses(who, addr)?;
         for lane in lanes_of(who.active) {
             let agent = self.agent(who.warp, lane);
+            let (space, address) = self.word(who, lane, addr, addresses[lane])?;
             if stores {
-                world.watch.event(&Event::Overwrite { space: SpaceId::new(GLOBAL), address: addresses[lane] })?;
+                world.watch.event(&Event::Overwrite { space, address })?;
             }
-            if order.release || self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
-                let event = Event::Release { agent, space: SpaceId::new(GLOBAL), address: addresses[lane] };
-                world.watch.event(&event)?;
+            if order.release {
+                world.watch.event(&Event::Release { agent, space, address })?;
+            } else if self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
+                world.watch.event(&Event::Forward { from: fence_of(agent), to: (space, address) })?;
             }
         }
         Ok(())
     }
+
+    /// The word that an access orders: one of the shared memory of a block, or of global memory.
+    fn word(&self, who: Who, lane: usize, addr: &Addr, address: u64) -> Run<(SpaceId, u64)> {
+        let at = self.at(who, lane, addr, address, 1)?;
+        Ok(match at.space {
+            Space::Shared => split(at.address),
+            Space::Global | Space::Const | Space::Generic | Space::Cluster | Space::Local | Space::Param => {
+                (SpaceId::new(GLOBAL), at.address)
+            }
+        })
+    }
+}
+
+/// The words that stand for the fences of threads.
+const FENCES: usize = GLOBAL + 1;
+
+/// The word through which a thread's last fence releases what came before it; its later relaxed writes release no more than that.
+pub(super) fn fence_of(agent: Agent) -> (SpaceId, u64) {
+    (SpaceId::new(FENCES), 2 * agent.index() as u64)
+}
+
+/// The word that carries what the relaxed reads of a thread have observed; its next fence acquires it.
+pub(super) fn observed(agent: Agent) -> (SpaceId, u64) {
+    (SpaceId::new(FENCES), 2 * agent.index() as u64 + 1)
 }
 
 /// Records an access to global memory.

@@ -1,13 +1,13 @@
 //! Barriers and fences of a block.
 
-use super::access::GLOBAL;
+use super::access::{fence_of, observed};
 use super::{Fail, Run, Step, Who, misplaced};
 use crate::emu::cluster::{Cluster, NOTHING};
 use crate::emu::error::ErrorCode;
 use crate::emu::op::{Dst, Op, PredSrc, Reduce, Src};
 use crate::emu::warp::{Hold, lanes_of};
 use crate::emu::watch::Watch;
-use titan_sim::engine::{Event, Observer as _, RendezvousId, SpaceId, State};
+use titan_sim::engine::{Event, Observer as _, RendezvousId, State};
 
 impl Cluster<'_> {
     pub(super) fn synchronise(&mut self, who: Who, op: &Op, watch: &mut Watch) -> Run<Step> {
@@ -19,13 +19,16 @@ impl Cluster<'_> {
             Op::Fence { acquire, release } => {
                 for lane in lanes_of(who.active) {
                     let agent = self.agent(who.warp, lane);
+                    if *acquire {
+                        let (space, address) = observed(agent);
+                        watch.event(&Event::Acquire { agent, space, address })?;
+                    }
+                    if *release {
+                        let (space, address) = fence_of(agent);
+                        watch.event(&Event::Release { agent, space, address })?;
+                    }
                     let Some(f) = self.fenced.get_mut(agent.index()) else { continue };
                     f.releases |= *release;
-                    let read = if *acquire { std::mem::take(&mut f.read) } else { Vec::new() };
-                    for address in read {
-                        let event = Event::Acquire { agent, space: SpaceId::new(GLOBAL), address };
-                        watch.event(&event)?;
-                    }
                 }
                 Ok(Step::Next)
             }

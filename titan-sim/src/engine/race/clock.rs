@@ -8,10 +8,14 @@ use crate::engine::agent::Agent;
 use crate::engine::event::Helper;
 use crate::engine::pending::{Class, OpId};
 use crate::engine::phase::BarrierId;
+use crate::engine::space::SpaceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 type Vector = Arc<Vec<u32>>;
+
+/// A word of a memory.
+type Word = (SpaceId, u64);
 
 /// The clocks that a barrier has released.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +42,7 @@ pub(super) struct Clocks {
     known: Vec<Vector>,
     helpers: Vec<HelperClock>,
     barriers: BTreeMap<BarrierId, Publication>,
-    words: BTreeMap<u64, Vector>,
+    words: BTreeMap<Word, Vector>,
     /// The clock at which each operation that signals a barrier was issued.
     issued: BTreeMap<OpId, u32>,
     /// The last merge of vectors: the vector before it, the vector that was acquired, and the result.
@@ -276,19 +280,25 @@ impl Clocks {
         self.barriers.remove(&barrier);
     }
 
-    pub(super) fn overwrite(&mut self, address: u64) {
-        self.words.remove(&address);
+    pub(super) fn overwrite(&mut self, word: Word) {
+        self.words.remove(&word);
     }
 
-    pub(super) fn release(&mut self, agent: Agent, address: u64) {
-        let mut word = self.words.remove(&address).unwrap_or_default();
-        join(&mut word, &self.vector(agent));
-        self.publish_own(agent, Arc::make_mut(&mut word));
-        self.words.insert(address, word);
+    pub(super) fn release(&mut self, agent: Agent, word: Word) {
+        let mut published = self.words.remove(&word).unwrap_or_default();
+        join(&mut published, &self.vector(agent));
+        self.publish_own(agent, Arc::make_mut(&mut published));
+        self.words.insert(word, published);
     }
 
-    pub(super) fn acquire(&mut self, agent: Agent, address: u64) {
-        let word = self.words.get(&address).map(Arc::clone).unwrap_or_default();
-        self.learn(agent, &word);
+    pub(super) fn acquire(&mut self, agent: Agent, word: Word) {
+        let published = self.words.get(&word).map(Arc::clone).unwrap_or_default();
+        self.learn(agent, &published);
+    }
+
+    pub(super) fn forward(&mut self, from: Word, to: Word) {
+        if let Some(published) = self.words.get(&from).map(Arc::clone) {
+            join(self.words.entry(to).or_default(), &published);
+        }
     }
 }

@@ -145,9 +145,10 @@ impl Observer for Races {
             Event::Flip { barrier, .. } => clocks.flip(barrier),
             Event::Observe { barrier, agent, .. } => clocks.observe(agent, barrier),
             Event::Meet { waited, passed, .. } => clocks.meet(waited, passed),
-            Event::Overwrite { address, .. } => clocks.overwrite(address),
-            Event::Release { agent, address, .. } => clocks.release(agent, address),
-            Event::Acquire { agent, address, .. } => clocks.acquire(agent, address),
+            Event::Overwrite { space, address } => clocks.overwrite((space, address)),
+            Event::Release { agent, space, address } => clocks.release(agent, (space, address)),
+            Event::Acquire { agent, space, address } => clocks.acquire(agent, (space, address)),
+            Event::Forward { from, to } => clocks.forward(from, to),
             Event::Complete { op, .. } => clocks.forget(op),
             // A reinitialised barrier has released nothing yet.
             Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),

@@ -312,7 +312,9 @@ impl Certificate {
             Event::Invalidate { .. } => self.fail("a barrier is invalidated"),
             Event::Expect { .. } => self.fail("a phase gets more arrivals while it runs"),
             Event::Meet { .. } | Event::Join { .. } => self.fail("agents meet without a barrier"),
-            Event::Overwrite { .. } | Event::Release { .. } | Event::Acquire { .. } => self.fail("a counter"),
+            Event::Overwrite { .. } | Event::Forward { .. } | Event::Release { .. } | Event::Acquire { .. } => {
+                self.fail("a counter")
+            }
             // These events concern one agent alone, or only the sanitizer.
             Event::Access(_)
             | Event::Commit { .. }

@@ -470,9 +470,9 @@ impl Run<'_> {
         if self.claims.events.is_empty() {
             return;
         }
-        let (none, nobody) = (BTreeSet::new(), BTreeSet::new());
+        let (none, unmoved) = (BTreeSet::new(), BTreeSet::new());
         let gone = self.claims.inside.get(&around).filter(|_| !enters).unwrap_or(&none);
-        let moved = self.claims.moved.get(&around).unwrap_or(&nobody);
+        let moved = self.claims.moved.get(&around).unwrap_or(&unmoved);
         state.roles[role].pairs.hand_on(self.kernel, (from, to), moved, gone, &self.claims.counted);
     }
 }

@@ -1,0 +1,22 @@
+//! The twin of `ui/pipelines/never_filled.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
+    let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+    match role() {
+        Role::Producer => {
+            tprint!("{}", x.dim(0));
+            for (t, slot) in ring.produce(0..n) {
+                slot.copy(x.tile([0, t])).commit();
+            }
+        }
+        Role::Consumer => {
+            for (t, ready) in ring.consume(0..n) {
+                let stage = ready.wait();
+                y.store_tile([0, t], stage.get().load());
+                stage.release();
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The twin of `ui/pipelines/never_read.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(roles(producer: 1 warp, consumer: 1 warp), grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
+    let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+    match role() {
+        Role::Producer => {
+            for (t, slot) in ring.produce(0..n) {
+                slot.copy(x.tile([0, t])).commit();
+            }
+        }
+        Role::Consumer => {
+            y.set([0, n], 1.0);
+            for (_, ready) in ring.consume(0..n) {
+                ready.wait().release();
+            }
+        }
+    }
+}
