@@ -5,7 +5,7 @@ use super::Target;
 use super::classes::{Classes, is_elementwise};
 use super::mma::MmaPlan;
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, OpId, OpKind, Value};
+use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
 use crate::layout::Layout;
 use std::collections::BTreeMap;
 
@@ -93,6 +93,13 @@ impl Run<'_> {
                 OpKind::GatherRows { .. } | OpKind::ScatterRows => {
                     let rows = if matches!(op.kind, OpKind::ScatterRows) { *op.args.last()? } else { op.results[0] };
                     Some(self.known(rows)?.without(1))
+                }
+                // The layout by which threads copy, so that no iteration of a loop of copies converts the indices.
+                OpKind::Ttg(TtgOp::SourceRows { .. }) => {
+                    let rows = op.results[0];
+                    let extents: Vec<u32> = self.kernel.ty(rows).tile_shape()?.into();
+                    let bits = self.kernel.ty(rows).elem().bits().max(8);
+                    Some(wide(&extents, bits, self.target.lanes, self.warps).without(1))
                 }
                 OpKind::Permute(perm) => {
                     let rank = self.kernel.ty(value).tile_shape()?.rank();

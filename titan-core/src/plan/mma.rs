@@ -275,8 +275,9 @@ pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
     let tree = Tree::new(kernel);
     plan.stages = stages(kernel, plan, &tree);
     kernel.walk(&mut |_, op| {
-        if let OpKind::Load(..) = op.kind
+        if let OpKind::Load(..) | OpKind::GatherRows { .. } = op.kind
             && let Some(encoding) = smem_resident(kernel, plan, &tree, op.results[0])
+            && (matches!(op.kind, OpKind::Load(..)) || is_whole(kernel, op.results[0], &encoding))
         {
             plan.layouts[op.results[0].index()] = None;
             plan.smem_resident[op.results[0].index()] = Some(encoding);
@@ -331,7 +332,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
 fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     let op = kernel.def_op(value)?;
     match op.kind {
-        OpKind::Load(..) | OpKind::Ttg(TtgOp::View { .. }) => Some((value, false)),
+        OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Ttg(TtgOp::View { .. }) => Some((value, false)),
         OpKind::Permute(_) if kernel.ty(value).tile_shape().is_some_and(|s| s.rank() == 2) => {
             let (load, transposed) = root(kernel, op.args[0])?;
             let swaps = matches!(op.kind, OpKind::Permute([1, 0, ..]));
@@ -379,6 +380,11 @@ fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Opti
     }
     let first = found.first()?.clone();
     found.iter().all(|e| *e == first).then_some(first)
+}
+
+/// Whether an encoding has no elements beyond the tile: rows that are selected by indices are copied asynchronously only then.
+fn is_whole(kernel: &Kernel, tile: Value, encoding: &Encoding) -> bool {
+    kernel.ty(tile).tile_shape().is_some_and(|shape| Vec::<u32>::from(shape) == encoding.extents)
 }
 
 /// Collects the encodings that MMAs request for a tile, in terms of the load. Returns whether only MMAs read it.

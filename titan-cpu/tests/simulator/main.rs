@@ -7,6 +7,7 @@ mod attention;
 mod explored;
 mod fences;
 mod gpu;
+mod grouped;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
 mod mistakes;
