@@ -10,6 +10,7 @@ use super::Made;
 use super::cluster::NoCluster;
 use super::schedule::{Roles, Schedule};
 use super::table::{INSTANCES, RASTER_ROWS};
+use crate::ir::GridSpec;
 use crate::pipeline::persist::{NoWalk, persistent};
 use crate::plan::Target;
 use std::fmt;
@@ -46,6 +47,8 @@ pub(super) enum OneInstance {
     Warps(u32),
     /// Each program computes one tile only.
     OneTile,
+    /// The kernel itself loops over tiles, which are not distributed to instances.
+    OwnGrid,
     /// The slots of the rings, two for each instance, exceed the resources.
     DoesNotFit,
 }
@@ -57,6 +60,7 @@ impl fmt::Display for OneInstance {
             OneInstance::NoWarpgroups => f.write_str("its MMAs are not those of warpgroups"),
             OneInstance::Warps(warps) => write!(f, "a tile takes {warps} warps, and an instance has one warpgroup"),
             OneInstance::OneTile => f.write_str("each program has one tile"),
+            OneInstance::OwnGrid => NoWalk::OwnGrid.fmt(f),
             OneInstance::DoesNotFit => f.write_str("two slots for each do not fit in shared memory"),
         }
     }
@@ -76,7 +80,8 @@ pub(super) fn instances_of(warps: u32, target: &Target) -> Result<u32, OneInstan
 /// The notes about features that were not chosen.
 pub(super) fn notes(made: &Made, no_cluster: Option<NoCluster>) -> Vec<String> {
     let walk = not_persistent(made).map(|why| format!("not persistent: {why}"));
-    let one = one_instance(&made.schedule, &made.plan.target).map(|why| format!("one instance: {why}"));
+    let own = made.rings.sig.grid == GridSpec::Persistent && !made.schedule.persistent;
+    let one = one_instance(&made.schedule, &made.plan.target, own).map(|why| format!("one instance: {why}"));
     let alone = no_cluster.map(|why| format!("no cluster: {why}"));
     walk.into_iter().chain(one).chain(alone).collect()
 }
@@ -93,13 +98,15 @@ fn not_persistent(made: &Made) -> Option<NotPersistent> {
     }
 }
 
-/// The reason why the role that the compiler split off has one instance. For declared roles, the kernel states the number.
-fn one_instance(schedule: &Schedule, target: &Target) -> Option<OneInstance> {
+/// The reason why the role that the compiler split off has one instance. For declared roles, the kernel states the number. `own`: the
+/// kernel itself loops over tiles.
+fn one_instance(schedule: &Schedule, target: &Target, own: bool) -> Option<OneInstance> {
     match (schedule.roles, schedule.instances) {
         (Roles::Split { .. }, None) if schedule.shifted => Some(OneInstance::Overlapped),
         (Roles::Split { warps }, None) => match instances_of(warps, target) {
             Err(why) => Some(why),
             Ok(_) if schedule.persistent => Some(OneInstance::DoesNotFit),
+            Ok(_) if own => Some(OneInstance::OwnGrid),
             Ok(_) => Some(OneInstance::OneTile),
         },
         (Roles::Kept | Roles::Fused { .. }, _) | (Roles::Split { .. }, Some(_)) => None,

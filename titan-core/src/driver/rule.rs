@@ -327,6 +327,12 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         };
         notes.push(format!("pipelined: {} in {slots} slots, {how}", names.join(", ")));
     }
+    for load in loops.iter().flat_map(|looped| implicit::changing_rows(kernel, *looped)) {
+        let op = kernel.op(load);
+        let name = op.results.first().map_or_else(String::new, |tile| kernel.display_name(*tile));
+        let at = if op.loc.line > 0 { format!(" (line {} of the kernel)", op.loc.line) } else { String::new() };
+        notes.push(format!("`{name}` is not copied ahead: the indices of its rows change in the loop{at}"));
+    }
     if schedule.persistent {
         notes.push("persistent: as many programs as the device runs walk over the grid".to_owned());
     }

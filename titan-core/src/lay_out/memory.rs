@@ -88,6 +88,28 @@ impl LayOut<'_> {
         Ok(())
     }
 
+    /// A gather of rows, to registers, or to shared memory if only MMAs read it.
+    pub(super) fn gathered_rows(&mut self, op: &Op, [rows, width]: [i32; 2]) -> Laid<()> {
+        let old = op.results[0];
+        let Some(encoding) = self.plan.smem_resident[old.index()].clone() else { return self.by_row(op) };
+        let name = self.k.display_name(old);
+        let source = self.rows_named(op, TtgOp::SourceRows { rows, width }, encoding.bits)?;
+        let buffer = self.buffer(self.elem(old), &self.extents(old), &encoding, &name)?;
+        let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.copy_async);
+        self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
+        self.make(old, buffer);
+        Ok(())
+    }
+
+    /// Rows that are selected by indices, as the source of a copy. The indices have the layout by which threads copy, without the last axis.
+    pub(super) fn rows_named(&mut self, op: &Op, kind: TtgOp, bits: u32) -> Laid<Value> {
+        let by = self.wide(&self.extents(op.results[0]), bits);
+        let args = self.indexed(op, &by.without(1))?;
+        let source = self.one(OpKind::Ttg(kind), &args)?;
+        self.b.put(source, &by);
+        Ok(source)
+    }
+
     /// Gathers and scatters of rows: the indices have the layout of the rows, without the last axis.
     pub(super) fn by_row(&mut self, op: &Op) -> Laid<()> {
         let gives = op.results.first().copied();

@@ -31,7 +31,7 @@ impl LayOut<'_> {
                 self.copy(op)?;
                 self.copied_stage(op)
             }
-            TtgOp::SourceRows { .. } => self.rows_source(op),
+            TtgOp::SourceRows { .. } => self.rows_source(op, ttg),
             TtgOp::View { field, .. } => self.view(op, usize::from(*field)),
             TtgOp::Read => {
                 let buffer = self.same(op.args[0])?;
@@ -131,12 +131,9 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    fn rows_source(&mut self, op: &Op) -> Laid<()> {
+    fn rows_source(&mut self, op: &Op, ttg: &TtgOp) -> Laid<()> {
         let bits = self.destination(op.results[0]).map_or_else(|| self.elem(op.results[0]).bits(), |e| e.bits);
-        let by = self.wide(&self.extents(op.results[0]), bits);
-        let args = self.indexed(op, &by.without(1))?;
-        let source = self.one(op.kind.clone(), &args)?;
-        self.b.put(source, &by);
+        let source = self.rows_named(op, ttg.clone(), bits)?;
         self.make(op.results[0], source);
         Ok(())
     }

@@ -200,7 +200,7 @@ fn is_total(kind: &OpKind) -> bool {
             | OpKind::Dim(_)
             | OpKind::ProgramId(_)
             | OpKind::NumPrograms(_)
-            | OpKind::Ttg(TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..))
+            | OpKind::Ttg(TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. })
     );
     number && !divides
 }

@@ -12,7 +12,9 @@
 //! This is correct for every N, including 0 and numbers less than P. The wait comes before the next copy, so that one barrier serves both
 //! purposes: copied bytes are visible to all threads, and slots that were read are free again.
 //!
-//! Deliberately absent: the choice of D and P, which the caller makes; loads to registers.
+//! Rows that indices select (`gather_rows`) are copied the same way, if the indices do not change in the loop.
+//!
+//! Deliberately absent: the choice of D and P, which the caller makes; loads to registers; loads of indices ahead of the rows they select.
 
 use super::edit::Edit;
 use crate::ir::{
@@ -44,7 +46,8 @@ pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candid
         let ahead = |load: &OpId| {
             let op = kernel.op(*load);
             let zero = op.args.last().and_then(|pad| kernel.constant(*pad)).is_some_and(is_zero);
-            let plain = matches!(op.kind, OpKind::Load(..)) && zero && staged(op.results[0]);
+            let loads = matches!(op.kind, OpKind::Load(..) | OpKind::GatherRows { .. });
+            let plain = loads && zero && staged(op.results[0]);
             let input = op.args.first().and_then(|t| crate::analysis::number::root(kernel, *t));
             let input = input.is_some_and(|p| crate::analysis::forms::is_input(kernel, p));
             plain && input && op.args.iter().all(|v| computed_ahead(kernel, *body, &inside, *v, 0))
@@ -56,6 +59,21 @@ pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candid
         }
     });
     found
+}
+
+/// The gathers of rows of a loop whose indices change in the loop: their rows cannot be copied ahead.
+#[must_use]
+pub fn changing_rows(kernel: &Kernel, looped: OpId) -> Vec<OpId> {
+    let Some(body) = kernel.op(looped).regions.first() else { return Vec::new() };
+    let inside = inside(kernel, *body);
+    let changes = |load: &OpId| {
+        let op = kernel.op(*load);
+        // The operands are the tensor, the indices, the first column, and the padding.
+        let indices = op.args.get(1..op.args.len().saturating_sub(2)).unwrap_or_default();
+        matches!(op.kind, OpKind::GatherRows { .. })
+            && !indices.iter().all(|v| computed_ahead(kernel, *body, &inside, *v, 0))
+    };
+    kernel.block(*body).ops.iter().copied().filter(changes).collect()
 }
 
 fn is_zero(c: crate::ir::Const) -> bool {
@@ -250,12 +268,18 @@ impl Made<'_> {
         let mut args = vec![slot];
         for load in &self.candidate.loads {
             let op: Op = edit.kernel.op(*load).clone();
-            let OpKind::Load(unit, shape) = op.kind else { return None };
+            let named = if let OpKind::Load(unit, shape) = op.kind {
+                TtgOp::Source(unit, shape)
+            } else if let OpKind::GatherRows { rows, width } = op.kind {
+                TtgOp::SourceRows { rows, width }
+            } else {
+                return None;
+            };
             let mut of = Vec::new();
             for arg in &op.args {
                 of.push(self.ahead(edit, *arg, &mut known)?);
             }
-            args.push(edit.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &of)?);
+            args.push(edit.one(OpKind::Ttg(named), &of)?);
         }
         let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
         edit.op(OpKind::Ttg(kind), &args).map(drop)

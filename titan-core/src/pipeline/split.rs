@@ -9,8 +9,8 @@
 //!
 //! The role that computes keeps everything except for the copies. The role that copies gets the copies, the loops and branches around them,
 //! and the scalars on which these depend: the *slice* of the kernel. It is computed backwards from the copies, through the values that
-//! loops carry and branches yield, to a fixed point. It may only contain scalars, views, and values read from inputs, because it is
-//! executed twice.
+//! loops carry and branches yield, to a fixed point. It may only contain scalars, views, indices of rows, and values read from inputs,
+//! because it is executed twice.
 //!
 //! The caller verifies the result.
 //!
@@ -37,23 +37,25 @@ pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     }
     let mut slice = Slice { kernel, ops: BTreeSet::new(), values: BTreeSet::new() };
     slice.find()?;
+    let shared = slice.counts(ops);
+    let ops: Vec<OpId> = ops.iter().copied().filter(|id| !shared.contains(id)).collect();
     let mut edit = Edit::new(kernel.clone());
     edit.loc = kernel.op(*last).loc;
     let producer = edit.block(&[], |edit, _| {
         let mut names = BTreeMap::new();
-        slice.copy(edit, ops, &mut names)?;
+        slice.copy(edit, &ops, &mut names)?;
         end(edit);
         Some(())
     })?;
     let consumer = edit.block(&[], |edit, _| {
-        edit.pending.extend(ops);
+        edit.pending.extend(&ops);
         end(edit);
         Some(())
     })?;
     edit.raw(OpKind::Ttg(TtgOp::Roles), &[], &[], vec![producer, consumer]);
     let roles = std::mem::take(&mut edit.pending);
     let body = &mut edit.kernel.blocks[kernel.body.index()].ops;
-    body.splice(.., roles.into_iter().chain([*last]));
+    body.splice(.., shared.into_iter().chain(roles).chain([*last]));
     without_copies(&mut edit.kernel, consumer);
     edit.kernel.roles = NAMES.iter().zip([1, warps]).map(|(name, warps)| RoleDecl::one(name, warps)).collect();
     Some(edit.kernel.canonical())
@@ -66,7 +68,10 @@ fn end(edit: &mut Edit) {
 
 /// Whether an operation fills a stage.
 const fn copies(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::AsyncProduce { .. }))
+    matches!(
+        kind,
+        OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::AsyncProduce { .. })
+    )
 }
 
 /// Removes the copies from a role, and the `finalize` operations in it except for its own.
@@ -110,6 +115,26 @@ impl Slice<'_> {
             }
         }
         Some(())
+    }
+
+    /// The numbers of ragged tiles, with what they are computed from, in program order. They stay before the roles, which then have loops
+    /// with the same bounds. None, if they are computed by loops or branches.
+    fn counts(&self, ops: &[OpId]) -> Vec<OpId> {
+        let mut wanted: BTreeSet<Value> = BTreeSet::new();
+        let mut shared = Vec::new();
+        for id in ops.iter().rev().filter(|id| self.ops.contains(id)) {
+            let op = self.kernel.op(*id);
+            let counts = matches!(op.kind, OpKind::RaggedCount { .. });
+            if counts || op.results.iter().any(|v| wanted.contains(v)) {
+                wanted.extend(&op.args);
+                shared.push(*id);
+            }
+        }
+        if shared.iter().any(|id| !self.kernel.op(*id).regions.is_empty()) {
+            return Vec::new();
+        }
+        shared.reverse();
+        shared
     }
 
     /// Adds the copies, and the loops and branches around them.
@@ -224,9 +249,34 @@ impl Slice<'_> {
             .results
             .iter()
             .all(|v| matches!(self.kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Token(..)));
+        // The indices by which rows are selected.
+        let indices = op
+            .results
+            .iter()
+            .all(|v| matches!(self.kernel.ty(*v), Ty::Tile(elem, shape) if elem.is_int() && shape.rank() == 1));
+        let from_input = |place: usize| {
+            let tensor = op.args.get(place).and_then(|v| root(self.kernel, *v));
+            tensor.is_some_and(|param| is_input(self.kernel, param))
+        };
+        if indices {
+            let computed = matches!(
+                op.kind,
+                OpKind::Splat(_)
+                    | OpKind::Iota(_)
+                    | OpKind::Unary(_)
+                    | OpKind::Binary(_)
+                    | OpKind::Cast(_)
+                    | OpKind::Bitcast(_)
+                    | OpKind::Ttg(TtgOp::Rematerialize)
+            );
+            return computed || matches!(op.kind, OpKind::Load(..)) && from_input(0);
+        }
         if op.kind == OpKind::Get {
-            let tensor = op.args.first().and_then(|v| root(self.kernel, *v));
-            return number && tensor.is_some_and(|param| is_input(self.kernel, param));
+            return number && from_input(0);
+        }
+        // Only the offsets are read, the second operand.
+        if matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. }) {
+            return number && from_input(1);
         }
         number
             && matches!(
@@ -246,7 +296,9 @@ impl Slice<'_> {
                     | OpKind::Slice(_)
                     | OpKind::ProgramId(_)
                     | OpKind::NumPrograms(_)
-                    | OpKind::Ttg(TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..))
+                    | OpKind::Ttg(
+                        TtgOp::Rematerialize | TtgOp::Acquire(_) | TtgOp::Source(..) | TtgOp::SourceRows { .. }
+                    )
             )
     }
 

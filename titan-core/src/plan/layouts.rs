@@ -3,7 +3,7 @@ use super::Target;
 use super::classes::{Classes, is_elementwise};
 use super::mma::MmaPlan;
 use crate::analysis::uses::Tree;
-use crate::ir::{Kernel, OpId, OpKind, Value};
+use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
 use crate::layout::Layout;
 use std::collections::BTreeMap;
 
@@ -88,6 +88,13 @@ impl Run<'_> {
             if let OpKind::GatherRows { .. } | OpKind::ScatterRows = op.kind {
                 let rows = if op.kind == OpKind::ScatterRows { *op.args.last()? } else { op.results[0] };
                 return Some(self.known(rows)?.without(1));
+            }
+            // The layout by which threads copy, so that no iteration of a loop of copies converts the indices.
+            if let OpKind::Ttg(TtgOp::SourceRows { .. }) = op.kind {
+                let rows = op.results[0];
+                let extents: Vec<u32> = self.kernel.ty(rows).tile_shape()?.into();
+                let bits = self.kernel.ty(rows).elem().bits().max(8);
+                return Some(wide(&extents, bits, self.target.lanes, self.warps).without(1));
             }
             let OpKind::Permute(perm) = op.kind else { return None };
             let rank = self.kernel.ty(value).tile_shape()?.rank();

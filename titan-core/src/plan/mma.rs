@@ -269,8 +269,9 @@ pub(super) fn settle(kernel: &Kernel, plan: &mut Plan) {
     let tree = Tree::new(kernel);
     plan.stages = stages(kernel, plan, &tree);
     kernel.walk(&mut |_, op| {
-        if let OpKind::Load(..) = op.kind
+        if let OpKind::Load(..) | OpKind::GatherRows { .. } = op.kind
             && let Some(encoding) = smem_resident(kernel, plan, &tree, op.results[0])
+            && (matches!(op.kind, OpKind::Load(..)) || is_whole(kernel, op.results[0], &encoding))
         {
             plan.layouts[op.results[0].index()] = None;
             plan.smem_resident[op.results[0].index()] = Some(encoding);
@@ -324,7 +325,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
 /// The load that defines an operand, through transposes, and whether it is transposed an odd number of times.
 fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     let op = kernel.def_op(value)?;
-    if let OpKind::Load(..) | OpKind::Ttg(TtgOp::View { .. }) = op.kind {
+    if let OpKind::Load(..) | OpKind::GatherRows { .. } | OpKind::Ttg(TtgOp::View { .. }) = op.kind {
         return Some((value, false));
     }
     let OpKind::Permute(perm) = op.kind else { return None };
@@ -371,6 +372,11 @@ fn smem_resident(kernel: &Kernel, plan: &Plan, tree: &Tree, load: Value) -> Opti
     }
     let first = found.first()?.clone();
     found.iter().all(|e| *e == first).then_some(first)
+}
+
+/// Whether an encoding has no elements beyond the tile: rows that are selected by indices are copied asynchronously only then.
+fn is_whole(kernel: &Kernel, tile: Value, encoding: &Encoding) -> bool {
+    kernel.ty(tile).tile_shape().is_some_and(|shape| Vec::<u32>::from(shape) == encoding.extents)
 }
 
 /// Collects the encodings that MMAs request for a tile, in terms of the load. Returns whether only MMAs read it.

@@ -7,6 +7,7 @@ mod groups;
 mod program;
 mod random;
 mod raster;
+mod rows;
 mod shapes;
 mod shift;
 mod stores;

@@ -8,6 +8,7 @@ mod equivalent;
 mod explored;
 mod fences;
 mod gpu;
+mod grouped;
 mod groups;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;

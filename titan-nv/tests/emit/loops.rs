@@ -10,6 +10,7 @@ use titan_nv::Machine;
 
 const GEMM: &str = include_str!("loops/gemm.tir");
 const GEMM_WS: &str = include_str!("loops/gemm_ws.tir");
+const GROUPED: &str = include_str!("loops/grouped.tir");
 const ATTENTION: &str = include_str!("loops/attention.tir");
 
 /// A kernel, and the most instructions that its loop and all of it may have; barriers in its loop count with the others.
@@ -22,10 +23,14 @@ struct Case {
     barriers: usize,
 }
 
-pub(super) fn gemm([bm, bn, bk]: [u32; 3]) -> String {
+pub(super) fn gemm(tile: [u32; 3]) -> String {
+    of_tile(GEMM, tile)
+}
+
+fn of_tile(text: &str, [bm, bn, bk]: [u32; 3]) -> String {
     [("BM", bm), ("BN", bn), ("BK", bk)]
         .iter()
-        .fold(GEMM.to_owned(), |text, (name, n)| text.replace(name, &n.to_string()))
+        .fold(text.to_owned(), |text, (name, n)| text.replace(name, &n.to_string()))
 }
 
 fn attention(size: u32, causal: bool) -> String {
@@ -45,6 +50,8 @@ fn cases() -> Vec<Case> {
         case("gemm 128x128x32", gemm([128, 128, 32]), [64, 141, 730]),
         case("gemm 64x128x32", gemm([64, 128, 32]), [32, 97, 550]),
         case("gemm_ws 128x128x64", GEMM_WS.to_owned(), [128, 257, 890]),
+        case("grouped_gemm 128x128x64", of_tile(GROUPED, [128, 128, 64]), [128, 287, 1205]),
+        case("grouped_gemm 64x64x64", of_tile(GROUPED, [64, 64, 64]), [32, 126, 735]),
         case("attention 64", attention(64, false), [64, 415, 1880]),
         case("attention 64 causal", attention(64, true), [64, 415, 1930]),
         case("attention 128", attention(128, false), [128, 552, 2760]),
@@ -71,7 +78,7 @@ fn main_loops_take_no_more_instructions_than_they_did() {
         let (whole, barriers) = (sass::without_padding(&code.instructions), sass::count(around, &[sass::BAR]));
         let per = in_loop as f64 / mma as f64;
         let line = format!(
-            "{:22} {in_loop:4} instructions, {mma:4} products, {per:.2} each, {barriers} barriers; {whole} in all",
+            "{:23} {in_loop:4} instructions, {mma:4} products, {per:.2} each, {barriers} barriers; {whole} in all",
             case.name
         );
         ptxas::say(&line);

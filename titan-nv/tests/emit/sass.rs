@@ -28,6 +28,9 @@ pub(crate) const QGMMA: Opcode = 0x9f3;
 pub(crate) const SHARED: [Opcode; 4] = [0x984, 0x388, 0x83b, 0x844];
 /// Bulk copies of boxes, to one block and to several of a cluster.
 pub(crate) const UTMALDG: [Opcode; 2] = [0x5b4, 0x3b4];
+/// Asynchronous copies of threads to shared memory (`LDGSTS`).
+#[allow(dead_code, reason = "they are counted in loops of one target")]
+pub(crate) const LDGSTS: Opcode = 0xfae;
 /// `WARPGROUP.ARRIVE` and `WARPGROUP.DEPBAR`.
 pub(crate) const WARPGROUP: Opcode = 0x9c5;
 /// What no loop of products should have: memory barriers, cache invalidations, accesses to local memory, registers made uniform,

@@ -11,6 +11,8 @@ use sass::{Code, HGMMA, UTMALDG, count};
 const GEMM: &str = include_str!("kernels/gemm.tir");
 const GEMM_WS: &str = include_str!("kernels/gemm_ws.tir");
 
+const GROUPED: &str = include_str!("../emit/loops/grouped.tir");
+
 /// Instructions of a loop with four MMAs, what only pads counted.
 const IN_LOOP: usize = 39;
 /// Cycles of a loop with four MMAs, of the 512 in which the tensor cores are busy, that a warp is kept from its next instruction.
@@ -81,6 +83,34 @@ fn a_product_by_hand_passes() {
     let Some(made) = measured(&text) else { return };
     let found = faults(&made.unwrap_or_else(|said| panic!("{said}")), STALLED);
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// A product of rows that indices select: threads copy the rows, and one of them starts the bulk copies of the other tiles. What threads
+/// copied is ordinary memory, so that a fence comes before the MMAs of each step. Tile, MMAs, instructions and stall cycles of the loop,
+/// and asynchronous copies of a thread in the loop of the role that copies.
+const ROWS: [([u32; 3], [usize; 4]); 2] = [([64, 64, 64], [4, 41, 101, 4]), ([128, 128, 64], [8, 54, 163, 8])];
+
+#[test]
+fn loops_of_products_with_selected_rows_pass() {
+    for ([bm, bn, bk], [mmas, in_loop, stalled, copies]) in ROWS {
+        let sizes = [("BM", bm), ("BN", bn), ("BK", bk)];
+        let kernel = sizes.iter().fold(GROUPED.to_owned(), |text, (name, n)| text.replace(name, &n.to_string()));
+        let Some(made) = measured(&emitted(&kernel)) else { return };
+        let code = made.unwrap_or_else(|said| panic!("{said}"));
+        let consumer = code.main_loop(&[HGMMA]).expect("it has MMAs of warpgroups");
+        let stalls: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
+        let found = [count(consumer, &[HGMMA]), consumer.len(), stalls as usize];
+        assert!(found[0] == mmas && found[1] <= in_loop && found[2] <= stalled, "{bm}x{bn}x{bk}: {found:?}");
+        assert_eq!(consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect::<Vec<_>>(), [1]);
+        let spills: usize = sass::SLOW
+            .iter()
+            .filter(|(name, _)| ["LDL", "STL", "R2UR"].contains(name))
+            .map(|(_, op)| count(consumer, &[*op]))
+            .sum();
+        assert_eq!(spills, 0, "{bm}x{bn}x{bk}");
+        let producer = code.main_loop(&[sass::LDGSTS]).expect("threads copy rows");
+        assert_eq!([count(producer, &UTMALDG), count(producer, &[sass::LDGSTS])], [1, copies], "{bm}x{bn}x{bk}");
+    }
 }
 
 /// A change of the text: what it is, what is replaced by what, and what the gates must find.

@@ -318,7 +318,7 @@ fn steps_fewer_and_more_than_slots() {
 
 #[test]
 fn loops_over_pipelined_are_split_and_copy_both_ways() {
-    for (number, how) in [How::Rows(8), How::Columns(5)].into_iter().enumerate() {
+    for (number, how) in [How::Rows(8), How::Columns(5), How::Gathered].into_iter().enumerate() {
         for how in [[how, How::Box], [How::Box, how]] {
             let case = Case { how, size: [70, 72, 104], ..PLAIN };
             let made = compiled(&plain(&case));

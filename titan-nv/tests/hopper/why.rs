@@ -92,6 +92,34 @@ fn one_tile_of_a_stage_is_no_box() {
         &plain(&of([How::Columns(4), How::Box])),
         &["the tile of `va` in `ta, tb` is not copied in bulk: its view is narrower"],
     );
+    let gathered = plain(&of([How::Gathered, How::Box]));
+    told(&gathered, &["the tile of `a` in `ta, tb` is not copied in bulk: its rows are gathered by index"]);
+}
+
+/// Rows are copied ahead if their indices stay the same in a loop; otherwise a note has their name and their line, on every machine.
+#[test]
+fn rows_whose_indices_change_are_not_copied_ahead() {
+    use super::mixed::{Case, How, PLAIN, plain};
+    let good = plain(&Case { how: [How::Gathered, How::Box], ..PLAIN });
+    let gather = "%ta = gather_rows %a[%ga, ";
+    let changing = good.replace(
+        gather,
+        "%here = splat %t : tile<64xi32> @6:9\n%moved = add %ga, %here : tile<64xi32> @6:9\n%ta = gather_rows %a[%moved, ",
+    );
+    let changing = changing.replace(" or %pa : tile<64x32xf16>\n", " or %pa : tile<64x32xf16> @7:13\n");
+    let notes = |text: &str, target: &str| {
+        let kernel = verify(text::parse_one(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))).expect("it is right");
+        let machine = Machine::from_name(target).expect("it is known");
+        compile(&kernel, machine, None).expect("it is compiled").remove(0).notes
+    };
+    let told = "`ta` is not copied ahead: the indices of its rows change in the loop (line 7 of the kernel)";
+    for target in ["sm_80", "sm_90a"] {
+        let found = notes(&changing, target);
+        assert!(found.iter().any(|note| note == told), "{target}: {found:#?}");
+        let found = notes(&good, target);
+        assert!(found.iter().any(|note| note.contains("pipelined: ta, tb in")), "{target}: {found:#?}");
+        assert!(!found.iter().any(|note| note.contains("not copied ahead")), "{target}: {found:#?}");
+    }
 }
 
 #[test]
