@@ -21,7 +21,7 @@ pub(crate) struct Board {
     pub(crate) shared_optin: u32,
 }
 
-/// Programming guide, "Technical Specifications per Compute Capability": columns 8.0, 8.6, 8.9, 9.0.
+/// Programming guide, "Technical Specifications per Compute Capability": columns 8.0, 8.6, 8.9, 9.0, 10.0, 12.0.
 const BOARDS: &[Board] = &[
     Board {
         names: &["sm_80"],
@@ -55,12 +55,28 @@ const BOARDS: &[Board] = &[
         shared_per_sm: 228 * KIB,
         shared_optin: 227 * KIB,
     },
+    Board {
+        names: &["sm_100", "sm_100a"],
+        capability: 100,
+        threads_per_sm: 2048,
+        blocks_per_sm: 32,
+        shared_per_sm: 228 * KIB,
+        shared_optin: 227 * KIB,
+    },
+    Board {
+        names: &["sm_120", "sm_120a"],
+        capability: 120,
+        threads_per_sm: 1536,
+        blocks_per_sm: 24,
+        shared_per_sm: 100 * KIB,
+        shared_optin: 99 * KIB,
+    },
 ];
 
 /// The shared memory that a block may use without opt-in, in bytes. Programming guide, "Maximum amount of shared memory per thread
 /// block": more than 48 KB needs an explicit opt-in.
 pub(crate) const SHARED: u32 = 48 * KIB;
-/// The shared memory of each block that the system reserves, in bytes. Programming guide, column 8.x and 9.0, section "Shared Memory".
+/// The shared memory of each block that the system reserves, in bytes. Programming guide, columns 8.x to 12.x, section "Shared Memory".
 pub(crate) const RESERVED: u32 = KIB;
 /// The number of registers of an SM. Programming guide, the same table.
 pub(crate) const REGISTERS: u32 = 64 * KIB;

@@ -51,6 +51,10 @@ fn newer_targets_run_what_is_older_except_what_is_exact() {
     assert_eq!(["sm_80", "sm_86", "sm_90", "sm_90a"].map(|t| load(&cuda, &ptx(t)).0), [OK; 4]);
     let cuda = Cuda::new(&[("DEVICES", "sm_89")]);
     assert_eq!(["sm_80", "sm_89", "sm_90", "sm_90a"].map(|t| load(&cuda, &ptx(t)).0), [OK, OK, 209, 209]);
+    for board in ["sm_100", "sm_120"] {
+        let cuda = Cuda::new(&[("DEVICES", board)]);
+        assert_eq!(["sm_80", "sm_90", "sm_90a"].map(|t| load(&cuda, &ptx(t)).0), [OK, OK, 209], "{board}");
+    }
 }
 
 #[test]

@@ -15,8 +15,8 @@ pub fn first(kernel: &Kernel, role: Block) -> &[OpId] {
     &ops[..ops.iter().take_while(whole).count()]
 }
 
-/// Whether one thread executes a role: besides its first operations it consists of bulk copies, waits for mbarriers, computations of
-/// scalars, and control flow. In a kernel whose rings are not lowered, `fills` says that all its copies to rings become bulk copies.
+/// Whether one thread executes a role: besides its first operations it consists of bulk copies, waits for mbarriers and counters,
+/// computations of scalars, and control flow. In a kernel whose rings are not lowered, `fills` says that all its copies to rings become bulk copies.
 #[must_use]
 pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
     let (mut only, mut copies) = (true, false);
@@ -33,6 +33,7 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
                     NvOp::BulkLoad { .. }
                         | NvOp::ArriveExpectTx { .. }
                         | NvOp::WaitParity
+                        | NvOp::SequenceWait
                         | NvOp::MbarrierAt
                         | NvOp::ClusterRank
                 )

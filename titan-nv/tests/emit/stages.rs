@@ -1,8 +1,8 @@
-//! One small kernel at every stage of the way to its code: docs/stages.md is made here.
+//! One small kernel at every stage of the way to its code, for sm_80 and for sm_90a: docs/stages.md is made here.
 
 use std::fmt::Write as _;
 use std::path::Path;
-use titan_core::driver::stages;
+use titan_core::driver::{Schedule, Stages, follow, stages};
 use titan_core::text::{parse_one, print};
 use titan_core::verify::verify;
 use titan_nv::Machine;
@@ -24,8 +24,52 @@ fn last_loop(text: &str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str) -> b
     lines[first..=end].join("\n")
 }
 
-#[test]
-fn the_page_of_stages_is_current() {
+/// The lines from the last one before a place that begins a block to the one that ends it.
+fn around(text: &str, has: &str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str, &str) -> bool) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().rposition(|line| line.contains(has)).unwrap();
+    let first = lines[..at].iter().rposition(|line| begins(line)).unwrap();
+    let end = at + lines[at..].iter().position(|line| ends(lines[first], line)).unwrap();
+    lines[first..=end].iter().map(|line| short(line) + "\n").collect()
+}
+
+/// A line without most of its registers, if it has many.
+fn short(line: &str) -> String {
+    let few = |text: &str, front: usize, back: usize| {
+        let parts: Vec<&str> = text.split(", ").collect();
+        if parts.len() <= 12 {
+            return text.to_owned();
+        }
+        [&parts[..front], &[".."], &parts[parts.len() - back..]].concat().join(", ")
+    };
+    // Lane IR has an operation behind its results.
+    match line.split_once(" = ") {
+        Some((results, operation)) => format!("{} = {}", few(results, 2, 1), few(operation, 5, 1)),
+        None => few(line, 2, 9),
+    }
+}
+
+/// The innermost loop of lane IR with an operation.
+fn loop_of_lanes(text: &str, has: &str) -> String {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    around(text, has, |line| line.contains(" = for "), |first, line| line.trim() == "}" && depth(line) == depth(first))
+}
+
+/// The loop of PTX with an instruction: from its label to the branch back.
+fn loop_of_ptx(text: &str, has: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().rposition(|line| line.contains(has)).unwrap();
+    let back = |line: &&str| line.trim().starts_with('@') && line.contains("bra.uni $L");
+    let label = |line: &str| format!("{}:", line.rsplit_once(' ').unwrap().1.trim_end_matches(';'));
+    let end = (at..lines.len()).find(|i| back(&lines[*i]) && lines[..at].contains(&&*label(lines[*i]))).unwrap();
+    let first = lines[..at].iter().rposition(|line| *line == label(lines[end])).unwrap();
+    lines[first..=end].iter().map(|line| short(line) + "\n").collect()
+}
+
+/// A section of the page.
+type Section = (&'static str, &'static str, String);
+
+fn on_sm_80() -> Vec<Section> {
     let tile = super::loops::gemm([32, 32, 32]);
     let kernel = verify(parse_one(&tile).unwrap()).unwrap();
     let machine = Machine::from_name("sm_80").unwrap();
@@ -40,7 +84,7 @@ fn the_page_of_stages_is_current() {
     );
     let lanes = all.lanes.to_string();
     let lanes = last_loop(&lanes, |l| l.starts_with("  ") && l.contains(" = for "), |l| l == "  }");
-    let shown = [
+    vec![
         ("Tile", "What the user wrote, as `#[titan::kernel]` reads it: tiles, loops, products.", bare(&print(&kernel))),
         (
             "Rings",
@@ -63,15 +107,81 @@ fn the_page_of_stages_is_current() {
         ),
         ("Lanes", "What each thread does. The main loop:", lanes),
         ("PTX", "The main loop again:", code),
-    ];
+    ]
+}
+
+/// The code for sm_90a with the simplest schedule of its kind: a role that copies, and one that multiplies.
+fn simplest() -> Stages {
+    let tile = super::loops::gemm([64, 32, 32]);
+    let kernel = verify(parse_one(&tile).unwrap()).unwrap();
+    let machine = Machine::from_name("sm_90a").unwrap();
+    let chosen = stages(&kernel, machine, true, None).unwrap().schedule;
+    let (persistent, grouped, cluster, instances) = (false, false, None, None);
+    follow(&kernel, machine, &Schedule { persistent, grouped, cluster, instances, bodies: Vec::new(), ..chosen })
+        .unwrap()
+}
+
+fn on_sm_90a() -> Vec<Section> {
+    let all = simplest();
+    let (lanes, ptx) = (all.lanes.to_string(), String::from_utf8(all.code.payload).unwrap());
+    let rings = bare(&print(&all.rings));
+    vec![
+        (
+            "Rings on sm_90a",
+            "The loop is split into two roles, which execute at the same time: one warp copies, a warpgroup multiplies. Both count the \
+             steps of `k` for themselves; the ring's tokens are all that they exchange. `ttg.acc.*` is an accumulator with MMAs in \
+             flight, at most one here: it owns the stages that they read, and releases a stage when the MMA behind its own is issued. \
+             The first step is peeled, so that its MMA begins a sum and nothing is set to zero.",
+            rings,
+        ),
+        (
+            "Barrier program on sm_90a",
+            "Each slot has two barriers. `full` completes when one thread has arrived and the announced bytes are there: those of both \
+             tiles, also where these end outside of the tensors ([protocol.md](protocol.md), theorem 13). `empty` completes when the \
+             four warps that read have arrived. A wait names the parity of a phase, which loops carry with the slot. MMAs are \
+             asynchronous: `wgmma.wait_group {n = 1}` waits for all but the one that was issued last, and the slot of the one before is \
+             released behind it. Results go through shared memory, so that whole rows are stored.",
+            bare(&print(&all.barriers)),
+        ),
+        (
+            "Lanes on sm_90a: the loop that copies",
+            "What one elected thread of the role does.",
+            loop_of_lanes(&lanes, "bulk_load"),
+        ),
+        (
+            "Lanes on sm_90a: the loop that multiplies",
+            "What each thread of the warpgroup does. The operands of an MMA are descriptors of shared memory, its sums are registers \
+             that the loop carries; `..` stands for most of them.",
+            loop_of_lanes(&lanes, "group_wait 1"),
+        ),
+        (
+            "PTX for sm_90a: the loop that copies",
+            "A wait for a free slot, the number of bytes, and a copy for each tile.",
+            loop_of_ptx(&ptx, "cp.async.bulk.tensor.2d.shared"),
+        ),
+        (
+            "PTX for sm_90a: the loop that multiplies",
+            "A wait for a filled slot, two MMAs of 16 of `k`, a wait for those of the step before, and the release of their slot.",
+            loop_of_ptx(&ptx, "wgmma.wait_group.sync.aligned 1"),
+        ),
+    ]
+}
+
+#[test]
+fn the_page_of_stages_is_current() {
     let mut page = "# One kernel at every stage\n\n\
         <!-- Made by `TITAN_BLESS=1 cargo test -p titan-gpu-nv --test emit stages`. -->\n\n\
         A matrix product with small tiles on its way to sm_80, as `titan emit FILE --stage ..` prints it. Each of the first four is \
-        tile IR ([ir.md](ir.md)): a text that can be read, checked and lowered again.\n"
+        tile IR ([ir.md](ir.md)): a text that can be read, checked and lowered again. Behind them is [the same for \
+        sm_90a](#rings-on-sm_90a).\n"
         .to_owned();
-    for (name, about, text) in &shown {
-        let _ = write!(page, "\n## {name}\n\n{about}\n\n```text\n{}\n```\n", text.trim_end());
-    }
+    let mut write = |sections: Vec<Section>| {
+        for (name, about, text) in sections {
+            let _ = write!(page, "\n## {name}\n\n{about}\n\n```text\n{}\n```\n", text.trim_end());
+        }
+    };
+    write(on_sm_80());
+    write(on_sm_90a());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/stages.md");
     if std::env::var_os("TITAN_BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();

@@ -1,9 +1,11 @@
 //! Gates on what NVIDIA's assembler makes of kernels for sm_90a: how many instructions the loop of a product takes beside its
-//! MMAs of warpgroups, how long a warp waits for the issue of them, and what must not be among them. Changes of the text that are
-//! known to cost much are tried too, and must not pass.
+//! MMAs of warpgroups, how long a warp waits for the issue of them, and what must not be among them; and on what the assembler says: that
+//! it runs MMAs one after the other, inserts waits, ignores `setmaxnreg` (its remarks C75..), or spills registers. Changes of the text that
+//! are known to cost much are tried too, and must not pass.
 //!
 //! An MMA of 64x256x16 elements of 16 bits keeps the tensor cores of a quarter of a multiprocessor busy for 128 cycles.
 
+use super::kernels::{self, Mask};
 use super::lowered::compiled;
 use super::{ptxas, reference, sass};
 use sass::{Code, HGMMA, UTMALDG, count};
@@ -58,9 +60,29 @@ fn faults(code: &Code, most: u32) -> Vec<String> {
     found
 }
 
-fn measured(text: &str) -> Option<Result<Code, String>> {
+/// What the gates find in a text: in what the assembler says, and in its code. `None` without the assembler that the figures are of.
+fn found(text: &str, most: u32) -> Option<Vec<String>> {
     let ptxas = ptxas::unless_absent()?;
-    sass::is_measured(&ptxas).then(|| sass::assemble(&ptxas, "sm_90a", text))
+    if !sass::is_measured(&ptxas) {
+        return None;
+    }
+    let mut all = said(&ptxas, text);
+    match sass::assemble(&ptxas, "sm_90a", text) {
+        Ok(code) => all.extend(faults(&code, most)),
+        Err(said) => all.push(said),
+    }
+    Some(all)
+}
+
+/// What the assembler reports: remarks, and spills.
+fn said(ptxas: &std::path::Path, text: &str) -> Vec<String> {
+    match ptxas::assemble(ptxas, "sm_90a", text) {
+        Err(said) => said.lines().filter(|line| line.contains("(C7")).map(str::to_owned).collect(),
+        Ok(usages) => {
+            let spills = usages.iter().filter(|usage| usage.spilled > 0);
+            spills.map(|usage| format!("{} bytes are spilled", usage.spilled)).collect()
+        }
+    }
 }
 
 fn emitted(kernel: &str) -> String {
@@ -70,9 +92,7 @@ fn emitted(kernel: &str) -> String {
 #[test]
 fn loops_of_products_pass() {
     for (kernel, most) in [(GEMM, STALLED), (GEMM_WS, STALLED_WS)] {
-        let Some(made) = measured(&emitted(kernel)) else { return };
-        let code = made.unwrap_or_else(|said| panic!("{said}"));
-        let found = faults(&code, most);
+        let Some(found) = found(&emitted(kernel), most) else { return };
         assert!(found.is_empty(), "{found:?}\n{kernel}");
     }
 }
@@ -80,8 +100,7 @@ fn loops_of_products_pass() {
 #[test]
 fn a_product_by_hand_passes() {
     let Some(text) = reference::text("gemm_sm90a.ptx") else { return };
-    let Some(made) = measured(&text) else { return };
-    let found = faults(&made.unwrap_or_else(|said| panic!("{said}")), STALLED);
+    let Some(found) = found(&text, STALLED) else { return };
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -114,8 +133,9 @@ fn loops_of_products_with_selected_rows_pass() {
 }
 
 /// A change of the text: what it is, what is replaced by what, and what the gates must find.
-const CHANGES: [(&str, &str, &str, &str); 5] = [
+const CHANGES: [(&str, &str, &str, &str); 9] = [
     ("no group stays in flight", "wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 0;", "leave [0]"),
+    ("no MMA of a loop is waited for", "wgmma.wait_group.sync.aligned 1;", "", "leave []"),
     ("a group for each MMA", ", 1, 1, 0, 0;\n", ", 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n", "groups"),
     (
         "a fence between proxies",
@@ -130,6 +150,14 @@ const CHANGES: [(&str, &str, &str, &str); 5] = [
         "MEMBAR",
     ),
     ("descriptors that are not uniform", ", 0x40000040;", ", %laneid;", "R2UR"),
+    ("sums are read before the last MMAs end", "wgmma.wait_group.sync.aligned 0;", "", "(C7514)"),
+    ("registers of MMAs without a fence", "wgmma.fence.sync.aligned;", "", "(C7519)"),
+    (
+        "too few registers for the sums",
+        "setmaxnreg.inc.sync.aligned.u32 232;",
+        "setmaxnreg.inc.sync.aligned.u32 128;",
+        "(C7507)",
+    ),
 ];
 
 /// One thread of a warp is chosen by its number instead of `elect.sync`: the assembler does not know that it is one.
@@ -143,16 +171,46 @@ fn chosen_by_number(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
+/// The role that copies has more values at a time than the registers that it keeps.
+fn crowded(text: &str) -> String {
+    const VALUES: usize = 64;
+    let after = "setmaxnreg.dec.sync.aligned.u32 40;";
+    let loads: String = (0..VALUES)
+        .map(|i| format!("\n  .reg .b32 %live{i}; ld.volatile.shared.b32 %live{i}, [smem+{}];", 4 * i))
+        .collect();
+    let stores: String =
+        (0..VALUES).map(|i| format!("\n  st.volatile.shared.b32 [smem+{}], %live{};", 4 * i, VALUES - 1 - i)).collect();
+    text.replace(after, &format!("{after}{loads}{stores}"))
+}
+
 #[test]
 fn changes_that_cost_do_not_pass() {
     let text = emitted(GEMM_WS);
     let mut changes: Vec<(&str, String, &str)> =
         CHANGES.iter().map(|(name, from, to, expected)| (*name, text.replace(from, to), *expected)).collect();
     changes.push(("a thread chosen by its number", chosen_by_number(&text), "repeats"));
+    changes.push(("a role with too many values", crowded(&text), "bytes are spilled"));
     for (name, changed, expected) in changes {
         assert_ne!(changed, text, "{name}");
-        let Some(made) = measured(&changed) else { return };
-        let found = faults(&made.unwrap_or_else(|said| panic!("{name}: {said}")), STALLED_WS);
+        let Some(found) = found(&changed, STALLED_WS) else { return };
         assert!(found.iter().any(|fault| fault.contains(expected)), "{name}: {found:?}");
+    }
+}
+
+/// Attention whose roles keep the registers that they begin with: its MMAs run one after the other. With a few too few, it spills.
+#[test]
+fn attention_with_too_few_registers_does_not_pass() {
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    if !sass::is_measured(&ptxas) {
+        return;
+    }
+    let text = emitted(&kernels::text([128; 3], Mask::Causal));
+    assert_eq!(said(&ptxas, &text), Vec::<String>::new());
+    let without: String = text.lines().filter(|line| !line.contains("setmaxnreg")).map(|l| format!("{l}\n")).collect();
+    let fewer = text.replace("setmaxnreg.inc.sync.aligned.u32 232;", "setmaxnreg.inc.sync.aligned.u32 192;");
+    for (changed, expected) in [(without, "(C7512)"), (fewer, "bytes are spilled")] {
+        assert_ne!(changed, text);
+        let said = said(&ptxas, &changed);
+        assert!(said.iter().any(|line| line.contains(expected)), "{expected}: {said:?}");
     }
 }

@@ -5,7 +5,7 @@ use super::harness::orders;
 use super::ptxas;
 use std::fmt::Write as _;
 use titan_core::driver::{Stages, stages};
-use titan_core::ir::Elem;
+use titan_core::ir::{Elem, GridSpec};
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
 use titan_core::num;
@@ -144,11 +144,26 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
     let [tiles, across] = [0, 1].map(|axis| gemm.size[axis].div_ceil(gemm.tile[axis] as usize) as u32);
     // Programs that walk over the grid: of two clusters, some of which may have nothing to do.
     let walking = [2 * stages.lanes.cluster, 1, 1];
-    run_on(gemm, stages, options, seed, if stages.schedule.persistent { walking } else { [tiles, across, 1] })
+    // Programs that are numbered in groups of rows have one number.
+    let flat = matches!(&stages.rings.sig.grid, GridSpec::Extents(axes) if axes.len() == 1);
+    let grid = if flat { [tiles * across, 1, 1] } else { [tiles, across, 1] };
+    run_on(gemm, stages, options, seed, if stages.schedule.persistent { walking } else { grid })
 }
 
 /// The same on a grid.
 pub(super) fn run_on(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64, grid: [u32; 3]) -> Result<(), String> {
+    run_with_maps(gemm, stages, options, seed, grid, |_, _| ())
+}
+
+/// The same with tensor maps that are changed before the launch: each is given with its number.
+pub(super) fn run_with_maps(
+    gemm: &Gemm,
+    stages: &Stages,
+    options: &Options,
+    seed: u64,
+    grid: [u32; 3],
+    change: impl Fn(usize, &mut TensorMap),
+) -> Result<(), String> {
     let [m, n, k] = gemm.size;
     let ((ea, eb, _), ec) = (gemm.elems, gemm.stored);
     let mut rng = Rng::new(seed);
@@ -164,8 +179,9 @@ pub(super) fn run_on(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64,
     let (at, _) = abi::offsets(&lanes.slots);
     let words = lanes.slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec()));
     let mut params: Vec<Param> = words.collect();
-    for map in &lanes.maps {
-        let made = TensorMap::of_argument(map, &args[map.param as usize]).map_err(|e| e.to_string())?;
+    for (number, map) in lanes.maps.iter().enumerate() {
+        let mut made = TensorMap::of_argument(map, &args[map.param as usize]).map_err(|e| e.to_string())?;
+        change(number, &mut made);
         params.push(Param::Bytes(made.to_bytes().to_vec()));
     }
     let launch = Launch {

@@ -3,6 +3,8 @@
 mod attention;
 mod boxes;
 mod clusters;
+mod counters;
+mod far;
 mod fp8;
 mod gates;
 mod harness;
@@ -11,6 +13,7 @@ mod instances;
 mod kernels;
 mod later;
 mod lowered;
+mod mistakes;
 mod misuse;
 mod mixed;
 mod mixed_mutants;
@@ -18,9 +21,11 @@ mod multicast;
 mod products;
 #[path = "../emit/ptxas.rs"]
 mod ptxas;
+mod random;
 mod reference;
 #[path = "../emit/sass.rs"]
 #[allow(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
 mod tensor_memory;
 mod why;
+mod widths;
