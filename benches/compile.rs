@@ -7,6 +7,7 @@
 //!
 //! An argument selects the lines that contain it: `sm_90a`, or "`gemm::<f16".
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
+#![expect(clippy::duplicate_mod, reason = "each example has the part that all share")]
 
 /// The examples: their kernels are registered when they are linked, and their `main` is not called.
 macro_rules! examples {

@@ -3,16 +3,26 @@
 //! Method: each side is a batch of launches that ends in one synchronisation, long enough that launching does not matter; the
 //! sides run alternately over the same memory, after a warm-up, and each round gives one ratio of wall-clock times, other by
 //! kernel, so that above 1 the kernel is faster. Printed are the best time of one launch, its rate, and the median of the ratios
-//! with their quartiles. Matrix multiplications are compared with cuBLAS where its library can be opened, and memory-bound
-//! kernels with the driver's own copy of the same number of bytes. Every result is checked before it is timed.
+//! with their quartiles. Matrix multiplications are compared with cuBLAS where its library can be opened, and one of them with the same
+//! product by roles that are written by hand (`gemm_ws`); attention with PyTorch where `python3` has it; memory-bound kernels with
+//! the driver's own copy of the same number of bytes. Numbers are normally distributed. Every result of a kernel is checked before it is
+//! timed.
 //!
 //! Arguments: `--small` for sizes that are feasible on an emulated driver, in one round; a word selects the cases that contain it.
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
+mod attention;
 mod cases;
+#[path = "../../examples/flash_attention.rs"]
+#[expect(dead_code, reason = "an example has a `main`")]
+mod flash_attention;
+#[path = "../../examples/gemm_ws.rs"]
+#[expect(dead_code, clippy::duplicate_mod, reason = "an example has a `main`, and each has the part that all share")]
+mod gemm_ws;
 mod kernels;
 #[path = "../cases/quantile.rs"]
 mod quantile;
+mod torch;
 mod vendor;
 
 use cases::{Case, Work};
@@ -93,7 +103,7 @@ fn main() -> titan::Result<()> {
     };
     let plan = Plan { small, rounds: if small { 1 } else { 15 }, batch: 0.02 };
     let vendor = vendor::Vendor::open(&dev);
-    println!("{dev}; {}", vendor.words());
+    println!("{dev}; {}; {}", vendor.words(), torch::words());
     println!("{:34} {:14} {:>14} {:>17} ratio (quartiles)", "", "", "best", "rate");
     for make in cases::all() {
         let mut case = make(&dev, &vendor, plan)?;

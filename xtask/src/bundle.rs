@@ -25,7 +25,7 @@ const TESTS: [&str; 9] = [
 ];
 
 /// The tests that ask for the driver, or bring one.
-const DRIVER_TESTS: [&str; 3] = ["cuda_runtime", "cuda_interop", "cuda_faults"];
+const DRIVER_TESTS: [&str; 5] = ["cuda_runtime", "cuda_interop", "cuda_faults", "tensor_launches", "tensor_cases"];
 
 const SCRIPT: &str = include_str!("bundle.sh");
 

@@ -60,14 +60,17 @@ fn faults(code: &Code, most: u32) -> Vec<String> {
     found
 }
 
+/// The code of a text; `None` without the assembler that the figures are of.
+fn measured(text: &str) -> Option<Result<Code, String>> {
+    let ptxas = ptxas::unless_absent()?;
+    sass::is_measured(&ptxas).then(|| sass::assemble(&ptxas, "sm_90a", text))
+}
+
 /// What the gates find in a text: in what the assembler says, and in its code. `None` without the assembler that the figures are of.
 fn found(text: &str, most: u32) -> Option<Vec<String>> {
-    let ptxas = ptxas::unless_absent()?;
-    if !sass::is_measured(&ptxas) {
-        return None;
-    }
-    let mut all = said(&ptxas, text);
-    match sass::assemble(&ptxas, "sm_90a", text) {
+    let made = measured(text)?;
+    let mut all = said(&ptxas::unless_absent()?, text);
+    match made {
         Ok(code) => all.extend(faults(&code, most)),
         Err(said) => all.push(said),
     }

@@ -122,8 +122,8 @@ fn descriptors(lines: &[&str], at: usize) -> Vec<(Kind, &'static str, Vec<String
     if line.contains("mov.b32") && next.contains("mov.b64 %rd") {
         let high = number(line.trim_end_matches(';').rsplit_once(", ").expect("a number").1);
         for (what, to) in [
-            ("groups of 8 lines half as far apart", (high & 0xc000_0000) | (high & 0x3fff) / 2),
-            ("groups of 8 lines twice as far apart", (high & 0xc000_0000) | (high & 0x3fff) * 2),
+            ("groups of 8 lines half as far apart", (high & 0xc000_0000) | ((high & 0x3fff) / 2)),
+            ("groups of 8 lines twice as far apart", (high & 0xc000_0000) | ((high & 0x3fff) * 2)),
             ("lines without a swizzle", high & 0x3fff),
             ("a swizzle of 128 bytes", (high & 0x3fff) | 1 << 30),
             ("a swizzle of 64 bytes", (high & 0x3fff) | 2 << 30),
@@ -223,8 +223,11 @@ fn boxes(line: &str) -> Vec<(Kind, &'static str, Vec<String>)> {
     found
 }
 
+/// A change of a tensor map, given the number of its operand.
+type ChangeMap = fn(usize, &mut TensorMap);
+
 /// Tensor maps of A and B that are not those of the code's boxes.
-const MAPS: [(&str, fn(usize, &mut TensorMap)); 9] = [
+const MAPS: [(&str, ChangeMap); 9] = [
     ("boxes with fewer rows", |i, map| map.box_extents[1] /= if i < 2 { 2 } else { 1 }),
     ("boxes of B with fewer rows", |i, map| map.box_extents[1] /= if i == 1 { 2 } else { 1 }),
     ("boxes with more rows", |i, map| map.box_extents[1] *= if i < 2 { 2 } else { 1 }),
