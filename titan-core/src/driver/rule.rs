@@ -149,6 +149,9 @@ pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSp
 
 /// Applies a schedule to the kernel; `None` if that is infeasible or does not fit.
 fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Filled, Estimate)> {
+    if !loops_fit(kernel, target, schedule) {
+        return None;
+    }
     let rings = with_rings(kernel, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).ok()?;
     Some((filled, estimate))
@@ -289,11 +292,33 @@ fn rings_fit(kernel: &Kernel, schedule: &Schedule) -> bool {
     bytes <= schedule.shared_bytes.into()
 }
 
+/// Whether the slots of each loop's ring alone may fit in shared memory, which is known without making the ring. Tiles take at least the
+/// bytes of their elements.
+fn loops_fit(kernel: &Kernel, target: &Target, schedule: &Schedule) -> bool {
+    let loops = pipelined_loops(kernel);
+    schedule.loops.iter().all(|ahead| {
+        let body = loops.get(ahead.number).and_then(|op| kernel.op(*op).regions.first());
+        let ops = body.map_or(&[][..], |body| &kernel.block(*body).ops);
+        let loads = ahead.loads.iter().filter_map(|at| kernel.op(*ops.get(*at)?).results.first());
+        let bytes = |value: &Value| {
+            let ty = kernel.ty(*value);
+            let shape = ty.tile_shape()?;
+            Some((shape.len() as u64 * u64::from(ty.elem().bits())).div_ceil(8))
+        };
+        let stage: u64 = loads.filter_map(bytes).sum();
+        stage.saturating_mul(ahead.slots.into()) <= target.shared_bytes.into()
+    })
+}
+
 /// Whether more shared memory could lead to another schedule, because a ring has fewer slots than desired.
 pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
     let loops = pipelined_loops(kernel);
+    let desired = match schedule.roles {
+        Roles::Split { .. } => ROLE_SLOTS,
+        Roles::Kept | Roles::Fused { .. } => AHEAD_SLOTS,
+    };
     schedule.loops.len() < loops.len()
-        || schedule.loops.iter().any(|ahead| ahead.slots < AHEAD_SLOTS)
+        || schedule.loops.iter().any(|ahead| ahead.slots < desired)
         || kernel.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| *slots < pipe.slots)
 }
 

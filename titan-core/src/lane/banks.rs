@@ -14,7 +14,7 @@ use super::family::{Copying, Family};
 use super::func::{Func, Op, OpId, Value};
 use super::op::{IntBin, OpKind, Space, Ty};
 use super::uniform::{Level, Uniformity, analyze};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// An access with bank conflicts, which takes more phases than necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,11 +155,16 @@ pub fn degree(addresses: &[u32], width: u32) -> u32 {
 
 /// The maximum number of different words in one bank.
 fn longest(addresses: &[u32], width: u32) -> u32 {
-    let mut banks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for address in addresses {
-        for word in (0..width).map(|byte| address.wrapping_add(byte) / 4) {
-            banks.entry(word % 32).or_default().insert(word);
-        }
+    let Some(last) = width.checked_sub(1) else { return 1 };
+    // Every fourth byte, and the last one of an access that does not begin at a word, are in all its words.
+    let bytes = || (0..width).step_by(4).chain([last]);
+    let mut words: Vec<u32> =
+        addresses.iter().flat_map(|address| bytes().map(move |byte| address.wrapping_add(byte) / 4)).collect();
+    words.sort_unstable();
+    words.dedup();
+    let mut banks = [0; 32];
+    for word in words {
+        banks[(word % 32) as usize] += 1;
     }
-    banks.values().map(|words| u32::try_from(words.len()).unwrap_or(u32::MAX)).max().unwrap_or(1)
+    banks.into_iter().max().unwrap_or(1).max(1)
 }

@@ -44,7 +44,10 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
     if in_flight.is_empty() {
         return None;
     }
-    let handed = handed(func);
+    // The values that are in flight on some of the paths that lead to them.
+    let mut mixed = handed(func);
+    mixed.retain(|(from, to)| in_flight.contains(to) && !in_flight.contains(from));
+    let mixed: BTreeSet<Value> = mixed.into_iter().map(|(_, to)| to).collect();
     let mut uses: BTreeMap<Value, u32> = BTreeMap::new();
     let mut wrong = None;
     func.walk(&mut |id, op| {
@@ -58,10 +61,9 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
             }
         }
         // If a result of a branch is in flight in one arm, it must be in flight in the other.
-        let mixed = handed.iter().find(|(from, to)| {
-            op.results.contains(to) && in_flight.contains(to) && !in_flight.contains(from) && op.kind == OpKind::If
-        });
-        if let Some((_, to)) = mixed {
+        if op.kind == OpKind::If
+            && let Some(to) = op.results.iter().find(|to| mixed.contains(to))
+        {
             wrong.get_or_insert((id, format!("{to} is in flight on one path only")));
         }
     });

@@ -9,8 +9,9 @@
 //!
 //! Otherwise the result is an atom: an unknown that is equal wherever the same expression is computed.
 
+use super::key::{Arg, Key};
 use super::linear::{Atom, Condition, Facts, Linear};
-use super::values::{Arg, Key, Symbols};
+use super::values::Symbols;
 use crate::ir::{BinOp, Def, HostExpr, HostOp, OpKind, ParamKind, Ty};
 
 const LEAST: i64 = i32::MIN as i64;

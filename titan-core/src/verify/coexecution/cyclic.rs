@@ -24,8 +24,9 @@
 //! | `s + 1 == 3` | no | no | yes | no | no | yes | no |
 //! | `p` | 0 | 0 | 0 | 1 | 1 | 1 | 0 |
 
+use super::key::Key;
 use super::linear::{Condition, Facts, Linear};
-use super::values::{Env, Key, Known, Symbols};
+use super::values::{Env, Known, Symbols};
 use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@
 //! after a fault for unknown arguments, the roles are executed once more for a few small ones. If there is a fault again, and only
 //! these numbers led to it, it is reported as certain, with the numbers. Otherwise it is reported as something that could not be shown.
 
-use super::values::Key;
+use super::key::Key;
 use crate::ir::{HostNames, Kernel, OpKind};
 
 /// The values that are tried for each argument. Extents that are divided by tile sizes need large ones.

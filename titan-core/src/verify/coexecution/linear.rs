@@ -18,11 +18,11 @@ thread_local! {
 }
 
 /// An unknown, constrained by the facts only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
 
 /// `constant + Σ coefficient · atom`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::verify) struct Linear {
     constant: i64,
     /// Sorted by atom; no coefficient is zero.
@@ -133,7 +133,7 @@ impl Linear {
 }
 
 /// A condition on symbolic integers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::verify) enum Condition {
     Known(bool),
     /// The integer is not negative, or the negation.

@@ -70,6 +70,7 @@ pub(in crate::verify) mod events;
 mod example;
 mod fault;
 mod induct;
+mod key;
 pub(in crate::verify) mod linear;
 mod ranges;
 mod report;

@@ -1,7 +1,8 @@
 //! The ranges of loops: iteration counts and indices.
 
+use super::key::{Arg, Key};
 use super::linear::{Facts, Linear};
-use super::values::{Arg, Key, Symbols};
+use super::values::Symbols;
 use crate::ir::{ForKind, OpKind};
 
 impl Symbols<'_> {

@@ -1,6 +1,7 @@
 //! The symbolic values of scalars, computed on demand from their definitions.
 
 use super::example::Example;
+use super::key::{Arg, Key};
 use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
@@ -10,35 +11,6 @@ use crate::ir::{
     TtgOp, Ty, UnOp, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The meaning of an atom; equal keys are one atom.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Key {
-    /// A shape name.
-    Symbol(Symbol),
-    /// The extent of a parameter's axis.
-    Dim(usize, usize),
-    /// An unknown value, in one iteration of the loops around it.
-    Value(Value, u32),
-    /// The counter of a loop.
-    Counter(u32),
-    /// A quotient of two integers.
-    Quotient(Linear, i64),
-    /// A product of atoms that are not products themselves, sorted.
-    Product(Vec<Atom>),
-    /// An operation on scalars, with its operands.
-    Op(OpKind, Vec<Arg>),
-}
-
-/// An operand as part of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Arg {
-    Int(Linear),
-    Condition(Condition),
-    /// A parameter.
-    Param(usize),
-    Value(Value, u32),
-}
 
 /// A symbolic value.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +34,8 @@ pub(in crate::verify) struct Symbols<'k> {
     /// An index of the atoms of quotients and of values, which are many.
     quotients: BTreeMap<(Linear, i64), Atom>,
     values: BTreeMap<(Value, u32), Atom>,
+    /// The atoms of names, extents, products and operations, by [`Key::fingerprint`].
+    others: BTreeMap<u64, Vec<Atom>>,
     counters: u32,
     /// The operations of the kernel's outermost block.
     once: BTreeSet<OpId>,
@@ -92,6 +66,7 @@ impl<'k> Symbols<'k> {
         Symbols {
             kernel,
             keys: Vec::new(),
+            others: BTreeMap::new(),
             quotients: BTreeMap::new(),
             values: BTreeMap::new(),
             counters: 0,
@@ -136,7 +111,12 @@ impl<'k> Symbols<'k> {
             Key::Quotient(of, by) => *self.quotients.entry((of.clone(), *by)).or_insert(new),
             Key::Value(value, age) => *self.values.entry((*value, *age)).or_insert(new),
             Key::Symbol(_) | Key::Dim(..) | Key::Product(_) | Key::Op(..) => {
-                self.keys.iter().position(|k| *k == key).map_or(new, Atom)
+                let alike = self.others.entry(key.fingerprint()).or_default();
+                let known = alike.iter().find(|atom| self.keys.get(atom.0) == Some(&key)).copied();
+                if known.is_none() {
+                    alike.push(new);
+                }
+                known.unwrap_or(new)
             }
         };
         if atom == new {
