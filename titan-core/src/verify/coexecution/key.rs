@@ -34,7 +34,8 @@ pub(super) enum Arg {
 }
 
 impl Key {
-    /// A number that is the same for equal keys, and mostly different for others.
+    /// A number that is the same for equal keys, and mostly different for others. It only shortens searches: atoms are numbered in the order
+    /// in which they are found, so that no output depends on it.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         std::mem::discriminant(self).hash(&mut hasher);
