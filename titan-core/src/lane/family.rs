@@ -3,7 +3,7 @@
 //! Passes and checks that treat most operations alike match on [`Family`] without a wildcard arm. A new operation does not compile until
 //! [`OpKind::family`] names its family, and a new family does not compile until each of them has answered.
 //!
-//! Deliberately absent: the types of operands and results ([`super::types`]), and the divergence of results ([`super::uniform`]).
+//! Deliberately absent: the types of operands and results (`types`), and the divergence of results (`uniform`).
 
 use super::op::{GroupMma, OpKind, Region, Role, Space};
 
