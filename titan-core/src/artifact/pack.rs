@@ -29,7 +29,6 @@ use super::Variant;
 use super::decode::{Read, Reader, malformed};
 use code::{Bits, Byte, Decoder, Encoder, Flag};
 use std::collections::BTreeMap;
-use std::io::Write as _;
 
 /// The placeholder for a number in a form. Texts do not contain it: code that does is not packed.
 const NUMBER: u8 = 0;
@@ -355,12 +354,25 @@ fn render(out: &mut Vec<u8>, form: &[u8], numbers: &[u32]) {
     let mut numbers = numbers.iter();
     for (i, piece) in form.split(|b| *b == NUMBER).enumerate() {
         if i > 0 {
-            // Writing to a vector cannot fail.
-            let _ = write!(out, "{}", numbers.next().copied().unwrap_or(0));
+            decimal(out, numbers.next().copied().unwrap_or(0));
         }
         out.extend_from_slice(piece);
     }
     out.push(b'\n');
+}
+
+/// Appends a number. Formatting it with `write!` would take a fifth of the time of unpacking.
+fn decimal(out: &mut Vec<u8>, mut number: u32) {
+    let start = out.len();
+    loop {
+        let [digit, ..] = (number % 10).to_le_bytes();
+        out.push(b'0' + digit);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
 }
 
 fn zigzag(v: i32) -> u32 {

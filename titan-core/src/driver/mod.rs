@@ -90,16 +90,25 @@ pub fn compile(
         }
         // First the variant for the shared memory that every device allows; then one for each device that allows more, if its schedule is
         // different.
-        let mut of_access = vec![(0, made(kernel, &target, aligned)?)];
+        let first = prepared(kernel, &target, aligned, true)?;
+        let mut wanted = first.filled.schedule.clone();
+        let mut of_access = vec![(0, finished(kernel, &target, first)?)];
         for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
             let (_, least) = &of_access[of_access.len() - 1];
             let target = Target { shared_bytes: bytes, ..target.clone() };
             if !rule::is_short_of_memory(kernel, &least.schedule) {
                 break;
             }
-            let Ok(more) = made(kernel, &target, aligned) else { break };
+            let Ok(more) = prepared(kernel, &target, aligned, true) else { break };
+            // The code for equal schedules is equal, and is not made again to see that.
+            if more.filled.schedule.is_but_for_memory(&wanted) {
+                continue;
+            }
+            let next = more.filled.schedule.clone();
+            let Ok(more) = finished(kernel, &target, more) else { break };
             if !more.schedule.is_but_for_memory(&least.schedule) {
                 of_access.push((bytes, more));
+                wanted = next;
             }
         }
         for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
@@ -224,18 +233,40 @@ fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, Lower
 
 /// The same, with or without clusters.
 fn made_for(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -> Result<Made, LowerError> {
+    finished(kernel, target, prepared(kernel, target, aligned, clusters)?)
+}
+
+/// A kernel whose schedule is chosen.
+struct Prepared {
+    filled: Filled,
+    laid_out: Kernel,
+    /// Why it has no cluster.
+    no_cluster: Option<cluster::NoCluster>,
+    /// As [`Made::pays`].
+    pays: Option<HostExpr>,
+}
+
+/// Chooses the schedule of a kernel.
+fn prepared(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -> Result<Prepared, LowerError> {
     let mut filled = rule::fill(kernel, target, aligned)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let chosen = cluster::choose(&laid_out, target, clusters);
-    filled.schedule.cluster = chosen.ok();
+    filled.schedule.cluster = chosen.as_ref().ok().copied();
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out);
+    Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays })
+}
+
+/// Compiles a kernel by the schedule that was chosen for it; if its barrier program cannot be verified, by the first simpler one whose
+/// program can.
+fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Made, LowerError> {
+    let Prepared { filled, laid_out, no_cluster, pays } = prepared;
     let simpler = filled.schedule.simpler();
     let why = match carried_out(kernel, filled, laid_out) {
         Ok(mut made) => {
             if made.is_new() && target.bulk_tensor {
-                made.notes.extend(not_chosen::notes(&made, chosen.err()));
+                made.notes.extend(not_chosen::notes(&made, no_cluster));
             }
             return Ok(Made { pays, ..made });
         }

@@ -52,13 +52,15 @@ fn exchange(from: &Layout, to: &Layout, bits: u32) -> Encoding {
     let bits = bits.max(8);
     let usual = Encoding::padded(to.extents(), bits, &order(rank, fast.unwrap_or(0)), 16);
     let limit = usual.bytes();
-    let mut best = (cost(from, to, &usual), usual);
+    let sides = [Side::of(from), Side::of(to)];
+    let mut best = (cost(&sides, &usual, Cost::MAX).unwrap_or(Cost::MAX), usual);
     for axis in 0..rank {
         let plain = Encoding::padded(to.extents(), bits, &order(rank, axis), 0);
         for pad in 0..=16 / (bits / 8) {
             let encoding = Encoding { pitch: plain.pitch + pad * bits / 8, ..plain.clone() };
-            let next = cost(from, to, &encoding);
-            if next < best.0 && encoding.bytes() <= limit {
+            if encoding.bytes() <= limit
+                && let Some(next) = cost(&sides, &encoding, best.0)
+            {
                 best = (next, encoding);
             }
         }
@@ -71,39 +73,84 @@ fn order(rank: usize, fast: usize) -> Vec<usize> {
     (0..rank).filter(|a| *a != fast).chain([fast]).collect()
 }
 
-/// The cost of an exchange for a warp: the phases of its accesses including bank conflicts, the number of accesses, and the size of the
-/// buffer.
-fn cost(from: &Layout, to: &Layout, encoding: &Encoding) -> (u32, u32, u32) {
-    let sides = [from, to].map(|layout| {
-        let width = neighbours(layout, encoding) * encoding.bits / 8;
-        let accesses = u32::try_from(layout.registers()).unwrap_or(u32::MAX) / neighbours(layout, encoding);
-        let phases = (width.max(4) * lanes(layout)).div_ceil(128);
-        (accesses.saturating_mul(phases * conflict_degree(layout, encoding)), accesses)
-    });
-    let [(write, writes), (read, reads)] = sides;
-    (write.saturating_add(read), writes.saturating_add(reads), encoding.bytes())
+/// The cost of an exchange for a warp, compared field by field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    /// The phases of its accesses, including bank conflicts.
+    phases: u32,
+    /// The number of accesses.
+    accesses: u32,
+    /// The size of the buffer.
+    bytes: u32,
 }
 
-fn lanes(layout: &Layout) -> u32 {
-    1 << layout.lane_bits().len()
+impl Cost {
+    const MAX: Cost = Cost { phases: u32::MAX, accesses: u32::MAX, bytes: u32::MAX };
 }
 
-/// The maximum degree of bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other registers, and
-/// those of other warps, are shifted by the same distance in every lane, which changes the degree only if the distance is not a multiple of
-/// a word.
-#[must_use]
-pub fn conflict_degree(layout: &Layout, encoding: &Encoding) -> u32 {
-    let together = neighbours(layout, encoding);
-    let width = together * encoding.bits / 8;
-    let addresses: Vec<u32> =
-        (0..lanes(layout)).map(|lane| encoding.offset(layout.coords(0, lane as usize, 0))).collect();
-    let firsts = (0..layout.registers()).step_by(together as usize);
-    let distances: BTreeSet<u32> = firsts.map(|r| encoding.offset(layout.register_coords(r)) % 4).collect();
-    let after = |distance: &u32| {
-        let moved: Vec<u32> = addresses.iter().map(|address| address + distance).collect();
-        banks::degree(&moved, width)
+/// One side of an exchange: a layout, and the coordinates that all encodings are tried with.
+struct Side<'a> {
+    layout: &'a Layout,
+    /// The coordinates of register 0 in each lane of warp 0.
+    lanes: Vec<Coords>,
+    /// The coordinates of each register in lane 0 of warp 0.
+    registers: Vec<Coords>,
+}
+
+impl Side<'_> {
+    fn of(layout: &Layout) -> Side<'_> {
+        Side {
+            layout,
+            lanes: (0..1 << layout.lane_bits().len()).map(|lane| layout.coords(0, lane, 0)).collect(),
+            registers: (0..layout.registers()).map(|r| layout.register_coords(r)).collect(),
+        }
+    }
+
+    /// The number of accesses of a thread, and the phases of each without bank conflicts.
+    fn accesses(&self, encoding: &Encoding) -> (u32, u32) {
+        let (together, count) = (neighbours(self.layout, encoding), |n: usize| u32::try_from(n).unwrap_or(u32::MAX));
+        let width = together * encoding.bits / 8;
+        (count(self.registers.len()) / together, (width.max(4) * count(self.lanes.len())).div_ceil(128))
+    }
+
+    /// The maximum degree of bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other registers,
+    /// and those of other warps, are shifted by the same distance in every lane, which changes the degree only if the distance is not a
+    /// multiple of a word.
+    fn conflict_degree(&self, encoding: &Encoding) -> u32 {
+        let together = neighbours(self.layout, encoding);
+        let addresses: Vec<u32> = self.lanes.iter().map(|at| encoding.offset(*at)).collect();
+        // All elements are at multiples of their size and of the distance between rows.
+        let distances = if encoding.bits.is_multiple_of(32) && encoding.pitch.is_multiple_of(4) {
+            BTreeSet::from([0])
+        } else {
+            self.registers.iter().step_by(together as usize).map(|at| encoding.offset(*at) % 4).collect()
+        };
+        let after = |distance: &u32| {
+            let moved: Vec<u32> = addresses.iter().map(|address| address + distance).collect();
+            banks::degree(&moved, together * encoding.bits / 8)
+        };
+        distances.iter().map(after).max().unwrap_or(1)
+    }
+}
+
+/// The cost of an exchange, if it is less than the limit.
+fn cost(sides: &[Side<'_>; 2], encoding: &Encoding, limit: Cost) -> Option<Cost> {
+    let accesses = sides.each_ref().map(|side| side.accesses(encoding));
+    let [write, read] = accesses.map(|(n, _)| n);
+    let total = |degrees: [u32; 2]| {
+        let phases = |i: usize| accesses[i].0.saturating_mul(accesses[i].1.saturating_mul(degrees[i]));
+        Cost {
+            phases: phases(0).saturating_add(phases(1)),
+            accesses: write.saturating_add(read),
+            bytes: encoding.bytes(),
+        }
     };
-    distances.iter().map(after).max().unwrap_or(1)
+    // Without conflicts it is lowest, and need not be computed if that is not enough.
+    if total([1, 1]) >= limit {
+        return None;
+    }
+    let cost = total(sides.each_ref().map(|side| side.conflict_degree(encoding)));
+    (cost < limit).then_some(cost)
 }
 
 /// The number of adjacent elements that a thread writes or reads at once, at most 16 bytes.

@@ -48,16 +48,24 @@ impl Linear {
         SUMS.with(|sums| sums.set(sums.get() + 1));
         let constant = self.constant.wrapping_add(times.wrapping_mul(other.constant));
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
-        let (mut own, mut others) = (self.terms.iter().peekable(), other.terms.iter().peekable());
-        loop {
-            let next = own.peek().map(|t| t.0).into_iter().chain(others.peek().map(|t| t.0)).min();
-            let Some(atom) = next else { return Linear { constant, terms } };
-            let mine = own.next_if(|t| t.0 == atom).map_or(0, |t| t.1);
-            let k = mine.wrapping_add(times.wrapping_mul(others.next_if(|t| t.0 == atom).map_or(0, |t| t.1)));
-            if k != 0 {
-                terms.push((atom, k));
+        let (mut own, mut others) = (&self.terms[..], &other.terms[..]);
+        while let Some((atom, k)) = others.first() {
+            // The terms before those of this atom stay.
+            let before = own.iter().take_while(|t| t.0 < *atom).count();
+            terms.extend_from_slice(&own[..before]);
+            own = &own[before..];
+            let mut sum = times.wrapping_mul(*k);
+            if let Some(same) = own.first().filter(|t| t.0 == *atom) {
+                sum = sum.wrapping_add(same.1);
+                own = &own[1..];
             }
+            if sum != 0 {
+                terms.push((*atom, sum));
+            }
+            others = &others[1..];
         }
+        terms.extend_from_slice(own);
+        Linear { constant, terms }
     }
 
     pub(in crate::verify) fn minus(&self, other: &Linear) -> Linear {
@@ -90,6 +98,17 @@ impl Linear {
     /// Whether both are equal up to their constants.
     fn same_terms(&self, other: &Linear) -> bool {
         self.terms == other.terms
+    }
+
+    /// Whether the terms of the sum of both cancel out.
+    fn opposite_terms(&self, other: &Linear) -> bool {
+        let opposite = |((a, k), (b, l)): (&(Atom, i64), &(Atom, i64))| a == b && k.checked_add(*l) == Some(0);
+        self.terms.len() == other.terms.len() && self.terms.iter().zip(&other.terms).all(opposite)
+    }
+
+    /// Whether both contain the same atoms.
+    fn same_atoms(&self, other: &Linear) -> bool {
+        self.terms.len() == other.terms.len() && self.terms.iter().zip(&other.terms).all(|((a, _), (b, _))| a == b)
     }
 
     /// The strongest equivalent `l ≥ 0` over the integers: divided by the common divisor of all coefficients, and rounded down.
@@ -226,7 +245,8 @@ impl Facts {
                 || self
                     .not_negative
                     .iter()
-                    .filter_map(|other| fact.checked_plus(1, other)?.as_constant())
+                    .filter(|other| fact.opposite_terms(other))
+                    .filter_map(|other| fact.constant.checked_add(other.constant))
                     .any(|c| c < 0)
         })
     }
@@ -286,8 +306,8 @@ impl Facts {
             return Some(c);
         }
         // l − at_least ≥ 0 and at_most − l ≥ 0
-        let of = |wanted: &Linear| self.not_negative.iter().find(|fact| fact.same_terms(wanted));
-        let (above, below) = (of(l)?, of(&l.times(-1))?);
+        let above = self.not_negative.iter().find(|fact| fact.same_terms(l))?;
+        let below = self.not_negative.iter().find(|fact| fact.opposite_terms(l))?;
         let (at_least, at_most) = (l.constant.checked_sub(above.constant)?, l.constant.checked_add(below.constant)?);
         (at_least == at_most).then_some(at_least)
     }
@@ -316,16 +336,16 @@ impl Facts {
     }
 
     pub(in crate::verify) fn is_not_negative(&self, l: &Linear) -> bool {
-        self.follows(l, DEPTH, &|_| (None, None))
+        self.follows(l, DEPTH, None)
     }
 
     /// The same, with bounds of atoms in addition to the facts.
     pub(in crate::verify) fn is_not_negative_within(&self, l: &Linear, bounds: Bounds<'_>) -> bool {
-        self.follows(l, DEPTH, bounds)
+        self.follows(l, DEPTH, Some(bounds))
     }
 
     /// Whether `l ≥ 0`: by the bounds of its atoms, or by a fact that bounds one of its atoms and recursion on the remainder.
-    fn follows(&self, l: &Linear, depth: usize, bounds: Bounds<'_>) -> bool {
+    fn follows(&self, l: &Linear, depth: usize, bounds: Option<Bounds<'_>>) -> bool {
         if l.least(bounds).is_some_and(|least| least >= 0) {
             return true;
         }
@@ -344,9 +364,11 @@ impl Facts {
         // not for the remaining ones.
         let (Some((first, _)), Some((last, _))) = (l.terms.first(), l.terms.last()) else { return false };
         let other = Some(*first).filter(|f| f != last && depth == DEPTH);
-        std::iter::once(*last)
-            .chain(other)
-            .any(|atom| self.without(l, atom).any(|rest| self.follows(&rest, depth - 1, bounds)))
+        // Without bounds of atoms, the last step must eliminate all atoms at once.
+        std::iter::once(*last).chain(other).any(|atom| {
+            let useful = |fact: &Linear| depth > 1 || bounds.is_some() || fact.same_atoms(l);
+            self.combined(l, atom, useful).any(|rest| self.follows(&rest, depth - 1, bounds))
+        })
     }
 
     /// The remaining goals of `l ≥ 0` after eliminating an atom with a fact that bounds it, for each such fact.
@@ -354,8 +376,18 @@ impl Facts {
     /// With `k` the coefficient of the atom in `l`, `m` that in the fact and `g` their greatest common divisor, the remaining goal
     /// is `|m|/g · l + |m|/g − 1 − |k|/g · fact`. For integers `s · l + s − 1 ≥ 0` implies `l ≥ 0`.
     pub(in crate::verify) fn without<'a>(&'a self, l: &'a Linear, atom: Atom) -> impl Iterator<Item = Linear> + 'a {
+        self.combined(l, atom, |_| true)
+    }
+
+    /// The same, with the facts that are `useful`.
+    fn combined<'a>(
+        &'a self,
+        l: &'a Linear,
+        atom: Atom,
+        useful: impl Fn(&Linear) -> bool + 'a,
+    ) -> impl Iterator<Item = Linear> + 'a {
         let k = l.coefficient(atom);
-        self.not_negative.iter().filter_map(move |fact| {
+        self.not_negative.iter().filter(move |fact| useful(fact)).filter_map(move |fact| {
             let m = fact.coefficient(atom);
             if m == 0 || m.signum() != k.signum() {
                 return None;
@@ -370,9 +402,9 @@ impl Facts {
 
 impl Linear {
     /// The minimum, if the bounds of its atoms imply one.
-    fn least(&self, bounds: Bounds<'_>) -> Option<i64> {
+    fn least(&self, bounds: Option<Bounds<'_>>) -> Option<i64> {
         self.terms.iter().try_fold(self.constant, |sum, (atom, k)| {
-            let (low, high) = bounds(*atom);
+            let (low, high) = bounds?(*atom);
             sum.checked_add(k.checked_mul(if *k > 0 { low? } else { high? })?)
         })
     }

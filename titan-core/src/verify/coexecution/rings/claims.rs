@@ -171,14 +171,15 @@ impl Pairs {
                 let rounds = |(_, r): &Pair| r.is_some();
                 let with_rounds = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(rounds));
                 let without = clock.iter().any(|(pair, _)| pair.as_ref().is_none_or(|p| !rounds(p)));
-                for (slot, new) in from.iter().zip(to) {
+                let edge = || from.iter().zip(to).filter(|(value, _)| may_be_after(kernel, **value, clock));
+                for (slot, new) in edge() {
                     let shows = |pair: Pair| {
                         clock.iter().any(|(base, steps)| is_after(kernel, pair, *base, (*steps, slots), exact))
                     };
                     if without && shows((*slot, None)) {
                         next.insert((Some((*new, None)), 0));
                     }
-                    for (turn, other) in from.iter().zip(to).filter(|_| with_rounds) {
+                    for (turn, other) in edge().filter(|_| with_rounds) {
                         if shows((*slot, Some(*turn))) {
                             next.insert((Some((*new, Some(*other))), 0));
                         }
@@ -191,6 +192,15 @@ impl Pairs {
             *clock = next;
         }
     }
+}
+
+/// Whether a value may be part of a pair that is after a pair of the clock, as [`is_after`] finds: it is a constant, a choice, or part of a pair
+/// of the clock itself. Nearly all values that are handed on are none of these.
+fn may_be_after(kernel: &Kernel, value: Value, clock: &BTreeSet<Shown>) -> bool {
+    let is_base = |(base, _): &Shown| base.is_some_and(|(slot, turn)| slot == value || turn == Some(value));
+    kernel.int_constant(value).is_some()
+        || kernel.def_op(value).is_some_and(|op| op.kind == OpKind::Select)
+        || clock.iter().any(is_base)
 }
 
 /// Whether a pair is the given number of steps after another one; unless `counted`, the number of the round is replaced by its parity.
