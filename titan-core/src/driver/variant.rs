@@ -42,8 +42,8 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     }
 }
 
-/// The assumptions of wide accesses: rows that are aligned to 16 bytes and a multiple of 16 bytes long; and the additional conditions of
-/// prefetching, the first `checked` of which a launch checks anyway.
+/// The assumptions of wide accesses: rows that are aligned to 16 bytes and a multiple of 16 bytes long; offsets that fit in 32 bits; and the
+/// additional conditions of prefetching, the first `checked` of which a launch checks anyway.
 fn assumptions(kernel: &Kernel, plan: &Plan, checked: usize) -> Vec<Assumption> {
     let more = kernel.sig.requires.iter().skip(checked).cloned();
     let mut out: Vec<Assumption> = more.map(Assumption::Holds).collect();
@@ -62,6 +62,8 @@ fn assumptions(kernel: &Kernel, plan: &Plan, checked: usize) -> Vec<Assumption> 
         }));
         out.push(Assumption::Divisible { expr: HostExpr::Dim(index, last), by: i64::from(128 / elem.bits()) });
     }
-    out.push(Assumption::Index32);
+    if plan.index32() {
+        out.push(Assumption::Index32);
+    }
     out
 }

@@ -82,7 +82,7 @@ impl<'a> LayOut<'a> {
             warps: plan.warps,
             lanes: plan.target.lanes,
             aligned: plan.vectored.iter().map(|rows| *rows && plan.aligned).collect(),
-            index32: plan.aligned,
+            index32: plan.index32(),
             free: plan.free,
             cluster: 1,
             layouts: Vec::new(),

@@ -64,6 +64,13 @@ impl Plan {
         self.layouts.get(value.index()).and_then(Option::as_ref)
     }
 
+    /// Whether offsets of elements in tensors are assumed to fit in 32 bits, to save instructions. Code with bulk copies has few addresses to
+    /// compute, and also serves tensors of 2³¹ elements and more.
+    #[must_use]
+    pub fn index32(&self) -> bool {
+        self.aligned && !self.target.bulk_tensor
+    }
+
     /// Whether any of its MMAs uses instructions of warpgroups.
     #[must_use]
     pub fn uses_warpgroups(&self) -> bool {

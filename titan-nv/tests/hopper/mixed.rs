@@ -10,7 +10,7 @@ use titan_core::driver::{Roles, Stages};
 use titan_core::ir::{Const, Elem};
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
-use titan_nv::emu::{Completion, Launch, Memory, Module, Options, Param};
+use titan_nv::emu::{Completion, DevicePtr, Launch, Memory, Module, Options, Param};
 use titan_nv::tma::TensorMap;
 use titan_sim::engine::Rng;
 
@@ -42,6 +42,8 @@ pub(super) struct Case {
     pub(super) copying: u32,
     /// M, N, K of the tensors.
     pub(super) size: [usize; 3],
+    /// The distance between rows of A, B and C in elements; by default they lie one after the other.
+    pub(super) pitch: Option<usize>,
 }
 
 pub(super) const PLAIN: Case = Case {
@@ -51,6 +53,7 @@ pub(super) const PLAIN: Case = Case {
     slots: 3,
     copying: 1,
     size: [64, 64, 64],
+    pitch: None,
 };
 
 /// Rows or columns of a tensor behind its view.
@@ -180,6 +183,21 @@ struct Operand {
     index: GpuArg,
 }
 
+/// Places rows in memory, so many bytes apart; by default one after the other. Returns the address of the first one, and the distance.
+fn place(memory: &mut Memory, name: &str, i: usize, rows: &[Vec<u8>], apart: Option<usize>) -> (u64, usize) {
+    let Some(apart) = apart else {
+        let mut data = rows.concat();
+        data.resize(data.len().max(16), 0);
+        return (memory.upload(name, &data).address(), rows[0].len());
+    };
+    let begins = (1 << 44) + ((i as u64) << 42);
+    for (row, data) in rows.iter().enumerate() {
+        let at = memory.alloc_at(name, begins + (row * apart) as u64, data.len()).expect("nothing is there");
+        memory.write(at, data).expect("it is in memory");
+    }
+    (begins, apart)
+}
+
 fn operand(memory: &mut Memory, case: &Case, i: usize, rng: &mut Rng) -> Operand {
     let (name, n, k) = (["a", "b"][i], case.size[i], case.size[2]);
     let ([up, first], columns, there) = match case.how[i] {
@@ -194,13 +212,12 @@ fn operand(memory: &mut Memory, case: &Case, i: usize, rng: &mut Rng) -> Operand
     for _ in 0..there {
         // What lies between rows is no zero.
         let row: Vec<i32> = (0..pitch).map(|_| (rng.next_u64() >> 61) as i32 - 3).collect();
-        row.iter().for_each(|x| data.extend(encode(case.elem, *x)));
+        data.push(row.iter().flat_map(|x| encode(case.elem, *x)).collect());
         values.push(row[first..first + k].to_vec());
     }
-    data.resize(data.len().max(16), 0);
-    let at = memory.upload(name, &data);
+    let (address, pitch) = place(memory, name, i, &data, case.pitch.map(|pitch| pitch * bytes));
     let extents = vec![there as i32, columns as i32];
-    let tensor = GpuArg::Tensor { address: at.address(), extents, strides: vec![pitch as i64, 1] };
+    let tensor = GpuArg::Tensor { address, extents, strides: vec![(pitch / bytes) as i64, 1] };
     let rows: Vec<Option<usize>> = match case.how[i] {
         How::Gathered => {
             (0..n).map(|_| (rng.next_u64() as usize % (there + 2)).checked_sub(1).filter(|r| *r < there)).collect()
@@ -222,10 +239,10 @@ pub(super) fn run_text(case: &Case, made: &Stages, text: &str, options: &Options
     let mut rng = Rng::new(seed);
     let mut memory = Memory::new();
     let [a, b] = [0, 1].map(|i| operand(&mut memory, case, i, &mut rng));
-    let pitch = n.next_multiple_of(4);
-    let c = memory.upload("c", &vec![0xee; (m * pitch * 4).max(16)]);
+    let rows = vec![vec![0xee; n.next_multiple_of(4) * 4]; m];
+    let (c, apart) = place(&mut memory, "c", 2, &rows, case.pitch.map(|pitch| pitch * 4));
     let extents = vec![m as i32, n as i32];
-    let product = GpuArg::Tensor { address: c.address(), extents, strides: vec![pitch as i64, 1] };
+    let product = GpuArg::Tensor { address: c, extents, strides: vec![(apart / 4) as i64, 1] };
     let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
     let depth = GpuArg::Scalar(Const::Int(Elem::I32, k as i64));
     let args = [a.tensor, b.tensor, a.index, b.index, product, depth];
@@ -255,15 +272,15 @@ pub(super) fn run_text(case: &Case, made: &Stages, text: &str, options: &Options
     let module = Module::parse(text).map_err(|e| e.to_string())?;
     let kernel = module.entry(entry).map_err(|e| e.to_string())?;
     kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
-    let found = memory.read(c, m * pitch * 4).map_err(|e| e.to_string())?;
     for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
         let dot = match (a.rows[row], b.rows[column]) {
             (Some(i), Some(j)) => a.values[i].iter().zip(&b.values[j]).map(|(x, y)| x * y).sum::<i32>(),
             (_, _) => 0,
         };
-        let place = (row * pitch + column) * 4;
-        if found[place..place + 4] != (dot as f32).to_le_bytes() {
-            return Err(format!("row {row}, column {column}: {:?} for {dot}", &found[place..place + 4]));
+        let at = DevicePtr::from_address(c + (row * apart + column * 4) as u64);
+        let found = memory.read(at, 4).map_err(|e| e.to_string())?;
+        if found != (dot as f32).to_le_bytes() {
+            return Err(format!("row {row}, column {column}: {found:?} for {dot}"));
         }
     }
     Ok(())
@@ -326,6 +343,20 @@ fn loops_over_pipelined_are_split_and_copy_both_ways() {
             assembles(&made, "sm_90a", 0);
             for options in orders() {
                 run_text(&case, &made, &text_of(&made), &options, number as u64)
+                    .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_far_apart() {
+    // The second row of an operand and of the product already begins beyond 2^30 elements, and the last ones far beyond 2^32.
+    for how in [[How::Gathered, How::Box], [How::Box, How::Rows(8)], [How::Box, How::Box]] {
+        let case = Case { how, size: [70, 72, 104], pitch: Some((1 << 30) + 8), ..PLAIN };
+        for made in [compiled(&plain(&case)), compiled(&with_roles(&case))] {
+            for options in orders() {
+                run_text(&case, &made, &text_of(&made), &options, 5)
                     .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
             }
         }

@@ -288,6 +288,10 @@ impl<'k> Symbols<'k> {
 
     /// The symbolic integer of a value; an atom if nothing is known about it.
     pub(in crate::verify) fn int(&mut self, value: Value, env: &Env, facts: &mut Facts) -> Linear {
+        // Half of the operands are constants.
+        if let Some(Const::Int(Elem::I32, c)) = self.kernel.constant(value) {
+            return Linear::constant(c);
+        }
         let l = match self.known(value, env, facts) {
             Some(Known::Int(l)) => l,
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
