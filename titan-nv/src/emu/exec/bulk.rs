@@ -177,7 +177,13 @@ impl Cluster<'_> {
             }
             Space::Global | Space::Const | Space::Generic => {
                 let space = &world.memory.space;
-                space.read(at.address, &mut bytes).map_err(|f| Fail::of(space, &f))?;
+                let id = space.check(at.address, bytes.len()).map_err(|f| Fail::of(space, &f))?;
+                // Nobody writes to constants, which need no fence.
+                if space.is_writable(id) {
+                    bytes = self.acquired(who, at, world)?;
+                } else {
+                    space.read(at.address, &mut bytes).map_err(|f| Fail::of(space, &f))?;
+                }
             }
             Space::Shared | Space::Local | Space::Cluster => {
                 return Err(Fail::new(ErrorCode::Operand, "a tensor map is in global, constant or parameter memory"));

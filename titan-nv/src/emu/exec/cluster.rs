@@ -219,6 +219,9 @@ impl Cluster<'_> {
             Space::Global | Space::Const => {
                 if let Ok((value, written)) = world.memory.space.extract(at.address, len) {
                     world.stores.store(writer, GLOBAL, at.address, (&value, &written));
+                    if self.env.program.has_map_fences {
+                        world.maps.store(self.party_of(thread), at.address, (&value, &written));
+                    }
                 }
             }
             Space::Generic | Space::Local | Space::Param | Space::Cluster => {}
