@@ -1,9 +1,9 @@
 //! The view of copies on tensor maps in global memory.
 //!
 //! Copies read their tensor map through a proxy of its own. A map that threads wrote is seen only after two fences: one by the thread
-//! that wrote, `fence.proxy.tensormap::generic.release` or the one in `tensormap.cp_fenceproxy`, and after it one by the thread that issues the
-//! copy, `fence.proxy.tensormap::generic.acquire` on this address. The scope of each must include the other thread. Here a thread sees a
-//! map as of its last acquire:
+//! that wrote, `fence.proxy.tensormap::generic.release` or the one in `tensormap.cp_fenceproxy`, and after it
+//! `fence.proxy.tensormap::generic.acquire` on this address, by the thread that issues the copy or by one of its block with which it has
+//! synchronised since. The scope of each fence must include the other thread. A map is seen as of the last acquire:
 //!
 //! | step | the map is | a copy of thread 5 uses |
 //! |---|---|---|
@@ -19,17 +19,21 @@
 //! which is not known here.
 //!
 //! Whether release and acquire are themselves in order is not checked: accesses to global memory are not checked for races. By the
-//! memory model, a release of a thread that has synchronised with the one that wrote would do, and so would an acquire of a thread with
-//! which the one that copies has synchronised; here they do not. Writes by bulk copies need no release here.
+//! memory model, a release of a thread that has synchronised with the one that wrote would do as well; here it does not. Writes by bulk
+//! copies need no release here. Where races are not looked for, an acquire is for all threads of the block.
 //!
 //! Source: PTX ISA, "membar/fence", "tensormap.cp_fenceproxy", "Proxies".
 
 use std::collections::BTreeMap;
+use titan_sim::engine::Agent;
+use titan_sim::engine::race::{Moment, Races};
 
 /// The size of a tensor map, in bytes.
 pub(crate) const MAP: usize = 128;
 /// The number of stores that are recorded for a byte.
 const DEPTH: usize = 4;
+/// The number of acquires that are recorded for a thread and a map.
+const HISTORY: usize = 3;
 
 /// The threads that a fence is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +62,27 @@ impl Party {
     }
 }
 
-/// A store to a byte: the contents before it, `None` if they were never written; the thread, and the scope of its release.
+/// A store to a byte: the contents before it, `None` if they were never written; the thread, its time, and the scope of its release.
 #[derive(Clone, Copy, Debug)]
 struct Store {
     before: Option<u8>,
     by: Party,
+    time: u32,
     released: Option<MapScope>,
+}
+
+/// The time that stands for what memory held at the launch; that of no contents at all is less.
+const LAUNCH: u32 = 1;
+
+/// A byte as an acquire sees it: the time of the store, and the contents.
+type Byte = (u32, Option<u8>);
+
+/// What a thread has acquired of a map, and when it last did.
+#[derive(Clone, Debug)]
+struct Acquired {
+    agent: Agent,
+    moment: Option<Moment>,
+    bytes: [Byte; MAP],
 }
 
 /// A map as a thread sees it; `None` stands for bytes of which it sees no contents.
@@ -75,17 +94,19 @@ pub(crate) struct Maps {
     bytes: BTreeMap<u64, Vec<Store>>,
     /// The bytes that each thread has stored and not released.
     unreleased: BTreeMap<u64, Vec<u64>>,
-    /// By thread and address.
-    acquired: BTreeMap<(u64, u64), Box<Seen>>,
+    /// By block and address.
+    acquired: BTreeMap<(u64, u64), Vec<Acquired>>,
+    time: u32,
 }
 
 impl Maps {
     /// Records a store, before it takes place, to bytes that have the contents `value` where they are `written`.
     pub(crate) fn store(&mut self, by: Party, address: u64, (value, written): (&[u8], &[bool])) {
+        self.time = self.time.max(LAUNCH) + 1;
         let mine = self.unreleased.entry(by.thread).or_default();
         for (at, (value, written)) in (address..).zip(value.iter().zip(written)) {
             let stores = self.bytes.entry(at).or_default();
-            stores.push(Store { before: written.then_some(*value), by, released: None });
+            stores.push(Store { before: written.then_some(*value), by, time: self.time, released: None });
             if stores.len() > DEPTH {
                 stores.remove(0);
             }
@@ -117,28 +138,63 @@ impl Maps {
         }
     }
 
-    /// Records that a thread acquires the map at an address, whose bytes are now `value` where they are `written`.
-    pub(crate) fn acquire(&mut self, by: Party, scope: MapScope, address: u64, (value, written): (&[u8], &[bool])) {
-        let mut seen = Box::new([None; MAP]);
-        for (at, (seen, (value, written))) in (address..).zip(seen.iter_mut().zip(value.iter().zip(written))) {
-            let mut now = written.then_some(*value);
-            let mut known = scope == MapScope::Device;
-            for store in self.bytes.get(&at).into_iter().flatten().rev() {
-                let released = store.released.is_some_and(|s| store.by.reaches(s, by));
-                if released && by.reaches(scope, store.by) {
-                    known = true;
-                    break;
-                }
-                now = store.before;
-            }
-            *seen = now.filter(|_| known);
+    /// Records that a thread acquires the map at an address, whose bytes are now `value` where they are `written`. Later acquires take
+    /// nothing away that earlier ones have seen.
+    pub(crate) fn acquire(
+        &mut self,
+        (by, agent, races): (Party, Agent, Option<&Races>),
+        scope: MapScope,
+        address: u64,
+        (value, written): (&[u8], &[bool]),
+    ) {
+        let mut bytes = [(0, None); MAP];
+        for (at, (byte, (value, written))) in (address..).zip(bytes.iter_mut().zip(value.iter().zip(written))) {
+            *byte = self.byte(by, scope, at, written.then_some(*value));
         }
-        self.acquired.insert((by.thread, address), seen);
+        let moment = races.map(|r| r.now(agent));
+        let all = self.acquired.entry((by.block, address)).or_default();
+        // Other threads may still see an earlier one, and not yet this one.
+        let mine = || all.iter().filter(|a| a.agent == agent);
+        if let Some(last) = mine().last() {
+            merge(&mut bytes, &last.bytes);
+        }
+        let same = all.iter().position(|a| a.agent == agent && a.moment == moment);
+        let oldest = all.iter().position(|a| a.agent == agent).filter(|_| mine().count() == HISTORY);
+        if let Some(i) = same.or(oldest) {
+            all.remove(i);
+        }
+        all.push(Acquired { agent, moment, bytes });
     }
 
-    /// The map at an address as a thread has acquired it.
-    pub(crate) fn seen(&self, thread: u64, address: u64) -> Option<&Seen> {
-        self.acquired.get(&(thread, address)).map(|seen| &**seen)
+    /// What an acquire sees of a byte with the contents `now`.
+    fn byte(&self, by: Party, scope: MapScope, at: u64, mut now: Option<u8>) -> Byte {
+        for store in self.bytes.get(&at).into_iter().flatten().rev() {
+            let released = store.released.is_some_and(|s| store.by.reaches(s, by));
+            if released && by.reaches(scope, store.by) {
+                return (store.time, now);
+            }
+            now = store.before;
+        }
+        if scope == MapScope::Device { (LAUNCH, now) } else { (0, None) }
+    }
+
+    /// The map at an address as a thread sees it, if the thread or one of its block before it has acquired it.
+    pub(crate) fn seen(&self, block: u64, agent: Agent, races: Option<&Races>, address: u64) -> Option<Seen> {
+        let is_before = |a: &&Acquired| match (races, a.moment) {
+            (Some(races), Some(moment)) => races.is_after(agent, moment),
+            (None, _) | (_, None) => true,
+        };
+        let mut before = self.acquired.get(&(block, address))?.iter().filter(is_before);
+        let mut bytes = before.next()?.bytes;
+        before.for_each(|a| merge(&mut bytes, &a.bytes));
+        Some(bytes.map(|(_, value)| value))
+    }
+}
+
+/// The later of two views, byte by byte.
+fn merge(into: &mut [Byte; MAP], other: &[Byte; MAP]) {
+    for (byte, other) in into.iter_mut().zip(other).filter(|(byte, other)| other.0 > byte.0) {
+        *byte = *other;
     }
 }
 
@@ -146,6 +202,7 @@ impl Maps {
 mod tests {
     use super::MapScope::{Block, Cluster, Device};
     use super::*;
+    use titan_sim::engine::{Event, Observer as _, RendezvousId, SpaceId};
 
     const AT: u64 = 0x1000;
 
@@ -153,15 +210,20 @@ mod tests {
         Party { thread, block: thread / 10, cluster: thread / 100 }
     }
 
+    fn agent(thread: u64) -> Agent {
+        Agent::new(usize::try_from(thread).unwrap())
+    }
+
     /// The state of a map whose bytes are all equal.
     struct World {
         maps: Maps,
         now: u8,
+        races: Races,
     }
 
     impl World {
         fn new() -> World {
-            World { maps: Maps::default(), now: 1 }
+            World { maps: Maps::default(), now: 1, races: Races::new(200, SpaceId::new(0), 0, 0) }
         }
 
         fn store(&mut self, by: u64, value: u8) {
@@ -170,13 +232,14 @@ mod tests {
         }
 
         fn acquire(&mut self, by: u64, scope: MapScope) -> Option<u8> {
-            self.maps.acquire(party(by), scope, AT, (&[self.now; MAP], &[true; MAP]));
+            let who = (party(by), agent(by), Some(&self.races));
+            self.maps.acquire(who, scope, AT, (&[self.now; MAP], &[true; MAP]));
             self.seen(by).unwrap()
         }
 
         fn seen(&self, by: u64) -> Option<Option<u8>> {
-            let seen = self.maps.seen(by, AT)?;
-            assert_eq!(*seen, [seen[0]; MAP]);
+            let seen = self.maps.seen(party(by).block, agent(by), Some(&self.races), AT)?;
+            assert_eq!(seen, [seen[0]; MAP]);
             Some(seen[0])
         }
     }
@@ -234,5 +297,34 @@ mod tests {
         assert_eq!(w.acquire(5, Device), Some(2));
         w.store(7, 3);
         assert_eq!(w.acquire(5, Device), Some(2), "the one before it");
+    }
+
+    #[test]
+    fn an_acquire_is_for_the_threads_of_the_block_that_come_after_it() {
+        let mut w = World::new();
+        w.store(6, 2);
+        w.maps.release(6, Device);
+        w.acquire(5, Device);
+        assert_eq!([3, 4, 15].map(|t| w.seen(t)), [None; 3]);
+        let both = [agent(5), agent(3), agent(15)];
+        w.races.event(&Event::Meet { rendezvous: RendezvousId::new(0), waited: &both, passed: &[] }).unwrap();
+        assert_eq!([3, 4, 15].map(|t| w.seen(t)), [Some(Some(2)), None, None], "15 is in another block");
+        w.store(6, 3);
+        w.maps.release(6, Device);
+        w.acquire(5, Device);
+        assert_eq!(w.seen(5), Some(Some(3)));
+        assert_eq!(w.seen(3), Some(Some(2)), "still that of before the meeting");
+        w.acquire(3, Device);
+        assert_eq!(w.seen(3), Some(Some(3)));
+    }
+
+    #[test]
+    fn a_narrow_acquire_takes_nothing_away() {
+        let mut w = World::new();
+        w.store(106, 2);
+        w.maps.release(106, Device);
+        assert_eq!(w.acquire(5, Block), None);
+        assert_eq!(w.acquire(5, Device), Some(2));
+        assert_eq!(w.acquire(5, Block), Some(2));
     }
 }

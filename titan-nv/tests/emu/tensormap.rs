@@ -125,9 +125,12 @@ fn a_map_changed_in_shared_memory_needs_copy_and_acquire() {
     // Without the copy, or without the acquire, the second tile is copied by the map of the first.
     gives(&two_tiles([CHANGE, SYNC, "", ACQUIRE]), [want(1, 16), want(1, 16)]);
     gives(&two_tiles([CHANGE, SYNC, PUBLISH, ""]), [want(1, 16), want(1, 16)]);
-    // An acquire before the release is none, nor is one of another map or by other threads.
+    // An acquire before the release is none, nor is one by other threads.
     gives(&two_tiles([CHANGE, SYNC, ACQUIRE, PUBLISH]), [want(1, 16), want(1, 16)]);
-    gives(&two_tiles([CHANGE, SYNC, PUBLISH, &format!("@!%first {ACQUIRE}")]), [want(1, 16), want(1, 16)]);
+    let others = format!("@!%first {ACQUIRE}");
+    gives(&two_tiles([CHANGE, SYNC, PUBLISH, &others]), [want(1, 16), want(1, 16)]);
+    // Other threads of the block may acquire it, if the one that copies has synchronised with them since.
+    gives(&two_tiles([CHANGE, SYNC, PUBLISH, &format!("{others}\n{SYNC}")]), [want(1, 16), want(2, 5)]);
     // The fence of the asynchronous proxy is not the one of the tensor-map proxy.
     gives(&two_tiles([CHANGE, SYNC, PUBLISH, "fence.proxy.async;"]), [want(1, 16), want(1, 16)]);
     // What one thread changed, all threads of the warp copy.

@@ -110,15 +110,20 @@ impl Cluster<'_> {
         }
         let space = &world.memory.space;
         let (value, written) = space.extract(at.address, MAP).map_err(|f| Fail::of(space, &f).lane(at.lane))?;
-        world.maps.acquire(self.party(who, at.lane), scope, at.address, (&value, &written));
+        let agent = self.agent(who.warp, at.lane);
+        let by = (self.party(who, at.lane), agent, world.watch.races.as_ref());
+        world.maps.acquire(by, scope, at.address, (&value, &written));
         Ok(())
     }
 
     /// The bytes of a map in global memory as a thread has acquired them.
     pub(super) fn acquired(&self, who: Who, at: At, world: &World<'_>) -> Run<[u8; MAP]> {
-        let Some(seen) = world.maps.seen(self.party(who, at.lane).thread, at.address) else {
-            let message =
-                format!("the tensor map at {:#x} is in global memory, and this thread has not acquired it", at.address);
+        let (block, agent) = (self.party(who, at.lane).block, self.agent(who.warp, at.lane));
+        let Some(seen) = world.maps.seen(block, agent, world.watch.races.as_ref(), at.address) else {
+            let message = format!(
+                "the tensor map at {:#x} is in global memory, and this thread has not acquired it, nor has another before it",
+                at.address
+            );
             let fail = Fail::new(ErrorCode::Race, message).lane(at.lane);
             return Err(fail.help("`fence.proxy.tensormap::generic.acquire` on the map must come before"));
         };
