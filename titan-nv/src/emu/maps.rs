@@ -155,7 +155,7 @@ impl Maps {
         let all = self.acquired.entry((by.block, address)).or_default();
         // Other threads may still see an earlier one, and not yet this one.
         let mine = || all.iter().filter(|a| a.agent == agent);
-        if let Some(last) = mine().last() {
+        if let Some(last) = mine().next_back() {
             merge(&mut bytes, &last.bytes);
         }
         let same = all.iter().position(|a| a.agent == agent && a.moment == moment);
