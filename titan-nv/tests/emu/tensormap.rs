@@ -215,6 +215,35 @@ fn changed(change: &str) -> String {
 }
 
 #[test]
+fn a_map_may_be_changed_when_its_copies_have_ended() {
+    // The second map is made before the wait for the first copy.
+    let (issue, wait) = use_map(0).split_once("wait0:").map(|(a, b)| (a.to_owned(), format!("wait0:{b}"))).unwrap();
+    let (one, two, last) = (tile(1, 16), tile(2, 5), use_map(1));
+    let text = |between: &str, after: &str| {
+        kernel(&format!(
+            "{one}\n{CHANGE}\n{SYNC}\n{PUBLISH}\n{ACQUIRE}\n{issue}\n{SYNC}\n{two}\n{CHANGE}\n{SYNC}\n{between}\n{wait}\n{after}\n{ACQUIRE}\n{last}"
+        ))
+    };
+    gives(&text("", PUBLISH), [want(1, 16), want(2, 5)]);
+    for change in [PUBLISH, "@%first st.global.b32 [%map+124], 0;"] {
+        let error = run(&text(change, ""), 1, None, &Options::default()).expect_err(change).to_string();
+        assert!(error.contains("is changed, and a copy in flight uses it\n"), "{error}");
+        assert!(error.contains("against a copy of thread (0, 0, 0)"), "{error}");
+    }
+    // Stores: their sources are read, and the map may still be used.
+    let store = format!(
+        "{one}\n{CHANGE}\n{SYNC}\n{PUBLISH}\n{ACQUIRE}\nmov.u32 %r3, box; mad.lo.u32 %r3, %lane, 4, %r3; st.shared.b32 [%r3], %lane;
+        fence.proxy.async.shared::cta;\n{SYNC}\n
+        @%first cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%map, {{0}}], [box];
+        @%first cp.async.bulk.commit_group;\n@%first cp.async.bulk.wait_group WAIT;\n{SYNC}\n{two}\n{CHANGE}\n{SYNC}\n{PUBLISH}"
+    );
+    run(&kernel(&store.replace("WAIT", "0")), 1, None, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    for wait in ["wait_group.read 0", "wait_group 1"] {
+        fails(&kernel(&store.replace("wait_group WAIT", wait)), ErrorCode::Race, "a copy in flight uses it");
+    }
+}
+
+#[test]
 fn what_the_encoder_refuses_is_refused_when_a_copy_uses_the_map() {
     let set = |field: &str, value: &str| {
         changed(&format!("@%first tensormap.replace.tile.{field} [map], {value};").replace("KIND", "shared::cta.b1024"))

@@ -116,6 +116,21 @@ impl Cluster<'_> {
         Ok(())
     }
 
+    /// Checks that a write to global memory changes no tensor map of a copy of this cluster that is in flight: nothing says when a copy
+    /// reads its map.
+    pub(super) fn spare_maps(&self, at: At, len: u64) -> Run<()> {
+        let uses = |map: u64| map < at.address.saturating_add(len) && at.address < map + MAP as u64;
+        let user = self.engine.pending().iter().find(|(_, op)| op.payload.map.is_some_and(uses));
+        let Some((_, op)) = user else { return Ok(()) };
+        let map = op.payload.map.unwrap_or(at.address);
+        let mut fail =
+            Fail::new(ErrorCode::Race, format!("the tensor map at {map:#x} is changed, and a copy in flight uses it"));
+        fail.other = Some((op.payload.place, op.agent, "a copy"));
+        Err(fail
+            .lane(at.lane)
+            .help("the copy has ended after a wait at its mbarrier, or after `cp.async.bulk.wait_group`"))
+    }
+
     /// The bytes of a map in global memory as a thread has acquired them.
     pub(super) fn acquired(&self, who: Who, at: At, world: &World<'_>) -> Run<[u8; MAP]> {
         let (block, agent) = (self.party(who, at.lane).block, self.agent(who.warp, at.lane));
