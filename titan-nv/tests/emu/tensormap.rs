@@ -131,6 +131,10 @@ fn a_map_changed_in_shared_memory_needs_copy_and_acquire() {
     gives(&two_tiles([CHANGE, SYNC, PUBLISH, &others]), [want(1, 16), want(1, 16)]);
     // Other threads of the block may acquire it, if the one that copies has synchronised with them since.
     gives(&two_tiles([CHANGE, SYNC, PUBLISH, &format!("{others}\n{SYNC}")]), [want(1, 16), want(2, 5)]);
+    // Where races are not looked for, the order of threads is not known.
+    let unordered = Options { races: false, ..Options::default() };
+    let got = run(&two_tiles([CHANGE, SYNC, PUBLISH, &others]), 1, None, &unordered).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(got, [want(1, 16), want(2, 5)].concat());
     // The fence of the asynchronous proxy is not the one of the tensor-map proxy.
     gives(&two_tiles([CHANGE, SYNC, PUBLISH, "fence.proxy.async;"]), [want(1, 16), want(1, 16)]);
     // What one thread changed, all threads of the warp copy.
