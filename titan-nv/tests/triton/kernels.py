@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.tools.ragged_tma import load_ragged, store_ragged
 
 
 @triton.jit
@@ -161,6 +162,25 @@ def device_grouped(x, w, out, starts, groups, N, K, BM: tl.constexpr, BN: tl.con
         last += n_tiles
 
 
+@triton.jit
+def ragged_grouped(x, w, out, starts, groups, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, P: tl.constexpr):
+    tiles_n = tl.cdiv(N, BN)
+    last = 0
+    t = tl.program_id(0)
+    for g in range(groups):
+        first = tl.load(starts + g)
+        rows = tl.load(starts + g + 1) - first
+        n_tiles = tl.cdiv(rows, BM) * tiles_n
+        while t >= last and t < last + n_tiles:
+            m, n = (t - last) // tiles_n * BM, (t - last) % tiles_n * BN
+            acc = tl.zeros((BM, BN), dtype=tl.float32)
+            for k in range(0, tl.cdiv(K, BK)):
+                acc = tl.dot(load_ragged(x, first, rows, [m, k * BK]), w.load([g * N + n, k * BK]).T, acc)
+            store_ragged(out, first, rows, [m, n], acc.to(tl.float16))
+            t += P
+        last += n_tiles
+
+
 C = "constexpr"
 
 
@@ -215,6 +235,9 @@ def main():
     types = {"x": half, "w": half, "out": half, "starts": "*i32", "groups": i, "N": i, "K": i}
     consts = {"BM": 64, "BN": 64, "BK": 64, "P": 3}
     compile_to(folder, "device_grouped", device_grouped, types, consts, 90, unaligned=(4,), num_stages=3)
+    # The same by maps of the host, of which the launch makes one for all groups.
+    types |= {"x": "tensordesc<fp16[1,1,64,64]>", "w": "tensordesc<fp16[64,64]>", "out": "tensordesc<fp16[1,1,64,64]>"}
+    compile_to(folder, "ragged_grouped", ragged_grouped, types, consts, 90, unaligned=(4,), num_stages=3)
     types = {"q": half, "k": half, "v": half, "out": half, "n": i, "scale": "fp32"}
     compile_to(folder, "wgmma_attention", attention, types, {"D": 64, "BM": 64, "BN": 64}, 90, num_stages=2)
     compile_to(folder, "attention", attention, types, {"D": 64, "BM": 64, "BN": 32}, num_stages=2)
