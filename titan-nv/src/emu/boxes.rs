@@ -1,7 +1,8 @@
 //! Boxes of tensors as pieces that are adjacent in global and in shared memory.
 //!
 //! The elements of a box are in shared memory in the order of the tensor's dimensions, the innermost first, and swizzled by
-//! units of 16 bytes. Elements outside of the tensor are filled by loads, and left out by stores.
+//! units of 16 bytes. Elements outside of the tensor are filled by loads, and left out by stores. Addresses wrap at 2⁶⁴: kernels reach
+//! parts of a tensor by extents and strides whose products are multiples of that (`titan-nv/tests/triton/device.rs`).
 //!
 //! Source: PTX ISA, "Tensors", "Tiled mode", "Out-of-bounds access", "Element strides".
 
@@ -32,7 +33,7 @@ pub(crate) fn pieces(map: &TensorMap, coords: &[i64], shared: u64, is_load: bool
             let at = coord + (rest % n * u64::from(map.element_strides[dim])).cast_signed();
             rest /= n;
             is_inside &= at >= 0 && at.cast_unsigned() < map.extents[dim];
-            start += at * map.strides[dim - 1].cast_signed();
+            start = start.wrapping_add(at.wrapping_mul(map.strides[dim - 1].cast_signed()));
         }
         // The innermost dimension has no element stride.
         let first = (-coords[0]).clamp(0, i64::from(map.box_extents[0])).cast_unsigned();
@@ -46,7 +47,7 @@ pub(crate) fn pieces(map: &TensorMap, coords: &[i64], shared: u64, is_load: bool
                 _ if at < end => (limit.min(end), true),
                 _ => (limit, false),
             };
-            let global = start + (coords[0] * size.cast_signed()) + at.cast_signed();
+            let global = start.wrapping_add(coords[0] * size.cast_signed() + at.cast_signed());
             let other = if is_data { Other::Global(global.cast_unsigned()) } else { outside };
             if is_load || is_data {
                 let shared = map.swizzle.apply(shared + row * row_bytes + at);

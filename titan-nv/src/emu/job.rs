@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) what: What,
     /// The bytes that the operation sees differently than threads do.
     pub(crate) view: View,
+    /// The address of the tensor map that the operation uses, if it is in global memory and may change there.
+    pub(crate) map: Option<u64>,
 }
 
 #[derive(Clone, Debug, Hash)]

@@ -9,6 +9,7 @@ use super::cluster::{Cluster, Turn};
 use super::decode;
 use super::error::{EmuError, ErrorCode, Site, ThreadId};
 use super::exec::{Fail, World};
+use super::maps::Maps;
 use super::memory::{DevicePtr, Memory};
 use super::op::Program;
 use super::proxy::Stores;
@@ -318,7 +319,7 @@ impl Kernel<'_> {
         let (total, room) = (blocks / size, (options.resident as usize / env.cluster_size()).max(1));
         let (mut next, mut resident): (u64, Vec<(Cluster<'_>, Watch)>) = (0, Vec::new());
         let (mut stats, mut turn, mut idle) = (Stats { instructions: 0, blocks }, 0, 0);
-        let mut stores = Stores::default();
+        let (mut stores, mut maps) = (Stores::default(), Maps::default());
         // The tables of the race detector are reused by the next cluster.
         let mut spare: Vec<Watch> = Vec::new();
         while next < total || !resident.is_empty() {
@@ -326,7 +327,8 @@ impl Kernel<'_> {
                 if next < total && resident.len() < room {
                     let mut watch = spare.pop().unwrap_or_else(|| Watch::new(&env));
                     let steps = &mut stats.instructions;
-                    let mut world = World { memory, watch: &mut watch, stores: &mut stores, steps };
+                    let (stores, maps) = (&mut stores, &mut maps);
+                    let mut world = World { memory, watch: &mut watch, stores, maps, steps };
                     let cluster = Cluster::new(&env, next, &mut world).map_err(|fail| env.error(*fail, next))?;
                     resident.push((cluster, watch));
                     next += 1;
@@ -337,7 +339,7 @@ impl Kernel<'_> {
             let Some((cluster, watch)) = resident.get_mut(turn) else { continue };
             let progress = cluster.progress;
             let steps = &mut stats.instructions;
-            let done = cluster.run(&mut World { memory, watch, stores: &mut stores, steps });
+            let done = cluster.run(&mut World { memory, watch, stores: &mut stores, maps: &mut maps, steps });
             let number = cluster.number;
             let moved = cluster.progress != progress;
             if stats.instructions > options.max_steps {

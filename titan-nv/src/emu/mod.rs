@@ -20,7 +20,7 @@
 //! arithmetic; loads, stores and atomics of all spaces; barriers, fences, shuffles, votes; `cp.async` with groups and
 //! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type; bulk copies of ranges and of boxes of tensors, with
 //! multicast and reduction; `wgmma` on every type but bits; clusters of up to 16 blocks with each other's shared memory;
-//! `setmaxnreg`. Not: `im2col` boxes, `tensormap.replace`, `tcgen05`, `multimem`, textures, calls of functions. Unsupported
+//! `setmaxnreg`; tensor maps that are changed on the device. Not: `im2col` boxes, `tcgen05`, `multimem`, textures, calls of functions. Unsupported
 //! instructions are errors at their line when the module is parsed.
 //!
 //! Tensor maps are those of [`crate::tma::TensorMap`]: hardware's own encoding is known to the driver alone. Registers are
@@ -78,6 +78,7 @@ mod job;
 mod lane;
 mod launch;
 mod lex;
+mod maps;
 mod memory;
 mod mma;
 mod op;

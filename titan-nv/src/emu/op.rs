@@ -4,8 +4,10 @@
 
 use super::async_op::{BulkOp, GroupMma, Reach};
 use super::lane::{LaneFn, Mode};
+use super::maps::MapScope;
 use super::mma::MmaShape;
 use super::ty::{Space, Ty};
+use crate::tma::Field;
 
 /// A source of bits for each thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -393,6 +395,27 @@ pub(crate) enum Op {
     MultiplyWait {
         at_most: u32,
     },
+    /// `tensormap.replace`: changes a field of the tensor map at an address.
+    MapReplace {
+        addr: Addr,
+        field: Field,
+        value: Src,
+    },
+    /// `tensormap.cp_fenceproxy`: copies a tensor map to global memory and releases it.
+    MapCopy {
+        to: Addr,
+        from: Addr,
+        scope: MapScope,
+    },
+    /// `fence.proxy.tensormap::generic.release`
+    MapRelease {
+        scope: MapScope,
+    },
+    /// `fence.proxy.tensormap::generic.acquire`
+    MapAcquire {
+        addr: Addr,
+        scope: MapScope,
+    },
     Bulk(Box<BulkOp>),
     BulkCommit,
     BulkWait {
@@ -452,6 +475,8 @@ pub(crate) struct Program {
     pub(crate) symbols: Vec<String>,
     /// Whether it has operations of the asynchronous proxy, so that what they see must be tracked.
     pub(crate) has_async_proxy: bool,
+    /// Whether it acquires tensor maps, so that stores to them must be tracked.
+    pub(crate) has_map_fences: bool,
     /// Whether it uses the barrier of clusters.
     pub(crate) has_cluster_barrier: bool,
     /// Whether it has MMAs of warpgroups.

@@ -17,7 +17,8 @@ const MAGIC: [u8; 8] = *b"TITANmap";
 /// The size of a tensor map, in bytes.
 const BYTES: usize = 128;
 
-/// A tensor map of tiled mode.
+/// A tensor map of tiled mode. What is said of fields beyond the rank holds for maps of the host; in those that device code has changed they
+/// are arbitrary, and nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorMap {
     /// The type of the elements.

@@ -11,6 +11,7 @@
 //! | What do positions hold that stand for no element? | [`level`], [`fttc`] |
 //! | Which instruction, with which coordinates and predicate? | [`lower`] |
 //! | Can this tensor be copied by a map? | [`fit`] |
+//! | What does device code change in a map? | [`Field`] |
 //!
 //! The theory is explained in docs/tma.md.
 //!
@@ -18,6 +19,7 @@
 
 mod correctness;
 mod domain;
+mod edit;
 mod fit;
 mod fttc;
 mod index;
@@ -31,6 +33,7 @@ mod reference;
 
 pub use correctness::{Correctness, Level, Padding, level, unprotected};
 pub use domain::{Axis, Dim, DomainError, Domains, Id, Step};
+pub use edit::{Field, ReplaceError};
 pub use fit::{Request, Tensor, Unfit, fit};
 pub use fttc::{Counterexample, fttc};
 pub use index::{Op, Range, Value, Values, indices};

@@ -150,13 +150,14 @@ pub fn tma(x: &[i32], sa: u64, map: &TensorMap, direction: Direction, memory: Me
 
 /// The byte of the tensor's memory at which the element at a position of the tile begins; `None` outside of the tensor.
 fn source(x: &[i32], map: &TensorMap, position: &[u32; MAX_RANK]) -> Option<u64> {
-    let mut byte = 0;
+    let mut byte = 0_u64;
     for (dim, start) in x.iter().enumerate() {
         let step = if dim == 0 { 1 } else { map.element_strides[dim] };
         let p = i64::from(*start) + i64::from(position[dim]) * i64::from(step);
         let p = u64::try_from(p).ok().filter(|p| *p < map.extents[dim])?;
         let stride = if dim == 0 { u64::from(map.element.bytes()) } else { map.strides[dim - 1] };
-        byte += p * stride;
+        // Addresses have 64 bits.
+        byte = byte.wrapping_add(p.wrapping_mul(stride));
     }
     Some(byte)
 }

@@ -21,4 +21,5 @@ mod parse;
 mod race;
 mod random;
 mod sanitize;
+mod tensormap;
 mod warp;

@@ -44,7 +44,17 @@ fn unknown_instructions_and_modifiers() {
         "shfl.bfly.b32 %r0, %r1, 1, 31;",
         "popc.u32 %r0, %r1;",
         "cvt.rn.satfinite.e4m3x2.f16 %h0, %h1;",
-        "tensormap.replace.tile.rank.global.b1024.b32 [%rd0], 1;",
+        "tensormap.replace.tile.rank.shared.b1024.b32 [%r0], 1;",
+        "tensormap.replace.tile.global_stride.global.b1024.b32 [%rd0], 0, %r1;",
+        "tensormap.replace.tile.global_stride.global.b1024.b64 [%rd0], 4, %rd1;",
+        "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd0], 5, %r1;",
+        "tensormap.replace.tile.elemtype.global.b1024.b32 [%rd0], 8;",
+        "tensormap.replace.tile.interleave_layout.global.b1024.b32 [%rd0], 1;",
+        "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd0], 4;",
+        "tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%rd0], 1;",
+        "tensormap.replace.tile.fill_mode.global.b1024.b32 [%rd0], 2;",
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.acquire.gpu.sync.aligned [%rd0], [%r0], 128;",
+        "fence.proxy.generic::tensormap.acquire.gpu [%rd0], 128;",
     ] {
         let (code, message) = refused(body);
         assert_eq!(code, ErrorCode::Unknown, "{message}");

@@ -148,3 +148,23 @@ fn what_is_not_defined_is_told() {
     // The ends of the coordinates.
     assert_eq!(run(&map, &[i32::MAX, i32::MIN], 256, 32), Ok(()));
 }
+
+/// One map for all parts `lo..hi` of the rows of a matrix: extents and strides whose products wrap, so that the engine stops at the end of
+/// the part that the coordinates name.
+#[test]
+fn one_map_ends_wherever_its_coordinates_say() {
+    let (rows, most) = (12_i32, 0x7fff_0000);
+    let (extents, strides) = ([16, 1 << 30, most, most], [16, 16, (1 << 34) - 16]);
+    let map = TensorMap::tiled(Element::U8, 0x1000, &extents, &strides, &[16, 4, 1, 1]);
+    map.check().unwrap();
+    let mut global: Vec<u8> = (0..rows).flat_map(|row| [row as u8 + 1; 16]).collect();
+    for (lo, hi) in (0..=rows).flat_map(|lo| (lo..=rows).map(move |hi| (lo, hi))) {
+        for first in 0..=hi - lo {
+            let x = [0, (1 << 30) - (hi - lo) + first, hi, 1 << 30];
+            let shared = load(&map, &x, 0, &mut global, 64);
+            let row = |i: i32| if lo + first + i < hi { (lo + first + i) as u8 + 1 } else { 0 };
+            let want: Vec<u8> = (0..4).flat_map(|i| [row(i); 16]).collect();
+            assert_eq!(shared, want, "row {first} of {lo}..{hi}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 usage: kernels.py FOLDER
 
-Writes NAME.ptx and NAME.txt (the kernel's name, bytes of shared memory, warps) for each kernel. Sizes, types and the
+Writes NAME.ptx and NAME.txt (the kernel's name, bytes of shared memory, warps, bytes of global memory for each program) for each kernel. Sizes, types and the
 order of parameters are those that the Rust test launches with.
 """
 
@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.tools.ragged_tma import load_ragged, store_ragged
 
 
 @triton.jit
@@ -129,6 +130,57 @@ def matmul_boxes(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     c.store([m, n], acc.to(tl.float16))
 
 
+@triton.jit
+def device_copy(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    a = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    b = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    b.store([m, n], a.load([m, n]))
+
+
+@triton.jit
+def device_grouped(x, w, out, starts, groups, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, P: tl.constexpr):
+    b = tl.make_tensor_descriptor(w, [groups * N, K], [K, 1], [BN, BK])
+    tiles_n = tl.cdiv(N, BN)
+    last = 0
+    t = tl.program_id(0)
+    for g in range(groups):
+        first = tl.load(starts + g)
+        rows = tl.load(starts + g + 1) - first
+        n_tiles = tl.cdiv(rows, BM) * tiles_n
+        if t >= last and t < last + n_tiles:
+            # The maps of this group's rows: its last tile does not reach into the next group.
+            a = tl.make_tensor_descriptor(x + first.to(tl.int64) * K, [rows, K], [K, 1], [BM, BK])
+            c = tl.make_tensor_descriptor(out + first.to(tl.int64) * N, [rows, N], [N, 1], [BM, BN])
+            while t >= last and t < last + n_tiles:
+                m, n = (t - last) // tiles_n * BM, (t - last) % tiles_n * BN
+                acc = tl.zeros((BM, BN), dtype=tl.float32)
+                for k in range(0, tl.cdiv(K, BK)):
+                    acc = tl.dot(a.load([m, k * BK]), b.load([g * N + n, k * BK]).T, acc)
+                c.store([m, n], acc.to(tl.float16))
+                t += P
+        last += n_tiles
+
+
+@triton.jit
+def ragged_grouped(x, w, out, starts, groups, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, P: tl.constexpr):
+    tiles_n = tl.cdiv(N, BN)
+    last = 0
+    t = tl.program_id(0)
+    for g in range(groups):
+        first = tl.load(starts + g)
+        rows = tl.load(starts + g + 1) - first
+        n_tiles = tl.cdiv(rows, BM) * tiles_n
+        while t >= last and t < last + n_tiles:
+            m, n = (t - last) // tiles_n * BM, (t - last) % tiles_n * BN
+            acc = tl.zeros((BM, BN), dtype=tl.float32)
+            for k in range(0, tl.cdiv(K, BK)):
+                acc = tl.dot(load_ragged(x, first, rows, [m, k * BK]), w.load([g * N + n, k * BK]).T, acc)
+            store_ragged(out, first, rows, [m, n], acc.to(tl.float16))
+            t += P
+        last += n_tiles
+
+
 C = "constexpr"
 
 
@@ -139,7 +191,7 @@ def compile_to(folder, name, fn, types, consts, arch=80, unaligned=(), **options
     kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     (folder / f"{name}.ptx").write_text(kernel.asm["ptx"])
     meta = kernel.metadata
-    (folder / f"{name}.txt").write_text(f"{meta.name} {meta.shared} {meta.num_warps}\n")
+    (folder / f"{name}.txt").write_text(f"{meta.name} {meta.shared} {meta.num_warps} {meta.global_scratch_size}\n")
 
 
 def main():
@@ -176,6 +228,16 @@ def main():
     boxes = {"a": "tensordesc<fp16[128,64]>", "b": "tensordesc<fp16[128,64]>", "c": "tensordesc<fp16[128,128]>", "K": i}
     consts = {"BM": 128, "BN": 128, "BK": 64}
     compile_to(folder, "boxes_f16", matmul_boxes, boxes, consts, 90, num_stages=3, num_warps=8)
+    # Tensor maps that the kernel makes.
+    for name, el in (("f16", half), ("bf16", "*bf16"), ("f32", f), ("i32", "*i32"), ("i8", "*i8")):
+        types = {"x": el, "out": el, "M": i, "N": i}
+        compile_to(folder, f"device_copy_{name}", device_copy, types, {"BM": 64, "BN": 64}, 90, unaligned=(2,))
+    types = {"x": half, "w": half, "out": half, "starts": "*i32", "groups": i, "N": i, "K": i}
+    consts = {"BM": 64, "BN": 64, "BK": 64, "P": 3}
+    compile_to(folder, "device_grouped", device_grouped, types, consts, 90, unaligned=(4,), num_stages=3)
+    # The same by maps of the host, of which the launch makes one for all groups.
+    types |= {"x": "tensordesc<fp16[1,1,64,64]>", "w": "tensordesc<fp16[64,64]>", "out": "tensordesc<fp16[1,1,64,64]>"}
+    compile_to(folder, "ragged_grouped", ragged_grouped, types, consts, 90, unaligned=(4,), num_stages=3)
     types = {"q": half, "k": half, "v": half, "out": half, "n": i, "scale": "fp32"}
     compile_to(folder, "wgmma_attention", attention, types, {"D": 64, "BM": 64, "BN": 64}, 90, num_stages=2)
     compile_to(folder, "attention", attention, types, {"D": 64, "BM": 64, "BN": 32}, num_stages=2)

@@ -164,6 +164,12 @@ impl Space {
         }
     }
 
+    /// Whether the allocation may be written to.
+    #[must_use]
+    pub fn is_writable(&self, id: AllocationId) -> bool {
+        self.get(id).is_some_and(|a| a.writable)
+    }
+
     /// Makes all bytes undefined.
     pub fn poison(&mut self) {
         for a in self.allocations.values_mut() {

@@ -12,6 +12,7 @@
 //! | [`sync`] | control flow, barriers, fences, exchange within a warp |
 //! | [`bulk`] | `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` |
 //! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
+//! | [`tensormap`] | `tensormap.replace`, `tensormap.cp_fenceproxy`, fences for tensor maps |
 //! | [`warpgroup`] | `wgmma`, `setmaxnreg`, `mapa`, `getctarank`, barriers of clusters |
 //! | [`needs`] | the version and target that each instruction requires |
 //! | [`layout`] | addresses of variables |
@@ -28,6 +29,7 @@ mod moves;
 mod needs;
 mod operand;
 mod sync;
+mod tensormap;
 mod warpgroup;
 
 use super::ast::{Ast, Entry, Instr};
@@ -67,6 +69,7 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
     }
     let has_wgmma = code.iter().any(|inst| matches!(inst.op, Op::Multiply(_)));
     let has_async_proxy = has_wgmma || code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)));
+    let has_map_fences = code.iter().any(|inst| matches!(inst.op, Op::MapAcquire { .. }));
     let has_cluster_barrier = code.iter().any(|inst| matches!(inst.op, Op::ClusterArrive { .. }));
     // Reaching the end of the code is a return.
     code.push(Inst { guard: None, op: Op::Exit, meet: u32::MAX });
@@ -82,6 +85,7 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
         local: layout.local,
         symbols: layout.symbols,
         has_async_proxy,
+        has_map_fences,
         has_cluster_barrier,
         has_wgmma,
     })
@@ -198,7 +202,8 @@ impl<'a> Decoder<'a> {
             "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(),
             "wgmma" | "mapa" | "getctarank" => self.group(),
             "call" => Err(self.unknown("a call of a function").with_help("inline the function")),
-            "tcgen05" | "multimem" | "tensormap" => Err(self.unknown(&format!("`{}`", self.full()))),
+            "tensormap" => self.tensormap(),
+            "tcgen05" | "multimem" => Err(self.unknown(&format!("`{}`", self.full()))),
             other => Err(self.error(ErrorCode::Unknown, format!("`{other}` is no instruction that is known"))),
         }
     }

@@ -1,5 +1,6 @@
 //! Control flow, barriers, fences, and exchange within a warp.
 
+use super::tensormap::PROXIES;
 use super::{Decoded, Decoder};
 use crate::emu::ast::Operand;
 use crate::emu::async_op::Reach;
@@ -117,9 +118,11 @@ impl Decoder<'_> {
 
     fn fence(&mut self) -> Decoded {
         if self.accept("proxy") {
-            if self.need(&["alias", "async"])? == "alias" {
+            match self.need(&["alias", "async", PROXIES])? {
                 // Every byte has only one address here, so aliases need no fence.
-                return self.plain(Op::Nop);
+                "alias" => return self.plain(Op::Nop),
+                PROXIES => return self.map_fence(),
+                _ => {}
             }
             let to = match self.one_of(&["global", "shared::cta", "shared::cluster"]) {
                 None => Reach::All,

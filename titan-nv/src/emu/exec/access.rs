@@ -139,7 +139,7 @@ impl Cluster<'_> {
         let thread = self.agent(who.warp, at.lane).index();
         self.spare_barriers(at, bytes.len() as u64)?;
         if self.env.program.has_async_proxy {
-            self.note_store(thread, at, bytes.len(), world);
+            self.note_store(thread, at, bytes.len(), world)?;
         }
         let (number, address) = split(at.address);
         let space = match at.space {

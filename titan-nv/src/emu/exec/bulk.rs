@@ -33,6 +33,8 @@ struct Request {
     shared: u64,
     bytes: u32,
     element: Option<Element>,
+    /// The address of the tensor map, if it is in global memory and may change there.
+    map: Option<u64>,
 }
 
 impl Cluster<'_> {
@@ -125,7 +127,7 @@ impl Cluster<'_> {
             (BulkPlace::Range(to), BulkPlace::Range(from)) => return self.range(who, lane, op, (to, from)),
             (BulkPlace::Box { .. }, BulkPlace::Box { .. }) => return Err(misplaced()),
         };
-        let map = self.tensor_map(who, lane, tensor.0, world)?;
+        let (map, place) = self.tensor_map(who, lane, tensor.0, world)?;
         if map.dims() != tensor.1.len() {
             let message = format!("the tensor map has {} dimensions, the copy {}", map.dims(), tensor.1.len());
             return Err(Fail::new(ErrorCode::Operand, message));
@@ -140,7 +142,8 @@ impl Cluster<'_> {
         let pieces = boxes::pieces(&map, &coords, split(at.address).1, is_load)?;
         let ranked = |p: Piece| Piece { shared: in_block(rank_of(at.address), p.shared), ..p };
         let pieces = pieces.into_iter().map(ranked).collect();
-        let request = Request { pieces, shared: at.address, bytes: map.box_bytes(), element: Some(map.element) };
+        let (bytes, element) = (map.box_bytes(), Some(map.element));
+        let request = Request { pieces, shared: at.address, bytes, element, map: place };
         self.inside(at.address, request.bytes)?;
         Ok(request)
     }
@@ -161,13 +164,13 @@ impl Cluster<'_> {
         if let Other::Shared(from) = other {
             self.inside(from, bytes)?;
         }
-        Ok(Request { pieces: vec![Piece { shared, other, bytes }], shared, bytes, element: None })
+        Ok(Request { pieces: vec![Piece { shared, other, bytes }], shared, bytes, element: None, map: None })
     }
 
-    /// Reads the tensor map at an address: 128 bytes, at a multiple of 64.
-    fn tensor_map(&self, who: Who, lane: usize, addr: &Addr, world: &mut World<'_>) -> Run<TensorMap> {
+    /// Reads the tensor map at an address: 128 bytes, at a multiple of 64. Returns also its address, if it may change there.
+    fn tensor_map(&self, who: Who, lane: usize, addr: &Addr, world: &World<'_>) -> Run<(TensorMap, Option<u64>)> {
         let at = self.one(who, lane, addr, 64)?;
-        let mut bytes = [0; 128];
+        let (mut bytes, mut place) = ([0; 128], None);
         match at.space {
             Space::Param => {
                 let start = usize::try_from(at.address).unwrap_or(usize::MAX);
@@ -177,7 +180,13 @@ impl Cluster<'_> {
             }
             Space::Global | Space::Const | Space::Generic => {
                 let space = &world.memory.space;
-                space.read(at.address, &mut bytes).map_err(|f| Fail::of(space, &f))?;
+                let id = space.check(at.address, bytes.len()).map_err(|f| Fail::of(space, &f))?;
+                // Nobody writes to constants, which need no fence.
+                if space.is_writable(id) {
+                    (bytes, place) = (self.acquired(who, at, world)?, Some(at.address));
+                } else {
+                    space.read(at.address, &mut bytes).map_err(|f| Fail::of(space, &f))?;
+                }
             }
             Space::Shared | Space::Local | Space::Cluster => {
                 return Err(Fail::new(ErrorCode::Operand, "a tensor map is in global, constant or parameter memory"));
@@ -186,7 +195,7 @@ impl Cluster<'_> {
         let unknown = || Fail::new(ErrorCode::Operand, "these 128 bytes are no tensor map that was encoded here");
         let map = TensorMap::from_bytes(&bytes).ok_or_else(unknown)?;
         map.check().map_err(|e| Fail::new(ErrorCode::Operand, e.to_string()))?;
-        Ok(map)
+        Ok((map, place))
     }
 
     fn load_box(
@@ -211,7 +220,7 @@ impl Cluster<'_> {
         let pieces: Vec<Piece> = request.pieces.iter().map(|p| Piece { shared: there(p.shared), ..*p }).collect();
         let signals = vec![Signal::Bytes { barrier: id, bytes: request.bytes }];
         let view = self.view_of(who, lane, &pieces, (there(request.shared), request.bytes), world);
-        let op = self.begin(who, lane, (LOAD, vec![], signals), (What::Load(pieces), view), world)?;
+        let op = self.begin(who, lane, (LOAD, vec![], signals), (What::Load(pieces), view, request.map), world)?;
         let helper = Helper { class: LOAD, op };
         if let Some(Piece { other: Other::Shared(from), .. }) = request.pieces.first() {
             self.tell_async(who, (lane, helper), (*from, request.bytes), AccessKind::Read, world)?;
@@ -250,13 +259,13 @@ impl Cluster<'_> {
         let reduce = reduce.map(|r| reduction(r, request.element)).transpose()?;
         let ticket = self.tickets;
         self.tickets += 1;
-        let Request { pieces, shared, bytes, .. } = request;
+        let Request { pieces, shared, bytes, map, .. } = request;
         let take = What::Take { ticket, pieces: pieces.clone() };
         let mut view = View::default();
         self.read_view(self.writer_of(who, lane), shared, bytes.into(), &mut view);
-        let take = self.begin(who, lane, (TAKE, vec![], vec![]), (take, view), world)?;
+        let take = self.begin(who, lane, (TAKE, vec![], vec![]), (take, view, map), world)?;
         self.tell_async(who, (lane, Helper { class: TAKE, op: take }), (shared, bytes), AccessKind::Read, world)?;
-        let put = (What::Put { ticket, pieces, reduce }, View::default());
+        let put = (What::Put { ticket, pieces, reduce }, View::default(), map);
         let put = self.begin(who, lane, (PUT, vec![take], vec![]), put, world)?;
         self.early(take, world)?;
         self.early(put, world)
@@ -268,12 +277,12 @@ impl Cluster<'_> {
         who: Who,
         lane: usize,
         (class, after, signals): (Class, Vec<OpId>, Vec<Signal>),
-        (what, view): (What, View),
+        (what, view, map): (What, View, Option<u64>),
         world: &mut World<'_>,
     ) -> Run<OpId> {
         let agent = self.agent(who.warp, lane);
         let ungrouped = !signals.is_empty();
-        let op = AsyncOp { agent, class, after, signals, payload: Job { place: who.pc, what, view } };
+        let op = AsyncOp { agent, class, after, signals, payload: Job { place: who.pc, what, view, map } };
         Ok(self.engine.issue(op, ungrouped, Place::new(who.pc as usize), world.watch)?)
     }
 
@@ -307,7 +316,7 @@ impl Cluster<'_> {
             }
             let signals = vec![Signal::Bytes { barrier, bytes: total }];
             let what = What::Store { to: to.address, bytes, written: true };
-            let op = self.begin(who, lane, (STORE, vec![], signals), (what, View::default()), world)?;
+            let op = self.begin(who, lane, (STORE, vec![], signals), (what, View::default(), None), world)?;
             self.tell(who, to, total, super::events::How::copy(Helper { class: STORE, op }), world)?;
             self.early(op, world)?;
         }

@@ -206,7 +206,13 @@ impl Cluster<'_> {
     }
 
     /// Records a store of a thread to memory that asynchronous operations may read, before it takes place.
-    pub(super) fn note_store(&mut self, thread: usize, at: super::access::At, len: usize, world: &mut World<'_>) {
+    pub(super) fn note_store(
+        &mut self,
+        thread: usize,
+        at: super::access::At,
+        len: usize,
+        world: &mut World<'_>,
+    ) -> Run<()> {
         let writer = self.writer(thread);
         match at.space {
             Space::Shared => {
@@ -219,9 +225,14 @@ impl Cluster<'_> {
             Space::Global | Space::Const => {
                 if let Ok((value, written)) = world.memory.space.extract(at.address, len) {
                     world.stores.store(writer, GLOBAL, at.address, (&value, &written));
+                    if self.env.program.has_map_fences {
+                        self.spare_maps(at, len as u64)?;
+                        world.maps.store(self.party_of(thread), at.address, (&value, &written));
+                    }
                 }
             }
             Space::Generic | Space::Local | Space::Param | Space::Cluster => {}
         }
+        Ok(())
     }
 }

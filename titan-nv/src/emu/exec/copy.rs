@@ -80,7 +80,7 @@ impl Cluster<'_> {
             }
             world.memory.touch(Touch::Read, source.address, n);
             let what = What::Copy { to: at.address, from: source.address, bytes, src_bytes: n };
-            let payload = Job { place: who.pc, what, view: View::default() };
+            let payload = Job { place: who.pc, what, view: View::default(), map: None };
             let agent = self.agent(who.warp, lane);
             let op = AsyncOp { agent, class: COPY, after: vec![], signals: vec![], payload };
             let id = self.engine.issue(op, false, Place::new(who.pc as usize), world.watch)?;
@@ -295,7 +295,7 @@ impl Cluster<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let after = self.engine.pending().of(agent, COPY);
-            let payload = Job { place: who.pc, what: What::Arrive, view: View::default() };
+            let payload = Job { place: who.pc, what: What::Arrive, view: View::default(), map: None };
             let op = AsyncOp { agent, class: COPY, after, signals: vec![Signal::Arrive { barrier }], payload };
             let id = self.engine.issue(op, true, Place::new(who.pc as usize), world.watch)?;
             if self.env.options.completion == Completion::Early {

@@ -9,6 +9,7 @@
 //! | [`copy`] | `cp.async`, `mbarrier` |
 //! | [`bulk`] | `cp.async.bulk`, `st.async` |
 //! | [`cluster`] | barriers of clusters, addresses of other blocks, fences between proxies |
+//! | [`tensormap`] | `tensormap.replace`, `tensormap.cp_fenceproxy`, fences for tensor maps |
 //! | [`warpgroup`] | `wgmma`, `setmaxnreg` |
 //! | [`matrix`] | `ldmatrix`, `stmatrix`, `mma` |
 
@@ -21,10 +22,12 @@ mod exchange;
 mod matrix;
 mod scalar;
 mod sync;
+mod tensormap;
 mod warpgroup;
 
 use super::cluster::Cluster;
 use super::error::ErrorCode;
+use super::maps::Maps;
 use super::memory::{Memory, code_of};
 use super::mma::Lanes;
 use super::op::{Op, PredSrc, Special, Src};
@@ -102,6 +105,8 @@ pub(crate) struct World<'a> {
     pub(crate) watch: &'a mut Watch,
     /// The stores to global memory, and the threads that have fenced them.
     pub(crate) stores: &'a mut Stores,
+    /// The stores to tensor maps in global memory, and the maps that threads have acquired.
+    pub(crate) maps: &'a mut Maps,
     /// The number of instructions executed so far, over all blocks.
     pub(crate) steps: &'a mut u64,
 }
@@ -318,6 +323,9 @@ impl<'a> Cluster<'a> {
             | Op::MultiplyCommit
             | Op::MultiplyWait { .. }
             | Op::SetMaxRegisters { .. } => self.warpgroup(who, &inst.op, world),
+            Op::MapReplace { .. } | Op::MapCopy { .. } | Op::MapRelease { .. } | Op::MapAcquire { .. } => {
+                self.tensormap(who, &inst.op, world)
+            }
             Op::Bulk(_) | Op::BulkCommit | Op::BulkWait { .. } | Op::StoreAsync { .. } => {
                 self.bulk(who, &inst.op, world)
             }

@@ -131,8 +131,13 @@ impl Cluster<'_> {
                 .map_err(|f| Fail { message: format!("a matrix operand: {}", f.message), ..f })?;
             self.read_view(self.writer(agent.index()), *address, u64::from(*len), &mut view);
         }
-        let job =
-            AsyncOp { agent, class: MULTIPLY, after, signals: vec![], payload: Job { place: who.pc, what, view } };
+        let job = AsyncOp {
+            agent,
+            class: MULTIPLY,
+            after,
+            signals: vec![],
+            payload: Job { place: who.pc, what, view, map: None },
+        };
         let id = self.engine.issue(job, false, Place::new(who.pc as usize), world.watch)?;
         for range in reads {
             self.tell_async(who, (0, Helper { class: MULTIPLY, op: id }), range, AccessKind::Read, world)?;

@@ -50,6 +50,13 @@ pub struct Race {
     pub second: Side,
 }
 
+/// A moment in the run of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    component: u32,
+    clock: u32,
+}
+
 /// Watches one region of a memory, or the same region of several.
 #[derive(Clone, Debug)]
 pub struct Races {
@@ -79,6 +86,19 @@ impl Races {
     #[must_use]
     pub const fn found(&self) -> Option<&Race> {
         self.found.as_ref()
+    }
+
+    /// The present moment of an agent.
+    #[must_use]
+    pub fn now(&self, agent: Agent) -> Moment {
+        let component = component(agent.index());
+        Moment { component, clock: self.clocks.own(component) }
+    }
+
+    /// Whether a moment is ordered before what an agent does next.
+    #[must_use]
+    pub fn is_after(&self, agent: Agent, moment: Moment) -> bool {
+        self.clocks.known(agent).covers(moment.component, moment.clock)
     }
 
     /// Orders all earlier events before all later ones: another block starts on the same memory.

@@ -87,6 +87,22 @@ fn conflicting_accesses_race_unless_a_meeting_orders_them() {
 }
 
 #[test]
+fn a_moment_is_before_what_follows_a_meeting() {
+    let mut w = of(3);
+    let of_agent = |w: &World, agent| w.races.now(Agent::new(agent));
+    let after = |w: &World, moment| [0, 1, 2].map(|agent| w.races.is_after(Agent::new(agent), moment));
+    let before = of_agent(&w, 0);
+    assert_eq!(after(&w, before), [true, false, false]);
+    w.meet(&[0, 1]);
+    let later = of_agent(&w, 0);
+    assert_eq!(after(&w, before), [true, true, false]);
+    assert_eq!(after(&w, later), [true, false, false]);
+    w.meet(&[1, 2]);
+    assert_eq!(after(&w, before), [true, true, true]);
+    assert_eq!(after(&w, later), [true, false, false]);
+}
+
+#[test]
 fn the_report_names_both_sides() {
     let mut w = of(2);
     w.write(0, 0);
