@@ -7,7 +7,7 @@ use titan_core::ir::op_table::{Group, OpRow, mnemonic, ops, row};
 use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
     AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Collector, Completion, Const, Effect, Elem, Family, FenceSpace, Fill,
-    Fold, ForKind, LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope,
+    Fold, ForKind, LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, Strided,
     Tcgen05Op, TensorElem, TensorShape, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
@@ -156,7 +156,7 @@ fn barriers() -> Vec<OpKind> {
     );
     kinds.extend(tensor_memory().map(|op| OpKind::Nv(NvOp::Tcgen05(op))));
     for tensor in [false, true] {
-        kinds.push(OpKind::Nv(NvOp::BulkLoad { tensor, bytes: 64, multicast: 0 }));
+        kinds.push(OpKind::Nv(NvOp::BulkLoad { tensor, bytes: 64, multicast: 0, strided: Strided::NONE }));
         kinds.push(OpKind::Nv(NvOp::BulkStore { tensor, bytes: 64 }));
     }
     for group in NvGroup::ALL.iter().copied() {

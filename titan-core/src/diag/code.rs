@@ -150,6 +150,7 @@ codes! {
     NoTensorMap "T0903" Titan "a bulk copy that no tensor map describes";
     BulkRequired "T0904" Titan "a kernel that requires bulk copies and has none";
     GroupMma "T0905" Titan "an MMA of warpgroups that does not exist";
+    StridedZeros "T0906" Titan "a bulk copy that cannot leave zeros beyond its box";
 }
 
 impl fmt::Display for Code {

@@ -4,8 +4,8 @@ use super::filling::Filling;
 use super::ring::{Mode, sides};
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, ReduceOp, TileShape, TtgOp,
-    Ty, Unit, Value,
+    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, ReduceOp, Strided, TileShape,
+    TtgOp, Ty, Unit, Value,
 };
 use crate::layout::{Bit, Layout};
 
@@ -99,7 +99,10 @@ impl Expand<'_> {
             let tile = self.field(stage, field, elem, shape)?;
             let bytes = tile_bytes(elem, shape);
             let multicast = self.receivers(stage, *old, field);
-            self.op(OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }), &[source, tile, barrier])?;
+            self.op(
+                OpKind::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast, strided: Strided::NONE }),
+                &[source, tile, barrier],
+            )?;
         }
         Ok(())
     }

@@ -40,6 +40,26 @@ impl NvGroup {
     }
 }
 
+/// A bulk copy of one in every few elements along an axis (`elementStrides` of a tensor map), as a program states it whose operands are
+/// regions. Boxes divide the axis, beginning at element 0; a copy from coordinate `x` takes the elements `x`, `x + every`, .., as many as
+/// a box has, rounded up, and so possibly elements of the next box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strided {
+    /// The axis of the tensor.
+    pub along: u8,
+    /// The extent of the boxes along it, in elements of the tensor; 0 if no box is stated.
+    pub boxed: u32,
+    /// The distance of the elements that are copied.
+    pub every: u32,
+    /// Whether positions of the tile beyond the end of the box must hold zero.
+    pub zeros: bool,
+}
+
+impl Strided {
+    /// No box is stated.
+    pub const NONE: Strided = Strided { along: 0, boxed: 0, every: 1, zeros: false };
+}
+
 /// An operation of the dialect. Its operands, results and meaning are a row of [`super::op_table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NvOp {
@@ -101,6 +121,8 @@ pub enum NvOp {
         /// along its first axis into as many equal parts as the cluster has programs. Each program copies the part of its rank to all of
         /// them, so that `bytes`, the whole tile, arrive in each.
         multicast: u16,
+        /// The elements of the box that are copied, if the program states a box.
+        strided: Strided,
     },
     /// A bulk copy out of shared memory, in the open group: from a region, or from a tile in shared memory to a tile of a tensor.
     BulkStore {

@@ -105,6 +105,8 @@
 //! 52. Tokens of groups are numbered in program order. T0715
 //! 53. A fence is between two different proxies. T0713
 //! 70. A bulk copy of a tile is one that a tensor map describes ([`crate::analysis::boxes`]). T0903
+//! 79. A box with an element stride is one that a tensor map describes, and where zeros are wanted beyond it, no element of the tensor
+//!     is copied there. T0903, T0906
 //!
 //! All roles together, for any number of iterations, by the induction of `coexecution` (`coexecution::barriers`):
 //!
@@ -271,7 +273,7 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     Ok(Verified { kernel, partition, anew })
 }
 
-/// Checks rules 28 to 63, 70 and 73 to 77: pipelines and barriers. Returns the conditions on a launch under which they hold, and for each
+/// Checks rules 28 to 63, 70, 73 to 77 and 79: pipelines and barriers. Returns the conditions on a launch under which they hold, and for each
 /// ring the number of loops in which it is empty at the start of iterations. A kernel without such operations is accepted at once.
 ///
 /// # Errors

@@ -18,8 +18,8 @@
 //! Source: "TMA Modeling In Depth", theorems 1, 5 and 6, and table 1 (docs/tma.md).
 
 use super::domain::{Domains, Id};
-use super::fttc::{Counterexample, fttc};
 use super::protect::{overrun, protected};
+use titan_core::analysis::fttc::{Counterexample, fttc};
 
 /// The contents that holes must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,8 +23,8 @@
 
 use super::correctness::{Correctness, Level, Padding, level, unprotected};
 use super::domain::{Domains, Id};
-use super::fttc::Counterexample;
 use super::index::{Op, Range, Value, Values, indices};
+use titan_core::analysis::fttc::Counterexample;
 
 /// The direction of a copy, and the requirements on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

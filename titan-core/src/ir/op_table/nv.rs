@@ -12,7 +12,7 @@ use crate::ir::traffic::Order::{
     Acquires, Awaits, Commits, FencesWords, Polls, Releases, ReleasesCopies, Synchronizes,
 };
 use crate::ir::traffic::{NO_TRAFFIC, one, order, reads, three, two, writes};
-use crate::ir::{Class, NvGroup, NvOp};
+use crate::ir::{Class, NvGroup, NvOp, Strided};
 
 /// A bulk copy to shared memory. Its operand is a region or a tile in a region, so that there are accesses of both kinds; the same applies
 /// to stores and MMAs.
@@ -63,15 +63,15 @@ table! {
     "ttg.nv.fence.mbarrier_init" Barriers [NvOp::FenceMbarrierInit] Plain, synchronous(Pipeline, order(FencesWords)),
         "", "" => "", NONE, "makes initialised barriers visible to bulk copies and to the cluster", [BarrierLife];
 
-    "ttg.nv.cp_async_bulk_tensor.load" Copies [NvOp::BulkLoad { tensor: true, bytes, multicast }]
-        {bytes = 16384, multicast or 0} AtMany, bulk_load(*bytes),
+    "ttg.nv.cp_async_bulk_tensor.load" Copies [NvOp::BulkLoad { tensor: true, bytes, multicast, strided: Strided { along, boxed, every, zeros } }]
+        {bytes = 16384, multicast or 0, along or 0, boxed or 0, every or 1, zeros or false} AtMany, bulk_load(*bytes),
         "", "t: tensor, an i32 per axis, region, mbarrier; or source, smem, mbarrier" => "", ANY,
-        "starts a copy of a box of a tensor, or of a tile; its bytes are taken from what the barrier expects", [TxBytes InFlight PhaseMixed NotShown];
+        "starts a copy of a box of a tensor, or of a tile; its bytes are taken from what the barrier expects. Boxes of `boxed` elements `along` an axis may be stated, of which one in `every` is copied, and that what is beyond a box is to be zero (`zeros`)", [TxBytes InFlight PhaseMixed NotShown NoTensorMap StridedZeros];
     "ttg.nv.cp_async_bulk_tensor.store" Copies [NvOp::BulkStore { tensor: true, bytes }] {bytes = 16384} AtMany, bulk_store(*bytes),
         "", "t: tensor, an i32 per axis, region; or source, smem" => "", ANY,
         "starts a copy to a box of a tensor, or to a tile of one, in the open group of bulk stores", [InFlight InFlightAtEnd];
-    "ttg.nv.cp_async_bulk.load" Copies [NvOp::BulkLoad { tensor: false, bytes, multicast }]
-        {bytes = 16384, multicast or 0} AtMany, bulk_load(*bytes),
+    "ttg.nv.cp_async_bulk.load" Copies [NvOp::BulkLoad { tensor: false, bytes, multicast, strided }]
+        {bytes = 16384, multicast or 0} : unstrided(strided) AtMany, bulk_load(*bytes),
         "", "t: tensor, an i32 per axis, region, mbarrier" => "", ANY, "the same of contiguous bytes", [TxBytes InFlight PhaseMixed NotShown];
     "ttg.nv.cp_async_bulk.store" Copies [NvOp::BulkStore { tensor: false, bytes }] {bytes = 16384} AtMany, bulk_store(*bytes),
         "", "t: tensor, an i32 per axis, region" => "", ANY, "the same to contiguous bytes", [InFlight InFlightAtEnd];

@@ -5,8 +5,8 @@
 //! Deliberately absent: constants, loops, branches and roles, whose text the printer and the parser of `crate::text` know themselves.
 
 use crate::ir::{
-    BarrierTy, CallProxy, Collector, Elem, FenceSpace, Fill, MmaKind, Pipe, Proxy, Scope, TensorElem, TensorShape,
-    TileShape, Touch, Ty,
+    BarrierTy, CallProxy, Collector, Elem, FenceSpace, Fill, MmaKind, Pipe, Proxy, Scope, Strided, TensorElem,
+    TensorShape, TileShape, Touch, Ty,
 };
 
 /// The arrangement of operands.
@@ -139,6 +139,11 @@ impl Head<'_> {
     /// A flag that the operation does not have, unlike others of its variant.
     pub(super) const fn off(&self) -> Result<(bool,), HeadError> {
         Ok((false,))
+    }
+
+    /// No box with element strides, which only tensor copies have.
+    pub(super) const fn unstrided(&self) -> Result<(Strided,), HeadError> {
+        Ok((Strided::NONE,))
     }
 
     pub(super) fn elem(&self) -> Result<(Elem,), HeadError> {

@@ -31,6 +31,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     tokens(kernel, &mut errors);
     outside(kernel, &mut errors);
     errors.extend(super::boxes::check(kernel));
+    errors.extend(super::strided::check(kernel));
     errors
 }
 

@@ -33,7 +33,7 @@ mod tests;
 mod tiles;
 
 use super::Error;
-use super::barriers::{boxes, numbers, proxies};
+use super::barriers::{boxes, numbers, proxies, strided};
 use super::coexecution;
 use super::coexecution::rings::find::Claims;
 use super::pipes::shape;
@@ -63,6 +63,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
     errors.extend(warps(kernel));
     errors.extend(products::check(kernel));
     errors.extend(boxes::check(kernel));
+    errors.extend(strided::check(kernel));
     errors.extend(group_mma::check(kernel));
     errors.extend(outputs::check(kernel));
     numbers::participants(kernel, &mut errors);

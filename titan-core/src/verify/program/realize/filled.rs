@@ -17,7 +17,7 @@
 
 use super::{At, Check};
 use crate::ir::traffic::{Access, On, traffic};
-use crate::ir::{Family, LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Ty, Value};
+use crate::ir::{Family, LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Strided, Ty, Value};
 use crate::verify::coexecution::rings::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
 use crate::verify::program::wrong;
 
@@ -86,7 +86,7 @@ impl Check<'_> {
             self.ring(at).full.insert(full);
             self.explain(*id);
             match op.kind.family() {
-                Family::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast }) => {
+                Family::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast, strided: Strided::NONE }) => {
                     let [_, tile, _] = op.args[..] else { return None };
                     let (_, slot) = picked(kernel, tile)?;
                     let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);

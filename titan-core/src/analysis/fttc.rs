@@ -12,7 +12,10 @@
 //! the *next* box, so its position must be 0. No other start gives 1 and 0. The reported counterexample is of this kind:
 //! with `t = ceil(B / e) - 1`, the copy that starts at `B - t * e` has the element `B` at position `t`.
 //!
-//! Source: "TMA Modeling In Depth", theorem 6 (docs/tma.md); the closed form equals brute force (tests/tma).
+//! The copies that the compiler makes start at multiples of their boxes and have no element strides. The condition is needed for
+//! barrier programs that state such a copy (`crate::verify`, rule 79), and for the schedules of `titan_nv::tma`.
+//!
+//! Source: "TMA Modeling In Depth", theorem 6 (docs/tma.md); the closed form equals brute force (titan-nv/tests/tma).
 
 use std::fmt;
 
