@@ -2,8 +2,8 @@
 //!
 //! An assembler would move them to local memory around each MMA, which is slower than any smaller tile, and says so in a note at most. What
 //! is counted needs registers at the same time whatever the assembler does: the accumulator of an MMA, other accumulators that are live at
-//! it, and tiles that loops around it carry; and [`OTHERS`] for everything else. With `ptxas` 12.9, of 128 rows and one warpgroup,
-//! 208 columns take 252 registers. From 224 columns on it is refused; 216, which are not refused, have spills.
+//! it, and tiles that loops around it carry; and [`OTHER_REGISTERS`] for everything else. With `ptxas` 12.9, of 128 rows and one warpgroup,
+//! 208 columns take 252 registers, 216 have spills.
 //!
 //! | threads | registers of each |
 //! |---|---|
@@ -14,13 +14,10 @@
 //! Deliberately absent: other tiles, which are loaded, computed or stored in parts; and scalars. [`super::estimate`] estimates those.
 
 use super::estimate::{at_mmas, registers};
+use super::table::OTHER_REGISTERS;
 use crate::ir::{Def, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp, Value};
 use crate::plan::{LowerError, Target};
 use std::collections::BTreeMap;
-
-/// The registers of a thread besides accumulators: attention on sm_90a, whose accumulators leave it 36 of 232, is assembled without spills.
-/// [`super::table`] has the number that schedules are chosen with, which is more.
-const OTHERS: u32 = 36;
 
 /// The number of warps up to which threads get equal parts of the registers: those of a warpgroup.
 const WHOLE: u32 = 4;
@@ -56,7 +53,7 @@ pub(super) fn check(program: &Kernel, target: &Target) -> Result<(), LowerError>
         let role = role_of.get(&at).copied();
         let each = most(role);
         let beyond = worst.as_ref().is_none_or(|worst| held > worst.registers);
-        if held.saturating_add(OTHERS) > each && beyond {
+        if held.saturating_add(OTHER_REGISTERS) > each && beyond {
             worst = Some(Held { at, registers: held, role, each });
         }
     });
@@ -127,7 +124,7 @@ fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
     let name = name.unwrap_or_else(|| "that of this MMA".to_owned());
     let message = format!(
         "accumulators do not fit in registers on {}: {name} has {shape} elements, and a thread of {who}, which has {own} warps, would hold {} \
-         registers of accumulators besides {OTHERS} others, of {}",
+         registers of accumulators besides {OTHER_REGISTERS} others, of {}",
         target.name, held.registers, held.each,
     );
     // With twice the warps, a thread holds half of them, and the other warps keep what they have.
@@ -135,13 +132,13 @@ fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
     let fits = |more: &u32| {
         let warps = others.saturating_add(*more);
         let half = held.registers.saturating_mul(own).div_ceil(*more);
-        warps <= target.max_warps && half + OTHERS <= entry(warps, target).min(target.registers)
+        warps <= target.max_warps && half + OTHER_REGISTERS <= entry(warps, target).min(target.registers)
     };
     let more = (1..=4).map(|n| own << n).find(fits);
     let help = match (role, more) {
         (Some(role), Some(more)) => format!("give the role `{}` {more} warps, or use smaller tiles", role.name),
         (_, _) => {
-            let elements = held.each.saturating_sub(OTHERS).saturating_mul(own * target.lanes);
+            let elements = held.each.saturating_sub(OTHER_REGISTERS).saturating_mul(own * target.lanes);
             format!("use smaller tiles: {own} warps hold at most {elements} elements of 32 bits")
         }
     };
