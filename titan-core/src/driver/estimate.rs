@@ -6,7 +6,7 @@
 //! Deliberately absent: registers of individual addresses and scalars.
 
 use super::table::OTHER_REGISTERS;
-use crate::ir::{Block, Kernel, NvOp, OpKind, Value};
+use crate::ir::{Block, Kernel, LocalOp, NvOp, OpId, OpKind, Value};
 use crate::plan::Target;
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate for a barrier program whose regions are allocated in `shared_bytes` bytes.
     pub(super) fn of(program: &Kernel, shared_bytes: u32) -> Estimate {
-        let mut walk = Walk { kernel: program, most: 0 };
+        let mut walk = Walk { kernel: program, most: 0, at_mma: &mut |_, _| {} };
         walk.block(program.body, BTreeSet::new());
         let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
         let copies_in_bulk = program.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })));
@@ -44,18 +44,34 @@ impl Estimate {
     }
 }
 
+/// Whether an operation of a barrier program adds a product to an accumulator.
+pub(super) const fn is_mma(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Nv(NvOp::Wgmma) | OpKind::Local(LocalOp::Mma) | OpKind::Mma)
+}
+
+/// Calls `at_mma` for each MMA of a barrier program, with the tiles that are live after it, its result included.
+pub(super) fn at_mmas(program: &Kernel, at_mma: &mut dyn FnMut(OpId, &BTreeSet<Value>)) {
+    Walk { kernel: program, most: 0, at_mma }.block(program.body, BTreeSet::new());
+}
+
+/// The number of 32-bit registers per thread of a value; 0 if it is no tile in registers.
+pub(super) fn registers(program: &Kernel, value: Value) -> u32 {
+    let ty = program.ty(value);
+    let layout = program.layout(value).filter(|_| ty.is_in_registers());
+    let elements = layout.map_or(0, |layout| u32::try_from(layout.registers()).unwrap_or(u32::MAX));
+    elements.saturating_mul(ty.elem().bits()).div_ceil(32)
+}
+
 /// A backward liveness analysis of tiles.
 struct Walk<'k> {
     kernel: &'k Kernel,
     most: u32,
+    at_mma: &'k mut dyn FnMut(OpId, &BTreeSet<Value>),
 }
 
 impl Walk<'_> {
     fn registers(&self, value: Value) -> u32 {
-        let ty = self.kernel.ty(value);
-        let layout = self.kernel.layout(value).filter(|_| ty.is_in_registers());
-        let elements = layout.map_or(0, |layout| u32::try_from(layout.registers()).unwrap_or(u32::MAX));
-        elements.saturating_mul(ty.elem().bits()).div_ceil(32)
+        registers(self.kernel, value)
     }
 
     fn keep(&mut self, needed: &BTreeSet<Value>) {
@@ -68,6 +84,9 @@ impl Walk<'_> {
             let op = self.kernel.op(*id);
             needed.extend(op.results.iter().filter(|v| self.registers(**v) > 0));
             self.keep(&needed);
+            if is_mma(&op.kind) {
+                (self.at_mma)(*id, &needed);
+            }
             needed.retain(|v| !op.results.contains(v));
             let mut inside = BTreeSet::new();
             for region in &op.regions {

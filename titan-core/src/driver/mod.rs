@@ -14,6 +14,7 @@
 //!
 //! Deliberately absent: the search for good schedules; instructions.
 
+mod accumulators;
 mod backend;
 mod cluster;
 mod estimate;

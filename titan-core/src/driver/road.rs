@@ -14,9 +14,9 @@
 //! well-formed, and before each that its preconditions hold.
 
 use super::estimate::Estimate;
-use super::order;
 use super::schedule::Body;
 use super::table::REGISTERS;
+use super::{accumulators, order};
 use crate::ir::Kernel;
 use crate::pipeline::fence::{Options, fence};
 use crate::plan::{LowerError, Plan};
@@ -140,6 +140,7 @@ fn placed(mut kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
     if bytes > way.plan.target.shared_bytes {
         return Err(LowerError::shared_memory(&kernel, bytes, &way.plan.target).into());
     }
+    accumulators::check(&kernel, &way.plan.target)?;
     Ok(kernel)
 }
 
@@ -189,5 +190,6 @@ pub(super) fn estimate(kernel: &Verified, plan: &Plan) -> Result<Estimate, Lower
     if bytes > plan.target.shared_bytes {
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
+    accumulators::check(&program, &plan.target)?;
     Ok(Estimate::of(&program, bytes))
 }

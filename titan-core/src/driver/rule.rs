@@ -253,6 +253,12 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
         if let Some((filled, _)) = kept.filter(|tried| gains_from_roles(target, tried)) {
             return Ok(filled);
         }
+        // Fused roles would have other warps than the kernel gives them: the accumulators of warpgroups that are too few are an error.
+        let refused = |s: &Schedule| fitted(with_rings(kernel, s)?, target, s).err().filter(|error| error.of_registers);
+        let of_groups = plan::plan(kernel, target, true).uses_warpgroups();
+        if let Some(error) = fitting.iter().filter(|_| of_groups).find_map(refused) {
+            return Err(error);
+        }
     }
     let fused = |schedule: &Schedule, distance: u32| {
         let fused = |carried: bool| {

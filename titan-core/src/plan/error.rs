@@ -17,6 +17,8 @@ pub struct LowerError {
     pub help: Option<String>,
     /// Whether the error depends on the instance of the kernel.
     pub of_instance: bool,
+    /// Whether accumulators do not fit in the registers of the warps that the kernel or the plan gives them.
+    pub of_registers: bool,
 }
 
 impl LowerError {
@@ -39,7 +41,14 @@ impl LowerError {
     /// An error that concerns the kernel as a whole.
     #[must_use]
     pub fn of_kernel(kernel: &str, message: String) -> Self {
-        LowerError { kernel: kernel.to_owned(), loc: Loc::default(), message, help: None, of_instance: true }
+        LowerError {
+            kernel: kernel.to_owned(),
+            loc: Loc::default(),
+            message,
+            help: None,
+            of_instance: true,
+            of_registers: false,
+        }
     }
 
     pub(crate) fn internal(kernel: &Kernel, message: String) -> Self {
@@ -49,6 +58,7 @@ impl LowerError {
             message: format!("a defect of TITAN: {message}"),
             help: Some("please report it with the kernel".to_owned()),
             of_instance: true,
+            of_registers: false,
         }
     }
 
@@ -78,6 +88,7 @@ impl LowerError {
             message,
             help: Some(help.to_owned()),
             of_instance: false,
+            of_registers: false,
         }
     }
 
@@ -103,6 +114,7 @@ impl LowerError {
             ),
             help: Some("use smaller tiles".to_owned()),
             of_instance: true,
+            of_registers: false,
         }
     }
 }

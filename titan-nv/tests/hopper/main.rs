@@ -23,6 +23,7 @@ mod products;
 mod ptxas;
 mod random;
 mod reference;
+mod registers;
 #[path = "../emit/sass.rs"]
 #[allow(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
