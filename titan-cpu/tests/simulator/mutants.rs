@@ -284,17 +284,17 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                 let is_copy = |kind: &OpKind| matches!(kind, OpKind::Nv(NvOp::BulkLoad { .. }));
                 all.extend(behind(program, id, is_copy).map(|mutant| ("bytes expected after the copy", mutant)));
             }
-            NvOp::BulkLoad { tensor, bytes, multicast } => {
+            NvOp::BulkLoad { tensor, bytes, multicast, strided } => {
                 all.push(gone("a bulk copy is gone"));
-                let kind = |bytes| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast });
+                let kind = |bytes| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast, strided });
                 if multicast != 0 {
-                    let to = |multicast| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast });
+                    let to = |multicast| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast, strided });
                     all.push(("a copy for all that is for the own program", with(program, id, to(0))));
                     all.push(("a copy for all that is for the first program", with(program, id, to(1))));
                     all.push(("a copy for more programs than there are", with(program, id, to(0b111))));
                 } else if cluster(program) > 1 {
                     let all_of_them = (1 << cluster(program)) - 1;
-                    let to = OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast: all_of_them });
+                    let to = OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast: all_of_them, strided });
                     all.push(("a copy of different tiles for all", with(program, id, to)));
                 }
                 all.push(("a bulk copy of fewer bytes", with(program, id, kind(bytes - 16))));
