@@ -148,7 +148,9 @@ mod tests {
         }
         let host = TensorMap::tiled(Element::Bf16, 0x1000, &[100, 70], &[208], &[64, 128]);
         let mut host = TensorMap { swizzle: Swizzle::B128, ..host };
-        (host.extents[2..].fill(0), host.box_extents[2..].fill(0), host.element_strides[2..].fill(0));
+        host.extents[2..].fill(0);
+        host.box_extents[2..].fill(0);
+        host.element_strides[2..].fill(0);
         assert_eq!(TensorMap::from_bytes(&bytes), Some(host));
         Field::Fill.replace(&mut bytes, 1).unwrap();
         assert_eq!(TensorMap::from_bytes(&bytes), Some(TensorMap { fill: Fill::Nan, ..host }));

@@ -46,8 +46,11 @@ fn ragged(ptr: DevicePtr, cols: usize) -> Vec<Param> {
     std::iter::once(Param::Bytes(map.to_bytes().to_vec())).chain(extents).chain(strides).collect()
 }
 
+/// What a kernel left in memory, and what is expected there.
+type Found = (Vec<f64>, Vec<f64>);
+
 /// Runs the product of each group of rows with its own matrix; what it gives, and what it should.
-fn grouped(file: &str, text: &str, options: &Options) -> Option<Result<(Vec<f64>, Vec<f64>), EmuError>> {
+fn grouped(file: &str, text: &str, options: &Options) -> Option<Result<Found, EmuError>> {
     let mut b = Bench::of(file, text)?;
     let total: usize = ROWS.iter().sum();
     let starts: Vec<f32> = (0..=ROWS.len()).map(|g| ROWS[..g].iter().sum::<usize>() as f32).collect();
