@@ -29,6 +29,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("titan-core/filetests/verify/pipe_role_without_finalize.tir", "kernel @passes")),
     },
     Elsewhere {
+        code: Code::StridedZeros,
+        why: "only a text of tile IR states boxes and distances of elements",
+        fails: Some(("titan-core/filetests/verify/barrier_strided_zeros.tir", "; error[T0906]")),
+        passes: Some(("titan-core/filetests/verify/barrier_strided_zeros.tir", "kernel @strided")),
+    },
+    Elsewhere {
         code: Code::Structure,
         why: "only a text of tile IR can break a block",
         fails: Some(("titan-core/filetests/verify/terminator_missing.tir", "; error[T0802]")),

@@ -29,8 +29,8 @@ pub fn in_flight(func: &Func) -> BTreeSet<Value> {
     }
     let handed = handed(func);
     loop {
-        let next = |(from, to): &&(Value, Value)| found.contains(from) && !found.contains(to);
-        let more: Vec<Value> = handed.iter().filter(next).map(|(_, to)| *to).collect();
+        let next = |hand: &&Hand| found.contains(&hand.from) && !found.contains(&hand.to);
+        let more: Vec<Value> = handed.iter().filter(next).map(|hand| hand.to).collect();
         if more.is_empty() {
             return found;
         }
@@ -44,10 +44,10 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
     if in_flight.is_empty() {
         return None;
     }
-    // The values that are in flight on some of the paths that lead to them.
+    // The values that are in flight on some of the paths that lead to them. A loop may begin with ordinary values, before any of its MMAs.
     let mut mixed = handed(func);
-    mixed.retain(|(from, to)| in_flight.contains(to) && !in_flight.contains(from));
-    let mixed: BTreeSet<Value> = mixed.into_iter().map(|(_, to)| to).collect();
+    mixed.retain(|hand| !hand.initial && in_flight.contains(&hand.to) && !in_flight.contains(&hand.from));
+    let mixed: BTreeSet<Value> = mixed.into_iter().map(|hand| hand.to).collect();
     let mut uses: BTreeMap<Value, u32> = BTreeMap::new();
     let mut wrong = None;
     func.walk(&mut |id, op| {
@@ -60,10 +60,10 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
                 wrong.get_or_insert((id, format!("{value} of an MMA in flight is used a second time")));
             }
         }
-        // If a result of a branch is in flight in one arm, it must be in flight in the other.
-        if op.kind == OpKind::If
-            && let Some(to) = op.results.iter().find(|to| mixed.contains(to))
-        {
+        // If a result of a branch is in flight in one arm, it must be in flight in the other; so must what a loop carries, on each of its
+        // `continue`s, and its results, on each of its `break`s. Otherwise the register would be written while an MMA may still write it.
+        let blocks = op.regions.iter().flat_map(|block| &func.block(*block).args);
+        if let Some(to) = op.results.iter().chain(blocks).find(|to| mixed.contains(to)) {
             wrong.get_or_insert((id, format!("{to} is in flight on one path only")));
         }
     });
@@ -93,8 +93,16 @@ fn takes(op: &Op, place: usize) -> bool {
     }
 }
 
-/// Pairs of values of which the second receives the first through a loop or branch.
-fn handed(func: &Func) -> Vec<(Value, Value)> {
+/// A value that another one receives through a loop or branch.
+struct Hand {
+    from: Value,
+    to: Value,
+    /// Whether it is an initial value of a loop.
+    initial: bool,
+}
+
+/// The values that others receive.
+fn handed(func: &Func) -> Vec<Hand> {
     let mut found = Vec::new();
     walk(func, func.body, &mut Vec::new(), None, &mut found);
     found
@@ -105,7 +113,7 @@ fn walk<'f>(
     block: super::func::Block,
     loops: &mut Vec<&'f Op>,
     arm_of: Option<&'f Op>,
-    found: &mut Vec<(Value, Value)>,
+    found: &mut Vec<Hand>,
 ) {
     let carried = |op: &Op| -> Vec<Value> {
         let args = op.regions.first().map_or(&[][..], |body| &func.block(*body).args);
@@ -113,14 +121,16 @@ fn walk<'f>(
     };
     for id in &func.block(block).ops {
         let op = func.op(*id);
-        let mut hand = |from: &[Value], to: &[Value]| found.extend(from.iter().copied().zip(to.iter().copied()));
+        let mut pass = |from: &[Value], to: &[Value], initial: bool| {
+            found.extend(from.iter().zip(to).map(|(from, to)| Hand { from: *from, to: *to, initial }));
+        };
         let Family::Flow(flow) = op.kind.family() else { continue };
         match flow {
             Flow::For | Flow::Loop => {
                 let init = op.args.get(if op.kind == OpKind::For { 3 } else { 0 }..).unwrap_or_default();
-                hand(init, &carried(op));
+                pass(init, &carried(op), true);
                 if op.kind == OpKind::For {
-                    hand(&carried(op), &op.results);
+                    pass(&carried(op), &op.results, false);
                 }
                 loops.push(op);
                 op.regions.iter().for_each(|body| walk(func, *body, loops, None, found));
@@ -129,15 +139,15 @@ fn walk<'f>(
             Flow::If | Flow::Roles(_) => {
                 op.regions.iter().for_each(|arm| walk(func, *arm, loops, Some(op), found));
             }
-            Flow::Yield => hand(&op.args, arm_of.map_or(&[][..], |op| &op.results)),
+            Flow::Yield => pass(&op.args, arm_of.map_or(&[][..], |op| &op.results), false),
             Flow::Break(n) | Flow::Continue(n) => {
                 let Some(around) = loops.len().checked_sub(1 + n as usize).and_then(|at| loops.get(at)) else {
                     continue;
                 };
                 if matches!(flow, Flow::Break(_)) {
-                    hand(&op.args, &around.results);
+                    pass(&op.args, &around.results, false);
                 } else {
-                    hand(&op.args, &carried(around));
+                    pass(&op.args, &carried(around), false);
                 }
             }
             // The end of the thread hands nothing on.

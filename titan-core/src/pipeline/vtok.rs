@@ -8,6 +8,8 @@
 //! A branch that only fills stages commits its group after the branch, on both paths: an iteration without copies commits an empty group.
 //! So the counts are the same up to the last iteration, although the last ones copy nothing.
 //!
+//! A `break` or `continue` takes its state along: after a loop, the counts hold for every path that leaves it.
+//!
 //! Ordinals are never unrolled. The state at a point is, for each ring, by how many stages its filling side is ahead of its reading side,
 //! and the number of younger groups for each of those stages. Loops of constant length are walked; others must return to the state at their
 //! head, which is the minimum over its predecessors.
@@ -18,7 +20,7 @@ mod check;
 
 pub use check::check;
 
-use crate::ir::{Block, Family, Flow, Kernel, OpId, Pipe, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, Family, Flow, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Loops with at most this many iterations are walked iteration by iteration.
@@ -87,30 +89,78 @@ impl State {
 pub fn assign(kernel: &Kernel, counts: &dyn Fn(Pipe) -> bool) -> Groups {
     let deepest = kernel.pipes.iter().map(|p| p.slots as usize).max().unwrap_or(1);
     let rings = kernel.pipes.iter().map(|_| Ring { ahead: Some(0), younger: VecDeque::new() }).collect();
-    let mut walk = Walk { kernel, deepest, counts, out: Groups::default() };
-    walk.block(kernel.body, &mut State { rings, claims: BTreeMap::new() });
+    let mut walk = Walk { kernel, deepest, counts, loops: Vec::new(), out: Groups::default() };
+    walk.block(kernel.body, State { rings, claims: BTreeMap::new() });
     walk.out
+}
+
+/// A loop that is being walked, with the states at its back edges and at its exits.
+#[derive(Default)]
+struct Around {
+    next: Option<State>,
+    exit: Option<State>,
+}
+
+/// Joins the state of another path, if that path is reachable.
+fn join(to: &mut Option<State>, from: Option<State>) {
+    match (to, from) {
+        (Some(to), Some(from)) => to.join(&from),
+        (to, from) => *to = to.take().or(from),
+    }
 }
 
 struct Walk<'k> {
     kernel: &'k Kernel,
     counts: &'k dyn Fn(Pipe) -> bool,
     deepest: usize,
+    loops: Vec<Around>,
     out: Groups,
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: Block, state: &mut State) {
+    /// The state after a block; `None` if its end is unreachable.
+    fn block(&mut self, block: Block, entry: State) -> Option<State> {
+        let mut state = entry;
         for id in &self.kernel.block(block).ops {
-            self.op(*id, state);
+            state = self.op(*id, state)?;
         }
+        Some(state)
     }
 
-    fn op(&mut self, id: OpId, state: &mut State) {
+    /// The state after an operation; `None` if no path leads there.
+    fn op(&mut self, id: OpId, mut state: State) -> Option<State> {
         let kernel = self.kernel;
         let op = kernel.op(id);
         match op.kind.family() {
-            Family::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)) => {
+            Family::Flow(Flow::If) => self.branch(id, state),
+            Family::Flow(Flow::For(_)) => self.counted(id, state),
+            Family::Flow(Flow::Loop) => self.around(op.regions[0], state, false),
+            Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
+                let around = self.loops.len().checked_sub(1 + n as usize).and_then(|at| self.loops.get_mut(at))?;
+                let leaves = matches!(op.kind, OpKind::Break(_));
+                join(if leaves { &mut around.exit } else { &mut around.next }, Some(state));
+                None
+            }
+            Family::Flow(Flow::Return) => None,
+            Family::Ttg(ttg) => {
+                self.event(id, ttg, &mut state);
+                Some(state)
+            }
+            // These neither start copies of a ring nor wait for them.
+            Family::Flow(Flow::Yield)
+            | Family::Data(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => Some(state),
+        }
+    }
+
+    fn event(&mut self, id: OpId, ttg: &TtgOp, state: &mut State) {
+        let kernel = self.kernel;
+        let op = kernel.op(id);
+        match ttg {
+            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => {
                 let filled: Vec<Pipe> = filled(kernel, id).into_iter().filter(|p| (self.counts)(*p)).collect();
                 if filled.is_empty() {
                     return;
@@ -118,14 +168,14 @@ impl Walk<'_> {
                 self.out.commits.insert(id);
                 state.commit(&filled, self.deepest);
             }
-            Family::Ttg(TtgOp::Ready(pipe)) => {
+            TtgOp::Ready(pipe) => {
                 let Some(ring) = state.rings.get_mut(pipe.index()) else { return };
                 if let (Some(ahead), Some(claim)) = (ring.ahead, op.results.first()) {
                     state.claims.insert(*claim, (*pipe, ahead - 1));
                     ring.ahead = Some(ahead - 1);
                 }
             }
-            Family::Ttg(TtgOp::WaitReady) => {
+            TtgOp::WaitReady => {
                 let claim = op.args.first().and_then(|v| state.claims.get(v)).copied();
                 let younger = claim.and_then(|(pipe, age)| {
                     let age = usize::try_from(age).ok()?;
@@ -134,81 +184,89 @@ impl Walk<'_> {
                 let allowed = younger.unwrap_or(0);
                 self.out.waits.entry(id).and_modify(|n| *n = (*n).min(allowed)).or_insert(allowed);
             }
-            Family::Flow(Flow::If) => self.branch(id, state),
-            Family::Flow(Flow::For(_)) => self.counted(id, state),
-            Family::Flow(Flow::Loop) => self.around(op.regions[0], state),
-            Family::Ttg(TtgOp::Roles) => op.regions.iter().for_each(|r| self.block(*r, &mut state.clone())),
+            TtgOp::Roles => op.regions.iter().for_each(|role| drop(self.block(*role, state.clone()))),
             // These neither start copies of a ring nor wait for them.
-            Family::Ttg(
-                TtgOp::Source(..)
-                | TtgOp::SourceRows { .. }
-                | TtgOp::Acquire(_)
-                | TtgOp::Poisoned
-                | TtgOp::ReadPerm
-                | TtgOp::Split(_)
-                | TtgOp::Join
-                | TtgOp::View { .. }
-                | TtgOp::Read
-                | TtgOp::Consumed
-                | TtgOp::Release
-                | TtgOp::ComputeIssue
-                | TtgOp::ComputeWait
-                | TtgOp::AccStart(_)
-                | TtgOp::AccMma
-                | TtgOp::AccFinish
-                | TtgOp::Write
-                | TtgOp::StoreIssue(_)
-                | TtgOp::StoreWait
-                | TtgOp::Finalize
-                | TtgOp::Rematerialize
-                | TtgOp::Claim(..)
-                | TtgOp::Fence { .. },
-            ) => {}
-            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
-            | Family::Data(_)
-            | Family::Local(_)
-            | Family::Region(_)
-            | Family::Nv(_)
-            | Family::Amd(_) => {}
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Acquire(_)
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::Release
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::AccStart(_)
+            | TtgOp::AccMma
+            | TtgOp::AccFinish
+            | TtgOp::Write
+            | TtgOp::StoreIssue(_)
+            | TtgOp::StoreWait
+            | TtgOp::Finalize
+            | TtgOp::Rematerialize
+            | TtgOp::Claim(..)
+            | TtgOp::Fence { .. } => {}
         }
     }
 
-    fn branch(&mut self, id: OpId, state: &mut State) {
+    fn branch(&mut self, id: OpId, mut state: State) -> Option<State> {
         let op = self.kernel.op(id);
         let filled = only_fills(self.kernel, id).filter(|filled| filled.iter().all(|p| (self.counts)(*p)));
         if let Some(filled) = filled {
             self.out.commits.insert(id);
-            return state.commit(&filled, self.deepest);
+            state.commit(&filled, self.deepest);
+            return Some(state);
         }
-        let before = state.clone();
-        for (i, region) in op.regions.iter().enumerate() {
-            let mut arm = before.clone();
-            self.block(*region, &mut arm);
-            if i == 0 { *state = arm } else { state.join(&arm) }
+        let mut after = None;
+        for region in &op.regions {
+            let arm = self.block(*region, state.clone());
+            join(&mut after, arm);
         }
+        after
     }
 
-    fn counted(&mut self, id: OpId, state: &mut State) {
+    fn counted(&mut self, id: OpId, state: State) -> Option<State> {
         let op = self.kernel.op(id);
         let bound = |i: usize| op.args.get(i).and_then(|v| self.kernel.int_constant(*v));
         if let (Some(lo), Some(hi), Some(step @ 1..)) = (bound(0), bound(1), bound(2)) {
             let trips = (hi - lo).max(0).div_euclid(step) + i64::from((hi - lo).max(0) % step > 0);
             if trips <= WALK {
-                return (0..trips).for_each(|_| self.block(op.regions[0], state));
+                let (mut now, mut left) = (Some(state), None);
+                for _ in 0..trips {
+                    let Some(state) = now else { break };
+                    let Around { next, exit } = self.iteration(op.regions[0], state);
+                    join(&mut left, exit);
+                    now = next;
+                }
+                join(&mut now, left);
+                return now;
             }
         }
-        self.around(op.regions[0], state);
+        self.around(op.regions[0], state, true)
     }
 
-    /// Walks a loop of any length: the state at its head also holds after it.
-    fn around(&mut self, body: Block, state: &mut State) {
+    /// Walks the body of a loop once.
+    fn iteration(&mut self, body: Block, state: State) -> Around {
+        self.loops.push(Around::default());
+        self.block(body, state);
+        self.loops.pop().unwrap_or_default()
+    }
+
+    /// Walks a loop of any length: the state at its head holds in every iteration, and after a loop with a count.
+    fn around(&mut self, body: Block, state: State, counted: bool) -> Option<State> {
+        let mut head = state;
         loop {
-            let mut once = state.clone();
-            self.block(body, &mut once);
-            let before = state.clone();
-            state.join(&once);
-            if *state == before {
-                return;
+            let Around { next, mut exit } = self.iteration(body, head.clone());
+            let before = head.clone();
+            if let Some(next) = next {
+                head.join(&next);
+            }
+            if head == before {
+                join(&mut exit, counted.then_some(head));
+                return exit;
             }
         }
     }

@@ -7,6 +7,7 @@ mod banks;
 mod dce;
 mod fold;
 mod hazard;
+mod in_flight;
 mod loops;
 mod programs;
 mod role_memory;

@@ -5,7 +5,8 @@
 //! marks, or the check fails. Buffers conflict if their byte ranges overlap.
 //!
 //! Consecutive marks without an access in between form a row: an access is to all of their regions. After a join, accesses belong to the
-//! marks of every path. A barrier or a wait for copies ends the validity of marks: a later access to shared memory needs a new mark.
+//! marks of every path. A barrier or a wait for copies, stores or MMAs ends the validity of marks: a later access to shared memory needs a
+//! new mark.
 //!
 //! Asynchronous copies write until they are waited for: a barrier between the copy and the wait does not order them.
 //!
@@ -162,6 +163,7 @@ impl Run<'_> {
             }
             Family::Group(Grouped::Await(n)) => {
                 state.await_readers(Later::Mma, n);
+                state.close();
                 Some(state)
             }
             Family::Copy(Copying::Drain) => {
@@ -170,6 +172,7 @@ impl Run<'_> {
             }
             Family::Copy(Copying::AwaitDrains(n)) => {
                 state.await_readers(Later::Store, n);
+                state.close();
                 Some(state)
             }
             Family::Copy(Copying::AwaitFills(n)) => {

@@ -26,6 +26,13 @@ impl Run<'_> {
                 "a role accesses the target of a copy that was issued before the roles and is in flight".to_owned(),
             ));
         }
+        if state.reads_in_flight().any(|reads| meets(reads)) {
+            self.unordered.get_or_insert((
+                id,
+                "a role writes what an MMA or a store reads that was issued before the roles and is in flight"
+                    .to_owned(),
+            ));
+        }
         if meets(&state.touched) {
             self.conflicts.insert(id);
         }
@@ -40,7 +47,7 @@ impl Run<'_> {
         let after = after?;
         // A role's wait for its own earlier copies does not cover those of other roles.
         state.touched.extend(inside.into_iter().chain(state.in_flight.iter().copied()));
-        state.in_flight.extend(after.in_flight);
+        state.leave_in_flight(after);
         state.close();
         Some(state)
     }

@@ -59,6 +59,19 @@ impl State {
         }
     }
 
+    /// The reads in flight, of MMAs and of bulk stores.
+    pub(super) fn reads_in_flight(&self) -> impl Iterator<Item = &BTreeSet<Touch>> {
+        self.read_later.iter()
+    }
+
+    /// Adds what roles leave in flight, given the join of their states.
+    pub(super) fn leave_in_flight(&mut self, roles: State) {
+        self.in_flight.extend(roles.in_flight);
+        for (own, reads) in self.read_later.iter_mut().zip(roles.read_later) {
+            own.extend(reads);
+        }
+    }
+
     pub(super) fn mark(&mut self, touch: Touch) {
         self.open.retain(|(_, accessed)| !accessed);
         self.open.insert((touch, false));

@@ -62,14 +62,39 @@ struct Run<'k> {
     early: Option<OpId>,
 }
 
+/// Where a block continues if not behind its last operation.
+enum Jump {
+    /// In the next iteration of the enclosing loop with this number.
+    Again(u32),
+    /// After the enclosing loop with this number.
+    Leave(u32),
+    /// At the end of the program.
+    End,
+}
+
 impl Run<'_> {
-    fn block(&mut self, block: Block) {
+    fn block(&mut self, block: Block) -> Option<Jump> {
         for id in &self.kernel.block(block).ops {
-            self.op(*id);
+            let jump = self.op(*id);
             if self.groups.commits.contains(id) {
                 let group = std::mem::take(&mut self.open);
                 self.queue.push_back(group);
             }
+            if jump.is_some() {
+                return jump;
+            }
+        }
+        None
+    }
+
+    /// Executes an iteration of a loop: whether the loop goes on, or where the block around it continues.
+    fn iteration(&mut self, body: Block) -> Result<bool, Jump> {
+        match self.block(body) {
+            None | Some(Jump::Again(0)) => Ok(true),
+            Some(Jump::Leave(0)) => Ok(false),
+            Some(Jump::Again(n)) => Err(Jump::Again(n - 1)),
+            Some(Jump::Leave(n)) => Err(Jump::Leave(n - 1)),
+            Some(Jump::End) => Err(Jump::End),
         }
     }
 
@@ -103,34 +128,53 @@ impl Run<'_> {
         }
     }
 
-    fn op(&mut self, id: OpId) {
+    fn op(&mut self, id: OpId) -> Option<Jump> {
         let kernel = self.kernel;
         let op = kernel.op(id);
         match op.kind.family() {
             Family::Flow(Flow::For(_)) => {
                 let [lo, hi, step] = [0, 1, 2].map(|i| self.int(op.args[i]));
                 let body = op.regions[0];
-                let mut at = lo;
-                while at < hi && self.early.is_none() {
+                let (mut at, mut goes_on) = (lo, true);
+                while goes_on && at < hi && self.early.is_none() {
                     if let Some(counter) = kernel.block(body).args.first() {
                         self.counters.insert(*counter, at);
                     }
-                    self.block(body);
+                    match self.iteration(body) {
+                        Ok(more) => goes_on = more,
+                        Err(jump) => return Some(jump),
+                    }
                     at += step.max(1);
                 }
+                None
             }
-            Family::Flow(Flow::Loop) => (0..self.trips).for_each(|_| self.block(op.regions[0])),
+            Family::Flow(Flow::Loop) => {
+                for _ in 0..self.trips {
+                    match self.iteration(op.regions[0]) {
+                        Ok(true) => {}
+                        Ok(false) => break,
+                        Err(jump) => return Some(jump),
+                    }
+                }
+                None
+            }
             Family::Flow(Flow::If) => {
                 let arm = usize::from(!self.holds(op.args[0]));
-                op.regions.get(arm).into_iter().for_each(|r| self.block(*r));
+                op.regions.get(arm).and_then(|arm| self.block(*arm))
             }
-            Family::Ttg(ttg) => self.event(id, ttg),
-            Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return)
+            Family::Ttg(ttg) => {
+                self.event(id, ttg);
+                None
+            }
+            Family::Flow(Flow::Break(n)) => Some(Jump::Leave(n)),
+            Family::Flow(Flow::Continue(n)) => Some(Jump::Again(n)),
+            Family::Flow(Flow::Return) => Some(Jump::End),
+            Family::Flow(Flow::Yield)
             | Family::Data(_)
             | Family::Local(_)
             | Family::Region(_)
             | Family::Nv(_)
-            | Family::Amd(_) => {}
+            | Family::Amd(_) => None,
         }
     }
 
