@@ -13,7 +13,7 @@
 //!
 //! Deliberately absent: other tiles, which are loaded, computed or stored in parts; and scalars. [`super::estimate`] estimates those.
 
-use super::estimate::{at_mmas, registers};
+use super::estimate::{is_mma, live, registers};
 use super::table::OTHER_REGISTERS;
 use crate::ir::{Def, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp, Value};
 use crate::plan::{LowerError, Target};
@@ -32,11 +32,11 @@ struct Held {
     each: u32,
 }
 
-/// Checks the accumulators of a barrier program.
+/// Checks the accumulators of a barrier program. Returns the maximum number of registers of tiles that a thread holds.
 ///
 /// # Errors
 /// The MMA with the most, if they do not fit; or that there are more warps than a program has.
-pub(super) fn check(program: &Kernel, target: &Target) -> Result<(), LowerError> {
+pub(super) fn check(program: &Kernel, target: &Target) -> Result<u32, LowerError> {
     let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
     if warps > target.max_warps {
         return Err(too_many_warps(program, target, warps));
@@ -47,7 +47,7 @@ pub(super) fn check(program: &Kernel, target: &Target) -> Result<(), LowerError>
         role.and_then(|role| requested.get(&role).copied()).unwrap_or(entry).min(target.registers)
     };
     let mut worst: Option<Held> = None;
-    at_mmas(program, &mut |at, live| {
+    let all = live(program, &mut |at, live| {
         let held =
             live.iter().filter(|v| is_kept(program, **v)).map(|v| registers(program, *v)).fold(0, u32::saturating_add);
         let role = role_of.get(&at).copied();
@@ -57,7 +57,7 @@ pub(super) fn check(program: &Kernel, target: &Target) -> Result<(), LowerError>
             worst = Some(Held { at, registers: held, role, each });
         }
     });
-    worst.map_or(Ok(()), |held| Err(error(program, target, &held)))
+    worst.map_or(Ok(all), |held| Err(error(program, target, &held)))
 }
 
 /// The error of a kernel whose roles have too many warps; its place is the kernel, which declares them.
@@ -92,8 +92,7 @@ fn roles(program: &Kernel) -> (BTreeMap<OpId, usize>, BTreeMap<usize, u32>) {
 
 /// The number of registers with which each thread of so many warps begins.
 fn entry(warps: u32, target: &Target) -> u32 {
-    let threads = warps.max(1).next_multiple_of(WHOLE).saturating_mul(target.lanes);
-    target.registers_per_sm / threads / 8 * 8
+    target.equal_registers(warps.max(1).next_multiple_of(WHOLE).saturating_mul(target.lanes))
 }
 
 /// Whether a tile is an accumulator, or carried by a loop.
@@ -103,7 +102,7 @@ fn is_kept(program: &Kernel, value: Value) -> bool {
         Def::Param(_) => false,
         Def::Result(op, _) => {
             let kind = &program.op(op).kind;
-            super::estimate::is_mma(kind) || matches!(kind, OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. }))
+            is_mma(kind) || matches!(kind, OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. }))
         }
     }
 }

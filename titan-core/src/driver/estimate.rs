@@ -24,13 +24,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate for a barrier program whose regions are allocated in `shared_bytes` bytes.
-    pub(super) fn of(program: &Kernel, shared_bytes: u32) -> Estimate {
-        let mut walk = Walk { kernel: program, most: 0, at_mma: &mut |_, _| {} };
-        walk.block(program.body, BTreeSet::new());
+    /// The estimate for a barrier program whose regions are allocated in `shared_bytes` bytes, and whose threads hold tiles in so many
+    /// registers ([`live`]).
+    pub(super) fn of(program: &Kernel, shared_bytes: u32, tiles: u32) -> Estimate {
         let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
         let copies_in_bulk = program.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })));
-        Estimate { shared_bytes, registers: walk.most.saturating_add(OTHER_REGISTERS), warps, copies_in_bulk }
+        Estimate { shared_bytes, registers: tiles.saturating_add(OTHER_REGISTERS), warps, copies_in_bulk }
     }
 
     /// The number of programs that a multiprocessor can run concurrently, if it has no more shared memory than one program may use.
@@ -49,9 +48,12 @@ pub(super) const fn is_mma(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::Wgmma) | OpKind::Local(LocalOp::Mma) | OpKind::Mma)
 }
 
-/// Calls `at_mma` for each MMA of a barrier program, with the tiles that are live after it, its result included.
-pub(super) fn at_mmas(program: &Kernel, at_mma: &mut dyn FnMut(OpId, &BTreeSet<Value>)) {
-    Walk { kernel: program, most: 0, at_mma }.block(program.body, BTreeSet::new());
+/// The maximum number of registers of the tiles that are live at the same time in a barrier program. Calls `at_mma` for each MMA, with the
+/// tiles that are live after it, its result included.
+pub(super) fn live(program: &Kernel, at_mma: &mut dyn FnMut(OpId, &BTreeSet<Value>)) -> u32 {
+    let mut walk = Walk { kernel: program, most: 0, at_mma };
+    walk.block(program.body, BTreeSet::new());
+    walk.most
 }
 
 /// The number of 32-bit registers per thread of a value; 0 if it is no tile in registers.

@@ -190,6 +190,6 @@ pub(super) fn estimate(kernel: &Verified, plan: &Plan) -> Result<Estimate, Lower
     if bytes > plan.target.shared_bytes {
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
-    accumulators::check(&program, &plan.target)?;
-    Ok(Estimate::of(&program, bytes))
+    let tiles = accumulators::check(&program, &plan.target)?;
+    Ok(Estimate::of(&program, bytes, tiles))
 }

@@ -191,18 +191,13 @@ impl Expand<'_> {
     fn pool(&self, op: &Op) -> Vec<u32> {
         let (roles, each) = (&self.k.roles, self.target.role_warps * self.laid.lanes);
         let threads: u32 = roles.iter().map(|r| r.warps * self.laid.lanes).sum();
-        let entry = |threads: u32| self.target.registers_per_sm / threads.max(1) / 8 * 8;
+        let entry = self.target.equal_registers(threads);
         let giving: Vec<usize> = (0..roles.len()).filter(|role| self.only_copies(op, *role)).collect();
         let taking = (0..roles.len()).filter(|role| !giving.contains(role));
         let taking: u32 = taking.map(|role| roles[role].warps * self.laid.lanes).sum();
         // For sm_120a, ptxas 12.9 divides by a subroutine, and ignores `setmaxnreg` beside calls (C7506). Only MMAs of warpgroups need it.
         let warps = self.target.group_atoms.is_empty();
-        if warps
-            || each <= self.laid.lanes
-            || giving.is_empty()
-            || taking == 0
-            || entry(threads) >= self.target.registers
-        {
+        if warps || each <= self.laid.lanes || giving.is_empty() || taking == 0 || entry >= self.target.registers {
             return Vec::new();
         }
         let Registers { copying, copying_to_many, few_rings, most } = self.registers;
@@ -211,7 +206,7 @@ impl Expand<'_> {
             if filled > few_rings { copying_to_many } else { copying }
         };
         let given: u32 = giving.iter().map(|role| kept(role) * roles[*role].warps * self.laid.lanes).sum();
-        let more = ((entry(threads) * threads - given) / taking / 8 * 8).min(most);
+        let more = ((entry * threads - given) / taking / 8 * 8).min(most);
         (0..roles.len()).map(|role| if giving.contains(&role) { kept(&role) } else { more }).collect()
     }
 

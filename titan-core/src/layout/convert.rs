@@ -106,9 +106,9 @@ impl Side<'_> {
         }
     }
 
-    /// The number of accesses of a thread, and the phases of each without bank conflicts.
-    fn accesses(&self, encoding: &Encoding) -> (u32, u32) {
-        let (together, count) = (neighbours(self.layout, encoding), |n: usize| u32::try_from(n).unwrap_or(u32::MAX));
+    /// The number of accesses of a thread to so many elements at once, and the phases of each without bank conflicts.
+    fn accesses(&self, encoding: &Encoding, together: u32) -> (u32, u32) {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let width = together * encoding.bits / 8;
         (count(self.registers.len()) / together, (width.max(4) * count(self.lanes.len())).div_ceil(128))
     }
@@ -116,8 +116,7 @@ impl Side<'_> {
     /// The maximum degree of bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other registers,
     /// and those of other warps, are shifted by the same distance in every lane, which changes the degree only if the distance is not a
     /// multiple of a word.
-    fn conflict_degree(&self, encoding: &Encoding) -> u32 {
-        let together = neighbours(self.layout, encoding);
+    fn conflict_degree(&self, encoding: &Encoding, together: u32) -> u32 {
         let addresses: Vec<u32> = self.lanes.iter().map(|at| encoding.offset(*at)).collect();
         // All elements are at multiples of their size and of the distance between rows.
         let distances = if encoding.bits.is_multiple_of(32) && encoding.pitch.is_multiple_of(4) {
@@ -135,7 +134,8 @@ impl Side<'_> {
 
 /// The cost of an exchange, if it is less than the limit.
 fn cost(sides: &[Side<'_>; 2], encoding: &Encoding, limit: Cost) -> Option<Cost> {
-    let accesses = sides.each_ref().map(|side| side.accesses(encoding));
+    let sides = sides.each_ref().map(|side| (side, neighbours(side.layout, encoding)));
+    let accesses = sides.map(|(side, together)| side.accesses(encoding, together));
     let [write, read] = accesses.map(|(n, _)| n);
     let total = |degrees: [u32; 2]| {
         let phases = |i: usize| accesses[i].0.saturating_mul(accesses[i].1.saturating_mul(degrees[i]));
@@ -149,7 +149,7 @@ fn cost(sides: &[Side<'_>; 2], encoding: &Encoding, limit: Cost) -> Option<Cost>
     if total([1, 1]) >= limit {
         return None;
     }
-    let cost = total(sides.each_ref().map(|side| side.conflict_degree(encoding)));
+    let cost = total(sides.map(|(side, together)| side.conflict_degree(encoding, together)));
     (cost < limit).then_some(cost)
 }
 

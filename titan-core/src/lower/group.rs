@@ -337,8 +337,7 @@ impl Lower<'_> {
     /// all threads of the program's warpgroups.
     pub(super) fn entry_registers(&self) -> u32 {
         let warps = self.laid.warps.next_multiple_of(self.target.role_warps.max(1));
-        let threads = (warps * self.laid.lanes).max(1);
-        (self.target.registers_per_sm / threads / 8 * 8).min(self.target.registers)
+        self.target.equal_registers(warps * self.laid.lanes).min(self.target.registers)
     }
 
     /// Lowers the code of a role. If one thread can execute all of it, the branch to one elected thread is around all of it.

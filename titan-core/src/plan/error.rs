@@ -53,12 +53,8 @@ impl LowerError {
 
     pub(crate) fn internal(kernel: &Kernel, message: String) -> Self {
         LowerError {
-            kernel: kernel.sig.full_name(),
-            loc: Loc::default(),
-            message: format!("a defect of TITAN: {message}"),
             help: Some("please report it with the kernel".to_owned()),
-            of_instance: true,
-            of_registers: false,
+            ..LowerError::of_kernel(&kernel.sig.full_name(), format!("a defect of TITAN: {message}"))
         }
     }
 
@@ -83,12 +79,10 @@ impl LowerError {
 
     pub(crate) fn refused(kernel: &Kernel, at: Option<OpId>, message: String, help: &str) -> Self {
         LowerError {
-            kernel: kernel.sig.full_name(),
             loc: at.map_or_else(Loc::default, |op| kernel.op(op).loc),
-            message,
             help: Some(help.to_owned()),
             of_instance: false,
-            of_registers: false,
+            ..LowerError::of_kernel(&kernel.sig.full_name(), message)
         }
     }
 
@@ -102,19 +96,17 @@ impl LowerError {
         buffers.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
         let largest: Vec<String> =
             buffers.iter().take(3).map(|(n, name, _)| format!("`{name}` {}", bytes_text(*n))).collect();
+        let message = format!(
+            "it needs {} of shared memory, but {} has {}: {}",
+            bytes_text(needed),
+            target.name,
+            bytes_text(target.shared_bytes),
+            largest.join(", ")
+        );
         LowerError {
-            kernel: program.sig.full_name(),
             loc: buffers.first().map_or_else(Loc::default, |(_, _, loc)| *loc),
-            message: format!(
-                "it needs {} of shared memory, but {} has {}: {}",
-                bytes_text(needed),
-                target.name,
-                bytes_text(target.shared_bytes),
-                largest.join(", ")
-            ),
             help: Some("use smaller tiles".to_owned()),
-            of_instance: true,
-            of_registers: false,
+            ..LowerError::of_kernel(&program.sig.full_name(), message)
         }
     }
 }

@@ -44,3 +44,11 @@ pub struct Target {
     /// Whether there are instructions for sums and products of `bf16`.
     pub bf16_arithmetic: bool,
 }
+
+impl Target {
+    /// The number of registers of each thread if so many threads share those of a multiprocessor equally: a multiple of 8, the unit in which
+    /// they are allocated.
+    pub(crate) fn equal_registers(&self, threads: u32) -> u32 {
+        self.registers_per_sm / threads.max(1) / 8 * 8
+    }
+}

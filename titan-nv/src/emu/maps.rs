@@ -20,7 +20,8 @@
 //!
 //! Whether release and acquire are themselves in order is not checked: accesses to global memory are not checked for races. By the
 //! memory model, a release of a thread that has synchronised with the one that wrote would do as well; here it does not. Writes by bulk
-//! copies need no release here. A map must not be changed while a copy of the same cluster uses it. Where races are not looked for, an acquire is for all threads of the block.
+//! copies need no release here. A map must not be changed while a copy of the same cluster uses it. Where races are not looked for, an acquire
+//! is for all threads of the block.
 //!
 //! Source: PTX ISA, "membar/fence", "tensormap.cp_fenceproxy", "Proxies".
 

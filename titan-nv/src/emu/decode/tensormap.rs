@@ -10,6 +10,20 @@ use crate::tma::Field;
 /// The proxies that these fences order: the second one's accesses before the first one's.
 pub(super) const PROXIES: &str = "tensormap::generic";
 
+/// The fields of `tensormap.replace`, of a dimension if they have one.
+const FIELDS: [(&str, fn(usize) -> Field); 10] = [
+    ("global_address", |_| Field::Address),
+    ("rank", |_| Field::Rank),
+    ("box_dim", Field::Box),
+    ("global_dim", Field::Extent),
+    ("global_stride", Field::Stride),
+    ("element_stride", Field::ElementStride),
+    ("elemtype", |_| Field::Element),
+    ("interleave_layout", |_| Field::Interleave),
+    ("swizzle_mode", |_| Field::Swizzle),
+    ("fill_mode", |_| Field::Fill),
+];
+
 impl Decoder<'_> {
     pub(super) fn tensormap(&mut self) -> Decoded {
         match self.need(&["replace", "cp_fenceproxy"])? {
@@ -21,42 +35,22 @@ impl Decoder<'_> {
     /// `tensormap.replace.tile.field{.space}.b1024.type [map], {dimension,} value`
     fn map_replace(&mut self) -> Decoded {
         self.need(&["tile"])?;
-        let name = self.need(&[
-            "global_address",
-            "rank",
-            "box_dim",
-            "global_dim",
-            "global_stride",
-            "element_stride",
-            "elemtype",
-            "interleave_layout",
-            "swizzle_mode",
-            "fill_mode",
-        ])?;
+        let name = self.need(&FIELDS.map(|(name, _)| name))?;
+        let made = FIELDS.iter().find(|(field, _)| *field == name).map_or(FIELDS[0].1, |(_, made)| *made);
         let space = match self.one_of(&["global", "shared::cta"]) {
             None => Space::Generic,
             Some("global") => Space::Global,
             Some(_) => Space::Shared,
         };
         self.need(&["b1024"])?;
-        let wide = matches!(name, "global_address" | "global_stride");
+        let kind = made(0);
+        let wide = matches!(kind, Field::Address | Field::Stride(_));
         self.need(if wide { &["b64"] } else { &["b32"] })?;
         self.end()?;
-        let of_dim = matches!(name, "box_dim" | "global_dim" | "global_stride" | "element_stride");
+        let of_dim = matches!(kind, Field::Box(_) | Field::Extent(_) | Field::Stride(_) | Field::ElementStride(_));
         let n = self.n_operands(&[2 + usize::from(of_dim)])?;
         let dim = if of_dim { usize::try_from(self.constant(1)?).unwrap_or(usize::MAX) } else { 0 };
-        let field = match name {
-            "global_address" => Field::Address,
-            "rank" => Field::Rank,
-            "box_dim" => Field::Box(dim),
-            "global_dim" => Field::Extent(dim),
-            "global_stride" => Field::Stride(dim),
-            "element_stride" => Field::ElementStride(dim),
-            "elemtype" => Field::Element,
-            "interleave_layout" => Field::Interleave,
-            "swizzle_mode" => Field::Swizzle,
-            _ => Field::Fill,
-        };
+        let field = made(dim);
         // Choices and dimensions are constants, so that what maps do not have is known now.
         let choice = matches!(field, Field::Element | Field::Interleave | Field::Swizzle | Field::Fill);
         let constant = if choice { self.constant(1)? } else { 0 };

@@ -82,8 +82,8 @@ impl Cluster<'_> {
     fn map_copy(&mut self, who: Who, (to, from): (&Addr, &Addr), scope: MapScope, world: &mut World<'_>) -> Run<()> {
         self.together(who, "a copy of a tensor map")?;
         let first = who.active.trailing_zeros() as usize & 31;
-        for addr in [to, from] {
-            let addresses = self.addresses(who, addr)?;
+        let (targets, sources) = (self.addresses(who, to)?, self.addresses(who, from)?);
+        for addresses in [&targets, &sources] {
             if let Some(lane) = lanes_of(who.active).find(|l| addresses[*l] != addresses[first]) {
                 let message = "the threads of a warp copy a tensor map together, and their addresses differ";
                 return Err(Fail::new(ErrorCode::Divergence, message).lane(lane));
@@ -92,11 +92,11 @@ impl Cluster<'_> {
         let mut bytes = [0; MAP];
         let mut defined = true;
         for lane in lanes_of(who.active) {
-            let source = self.at(who, lane, from, self.addresses(who, from)?[lane], ALIGNMENT)?;
+            let source = self.at(who, lane, from, sources[lane], ALIGNMENT)?;
             self.tell(who, source, BYTES, How::own(AccessKind::Read, Strength::Weak), world)?;
             defined = self.read(who, source, &mut bytes, world)?;
         }
-        let target = self.at(who, first, to, self.addresses(who, to)?[first], ALIGNMENT)?;
+        let target = self.at(who, first, to, targets[first], ALIGNMENT)?;
         world.memory.touch(Touch::Write, target.address, BYTES);
         self.write(who, target, &bytes, defined, world)?;
         world.maps.release_map(self.party(who, first).thread, target.address, scope);
