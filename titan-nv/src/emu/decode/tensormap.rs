@@ -10,8 +10,11 @@ use crate::tma::Field;
 /// The proxies that these fences order: the second one's accesses before the first one's.
 pub(super) const PROXIES: &str = "tensormap::generic";
 
-/// The fields of `tensormap.replace`, of a dimension if they have one.
-const FIELDS: [(&str, fn(usize) -> Field); 10] = [
+/// The name of a field in PTX, and the field of a dimension (which fields without dimensions ignore).
+type Named = (&'static str, fn(usize) -> Field);
+
+/// The fields of `tensormap.replace`.
+const FIELDS: [Named; 10] = [
     ("global_address", |_| Field::Address),
     ("rank", |_| Field::Rank),
     ("box_dim", Field::Box),
