@@ -7,7 +7,7 @@ use crate::ir::{
     Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, ReduceOp, Strided, TileShape,
     TtgOp, Ty, Unit, Value,
 };
-use crate::layout::{Bit, Layout};
+use crate::layout::Layout;
 
 impl Expand<'_> {
     pub(super) fn ring_op(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Made<()> {
@@ -191,18 +191,12 @@ impl Expand<'_> {
         self.filled(id, stage, [false, true])
     }
 
-    /// The layout of a tile with one element, which all threads hold.
-    fn by_all(&self) -> Layout {
-        let copies = |n: u32| vec![Bit::Copy; n.trailing_zeros() as usize];
-        Layout::new(&[1], Vec::new(), copies(self.laid.lanes), copies(self.warps))
-    }
-
     /// Writes the poison word of a stage by one thread; returns whether the ring has poison words.
     fn tell_poison(&mut self, stage: Stage, word: Value) -> Made<bool> {
         let Some(place) = self.poison_word(stage)? else { return Ok(false) };
         let Some(shape) = TileShape::new(&[1]) else { return Ok(false) };
         let tile = self.one(OpKind::Splat(shape), &[word])?;
-        self.b.put(tile, &self.by_all());
+        self.b.put(tile, &Layout::by_all(self.laid.lanes, self.warps));
         self.op(OpKind::Local(LocalOp::Store), &[tile, place])?;
         Ok(true)
     }
@@ -212,7 +206,7 @@ impl Expand<'_> {
         let answer = match self.poison_word(stage)? {
             Some(place) => {
                 let tile = self.one(OpKind::Local(LocalOp::Load), &[place])?;
-                self.b.put(tile, &self.by_all());
+                self.b.put(tile, &Layout::by_all(self.laid.lanes, self.warps));
                 let only = LocalOp::Fold { f: Fold::Plain(ReduceOp::Max), axis: 0, parts: 1 };
                 let word = self.one(OpKind::Local(only), &[tile])?;
                 let zero = self.b.i32(0);

@@ -13,7 +13,7 @@
 use super::{Laid, LayOut};
 use crate::ir::{Const, Elem, Fold, LocalOp, Op, OpKind, Pred, ReduceOp, Ty, Value};
 use crate::layout::{Bit, Encoding, Layout};
-use crate::plan::is_elementwise;
+use crate::plan::{is_elementwise, split_warps};
 
 impl LayOut<'_> {
     pub(super) fn plain_reduce(&mut self, op: &Op, f: ReduceOp, axis: u8) -> Laid<()> {
@@ -144,8 +144,7 @@ impl LayOut<'_> {
     /// Replaces a scalar that all threads have computed by the value of the first thread. It is not proved that shuffles give all lanes the
     /// same bits, and with user-defined functions they may not.
     fn agreed(&mut self, value: Value, elem: Elem) -> Laid<Value> {
-        let copies = |n: u32| vec![Bit::Copy; n.trailing_zeros() as usize];
-        let layout = Layout::new(&[1], Vec::new(), copies(self.plan.target.lanes), copies(self.warps));
+        let layout = Layout::by_all(self.plan.target.lanes, self.warps);
         let shape = self.shape(&[1])?;
         let one = self.tile_op(OpKind::Splat(shape), &[value], &layout)?;
         let bits = elem.bits().max(8);
@@ -211,7 +210,8 @@ impl LayOut<'_> {
         let mut lane = vec![1; rank];
         lane[axis] = along;
         let mut warp = vec![1; rank];
-        let (mut lanes_left, mut warps_left) = (lanes / along, self.warps);
+        let (used, spare) = split_warps(self.warps);
+        let (mut lanes_left, mut warps_left) = (lanes / along, used);
         for other in (0..rank).filter(|a| *a != axis) {
             let n = extents[other].next_power_of_two().min(lanes_left);
             lane[other] = n;
@@ -223,7 +223,7 @@ impl LayOut<'_> {
         let mut order = vec![axis];
         order.extend((0..rank).filter(|a| *a != axis));
         // The remaining lanes and warps hold copies.
-        Layout::blocked(extents, &per_thread, &lane, &warp, &order).with_spare_copies(lanes_left, warps_left)
+        Layout::blocked(extents, &per_thread, &lane, &warp, &order).with_spare_copies(lanes_left, warps_left * spare)
     }
 }
 

@@ -163,11 +163,19 @@ pub fn wide_to_turn(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layou
     wide_within(extents, bits, lanes, warps, along)
 }
 
+/// The number of warps over which a tile is laid out, the largest power of two, and how many times as many the layout covers: twice, if the
+/// other warps are to hold copies.
+pub(crate) fn split_warps(warps: u32) -> (u32, u32) {
+    let used = 1 << warps.max(1).ilog2();
+    (used, warps.next_power_of_two() / used)
+}
+
 /// The same with at most `along` lanes along the last axis.
 fn wide_within(extents: &[u32], bits: u32, lanes: u32, warps: u32, along: u32) -> Layout {
     let rank = extents.len();
     let last = rank - 1;
     let total: u32 = extents.iter().product();
+    let (warps, spare) = split_warps(warps);
     let pow2 = |x: u32| 1u32 << x.trailing_zeros();
     let fair = (total / (lanes * warps)).max(1);
     // Elements that share a byte are held by the same thread.
@@ -194,5 +202,5 @@ fn wide_within(extents: &[u32], bits: u32, lanes: u32, warps: u32, along: u32) -
     }
     warp[last] *= left;
     let order: Vec<usize> = (0..rank).rev().collect();
-    Layout::blocked(extents, &per_thread, &lane, &warp, &order)
+    Layout::blocked(extents, &per_thread, &lane, &warp, &order).with_spare_copies(1, spare)
 }

@@ -188,6 +188,8 @@ struct Run<'k> {
     role: Option<usize>,
     /// All accesses of the role.
     of_role: BTreeSet<Number>,
+    /// In the code of a role, the copies that were in flight when the roles began.
+    before_roles: State,
 }
 
 impl<'k> Run<'k> {
@@ -207,6 +209,7 @@ impl<'k> Run<'k> {
             heads: BTreeMap::new(),
             role: None,
             of_role: BTreeSet::new(),
+            before_roles: State::default(),
         }
     }
 
@@ -376,7 +379,9 @@ impl<'k> Run<'k> {
         touches.iter().for_each(|touch| self.note_role(*touch));
         let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
         let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
-        if ours.iter().any(|touch| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed)) {
+        let in_flight =
+            |state: &State, touch: &Number| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed);
+        if ours.iter().any(|touch| in_flight(state, touch) || in_flight(&self.before_roles, touch)) {
             self.in_flight.insert(id);
         }
         if self.settle(id, needs) {
@@ -424,18 +429,21 @@ impl<'k> Run<'k> {
     }
 
     /// Walks the roles of a program. Their accesses may conflict with those before, and count as accesses for the code after. Copies may be
-    /// in flight when roles begin and when they end: each role has those of its own threads.
+    /// in flight when roles begin and when they end: each role has those of its own threads, and waits for no others. So no role may access
+    /// what a copy accesses that is in flight when the roles begin.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
         let (mut all, mut after) = (BTreeSet::new(), None);
+        self.before_roles = state.in_flight();
         for (role, block) in op.regions.iter().enumerate() {
             self.role = Some(role);
             self.of_role.clear();
-            if let Some(out) = self.block(*block, state.in_flight()) {
+            if let Some(out) = self.block(*block, self.before_roles.clone()) {
                 join(&mut after, self.renamed(&out, Passage::Role, &[]));
             }
             all.append(&mut self.of_role);
         }
         self.role = None;
+        self.before_roles = State::default();
         after.into_iter().for_each(|out| state.replace_in_flight(out));
         let needs = all.iter().any(|touch| state.conflicts(&self.numbered, *touch));
         if self.settle(id, needs) {

@@ -192,6 +192,16 @@ impl Writer<'_> {
         }
     }
 
+    /// Adds sums of the first tile of the program's rows to a tensor.
+    fn sums_of_rows(&mut self, to: &str) {
+        let (bm, bk, elem, sum) = (self.bm, self.bk, self.elem, self.sum);
+        let tile = self.op("a", &format!("load_tile %a[%m, %zero] or %pad : tile<{bm}x{bk}x{elem}>"));
+        let wide = if elem == sum { tile } else { self.op("w", &format!("cast {tile} : tile<{bm}x{bk}x{sum}>")) };
+        let running = self.op("x", &format!("scan_sum<0> {wide}"));
+        let rows = self.op("f", &format!("reduce_sum<1> {running}"));
+        self.line(&format!("atomic_add_tile {to}[%m], {rows}"));
+    }
+
     fn start(&mut self) -> String {
         let (bm, bn, sum) = (self.bm, self.bn, self.sum);
         self.op("z", &format!("splat %none : tile<{bm}x{bn}x{sum}>"))
@@ -359,7 +369,12 @@ pub(super) fn roles(rng: &mut Rng, whole: bool) -> Random {
     let (bm, bn, bk, elem, sum) = (w.bm, w.bn, w.bk, w.elem, w.sum);
     let rings = Rings { apart, slots, bytes: [bm * bk * size, bn * bk * size] };
     let persistent = nest == Nest::Persistent;
+    // All warps together compute sums of the first tile of a row, before the roles or after them.
+    let around = if persistent { 0 } else { w.rng.below(4) };
     w.head(persistent);
+    if around & 1 != 0 {
+        w.sums_of_rows("%before");
+    }
     w.line("ttg.roles copy {");
     tiles(&mut w, persistent, |w, at| {
         w.nest(nest, "", "", &mut |w, t, _| {
@@ -385,9 +400,19 @@ pub(super) fn roles(rng: &mut Rng, whole: bool) -> Random {
         w.line("ttg.pipeline.finalize\nyield");
     }
     w.line("}");
+    if around & 2 != 0 {
+        w.sums_of_rows("%after");
+    }
     let lines = std::mem::take(&mut w.out);
     let [m, n, k] = extents(rng, [bm, bn, bk], whole);
-    let outs: String = (0..readers).map(|r| format!(", %c{r}: mut tensor<{sum}>[M, N]")).collect();
+    let mut outs: String = (0..readers).map(|r| format!(", %c{r}: mut tensor<{sum}>[M, N]")).collect();
+    let mut outputs = vec![vec![m, n]; readers as usize];
+    for (bit, name) in [(1, "before"), (2, "after")] {
+        if around & bit != 0 {
+            let _ = write!(outs, ", %{name}: mut tensor<{sum}>[M]");
+            outputs.push(vec![m]);
+        }
+    }
     let [ta, tb] = [format!("tile<{bm}x{bk}x{elem}>"), format!("tile<{bn}x{bk}x{elem}>")];
     let mut pipes = match &rings.slots[..] {
         [one] => format!("pipe({one}, \"ring\", {ta}, {tb})"),
@@ -404,7 +429,7 @@ pub(super) fn roles(rng: &mut Rng, whole: bool) -> Random {
     let text = format!(
         "kernel @random(%a: in tensor<{elem}>[M, K], %b: in tensor<{elem}>[N, K]{outs}) {grid} {pipes} {parts} {{\n{lines}return\n}}\n"
     );
-    Random { text, m, n, k, elem: elems.0, sum: elems.1, outputs: vec![vec![m, n]; readers as usize] }
+    Random { text, m, n, k, elem: elems.0, sum: elems.1, outputs }
 }
 
 /// The tiles of the output of which a role computes: that of the program, or those that a persistent one comes to.

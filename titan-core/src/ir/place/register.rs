@@ -299,6 +299,13 @@ impl Layout {
         self
     }
 
+    /// The layout of a tile with one element, which all threads hold.
+    #[must_use]
+    pub fn by_all(lanes: u32, warps: u32) -> Layout {
+        Layout::new(&[1], Vec::new(), Vec::new(), Vec::new())
+            .with_spare_copies(lanes.next_power_of_two(), warps.next_power_of_two())
+    }
+
     /// The number of adjacent elements along an axis that a thread holds in consecutive registers: the width of its vector accesses.
     #[must_use]
     pub fn vector(&self, axis: usize) -> u32 {

@@ -42,7 +42,7 @@ use super::fault::Stop;
 use super::induct::Partner;
 use super::linear::{Condition, Facts, Linear};
 
-use super::rings::claims::{Clocks, Shown, Side};
+use super::rings::claims::{Clocks, Pairs, Shown, Side};
 use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;
@@ -99,16 +99,45 @@ pub(super) struct Deviations {
     alone: BTreeSet<usize>,
     /// The pairs that are related to the clocks of rings, by role, where not all stay related.
     clocks: BTreeMap<usize, Clocks>,
+    /// The pairs of a role with all work in flight that is in flight at the start of some iteration.
+    in_flight: BTreeMap<usize, Pairs>,
 }
 
 impl Deviations {
-    /// The state without the pairs that do not stay related to their clocks.
-    pub(super) fn with_clocks(&self, state: &State) -> State {
+    /// The state with less that is known: without the pairs that do not stay related to their clocks, and with what may be in flight.
+    pub(super) fn weakened(&self, state: &State) -> State {
         let mut state = state.clone();
+        for (role, pairs) in &self.in_flight {
+            state.roles[*role].pairs.clone_from(pairs);
+        }
         for (role, clocks) in &self.clocks {
             state.roles[*role].pairs.clocks.clone_from(clocks);
         }
         state
+    }
+
+    /// Whether more is assumed to be in flight than is.
+    pub(super) fn has_more_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
+    /// Records what is in flight after an iteration and is not before it, or in an older group, if the states are equal otherwise; returns
+    /// whether there is any.
+    pub(super) fn more_in_flight(&mut self, before: &State, ends: &[State], roles: &[usize]) -> bool {
+        let mut joined = BTreeMap::new();
+        for role in roles {
+            let ends: Vec<Pairs> = ends.iter().map(|end| end.relative_pairs(*role)).collect();
+            let own = &before.roles[*role].pairs;
+            let Some(all) = own.joined_in_flight(|pipe| before.base(pipe), &ends) else { return false };
+            if all != *own {
+                joined.insert(*role, all);
+            }
+        }
+        let any = !joined.is_empty() && ends.iter().all(|end| end.same_but_for_pairs(before, roles));
+        if any {
+            self.in_flight.append(&mut joined);
+        }
+        any
     }
 
     /// Records pairs that were related to a clock before an iteration and are not after it; returns whether there are any, while

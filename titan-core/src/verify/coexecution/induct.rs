@@ -28,6 +28,8 @@ enum Iteration {
     SplitAt(Linear),
     /// It has a fault, perhaps only because the first iterations differ from the rest.
     Fails(Fault),
+    /// It has a fault, perhaps only because more is assumed to be in flight than is.
+    MayFail(Fault),
 }
 
 /// The maximum number of iterations of one role per round.
@@ -103,7 +105,9 @@ impl Run<'_> {
             Iteration::Returns(next) => self.go_on(next, goal).map_err(no),
             Iteration::Changes => self.ahead(state.clone(), goal, &roles).map_err(no),
             Iteration::SplitAt(at) => self.split(state, goal, partners, (&at, times)).map_err(no),
-            Iteration::Fails(fault @ Fault::Barrier(_)) => self.later(state, goal, &roles, fault).map_err(no),
+            Iteration::Fails(fault @ Fault::Barrier(_)) | Iteration::MayFail(fault) => {
+                self.later(state, goal, &roles, fault).map_err(no)
+            }
             Iteration::Fails(Fault::Stuck { waits, ended }) => {
                 let ahead = waits
                     .iter()
@@ -300,7 +304,13 @@ impl Run<'_> {
         let mut deviations = Deviations::default();
         loop {
             let asked = self.symbols.required.clone();
-            let done = self.arbitrary(state, partners, times, &mut deviations);
+            let mut done = self.arbitrary(state, partners, times, &mut deviations);
+            if deviations.has_more_in_flight() {
+                done = match done {
+                    Err(Stop::Fault(fault)) | Ok(Some(Iteration::Fails(fault))) => Ok(Some(Iteration::MayFail(fault))),
+                    other => other,
+                };
+            }
             // The conditions on the launch from an attempt that was given up are not needed.
             if !matches!(done, Ok(Some(Iteration::Returns(_)))) {
                 self.symbols.required = asked;
@@ -319,7 +329,7 @@ impl Run<'_> {
         times: &Linear,
         deviations: &mut Deviations,
     ) -> Result<Option<Iteration>, Stop> {
-        let state = &deviations.with_clocks(state);
+        let state = &deviations.weakened(state);
         let plan = match self.plan(state, partners, times, deviations) {
             Err(Stop::Fault(fault @ Fault::Stuck { .. })) => return Ok(Some(Iteration::Fails(fault))),
             other => other?,
@@ -360,6 +370,9 @@ impl Run<'_> {
         }
         let roles: Vec<usize> = partners.iter().map(|p| p.role).collect();
         if deviations.fewer_clocks(state, &stays, &roles) {
+            return Ok(None);
+        }
+        if deviations.more_in_flight(state, &stays, &roles) {
             return Ok(None);
         }
         if stays.is_empty() || !stays.iter().all(|end| end.same(state, &roles)) {
@@ -420,7 +433,9 @@ impl Run<'_> {
             Iteration::Returns(next) => self.go_on(next, goal),
             Iteration::Changes => self.ahead(state.clone(), goal, &roles),
             Iteration::SplitAt(other) => self.split(state, goal, partners, (&other, at)),
-            Iteration::Fails(fault @ Fault::Barrier(_)) => self.later(state, goal, &roles, fault),
+            Iteration::Fails(fault @ Fault::Barrier(_)) | Iteration::MayFail(fault) => {
+                self.later(state, goal, &roles, fault)
+            }
             Iteration::Fails(fault) => Err(fault.into()),
         }
     }

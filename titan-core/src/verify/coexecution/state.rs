@@ -166,11 +166,27 @@ pub(in crate::verify) struct State {
 }
 
 impl State {
+    /// The time to which the times of a ring are relative in comparisons.
+    pub(super) fn base(&self, pipe: Pipe) -> i64 {
+        self.rings.get(pipe.index()).map_or(0, Ring::base)
+    }
+
+    /// The pairs of a role, with times relative to the rings.
+    pub(super) fn relative_pairs(&self, role: usize) -> Pairs {
+        self.roles[role].pairs.shifted(|pipe| self.base(pipe))
+    }
+
     /// Whether both are equal up to a shift of times.
     pub(in crate::verify) fn same(&self, other: &State, roles: &[usize]) -> bool {
+        self.same_but_for_pairs(other, roles)
+            && roles.iter().all(|r| self.relative_pairs(*r) == other.relative_pairs(*r))
+    }
+
+    /// Whether both are equal up to a shift of times, but for the pairs of barrier programs.
+    pub(super) fn same_but_for_pairs(&self, other: &State, roles: &[usize]) -> bool {
         let rings = self.rings.iter().zip(&other.rings).all(|(a, b)| a.shifted() == b.shifted());
         let held = |state: &State, held: &TokenState| {
-            let shift = |(p, t): &(Pipe, i64)| (*p, t - state.rings.get(p.index()).map_or(0, Ring::base));
+            let shift = |(p, t): &(Pipe, i64)| (*p, t - state.base(*p));
             match held {
                 TokenState::Time(p, t) => TokenState::Time(*p, shift(&(*p, *t)).1),
                 TokenState::Acc(list) => TokenState::Acc(list.iter().map(shift).collect()),
@@ -180,10 +196,6 @@ impl State {
         let tokens = |state: &State, role: usize| -> Vec<(Value, TokenState)> {
             state.roles[role].tokens.iter().map(|(v, h)| (*v, held(state, h))).collect()
         };
-        let pairs = |state: &State, role: usize| {
-            state.roles[role].pairs.shifted(|pipe| state.rings.get(pipe.index()).map_or(0, Ring::base))
-        };
-        let tokens = |state: &State, role: usize| (tokens(state, role), pairs(state, role));
         rings && self.machine.same(&other.machine) && roles.iter().all(|r| tokens(self, *r) == tokens(other, *r))
     }
 }

@@ -8,7 +8,7 @@
 //!     (`realize`, `apart`): then a wait passes exactly when the claim holds (`docs/protocol.md`);
 //! 66. the threads of a role, or of a kernel without roles, are ordered by barriers between its warps, and the copies that they
 //!     access have been waited for ([`crate::synchronize`]);
-//! 67. no tile is laid out over more warps than execute the operations that use or define it;
+//! 67. tiles are laid out over all the warps that execute the operations that use or define them, and over no others;
 //! 68. accesses through the async proxy are fenced from earlier generic accesses, as in rule 61;
 //! 69. results of MMAs in flight are used once, after a wait that completes them (`products`);
 //! 70. bulk copies of tiles are those that tensor maps can describe ([`super::barriers::boxes`]);
@@ -38,7 +38,7 @@ use super::coexecution;
 use super::coexecution::rings::find::Claims;
 use super::pipes::shape;
 use crate::diag::Code;
-use crate::ir::{Kernel, Loc, OpId, OpKind, TtgOp};
+use crate::ir::{Bit, Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
 use std::collections::BTreeMap;
 
@@ -98,10 +98,15 @@ fn warps(kernel: &Kernel) -> Vec<Error> {
         let role = role_of.get(&id).map(|role| kernel.roles.get(*role).map_or(0, |r| r.warps));
         let (there, who) = (role.unwrap_or(laid.warps), if role.is_some() { "its role" } else { "the program" });
         for value in op.args.iter().chain(&op.results) {
-            let over = kernel.layout(*value).map_or(1, |l| 1u32 << l.warp_bits().len().min(31));
-            if over > there {
+            let Some(layout) = kernel.layout(*value) else { continue };
+            let bits = layout.warp_bits();
+            let over = 1u32 << bits.len().min(31);
+            let holding = bits.iter().rposition(|bit| *bit != Bit::Copy).map_or(1, |last| 2u32 << last.min(30));
+            // Each element has a warp that holds it, and no warp has a number beyond the bits.
+            if holding > there || over < there || over >= there.saturating_mul(2) {
                 let name = kernel.display_name(*value);
-                errors.push(wrong(op.loc, format!("`{name}` is laid out over {over} warps, but {who} has {there}")));
+                let s = if over == 1 { "" } else { "s" };
+                errors.push(wrong(op.loc, format!("`{name}` is laid out over {over} warp{s}, but {who} has {there}")));
             }
         }
     });

@@ -86,6 +86,44 @@ impl Pairs {
         all
     }
 
+    /// The same, with everything in flight that is in flight in one of these states, which are otherwise equal up to a shift of times: in the
+    /// newest group that it is in. More in flight, and in newer groups, is only less that is known. `None` if the states differ in more.
+    ///
+    /// ```text
+    /// before the loop   fill; commit; fill of another ring; commit     the stage is in the second newest group
+    /// after a round     either fill; commit                            in the newest one
+    ///                   or nothing                                     in the second newest one
+    /// joined                                                           in the newest one: a wait for all but one group is not for it
+    /// ```
+    pub(in crate::verify::coexecution) fn joined_in_flight(
+        &self,
+        base: impl Fn(Pipe) -> i64,
+        ends: &[Pairs],
+    ) -> Option<Pairs> {
+        let without = |of: &Pairs| Pairs { copying: InFlight::new(), reading: InFlight::new(), ..of.clone() };
+        let mut joined = self.shifted(&base);
+        let common = without(&joined);
+        for end in ends {
+            if without(end) != common {
+                return None;
+            }
+            for (into, from) in [(&mut joined.copying, &end.copying), (&mut joined.reading, &end.reading)] {
+                for (stage, group) in from {
+                    let known = into.entry(*stage).or_insert(*group);
+                    // No group is the open one, which is the newest.
+                    *known = known.zip(*group).map(|(a, b)| a.max(b));
+                }
+            }
+        }
+        let back = |of: InFlight, issued: i64| {
+            of.into_iter().map(|((p, t), group)| ((p, t + base(p)), group.map(|g| g + issued))).collect()
+        };
+        let mut all = self.clone();
+        all.copying = back(joined.copying, self.issued);
+        all.reading = back(joined.reading, self.multiplied);
+        Some(all)
+    }
+
     /// The groups of a class: their number so far, and the stages that may be in flight in them.
     fn groups(&mut self, group: NvGroup) -> Option<(&mut i64, &mut InFlight)> {
         match group {
