@@ -18,6 +18,7 @@ mod orders;
 mod programs;
 mod random;
 mod random_groups;
+mod random_rings;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random_tiles;
 #[path = "../../../titan-core/tests/machine/rng.rs"]

@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 use super::ways::{Counts, compare};
-use super::{arguments, each_kernel, grid, random, random_groups, random_tiles, random_tiles_arguments};
+use super::{arguments, each_kernel, grid, random, random_groups, random_rings, random_tiles, random_tiles_arguments};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_sim::sim;
@@ -99,6 +99,15 @@ fn random_roles_are_the_same_in_all_ways() {
         read(&random::roles(rng, whole))
     });
     assert!(counts.with_roles > 160, "{counts:?}");
+}
+
+#[test]
+fn random_rings_on_all_paths_are_the_same_in_all_ways() {
+    random_kernels_agree(120, 20_000, |rng| {
+        let (text, args) = random_rings::kernel(rng);
+        let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        Some((verify(kernel).ok()?, args, text))
+    });
 }
 
 #[test]

@@ -124,20 +124,20 @@ impl Deviations {
     /// Records what is in flight after an iteration and is not before it, or in an older group, if the states are equal otherwise; returns
     /// whether there is any.
     pub(super) fn more_in_flight(&mut self, before: &State, ends: &[State], roles: &[usize]) -> bool {
-        let mut joined = BTreeMap::new();
-        for role in roles {
-            let ends: Vec<Pairs> = ends.iter().map(|end| end.relative_pairs(*role)).collect();
-            let own = &before.roles[*role].pairs;
-            let Some(all) = own.joined_in_flight(|pipe| before.base(pipe), &ends) else { return false };
-            if all != *own {
-                joined.insert(*role, all);
-            }
-        }
-        let any = !joined.is_empty() && ends.iter().all(|end| end.same_but_for_pairs(before, roles));
-        if any {
-            self.in_flight.append(&mut joined);
-        }
+        let Some(joined) = joined_in_flight(before, ends, roles) else { return false };
+        let more: Vec<_> = joined.into_iter().filter(|(role, all)| *all != before.roles[*role].pairs).collect();
+        let any = !more.is_empty();
+        self.in_flight.extend(more);
         any
+    }
+
+    /// Whether an iteration returns to the state before it. If that holds in one case, less may be in flight in the others: the state
+    /// before it then stands for all. So it does if it already stands for more than one state.
+    pub(super) fn returns(&self, before: &State, ends: &[State], roles: &[usize]) -> bool {
+        let same = ends.iter().filter(|end| end.same(before, roles)).count();
+        let less = || joined_in_flight(before, ends, roles);
+        let covered = || less().is_some_and(|all| all.iter().all(|(role, all)| *all == before.roles[*role].pairs));
+        same > 0 && same == ends.len() || (same > 0 || self.has_more_in_flight()) && covered()
     }
 
     /// Records pairs that were related to a clock before an iteration and are not after it; returns whether there are any, while
@@ -416,6 +416,18 @@ impl Plan {
         }
         any
     }
+}
+
+/// The pairs of each role with everything in flight that is in flight in one of these states, if they are equal otherwise.
+fn joined_in_flight(before: &State, ends: &[State], roles: &[usize]) -> Option<Vec<(usize, Pairs)>> {
+    if !ends.iter().all(|end| end.same_but_for_pairs(before, roles)) {
+        return None;
+    }
+    let joined = |role: &usize| {
+        let ends: Vec<Pairs> = ends.iter().map(|end| end.relative_pairs(*role)).collect();
+        Some((*role, before.roles[*role].pairs.joined_in_flight(|pipe| before.base(pipe), &ends)?))
+    };
+    roles.iter().map(joined).collect()
 }
 
 /// By how much the clocks of each ring advanced, that of the readers and that of the filler, if equally in every case and in

@@ -375,7 +375,7 @@ impl Run<'_> {
         if deviations.more_in_flight(state, &stays, &roles) {
             return Ok(None);
         }
-        if stays.is_empty() || !stays.iter().all(|end| end.same(state, &roles)) {
+        if !deviations.returns(state, &stays, &roles) {
             return Ok(Some(Iteration::Changes));
         }
         let passed = passed(&stays, state, |by| !self.symbols.depends(by, counter));
