@@ -152,7 +152,7 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     #[track_caller]
     fn deal_segments<'a, S: Shape>(&'a mut self, off: &Tensor<i32, 1>) -> std::vec::IntoIter<Own<'a, T, R, S>> {
         if off.extents[0] < 1 {
-            trap("`ragged` needs an offset more than it has segments, not none");
+            trap("`ragged` needs one more offset than there are segments, so at least one");
         }
         let step = i64::from(num_programs(0).max(1));
         let (mut next, mut first) = (i64::from(program_id(0)), 0);

@@ -365,7 +365,7 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         notes.push(format!("`{name}` is not copied ahead: the indices of its rows change in the loop{at}"));
     }
     if schedule.persistent {
-        notes.push("persistent: as many programs as the device runs walk over the grid".to_owned());
+        notes.push("persistent: as many programs as the device runs at once compute the grid".to_owned());
     }
     if schedule.unmasked {
         notes

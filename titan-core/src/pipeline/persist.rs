@@ -47,7 +47,7 @@ impl fmt::Display for NoWalk {
             NoWalk::OwnGrid => "the kernel loops over tiles itself",
             NoWalk::NoRoles => "no role could copy for the next tile while another one stores",
             NoWalk::Uneven => "programs differ in how much they do, which the device balances",
-            NoWalk::OutsideRoles => "what stands outside of the roles depends on the program",
+            NoWalk::OutsideRoles => "code outside of the roles depends on the program",
             NoWalk::Grid => "the grid depends on more than extents and constants",
         })
     }

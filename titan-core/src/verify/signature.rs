@@ -125,7 +125,7 @@ impl Checker<'_> {
                 Some(ParamKind::Tensor { shape, .. }) if *axis < shape.len() => None,
                 Some(_) => error(
                     Code::ShapeName,
-                    format!("{place} uses axis {axis} of `{}`, which has none such", self.sig.param(*p)),
+                    format!("{place} uses axis {axis} of `{}`, which does not have it", self.sig.param(*p)),
                 ),
                 None => error(Code::ShapeName, format!("{place} uses parameter {p}, which does not exist")),
             },
@@ -168,8 +168,9 @@ impl Checker<'_> {
             (GridSpec::Persistent, None) => {
                 let title = "a persistent grid, but no loop distributes tiles over its programs";
                 let error = Error::new(Code::Grid, Loc::default(), title);
-                self.errors
-                    .push(error.help("walk the tiles of an output, `for out in c.tiles::<..>()`, or write `grid(..)`"));
+                self.errors.push(
+                    error.help("loop over the tiles of an output, `for out in c.tiles::<..>()`, or write `grid(..)`"),
+                );
             }
             (GridSpec::Extents(_), None) | (GridSpec::Persistent, Some(_)) => {}
         }

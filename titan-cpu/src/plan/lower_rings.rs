@@ -186,7 +186,7 @@ impl Lower<'_> {
 
     fn product(&mut self, frame: &mut Frame, operands: [Value; 3], result: Value) -> Result<()> {
         let [Slot::Tile(a), Slot::Tile(b), Slot::Tile(c)] = self.slots_of(frame, &operands)?[..] else {
-            return self.wrong("a product of what are not tiles");
+            return self.wrong("an MMA of values that are not tiles");
         };
         let to = self.new_tile(result)?;
         let uses = [a, b, c].map(Slot::Tile);

@@ -41,10 +41,10 @@ table! {
         "", "mbarrier" => "", NONE, "invalidates the barrier: its word is ordinary memory again", [BarrierLife];
     "ttg.nv.mbarrier.arrive" Barriers [NvOp::Arrive { arrivals }] {arrivals = 1}
         Plain, operation(Pipeline, order(Releases), Immediate, Arrivals(*arrivals)),
-        "", "mbarrier" => "mbarrier.state", NONE, "so many arrivals; the phase in which they counted", [BarrierCount PhaseMixed];
+        "", "mbarrier" => "mbarrier.state", NONE, "arrives this many times; gives the phase in which the arrivals counted", [BarrierCount PhaseMixed];
     "ttg.nv.mbarrier.arrive_cluster" Barriers [NvOp::ArriveCluster { arrivals }] {arrivals = 1}
         Plain, operation(Pipeline, order(Releases), Immediate, Arrivals(*arrivals)),
-        "", "mbarrier" => "", NONE, "so many arrivals at this barrier of each program of the cluster", [NotShown];
+        "", "mbarrier" => "", NONE, "arrives this many times at this barrier of each program of the cluster", [NotShown];
     "ttg.nv.mbarrier.arrive_expect_tx" Barriers [NvOp::ArriveExpectTx { bytes }] {bytes = 16384}
         Plain, operation(Pipeline, order(Releases), Immediate, Expects(*bytes)),
         "", "mbarrier" => "mbarrier.state", NONE, "expects bytes (expect_tx) and arrives once", [TxBytes BarrierCount PhaseMixed];
@@ -57,9 +57,9 @@ table! {
     "ttg.nv.mbarrier.wait_parity" Barriers [NvOp::WaitParity] Plain, synchronous(Pipeline, order(Acquires)),
         "", "mbarrier, parity: i32" => "", NONE, "waits until the phase of this parity is complete", [WaitParity NeverCompletes PhaseMixed NotShown];
     "ttg.nv.mbarrier.try_wait" Barriers [NvOp::TryWait] Plain, synchronous(Pipeline, order(Polls)),
-        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is, after a while; nothing is concluded from it, but that a loop that does nothing else until it is waits for it", [BarrierLife];
+        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is, after a suspended wait with a time limit; the result proves nothing, but a loop that only repeats the test until it is true is a wait", [BarrierLife];
     "ttg.nv.mbarrier.test_wait" Barriers [NvOp::TestWait] Plain, synchronous(Pipeline, order(Polls)),
-        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is; nothing is concluded from it, but that a loop that does nothing else until it is waits for it", [BarrierLife];
+        "", "mbarrier, parity: i32" => "bool", NONE, "whether it is; the result proves nothing, but a loop that only repeats the test until it is true is a wait", [BarrierLife];
     "ttg.nv.fence.mbarrier_init" Barriers [NvOp::FenceMbarrierInit] Plain, synchronous(Pipeline, order(FencesWords)),
         "", "" => "", NONE, "makes initialised barriers visible to bulk copies and to the cluster", [BarrierLife];
 

@@ -59,5 +59,5 @@ table! {
         "", "" => "", NONE, "orders earlier operations on tensor memory before a synchronisation of threads", [];
     "ttg.nv.tcgen05.fence_after_thread_sync" TensorMemory [Tcgen05Op::FenceAfter]
         Plain, synchronous(Pipeline, NO_TRAFFIC),
-        "", "" => "", NONE, "orders later operations on tensor memory behind a synchronisation of threads", [];
+        "", "" => "", NONE, "orders later operations on tensor memory after a synchronisation of threads", [];
 }

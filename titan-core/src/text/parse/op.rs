@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
             HeadError::NeedsText => error(format!("`{name}` needs a text in quotes")),
             HeadError::Named("") => error(format!("`{name}` takes nothing in braces")),
             HeadError::Named(what) => {
-                error(format!("`{name}` is told in braces what it does")).help(format!("as in `{{{what}}}`"))
+                error(format!("`{name}` needs its attributes in braces")).help(format!("as in `{{{what}}}`"))
             }
         };
         self.error(error)

@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
                     plan.stages.push(numbers.into_iter().map(|n| EncodingId::new(n as usize)).collect());
                 }
                 (_, Some(free)) => plan.free = free,
-                (_, None) => return self.fail(at, format!("`{word}` is nothing that a plan says")),
+                (_, None) => return self.fail(at, format!("`{word}` is no part of a plan")),
             }
         }
         self.expect(")")?;

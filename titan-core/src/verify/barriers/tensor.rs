@@ -118,7 +118,7 @@ fn allocated(kernel: &Kernel, op: &Op, columns: u32, errors: &mut Vec<Error>) {
         let how = if freed == 0 { "never freed".to_owned() } else { format!("freed {freed} times") };
         errors.push(
             Error::new(Code::TensorColumns, op.loc, format!("the columns `{name}` are {how}"))
-                .help("`ttg.nv.tcgen05.dealloc` once, behind their last use"),
+                .help("`ttg.nv.tcgen05.dealloc` once, after their last use"),
         );
     }
 }

@@ -90,7 +90,7 @@ impl<'k> Run<'k> {
                 })
             }
             Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => {
-                defect(id, "the end of a block in its midst")
+                defect(id, "a terminator in the middle of a block")
             }
             Family::Ttg(TtgOp::Claim(claim, pipe)) => {
                 Ok(Self::waits(self.claimed(state, role, (id, op), (*claim, *pipe))?, state, role))
@@ -317,7 +317,7 @@ impl<'k> Run<'k> {
             | Family::Local(_)
             | Family::Region(_)
             | Family::Nv(_)
-            | Family::Amd(_) => defect(id, "an operation at the end of a block that is no end"),
+            | Family::Amd(_) => defect(id, "a block without a terminator"),
         }
     }
 

@@ -378,7 +378,7 @@ impl Walk<'_> {
             | Family::Local(_)
             | Family::Region(_)
             | Family::Nv(_)
-            | Family::Amd(_) => self.errors.push(defect(op.loc, "an operation at the end of a block that is no end")),
+            | Family::Amd(_) => self.errors.push(defect(op.loc, "a block without a terminator")),
         }
         None
     }

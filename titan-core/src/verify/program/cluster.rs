@@ -152,7 +152,7 @@ impl Check<'_> {
     }
 }
 
-const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) right in front of the roles and right behind them";
+const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) immediately before the roles and immediately after them";
 
 /// Whether a coordinate is `x · size + rank`, or `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
 fn is_of_rank(kernel: &Kernel, at: Value, size: i64) -> bool {

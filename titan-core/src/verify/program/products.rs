@@ -146,7 +146,7 @@ impl Run<'_> {
                 for value in &op.args {
                     if self.take(id, *value, &mut state).is_none_or(|age| age < n) {
                         let name = self.kernel.display_name(*value);
-                        self.say(id, format!("`{name}` may still be in flight behind this wait"));
+                        self.say(id, format!("`{name}` may still be in flight after this wait"));
                     }
                 }
             }
@@ -228,7 +228,7 @@ impl Run<'_> {
             let joined = join(all)?;
             if joined != head {
                 if !joined.keys().eq(head.keys()) {
-                    self.say(id, "an MMA in flight is not handed on by this loop");
+                    self.say(id, "this loop does not carry an MMA that is in flight");
                     return None;
                 }
                 head = joined;
