@@ -224,6 +224,30 @@ fn changes_by_hand_that_the_machine_does_not_have() {
     }
 }
 
+/// A box of a part is copied to one program, and begins at a multiple of its extents: barrier programs that say otherwise are rejected.
+#[test]
+fn boxes_of_parts_that_are_changed_by_hand() {
+    use super::mixed::{Case, How, PLAIN, plain};
+    let made = super::lowered::compiled(&plain(&Case { how: [How::Rows(2), How::Box], ..PLAIN }));
+    let good = text::print(&made.barriers);
+    assert_eq!(errors(&good), []);
+    let view = good.lines().find(|line| line.contains("slice<0>")).and_then(|line| line.split_whitespace().next());
+    let view = view.expect("a part of a tensor");
+    let named =
+        good.lines().find(|line| line.contains(&format!("ttg.source_tile {view}["))).expect("a tile of the part");
+    let tile = named.split_whitespace().next().expect("its name");
+    let copy = good.lines().find(|line| line.contains(&format!(".load {tile}, "))).expect("its copy");
+    for (changed, reason) in [
+        (good.replace(copy, &copy.replace('}', ", multicast = 3}")), "are not copied to several programs"),
+        (good.replace(named, &named.replace("source_tile", "source_at")), "could begin before the part"),
+    ] {
+        assert_ne!(changed, good);
+        let found = errors(&changed);
+        let right = |(code, title): &(Code, String)| *code == Code::NoTensorMap && title.contains(reason);
+        assert!(found.iter().any(right), "{reason}: {found:#?}\n{changed}");
+    }
+}
+
 /// The notes of each variant for sm_90a that begin so.
 fn not_chosen(text: &str) -> Vec<Vec<String>> {
     let kernel = verify(text::parse_one(text).expect("it is tile IR")).expect("it is right");
