@@ -83,6 +83,12 @@ impl MapParam {
     /// such tensor.
     pub const MOST_EXTENT: i32 = 1 << 30;
 
+    /// The number of dimensions of the map, which is the number of coordinates of a copy by it.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.extents.len() + if self.part.is_some() { 2 } else { 0 }
+    }
+
     /// The extents of a box for display: `128 × 64`, or `128 × 64 of parts along axis 0`.
     #[must_use]
     pub fn boxes(&self) -> String {
