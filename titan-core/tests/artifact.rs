@@ -13,7 +13,7 @@ fn rem(a: HostExpr, b: i64) -> HostExpr {
 }
 
 fn map() -> MapParam {
-    MapParam { param: 0, elem: Elem::F16, extents: vec![128, 64], swizzle: Swizzle::B128 }
+    MapParam { param: 0, elem: Elem::F16, extents: vec![128, 64], swizzle: Swizzle::B128, part: None }
 }
 
 fn sample() -> Artifact {
@@ -33,7 +33,13 @@ fn sample() -> Artifact {
             Assumption::Index32,
             Assumption::SharedMemory { bytes: 163 << 10 },
             Assumption::TensorMap(map()),
-            Assumption::TensorMap(MapParam { param: 2, elem: Elem::F32, extents: vec![], swizzle: Swizzle::None }),
+            Assumption::TensorMap(MapParam {
+                param: 2,
+                elem: Elem::F32,
+                extents: vec![],
+                swizzle: Swizzle::None,
+                part: None,
+            }),
         ],
         shared_bytes: 227 * 1024,
         threads: 384,
@@ -68,13 +74,13 @@ fn an_artifact_reads_back() {
     assert_eq!(artifact.encode(), bytes, "the bytes are a function of the artifact");
 }
 
-/// The bytes of version 6 stay what they are: programs embed them.
+/// The bytes of version 7 stay what they are: programs embed them.
 #[test]
 fn the_bytes_are_those_of_the_format_table() {
     let cpu = Variant { target: "cpu".to_owned(), threads: 1, payload: vec![7], ..Variant::default() };
     let bytes = Artifact { kernel: "k".to_owned(), variants: vec![cpu], refused: Vec::new() }.encode();
     let body = b"\x01\0\0\0k\x01\0\0\0\x35\0\0\0\x03\0\0\0cpu\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\x04\0\0\0\xff\x7f\x7c\x01\0\0\0\0";
-    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x06\0\0\0");
+    assert_eq!(&bytes[..12], b"\x89TITAN\r\n\x07\0\0\0");
     assert_eq!(&bytes[24..], body);
     assert_eq!(bytes[12..16], u32::try_from(body.len()).expect("short").to_le_bytes());
 }
@@ -86,7 +92,7 @@ fn the_bytes_of_a_tensor_map_are_those_of_the_format_table() {
     let bytes = |v| Artifact { kernel: String::new(), variants: vec![v], refused: Vec::new() }.encode();
     let with = bytes(target(vec![Assumption::TensorMap(map())]));
     let f16 = Elem::ALL.iter().position(|e| *e == Elem::F16).expect("there is one");
-    let map = [7, 0, 0, 0, 0, u8::try_from(f16).expect("few"), 3, 2, 0, 0, 0, 128, 0, 0, 0, 64, 0, 0, 0];
+    let map = [7, 0, 0, 0, 0, u8::try_from(f16).expect("few"), 3, 2, 0, 0, 0, 128, 0, 0, 0, 64, 0, 0, 0, 0];
     // Behind kernel, variants, length, target, configuration, and the number of assumptions.
     assert_eq!(with[24 + 4 + 4 + 4 + 5 + 4..][..4], 1u32.to_le_bytes());
     assert_eq!(with[24 + 4 + 4 + 4 + 5 + 4 + 4..][..map.len()], map);
@@ -95,6 +101,18 @@ fn the_bytes_of_a_tensor_map_are_those_of_the_format_table() {
         body[4 + 4 + 4 + 5 + 4 + 4 + at] = byte;
         let refused = Artifact::decode(&sealed(&body)).expect_err("there is none");
         assert!(refused.to_string().contains("a tensor map of an element or a swizzle that there is not"), "{refused}");
+    }
+    // The last byte is 1 more than the axis of the parts, which the last axis cannot be.
+    let body_with = |part: u8| {
+        let mut body = with[24..].to_vec();
+        body[4 + 4 + 4 + 5 + 4 + 4 + map.len() - 1] = part;
+        Artifact::decode(&sealed(&body))
+    };
+    let parts = body_with(1).expect("parts along axis 0");
+    assert_eq!(parts.variants[0].maps().map(|m| m.part).collect::<Vec<_>>(), [Some(0)]);
+    for part in [2, 3, 255] {
+        let refused = body_with(part).expect_err("no such axis");
+        assert!(refused.to_string().contains("for parts along an axis that has none"), "{refused}");
     }
     let sample = sample();
     let maps: Vec<u32> = sample.variants[0].maps().map(|m| m.param).collect();
@@ -112,19 +130,19 @@ fn damage_has_a_name() {
     assert_eq!(Artifact::decode(b""), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(b"\x7fELF\x02\x01\x01\0 and more than a header"), Err(ArtifactError::NotAnArtifact));
     assert_eq!(Artifact::decode(&bytes[..10]), Err(ArtifactError::Length { found: 10, expected: 24 }));
-    assert_eq!(with(8, 7), Err(ArtifactError::TooNew { found: VERSION + 1 }));
+    assert_eq!(with(8, 8), Err(ArtifactError::TooNew { found: VERSION + 1 }));
     assert_eq!(with(8, 0), Err(ArtifactError::TooOld { found: 0 }));
     assert!(matches!(with(10, 1), Err(ArtifactError::Malformed { at: 10, .. })));
     assert_eq!(with(40, bytes[40] ^ 1), Err(ArtifactError::Checksum));
     let (n, cut) = (bytes.len(), bytes.len() - 1);
     assert_eq!(Artifact::decode(&bytes[..cut]), Err(ArtifactError::Length { found: cut, expected: n }));
-    let text = with(8, 7).expect_err("a newer one").to_string();
+    let text = with(8, 8).expect_err("a newer one").to_string();
     assert!(text.starts_with("made by a newer TITAN"), "{text}");
 }
 
 /// An artifact with this body and a right header.
 fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x89TITAN\r\n\x06\0\0\0".to_vec();
+    let mut bytes = b"\x89TITAN\r\n\x07\0\0\0".to_vec();
     bytes.extend(u32::try_from(body.len()).expect("short").to_le_bytes());
     let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.extend(body.iter().fold(0xcbf2_9ce4_8422_2325, fnv).to_le_bytes());
@@ -302,8 +320,10 @@ pub(crate) fn code() -> impl Strategy<Value = String> {
 
 fn tensor_map() -> impl Strategy<Value = MapParam> {
     let extents = proptest::collection::vec(any::<u32>(), 0..6);
-    (any::<u32>(), 0..Elem::ALL.len(), extents, 0..Swizzle::ALL.len()).prop_map(|(param, elem, extents, swizzle)| {
-        MapParam { param, elem: Elem::ALL[elem], extents, swizzle: Swizzle::ALL[swizzle] }
+    let (kinds, part) = ((0..Elem::ALL.len(), 0..Swizzle::ALL.len()), proptest::option::of(0..5u8));
+    (any::<u32>(), kinds, extents, part).prop_map(|(param, (elem, swizzle), extents, part)| {
+        let part = part.filter(|axis| usize::from(*axis) + 1 < extents.len());
+        MapParam { param, elem: Elem::ALL[elem], extents, swizzle: Swizzle::ALL[swizzle], part }
     })
 }
 

@@ -4,15 +4,22 @@
 //! and the encoding in shared memory must be that of a box: rows without padding, and nothing beyond the tile.
 //! Source: CUDA driver API, `cuTensorMapEncodeTiled`.
 //!
+//! The tensor may also be a *part* `lo..hi` of a parameter along an axis other than the last one: a slice, or a segment of a grouped
+//! product, whose bounds are known only on the device. One map of the whole parameter serves all of its parts: it has two more dimensions,
+//! and the coordinates along them make a copy stop at the end of the part. What it does not stop at is the part's beginning, so tiles of
+//! parts are at multiples of their extents (`titan_nv::tma`, "parts", has the arithmetic, and docs/tma.md an example).
+//!
 //! Deliberately absent: what depends on the arguments of a launch, such as addresses and strides (`titan_nv::tma::fit`).
 
-use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Value};
+use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Unit, Value};
 use std::fmt;
 
 /// The maximum extent of a box along an axis.
 const MOST_EXTENT: u32 = 256;
 /// The maximum number of axes of a tensor with a tensor map.
 const MOST_AXES: usize = 5;
+/// The axes that a tensor map has in addition if it is for parts of a tensor.
+const MORE_AXES: usize = 2;
 
 /// The reason why a tile is not copied in bulk; displayed as the end of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +42,16 @@ pub enum NoBox {
     Padding,
     /// The tile is of a view that fixes the last axis of the tensor.
     Column,
-    /// The tile is of a view that may end before the tensor does.
+    /// The tile is of a view that may end before the tensor does along its last axis.
     Narrow,
+    /// The tile is of a part of a part of the tensor.
+    PartOfPart,
+    /// The tile is of a part of the tensor, and at a coordinate in elements.
+    PartAt,
+    /// The tile is of a part of a tensor with this many axes.
+    PartAxes(usize),
+    /// The tile is of a part of the tensor, and is copied to several programs of a cluster.
+    PartShared,
     /// The tensor is optional.
     Absent(String),
     /// The rows of the tensor are not known to be aligned.
@@ -73,7 +88,23 @@ impl fmt::Display for NoBox {
             }
             NoBox::Padding => f.write_str("elements outside of the tensor are not to be +0"),
             NoBox::Column => f.write_str("its view fixes the last axis, so that neighbours are not adjacent in memory"),
-            NoBox::Narrow => f.write_str("its view is narrower than the tensor, at whose edges alone bulk copies stop"),
+            NoBox::Narrow => f.write_str(
+                "its view is narrower than the tensor along the last axis, where bulk copies stop at the tensor's edges alone",
+            ),
+            NoBox::PartOfPart => {
+                f.write_str("its view is a part of a part of the tensor, and bulk copies stop at the end of one part")
+            }
+            NoBox::PartAt => f.write_str(
+                "its view is a part of the tensor, and a tile at any element could begin before the part, where bulk copies do not stop",
+            ),
+            NoBox::PartAxes(n) => write!(
+                f,
+                "its view is a part of a tensor of {n} axes, and bulk copies of parts take {MORE_AXES} more of the {MOST_AXES} axes that \
+                 they can have"
+            ),
+            NoBox::PartShared => {
+                f.write_str("its view is a part of the tensor, and the boxes of parts are not copied to several programs")
+            }
             NoBox::Absent(tensor) => write!(f, "the tensor `{tensor}` may be absent"),
             NoBox::Unaligned(tensor) => write!(f, "the rows of `{tensor}` need not be aligned to 16 bytes"),
             NoBox::Axes(n) => write!(f, "its box has {n} axes, more than {MOST_AXES}"),
@@ -95,6 +126,15 @@ pub struct Boxed {
     pub elem: Elem,
     /// The extents of the box, one for each axis of the tensor.
     pub extents: Vec<u32>,
+    /// The axis along which the tile is of a part of the tensor; `None` if it is of the whole tensor.
+    pub part: Option<u8>,
+}
+
+/// What a view is of: a tensor parameter, or a part of one.
+struct Viewed {
+    param: usize,
+    /// The axis of the parameter along which the view is of a part.
+    part: Option<u8>,
 }
 
 /// The box of the tile that an operation loads or names as a source, for an encoding in shared memory. `aligned` is, for each parameter,
@@ -103,7 +143,7 @@ pub struct Boxed {
 /// # Errors
 /// The reason why the tile is not a box.
 pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Result<Boxed, NoBox> {
-    let (OpKind::Ttg(TtgOp::Source(_, shape)) | OpKind::Load(_, shape)) = &op.kind else {
+    let (OpKind::Ttg(TtgOp::Source(unit, shape)) | OpKind::Load(unit, shape)) = &op.kind else {
         let gathers = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }) | OpKind::GatherRows { .. });
         let guards = matches!(op.kind, OpKind::Local(LocalOp::Guard));
         return Err(match (gathers, guards) {
@@ -119,7 +159,10 @@ pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Resu
     }
     let mut extents = tile;
     *extents.last_mut().ok_or(NoBox::NoTensor)? = encoding.row;
-    let (param, elem) = parameter(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
+    let (Viewed { param, part }, elem) = parameter(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
+    if part.is_some() && *unit != Unit::Tile {
+        return Err(NoBox::PartAt);
+    }
     if elem.bits() != encoding.bits {
         return Err(NoBox::Elements(elem));
     }
@@ -129,19 +172,32 @@ pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Resu
     if aligned.get(param) != Some(&true) {
         return Err(NoBox::Unaligned(k.display_name(k.param(param))));
     }
-    Ok(Boxed { param, elem, extents })
+    Ok(Boxed { param, elem, extents, part })
 }
 
-/// The reason why no tile of a tensor or view is a box; `None` if that depends on the tile.
+/// The parameter that a tensor or view is of, and the axis along which it is a part of the parameter.
+///
+/// # Errors
+/// The reason why no tile of it is a box.
+pub(crate) fn of_view(k: &Kernel, view: Value) -> Result<(usize, Option<u8>), NoBox> {
+    let rank = if let Ty::Tensor(_, rank) = k.ty(view) { usize::from(rank) } else { return Err(NoBox::NoTensor) };
+    let (Viewed { param, part }, _) = parameter(k, view, &mut vec![1; rank])?;
+    Ok((param, part))
+}
+
+/// The reason why no box at a coordinate in elements is a tile of a tensor or view; `None` if that depends on the box.
 #[must_use]
 pub fn never(k: &Kernel, view: Value) -> Option<NoBox> {
-    let rank = if let Ty::Tensor(_, rank) = k.ty(view) { usize::from(rank) } else { return Some(NoBox::NoTensor) };
-    parameter(k, view, &mut vec![1; rank]).err()
+    match of_view(k, view) {
+        Ok((_, part)) => part.map(|_| NoBox::PartAt),
+        Err(why) => Some(why),
+    }
 }
 
 /// The parameter that a tensor is a view of, with its element type. Adds the axes that the views fix to the extents of the box.
-fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, Elem), NoBox> {
-    let param = tensor(k, view, extents)?;
+fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(Viewed, Elem), NoBox> {
+    let viewed = tensor(k, view, extents)?;
+    let param = viewed.param;
     let Some(ParamKind::Tensor { elem, optional, .. }) = k.sig.params.get(param).map(|p| &p.kind) else {
         return Err(NoBox::NoTensor);
     };
@@ -154,7 +210,10 @@ fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, 
     if extents.len() > MOST_AXES {
         return Err(NoBox::Axes(extents.len()));
     }
-    Ok((param, *elem))
+    if viewed.part.is_some() && extents.len() + MORE_AXES > MOST_AXES {
+        return Err(NoBox::PartAxes(extents.len()));
+    }
+    Ok((viewed, *elem))
 }
 
 /// Checks that the encoding of a tile in shared memory is that of a box.
@@ -178,28 +237,40 @@ fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
     Ok(())
 }
 
-/// The parameter that a tensor is a view of. Adds the axes that the views fix to the extents of the box.
-fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<usize, NoBox> {
-    let mut tensor = view;
+/// What a tensor is a view of. Adds the axes that the views fix to the extents of the box.
+fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<Viewed, NoBox> {
+    let (mut tensor, mut part) = (view, None);
     loop {
         let view = match k.value(tensor).def {
-            Def::Param(param) => return Ok(param),
+            Def::Param(param) => return Ok(Viewed { param, part }),
             Def::Result(op, _) => k.op(op),
             Def::BlockArg(..) => return Err(NoBox::NoTensor),
         };
-        let OpKind::Index(axis) = view.kind else {
-            // The whole tensor, exempt from the output rule.
-            let whole = view.kind == OpKind::Shared;
-            tensor = view.args.first().copied().filter(|_| whole).ok_or(NoBox::Narrow)?;
-            continue;
-        };
-        // Adjacent elements of a row stay adjacent in memory.
-        extents.insert(usize::from(axis), 1);
-        if usize::from(axis) + 1 == extents.len() {
-            return Err(NoBox::Column);
+        if let OpKind::Index(axis) = view.kind {
+            // Adjacent elements of a row stay adjacent in memory.
+            extents.insert(usize::from(axis), 1);
+            if usize::from(axis) + 1 == extents.len() {
+                return Err(NoBox::Column);
+            }
+            part = part.map(|of: u8| if axis <= of { of + 1 } else { of });
+        } else if let Some(axis) = cut(view) {
+            if usize::from(axis) + 1 >= extents.len() {
+                return Err(NoBox::Narrow);
+            }
+            if part.replace(axis).is_some() {
+                return Err(NoBox::PartOfPart);
+            }
+        } else if view.kind != OpKind::Shared {
+            // A view by `Shared` is the whole tensor, exempt from the output rule.
+            return Err(NoBox::NoTensor);
         }
         tensor = *view.args.first().ok_or(NoBox::NoTensor)?;
     }
+}
+
+/// The axis along which a view is a part of its tensor; `None` if it is no such view.
+pub(crate) fn cut(view: &Op) -> Option<u8> {
+    if let OpKind::Slice(axis) = view.kind { Some(axis) } else { (view.kind == OpKind::Segment).then_some(0) }
 }
 
 fn is_zero(pad: Const) -> bool {

@@ -258,7 +258,13 @@ impl<'a> Reader<'a> {
             return Err(malformed("a tensor map of an element or a swizzle that there is not", at));
         };
         let extents = self.list("the extents of a box", |r| r.u32("an extent"))?;
-        Ok(MapParam { param, elem, extents, swizzle })
+        let at = self.at;
+        let part = self.tag(what)?.checked_sub(1);
+        // Along the last axis there are no parts.
+        if part.is_some_and(|axis| usize::from(axis) + 1 >= extents.len()) {
+            return Err(malformed("a tensor map for parts along an axis that has none", at));
+        }
+        Ok(MapParam { param, elem, extents, swizzle, part })
     }
 
     fn expr(&mut self, depth: usize) -> Read<HostExpr> {

@@ -159,12 +159,14 @@ impl Writer {
         fields.iter().for_each(|f| self.u32(*f));
     }
 
-    fn tensor_map(&mut self, MapParam { param, elem, extents, swizzle }: &MapParam) {
+    fn tensor_map(&mut self, MapParam { param, elem, extents, swizzle, part }: &MapParam) {
         self.u32(*param);
         let elem = Elem::ALL.iter().position(|e| e == elem).unwrap_or(0);
         let swizzle = Swizzle::ALL.iter().position(|s| s == swizzle).unwrap_or(0);
         self.0.extend([elem, swizzle].map(|index| u8::try_from(index).unwrap_or(0)));
         self.list(extents, |w, n| w.u32(*n));
+        // The number of the axis plus 1; 0 for the whole tensor.
+        self.0.push(part.map_or(0, |axis| axis.saturating_add(1)));
     }
 
     fn expr(&mut self, e: &HostExpr) {

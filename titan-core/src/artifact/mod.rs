@@ -58,7 +58,7 @@ use crate::launch::report::Site;
 use std::fmt;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// The artifact of one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,8 +17,9 @@ impl fmt::Display for Func {
         for (i, slot) in self.slots.iter().enumerate() {
             writeln!(f, "  slot {i}: {slot:?}")?;
         }
-        for (i, MapParam { param, elem, extents, swizzle }) in self.maps.iter().enumerate() {
-            writeln!(f, "  tensor map {i}: parameter {param}, boxes of {extents:?} {elem}, {swizzle:?}")?;
+        for (i, MapParam { param, elem, extents, swizzle, part }) in self.maps.iter().enumerate() {
+            let parts = part.map_or_else(String::new, |axis| format!(", of parts along axis {axis}"));
+            writeln!(f, "  tensor map {i}: parameter {param}, boxes of {extents:?} {elem}, {swizzle:?}{parts}")?;
         }
         self.print_block(f, self.body, 1)?;
         f.write_str("}\n")

@@ -97,6 +97,18 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Checks that a bulk copy by a tensor map of the function has a coordinate for each of its dimensions.
+    fn dimensions(&self, op: &Op) -> Result<(), LaneError> {
+        let (OpKind::BulkLoad { rank, .. } | OpKind::BulkStore { rank }) = op.kind else { return Ok(()) };
+        let by = op.args.first().and_then(|map| self.func.def_op(*map));
+        let Some(OpKind::TensorMap(map)) = by.map(|op| &op.kind) else { return Ok(()) };
+        match self.func.maps.get(*map as usize) {
+            Some(map) if map.rank() == usize::from(rank) => Ok(()),
+            Some(map) => Err(self.error(op, &format!("{rank} coordinates, and the tensor map has {}", map.rank()))),
+            None => Err(self.error(op, &format!("there is no tensor map {map}"))),
+        }
+    }
+
     fn op(&mut self, id: OpId, gives: Option<&[Ty]>) -> Result<(), LaneError> {
         let func = self.func;
         let op = func.op(id);
@@ -136,6 +148,7 @@ impl Run<'_> {
                 if found != results {
                     return Err(self.error(op, "results of another type"));
                 }
+                self.dimensions(op)?;
                 return self.barrier(op);
             }
         };

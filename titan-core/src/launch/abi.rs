@@ -53,6 +53,17 @@ impl Slot {
 
 /// A tensor map that a launch creates for a tensor argument: the boxes that are copied, and their layout in shared memory. Elements of a
 /// box outside of the tensor are zeros.
+///
+/// # Parts of a tensor
+/// A map may be for parts `lo..hi` of the tensor along an axis, whose bounds only the code knows. It then has two more dimensions outside of
+/// the tensor's own, and coordinates for both; the one along the axis is replaced. Code copies the tile whose first row is `i` of a part with
+/// `n = hi - lo` rows by these coordinates, and `titan_nv::tma` proves that it stops at the end of the part:
+///
+/// | dimension | coordinate | of a tile that does not exist, or with `i >= n` |
+/// |---|---|---|
+/// | the axis of the part | `MOST_EXTENT - n + i` | `MOST_EXTENT`, which is outside |
+/// | the first of the two | `hi` | any |
+/// | the last one | `MOST_EXTENT` | any |
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MapParam {
     /// The tensor parameter.
@@ -63,6 +74,8 @@ pub struct MapParam {
     pub extents: Vec<u32>,
     /// The swizzle of a box in shared memory.
     pub swizzle: Swizzle,
+    /// The axis along which the boxes are tiles of parts of the tensor; `None` if they are tiles of the whole tensor.
+    pub part: Option<u8>,
 }
 
 impl MapParam {
@@ -70,10 +83,20 @@ impl MapParam {
     /// such tensor.
     pub const MOST_EXTENT: i32 = 1 << 30;
 
-    /// The extents of a box for display: `128 × 64`.
+    /// The number of dimensions of the map, which is the number of coordinates of a copy by it.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.extents.len() + if self.part.is_some() { 2 } else { 0 }
+    }
+
+    /// The extents of a box for display: `128 × 64`, or `128 × 64 of parts along axis 0`.
     #[must_use]
     pub fn boxes(&self) -> String {
-        self.extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ")
+        let extents = self.extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ");
+        match self.part {
+            Some(axis) => format!("{extents} of parts along axis {axis}"),
+            None => extents,
+        }
     }
 }
 

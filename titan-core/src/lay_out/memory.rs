@@ -181,14 +181,17 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
 pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<MapParam, NoBox> {
     let op = k.def_op(source).ok_or(NoBox::NoTensor)?;
     let aligned = k.laid_out.as_deref().map_or(&[][..], |laid| &laid.aligned);
-    let Boxed { param, elem, extents } = boxes::of_op(k, op, encoding, aligned)?;
-    Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem, extents, swizzle: encoding.swizzle })
+    let Boxed { param, elem, extents, part } = boxes::of_op(k, op, encoding, aligned)?;
+    Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem, extents, swizzle: encoding.swizzle, part })
 }
 
 /// The same for one of `parts` equal parts of the tile along its first axis.
 pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Result<MapParam, NoBox> {
     let mut map = by_map(k, source, encoding)?;
     if parts > 1 {
+        if map.part.is_some() {
+            return Err(NoBox::PartShared);
+        }
         let rows = map.extents.get_mut(first_axis(k, source)).ok_or(NoBox::NoTensor)?;
         *rows /= parts;
     }
@@ -199,9 +202,11 @@ pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts:
 pub(crate) fn first_axis(k: &Kernel, source: Value) -> usize {
     let mut at = 0;
     let mut tensor = k.def_op(source).and_then(|op| op.args.first().copied());
-    while let Some(Op { kind: OpKind::Index(axis), args, .. }) = tensor.and_then(|v| k.def_op(v)) {
-        at += usize::from(usize::from(*axis) <= at);
-        tensor = args.first().copied();
+    while let Some(view) = tensor.and_then(|v| k.def_op(v)) {
+        if let OpKind::Index(axis) = view.kind {
+            at += usize::from(usize::from(axis) <= at);
+        }
+        tensor = view.args.first().copied();
     }
     at
 }
@@ -213,11 +218,11 @@ fn is_divisible(encoding: &Encoding, parts: u32) -> bool {
 }
 
 /// The number of parts in which a tile is copied. If all programs of a cluster copy the same tile, each copies one part to all of them;
-/// otherwise the number is 1.
+/// otherwise the number is 1, also for tiles of parts of a tensor.
 pub(crate) fn parts(k: &Kernel, differing: &Differing, source: Value, encoding: &Encoding) -> u32 {
     let cluster = k.laid_out.as_deref().map_or(1, |laid| laid.cluster);
     let shared = cluster > 1 && k.def_op(source).is_some_and(|op| !differing.any(&op.args));
-    let divided = is_divisible(encoding, cluster) && by_map(k, source, encoding).is_ok();
+    let divided = is_divisible(encoding, cluster) && part_by_map(k, source, encoding, cluster).is_ok();
     if shared && divided { cluster } else { 1 }
 }
 

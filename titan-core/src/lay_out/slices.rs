@@ -12,11 +12,16 @@
 //! Two buffers alternate, so that a slice is written while the previous one is copied. At the end, all copies are waited for, since a later
 //! store may write the same tile.
 //!
-//! Deliberately absent: tiles at arbitrary coordinates; tensors that the kernel also accesses in other ways, which would need fences for
+//! The tensor may be a part of a parameter, such as the rows of a group: the copy stops at the part's end ([`crate::analysis::boxes`]).
+//!
+//! Deliberately absent: tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also accesses in other ways, which would need fences for
 //! device memory; barriers between the threads, which are inserted later.
 
 use super::{Laid, LayOut};
-use crate::ir::{BinOp, Block, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit};
+use crate::analysis::boxes;
+use crate::ir::{
+    BinOp, Block, Def, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit, Value,
+};
 use crate::layout::Encoding;
 use crate::plan::Method;
 use std::collections::BTreeSet;
@@ -85,6 +90,29 @@ impl LayOut<'_> {
         self.tree.block_of(inside)
     }
 
+    /// The parameter that a tensor is, or is a part of, and all accesses to the parameter; `None` if it is another view of it, or the view of
+    /// a tensor without a map.
+    fn accesses(&self, tensor: Value) -> Option<(usize, Vec<OpId>)> {
+        let view = self.k.def_op(tensor).filter(|view| boxes::cut(view).is_some());
+        let whole = view.map_or(tensor, |view| view.args[0]);
+        let (Def::Param(param), Ok(_)) = (self.k.value(whole).def, boxes::of_view(self.k, tensor)) else { return None };
+        let (mut all, mut tensors) = (Vec::new(), vec![whole]);
+        while let Some(of) = tensors.pop() {
+            for id in self.tree.users(of) {
+                let op = self.k.op(*id);
+                if op.args.first() == Some(&of) && boxes::cut(op).is_some() {
+                    tensors.extend(&op.results);
+                } else if !matches!(op.kind, OpKind::Dim(_) | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. })
+                    || op.args.get(1) == Some(&of)
+                {
+                    // What names another view of the tensor counts as an access, so that such tensors are stored to by threads.
+                    all.push(*id);
+                }
+            }
+        }
+        Some((param, all))
+    }
+
     /// The number of columns of a slice, if a store qualifies: the tile must have the layout of an accumulator, of which every warp holds
     /// elements in each slice, and the role must not access the tensor otherwise.
     fn slices(&self, op: &Op) -> Option<u32> {
@@ -101,16 +129,13 @@ impl LayOut<'_> {
         if !self.plan.target.bulk_tensor || !self.plan.mmas.values().any(by_instructions) {
             return None;
         }
-        let param = tensor.index();
+        let (param, accesses) = self.accesses(tensor)?;
         let ParamKind::Tensor { elem, optional: false, .. } = self.k.sig.params.get(param)?.kind else { return None };
         let aligned = self.plan.aligned && *self.plan.vectored.get(param)?;
-        let uses = self.tree.users(tensor);
-        let stores: Vec<OpId> =
-            uses.iter().copied().filter(|id| matches!(self.k.op(*id).kind, OpKind::Store(_))).collect();
         // Several roles that store to a tensor store different elements.
-        let regions: BTreeSet<Option<Block>> = stores.iter().map(|id| self.role_of(*id)).collect();
-        let alone = uses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_) | OpKind::Dim(_)))
-            && regions.len() == stores.len();
+        let regions: BTreeSet<Option<Block>> = accesses.iter().map(|id| self.role_of(*id)).collect();
+        let alone = accesses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_)))
+            && regions.len() == accesses.len();
         let [rows, all] = layout.extents() else { return None };
         let columns = ROW * 8 / elem.bits();
         let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16 && elem == self.elem(old);

@@ -17,7 +17,7 @@
 use super::fragment::canonical;
 use super::tile::{LoweredValue, Staged};
 use super::{Lower, LowerError, Reg};
-use crate::analysis::one_thread;
+use crate::analysis::{boxes, one_thread};
 use crate::ir::{Block, Elem, NvOp, Op, OpKind, Pred, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::MapParam;
@@ -135,8 +135,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The coordinates of a source's first element in the tensor parameter, one for each axis. The coordinates of a tile that does not
-    /// exist are outside of the tensor.
+    /// The coordinates of a source's first element in the tensor parameter, one for each axis; before them the two by which a copy stops at
+    /// the end of a part of the tensor (see [`MapParam`]). The coordinates of a tile that does not exist are outside of the tensor.
     fn box_coords(&mut self, source: Value) -> Result<Vec<Reg>, LowerError> {
         let Some(Op { kind: OpKind::Ttg(TtgOp::Source(unit, shape)), args, .. }) = self.k.def_op(source) else {
             return Err(self.defect("a bulk copy of no tile"));
@@ -150,11 +150,24 @@ impl Lower<'_> {
                 (Unit::Tile, None) | (Unit::Elem, _) => self.b.int(IntBin::MinS, start.at, most),
             });
         }
-        let mut tensor = args[0];
-        while let Some(Op { kind: OpKind::Index(axis), args, .. }) = self.k.def_op(tensor) {
-            coords.insert(usize::from(*axis), self.scalar(args[1]));
-            tensor = args[0];
+        let (mut tensor, mut outer) = (args[0], None);
+        while let Some(view) = self.k.def_op(tensor).cloned() {
+            if let OpKind::Index(axis) = view.kind {
+                coords.insert(usize::from(axis), self.scalar(view.args[1]));
+            } else if let Some(axis) = boxes::cut(&view) {
+                let part = self.view(tensor)?;
+                let Some(end) = part.part_end else { return Err(self.defect("a part of a tensor without an end")) };
+                // Row `i` of a part with `n` rows has the coordinate `most - n + i`. Rows before the part and behind it are outside.
+                let (at, rows) = (coords[usize::from(axis)], part.extents[usize::from(axis)]);
+                let inside = self.b.cmp_u(Pred::Lt, at, rows);
+                let first = self.b.int(IntBin::Sub, most, rows);
+                let row = self.b.add(first, at);
+                coords[usize::from(axis)] = self.b.select(inside, row, most);
+                outer = Some([most, end]);
+            }
+            tensor = view.args[0];
         }
+        coords.splice(0..0, outer.into_iter().flatten());
         Ok(coords)
     }
 

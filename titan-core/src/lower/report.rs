@@ -23,13 +23,14 @@ impl Lower<'_> {
         let site = self.site(SiteKind::Trap(message.to_owned()));
         let failed = self.b.not(cond);
         let mut open = self.b.begin_if(failed, &[]);
-        let first = self.is_first_thread();
-        let mut reporter = self.b.begin_if(first, &[]);
+        let reporter = self.of_one_thread().map(|first| self.b.begin_if(first, &[]));
         self.report_trap(site);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.begin_else(&mut reporter);
-        self.b.terminate(lane::OpKind::Yield, &[]);
-        self.b.end(reporter);
+        if let Some(mut reporter) = reporter {
+            self.b.terminate(lane::OpKind::Yield, &[]);
+            self.b.begin_else(&mut reporter);
+            self.b.terminate(lane::OpKind::Yield, &[]);
+            self.b.end(reporter);
+        }
         let end = if self.warp_set.role.is_some() { lane::OpKind::Yield } else { lane::OpKind::Return };
         self.b.terminate(end, &[]);
         self.b.begin_else(&mut open);

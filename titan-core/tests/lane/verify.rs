@@ -1,8 +1,9 @@
 //! Every rule of `verify`, broken once.
 
-use titan_core::ir::Pred;
+use titan_core::ir::{Elem, Pred};
 use titan_core::lane::{Builder, Func, OpKind, Shuffle, Space, Ty, Value, Vote, verify};
-use titan_core::launch::abi::Slot;
+use titan_core::launch::abi::{MapParam, Slot};
+use titan_core::layout::Swizzle;
 
 fn builder() -> Builder {
     Builder::new("k", vec![Slot::Address(0), Slot::Scalar { param: 1, wide: false }], 64, 32)
@@ -54,6 +55,27 @@ fn what_is_right_passes() {
     });
     b.op(OpKind::Barrier, &[]);
     assert_eq!(verify(&done(b)), Ok(()));
+}
+
+/// A map for parts of a tensor takes two more coordinates.
+#[test]
+fn bulk_copies_have_the_coordinates_of_their_maps() {
+    for (part, wanted) in [(None, 2), (Some(0), 4)] {
+        for rank in 1..=5u8 {
+            let mut b = builder();
+            b.buffer("tile", 1024, 0);
+            let map = MapParam { param: 0, elem: Elem::F32, extents: vec![16, 16], swizzle: Swizzle::B64, part };
+            let (map, from) = (b.tensor_map(map), b.one(OpKind::SharedBase, &[]));
+            let at = b.i32(0);
+            let args = [&[map, from][..], &vec![at; rank.into()]].concat();
+            b.op(OpKind::BulkStore { rank }, &args);
+            b.op(OpKind::BulkCommit, &[]);
+            b.op(OpKind::BulkWait { n: 0, read: false }, &[]);
+            let found = verify(&done(b)).map_err(|e| e.message);
+            let message = format!("bulk_store.{rank}d: {rank} coordinates, and the tensor map has {wanted}");
+            assert_eq!(found, if rank == wanted { Ok(()) } else { Err(message) });
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Products of a mixture of experts, whose rows indices select, in all ways (`ways`): their loops over `pipelined(..)` fill stages with
-//! rows that threads copy and, for sm_90a, with tiles that are copied in bulk.
+//! Products of a mixture of experts, in all ways (`ways`). Their rows are selected by indices, or lie one expert after the other. In the
+//! first case the loops over `pipelined(..)` fill stages with rows that threads copy and, for sm_90a, with tiles that are copied in bulk; in
+//! the second one, all tiles are copied in bulk, also those of the rows of an expert, whose bounds only the device knows.
 //!
 //! All numbers are small and whole, so that every sum is exact.
 
@@ -7,19 +8,84 @@ use super::gpu::{hopper, machine};
 use super::grid;
 use super::rng::Rng;
 use super::ways::{Counts, compare};
-use titan_core::driver::stages;
+use titan_core::driver::{Stages, stages};
 use titan_core::ir::{Elem, NvOp, OpKind, TtgOp};
 use titan_core::num;
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
+use titan_nv::Machine;
 use titan_sim::sim;
 
 /// The extents of a tile: rows, columns, depth of a step.
 type Tile = [u32; 3];
 
+/// How the rows of an expert are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    /// By indices, as in the example `grouped_gemm`.
+    Indexed,
+    /// They are those of the product, so that the tensor has one for each of its rows.
+    InOrder,
+    /// The same, in the second matrix of a tensor, and the matrices of experts are numbered from one on, and are those of the first two.
+    OfParts,
+}
+
 /// The kernel of the example `grouped_gemm`, with other elements.
-fn kernel(elem: Elem, [bm, bn, bk]: Tile) -> Verified {
-    let text = format!(
+fn kernel(elem: Elem, tile: Tile, by: Rows) -> Verified {
+    let text = text(elem, tile);
+    let text = match by {
+        Rows::Indexed => text,
+        Rows::InOrder => in_order(&text, elem, tile),
+        Rows::OfParts => of_parts(&in_order(&text, elem, tile), elem),
+    };
+    verify(parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+/// The kernel whose rows are those of the product.
+fn in_order(text: &str, elem: Elem, [bm, ..]: Tile) -> String {
+    let tokens = format!("%token = load_tile %rows[%m] or %none : tile<{bm}xi32>");
+    let changes = [
+        ("[TOK, K]", "[R, K]".to_owned()),
+        (
+            "%rows = segment %row, %off, %e : tensor<i32, 1>",
+            format!("%rows = segment %x, %off, %e : tensor<{elem}, 2>"),
+        ),
+        ("%none = const -1 : i32", String::new()),
+        (&tokens, String::new()),
+        ("gather_rows %x[%token, %at]", "load_tile %rows[%m, %k]".to_owned()),
+        ("%at = mul %k, %bk : i32", String::new()),
+    ];
+    changed(text, &changes)
+}
+
+/// The kernel of which all operands are views of views.
+fn of_parts(text: &str, elem: Elem) -> String {
+    let second = format!("%x1 = index<0> %x, %1 : tensor<{elem}, 2>\n%rows = segment %x1, %off");
+    let experts = format!(
+        "%2 = const 2 : i32\n%some = slice<0> %w, %0, %2 : tensor<{elem}, 3>\n%before = sub %e, %1 : i32\n%we = index<0> %some, %before"
+    );
+    changed(
+        text,
+        &[
+            ("[R, K]", "[2, R, K]".to_owned()),
+            ("dim<1> %x", "dim<2> %x".to_owned()),
+            ("%rows = segment %x, %off", second),
+            ("%some =", "%odd =".to_owned()),
+            ("cast %some", "cast %odd".to_owned()),
+            ("%we = index<0> %w, %e", experts),
+        ],
+    )
+}
+
+fn changed(text: &str, changes: &[(&str, String)]) -> String {
+    changes.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    })
+}
+
+fn text(elem: Elem, [bm, bn, bk]: Tile) -> String {
+    format!(
         "kernel @grouped(%x: in tensor<{elem}>[TOK, K], %row: in tensor<i32>[R], %w: in tensor<{elem}>[E, N, K], \
          %off: in tensor<i32>[E + 1], %y: mut tensor<{elem}>[R, N]) grid persistent {{
     %K = dim<1> %x : i32
@@ -57,8 +123,7 @@ fn kernel(elem: Elem, [bm, bn, bk]: Tile) -> Verified {
     return
 }}
 "
-    );
-    verify(parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+    )
 }
 
 /// The extents of the tensors of a launch.
@@ -76,9 +141,11 @@ fn numbers(rng: &mut Rng, elem: Elem, n: usize) -> Vec<u8> {
     (0..n).map(one).flat_map(|x| code(x).to_le_bytes()).collect()
 }
 
-fn arguments(rng: &mut Rng, elem: Elem, sizes: &Extents) -> Vec<sim::Arg> {
+fn arguments(rng: &mut Rng, elem: Elem, sizes: &Extents, by: Rows) -> Vec<sim::Arg> {
     let Extents { tokens, experts, columns, depth } = sizes;
     let rows: usize = experts.iter().sum();
+    let tokens = if by == Rows::Indexed { tokens } else { &rows };
+    let matrices = if by == Rows::OfParts { &[2][..] } else { &[] };
     let words = |all: &[i32]| all.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
     let mut offsets = vec![0];
     experts.iter().for_each(|n| offsets.push(offsets[offsets.len() - 1] + *n as i32));
@@ -86,7 +153,7 @@ fn arguments(rng: &mut Rng, elem: Elem, sizes: &Extents) -> Vec<sim::Arg> {
     let tokens_of = (0..rows).map(|_| rng.below(*tokens as u32 + 2) as i32 - 1).collect::<Vec<i32>>();
     let shape = |all: &[usize]| all.iter().map(|n| *n as i64).collect::<Vec<i64>>();
     vec![
-        sim::Arg::dense(elem, &shape(&[*tokens, *depth]), numbers(rng, elem, tokens * depth)),
+        sim::Arg::dense(elem, &shape(&[matrices, &[*tokens, *depth]].concat()), numbers(rng, elem, 2 * tokens * depth)),
         sim::Arg::dense(Elem::I32, &shape(&[rows]), words(&tokens_of)),
         sim::Arg::dense(
             elem,
@@ -113,15 +180,15 @@ fn extents(rng: &mut Rng, [bm, bn, bk]: Tile, aligned: bool) -> Extents {
 
 const TILES: [Tile; 6] = [[64, 64, 64], [64, 32, 32], [64, 128, 32], [16, 16, 32], [32, 64, 64], [128, 64, 32]];
 
-fn agree(seeds: std::ops::Range<u64>, aligned: bool) -> Counts {
+fn agree(seeds: std::ops::Range<u64>, aligned: bool, by: Rows) -> Counts {
     let (mut counts, mut found) = (Counts::default(), Vec::new());
     for seed in seeds {
         let mut rng = Rng::new(seed);
         let tile = TILES[seed as usize % TILES.len()];
         let elem = rng.of(&[Elem::Bf16, Elem::F16]);
-        let kernel = kernel(elem, tile);
+        let kernel = kernel(elem, tile, by);
         let sizes = extents(&mut rng, tile, aligned);
-        let args = arguments(&mut rng, elem, &sizes);
+        let args = arguments(&mut rng, elem, &sizes, by);
         let grid = grid(&kernel, &args).expect("arguments that fit");
         let wrong = compare(&kernel, (&args, grid), true, &mut counts);
         let Extents { tokens, experts, columns, depth } = sizes;
@@ -134,35 +201,77 @@ fn agree(seeds: std::ops::Range<u64>, aligned: bool) -> Counts {
 
 #[test]
 fn rows_of_experts_are_the_same_in_all_ways() {
-    let counts = agree(0..36, true);
+    let counts = agree(0..36, true, Rows::Indexed);
     assert_eq!((counts.kernels, counts.made_rings), (36, 36), "{counts:?}");
     assert!(counts.hopper >= 20 && counts.mixed >= 20, "{counts:?}");
 }
 
 #[test]
 fn rows_that_are_not_aligned_are_the_same_in_all_ways() {
-    let counts = agree(100..112, false);
+    let counts = agree(100..112, false, Rows::Indexed);
     assert_eq!(counts.kernels, 12, "{counts:?}");
     assert_eq!(counts.mixed, 0, "only rows that are aligned are copied in bulk or asynchronously: {counts:?}");
+}
+
+#[test]
+fn rows_in_order_are_the_same_in_all_ways() {
+    let counts = agree(200..248, true, Rows::InOrder);
+    assert_eq!((counts.kernels, counts.made_rings), (48, 48), "{counts:?}");
+    assert!(counts.hopper >= 24 && counts.mixed == 0, "{counts:?}");
+}
+
+#[test]
+fn views_of_views_are_the_same_in_all_ways() {
+    let counts = agree(300..324, true, Rows::OfParts);
+    assert_eq!((counts.kernels, counts.made_rings), (24, 24), "{counts:?}");
+    assert!(counts.hopper >= 12 && counts.mixed == 0, "{counts:?}");
+}
+
+/// How many operations of a barrier program are rows that threads copy, bulk loads, and bulk stores.
+fn copies(made: &Stages) -> [usize; 3] {
+    let has = |wanted: &dyn Fn(&OpKind) -> bool| made.barriers.ops.iter().filter(|op| wanted(&op.kind)).count();
+    [
+        has(&|kind| matches!(kind, OpKind::Ttg(TtgOp::SourceRows { .. }))),
+        has(&|kind| matches!(kind, OpKind::Nv(NvOp::BulkLoad { tensor: true, .. }))),
+        has(&|kind| matches!(kind, OpKind::Nv(NvOp::BulkStore { tensor: true, .. }))),
+    ]
+}
+
+fn made(machine: &Machine, tile: Tile, by: Rows) -> Stages {
+    stages(&kernel(Elem::Bf16, tile, by), machine, true, None).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+/// Boxes, and the axis along which they are of parts.
+fn boxes(made: &Stages) -> Vec<(Vec<u32>, Option<u8>)> {
+    made.lanes.maps.iter().map(|map| (map.extents.clone(), map.part)).collect()
 }
 
 /// On sm_80 threads copy both tiles of a stage; on sm_90a they copy the rows, and the others are copied in bulk for MMAs of warpgroups.
 #[test]
 fn rows_are_copied_by_threads_and_tiles_in_bulk() {
-    let of = |machine, tile| stages(&kernel(Elem::Bf16, tile), machine, true, None).unwrap_or_else(|e| panic!("{e:?}"));
-    let has = |made: &titan_core::driver::Stages, wanted: &dyn Fn(&OpKind) -> bool| {
-        made.barriers.ops.iter().filter(|op| wanted(&op.kind)).count()
-    };
-    let rows = |kind: &OpKind| matches!(kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
-    let bulk = |kind: &OpKind| matches!(kind, OpKind::Nv(NvOp::BulkLoad { tensor: true, .. }));
-    let ampere = of(machine(), [64, 64, 32]);
+    let ampere = made(machine(), [64, 64, 32], Rows::Indexed);
     assert_eq!(ampere.schedule.loops[0].loads.len(), 2, "{}", ampere.schedule);
     assert!(ampere.schedule.loops[0].distance >= 2, "{}", ampere.schedule);
-    assert!(has(&ampere, &rows) > 0 && has(&ampere, &bulk) == 0);
-    let hopper = of(hopper(), [64, 64, 64]);
+    let [rows, loads, stores] = copies(&ampere);
+    assert!(rows > 0 && loads == 0 && stores == 0);
+    let hopper = made(hopper(), [64, 64, 64], Rows::Indexed);
     assert_eq!(hopper.barriers.roles.len(), 2, "{}", hopper.schedule);
-    assert!(has(&hopper, &rows) == 1 && has(&hopper, &bulk) == 1);
-    assert!(has(&hopper, &|kind| *kind == OpKind::Nv(NvOp::Wgmma)) > 0);
-    // The map of `w` has a box of one expert.
-    assert_eq!(hopper.lanes.maps.iter().map(|map| map.extents.clone()).collect::<Vec<_>>(), [[1, 64, 64]]);
+    assert_eq!(copies(&hopper), [1, 1, 1]);
+    assert!(hopper.barriers.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma)));
+    // The map of `w` has a box of one expert; that of `y` is for the rows of an expert.
+    assert_eq!(boxes(&hopper), [(vec![1, 64, 64], None), (vec![64, 64], Some(0))]);
+}
+
+/// Rows in order are copied in bulk too, by maps for parts.
+#[test]
+fn rows_in_order_are_copied_in_bulk() {
+    let rows = made(hopper(), [64, 64, 64], Rows::InOrder);
+    assert_eq!(copies(&rows), [0, 2, 1]);
+    assert_eq!(boxes(&rows), [(vec![64, 64], Some(0)), (vec![1, 64, 64], None), (vec![64, 64], Some(0))]);
+    assert!(!rows.code.payload.windows(12).any(|text| text == b"cp.async.cg."), "threads copy nothing");
+    // Two slices of 64 columns.
+    let wide = made(hopper(), [128, 128, 64], Rows::InOrder);
+    assert_eq!(copies(&wide), [0, 2, 2]);
+    let views = made(hopper(), [64, 64, 64], Rows::OfParts);
+    assert_eq!(boxes(&views), [(vec![1, 64, 64], Some(1)), (vec![1, 64, 64], Some(0)), (vec![64, 64], Some(0))]);
 }

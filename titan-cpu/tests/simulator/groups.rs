@@ -54,7 +54,11 @@ fn stages_of_both_kinds_are_safe_in_every_order() {
         let kernel = verify(kernel).unwrap();
         let plan = plan(&kernel, &titan_nv::target(blackwell()), true);
         let program = barrier_program(&kernel, &plan).unwrap_or_else(|e| panic!("{}", e.message));
-        assert!(is_mixed(&program), "{text}");
+        if !is_mixed(&program) {
+            // Parts of a tensor along another axis than the last one are copied in bulk.
+            assert!(text.contains("slice<0>"), "{text}");
+            continue;
+        }
         let verdict = explored(&kernel, program, (&args, [1; 3]), 20_000);
         println!("seed {seed}: {} states, {} times", verdict.explored().states, verdict.explored().times);
         assert!(matches!(verdict, sim::Verdict::Safe(_)), "{verdict:?}\n{text}");

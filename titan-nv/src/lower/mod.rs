@@ -140,7 +140,11 @@ fn param(slot: &Word) -> Param {
 /// The parameter for a tensor map, which is passed behind the word parameters.
 fn map(map: &MapParam) -> Param {
     let extents: Vec<String> = map.extents.iter().map(ToString::to_string).collect();
-    Param { bytes: 128, comment: format!("tensor map of parameter {}, boxes of {}", map.param, extents.join("x")) }
+    let parts = map.part.map_or_else(String::new, |axis| format!(" of parts along axis {axis}"));
+    Param {
+        bytes: 128,
+        comment: format!("tensor map of parameter {}, boxes of {}{parts}", map.param, extents.join("x")),
+    }
 }
 
 /// An argument of an instruction, before the slot of the form determines how it is written.

@@ -82,6 +82,10 @@ pub enum Unfit {
     End,
     #[error("boxes along dimension {dim} reach from {low} to {high}: coordinates have 32 bits, signed")]
     Coordinates { dim: usize, low: i64, high: i64 },
+    #[error("dimension {dim} has no parts")]
+    PartDimension { dim: usize },
+    #[error("neighbours along dimension {dim} are {bytes} bytes apart: of parts along it, less than 2^34 are possible")]
+    PartStride { dim: usize, bytes: u64 },
     #[error("the innermost dimension of the box has {bytes} bytes: a swizzle of {span} takes as many")]
     Rows { bytes: u64, span: u32 },
     #[error("the box has {bytes} bytes: 232448 are possible")]

@@ -11,6 +11,7 @@
 //! | What do positions hold that stand for no element? | [`level`], [`fttc`] |
 //! | Which instruction, with which coordinates and predicate? | [`lower`] |
 //! | Can this tensor be copied by a map? | [`fit`] |
+//! | How does one map serve parts of a tensor? | the module `parts` |
 //! | What does device code change in a map? | [`Field`] |
 //!
 //! The theory is explained in docs/tma.md.
@@ -27,6 +28,7 @@ mod limits;
 mod lower;
 mod map;
 mod param;
+mod parts;
 mod protect;
 mod reference;
 

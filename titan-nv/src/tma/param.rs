@@ -32,7 +32,11 @@ impl TensorMap {
             ir::Swizzle::B64 => Swizzle::B64,
             ir::Swizzle::B128 => Swizzle::B128,
         };
-        fit(&tensor, &Request { boxes: &boxes, element_strides: &[], starts: &starts, swizzle, l2: L2Promotion::B256 })
+        let request = Request { boxes: &boxes, element_strides: &[], starts: &starts, swizzle, l2: L2Promotion::B256 };
+        let whole = fit(&tensor, &request)?;
+        let Some(axis) = map.part else { return Ok(whole) };
+        // An axis that the tensor does not have is no dimension of the map either.
+        whole.for_parts(sizes.len().saturating_sub(usize::from(axis) + 1))
     }
 }
 
@@ -66,8 +70,13 @@ impl Unfit {
                 "neighbours along axis {} are {stride} bytes apart: multiples of 16 below 2^40 are possible",
                 axis(dim)
             ),
-            // The compiler chooses the box, so these reasons do not concern the author.
+            Unfit::PartStride { dim, bytes } => format!(
+                "neighbours along axis {} are {bytes} bytes apart: of parts along it, less than 2^34 are possible",
+                axis(dim)
+            ),
+            // The compiler chooses the box and the axis of parts, so these reasons do not concern the author.
             Unfit::Rows { .. }
+            | Unfit::PartDimension { .. }
             | Unfit::Shared { .. }
             | Unfit::Map(
                 Limit::Rank(_)
@@ -105,7 +114,8 @@ mod tests {
 
     /// A tensor of three axes and its map, of a box that is a plane.
     fn told(address: u64, extents: [i32; 3], strides: [i64; 3]) -> String {
-        let map = MapParam { param: 0, elem: Elem::F16, extents: vec![1, 8, 64], swizzle: ir::Swizzle::B128 };
+        let map =
+            MapParam { param: 0, elem: Elem::F16, extents: vec![1, 8, 64], swizzle: ir::Swizzle::B128, part: None };
         let argument = GpuArg::Tensor { address, extents: extents.to_vec(), strides: strides.to_vec() };
         match TensorMap::of_argument(&map, &argument) {
             Ok(map) => format!("{map}, {:?}", map.strides),
@@ -174,7 +184,7 @@ mod tests {
         assert!(told(0x1000, [1 << 30, 70, 100], strides).starts_with("F16 [100, 70, 1073741824]"));
         // An axis of one element is never stepped along, so its stride may be anything.
         assert!(told(0x1000, [1, 1, 100], [-1, 0, 1]).starts_with("F16 [100, 1, 1]"));
-        let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: ir::Swizzle::B128 };
+        let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: ir::Swizzle::B128, part: None };
         for argument in [GpuArg::Absent, GpuArg::Scalar(ir::Const::Int(Elem::I32, 1))] {
             assert_eq!(TensorMap::of_argument(&map, &argument), Err(Unfit::Absent));
         }

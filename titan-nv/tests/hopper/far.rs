@@ -21,8 +21,8 @@ const THERE: usize = 200;
 /// Rows of the product, its columns, and what it sums over.
 const SIZE: [usize; 3] = [70, 24, 40];
 
-/// A product with the tiles of A that begin so many tiles further down and to the right.
-fn text() -> String {
+/// A product with the tiles of A that begin so many tiles further down and to the right; of A, or of its rows between two bounds.
+fn text(part: bool) -> String {
     let gemm = Gemm {
         elems: (Elem::F16, Elem::F16, Elem::F32),
         stored: Elem::F32,
@@ -31,15 +31,19 @@ fn text() -> String {
         size: SIZE,
     };
     let text = kernel(&gemm);
+    let (view, tensor) = match part {
+        true => ("%va = slice<0> %a, %lo, %hi : tensor<f16, 2>\n", "%va"),
+        false => ("", "%a"),
+    };
     let changed = text
         .replace("tensor<f16>[M, K], %b", "tensor<f16>[R, L], %b")
-        .replace("tensor<f32>[M, N])", "tensor<f32>[M, N], %down: i32, %right: i32)")
+        .replace("tensor<f32>[M, N])", "tensor<f32>[M, N], %down: i32, %right: i32, %lo: i32, %hi: i32)")
         .replace("%K = dim<1> %a", "%K = dim<1> %b")
         .replace(
             "%ap = load_tile %a[%m, %k]",
-            "%x0 = add %m, %down : i32\n%x1 = add %k, %right : i32\n%ap = load_tile %a[%x0, %x1]",
+            &format!("{view}%x0 = add %m, %down : i32\n%x1 = add %k, %right : i32\n%ap = load_tile {tensor}[%x0, %x1]"),
         );
-    assert!(changed.contains("[R, L]") && changed.contains("%right: i32") && changed.contains("%a[%x0, %x1]"));
+    assert!(changed.contains("[R, L]") && changed.contains("%right: i32") && changed.contains("[%x0, %x1]"));
     changed
 }
 
@@ -48,7 +52,12 @@ fn text() -> String {
 struct Far {
     extents: [i64; 2],
     axis: usize,
+    /// The bounds of the rows of A, if they are a part of it.
+    part: [i32; 2],
 }
+
+/// The whole tensor.
+const ALL: [i32; 2] = [0, i32::MAX];
 
 /// Runs the product with tiles of A from these on; the result is exact.
 fn run(made: &Stages, far: Far, first: [i32; 2], options: &Options) -> Result<(), String> {
@@ -84,6 +93,8 @@ fn run(made: &Stages, far: Far, first: [i32; 2], options: &Options) -> Result<()
         tensor(c.address(), [m as i64, n as i64], n as i64),
         GpuArg::Scalar(Const::Int(Elem::I32, first[0].into())),
         GpuArg::Scalar(Const::Int(Elem::I32, first[1].into())),
+        GpuArg::Scalar(Const::Int(Elem::I32, far.part[0].into())),
+        GpuArg::Scalar(Const::Int(Elem::I32, far.part[1].into())),
     ];
     let lanes = &made.lanes;
     let block = abi::pack(&lanes.slots, &args, told.address());
@@ -114,10 +125,11 @@ fn run(made: &Stages, far: Far, first: [i32; 2], options: &Options) -> Result<()
     let module = Module::parse(&ptx).map_err(|e| e.to_string())?;
     module.entry(entry).and_then(|k| k.run(&launch, &mut memory, options)).map_err(|e| e.to_string())?;
     let found = memory.read(c, m * n * 4).map_err(|e| e.to_string())?;
-    // An element of A, zero outside of the tensor.
+    // An element of the part of A, zero outside of it. Bounds are cut to the tensor.
+    let [lo, hi] = [i64::from(far.part[0]).max(0), i64::from(far.part[1]).min(rows)];
     let of_a = |row: i64, column: i64| {
-        let at = [row - (rows - there[0]), column - (columns - there[1])];
-        let inside = (0..rows).contains(&row) && (0..columns).contains(&column);
+        let at = [lo + row - (rows - there[0]), column - (columns - there[1])];
+        let inside = (0..hi - lo).contains(&row) && (0..columns).contains(&column);
         if inside { a[at[0] as usize][at[1] as usize] } else { 0 }
     };
     // Coordinates of tiles wrap as `i32`, and a tile that begins beyond them does not exist.
@@ -143,7 +155,7 @@ fn all_are_exact(made: &Stages, extents: &[i64]) {
     let mut runs = 0;
     for extent in extents {
         for axis in [0, 1] {
-            let far = Far { extents: if axis == 0 { [*extent, 40] } else { [3, *extent] }, axis };
+            let far = Far { extents: if axis == 0 { [*extent, 40] } else { [3, *extent] }, axis, part: ALL };
             for tile in tiles(*extent, [64, 32][axis]) {
                 let first = if axis == 0 { [tile, 0] } else { [0, tile] };
                 let options = &orders()[runs % 4];
@@ -158,14 +170,52 @@ const MOST: i64 = MapParam::MOST_EXTENT as i64;
 
 #[test]
 fn bulk_copies_up_to_the_greatest_extent() {
-    let made = compiled(&text());
+    let made = compiled(&text(false));
     assert!(made.lanes.maps.iter().any(|map| map.param == 0), "A has no tensor map");
     all_are_exact(&made, &[MOST - 37, MOST]);
 }
 
+/// Parts of tensors with up to 2³⁰ rows: at both ends of them, empty ones, and bounds that are no rows of the tensor.
+#[test]
+fn bulk_copies_of_parts_up_to_the_greatest_extent() {
+    let made = compiled(&text(true));
+    let of_parts = made.lanes.maps.iter().find(|map| map.param == 0).expect("A has a tensor map");
+    assert_eq!(of_parts.part, Some(0));
+    let mut runs = 0;
+    for rows in [THERE as i32, MOST as i32 - 37, MOST as i32] {
+        let inside = |n: i32| rows - n;
+        let mut parts = vec![
+            [inside(150), inside(20)],
+            [inside(200), inside(199)],
+            [inside(64), rows],
+            [inside(100), i32::MAX],
+            [inside(30), inside(30)],
+            [inside(10), inside(60)],
+            [rows, rows],
+            [rows + 5, rows + 9],
+            [i32::MAX, i32::MAX],
+            [i32::MAX, i32::MIN],
+            [0, 0],
+            [i32::MIN, 0],
+        ];
+        if rows == THERE as i32 {
+            parts.extend([[i32::MIN, 70], [-5, 1], [0, 65]]);
+        }
+        for part in parts {
+            let [lo, hi] = [i64::from(part[0]).max(0), i64::from(part[1]).min(rows.into())];
+            for tile in tiles((hi - lo).max(1), 64) {
+                let far = Far { extents: [rows.into(), 40], axis: 0, part };
+                let options = &orders()[runs % 4];
+                run(&made, far, [tile, 0], options).unwrap_or_else(|e| panic!("{far:?}, from tile {tile}: {e}"));
+                runs += 1;
+            }
+        }
+    }
+}
+
 #[test]
 fn greater_extents_have_no_map_and_other_code() {
-    let made = compiled(&text());
+    let made = compiled(&text(false));
     let map = made.lanes.maps.iter().find(|map| map.param == 0).expect("A has a tensor map");
     for extents in [[MOST + 1, 40], [i64::from(i32::MAX), 40], [3, MOST + 8], [3, i64::from(i32::MAX)]] {
         let strides = vec![(extents[1] + 7) / 8 * 8, 1];
@@ -175,6 +225,6 @@ fn greater_extents_have_no_map_and_other_code() {
     }
     // The code for tensors whose offsets may take more than 32 bits.
     let machine = Machine::from_name("sm_80").expect("it is known");
-    let made = stages(&verified(&text()), machine, false, None).unwrap_or_else(|e| panic!("{}", e.message));
+    let made = stages(&verified(&text(false)), machine, false, None).unwrap_or_else(|e| panic!("{}", e.message));
     all_are_exact(&made, &[MOST + 1, i64::from(i32::MAX) - 70, i64::from(i32::MAX)]);
 }

@@ -1,5 +1,5 @@
 //! Stages that bulk copies and threads fill together: products of which one operand is a box and the other one is gathered by row, a view
-//! narrower than its tensor, or padded with something else than zero. Exact on all completion orders.
+//! with fewer columns than its tensor, or padded with something else than zero. Exact on all completion orders.
 //!
 //! Numbers are small and whole, so that every result is exact.
 
@@ -299,7 +299,7 @@ fn is_mixed(made: &Stages, by_stores: bool) {
     assert_eq!(text.contains("cp.async.mbarrier.arrive.noinc"), !by_stores, "{text}");
 }
 
-const ODD: [How; 4] = [How::Gathered, How::Rows(5), How::Columns(3), How::Ones];
+const ODD: [How; 3] = [How::Gathered, How::Columns(3), How::Ones];
 
 #[test]
 fn one_operand_is_a_box() {
@@ -335,11 +335,11 @@ fn steps_fewer_and_more_than_slots() {
 
 #[test]
 fn loops_over_pipelined_are_split_and_copy_both_ways() {
-    for (number, how) in [How::Rows(8), How::Columns(5), How::Gathered].into_iter().enumerate() {
+    for (number, how) in [How::Columns(5), How::Gathered].into_iter().enumerate() {
         for how in [[how, How::Box], [How::Box, how]] {
             let case = Case { how, size: [70, 72, 104], ..PLAIN };
             let made = compiled(&plain(&case));
-            is_mixed(&made, number == 1);
+            is_mixed(&made, number == 0);
             assembles(&made, "sm_90a", 0);
             for options in orders() {
                 run_text(&case, &made, &text_of(&made), &options, number as u64)

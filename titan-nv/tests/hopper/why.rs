@@ -86,7 +86,7 @@ fn one_tile_of_a_stage_is_no_box() {
     use super::mixed::{Case, How, PLAIN, plain, with_roles};
     let of = |how: [How; 2]| Case { how, ..PLAIN };
     told(&with_roles(&of([How::Gathered, How::Box])), &["`ta` is not copied in bulk: its rows are gathered by index"]);
-    told(&with_roles(&of([How::Box, How::Rows(2)])), &["`tb` is not copied in bulk: its view is narrower"]);
+    told(&with_roles(&of([How::Box, How::Columns(2)])), &["`tb` is not copied in bulk: its view is narrower"]);
     told(&with_roles(&of([How::Ones, How::Box])), &["`ta` is not copied in bulk: elements outside"]);
     told(
         &plain(&of([How::Columns(4), How::Box])),
@@ -94,6 +94,34 @@ fn one_tile_of_a_stage_is_no_box() {
     );
     let gathered = plain(&of([How::Gathered, How::Box]));
     told(&gathered, &["the tile of `a` in `ta, tb` is not copied in bulk: its rows are gathered by index"]);
+}
+
+/// Tiles of parts of tensors are boxes, unless the part is one of a part, or of too many axes, or the tile is at a coordinate in elements.
+#[test]
+fn tiles_of_parts_that_are_no_boxes() {
+    use super::mixed::{Case, How, PLAIN, plain};
+    let good = plain(&Case { how: [How::Rows(2), How::Box], ..PLAIN });
+    let (none, variants) = reasons(&good);
+    assert!(none.is_empty() && variants > 0, "{none:?}");
+    let changed = |changes: &[(&str, &str)]| {
+        changes.iter().fold(good.clone(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}\n{text}");
+            text.replace(from, to)
+        })
+    };
+    let view = "%va = slice<0> %a, %fa, %la : tensor<f16, 2>";
+    let twice = "%vv = slice<0> %a, %fa, %la : tensor<f16, 2>\n%va = slice<0> %vv, %zero, %dm : tensor<f16, 2>";
+    let name = "the tile of `va` in `ta, tb` is not copied in bulk: its view is";
+    told(&changed(&[(view, twice)]), &[&format!("{name} a part of a part")]);
+    let at = [
+        ("load_tile %va[%m, %t]", "load_at %va[%m, %ta0]"),
+        ("%pa = const 0.0", "%ta0 = mul %t, %bk : i32\n%pa = const 0.0"),
+    ];
+    told(&changed(&at), &[&format!("{name} a part of the tensor, and a tile at any element")]);
+    let four = "%w2 = slice<0> %a, %fa, %la : tensor<f16, 4>\n%w1 = index<1> %w2, %zero : tensor<f16, 3>\n\
+        %va = index<1> %w1, %zero : tensor<f16, 2>";
+    let axes = [(view, four), ("%a: in tensor<f16>[T, KA]", "%a: in tensor<f16>[T, 1, 1, KA]")];
+    told(&changed(&axes), &[&format!("{name} a part of a tensor of 4 axes")]);
 }
 
 /// Rows are copied ahead if their indices stay the same in a loop; otherwise a note has their name and their line, on every machine.
@@ -196,6 +224,30 @@ fn changes_by_hand_that_the_machine_does_not_have() {
     }
 }
 
+/// A box of a part is copied to one program, and begins at a multiple of its extents: barrier programs that say otherwise are rejected.
+#[test]
+fn boxes_of_parts_that_are_changed_by_hand() {
+    use super::mixed::{Case, How, PLAIN, plain};
+    let made = super::lowered::compiled(&plain(&Case { how: [How::Rows(2), How::Box], ..PLAIN }));
+    let good = text::print(&made.barriers);
+    assert_eq!(errors(&good), []);
+    let view = good.lines().find(|line| line.contains("slice<0>")).and_then(|line| line.split_whitespace().next());
+    let view = view.expect("a part of a tensor");
+    let named =
+        good.lines().find(|line| line.contains(&format!("ttg.source_tile {view}["))).expect("a tile of the part");
+    let tile = named.split_whitespace().next().expect("its name");
+    let copy = good.lines().find(|line| line.contains(&format!(".load {tile}, "))).expect("its copy");
+    for (changed, reason) in [
+        (good.replace(copy, &copy.replace('}', ", multicast = 3}")), "are not copied to several programs"),
+        (good.replace(named, &named.replace("source_tile", "source_at")), "could begin before the part"),
+    ] {
+        assert_ne!(changed, good);
+        let found = errors(&changed);
+        let right = |(code, title): &(Code, String)| *code == Code::NoTensorMap && title.contains(reason);
+        assert!(found.iter().any(right), "{reason}: {found:#?}\n{changed}");
+    }
+}
+
 /// The notes of each variant for sm_90a that begin so.
 fn not_chosen(text: &str) -> Vec<Vec<String>> {
     let kernel = verify(text::parse_one(text).expect("it is tile IR")).expect("it is right");
@@ -224,7 +276,7 @@ fn what_is_not_chosen_has_a_reason() {
     let once = good.replace("grid(cdiv(M, 64), cdiv(N, 64))", "grid(cdiv(M, 64) * 1, cdiv(N, 64))");
     let grid = "not persistent: the grid depends on more than extents and constants";
     assert_eq!(not_chosen(&once), [[grid, "one instance: each program has one tile", own]]);
-    let gathered = with_roles(&Case { how: [How::Gathered, How::Rows(2)], ..PLAIN });
+    let gathered = with_roles(&Case { how: [How::Gathered, How::Columns(2)], ..PLAIN });
     let shared = "no cluster: neighbouring tiles share no tile that is copied in bulk and can be copied in parts";
     assert_eq!(not_chosen(&gathered), [[shared]]);
 }

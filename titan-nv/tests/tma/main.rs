@@ -8,5 +8,6 @@ mod brute;
 mod fit;
 mod fttc;
 mod known;
+mod parts;
 mod reference;
 mod theorems;

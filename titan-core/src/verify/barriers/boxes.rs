@@ -3,7 +3,7 @@
 //!
 //! In a program whose tiles are not laid out, copies state bytes instead of boxes; only the tensor is checked there.
 
-use crate::analysis::boxes::{NoBox, never, of_op};
+use crate::analysis::boxes::{Boxed, NoBox, never, of_op};
 use crate::diag::Code;
 use crate::ir::{Encoding, Kernel, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
@@ -29,9 +29,15 @@ fn wrong(kernel: &Kernel, op: &Op) -> Option<NoBox> {
     let (Some(named), Some(tile)) = (kernel.def_op(*what), rest.first()) else { return Some(NoBox::NoTensor) };
     let all = vec![true; kernel.sig.params.len()];
     let aligned = kernel.laid_out.as_deref().map_or(&all, |laid| &laid.aligned);
-    match kernel.encoding(*tile) {
-        Some(encoding) => of_op(kernel, named, encoding, aligned).err(),
-        None => of_op(kernel, named, &plain(kernel, *tile)?, aligned).err(),
+    let found = match kernel.encoding(*tile) {
+        Some(encoding) => of_op(kernel, named, encoding, aligned),
+        None => of_op(kernel, named, &plain(kernel, *tile)?, aligned),
+    };
+    let shared = matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. }));
+    match found {
+        Ok(Boxed { part: Some(_), .. }) if shared => Some(NoBox::PartShared),
+        Ok(_) => None,
+        Err(why) => Some(why),
     }
 }
 

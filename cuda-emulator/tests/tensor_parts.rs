@@ -1,0 +1,108 @@
+//! Launches of a grouped product whose groups are parts of its tensors: on Hopper they are copied and stored by one tensor map of each
+//! tensor, where the driver encodes it; elsewhere by other code, with the same result.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
+#![expect(unsafe_code, reason = "settings of the emulated driver")]
+
+mod cuda_process;
+mod emulator_settings;
+
+use cuda_process::{device, with};
+use emulator_settings::Emulator;
+use titan::prelude::*;
+
+const ENCODER: &str = "cuTensorMapEncodeTiled";
+const HOPPER: (&str, &str) = ("CUDA_EMULATOR_DEVICES", "sm_90:sms=2:memory=64");
+
+/// Rows `off[e]..off[e + 1]` of `x` and `y` belong to matrix `e` of `w`.
+#[titan::kernel(instances((BM, BN, BK) in [(64, 64, 32)]))]
+fn grouped<const BM: i32, const BN: i32, const BK: i32>(
+    #[shape(R, K)] x: &Tensor<bf16, 2>,
+    #[shape(E, N, K)] w: &Tensor<bf16, 3>,
+    #[shape(E + 1)] off: &Tensor<i32, 1>,
+    #[shape(R, N)] y: &mut Tensor<bf16, 2>,
+) {
+    for out in y.ragged::<BM, BN>(off) {
+        let (e, [m, n]) = (out.group(), out.index());
+        let (x, w) = (x.segment(off, e), w.index::<0>(e));
+        let mut acc = Tile::<f32, BM, BN>::zeros();
+        for k in pipelined(0..cdiv(K, BK)) {
+            acc = mma(x.load_tile::<BM, BK>([m, k]), w.load_tile::<BN, BK>([n, k]).t(), acc);
+        }
+        out.store(acc.cast());
+    }
+}
+
+/// Small integers, whose products and sums are exact.
+fn numbers(n: usize, seed: usize) -> Vec<bf16> {
+    (0..n).map(|i| bf16::from_f32(((i * 7 + i / 5 + seed) % 5) as f32 - 2.0)).collect()
+}
+
+/// Runs a product of groups with so many rows; the code for this target is chosen, for this reason against the code for Hopper.
+#[track_caller]
+fn runs(dev: &Device, rows: &[i32], [n, k]: [usize; 2], (target, reason): (&str, &str), prepare: impl Fn()) {
+    let mut off = vec![0];
+    rows.iter().for_each(|rows| off.push(off[off.len() - 1] + rows));
+    let (all, groups) = (off[rows.len()] as usize, rows.len());
+    let x = dev.tensor(numbers(all * k, 1), [all, k]).unwrap();
+    let w = dev.tensor(numbers(groups * n * k, 2), [groups, n, k]).unwrap();
+    let off = dev.tensor(off, [groups + 1]).unwrap();
+    let (mut y, mut want) = (dev.full([all, n], bf16::NAN).unwrap(), dev.full([all, n], bf16::NAN).unwrap());
+    prepare();
+    let choice = grouped::<64, 64, 32>(&x, &w, &off, &mut y).choice().unwrap().unwrap();
+    assert_eq!(choice.target, target, "{choice}");
+    let told = choice.passed_over.iter().any(|(target, why)| target == "sm_90a" && why.contains(reason));
+    assert!(told || reason.is_empty(), "{reason}: {choice}");
+    prepare();
+    grouped::<64, 64, 32>(&x, &w, &off, &mut y).sync().unwrap();
+    grouped::reference::<64, 64, 32>(&x, &w, &off, &mut want).unwrap();
+    assert_eq!(y.to_vec().unwrap(), want.to_vec().unwrap(), "{rows:?}, {n} by {k}");
+}
+
+#[test]
+fn groups_are_copied_by_one_map_of_each_tensor() {
+    with("groups_are_copied_by_one_map_of_each_tensor", &[HOPPER], || {
+        let dev = device();
+        let kernels = titan::kernels().unwrap();
+        let known = kernels.iter().find(|k| k.name.starts_with("grouped::")).unwrap();
+        let assumed = &known.variants.iter().find(|v| v.target == "sm_90a").unwrap().assumptions;
+        for sentence in [
+            "`x` has a tensor map with boxes of 64 × 32 of parts along axis 0",
+            "`w` has a tensor map with boxes of 1 × 64 × 32",
+            "`y` has a tensor map with boxes of 64 × 64 of parts along axis 0",
+        ] {
+            assert!(assumed.iter().any(|a| a == sentence), "{assumed:?}");
+        }
+        let chosen = ("sm_90a", "");
+        // Empty groups at both ends and in between, groups of one row, whole tiles, and ends inside of tiles.
+        for rows in [&[5][..], &[0, 70, 0, 64, 1, 130, 0], &[64, 64], &[0, 0, 0, 1], &[1; 9], &[200, 0], &[63, 65, 128]]
+        {
+            for size in [[64, 32], [72, 136], [8, 40]] {
+                runs(&dev, rows, size, chosen, || ());
+            }
+        }
+        // No rows at all: there is nothing to map, and nothing to do.
+        runs(&dev, &[0, 0], [64, 32], ("sm_80", "it has no elements along axis 0"), || ());
+        // Rows that are no multiples of 16 bytes.
+        runs(&dev, &[70, 3], [63, 33], ("sm_80", "it needs that"), || ());
+    });
+}
+
+#[test]
+fn a_map_for_parts_that_the_driver_refuses_is_no_failure() {
+    with("a_map_for_parts_that_the_driver_refuses_is_no_failure", &[HOPPER], || {
+        let (dev, emulator) = (device(), Emulator::loaded());
+        for (nth, name) in [(1, "`x`"), (2, "`w`"), (3, "`y`")] {
+            for code in [1, 801] {
+                let why = format!("{name} has no tensor map: ");
+                let fail = || emulator.fail(&format!("{ENCODER}:{nth}:{code}"));
+                runs(&dev, &[3, 0, 70], [72, 40], ("sm_80", &why), fail);
+                assert_eq!(emulator.struck(ENCODER), 1);
+                emulator.fail("");
+                runs(&dev, &[3, 0, 70], [72, 40], ("sm_90a", ""), || ());
+            }
+        }
+    });
+}

@@ -1,0 +1,67 @@
+//! Products whose operands are parts of tensors, by rows: on sm_90a they are copied in bulk by maps for parts. Exact on all completion orders;
+//! other coordinates give another result, or a fault.
+//!
+//! Segments, whose bounds are in memory, and bulk stores to them are compared in `titan-cpu/tests/simulator/grouped.rs`.
+
+use super::harness::orders;
+use super::lowered::{assembles, compiled};
+use super::mixed::{Case, How, PLAIN, plain, run_text, text_of, with_roles};
+use titan_core::driver::Stages;
+use titan_nv::emu::Options;
+
+/// Threads copy nothing, and the operands that are parts have maps for parts.
+#[track_caller]
+fn is_by_parts(made: &Stages, case: &Case) {
+    let text = text_of(made);
+    assert!(!text.contains("cp.async.cg") && !text.contains("cp.async.ca"), "{text}");
+    for (param, how) in (0..).zip(case.how) {
+        let part = matches!(how, How::Rows(_)).then_some(0);
+        assert!(made.lanes.maps.iter().any(|map| map.param == param && map.part == part), "{:?}", made.lanes.maps);
+    }
+    assert!(text.contains("cp.async.bulk.tensor.4d.shared"), "{text}");
+}
+
+#[test]
+fn operands_that_are_parts_of_tensors() {
+    let mut cases = Vec::new();
+    for how in [[How::Rows(5), How::Box], [How::Box, How::Rows(1)], [How::Rows(0), How::Rows(64)]] {
+        cases.push(Case { how, tile: [64, 64, 64], size: [130, 76, 136], ..PLAIN });
+        cases.push(Case { how, slots: 2, size: [1, 36, 8], ..PLAIN });
+        cases.push(Case { how, size: [70, 72, 104], ..PLAIN });
+    }
+    for (number, case) in cases.iter().enumerate() {
+        for made in [compiled(&with_roles(case)), compiled(&plain(case))] {
+            is_by_parts(&made, case);
+            assembles(&made, "sm_90a", 0);
+            for options in orders() {
+                run_text(case, &made, &text_of(&made), &options, number as u64)
+                    .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
+            }
+        }
+    }
+}
+
+/// Copies of parts with each of their coordinates moved by one in either direction: none goes unnoticed.
+#[test]
+fn every_coordinate_of_a_copy_of_a_part_matters() {
+    let case = Case { how: [How::Rows(5), How::Rows(3)], size: [70, 40, 72], ..PLAIN };
+    let made = compiled(&with_roles(&case));
+    let text = text_of(&made);
+    run_text(&case, &made, &text, &Options::default(), 3).unwrap_or_else(|e| panic!("{e}"));
+    let lines: Vec<&str> = text.lines().collect();
+    let mut mutants = 0;
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("cp.async.bulk.tensor.4d.shared")) {
+        let (_, coordinates) = line.split_once('{').expect("coordinates");
+        let (coordinates, _) = coordinates.split_once('}').expect("their end");
+        for register in coordinates.split(", ") {
+            for [by, back] in [["add", "sub"], ["sub", "add"]] {
+                let moved = |op: &str| format!("  {op}.s32 {register}, {register}, 1;");
+                let mutant = [&lines[..at], &[&moved(by), line, &moved(back)], &lines[at + 1..]].concat().join("\n");
+                let options = Options { max_steps: 1 << 20, ..Options::default() };
+                assert!(run_text(&case, &made, &mutant, &options, 3).is_err(), "{by} 1: {register} in {line}");
+                mutants += 1;
+            }
+        }
+    }
+    assert_eq!(mutants, 2 * 4 * 2, "{text}");
+}
