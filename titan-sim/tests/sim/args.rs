@@ -8,7 +8,10 @@ use titan_sim::sim::Arg;
 pub(crate) fn kernels(text: &str) -> Vec<(WellFormed, bool)> {
     let parsed = titan_core::text::parse_located(text).unwrap_or_default();
     let one = |k: titan_core::text::Located| {
-        let good = titan_core::verify::verify(k.kernel.clone()).is_ok();
+        let good = match k.kernel.laid_out {
+            Some(_) => titan_core::verify::barrier_program(&k.kernel).is_ok(),
+            None => titan_core::verify::verify(k.kernel.clone()).is_ok(),
+        };
         titan_core::verify::well_formed(k.kernel).ok().map(|k| (k, good))
     };
     parsed.into_iter().filter_map(one).collect()
