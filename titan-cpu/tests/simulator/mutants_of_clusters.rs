@@ -35,7 +35,7 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                 let other = number((turn + 1) % instances);
                 all.push(("an instance that takes the turn of another one", with_computed(program, id, 1, &[other])));
                 let none = number(instances);
-                all.push(("an instance that takes no turn", with_computed(program, id, 1, &[none])));
+                all.push(("a turn of an instance that does not exist", with_computed(program, id, 1, &[none])));
             }
         }
         OpKind::Binary(BinOp::Rem) if decides(program, op.results[0]) => {

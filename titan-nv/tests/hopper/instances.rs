@@ -77,8 +77,10 @@ fn mutants(text: &str) -> Vec<(&'static str, String)> {
         ("the second instance takes turns of three", turn(turns[2])),
         ("the producer fills the first ring for the second instance", other(turns[0], "1")),
         ("the first instance takes the turn of the second one", other(turns[1], "1")),
-        ("the second instance takes the turn of the first one", other(turns[2], "0")),
-        ("an instance takes no turn", other(turns[2], "2")),
+        // The second one has its tiles in the other branch.
+        ("the second instance takes the turn of the first one", other(turns[2], "1")),
+        ("the first instance takes no turn", other(turns[1], "2")),
+        ("the second instance takes every turn", other(turns[2], "2")),
         ("the producer releases no registers", without(text, 0, dec)),
         ("the producer requests registers", registers(0, dec, "inc.sync.aligned.u32 232")),
         ("an instance requests more registers than there are", registers(0, inc, "inc.sync.aligned.u32 240")),
