@@ -14,6 +14,7 @@ mod groups;
 mod kernels;
 mod layers;
 mod mutants;
+mod mutants_of_clusters;
 mod orders;
 mod programs;
 mod random;

@@ -2,6 +2,7 @@
 //! that is gone or not the right one. What the verifier accepts of them computes what the kernel does, without a race, in every
 //! order of completion: the simulator finds nothing in it that the verifier does not.
 
+use super::mutants_of_clusters as clusters;
 use std::collections::BTreeSet;
 use titan_core::ir::{
     BinOp, Claim, Const, Def, Effect, Elem, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp,
@@ -9,20 +10,20 @@ use titan_core::ir::{
 };
 
 /// The program without an operation that has no results.
-fn without(program: &Kernel, id: OpId) -> Kernel {
+pub(super) fn without(program: &Kernel, id: OpId) -> Kernel {
     let mut mutant = program.clone();
     mutant.blocks.iter_mut().for_each(|block| block.ops.retain(|op| *op != id));
     mutant.canonical()
 }
 
 /// The program with another operation in a place.
-fn with(program: &Kernel, id: OpId, kind: OpKind) -> Kernel {
+pub(super) fn with(program: &Kernel, id: OpId, kind: OpKind) -> Kernel {
     let mut mutant = program.clone();
     mutant.ops[id.index()].kind = kind;
     mutant
 }
 
-fn with_arg(program: &Kernel, id: OpId, at: usize, arg: Value) -> Kernel {
+pub(super) fn with_arg(program: &Kernel, id: OpId, at: usize, arg: Value) -> Kernel {
     let mut mutant = program.clone();
     mutant.ops[id.index()].args[at] = arg;
     mutant
@@ -30,7 +31,7 @@ fn with_arg(program: &Kernel, id: OpId, at: usize, arg: Value) -> Kernel {
 
 /// The program with an operand of an operation computed anew, by operations before it; each takes the results of the ones before, and the
 /// operand.
-fn with_computed(program: &Kernel, id: OpId, at: usize, kinds: &[OpKind]) -> Kernel {
+pub(super) fn with_computed(program: &Kernel, id: OpId, at: usize, kinds: &[OpKind]) -> Kernel {
     let mut mutant = program.clone();
     let block = mutant.blocks.iter().position(|block| block.ops.contains(&id)).expect("its block");
     let like = program.value(program.op(id).args[at]).clone();
@@ -78,7 +79,7 @@ fn later(program: &Kernel, id: OpId) -> Option<Kernel> {
 }
 
 /// The program with an operation behind the next one in its block of which this holds.
-fn behind(program: &Kernel, id: OpId, holds: impl Fn(&OpKind) -> bool) -> Option<Kernel> {
+pub(super) fn behind(program: &Kernel, id: OpId, holds: impl Fn(&OpKind) -> bool) -> Option<Kernel> {
     let mut mutant = program.clone();
     let block = mutant.blocks.iter_mut().find(|block| block.ops.contains(&id))?;
     let at = block.ops.iter().position(|op| *op == id)?;
@@ -165,7 +166,7 @@ pub(super) fn live(program: &Kernel) -> BTreeSet<OpId> {
 /// What may be wrong at one operation.
 pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kernel)> {
     let op = program.op(id);
-    let mut all = Vec::new();
+    let mut all = clusters::mutants_of(program, id);
     let gone = |name| (name, without(program, id));
     match op.kind {
         OpKind::Nv(nv) => match nv {
@@ -235,7 +236,12 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                     is_arrival(&program.op(before).kind).then_some(before)
                 });
                 let both = both.map(|before| without(&without(program, id), before));
-                all.extend(both.map(|mutant| ("a rendezvous of the cluster is gone", mutant)));
+                let name = if clusters::is_before_roles(program, id) {
+                    "a rendezvous of the cluster before the roles is gone"
+                } else {
+                    "a rendezvous of the cluster behind the roles is gone"
+                };
+                all.extend(both.map(|mutant| (name, mutant)));
             }
             NvOp::ClusterRank => {
                 let same = OpKind::Const(Const::Int(Elem::I32, 0));
@@ -291,7 +297,8 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
                     let to = |multicast| OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast, strided });
                     all.push(("a copy for all that is for the own program", with(program, id, to(0))));
                     all.push(("a copy for all that is for the first program", with(program, id, to(1))));
-                    all.push(("a copy for more programs than there are", with(program, id, to(0b111))));
+                    let more = (2 << cluster(program)) - 1;
+                    all.push(("a copy for more programs than there are", with(program, id, to(more))));
                 } else if cluster(program) > 1 {
                     let all_of_them = (1 << cluster(program)) - 1;
                     let to = OpKind::Nv(NvOp::BulkLoad { tensor, bytes, multicast: all_of_them, strided });

@@ -61,10 +61,30 @@ fn mutants(text: &str) -> Vec<(&'static str, String)> {
         })
         .collect();
     assert_eq!(turns.len(), 3, "{text}");
+    // The comparison behind it says whose turn it is.
+    let other = |nth: isize, to: &str| {
+        let all: Vec<&str> = text.lines().collect();
+        let rem = (0..all.len()).filter(|at| all[*at].contains("rem.s32")).nth(nth.unsigned_abs()).expect("a line");
+        assert!(all[rem + 1].contains("setp.eq.s32"), "{}", all[rem + 1]);
+        let (before, _) = all[rem + 1].rsplit_once(", ").expect("operands");
+        [&all[..=rem], &[&*format!("{before}, {to};")], &all[rem + 2..]].concat().join("\n")
+    };
+    let registers = |nth: isize, has: &str, to: &str| line(text, nth, has, |_| format!("  setmaxnreg.{to};"));
+    let (dec, inc) = ("setmaxnreg.dec", "setmaxnreg.inc");
     vec![
         ("the producer takes turns of three", turn(turns[0])),
         ("the first instance takes turns of three", turn(turns[1])),
         ("the second instance takes turns of three", turn(turns[2])),
+        ("the producer fills the first ring for the second instance", other(turns[0], "1")),
+        ("the first instance takes the turn of the second one", other(turns[1], "1")),
+        // The second one has its tiles in the other branch.
+        ("the second instance takes the turn of the first one", other(turns[2], "1")),
+        ("the first instance takes no turn", other(turns[1], "2")),
+        ("the second instance takes every turn", other(turns[2], "2")),
+        ("the producer releases no registers", without(text, 0, dec)),
+        ("the producer requests registers", registers(0, dec, "inc.sync.aligned.u32 232")),
+        ("an instance requests more registers than there are", registers(0, inc, "inc.sync.aligned.u32 240")),
+        ("a number of registers that is not a multiple of 8", registers(-1, inc, "inc.sync.aligned.u32 228")),
         ("the first instance does not release", without(text, 0, arrive)),
         ("the second instance does not release at the end", without(text, -1, arrive)),
         ("a release of the other instance counts", line(text, 2, "mbarrier.init", last("8"))),

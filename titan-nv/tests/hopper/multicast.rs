@@ -225,6 +225,22 @@ fn mutants(text: &str) -> Vec<(&'static str, String)> {
         ("more readers than there are", all_inits("12")),
         ("initialisation without a fence", without(text, 0, "fence.mbarrier_init")),
         ("arrivals at the first program alone", line(text, 0, "mapa", last("0"))),
+        ("arrivals at the second program alone", line(text, 0, "mapa", last("1"))),
+        ("arrivals at a program that does not exist", line(text, 0, "mapa", last("2"))),
+        (
+            "arrivals at the own program alone",
+            line(text, 0, "mapa", |l| {
+                format!("{{ .reg .b32 %own; mov.u32 %own, %cluster_ctarank; {} }}", last("%own")(l.trim()))
+            }),
+        ),
+        (
+            "arrivals at the address of the own barriers",
+            line(text, 0, "mapa", |l| {
+                let (place, _) = l.rsplit_once(", ").expect("a rank");
+                format!("{};", place.replace("mapa.shared::cluster.u32", "mov.b32"))
+            }),
+        ),
+        ("two arrivals of each reader", line(text, 0, ARRIVE, |l| format!("{l}\n{l}"))),
         ("arrivals by the other lanes", line(text, -1, ARRIVE, |l| l.replace("@%", "@!%"))),
         ("no arrival for the last stage", without(text, releases - 1, ARRIVE)),
         ("no arrivals in the loop", without(text, 0, ARRIVE)),

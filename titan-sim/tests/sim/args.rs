@@ -1,6 +1,6 @@
 //! Arguments for any kernel, from its signature.
 
-use titan_core::ir::{Const, DimSpec, Elem, HostEnv, ParamKind, Signature, Symbol};
+use titan_core::ir::{Const, DimSpec, Elem, HostEnv, Kernel, LocalOp, OpKind, ParamKind, Signature, Symbol};
 use titan_core::verify::WellFormed;
 use titan_sim::sim::Arg;
 
@@ -8,10 +8,18 @@ use titan_sim::sim::Arg;
 pub(crate) fn kernels(text: &str) -> Vec<(WellFormed, bool)> {
     let parsed = titan_core::text::parse_located(text).unwrap_or_default();
     let one = |k: titan_core::text::Located| {
-        let good = titan_core::verify::verify(k.kernel.clone()).is_ok();
+        let good = match k.kernel.laid_out {
+            // Before shared memory has addresses, nothing runs a kernel.
+            Some(_) => !allocates(&k.kernel) && titan_core::verify::barrier_program(&k.kernel).is_ok(),
+            None => titan_core::verify::verify(k.kernel.clone()).is_ok(),
+        };
         titan_core::verify::well_formed(k.kernel).ok().map(|k| (k, good))
     };
     parsed.into_iter().filter_map(one).collect()
+}
+
+fn allocates(kernel: &Kernel) -> bool {
+    kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Local(LocalOp::Alloc { .. })))
 }
 
 struct Env<'a> {

@@ -28,11 +28,17 @@ pub(crate) fn files(folders: &[&str], prefix: &str) -> Vec<(String, String)> {
 
 /// Extents and scalars to run a kernel with.
 const SIZES: [(i64, i64); 3] = [(32, 3), (16, 0), (48, 6)];
+/// The same for barrier programs, whose tiles have 64 rows: each program of a cluster has two of them.
+const OF_TILES: [(i64, i64); 3] = [(64, 3), (64, 0), (64, 5)];
+
+fn sizes(kernel: &WellFormed, of_others: [(i64, i64); 3]) -> [(i64, i64); 3] {
+    if kernel.laid_out.is_some() { OF_TILES } else { of_others }
+}
 
 /// What is found on any of so many schedules, and with which arguments. What depends on these (a trap, a loop that need not
 /// end) is nothing.
 fn sampled(kernel: &WellFormed, seeds: u64) -> Option<(Finding, Vec<Arg>)> {
-    for (extent, scalar) in SIZES {
+    for (extent, scalar) in sizes(kernel, SIZES) {
         for seed in 0..seeds {
             let completion = match seed % 3 {
                 0 => Completion::Late,
@@ -56,7 +62,7 @@ fn sampled(kernel: &WellFormed, seeds: u64) -> Option<(Finding, Vec<Arg>)> {
 /// What the model checker says, with the first arguments for which it finds something.
 fn explored(kernel: &WellFormed) -> (Option<(Finding, Vec<Arg>)>, Option<String>) {
     let mut bound = None;
-    for (extent, scalar) in [(16, 3), (32, 6), (16, 0)] {
+    for (extent, scalar) in sizes(kernel, [(16, 3), (32, 6), (16, 0)]) {
         let args = make(&kernel.sig, extent, scalar);
         match explore(kernel, &args, None, &Limits { max_states: 20_000, ..Limits::default() }) {
             Err(_) | Ok(Verdict::Safe(_)) => {}

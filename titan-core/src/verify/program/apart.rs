@@ -72,9 +72,12 @@ impl Check<'_> {
             let meets = |(other, (f, e)): (&Value, &(u64, u64))| {
                 other != region && f < end && first < e && (words.contains(region) || later.contains(other))
             };
-            if (slots.contains(region) || words.contains(region)) && places.iter().any(meets) {
-                let loc = kernel.def_op(*region).map(|op| op.loc).unwrap_or_default();
-                self.errors.push(wrong(loc, "this memory is shared between roles, and overlaps other memory"));
+            let other = places.iter().find(|place| meets(*place));
+            if let Some((other, _)) = other.filter(|_| slots.contains(region) || words.contains(region)) {
+                let at = |region: Value| kernel.def_op(region).map(|op| op.loc).unwrap_or_default();
+                let (name, with) = (kernel.display_name(*region), kernel.display_name(*other));
+                let title = format!("`{with}` overlaps `{name}`, which is shared between roles");
+                self.errors.push(wrong(at(*other), title).related(at(*region), format!("`{name}`")));
             }
         }
     }

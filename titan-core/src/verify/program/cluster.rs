@@ -21,6 +21,7 @@
 use super::realize::Check;
 use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::coexecution::rings::find;
+use crate::verify::program::wrong;
 use crate::verify::roles::threads;
 
 impl Check<'_> {
@@ -29,16 +30,42 @@ impl Check<'_> {
         self.kernel.laid_out.as_deref().map_or(1, |laid| laid.cluster)
     }
 
-    /// Whether a copy of a tile is for all programs of the cluster, each of which copies an equal part; `None` if not.
-    pub(super) fn is_for_all(&self, op: &Op, multicast: u16) -> Option<()> {
-        let [source, tile, _] = op.args[..] else { return None };
+    /// Why a copy of a tile with a mask of programs is not one for all programs of the cluster, each of which copies an equal part; `None`
+    /// if it is.
+    pub(super) fn not_for_all(&self, op: &Op, multicast: u16) -> Option<String> {
+        let kernel = self.kernel;
         let cluster = self.cluster();
         let all = (1u32 << cluster.min(16)) - 1;
-        let encoding = self.kernel.encoding(tile)?;
+        if cluster == 1 {
+            return Some("a copy with `multicast` in a program without a cluster".to_owned());
+        }
+        if u32::from(multicast) != all {
+            let title = format!(
+                "a copy with `multicast = {multicast}`, but the cluster has {cluster} programs: a copy is for all of them (`multicast = {all}`), or for its own program"
+            );
+            return Some(title);
+        }
+        let [source, tile, _] = op.args[..] else { return Some(NO_TILE.to_owned()) };
+        let Some(coordinates) = kernel.def_op(source).map(|source| &source.args) else {
+            return Some(NO_TILE.to_owned());
+        };
+        if let Some(other) = coordinates.iter().find(|at| self.differing.of(**at)) {
+            let (source, other) = (kernel.display_name(source), kernel.display_name(*other));
+            let title = format!(
+                "a copy of `{source}` for all programs of the cluster, but `{other}` may differ between them: they would copy parts of different tiles"
+            );
+            return Some(title);
+        }
         // Each part must begin where the swizzle repeats, which is every eight rows.
-        let divisible = encoding.extents.len() > 1 && encoding.extents.first()?.is_multiple_of(8 * cluster);
-        let same = !self.differing.any(&self.kernel.def_op(source)?.args);
-        (cluster > 1 && u32::from(multicast) == all && divisible && same).then_some(())
+        let tall = kernel.encoding(tile).filter(|encoding| encoding.extents.len() > 1);
+        let rows = tall.and_then(|encoding| encoding.extents.first());
+        if rows.is_some_and(|rows| rows.is_multiple_of(8 * cluster)) {
+            return None;
+        }
+        let (tile, least) = (kernel.display_name(tile), 8 * cluster);
+        Some(format!(
+            "`{tile}` cannot be copied in equal parts by {cluster} programs: its rows are not a multiple of {least}"
+        ))
     }
 
     /// Checks the cluster barriers, and that all programs execute the same claims.
@@ -90,20 +117,19 @@ impl Check<'_> {
             first.into_iter().for_each(|id| self.error(id, "only programs with roles have clusters"));
             return;
         };
-        let (before, behind) = (&ops[..roles], &ops[roles + 1..]);
         // Only the barrier of the program may be between the cluster barrier and the roles.
         let whole = |id: &&OpId| !matches!(nv(id), Some(NvOp::BarrierSync { id: 0, .. }));
-        let last: Vec<OpId> = before.iter().rev().filter(whole).take(2).copied().collect();
-        let next: Vec<OpId> = behind.iter().take(2).copied().collect();
-        let [wait, arrive] = last[..] else { return self.error(ops[roles], NO_RENDEZVOUS) };
-        let [arrive_again, wait_again] = next[..] else { return self.error(ops[roles], NO_RENDEZVOUS) };
-        let arrives = [arrive, arrive_again].iter().all(|id| nv(id) == Some(NvOp::ClusterArrive));
-        let waits = [wait, wait_again].iter().all(|id| nv(id) == Some(NvOp::ClusterWait));
-        if !(arrives && waits) {
-            return self.error(ops[roles], NO_RENDEZVOUS);
-        }
-        for id in [arrive, wait, arrive_again, wait_again] {
-            self.explain(id);
+        let last: Vec<OpId> = ops[..roles].iter().rev().filter(whole).take(2).copied().collect();
+        let next: Vec<OpId> = ops[roles + 1..].iter().take(2).copied().collect();
+        let is = |at: Option<&OpId>, kind: NvOp| at.and_then(nv) == Some(kind);
+        let before = is(last.get(1), NvOp::ClusterArrive) && is(last.first(), NvOp::ClusterWait);
+        let behind = is(next.first(), NvOp::ClusterArrive) && is(next.get(1), NvOp::ClusterWait);
+        for (there, place, title) in [(before, &last, NOT_BEGUN), (behind, &next, ENDED)] {
+            if there {
+                place.iter().for_each(|id| self.explain(*id));
+            } else {
+                self.errors.push(wrong(kernel.op(ops[roles]).loc, title).help(RENDEZVOUS));
+            }
         }
     }
 
@@ -124,7 +150,8 @@ impl Check<'_> {
     /// Checks that threads do not read the slots to which other programs copy.
     fn no_generic_reads(&mut self) {
         let kernel = self.kernel;
-        let shared: Vec<_> = self.rings.iter().filter(|(_, ring)| ring.shared).map(|(pipe, _)| *pipe).collect();
+        let shared: Vec<_> =
+            self.rings.iter().filter(|(_, ring)| ring.shared.is_some()).map(|(pipe, _)| *pipe).collect();
         let regions: Vec<_> = kernel
             .ops
             .iter()
@@ -152,7 +179,10 @@ impl Check<'_> {
     }
 }
 
-const NO_RENDEZVOUS: &str = "the programs of a cluster must wait for each other (`ttg.nv.cluster.arrive`, `ttg.nv.cluster.wait`) immediately before the roles and immediately after them";
+const NO_TILE: &str = "a copy with `multicast` that is not of a tile";
+const NOT_BEGUN: &str = "the programs of a cluster do not wait for each other immediately before the roles: one may copy to another or arrive there before that has initialised its barriers";
+const ENDED: &str = "the programs of a cluster do not wait for each other immediately after the roles: one may end while others still copy to it or arrive there";
+const RENDEZVOUS: &str = "`ttg.nv.cluster.arrive` and `ttg.nv.cluster.wait` there";
 
 /// Whether a coordinate is `x · size + rank`, or `(x · size + rank) · k + c` with constants `0 ≤ c < k`.
 fn is_of_rank(kernel: &Kernel, at: Value, size: i64) -> bool {

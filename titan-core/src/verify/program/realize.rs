@@ -41,10 +41,9 @@ pub(super) struct Ring {
     fills: BTreeSet<FilledBy>,
     /// The bytes of a slot that threads and bulk copies fill together, for each claim.
     tiles: BTreeSet<Vec<filled::Bytes>>,
-    /// Whether some of these copies are for all programs of the cluster; and whether its readers release slots in this program alone, and
-    /// in all programs.
-    pub(super) shared: bool,
-    pub(super) released: [bool; 2],
+    /// A copy that is for all programs of the cluster; and an arrival that releases slots in this program alone, and one in all programs.
+    pub(super) shared: Option<OpId>,
+    pub(super) released: [Option<OpId>; 2],
     empty: BTreeSet<Value>,
     /// Whether a wait uses the round itself as the parity, and whether one computes the parity from the number of the round.
     pub(super) parities: [bool; 2],
@@ -239,7 +238,7 @@ impl<'k> Check<'k> {
                     return None;
                 }
                 let everywhere = matches!(op.kind, OpKind::Nv(NvOp::ArriveCluster { .. }));
-                self.ring(at).released[usize::from(everywhere)] = true;
+                self.ring(at).released[usize::from(everywhere)] = Some(first);
                 if !(whole || of_a_warp) {
                     // Nothing orders the reads of the other lanes of a warp, so that there must be none.
                     self.unmet.insert(at.id);

@@ -3,7 +3,7 @@
 
 use super::{Check, Ring};
 use crate::analysis::one_thread;
-use crate::ir::{Kernel, NvOp, Op, OpKind, Pipe, Value};
+use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Pipe, Value};
 use crate::verify::program::wrong;
 use crate::verify::roles::beginning;
 use crate::verify::roles::threads;
@@ -16,7 +16,9 @@ impl Check<'_> {
         let name = kernel.pipe_name(pipe);
         let loc = kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
         let Some(ring) = self.rings.remove(&pipe) else { return };
-        let programs = if ring.released[1] { self.cluster() } else { 1 };
+        let for_all = ring.shared.is_some() || ring.released[1].is_some();
+        let programs = if for_all { self.cluster() } else { 1 };
+        self.released_where_copied(&name, loc, &ring);
         let mut say = |title: String| self.errors.push(wrong(loc, title));
         let others: BTreeSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
         let used: Vec<Value> = ring.objects().collect();
@@ -52,17 +54,15 @@ impl Check<'_> {
         expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read) * programs)));
         for (alloc, count) in expected {
             if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
+                let each = count / programs;
+                let by_all = programs > 1 && ring.empty.contains(&alloc);
+                let of = if by_all { format!(" ({each} of each of {programs} programs)") } else { String::new() };
                 say(format!(
-                    "a barrier of `{name}` must count {count} arrivals, and be initialised once, before the roles"
+                    "a barrier of `{name}` must count {count} arrivals{of}, and be initialised once, before the roles"
                 ));
             }
         }
-        if ring.released == [true, true] || ring.released[1] != ring.shared {
-            say(format!(
-                "the slots of `{name}` must be released in all programs of the cluster if copies to them are for all programs, and only then"
-            ));
-        }
-        if ring.released[1] && !ring.empty.iter().all(|empty| is_fenced(kernel, *empty)) {
+        if ring.released[1].is_some() && !ring.empty.iter().all(|empty| is_fenced(kernel, *empty)) {
             say(format!(
                 "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before other programs arrive there"
             ));
@@ -83,6 +83,39 @@ impl Check<'_> {
             say(format!("the slots of `{name}` are not released by all of its readers"));
         }
         self.rings.insert(pipe, ring);
+    }
+
+    /// Checks that the slots of a ring are released in all programs of the cluster if copies to them are for all, and only then.
+    fn released_where_copied(&mut self, name: &str, loc: Loc, ring: &Ring) {
+        let kernel = self.kernel;
+        let at = |id: OpId| kernel.op(id).loc;
+        let copy = |id: OpId| kernel.op(id).args.first().map(|source| kernel.display_name(*source)).unwrap_or_default();
+        match (ring.shared, ring.released) {
+            (Some(shared), [Some(own), _]) => {
+                let title = format!(
+                    "a slot of `{name}` is released in this program alone, but the copy of `{}` overwrites it in all programs of the cluster, whose readers may not be done",
+                    copy(shared)
+                );
+                let help = "let the readers arrive in all programs: `ttg.nv.mbarrier.arrive_cluster`";
+                self.errors.push(wrong(at(own), title).related(at(shared), "the copy").help(help));
+            }
+            (Some(shared), [None, None]) => {
+                let title = format!(
+                    "the copy of `{}` is for all programs of the cluster, but no arrival releases the slots of `{name}` in all of them",
+                    copy(shared)
+                );
+                let help = "let the readers arrive in all programs: `ttg.nv.mbarrier.arrive_cluster`";
+                self.errors.push(wrong(at(shared), title).related(loc, "the ring").help(help));
+            }
+            (None, [_, Some(all)]) => {
+                let title = format!(
+                    "a slot of `{name}` is released in all programs of the cluster, but no copy to it is for all of them"
+                );
+                let help = "`multicast` in the copy of a tile that all programs read, or `ttg.nv.mbarrier.arrive` here";
+                self.errors.push(wrong(at(all), title).help(help));
+            }
+            (Some(_), [None, Some(_)]) | (None, [_, None]) => {}
+        }
     }
 }
 

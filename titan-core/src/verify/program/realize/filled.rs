@@ -94,8 +94,9 @@ impl Check<'_> {
                         return None;
                     }
                     if multicast != 0 {
-                        self.is_for_all(op, multicast)?;
-                        self.ring(at).shared = true;
+                        let wrong = self.not_for_all(op, multicast);
+                        wrong.into_iter().for_each(|why| self.error(*id, why));
+                        self.ring(at).shared = Some(*id);
                     }
                     copied = copied.checked_add(bytes)?;
                 }

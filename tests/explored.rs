@@ -1,0 +1,249 @@
+//! The barrier programs of all examples for sm_90a in the model checker, with data erased: with at most three slots a ring, or as few as
+//! the program allows, for as few times of a ring as there can be and for as many as D + 2 allows. docs/simulator.md lists them, and what is
+//! cut off.
+#![expect(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
+
+#[path = "../examples/batched_gemm.rs"]
+mod batched_gemm;
+#[path = "../examples/conv2d.rs"]
+mod conv2d;
+#[path = "../examples/flash_attention.rs"]
+mod flash_attention;
+#[path = "../examples/fp8_gemm.rs"]
+mod fp8_gemm;
+#[path = "../examples/gemm.rs"]
+mod gemm;
+#[path = "../examples/gemm_ws.rs"]
+mod gemm_ws;
+#[path = "../examples/grouped_gemm.rs"]
+mod grouped_gemm;
+#[path = "../examples/linear_gelu.rs"]
+mod linear_gelu;
+#[path = "../examples/paged_attention.rs"]
+mod paged_attention;
+#[path = "../examples/rms_norm.rs"]
+mod rms_norm;
+#[path = "../examples/rope.rs"]
+mod rope;
+#[path = "../examples/router.rs"]
+mod router;
+#[path = "../examples/softmax.rs"]
+mod softmax;
+#[path = "../examples/split_k.rs"]
+mod split_k;
+#[path = "../examples/vector_add.rs"]
+mod vector_add;
+#[path = "../examples/w4a16.rs"]
+mod w4a16;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use titan_core::driver::{Ahead, Schedule, Stages, follow, stages};
+use titan_core::ir::op_table::mnemonic;
+use titan_core::ir::{Const, DimSpec, Elem, HostEnv, Kernel, OpKind, ParamKind, Signature, Symbol};
+use titan_core::text::parse_one;
+use titan_core::verify::{Verified, WellFormed, verify, well_formed};
+use titan_nv::Machine;
+use titan_sim::sim::{self, Kind, Limits, Options, Verdict};
+
+/// States of one exploration.
+const STATES: u64 = 100_000;
+/// How many slots a ring has at most, if the program can do with so few.
+const SLOTS: u32 = 3;
+/// The examples, each a file.
+const EXAMPLES: usize = 16;
+
+fn hopper() -> &'static Machine {
+    Machine::from_name("sm_90a").expect("it is known")
+}
+
+/// The stages of a kernel for sm_90a with few slots in each ring.
+fn small(kernel: &Verified) -> Stages {
+    let made = stages(kernel, hopper(), true, None).unwrap_or_else(|e| panic!("{}: {}", kernel.sig.name, e.message));
+    let chosen = &made.schedule;
+    let most = chosen.loops.iter().map(|ahead| ahead.slots).chain(chosen.slots.iter().copied()).max().unwrap_or(0);
+    let with = |slots: u32| {
+        let fewer = |ahead: &Ahead| {
+            let slots = ahead.slots.min(slots);
+            Ahead { slots, distance: ahead.distance.min(slots.saturating_sub(1)), ..ahead.clone() }
+        };
+        let loops = chosen.loops.iter().map(fewer).collect();
+        let rings = chosen.slots.iter().map(|all| (*all).min(slots)).collect();
+        let schedule = Schedule { loops, slots: rings, bodies: Vec::new(), ..chosen.clone() };
+        follow(kernel, hopper(), &schedule).ok()
+    };
+    (SLOTS..most).find_map(with).unwrap_or(made)
+}
+
+/// The operations of a program in the order of its text, without the numbers in them: programs for which these are equal have the same
+/// protocol, for tiles of other sizes and elements.
+fn protocol(program: &Kernel) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    program.walk(&mut |_, op| {
+        if matches!(op.kind, OpKind::Nv(_) | OpKind::Ttg(_) | OpKind::Local(_) | OpKind::For(_) | OpKind::If) {
+            all.push(mnemonic(&op.kind));
+        }
+    });
+    all
+}
+
+/// Extents of shape names, the same for all but one of them, and the value of all whole numbers.
+struct Env<'a> {
+    extents: &'a [i64],
+    scalar: i64,
+}
+
+impl HostEnv for Env<'_> {
+    fn symbol(&self, symbol: Symbol) -> i64 {
+        self.extents.get(symbol.index()).copied().unwrap_or(1)
+    }
+    fn scalar(&self, _: usize) -> i64 {
+        self.scalar
+    }
+    fn dim(&self, _: usize, _: usize) -> i64 {
+        1
+    }
+}
+
+/// Arguments of these extents; tensors of whole numbers have ascending ones, as offsets of segments have.
+fn arguments(sig: &Signature, env: &Env<'_>) -> Vec<sim::Arg> {
+    let dim = |dim: &DimSpec| match dim {
+        DimSpec::Any => env.extents.first().copied().unwrap_or(1),
+        DimSpec::Bind(symbol) => env.symbol(*symbol),
+        DimSpec::Equals(expr) => expr.eval(env).unwrap_or(1).max(0),
+    };
+    let one = |kind: &ParamKind| match kind {
+        ParamKind::Scalar(elem) if elem.is_float() => sim::Arg::Scalar(Const::Float(*elem, 1.0)),
+        ParamKind::Scalar(elem) => sim::Arg::Scalar(Const::Int(*elem, env.scalar)),
+        ParamKind::Tensor { elem, shape, .. } => {
+            let shape: Vec<i64> = shape.iter().map(dim).collect();
+            let elements = usize::try_from(shape.iter().product::<i64>()).expect("a size");
+            let bytes = if *elem == Elem::I32 {
+                (0..elements).flat_map(|i| i32::try_from(i).expect("few elements").to_le_bytes()).collect()
+            } else {
+                vec![0; (elements * elem.bits() as usize).div_ceil(8)]
+            };
+            sim::Arg::dense(*elem, &shape, bytes)
+        }
+    };
+    sig.params.iter().map(|param| one(&param.kind)).collect()
+}
+
+/// The number of times that some ring is filled in a run, if the launch takes these arguments and the run ends.
+fn times(program: &WellFormed, args: &[sim::Arg], grid: [u32; 3]) -> Option<u64> {
+    let options = Options { data: false, sanitize: false, max_steps: 20_000, ..Options::default() };
+    let report = sim::run(program, &mut args.to_vec(), Some(grid), &options).ok()?;
+    let ends = report.findings.iter().all(|f| !matches!(f.kind, Kind::Steps | Kind::Trap));
+    ends.then_some(report.statistics.times)
+}
+
+/// Arguments with which rings are filled as few times as they can be, and as many as D + 2 allows, with the numbers of times.
+fn sizes(program: &WellFormed, grid: [u32; 3]) -> Vec<(u64, Vec<sim::Arg>)> {
+    let deepest = u64::from(program.pipes.iter().map(|pipe| pipe.slots).max().unwrap_or(0));
+    let mut found: BTreeMap<u64, Vec<sim::Arg>> = BTreeMap::new();
+    let symbols = program.sig.symbols.len().max(1);
+    for base in [16, 64, 128, 256] {
+        for (symbol, long) in (0..symbols).flat_map(|s| [16, 32, 64, 128, 192, 256, 320].map(|long| (s, long))) {
+            let mut extents = vec![base; symbols];
+            extents[symbol] = long;
+            let args = arguments(&program.sig, &Env { extents: &extents, scalar: 1 });
+            if let Some(times) = times(program, &args, grid).filter(|times| *times <= deepest + 2) {
+                found.entry(times).or_insert(args);
+            }
+            if program.pipes.is_empty() && !found.is_empty() {
+                return found.into_iter().collect();
+            }
+        }
+        if found.contains_key(&(deepest + 2)) {
+            break;
+        }
+    }
+    let first = found.pop_first();
+    first.into_iter().chain(found.pop_last()).collect()
+}
+
+/// What the model checker says of a program, as the row of a table, and why it was cut off, if it was.
+fn explored(name: &str, made: &Stages, cut: &mut BTreeSet<String>) -> String {
+    let program = well_formed(made.barriers.clone()).expect("a barrier program");
+    let cluster = program.laid_out.as_deref().map_or(1, |laid| laid.cluster);
+    let (grid, slots) = ([cluster, 1, 1], program.pipes.iter().map(|pipe| pipe.slots).max().unwrap_or(0));
+    let sizes = sizes(&program, grid);
+    if sizes.is_empty() {
+        cut.insert(format!("`{name}`: no arguments that were tried lead to so few times"));
+    }
+    let (mut most, mut all) = (0, Vec::new());
+    for (times, args) in sizes {
+        let limits = Limits { max_states: STATES, ..Limits::default() };
+        let verdict = sim::explore(&program, &args, Some(grid), &limits).expect("arguments that a launch takes");
+        let explored = verdict.explored();
+        most = most.max(explored.states);
+        match verdict {
+            Verdict::Safe(_) => {
+                assert!(explored.occupied <= slots.into(), "{name}: {} times of a ring at once", explored.occupied);
+                all.push(times.to_string());
+            }
+            Verdict::Bound(bound, _) => {
+                cut.insert(format!("`{name}`, {times} times: {bound}"));
+            }
+            Verdict::Finding(found, _) if matches!(found.kind, Kind::NotModelled) => {
+                cut.insert(format!("`{name}`, {times} times: {}", found.message));
+            }
+            Verdict::Finding(found, _) => panic!("{name}, {times} times: {found} [{}]", found.schedule),
+        }
+    }
+    let roles = if program.roles.is_empty() { String::new() } else { program.roles.len().to_string() };
+    let cluster = if cluster > 1 { cluster.to_string() } else { String::new() };
+    let slots = if slots > 0 { slots.to_string() } else { String::new() };
+    format!("| `{name}` | {roles} | {cluster} | {slots} | {} | {most} |", all.join(", "))
+}
+
+#[test]
+fn barrier_programs_of_all_examples_are_safe_in_every_order() {
+    let kernels = titan::kernels().expect("what is embedded can be read");
+    let (mut seen, mut files) = (BTreeSet::new(), BTreeSet::new());
+    let (mut rows, mut cut) = (BTreeMap::new(), BTreeSet::new());
+    for info in &kernels {
+        let Some((_, file)) = info.location.file.rsplit_once("examples") else { continue };
+        files.insert(file.to_owned());
+        let text = info.variants.iter().find(|v| v.target == "cpu").and_then(|v| v.text()).expect("tile IR");
+        let kernel = parse_one(text).unwrap_or_else(|e| panic!("{}: {e:?}", info.name));
+        let kernel = verify(kernel).unwrap_or_else(|e| panic!("{}: {e:?}", info.name));
+        let made = small(&kernel);
+        let of = info.name.split("::<").next().unwrap_or_default();
+        let like: Vec<String> = protocol(&made.barriers).into_iter().map(str::to_owned).collect();
+        if seen.insert((of.to_owned(), like)) {
+            rows.insert(info.name.clone(), explored(&info.name, &made, &mut cut));
+        }
+    }
+    assert_eq!(files.len(), EXAMPLES, "{files:?}");
+    let mut page = format!(
+        "{} of the {} instances differ in more than sizes and elements.\n\n\
+         | program | roles | cluster | slots | times | states |\n|---|---|---|---|---|---|\n",
+        rows.len(),
+        kernels.len()
+    );
+    rows.values().for_each(|row| {
+        let _ = writeln!(page, "{row}");
+    });
+    let _ = writeln!(page, "\nCut off: {}.\n", cut.len());
+    cut.iter().for_each(|why| {
+        let _ = writeln!(page, "* {why}");
+    });
+    told(&page);
+}
+
+/// What docs/simulator.md says between two comments; `TITAN_BLESS=1` writes it.
+fn told(text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/simulator.md");
+    let old = std::fs::read_to_string(&path).expect("the page");
+    let begin =
+        "<!-- examples are explored: made by `TITAN_BLESS=1 cargo test --features simulator --test explored`. -->\n";
+    let (before, rest) = old.split_once(begin).expect("a place for it");
+    let (_, after) = rest.split_once("<!-- end -->").expect("its end");
+    let new = format!("{before}{begin}\n{}\n\n<!-- end -->{after}", text.trim_end());
+    if std::env::var_os("TITAN_BLESS").is_some() {
+        std::fs::write(&path, &new).expect("the page can be written");
+    }
+    assert!(new == old || std::env::var_os("TITAN_BLESS").is_some(), "docs/simulator.md is not current:\n{text}");
+}
