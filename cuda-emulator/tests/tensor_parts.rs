@@ -16,17 +16,18 @@ use titan::prelude::*;
 const ENCODER: &str = "cuTensorMapEncodeTiled";
 const HOPPER: (&str, &str) = ("CUDA_EMULATOR_DEVICES", "sm_90:sms=2:memory=64");
 
-/// Rows `off[e]..off[e + 1]` of `x` and `y` belong to matrix `e` of `w`.
+/// Rows `off[e]..off[e + 1]` of `y` belong to matrix `e` of `w`, and are products of the rows of `x` of the group `ahead` further.
 #[titan::kernel(instances((BM, BN, BK) in [(64, 64, 32)]))]
 fn grouped<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(R, K)] x: &Tensor<bf16, 2>,
     #[shape(E, N, K)] w: &Tensor<bf16, 3>,
     #[shape(E + 1)] off: &Tensor<i32, 1>,
     #[shape(R, N)] y: &mut Tensor<bf16, 2>,
+    ahead: i32,
 ) {
     for out in y.ragged::<BM, BN>(off) {
         let (e, [m, n]) = (out.group(), out.index());
-        let (x, w) = (x.segment(off, e), w.index::<0>(e));
+        let (x, w) = (x.segment(off, e + ahead), w.index::<0>(e));
         let mut acc = Tile::<f32, BM, BN>::zeros();
         for k in pipelined(0..cdiv(K, BK)) {
             acc = mma(x.load_tile::<BM, BK>([m, k]), w.load_tile::<BN, BK>([n, k]).t(), acc);
@@ -51,13 +52,13 @@ fn runs(dev: &Device, rows: &[i32], [n, k]: [usize; 2], (target, reason): (&str,
     let off = dev.tensor(off, [groups + 1]).unwrap();
     let (mut y, mut want) = (dev.full([all, n], bf16::NAN).unwrap(), dev.full([all, n], bf16::NAN).unwrap());
     prepare();
-    let choice = grouped::<64, 64, 32>(&x, &w, &off, &mut y).choice().unwrap().unwrap();
+    let choice = grouped::<64, 64, 32>(&x, &w, &off, &mut y, 0).choice().unwrap().unwrap();
     assert_eq!(choice.target, target, "{choice}");
     let told = choice.passed_over.iter().any(|(target, why)| target == "sm_90a" && why.contains(reason));
     assert!(told || reason.is_empty(), "{reason}: {choice}");
     prepare();
-    grouped::<64, 64, 32>(&x, &w, &off, &mut y).sync().unwrap();
-    grouped::reference::<64, 64, 32>(&x, &w, &off, &mut want).unwrap();
+    grouped::<64, 64, 32>(&x, &w, &off, &mut y, 0).sync().unwrap();
+    grouped::reference::<64, 64, 32>(&x, &w, &off, &mut want, 0).unwrap();
     assert_eq!(y.to_vec().unwrap(), want.to_vec().unwrap(), "{rows:?}, {n} by {k}");
 }
 
@@ -103,6 +104,25 @@ fn a_map_for_parts_that_the_driver_refuses_is_no_failure() {
                 emulator.fail("");
                 runs(&dev, &[3, 0, 70], [72, 40], ("sm_90a", ""), || ());
             }
+        }
+    });
+}
+
+/// Only the role that copies reads the bounds of the rows of `x`, and one thread executes it: it reports a group that there is not.
+#[test]
+fn a_group_that_there_is_not_is_reported() {
+    with("a_group_that_there_is_not_is_reported", &[HOPPER], || {
+        let dev = device();
+        let [rows, n, k] = [80, 64, 64];
+        let x = dev.tensor(numbers(rows * k, 1), [rows, k]).unwrap();
+        let w = dev.tensor(numbers(2 * n * k, 2), [2, n, k]).unwrap();
+        let off = dev.tensor([0, 70, 80], [3]).unwrap();
+        for ahead in [1, -1, i32::MAX] {
+            let mut y = dev.zeros([rows, n]).unwrap();
+            let choice = grouped::<64, 64, 32>(&x, &w, &off, &mut y, ahead).choice().unwrap().unwrap();
+            assert_eq!(choice.target, "sm_90a", "{choice}");
+            let error = grouped::<64, 64, 32>(&x, &w, &off, &mut y, ahead).sync().unwrap_err().to_string();
+            assert!(error.contains("a segment that the offsets do not have"), "{error}");
         }
     });
 }

@@ -53,6 +53,11 @@ impl Code {
         })
     }
 
+    /// The same with another text.
+    pub(super) fn changed(self, text: String) -> Result<Code, String> {
+        Ok(Code { module: Module::parse(&text).map_err(|e| e.to_string())?, text, ..self })
+    }
+
     /// What a launch makes of its arguments.
     pub(super) fn run(
         &self,

@@ -4,16 +4,17 @@
 //!
 //! All numbers are small and whole, so that every sum is exact.
 
-use super::gpu::{hopper, machine};
-use super::grid;
+use super::gpu::{Code, hopper, machine};
 use super::rng::Rng;
 use super::ways::{Counts, compare};
+use super::{execute, grid, program_grid};
 use titan_core::driver::{Stages, stages};
 use titan_core::ir::{Elem, NvOp, OpKind, TtgOp};
 use titan_core::num;
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
+use titan_sim::engine::Completion;
 use titan_sim::sim;
 
 /// The extents of a tile: rows, columns, depth of a step.
@@ -274,4 +275,36 @@ fn rows_in_order_are_copied_in_bulk() {
     assert_eq!(copies(&wide), [0, 2, 2]);
     let views = made(hopper(), [64, 64, 64], Rows::OfParts);
     assert_eq!(boxes(&views), [(vec![1, 64, 64], Some(1)), (vec![1, 64, 64], Some(0)), (vec![64, 64], Some(0))]);
+}
+
+/// Copies of parts and stores to them with each of their coordinates moved by one in either direction: none goes unnoticed.
+#[test]
+fn every_coordinate_of_a_copy_matters() {
+    let tile = [64, 64, 64];
+    let (kernel, made) = (kernel(Elem::Bf16, tile, Rows::InOrder), made(hopper(), tile, Rows::InOrder));
+    let sizes = Extents { tokens: 0, experts: vec![5, 0, 70, 3], columns: 72, depth: 72 };
+    let args = arguments(&mut Rng::new(1), Elem::Bf16, &sizes, Rows::InOrder);
+    let asked = grid(&kernel, &args).expect("arguments that fit");
+    let wanted = execute(&kernel, &args, asked).expect("it runs");
+    let places = program_grid(&made.barriers, asked);
+    let code = || Code::of(&made.lanes, hopper()).expect("code");
+    let run = |code: Code| code.run(&kernel, &args, places, Completion::Late);
+    assert!(run(code()).as_ref() == Ok(&wanted));
+    let text = code().text;
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut loads, mut stores) = (0, 0);
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("cp.async.bulk.tensor.4d")) {
+        let (_, coordinates) = line.split_once('{').expect("coordinates");
+        let (coordinates, _) = coordinates.split_once('}').expect("their end");
+        for register in coordinates.split(", ") {
+            for [by, back] in [["add", "sub"], ["sub", "add"]] {
+                let moved = |op: &str| format!("  {op}.s32 {register}, {register}, 1;");
+                let mutant = [&lines[..at], &[&moved(by), line, &moved(back)], &lines[at + 1..]].concat().join("\n");
+                let found = run(code().changed(mutant).expect("it is PTX"));
+                assert!(found.as_ref() != Ok(&wanted), "{by} 1: {register} in {line}");
+            }
+        }
+        *if line.contains("bulk_group") { &mut stores } else { &mut loads } += 1;
+    }
+    assert_eq!((loads, stores), (1, 1), "{text}");
 }

@@ -22,9 +22,9 @@
 //! Addresses have 64 bits, so this is row `lo + i` of the tensor, which is row `i` of the part.
 //!
 //! **Where a copy stops.** Row `i` is inside of the map exactly if `2^30 - (hi - lo) + i < 2^30`, which is `i < hi - lo`, provided that
-//! `0 <= i`, which code checks. So loads write zeros for rows behind the part, and stores write none of them. The two other coordinates are
-//! always inside of their extents: `hi` is at most the extent of the tensor, which is at most 2³⁰. No coordinate overflows: code replaces
-//! rows outside of the part by 2³⁰, and the last row of a box is at most 255 further.
+//! `0 <= i`, which code checks. So loads write zeros for rows behind the part, and stores write none of them. If the part has rows, the two
+//! other coordinates are inside of their extents: `hi` is at most the extent of the tensor, which is at most 2³⁰. No coordinate
+//! overflows: code replaces rows outside of the part by 2³⁰, and the last row of a box is at most 255 further.
 //!
 //! **Example.** Rows of 64 halves, so `s` = 128, and row 1 of the part 5..8 has the coordinates 2³⁰ - 3 + 1, 8 and 2³⁰. They are
 //! `(2^30 - 2) 128 + 8 * 128 + 2^30 (2^34 - 128)` = 2⁶⁴ + 768 bytes from the beginning of the tensor, where row 6 lies. Row 3 would be row 8 of

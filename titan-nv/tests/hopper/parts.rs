@@ -29,9 +29,11 @@ fn operands_that_are_parts_of_tensors() {
         cases.push(Case { how, slots: 2, size: [1, 36, 8], ..PLAIN });
         cases.push(Case { how, size: [70, 72, 104], ..PLAIN });
     }
+    let mut clusters = 0;
     for (number, case) in cases.iter().enumerate() {
         for made in [compiled(&with_roles(case)), compiled(&plain(case))] {
             is_by_parts(&made, case);
+            clusters += usize::from(made.lanes.cluster > 1);
             assembles(&made, "sm_90a", 0);
             for options in orders() {
                 run_text(case, &made, &text_of(&made), &options, number as u64)
@@ -39,6 +41,8 @@ fn operands_that_are_parts_of_tensors() {
             }
         }
     }
+    // Their programs share the boxes of the operand that is no part.
+    assert!(clusters > 0);
 }
 
 /// Copies of parts with each of their coordinates moved by one in either direction: none goes unnoticed.
