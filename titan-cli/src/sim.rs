@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use titan_core::ir::Kernel;
 use titan_core::text::parse_located;
-use titan_core::verify::verify;
+use titan_core::verify::{barrier_program, verify};
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Explored, Limits, Options, Schedule, Statistics};
 
@@ -188,6 +188,9 @@ impl Fitting {
     /// Verifies the kernel and returns the number of errors. If there are none, a run here checks the conditions that the verifier adds
     /// to its `require(..)`, as a launch does.
     fn verified(&mut self) -> usize {
+        if self.kernel.laid_out.is_some() {
+            return barrier_program(&self.kernel).err().map_or(0, |errors| errors.len());
+        }
         match verify(Kernel::clone(&self.kernel)) {
             Ok(verified) => {
                 self.kernel = verified.into();

@@ -34,7 +34,11 @@ impl LayOut<'_> {
     /// Lays out an MMA; returns its result, in the layout of the plan. An MMA of warpgroups may still be in flight.
     pub(super) fn started(&mut self, id: OpId, op: &Op) -> Laid<Value> {
         let (Some(mma), Some([a, b, acc])) = (self.plan.mmas.get(&id).cloned(), crate::plan::operands(op)) else {
-            return Err(self.internal("an MMA without a plan"));
+            if self.k.roles.is_empty() {
+                return Err(self.internal("an MMA without a plan"));
+            }
+            // Only MMAs in roles are planned in a kernel with roles.
+            return Err(self.refused("an MMA outside of the roles is not supported".to_owned(), "compute it in a role"));
         };
         let acc = self.tile(acc, &mma.acc)?;
         let acc = if mma.acc.rank() == 3 {

@@ -6,6 +6,9 @@
 use super::{Laid, LayOut};
 use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 
+/// The maximum number of roles: each has a named barrier of its own, and number 0 is that of the program.
+const MOST_ROLES: usize = 15;
+
 impl LayOut<'_> {
     pub(super) fn ring_op(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Laid<()> {
         match ttg {
@@ -80,6 +83,10 @@ impl LayOut<'_> {
     fn roles(&mut self, op: &Op) -> Laid<()> {
         let all = self.warps;
         let mut regions = Vec::new();
+        if op.regions.len() > MOST_ROLES {
+            let message = format!("the kernel has {} roles; at most {MOST_ROLES} are supported", op.regions.len());
+            return Err(self.refused(message, "merge some of them"));
+        }
         for (role, region) in op.regions.iter().enumerate() {
             self.warps = self.plan.roles.get(role).copied().unwrap_or(1);
             if !self.warps.is_power_of_two() {

@@ -367,12 +367,6 @@ impl Lower<'_> {
             roles.push(Role { warps: role.warps, barrier: u8::try_from(index + 1).unwrap_or(u8::MAX) });
             first += role.warps;
         }
-        if roles.len() > 15 {
-            return Err(self.refused(
-                format!("the kernel has {} roles; at most 15 are supported", roles.len()),
-                "merge some of them",
-            ));
-        }
         let all = self.warp_set;
         let mut open = self.b.begin_roles(&roles, &[]);
         for (i, (warp_set, region)) in warp_sets.into_iter().zip(&op.regions).enumerate() {

@@ -169,9 +169,4 @@ impl<'a> Lower<'a> {
     fn unsupported(&self, what: impl Into<String>) -> LowerError {
         LowerError::unsupported(self.k, self.at, self.target.name, &what.into())
     }
-
-    /// An error with a message and a help text, at the current operation.
-    fn refused(&self, message: String, help: &str) -> LowerError {
-        LowerError::refused(self.k, self.at, format!("{message}, on {}", self.target.name), help)
-    }
 }

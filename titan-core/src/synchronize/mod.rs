@@ -379,9 +379,9 @@ impl<'k> Run<'k> {
         touches.iter().for_each(|touch| self.note_role(*touch));
         let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
         let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
-        let in_flight =
-            |state: &State, touch: &Number| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed);
-        if ours.iter().any(|touch| in_flight(state, touch) || in_flight(&self.before_roles, touch)) {
+        let none = BTreeSet::new();
+        let own = ours.iter().any(|touch| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed));
+        if own || touches.iter().any(|touch| self.before_roles.conflicts_in_flight(&self.numbered, *touch, &none)) {
             self.in_flight.insert(id);
         }
         if self.settle(id, needs) {

@@ -74,6 +74,27 @@ impl Writer<'_> {
         ));
     }
 
+    /// A stage that is read in some iterations of a loop, or in a branch, before it is released.
+    fn hold(&mut self, ring: usize, at: &str) {
+        let n = self.number();
+        self.line(&format!(
+            "%y{n} = ttg.stage.ready<{ring}>\n%g{n} = ttg.stage.wait_ready %y{n}\n%p{n} = ttg.stage.read_perm %g{n} : rperm<{ring}>\n\
+             %v{n} = ttg.stage.view<0> %p{n} : smem<16x16xf16>"
+        ));
+        let looped = self.rng.below(2) == 0;
+        if looped {
+            self.line(&format!("for %q{n} = %i0 to %n step %i1 {{"));
+        }
+        let condition = if looped { self.condition(&format!("%q{n}")) } else { self.condition(at) };
+        self.line(&format!(
+            "if {condition} {{\n%x{n} = ttg.stage.read %v{n} : tile<16x16xf16>\nstore_tile %c{ring}[%p, {at}], %x{n}\nyield\n}} else {{\nyield\n}}"
+        ));
+        if looped {
+            self.line("continue\n}");
+        }
+        self.line(&format!("%o{n} = ttg.stage.consumed %p{n}\nttg.stage.release %o{n}"));
+    }
+
     fn condition(&mut self, at: &str) -> String {
         let n = self.number();
         let (how, bound) = (self.rng.of(&["eq", "ge", "lt", "ne"]), self.rng.of(&["%n", "%m", "%i0", "%i1", "%i2"]));
@@ -102,10 +123,10 @@ impl Writer<'_> {
                 (0..12, _) => {
                     let ring = self.rng.below(self.slots.len() as u32) as usize;
                     let fills = held[ring] == 0 || held[ring] < self.slots[ring] && self.rng.below(2) == 0;
-                    if fills {
-                        self.fill(ring, at)
-                    } else {
-                        self.read(ring, at)
+                    match (fills, self.rng.below(3)) {
+                        (true, _) => self.fill(ring, at),
+                        (false, 0) => self.hold(ring, at),
+                        (false, _) => self.read(ring, at),
                     }
                     if fills { held[ring] += 1 } else { held[ring] -= 1 }
                 }

@@ -30,6 +30,9 @@ const PRODUCTS: usize = 16;
 impl Symbols<'_> {
     /// The same number, if 32-bit arithmetic computes it without overflow.
     pub(super) fn exact(&mut self, l: Linear, facts: &mut Facts) -> Option<Linear> {
+        if !l.is_small() {
+            return None;
+        }
         for room in [Linear::constant(GREATEST).minus(&l), l.plus_const(-LEAST)] {
             if facts.is_not_negative_within(&room, &|atom| self.range(atom)) {
                 continue;
@@ -204,8 +207,8 @@ impl Symbols<'_> {
     /// The product, as a sum of products of atoms: equal products are equal sums. `None` if there would be too many.
     pub(in crate::verify) fn product(&mut self, a: &Linear, b: &Linear, facts: &mut Facts) -> Option<Linear> {
         match (a.as_constant(), b.as_constant()) {
-            (Some(k), _) => return Some(b.times(k)),
-            (_, Some(k)) => return Some(a.times(k)),
+            (Some(k), _) => return b.checked_times(k),
+            (_, Some(k)) => return a.checked_times(k),
             (None, None) => {}
         }
         let mut sum = Linear::constant(a.base().checked_mul(b.base())?);

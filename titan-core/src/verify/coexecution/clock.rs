@@ -42,7 +42,7 @@ use super::fault::Stop;
 use super::induct::Partner;
 use super::linear::{Condition, Facts, Linear};
 
-use super::rings::claims::{Clocks, Pairs, Shown, Side};
+use super::rings::pairs::{Clocks, Pairs, Shown, Side};
 use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;

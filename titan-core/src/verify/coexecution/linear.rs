@@ -17,6 +17,9 @@ thread_local! {
     pub(in crate::verify) static SUMS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
+/// The largest constant or coefficient of a number of the kernel. Facts and differences of such numbers do not overflow `i64`.
+const LARGEST: u64 = 1 << 40;
+
 /// An unknown, constrained by the facts only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
@@ -87,6 +90,17 @@ impl Linear {
             fits(self.coefficient(*atom), *k)?;
         }
         Some(self.plus(times, other))
+    }
+
+    /// The product, if every number of the result fits.
+    pub(in crate::verify) fn checked_times(&self, k: i64) -> Option<Linear> {
+        Linear::default().checked_plus(k, self)
+    }
+
+    /// Whether no number in it is so large that a few sums and differences could overflow `i64`.
+    pub(in crate::verify) fn is_small(&self) -> bool {
+        let fits = |k: i64| k.unsigned_abs() <= LARGEST;
+        fits(self.constant) && self.terms.iter().all(|(_, k)| fits(*k))
     }
 
     /// The constant term.

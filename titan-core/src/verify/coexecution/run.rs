@@ -5,8 +5,8 @@ use super::barriers::objects::Objects;
 use super::cyclic::Turns;
 use super::events::{Events, deciding};
 use super::linear::{Atom, Condition, Facts, Linear};
-use super::rings::claims::Pairs;
 use super::rings::find::Claims;
+use super::rings::pairs::Pairs;
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
@@ -250,9 +250,15 @@ impl<'k> Run<'k> {
         for holds in [true, false] {
             let mut case = state.clone();
             case.facts.assume(condition, holds);
-            if !case.facts.impossible() {
-                ends.extend(self.run(case, goal)?);
+            if case.facts.impossible() {
+                continue;
             }
+            // Otherwise the same condition would be tried again, without end.
+            let is_fact = !matches!((condition, holds), (Condition::Zero(_, v), _) if *v != holds);
+            if is_fact && case.facts.decide(condition) != Some(holds) {
+                return Err(Fault::Lost.into());
+            }
+            ends.extend(self.run(case, goal)?);
         }
         Ok(ends)
     }

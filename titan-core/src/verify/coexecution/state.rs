@@ -5,7 +5,7 @@
 
 use super::barriers::machine::Machine;
 use super::linear::{Facts, Linear};
-use super::rings::claims::Pairs;
+use super::rings::pairs::Pairs;
 use super::values::Env;
 use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,7 @@
 
 use super::realize::Check;
 use super::wrong;
-use crate::ir::{NvOp, OpKind, Pipe, Value};
+use crate::ir::{NvOp, OpKind, Pipe, TtgOp, Value};
 use crate::verify::coexecution::rings::find::{Claims, is_view, places, region_of};
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,30 @@ impl Check<'_> {
         }
         for id in shared {
             self.error(id, "two roles access this memory, and no ring orders the accesses");
+        }
+    }
+
+    /// Checks that no ring is used outside of the roles, where no claim is checked.
+    pub(super) fn outside_of_roles(&mut self, claims: &Claims) {
+        let kernel = self.kernel;
+        if kernel.roles.is_empty() {
+            return;
+        }
+        let mut inside = BTreeSet::new();
+        for (_, block) in threads(kernel) {
+            kernel.walk_block(block, &mut |id, _| inside.extend([id]));
+        }
+        let of_ring = |v: &Value| region_of(kernel, *v).is_some_and(|region| claims.ring_of.contains_key(&region));
+        let mut wrong = Vec::new();
+        kernel.walk(&mut |id, op| {
+            let claim = matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)));
+            let names = is_view(kernel, op) || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_));
+            if !inside.contains(&id) && (claim || !names && op.args.iter().any(of_ring)) {
+                wrong.push(id);
+            }
+        });
+        for id in wrong {
+            self.error(id, "this uses a ring outside of the roles");
         }
     }
 

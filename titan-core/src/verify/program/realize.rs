@@ -131,6 +131,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     check.apart(&joined, claims);
     check.between_roles(claims);
     check.named_barriers();
+    check.outside_of_roles(claims);
     for id in &claims.slotless {
         check.error(*id, "this accesses the memory of a ring without naming a slot");
     }

@@ -1,7 +1,7 @@
 //! The claims of a barrier program, and its accesses to rings.
 
 use super::super::events::Events;
-use super::claims::Side;
+use super::pairs::Side;
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
     BarrierTy, Block, Claim, Class, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,

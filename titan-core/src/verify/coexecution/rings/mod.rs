@@ -2,6 +2,7 @@
 //!
 //! * `event`: the effect of an operation on tokens (rules 41 to 45);
 //! * `claims`: the effect of a claim (rule 64);
+//! * `pairs`: the values by which claims name times;
 //! * `find`: the claims of a barrier program, and its accesses to rings.
 //!
 //! Deliberately absent: the implementation of claims by barriers (`crate::verify::program`).
@@ -9,3 +10,4 @@
 pub(in crate::verify) mod claims;
 mod event;
 pub(in crate::verify) mod find;
+pub(in crate::verify) mod pairs;
