@@ -25,11 +25,13 @@
 //! ttg.nv.bulk_group.wait {n = 0, read = true}
 //! ```
 //!
-//! The buffers then keep their bytes while the MMAs read rings, which no role shares with them anyway: other roles access the rings.
+//! The buffers then keep their bytes while the MMAs read rings, which no role shares with them anyway: other roles access the rings. If the
+//! role has other regions, which could share bytes with the buffers, and the program does not fit otherwise, the plan says to wait
+//! (`Plan::stores_waited`).
 //!
 //! Deliberately absent: such overlap in kernels without roles, where the buffers would take additional shared memory, and of several
-//! stores of a role, which would wait for each other; tiles at arbitrary coordinates; tensors that the kernel also accesses in other ways, which would need fences for
-//! device memory; barriers between the threads, which are inserted later.
+//! stores of a role, which would wait for each other; tiles at arbitrary coordinates; tensors that the kernel also accesses in other ways,
+//! which would need fences for device memory; barriers between the threads, which are inserted later.
 
 use super::{Laid, LayOut};
 use crate::analysis::turns::{Turns, walk};
@@ -101,6 +103,9 @@ impl LayOut<'_> {
 
     /// The loop over tiles in which a role stores a tile, if it may compute the next tile while the store is in flight.
     fn loop_over_tiles(&self, store: &Op) -> Option<OpId> {
+        if self.plan.stores_waited {
+            return None;
+        }
         let (id, tensor) = (self.at?, store.args.first()?);
         let role = self.role_of(id).filter(|_| !self.k.roles.is_empty())?;
         let looped = walk(self.k, role).ok()?.looped;

@@ -5,6 +5,7 @@ use super::harness::orders;
 use super::lowered::{self, Gemm, run_on};
 use super::multicast::{PLAIN, along, compiled, kernel, line, without};
 use titan_core::driver::{Cluster, Stages};
+use titan_core::ir::OpKind;
 use titan_nv::emu::{Completion, Options};
 
 /// A wait after which bulk stores have read shared memory, and one after which they have written too.
@@ -52,7 +53,10 @@ fn results_are_exact_on_all_orders() {
         assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (2 * roles, 0), "{text}");
         let [bm, bn, _] = gemm.tile.map(|n| n as usize);
         // Many tiles for each program, some of them ragged; no step of the loop over K, few, and more than there are slots.
-        for (size, programs) in [([3 * bm, 2 * bn, 72], 1), ([5 * bm - 7, 2 * bn - 8, 264], 2), ([bm, 3 * bn, 8], 1)] {
+        // Then one tile for each program, and for some none.
+        let many = [([3 * bm, 2 * bn, 72], 1), ([5 * bm - 7, 2 * bn - 8, 264], 2), ([bm, 3 * bn, 8], 1)];
+        let few = [([bm, 2 * bn, 40], 2), ([bm + 8, bn, 40], 5)];
+        for (size, programs) in many.into_iter().chain(few) {
             let gemm = Gemm { size, ..gemm };
             for options in orders() {
                 let grid = [programs * made.lanes.cluster.max(1), 1, 1];
@@ -77,6 +81,78 @@ fn stores_are_in_flight_while_the_next_tile_is_computed() {
     let behind = &text[text.rfind("cp.async.bulk.commit_group").expect("a group")..last];
     assert!(behind.contains("bra"), "{behind}");
     assert_eq!(behind.matches("bulk.wait_group").count(), 0, "{behind}");
+}
+
+/// A product with other operations between the product and its store, in the place of these two lines.
+fn stored_by(gemm: &Gemm, slots: u32, lines: &str) -> String {
+    let text = kernel(gemm, slots, false);
+    let (before, rest) = text.split_once("%g = cast").expect("the cast");
+    let (_, after) = rest.split_once("store_tile %c[%mm, %nn], %g\n").expect("the store");
+    format!("{before}{lines}{after}")
+}
+
+fn exact(gemm: &Gemm, made: &Stages) {
+    let options = Options { sanitize: true, ..Options::default() };
+    for (number, options) in orders().into_iter().chain([options]).enumerate() {
+        run_on(gemm, made, &options, number as u64, [2, 1, 1])
+            .unwrap_or_else(|e| panic!("{:?}: {e}", options.completion));
+    }
+}
+
+/// Adding the transposed tile takes 16 KiB of shared memory, which can share bytes with the buffer of the store, of 8 KiB. Together they
+/// fit beside 12 slots of 16 KiB, but not beside 13.
+#[test]
+fn buffers_of_stores_in_flight_cost_no_slot() {
+    let machine = titan_nv::Machine::from_name("sm_90a").expect("it is known");
+    let gemm = Gemm { size: [190, 200, 136], ..PLAIN };
+    let lines = "%t = permute<1, 0> %f : tile<64x64xf32>\n%plus = add %f, %t : tile<64x64xf32>\n\
+                 %less = sub %plus, %t : tile<64x64xf32>\n%g = cast %less : tile<64x64xf16>\nstore_tile %c[%mm, %nn], %g\n";
+    for (slots, waited) in [(12, false), (13, true)] {
+        let source = stored_by(&gemm, slots, lines);
+        let made = alone_or_not(&source, None);
+        assert_eq!(
+            (&made.schedule.slots[..], made.schedule.stores_waited),
+            (&[slots][..], waited),
+            "{}",
+            made.schedule
+        );
+        let text = text(&made);
+        let waits = (text.matches(READ).count(), text.matches(WRITTEN).count());
+        assert_eq!(waits, if waited { (0, 1) } else { (2, 0) }, "{text}");
+        exact(&gemm, &made);
+        let mut kernel = titan_core::text::parse_one(&source).expect("a kernel");
+        let stores = kernel.ops.iter_mut().filter(|op| matches!(op.kind, OpKind::Store(_)));
+        stores.for_each(|op| op.loc.line = 42);
+        let kernel = titan_core::verify::verify(kernel).expect("a right kernel");
+        let variants = titan_core::driver::compile(&kernel, machine, None).expect("it compiles");
+        let note = "the next tile begins when `c` is stored: the buffers of the store and those of the tile would not fit in shared memory \
+                    together (line 42 of the kernel)";
+        for variant in variants {
+            assert_eq!(variant.notes.iter().any(|n| n == note), waited, "{:?}", variant.notes);
+        }
+    }
+}
+
+/// A store in a branch of the loop over tiles, both of whose arms lead to the next tile.
+#[test]
+fn a_store_in_a_branch_is_in_flight_too() {
+    let gemm = Gemm { tile: [64, 128, 64], size: [190, 390, 136], ..PLAIN };
+    let lines = "%g = cast %f : tile<64x128xf16>\n%any = ge %j, %zero : bool\nif %any {\n\
+                 store_tile %c[%mm, %nn], %g\nyield\n} else {\nyield\n}\n";
+    let made = alone_or_not(&stored_by(&gemm, 3, lines), None);
+    let text = text(&made);
+    assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (2, 0), "{text}");
+    exact(&gemm, &made);
+}
+
+/// Two stores of a tile, whose slices would wait for each other, are waited for.
+#[test]
+fn two_stores_of_a_tile_are_waited_for() {
+    let gemm = Gemm { size: [190, 200, 136], ..PLAIN };
+    let lines = "%g = cast %f : tile<64x64xf16>\nstore_tile %c[%mm, %nn], %g\nstore_tile %d[%mm, %nn], %g\n";
+    let source = stored_by(&gemm, 3, lines).replace(") grid", ", %d: mut tensor<f16>[M, N]) grid");
+    let text = text(&alone_or_not(&source, None));
+    assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (0, 2), "{text}");
 }
 
 /// Changes of the emitted text, whose first wait is before the first slice of a tile, and whose last one is behind the last tile.
