@@ -60,10 +60,8 @@ struct Region {
 
 /// Assigns an address to every region of a barrier program. Returns the size of the shared memory.
 pub fn allocate(kernel: &mut Kernel) -> u32 {
-    let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
-    walk.block(kernel.body);
-    let mut regions = walk.regions;
-    flight::extend_spans(kernel, &walk.by_value, &mut regions);
+    let (mut regions, by_value) = Walk::of(kernel);
+    flight::extend_spans(kernel, &by_value, &mut regions);
     let mut order: Vec<usize> = (0..regions.len()).filter(|r| regions[*r].span.is_some()).collect();
     order.sort_by_key(|r| (std::cmp::Reverse(regions[*r].bytes), *r));
     let free = if reads_by_descriptor(kernel) { UNUSED } else { 0 };
@@ -103,8 +101,25 @@ fn reads_by_descriptor(kernel: &Kernel) -> bool {
 
 /// Whether two regions are live at the same time, so that they must not share bytes.
 fn interfere(a: &Region, b: &Region) -> bool {
-    let roles = a.codes.iter().any(|(split, role)| b.codes.iter().any(|(of, also)| split == of && role != also));
-    roles || a.span.zip(b.span).is_some_and(|(a, b)| a.overlaps(b))
+    in_different_roles(a, b) || a.span.zip(b.span).is_some_and(|(a, b)| a.overlaps(b))
+}
+
+fn in_different_roles(a: &Region, b: &Region) -> bool {
+    a.codes.iter().any(|(split, role)| b.codes.iter().any(|(of, also)| split == of && role != also))
+}
+
+/// Whether bulk stores that are in flight for longer may need more shared memory: there are regions other than their buffers that are not
+/// used in other roles, and so could share the buffers' bytes.
+pub(crate) fn stores_need_more(kernel: &Kernel) -> bool {
+    let (regions, by_value) = Walk::of(kernel);
+    let mut buffers = BTreeSet::new();
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Nv(NvOp::BulkStore { .. }) = op.kind {
+            buffers.extend(op.args.iter().filter_map(|v| by_value.get(v)).copied());
+        }
+    });
+    let mut others = regions.iter().enumerate().filter(|(at, region)| region.span.is_some() && !buffers.contains(at));
+    others.any(|(_, other)| buffers.iter().any(|buffer| !in_different_roles(&regions[*buffer], other)))
 }
 
 struct Walk<'k> {
@@ -115,7 +130,14 @@ struct Walk<'k> {
     role: Option<Code>,
 }
 
-impl Walk<'_> {
+impl<'k> Walk<'k> {
+    /// The regions of a program, live from their first use to the last, and the values that refer to each.
+    fn of(kernel: &'k Kernel) -> (Vec<Region>, BTreeMap<Value, usize>) {
+        let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
+        walk.block(kernel.body);
+        (walk.regions, walk.by_value)
+    }
+
     fn block(&mut self, block: Block) {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {

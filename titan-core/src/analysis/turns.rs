@@ -155,11 +155,18 @@ impl<'k> Turns<'k> {
     }
 
     /// Whether a value is the iteration of a loop over tiles, from 0 by 1.
-    fn is_iteration(&self, value: Value) -> bool {
+    #[must_use]
+    pub fn is_iteration(&self, value: Value) -> bool {
         matches!(self.kernel.value(value).def, Def::BlockArg(_, 0)) && self.forms.of(value) == Affine::term(Term::Work)
     }
 
-    /// Whether different tiles access different elements of an output: all accesses are in parts that are determined by the iteration of
+    /// Whether it is known which elements an operation accesses, so far as these depend on tiles.
+    #[must_use]
+    pub fn knows(&self, access: OpId) -> bool {
+        self.accesses.list.iter().any(|known| known.op == access)
+    }
+
+    /// Whether different tiles access different elements of an output: all known accesses are in parts that are determined by the iteration of
     /// the loop over tiles.
     #[must_use]
     pub fn divides(&self, param: usize) -> bool {

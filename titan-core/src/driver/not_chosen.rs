@@ -1,5 +1,5 @@
 //! The reasons why a kernel with code for a machine with bulk copies does not use some features of it: persistent programs, several
-//! instances of a role, clusters. They are notes for the user.
+//! instances of a role, clusters, stores that are in flight while the next tile is computed. They are notes for the user.
 //!
 //! The reasons come from the decisions themselves: [`crate::pipeline::persist`], [`super::cluster`], and [`instances_of`], which the rule
 //! uses too. [`super::why`] has the reasons why a loop is not split into roles.
@@ -10,9 +10,10 @@ use super::Made;
 use super::cluster::NoCluster;
 use super::schedule::{Roles, Schedule};
 use super::table::{INSTANCES, RASTER_ROWS};
-use crate::ir::GridSpec;
+use crate::ir::{GridSpec, NvOp, OpKind};
 use crate::pipeline::persist::{NoWalk, persistent};
 use crate::plan::Target;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The reason why the programs of a kernel are not persistent.
@@ -83,7 +84,26 @@ pub(super) fn notes(made: &Made, no_cluster: Option<NoCluster>) -> Vec<String> {
     let own = made.rings.sig.grid == GridSpec::Persistent && !made.schedule.persistent;
     let one = one_instance(&made.schedule, &made.plan.target, own).map(|why| format!("one instance: {why}"));
     let alone = no_cluster.map(|why| format!("no cluster: {why}"));
-    walk.into_iter().chain(one).chain(alone).collect()
+    walk.into_iter().chain(one).chain(alone).chain(stores_waited(made)).collect()
+}
+
+/// The notes about stores for which a role waits, although it could compute the next tile while they are in flight.
+fn stores_waited(made: &Made) -> BTreeSet<String> {
+    let mut notes = BTreeSet::new();
+    made.barriers.walk(&mut |_, op| {
+        let (OpKind::Nv(NvOp::BulkStore { .. }), Some(to)) = (&op.kind, op.args.first()) else { return };
+        let Some(tensor) = made.barriers.def_op(*to).and_then(|source| source.args.first()) else { return };
+        let at = if op.loc.line > 0 { format!(" (line {} of the kernel)", op.loc.line) } else { String::new() };
+        notes.insert(format!(
+            "the next tile begins when `{}` is stored: the buffers of the store and those of the tile would not fit in shared memory \
+             together{at}",
+            made.barriers.display_name(*tensor)
+        ));
+    });
+    if !made.schedule.stores_waited {
+        notes.clear();
+    }
+    notes
 }
 
 fn not_persistent(made: &Made) -> Option<NotPersistent> {

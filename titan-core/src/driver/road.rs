@@ -17,7 +17,7 @@ use super::estimate::Estimate;
 use super::schedule::Body;
 use super::table::REGISTERS;
 use super::{accumulators, order};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, NvGroup, NvOp, OpKind};
 use crate::pipeline::fence::{Options, fence};
 use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
@@ -182,12 +182,26 @@ pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerEr
     barriers(kernel, plan, laid_out, &bodies).map_err(Stop::error)
 }
 
+/// Whether bulk stores of a program may be in flight while the next tile is computed: it waits for all of them to have read their buffers,
+/// before it writes these again.
+fn stores_over_tiles(program: &Kernel) -> bool {
+    let wait = OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n: 0, read: true });
+    program.ops.iter().any(|op| op.kind == wait)
+}
+
 /// The resources of a multiprocessor that a program of the kernel uses.
-pub(super) fn estimate(kernel: &Verified, plan: &Plan) -> Result<Estimate, LowerError> {
+///
+/// If the program does not fit because the buffers of stores in flight cannot share bytes with other regions, the plan is changed to one
+/// that waits for the stores. So they never cost a slot of a ring.
+pub(super) fn estimate(kernel: &Verified, plan: &mut Plan) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let mut program = expand::expand(&laid_out, &plan.target, REGISTERS, kernel.rings_begin_anew())?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
+        if !plan.stores_waited && stores_over_tiles(&program) && allocate::stores_need_more(&program) {
+            plan.stores_waited = true;
+            return estimate(kernel, plan);
+        }
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
     let tiles = accumulators::check(&program, &plan.target)?;

@@ -157,12 +157,15 @@ fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Fil
     Some((filled, estimate))
 }
 
-/// Completes a kernel with rings under a schedule; an error if it does not fit.
+/// Completes a kernel with rings under a schedule; an error if it does not fit. If it fits only with stores that are waited for, the
+/// schedule of the result has these.
 pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
-    let plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
-    let estimate = road::estimate(&rings, &plan)?;
+    let mut plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
+    plan.stores_waited = schedule.stores_waited;
+    let estimate = road::estimate(&rings, &mut plan)?;
     let warps = rings.roles.is_empty().then_some(plan.warps);
-    Ok((Filled { schedule: Schedule { warps, ..schedule.clone() }, rings, plan }, estimate))
+    let schedule = Schedule { warps, stores_waited: plan.stores_waited, ..schedule.clone() };
+    Ok((Filled { schedule, rings, plan }, estimate))
 }
 
 /// Schedules a kernel without roles: its loops become rings one by one, as long as they fit.
@@ -324,6 +327,7 @@ pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
         Roles::Kept | Roles::Fused { .. } => AHEAD_SLOTS,
     };
     schedule.loops.len() < loops.len()
+        || schedule.stores_waited
         || schedule.loops.iter().any(|ahead| ahead.slots < desired)
         || kernel.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| *slots < pipe.slots)
 }
@@ -340,7 +344,12 @@ pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) ->
     if schedule.warps.is_some_and(|warps| !warps.is_power_of_two() || warps > target.max_warps) {
         return Err(LowerError::of_kernel(&name, format!("no program has {} warps", schedule.warps.unwrap_or(0))));
     }
-    Ok(fitted(rings, target, schedule)?.0)
+    let (filled, _) = fitted(rings, target, schedule)?;
+    if filled.schedule.stores_waited != schedule.stores_waited {
+        let message = "its stores fit only if they are complete before the next tile begins".to_owned();
+        return Err(LowerError::of_kernel(&name, message));
+    }
+    Ok(filled)
 }
 
 /// The choices and their reasons, for the user.

@@ -40,6 +40,9 @@ pub struct Schedule {
     pub grouped: bool,
     /// Whether the iterations of loops over MMAs that need no masks have a separate loop without masks.
     pub unmasked: bool,
+    /// Whether roles wait until the bulk stores of a tile are complete, before they compute the next tile. The buffers of the stores may then
+    /// share bytes with other regions of the role.
+    pub stores_waited: bool,
     /// The number of instances of roles, which take tiles in turn: as many as a role declares, or this many of the computing role if the
     /// kernel was split. `None`: one.
     pub instances: Option<u32>,
@@ -108,7 +111,8 @@ pub struct Body {
 }
 
 impl Schedule {
-    /// Simpler schedules, which are easier to verify, the best first: two slots without separate roles, then no prefetching.
+    /// Simpler schedules, which are easier to verify, the best first: without clusters, with stores that are waited for, two slots without
+    /// separate roles, then no prefetching.
     #[must_use]
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
@@ -131,9 +135,14 @@ impl Schedule {
         let least = Schedule { loops: Vec::new(), ..less.clone() };
         // The numbers of operations refer to the kernel with its cluster, so the orders are dropped with it.
         let alone = Schedule { cluster: None, bodies: Vec::new(), ..self.clone() };
-        let mut all = vec![alone, less, least];
+        let waited = Schedule { stores_waited: true, ..alone.clone() };
+        let mut all = vec![alone, waited, less, least];
         if self.cluster.is_none() {
             all.remove(0);
+        }
+        if self.roles == Roles::Kept && self.slots.is_empty() {
+            // Only roles have stores in flight while they compute the next tile.
+            all.retain(|simpler| simpler.stores_waited == self.stores_waited);
         }
         all.dedup();
         all.retain(|simpler| simpler != self);
@@ -182,6 +191,9 @@ impl fmt::Display for Schedule {
         }
         if self.unmasked {
             writeln!(f, "iterations without masks in a loop of their own")?;
+        }
+        if self.stores_waited {
+            writeln!(f, "stores of a tile complete before the next tile begins")?;
         }
         if self.grouped {
             writeln!(f, "programs of the grid in groups of rows")?;

@@ -128,7 +128,7 @@ impl LayOut<'_> {
     }
 
     fn looped(&mut self, op: &Op) -> Laid<()> {
-        let body = op.regions[0];
+        let (looped, body) = (self.at, op.regions[0]);
         let args = &self.k.block(body).args;
         let (open, carried) = if let OpKind::For(kind) = &op.kind {
             let (bounds, init) = op.args.split_at(3);
@@ -153,7 +153,7 @@ impl LayOut<'_> {
         let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
         let out = self.b.end_loop(open, &tys);
         self.receive(given, &op.results, &out);
-        Ok(())
+        self.wait_behind(looped)
     }
 
     /// The type of the new value of an old one; the result of an MMA in flight becomes a tile.

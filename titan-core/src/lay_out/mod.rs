@@ -69,6 +69,8 @@ struct LayOut<'a> {
     /// The numbers of groups committed so far, of MMAs and of bulk stores.
     groups: u32,
     stores: u32,
+    /// The loop behind which bulk stores are waited for, if they may be in flight at its end.
+    waited_behind: Option<OpId>,
     /// The operation that is being laid out.
     at: Option<OpId>,
 }
@@ -107,6 +109,7 @@ impl<'a> LayOut<'a> {
             committed: Vec::new(),
             groups: 0,
             stores: 0,
+            waited_behind: None,
             at: None,
         }
     }

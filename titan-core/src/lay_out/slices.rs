@@ -14,11 +14,30 @@
 //!
 //! The tensor may be a part of a parameter, such as the rows of a group: the copy stops at the part's end ([`crate::analysis::boxes`]).
 //!
-//! Deliberately absent: tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also accesses in other ways, which would need fences for
-//! device memory; barriers between the threads, which are inserted later.
+//! A role that computes one tile after the other, each in its own part of the output, does not wait there: the copies of a tile are in
+//! flight while the next one is computed. Their buffers are waited for before the first slice of the next tile, and behind the last tile,
+//! since they are gone with the program:
+//!
+//! ```text
+//! for %i = 0 to %n step 1 distributed {
+//!     ..                                        MMAs, while the slices of the previous tile are copied
+//!     ttg.nv.bulk_group.wait {n = 0, read = true}
+//!     ..                                        the slices, with waits as above
+//! }
+//! ttg.nv.bulk_group.wait {n = 0, read = true}
+//! ```
+//!
+//! The buffers then keep their bytes while the MMAs read rings, which no role shares with them anyway: other roles access the rings. If the
+//! role has other regions, which could share bytes with the buffers, and the program does not fit otherwise, the plan says to wait
+//! (`Plan::stores_waited`).
+//!
+//! Deliberately absent: such overlap in kernels without roles, where the buffers would take additional shared memory, and of several
+//! stores of a role, which would wait for each other; tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also accesses in other ways,
+//! which would need fences for device memory; barriers between the threads, which are inserted later.
 
 use super::{Laid, LayOut};
 use crate::analysis::boxes;
+use crate::analysis::turns::{Turns, walk};
 use crate::ir::{
     BinOp, Block, Def, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit, Value,
 };
@@ -50,10 +69,15 @@ impl LayOut<'_> {
         }
         // The coordinate of the first slice, in units of slices.
         let by = self.index(number);
+        let tiles = self.loop_over_tiles(op);
         let first = self.one(OpKind::Binary(BinOp::Mul), &[column, by])?;
         let (shape, pad) = (self.shape(&slice)?, self.zero(elem));
         for i in 0..number {
             let buffer = buffers[(i % 2) as usize];
+            if i == 0 && tiles.is_some() {
+                // The stores of the previous tile must have read the buffers.
+                self.wait_stores(0, true)?;
+            }
             // The store of the slice before the previous one must have read this buffer; only the previous store, of the other buffer, may
             // still be reading.
             if i >= 2 {
@@ -75,8 +99,37 @@ impl LayOut<'_> {
             self.stores += 1;
             self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n }), &[])?;
         }
-        self.wait_stores(0, false)?;
+        match tiles {
+            Some(_) => self.waited_behind = tiles,
+            None => self.wait_stores(0, false)?,
+        }
         Ok(true)
+    }
+
+    /// The loop over tiles in which a role stores a tile, if it may compute the next tile while the store is in flight.
+    fn loop_over_tiles(&self, store: &Op) -> Option<OpId> {
+        if self.plan.stores_waited {
+            return None;
+        }
+        // Tiles of parts, such as groups of rows, may be those of another part.
+        let (id, Def::Param(param)) = (self.at?, self.k.value(*store.args.first()?).def) else { return None };
+        let role = self.role_of(id).filter(|_| !self.k.roles.is_empty())?;
+        let looped = walk(self.k, role).ok()?.looped;
+        let mut inside = self.tree.around(id).take_while(|around| *around != looped);
+        let once = self.tree.around(id).any(|around| around == looped)
+            && inside.all(|around| self.k.op(around).kind == OpKind::If);
+        let mut stores = 0;
+        self.k.walk_block(role, &mut |_, op| stores += u32::from(matches!(op.kind, OpKind::Store(_))));
+        (once && stores == 1 && Turns::new(self.k).divides(param)).then_some(looped)
+    }
+
+    /// Waits for bulk stores behind the loop in whose iterations they are not all waited for.
+    pub(super) fn wait_behind(&mut self, looped: Option<OpId>) -> Laid<()> {
+        if looped.is_some() && self.waited_behind == looped {
+            self.waited_behind = None;
+            self.wait_stores(0, true)?;
+        }
+        Ok(())
     }
 
     fn wait_stores(&mut self, n: u32, read: bool) -> Laid<()> {

@@ -54,6 +54,8 @@ pub struct Plan {
     pub aligned: bool,
     /// For each parameter, whether it is a tensor of which tiles are loaded or stored: the assumptions concern those.
     pub vectored: Vec<bool>,
+    /// Whether a role waits until the bulk stores of a tile are complete, before it computes the next tile.
+    pub stores_waited: bool,
     /// The choices and their reasons, for the user.
     pub notes: Vec<String>,
 }
@@ -140,6 +142,7 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
         mmas,
         aligned,
         vectored: vectored(kernel),
+        stores_waited: false,
         notes,
     };
     mma::settle(kernel, &mut plan);

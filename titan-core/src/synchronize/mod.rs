@@ -32,6 +32,7 @@ mod numbered;
 mod regions;
 mod slots;
 mod state;
+mod tiles;
 
 use crate::analysis::uses::Tree;
 use crate::ir::{
@@ -41,7 +42,7 @@ use crate::ir::{
 use numbered::{Number, Numbered, Passage};
 use regions::Regions;
 use slots::{Slot, Slots};
-use state::{MostInFlight, State, join};
+use state::{MostInFlight, State, Turn, join};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -171,6 +172,8 @@ struct Run<'k> {
     regions: Regions,
     slots: Slots<'k>,
     numbered: Numbered,
+    /// For each loop over tiles, the outputs of which its iterations write different elements.
+    divided: BTreeMap<OpId, BTreeSet<usize>>,
     /// For each class of commit groups, the greatest number of groups that a wait leaves in flight.
     most_in_flight: MostInFlight,
     /// The accesses of the operations that were walked.
@@ -200,6 +203,7 @@ impl<'k> Run<'k> {
             regions: Regions::new(kernel),
             slots: Slots::new(kernel, tree),
             numbered: Numbered::default(),
+            divided: tiles::divided(kernel),
             most_in_flight: MostInFlight::of(kernel),
             touches: vec![None; kernel.ops.len()],
             fixed: None,
@@ -308,8 +312,8 @@ impl<'k> Run<'k> {
                 state.commit(group, self.most_in_flight.of_class(group));
                 Some(state)
             }
-            Family::Nv(NvOp::WaitGroup { group, n, .. }) => {
-                self.arrive(state.wait(group, n as usize), &mut state);
+            Family::Nv(NvOp::WaitGroup { group, n, read }) => {
+                self.arrive(state.wait(&self.numbered, group, (n as usize, read)), &mut state);
                 Some(state)
             }
             Family::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
@@ -329,9 +333,9 @@ impl<'k> Run<'k> {
         }
     }
 
-    /// Checks the end of a role or of the program: none of its copies may be in flight.
+    /// Checks the end of a role or of the program: none of its copies may be in flight, but for what bulk stores write.
     fn ends(&mut self, id: OpId, state: &State) {
-        if state.has_copies(&self.numbered, &self.regions.claimed) {
+        if state.is_unfinished(&self.numbered, &self.regions.claimed) {
             self.in_flight.insert(id);
         }
     }
@@ -346,13 +350,22 @@ impl<'k> Run<'k> {
 
     /// The state after a passage.
     fn renamed(&mut self, state: &State, passage: Passage, names: &[(Value, Value)]) -> State {
-        let Run { slots, numbered, .. } = self;
+        let Run { slots, numbered, divided, .. } = self;
         let name = |slot: Slot| match passage {
             Passage::Entry(looped) => slots.entering(looped, slot),
             Passage::Edge(looped, edge, leaves) => slots.along(looped, edge, leaves, slot),
             Passage::Role => None,
         };
-        state.renamed(|number| numbered.renamed(number, passage, &name), names)
+        let turn = match passage {
+            Passage::Edge(looped, _, leaves) => match divided.get(&looped) {
+                Some(_) if leaves => Turn::Left,
+                Some(outputs) => Turn::Next(outputs),
+                None => Turn::Same,
+            },
+            Passage::Entry(_) => Turn::Same,
+            Passage::Role => Turn::Left,
+        };
+        state.renamed(|number| numbered.renamed(number, passage, &name, turn), names)
     }
 
     /// The accesses of an operation.
@@ -418,7 +431,7 @@ impl<'k> Run<'k> {
     /// Records an access of a role, if this code is in one.
     fn note_role(&mut self, touch: Number) {
         if self.role.is_some() {
-            self.of_role.insert(self.numbered.renamed(touch, Passage::Role, &|_| None));
+            self.of_role.insert(self.numbered.renamed(touch, Passage::Role, &|_| None, Turn::Left));
         }
     }
 

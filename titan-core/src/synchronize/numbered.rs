@@ -1,7 +1,7 @@
 //! The accesses of a kernel by number, so that states are sets of numbers, and each comparison and renaming is computed once.
 
 use super::slots::Slot;
-use super::state::{Bytes, Touch};
+use super::state::{Bytes, Touch, Turn};
 use crate::ir::OpId;
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Numbered {
     pub(super) fn region(&self, number: Number) -> Option<usize> {
         match self.bytes(number) {
             Bytes::Shared { region, .. } => Some(region),
-            Bytes::Tensor(..) => None,
+            Bytes::Tensor(..) | Bytes::OtherTiles(_) => None,
         }
     }
 
@@ -70,12 +70,13 @@ impl Numbered {
         number: Number,
         passage: Passage,
         rename: &dyn Fn(Slot) -> Option<Slot>,
+        turn: Turn<'_>,
     ) -> Number {
         if let Some(known) = self.renamed.get(&(passage, number)) {
             return *known;
         }
         let (bytes, writes) = self.touch(number);
-        let new = self.number((bytes.renamed(rename), writes));
+        let new = self.number((bytes.renamed(rename, turn), writes));
         self.renamed.insert((passage, number), new);
         new
     }

@@ -157,7 +157,7 @@ fn column(kernel: &Kernel, tile: Value) -> Option<Column> {
 }
 
 /// The output that a value is, or is a view of.
-fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
+pub(super) fn output(kernel: &Kernel, value: Value) -> Option<Bytes> {
     let mut at = value;
     while matches!(kernel.ty(at), Ty::Tensor(..) | Ty::Source(..)) {
         match kernel.def_op(at) {

@@ -23,6 +23,19 @@ pub(super) enum Bytes {
     },
     /// An output, and the column of its tiles, if that is known.
     Tensor(usize, Option<Column>),
+    /// The elements of an output that other iterations of a loop over tiles write: not those of the current iteration (`super::tiles`).
+    OtherTiles(usize),
+}
+
+/// What a passage means for the tiles of outputs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn<'t> {
+    /// The next iteration of a loop over tiles begins, in which these outputs are written elsewhere.
+    Next(&'t BTreeSet<usize>),
+    /// The loop over tiles, or the role, is left.
+    Left,
+    /// The iteration of the loop over tiles, if there is one around, stays the same.
+    Same,
 }
 
 /// A column of tiles of an output: the value from which its number is counted, and the distance from it.
@@ -43,7 +56,12 @@ impl Bytes {
                 let apart = |(x, y): (Column, Column)| x.of == y.of && x.base == y.base && x.number != y.number;
                 a == b && !of.zip(other).is_some_and(apart)
             }
-            (Bytes::Tensor(..), Bytes::Shared { .. }) | (Bytes::Shared { .. }, Bytes::Tensor(..)) => false,
+            // Of two sets of other tiles, nothing is known.
+            (Bytes::OtherTiles(a), Bytes::OtherTiles(b)) => a == b,
+            // An access by its tile is one of the current iteration: those of earlier ones were renamed.
+            (Bytes::Tensor(..), Bytes::OtherTiles(_)) | (Bytes::OtherTiles(_), Bytes::Tensor(..)) => false,
+            (Bytes::Tensor(..) | Bytes::OtherTiles(_), Bytes::Shared { .. })
+            | (Bytes::Shared { .. }, Bytes::Tensor(..) | Bytes::OtherTiles(_)) => false,
             (
                 Bytes::Shared { region, whole, part, slot, .. },
                 Bytes::Shared { region: of, whole: all, part: bytes, slot: at, .. },
@@ -55,14 +73,21 @@ impl Bytes {
         }
     }
 
-    /// The same memory with another name for its slot.
-    pub(super) fn renamed(self, rename: &dyn Fn(Slot) -> Option<Slot>) -> Bytes {
+    /// The same memory with another name for its slot, after a passage that means this for tiles of outputs.
+    pub(super) fn renamed(self, rename: &dyn Fn(Slot) -> Option<Slot>, turn: Turn<'_>) -> Bytes {
         match self {
             Bytes::Shared { region, whole, part, slot, .. } => {
                 Bytes::Shared { region, whole, part, slot: slot.and_then(rename), index: None }
             }
             // In another iteration, the same values may be other numbers.
-            Bytes::Tensor(param, _) => Bytes::Tensor(param, None),
+            Bytes::Tensor(param, _) => match turn {
+                Turn::Next(divided) if divided.contains(&param) => Bytes::OtherTiles(param),
+                Turn::Next(_) | Turn::Left | Turn::Same => Bytes::Tensor(param, None),
+            },
+            Bytes::OtherTiles(param) => match turn {
+                Turn::Left => Bytes::Tensor(param, None),
+                Turn::Next(_) | Turn::Same => self,
+            },
         }
     }
 }
@@ -123,7 +148,7 @@ impl Mark {
         }
         let index = match all.bytes(touch) {
             Bytes::Shared { region, index, .. } => index.filter(|_| all.region(self.touch) == Some(region)),
-            Bytes::Tensor(..) => None,
+            Bytes::Tensor(..) | Bytes::OtherTiles(_) => None,
         };
         !index.is_some_and(|index| self.apart.contains(&index))
     }
@@ -207,9 +232,17 @@ impl State {
         self.in_flight_except(all, but).any(|other| all.conflict(touch, other))
     }
 
-    /// Whether a copy to shared memory is in flight.
-    pub(super) fn has_copies(&self, all: &Numbered, but: &BTreeSet<usize>) -> bool {
-        self.in_flight_except(all, but).any(|copy| all.writes(copy))
+    /// Whether an access is in flight that must be complete when its threads end: a write, or the read of a bulk store, whose source is
+    /// gone with the program. What a bulk store writes to an output is complete when the launch is.
+    pub(super) fn is_unfinished(&self, all: &Numbered, but: &BTreeSet<usize>) -> bool {
+        let stores = class_index(NvGroup::BulkStore);
+        self.in_flight.iter().enumerate().any(|(class, own)| {
+            let mut accesses = own.open.iter().chain(own.groups.iter().flatten());
+            accesses.any(|access| match all.bytes(*access) {
+                Bytes::Shared { region, .. } => !but.contains(&region) && (class == stores || all.writes(*access)),
+                Bytes::Tensor(..) | Bytes::OtherTiles(_) => class != stores && all.writes(*access),
+            })
+        })
     }
 
     pub(super) fn touch(&mut self, all: &Numbered, touch: Number) {
@@ -246,17 +279,23 @@ impl State {
         }
     }
 
-    /// Records that the thread's own copies are complete, except those of the `n` newest groups. Returns the accesses that they may have
-    /// made until now.
-    pub(super) fn wait(&mut self, class: NvGroup, n: usize) -> BTreeSet<Number> {
+    /// Records that the thread's own copies are complete, except those of the `n` newest groups; with `read`, that they have read their
+    /// sources, while they may still write. Returns the accesses that they may have made until now.
+    pub(super) fn wait(&mut self, all: &Numbered, class: NvGroup, (n, read): (usize, bool)) -> BTreeSet<Number> {
         let groups = &mut self.of(class).groups;
-        let done = if n < GROUPS {
-            groups.split_off(n.min(groups.len()))
-        } else {
+        let complete = |access: &Number| !read || !all.writes(*access);
+        if n >= GROUPS {
             // It is unknown which of the oldest groups are complete.
-            groups.get(GROUPS - 1).cloned().into_iter().collect()
-        };
-        done.into_iter().flatten().collect()
+            let oldest = groups.get(GROUPS - 1).into_iter().flatten();
+            return oldest.copied().filter(complete).collect();
+        }
+        let waited = groups.split_off(n.min(groups.len())).into_iter().flatten();
+        let (done, writing): (BTreeSet<Number>, BTreeSet<Number>) = waited.partition(complete);
+        if !writing.is_empty() {
+            // They are at least this old.
+            groups.push(writing);
+        }
+        done
     }
 
     /// The state with only the copies in flight, and no accesses since the last barrier.

@@ -12,7 +12,7 @@ use super::{agree, arguments, attention, each_kernel, execute, grid, program_gri
 use std::collections::BTreeMap;
 use std::path::Path;
 use titan_core::driver::{barrier_program, stages};
-use titan_core::ir::{FreeBy, Kernel, NvOp, OpId, OpKind};
+use titan_core::ir::{FreeBy, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp};
 use titan_core::lower::lower;
 use titan_core::plan::{Plan, plan};
 use titan_core::text::parse_one;
@@ -116,7 +116,8 @@ pub(super) fn mistakes_with(subject: &Subject<'_>, (all, each): (bool, usize), t
     for id in (0..program.ops.len()).map(OpId::new).filter(|id| live.contains(id)) {
         for (kind, mutant) in mutants_of(program, id) {
             number += 1;
-            if number % each != 0 {
+            // Where stores are in flight while the next tile is computed, every mistake is made.
+            if number % each != 0 && !stores_in_bulk(&program.op(id).kind) {
                 continue;
             }
             let row = table.entry(kind).or_default();
@@ -141,6 +142,15 @@ pub(super) fn mistakes_with(subject: &Subject<'_>, (all, each): (bool, usize), t
                 Ran::SameCode | Ran::Passes => row.equivalent += 1,
             }
         }
+    }
+}
+
+/// Whether an operation belongs to bulk stores: it starts or commits them, waits for them, or makes their source visible.
+fn stores_in_bulk(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Nv(NvOp::Commit { group, .. } | NvOp::WaitGroup { group, .. }) => *group == NvGroup::BulkStore,
+        OpKind::Nv(NvOp::BulkStore { .. }) | OpKind::Ttg(TtgOp::Fence { .. }) => true,
+        _ => false,
     }
 }
 

@@ -92,7 +92,7 @@ fn mutants(text: &str) -> Vec<(&'static str, String)> {
         ("the bytes of the second ring", line(text, 1, "expect_tx", last("32768"))),
         ("the first ring is not waited for", without(text, 0, "bra $L")),
         ("the barriers of the second ring are not initialised", without(text, 4, "mbarrier.init")),
-        ("the last store is not waited for", without(text, -1, "cp.async.bulk.wait_group 0")),
+        ("the last store is not waited for", without(text, -1, "cp.async.bulk.wait_group.read 0")),
         ("one instance stores before the MMAs end", without(text, -1, "wgmma.wait_group.sync.aligned 0")),
     ]
 }

@@ -18,6 +18,7 @@ mod misuse;
 mod mixed;
 mod mixed_mutants;
 mod multicast;
+mod overlapped;
 mod parts;
 mod products;
 #[path = "../emit/ptxas.rs"]
