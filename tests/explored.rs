@@ -53,9 +53,9 @@ const STATES: u64 = 100_000;
 /// How many slots a ring has at most, if the program can do with so few.
 const SLOTS: u32 = 3;
 /// Steps of a run that looks for arguments.
-const STEPS: u64 = 4_000;
+const STEPS: u64 = 8_000;
 /// Extents of one shape name, while the others have the same one.
-const EXTENTS: [i64; 7] = [8, 320, 160, 80, 20, 128, 1];
+const EXTENTS: [i64; 9] = [8, 320, 160, 80, 20, 128, 1, 3, 16];
 /// The examples, each a file.
 const EXAMPLES: usize = 16;
 
@@ -138,7 +138,8 @@ fn arguments(sig: &Signature, env: &Env<'_>) -> Vec<sim::Arg> {
 /// The number of times that some ring is filled in a run, or why there is none: the launch refuses these arguments, or it traps or is long.
 fn times(program: &WellFormed, args: &[sim::Arg], grid: [u32; 3]) -> Result<u64, String> {
     let options = Options { data: false, sanitize: false, max_steps: STEPS, ..Options::default() };
-    let report = sim::run(program, &mut args.to_vec(), Some(grid), &options).map_err(|e| format!("{e:?}"))?;
+    let report =
+        sim::run(program, &mut args.to_vec(), Some(grid), &options).map_err(|_| "a launch refuses them".to_owned())?;
     match report.findings.iter().find(|f| matches!(f.kind, Kind::Steps | Kind::Trap)) {
         Some(found) => Err(found.message.clone()),
         None => Ok(report.statistics.times),
@@ -151,7 +152,7 @@ fn sizes(program: &WellFormed, grid: [u32; 3]) -> Result<Vec<(u64, Vec<sim::Arg>
     let deepest = u64::from(program.pipes.iter().map(|pipe| pipe.slots).max().unwrap_or(0));
     let mut found: BTreeMap<u64, Vec<sim::Arg>> = BTreeMap::new();
     let (symbols, mut why) = (program.sig.symbols.len().max(1), BTreeSet::new());
-    'all: for base in [8, 64] {
+    'all: for base in [8, 64, 1] {
         for (long, symbol) in EXTENTS.into_iter().flat_map(|long| (0..symbols).map(move |s| (long, s))) {
             let mut extents = vec![base; symbols];
             extents[symbol] = long;
