@@ -2,6 +2,7 @@
 //! the program allows, for as few times of a ring as there can be and for as many as D + 2 allows. docs/simulator.md lists them, and what is
 //! cut off.
 #![expect(clippy::duplicate_mod, dead_code, reason = "each example carries the common part and a `main`")]
+#![expect(clippy::print_stdout, reason = "how long each exploration takes")]
 
 #[path = "../examples/batched_gemm.rs"]
 mod batched_gemm;
@@ -51,6 +52,10 @@ use titan_sim::sim::{self, Kind, Limits, Options, Verdict};
 const STATES: u64 = 100_000;
 /// How many slots a ring has at most, if the program can do with so few.
 const SLOTS: u32 = 3;
+/// Steps of a run that looks for arguments.
+const STEPS: u64 = 8_000;
+/// Extents of one shape name, while the others have the same one.
+const EXTENTS: [i64; 9] = [8, 320, 160, 80, 20, 128, 1, 3, 16];
 /// The examples, each a file.
 const EXAMPLES: usize = 16;
 
@@ -130,37 +135,49 @@ fn arguments(sig: &Signature, env: &Env<'_>) -> Vec<sim::Arg> {
     sig.params.iter().map(|param| one(&param.kind)).collect()
 }
 
-/// The number of times that some ring is filled in a run, if the launch takes these arguments and the run ends.
-fn times(program: &WellFormed, args: &[sim::Arg], grid: [u32; 3]) -> Option<u64> {
-    let options = Options { data: false, sanitize: false, max_steps: 20_000, ..Options::default() };
-    let report = sim::run(program, &mut args.to_vec(), Some(grid), &options).ok()?;
-    let ends = report.findings.iter().all(|f| !matches!(f.kind, Kind::Steps | Kind::Trap));
-    ends.then_some(report.statistics.times)
+/// The number of times that some ring is filled in a run, or why there is none: the launch refuses these arguments, or it traps or is long.
+fn times(program: &WellFormed, args: &[sim::Arg], grid: [u32; 3]) -> Result<u64, String> {
+    let options = Options { data: false, sanitize: false, max_steps: STEPS, ..Options::default() };
+    let report =
+        sim::run(program, &mut args.to_vec(), Some(grid), &options).map_err(|_| "a launch refuses them".to_owned())?;
+    match report.findings.iter().find(|f| matches!(f.kind, Kind::Steps | Kind::Trap)) {
+        Some(found) => Err(found.message.clone()),
+        None => Ok(report.statistics.times),
+    }
 }
 
-/// Arguments with which rings are filled as few times as they can be, and as many as D + 2 allows, with the numbers of times.
-fn sizes(program: &WellFormed, grid: [u32; 3]) -> Vec<(u64, Vec<sim::Arg>)> {
+/// Arguments with which rings are filled as few times as they can be, and as many as D + 2 allows, with the numbers of times; or why there
+/// are none.
+fn sizes(program: &WellFormed, grid: [u32; 3]) -> Result<Vec<(u64, Vec<sim::Arg>)>, String> {
     let deepest = u64::from(program.pipes.iter().map(|pipe| pipe.slots).max().unwrap_or(0));
     let mut found: BTreeMap<u64, Vec<sim::Arg>> = BTreeMap::new();
-    let symbols = program.sig.symbols.len().max(1);
-    for base in [16, 64, 128, 256] {
-        for (symbol, long) in (0..symbols).flat_map(|s| [16, 32, 64, 128, 192, 256, 320].map(|long| (s, long))) {
+    let (symbols, mut why) = (program.sig.symbols.len().max(1), BTreeSet::new());
+    'all: for base in [8, 64, 1] {
+        for (long, symbol) in EXTENTS.into_iter().flat_map(|long| (0..symbols).map(move |s| (long, s))) {
             let mut extents = vec![base; symbols];
             extents[symbol] = long;
             let args = arguments(&program.sig, &Env { extents: &extents, scalar: 1 });
-            if let Some(times) = times(program, &args, grid).filter(|times| *times <= deepest + 2) {
-                found.entry(times).or_insert(args);
+            match times(program, &args, grid) {
+                Ok(times) if times <= deepest + 2 => {
+                    found.entry(times).or_insert(args);
+                }
+                Ok(times) => {
+                    why.insert(format!("a ring is filled {times} times"));
+                }
+                Err(other) => {
+                    why.insert(other);
+                }
             }
-            if program.pipes.is_empty() && !found.is_empty() {
-                return found.into_iter().collect();
+            // Without rings, one size says as much as another.
+            let without = program.pipes.is_empty() && !found.is_empty();
+            let both = found.contains_key(&(deepest + 2)) && found.keys().next().is_some_and(|least| *least < 2);
+            if without || both {
+                break 'all;
             }
-        }
-        if found.contains_key(&(deepest + 2)) {
-            break;
         }
     }
-    let first = found.pop_first();
-    first.into_iter().chain(found.pop_last()).collect()
+    let first = found.pop_first().ok_or_else(|| why.pop_first().unwrap_or_default())?;
+    Ok([first].into_iter().chain(found.pop_last()).collect())
 }
 
 /// What the model checker says of a program, as the row of a table, and why it was cut off, if it was.
@@ -168,10 +185,10 @@ fn explored(name: &str, made: &Stages, cut: &mut BTreeSet<String>) -> String {
     let program = well_formed(made.barriers.clone()).expect("a barrier program");
     let cluster = program.laid_out.as_deref().map_or(1, |laid| laid.cluster);
     let (grid, slots) = ([cluster, 1, 1], program.pipes.iter().map(|pipe| pipe.slots).max().unwrap_or(0));
-    let sizes = sizes(&program, grid);
-    if sizes.is_empty() {
-        cut.insert(format!("`{name}`: no arguments that were tried lead to so few times"));
-    }
+    let sizes = sizes(&program, grid).unwrap_or_else(|why| {
+        cut.insert(format!("`{name}`: no arguments that were tried lead to so few times: {why}"));
+        Vec::new()
+    });
     let (mut most, mut all) = (0, Vec::new());
     for (times, args) in sizes {
         let limits = Limits { max_states: STATES, ..Limits::default() };
@@ -213,7 +230,10 @@ fn barrier_programs_of_all_examples_are_safe_in_every_order() {
         let of = info.name.split("::<").next().unwrap_or_default();
         let like: Vec<String> = protocol(&made.barriers).into_iter().map(str::to_owned).collect();
         if seen.insert((of.to_owned(), like)) {
-            rows.insert(info.name.clone(), explored(&info.name, &made, &mut cut));
+            let begin = std::time::Instant::now();
+            let row = explored(&info.name, &made, &mut cut);
+            println!("{row} {:.1} s", begin.elapsed().as_secs_f64());
+            rows.insert(info.name.clone(), row);
         }
     }
     assert_eq!(files.len(), EXAMPLES, "{files:?}");
