@@ -122,7 +122,6 @@ fn loops_of_products_with_selected_rows_pass() {
         let consumer = code.main_loop(&[HGMMA]).expect("it has MMAs of warpgroups");
         let stalls: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
         let found = [count(consumer, &[HGMMA]), consumer.len(), stalls as usize];
-        println!("{bm}x{bn}x{bk}: {found:?}");
         assert!(found[0] == mmas && found[1] <= in_loop && found[2] <= stalled, "{bm}x{bn}x{bk}: {found:?}");
         assert_eq!(consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect::<Vec<_>>(), [1]);
         let spills: usize = sass::SLOW
@@ -150,7 +149,6 @@ fn loops_of_products_of_parts_pass() {
         let consumer = code.main_loop(&[HGMMA]).expect("it has MMAs of warpgroups");
         let stalls: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
         let found = [count(consumer, &[HGMMA]), consumer.len(), stalls as usize];
-        println!("{bm}x{bn}x{bk}: {found:?}");
         assert!(found[0] == mmas && found[1] <= in_loop && found[2] <= stalled, "{bm}x{bn}x{bk}: {found:?}");
         assert_eq!(consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect::<Vec<_>>(), [1]);
         for (name, opcode) in sass::SLOW {
