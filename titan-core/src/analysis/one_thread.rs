@@ -50,7 +50,8 @@ pub fn executes(kernel: &Kernel, role: Block, fills: bool) -> bool {
     only && copies
 }
 
-/// Whether an operation only computes scalars, or the bounds of a view, that any thread can compute; if it traps, one thread reports it. All threads execute operations that are not listed here.
+/// Whether an operation only computes scalars, or the bounds of a view, that any thread can compute; if it traps, one thread reports it.
+/// All threads execute operations that are not listed here.
 fn computes_numbers(kind: &OpKind) -> bool {
     matches!(
         kind,

@@ -32,8 +32,8 @@
 //! (`Plan::stores_waited`).
 //!
 //! Deliberately absent: such overlap in kernels without roles, where the buffers would take additional shared memory, and of several
-//! stores of a role, which would wait for each other; tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also accesses in other ways,
-//! which would need fences for device memory; barriers between the threads, which are inserted later.
+//! stores of a role, which would wait for each other; tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also
+//! accesses in other ways, which would need fences for device memory; barriers between the threads, which are inserted later.
 
 use super::{Laid, LayOut};
 use crate::analysis::boxes;
@@ -72,12 +72,12 @@ impl LayOut<'_> {
         let tiles = self.loop_over_tiles(op);
         let first = self.one(OpKind::Binary(BinOp::Mul), &[column, by])?;
         let (shape, pad) = (self.shape(&slice)?, self.zero(elem));
+        if tiles.is_some() {
+            // The stores of the previous tile must have read the buffers.
+            self.wait_stores(0, true)?;
+        }
         for i in 0..number {
             let buffer = buffers[(i % 2) as usize];
-            if i == 0 && tiles.is_some() {
-                // The stores of the previous tile must have read the buffers.
-                self.wait_stores(0, true)?;
-            }
             // The store of the slice before the previous one must have read this buffer; only the previous store, of the other buffer, may
             // still be reading.
             if i >= 2 {

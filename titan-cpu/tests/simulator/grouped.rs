@@ -5,6 +5,7 @@
 //! All numbers are small and whole, so that every sum is exact.
 
 use super::gpu::{Code, hopper, machine};
+use super::moved::{Moved, moved_coordinates};
 use super::rng::Rng;
 use super::ways::{Counts, compare};
 use super::{execute, grid, program_grid};
@@ -277,6 +278,9 @@ fn rows_in_order_are_copied_in_bulk() {
     assert_eq!(boxes(&views), [(vec![1, 64, 64], Some(1)), (vec![1, 64, 64], Some(0)), (vec![64, 64], Some(0))]);
 }
 
+/// A copy of a part of a tensor with two axes.
+const BOX: &str = "cp.async.bulk.tensor.4d";
+
 /// Copies of parts and stores to them with each of their coordinates moved by one in either direction: none goes unnoticed.
 #[test]
 fn every_coordinate_of_a_copy_matters() {
@@ -291,20 +295,11 @@ fn every_coordinate_of_a_copy_matters() {
     let run = |code: Code| code.run(&kernel, &args, places, Completion::Late);
     assert!(run(code()).as_ref() == Ok(&wanted));
     let text = code().text;
-    let lines: Vec<&str> = text.lines().collect();
-    let (mut loads, mut stores) = (0, 0);
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("cp.async.bulk.tensor.4d")) {
-        let (_, coordinates) = line.split_once('{').expect("coordinates");
-        let (coordinates, _) = coordinates.split_once('}').expect("their end");
-        for register in coordinates.split(", ") {
-            for [by, back] in [["add", "sub"], ["sub", "add"]] {
-                let moved = |op: &str| format!("  {op}.s32 {register}, {register}, 1;");
-                let mutant = [&lines[..at], &[&moved(by), line, &moved(back)], &lines[at + 1..]].concat().join("\n");
-                let found = run(code().changed(mutant).expect("it is PTX"));
-                assert!(found.as_ref() != Ok(&wanted), "{by} 1: {register} in {line}");
-            }
-        }
-        *if line.contains("bulk_group") { &mut stores } else { &mut loads } += 1;
+    for Moved { what, text } in moved_coordinates(&text, BOX) {
+        let found = run(code().changed(text).expect("it is PTX"));
+        assert!(found.as_ref() != Ok(&wanted), "{what}");
     }
-    assert_eq!((loads, stores), (1, 1), "{text}");
+    let copies =
+        |stores: bool| text.lines().filter(|line| line.contains(BOX) && line.contains("bulk_group") == stores).count();
+    assert_eq!((copies(false), copies(true)), (1, 1), "{text}");
 }

@@ -13,6 +13,8 @@ mod groups;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
 mod layers;
+#[path = "../../../titan-nv/tests/hopper/kernels/moved.rs"]
+mod moved;
 mod mutants;
 mod mutants_of_clusters;
 mod orders;

@@ -8,7 +8,7 @@
 use super::kernels::{self, Mask};
 use super::lowered::compiled;
 use super::{ptxas, reference, sass};
-use sass::{Code, HGMMA, UTMALDG, count};
+use sass::{Code, HGMMA, Instruction, UTMALDG, count};
 
 const GEMM: &str = include_str!("kernels/gemm.tir");
 const GEMM_WS: &str = include_str!("kernels/gemm_ws.tir");
@@ -112,18 +112,28 @@ fn a_product_by_hand_passes() {
 /// and asynchronous copies of a thread in the loop of the role that copies.
 const ROWS: [([u32; 3], [usize; 4]); 2] = [([64, 64, 64], [4, 41, 101, 4]), ([128, 128, 64], [8, 53, 165, 8])];
 
+/// The code of a kernel for this tile; `None` without the assembler.
+fn with_tile(kernel: &str, tile: [u32; 3]) -> Option<Code> {
+    let sizes = ["BM", "BN", "BK"].into_iter().zip(tile);
+    let kernel = sizes.fold(kernel.to_owned(), |text, (name, n)| text.replace(name, &n.to_string()));
+    Some(measured(&emitted(&kernel))?.unwrap_or_else(|said| panic!("{said}")))
+}
+
+/// The loop with the MMAs, which has so many, at most so many instructions and stall cycles, and one group in flight.
+fn loop_within(code: &Code, tile: [u32; 3], [mmas, in_loop, stalled]: [usize; 3]) -> &[Instruction] {
+    let consumer = code.main_loop(&[HGMMA]).expect("it has MMAs of warpgroups");
+    let stalls: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
+    let found = [count(consumer, &[HGMMA]), consumer.len(), stalls as usize];
+    assert!(found[0] == mmas && found[1] <= in_loop && found[2] <= stalled, "{tile:?}: {found:?}");
+    assert_eq!(consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect::<Vec<_>>(), [1], "{tile:?}");
+    consumer
+}
+
 #[test]
 fn loops_of_products_with_selected_rows_pass() {
     for ([bm, bn, bk], [mmas, in_loop, stalled, copies]) in ROWS {
-        let sizes = [("BM", bm), ("BN", bn), ("BK", bk)];
-        let kernel = sizes.iter().fold(GROUPED.to_owned(), |text, (name, n)| text.replace(name, &n.to_string()));
-        let Some(made) = measured(&emitted(&kernel)) else { return };
-        let code = made.unwrap_or_else(|said| panic!("{said}"));
-        let consumer = code.main_loop(&[HGMMA]).expect("it has MMAs of warpgroups");
-        let stalls: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
-        let found = [count(consumer, &[HGMMA]), consumer.len(), stalls as usize];
-        assert!(found[0] == mmas && found[1] <= in_loop && found[2] <= stalled, "{bm}x{bn}x{bk}: {found:?}");
-        assert_eq!(consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect::<Vec<_>>(), [1]);
+        let Some(code) = with_tile(GROUPED, [bm, bn, bk]) else { return };
+        let consumer = loop_within(&code, [bm, bn, bk], [mmas, in_loop, stalled]);
         let spills: usize = sass::SLOW
             .iter()
             .filter(|(name, _)| ["LDL", "STL", "R2UR"].contains(name))
@@ -142,15 +152,8 @@ const IN_ORDER: [([u32; 3], [usize; 3]); 2] = [([64, 64, 64], [4, 36, 87]), ([12
 #[test]
 fn loops_of_products_of_parts_pass() {
     for ([bm, bn, bk], [mmas, in_loop, stalled]) in IN_ORDER {
-        let sizes = [("BM", bm), ("BN", bn), ("BK", bk)];
-        let kernel = sizes.iter().fold(rows_in_order(), |text, (name, n)| text.replace(name, &n.to_string()));
-        let Some(made) = measured(&emitted(&kernel)) else { return };
-        let code = made.unwrap_or_else(|said| panic!("{said}"));
-        let consumer = code.main_loop(&[HGMMA]).expect("it has MMAs of warpgroups");
-        let stalls: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
-        let found = [count(consumer, &[HGMMA]), consumer.len(), stalls as usize];
-        assert!(found[0] == mmas && found[1] <= in_loop && found[2] <= stalled, "{bm}x{bn}x{bk}: {found:?}");
-        assert_eq!(consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect::<Vec<_>>(), [1]);
+        let Some(code) = with_tile(&rows_in_order(), [bm, bn, bk]) else { return };
+        let consumer = loop_within(&code, [bm, bn, bk], [mmas, in_loop, stalled]);
         for (name, opcode) in sass::SLOW {
             assert_eq!(count(consumer, &[opcode]), 0, "{bm}x{bn}x{bk}: {name} in the loop");
         }

@@ -17,6 +17,8 @@ mod mistakes;
 mod misuse;
 mod mixed;
 mod mixed_mutants;
+#[path = "kernels/moved.rs"]
+mod moved;
 mod multicast;
 mod overlapped;
 mod parts;

@@ -6,6 +6,7 @@
 use super::harness::orders;
 use super::lowered::{assembles, compiled};
 use super::mixed::{Case, How, PLAIN, plain, run_text, text_of, with_roles};
+use super::moved::{Moved, moved_coordinates};
 use titan_core::driver::Stages;
 use titan_nv::emu::Options;
 
@@ -52,20 +53,10 @@ fn every_coordinate_of_a_copy_of_a_part_matters() {
     let made = compiled(&with_roles(&case));
     let text = text_of(&made);
     run_text(&case, &made, &text, &Options::default(), 3).unwrap_or_else(|e| panic!("{e}"));
-    let lines: Vec<&str> = text.lines().collect();
-    let mut mutants = 0;
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("cp.async.bulk.tensor.4d.shared")) {
-        let (_, coordinates) = line.split_once('{').expect("coordinates");
-        let (coordinates, _) = coordinates.split_once('}').expect("their end");
-        for register in coordinates.split(", ") {
-            for [by, back] in [["add", "sub"], ["sub", "add"]] {
-                let moved = |op: &str| format!("  {op}.s32 {register}, {register}, 1;");
-                let mutant = [&lines[..at], &[&moved(by), line, &moved(back)], &lines[at + 1..]].concat().join("\n");
-                let options = Options { max_steps: 1 << 20, ..Options::default() };
-                assert!(run_text(&case, &made, &mutant, &options, 3).is_err(), "{by} 1: {register} in {line}");
-                mutants += 1;
-            }
-        }
+    let mutants = moved_coordinates(&text, "cp.async.bulk.tensor.4d.shared");
+    for Moved { what, text } in &mutants {
+        let options = Options { max_steps: 1 << 20, ..Options::default() };
+        assert!(run_text(&case, &made, text, &options, 3).is_err(), "{what}");
     }
-    assert_eq!(mutants, 2 * 4 * 2, "{text}");
+    assert_eq!(mutants.len(), 2 * 4 * 2, "{text}");
 }

@@ -88,6 +88,16 @@ pub(super) struct Plan {
     carried: Vec<Carried>,
 }
 
+/// How the states after an iteration relate to the one before it.
+pub(super) enum Back {
+    /// The iteration returns to a state that the one before it stands for.
+    Same,
+    /// More is in flight, or in newer groups.
+    More,
+    /// They differ in something else.
+    Other,
+}
+
 /// The deviations of some iteration from the hypothesis.
 #[derive(Debug, Default)]
 pub(super) struct Deviations {
@@ -121,23 +131,22 @@ impl Deviations {
         !self.in_flight.is_empty()
     }
 
-    /// Records what is in flight after an iteration and is not before it, or in an older group, if the states are equal otherwise; returns
-    /// whether there is any.
-    pub(super) fn more_in_flight(&mut self, before: &State, ends: &[State], roles: &[usize]) -> bool {
-        let Some(joined) = joined_in_flight(before, ends, roles) else { return false };
-        let more: Vec<_> = joined.into_iter().filter(|(role, all)| *all != before.roles[*role].pairs).collect();
-        let any = !more.is_empty();
-        self.in_flight.extend(more);
-        any
-    }
-
-    /// Whether an iteration returns to the state before it. If that holds in one case, less may be in flight in the others: the state
-    /// before it then stands for all. So it does if it already stands for more than one state.
-    pub(super) fn returns(&self, before: &State, ends: &[State], roles: &[usize]) -> bool {
+    /// How the states after an iteration relate to the one before it. Records what is in flight after it and is not before it, or in an older
+    /// group, if the states are equal otherwise.
+    pub(super) fn back(&mut self, before: &State, ends: &[State], roles: &[usize]) -> Back {
         let same = ends.iter().filter(|end| end.same(before, roles)).count();
-        let less = || joined_in_flight(before, ends, roles);
-        let covered = || less().is_some_and(|all| all.iter().all(|(role, all)| *all == before.roles[*role].pairs));
-        same > 0 && same == ends.len() || (same > 0 || self.has_more_in_flight()) && covered()
+        if same == ends.len() {
+            return if ends.is_empty() { Back::Other } else { Back::Same };
+        }
+        let Some(joined) = joined_in_flight(before, ends, roles) else { return Back::Other };
+        let more: Vec<_> = joined.into_iter().filter(|(role, all)| *all != before.roles[*role].pairs).collect();
+        if !more.is_empty() {
+            self.in_flight.extend(more);
+            return Back::More;
+        }
+        // In no case is more in flight. If one case returns to the state, it stands for all of them; so it does if it already stands for
+        // more than one state.
+        if same > 0 || self.has_more_in_flight() { Back::Same } else { Back::Other }
     }
 
     /// Records pairs that were related to a clock before an iteration and are not after it; returns whether there are any, while

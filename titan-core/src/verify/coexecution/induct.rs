@@ -1,7 +1,7 @@
 //! Loops with an unknown iteration count: induction over an arbitrary iteration, peeling, and splitting. [`super`] describes when each is
 //! applied.
 
-use super::clock::{Deviations, passed};
+use super::clock::{Back, Deviations, passed};
 use super::fault::{Fault, Stop, Wait};
 use super::linear::{Condition, Linear};
 use super::run::{Run, loop_of};
@@ -372,11 +372,10 @@ impl Run<'_> {
         if deviations.fewer_clocks(state, &stays, &roles) {
             return Ok(None);
         }
-        if deviations.more_in_flight(state, &stays, &roles) {
-            return Ok(None);
-        }
-        if !deviations.returns(state, &stays, &roles) {
-            return Ok(Some(Iteration::Changes));
+        match deviations.back(state, &stays, &roles) {
+            Back::Same => {}
+            Back::More => return Ok(None),
+            Back::Other => return Ok(Some(Iteration::Changes)),
         }
         let passed = passed(&stays, state, |by| !self.symbols.depends(by, counter));
         if self.timed && self.writes_times() {
