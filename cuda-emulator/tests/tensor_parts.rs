@@ -126,3 +126,92 @@ fn a_group_that_there_is_not_is_reported() {
         }
     });
 }
+
+/// `W[e] = X[.., off[e]..off[e + 1]] · Z[.., off[e]..off[e + 1]]ᵀ`: sums over groups of columns, whose maps the device makes.
+#[titan::kernel(instances((BM, BN, BK) in [(64, 64, 32)]), grid(E, cdiv(M, BM), cdiv(N, BN)))]
+fn grouped_sums<const BM: i32, const BN: i32, const BK: i32>(
+    #[shape(M, T)] x: &Tensor<bf16, 2>,
+    #[shape(N, T)] z: &Tensor<bf16, 2>,
+    #[shape(E + 1)] off: &Tensor<i32, 1>,
+    #[shape(E, M, N)] w: &mut Tensor<f32, 3>,
+) {
+    let (e, m, n) = (program_id(0), program_id(1), program_id(2));
+    let (lo, hi) = (off.get([e]), off.get([e + 1]));
+    let (x, z) = (x.slice::<1>(lo..hi), z.slice::<1>(lo..hi));
+    let mut acc = Tile::<f32, BM, BN>::zeros();
+    for k in pipelined(0..cdiv(x.dim(1), BK)) {
+        acc = mma(x.load_tile::<BM, BK>([m, k]), z.load_tile::<BN, BK>([n, k]).t(), acc);
+    }
+    w.index_mut::<0>(e).store_tile([m, n], acc);
+}
+
+/// Runs sums over groups of `t` columns with these bounds, and compares the results; the code that was chosen, or the error.
+fn sums(dev: &Device, off: &[i32], [m, n, t]: [usize; 3], prepare: impl Fn()) -> Result<titan::Choice, Error> {
+    let groups = off.len() - 1;
+    let x = dev.tensor(numbers(m * t, 1), [m, t])?;
+    let z = dev.tensor(numbers(n * t, 2), [n, t])?;
+    let off = dev.tensor(off, [groups + 1])?;
+    let (mut w, mut want) = (dev.full([groups, m, n], f32::NAN)?, dev.full([groups, m, n], f32::NAN)?);
+    let choice = grouped_sums::<64, 64, 32>(&x, &z, &off, &mut w).choice()?.unwrap();
+    prepare();
+    grouped_sums::<64, 64, 32>(&x, &z, &off, &mut w).sync()?;
+    grouped_sums::reference::<64, 64, 32>(&x, &z, &off, &mut want)?;
+    assert_eq!(w.to_vec()?, want.to_vec()?);
+    Ok(choice)
+}
+
+#[test]
+fn the_device_makes_a_map_for_each_end_of_a_part() {
+    with("the_device_makes_a_map_for_each_end_of_a_part", &[HOPPER], || {
+        let dev = device();
+        let kernels = titan::kernels().unwrap();
+        let known = kernels.iter().find(|k| k.name.starts_with("grouped_sums::")).unwrap();
+        let assumed = &known.variants.iter().find(|v| v.target == "sm_90a").unwrap().assumptions;
+        let sentence = "`x` has a tensor map with boxes of 64 × 32 of parts along axis 1, made on the device";
+        assert!(assumed.iter().any(|a| a == sentence), "{assumed:?}");
+        // Groups that are empty, of one column, of whole steps and not; overlapping ones, and bounds that are no columns.
+        for off in [&[0, 136][..], &[0, 0, 70, 70, 71, 136], &[64, 128, 136], &[5, 3, 100, 7], &[-9, 20, 500, 0, i32::MAX]] {
+            for size in [[64, 64, 136], [70, 3, 136], [1, 72, 136]] {
+                let choice = sums(&dev, off, size, || ()).unwrap();
+                assert_eq!(choice.target, "sm_90a", "{choice}");
+            }
+        }
+        let choice = sums(&dev, &[0], [8, 8, 136], || ()).unwrap();
+        assert_eq!(choice.target, "sm_90a", "{choice}");
+        // Rows that are no multiples of 16 bytes.
+        assert_eq!(sums(&dev, &[0, 7, 33], [8, 8, 33], || ()).unwrap().target, "sm_80");
+        let one = dev.tensor([bf16::ONE; 8], [1, 8]).unwrap();
+        for (groups, target) in [((1 << 16) - 1, "sm_90a"), (1 << 16, "sm_80")] {
+            let off = dev.tensor(vec![0; groups + 1], [groups + 1]).unwrap();
+            let mut w = dev.zeros([groups, 1, 1]).unwrap();
+            let choice = grouped_sums::<64, 64, 32>(&one, &one, &off, &mut w).choice().unwrap().unwrap();
+            let why = "parts of it would have 65537 maps, and 65536 are possible";
+            let told = choice.passed_over.iter().any(|(_, told)| told.contains(why));
+            assert_eq!((&*choice.target, told), (target, target == "sm_80"), "{choice}");
+        }
+    });
+}
+
+/// Both launches, and the allocation of the table, may fail: that is the error of the launch, and the next one works.
+#[test]
+fn a_table_of_maps_that_cannot_be_made_is_an_error() {
+    with("a_table_of_maps_that_cannot_be_made_is_an_error", &[HOPPER], || {
+        let (dev, emulator) = (device(), Emulator::loaded());
+        let off = [0, 70, 136];
+        let run = |prepare: &dyn Fn()| sums(&dev, &off, [70, 72, 136], prepare);
+        let mut struck = 0;
+        for call in ["cuLaunchKernel", "cuMemAllocAsync", "cuStreamWaitEvent", "cuEventRecord", "cuEventCreate"] {
+            for nth in 1..=3 {
+                let result = run(&|| emulator.fail(&format!("{call}:{nth}:2")));
+                if emulator.struck(call) == 1 {
+                    struck += 1;
+                    // A call that only frees or waits is made up for.
+                    assert!(result.is_err() || !matches!(call, "cuLaunchKernel" | "cuMemAllocAsync"), "{call} {nth}");
+                }
+                emulator.fail("");
+                assert_eq!(run(&|| ()).unwrap().target, "sm_90a", "after {call} {nth}");
+            }
+        }
+        assert!(struck >= 6, "{struck}");
+    });
+}

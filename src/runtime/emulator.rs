@@ -188,7 +188,10 @@ impl Code {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let at = memory.upload("the report", &bytes);
         let words = gpu::words(&self.slots, &args, at.address());
-        let params: Vec<Param> = words.into_iter().chain(maps).map(Param::Bytes).collect();
+        let entries = gpu::tables(variant, &args);
+        let tables: Vec<_> = entries.iter().map(|n| memory.alloc_named("tensor maps", gpu::table_bytes(*n))).collect();
+        let addresses = tables.iter().map(|table| table.address().to_le_bytes().to_vec());
+        let params: Vec<Param> = words.into_iter().chain(maps).chain(addresses).map(Param::Bytes).collect();
         let launch = Launch {
             grid,
             block: [variant.threads, 1, 1],
@@ -196,7 +199,12 @@ impl Code {
             cluster: None,
             params: &params,
         };
-        let outcome = Self::launch(module, variant, &launch, (&mut memory, &space.1));
+        let programs = entries.iter().copied().max().unwrap_or(0);
+        let makes = Launch { grid: [programs, 1, 1], block: [Variant::MAKER_THREADS, 1, 1], dynamic_shared: 0, ..launch };
+        let mut run = |entry: &str, launch| module.entry(entry)?.run(launch, &mut memory, &space.1).map(drop);
+        let outcome = variant.maker().map_or(Ok(()), |maker| run(maker, &makes));
+        let outcome = outcome.and_then(|()| run(variant.entry(), &launch));
+        tables.into_iter().for_each(|table| memory.free(table));
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", &e));
         memory.free(at);
         drop(memory);
@@ -211,14 +219,6 @@ impl Code {
         gpu::read_report(kernel, &loaded.name, &variant.sites, &words)
     }
 
-    fn launch(
-        module: &Module,
-        variant: &Variant,
-        launch: &Launch<'_>,
-        (memory, options): (&mut emu::Memory, &Options),
-    ) -> std::result::Result<(), emu::EmuError> {
-        module.entry(variant.entry())?.run(launch, memory, options).map(drop)
-    }
 }
 
 fn gpu_arg(arg: &DeviceArg) -> GpuArg {

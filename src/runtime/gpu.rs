@@ -137,6 +137,10 @@ impl<'a> Facts<'a> {
         if let Some(reason) = self.no_maps {
             return Err(reason.to_owned());
         }
+        if let Some(entries) = map.entries(self.args).filter(|n| *n > MapParam::MOST_ENTRIES) {
+            let most = MapParam::MOST_ENTRIES;
+            return Err(format!("parts of it would have {entries} maps, and {most} are possible"));
+        }
         let argument = self.args.get(map.param as usize).unwrap_or(&GpuArg::Absent);
         TensorMap::of_argument(map, argument).map_err(|why: Unfit| why.of_axes(map.extents.len()))
     }
@@ -178,6 +182,17 @@ impl TensorFacts for Facts<'_> {
     fn tensor_map(&self, map: &MapParam) -> std::result::Result<(), String> {
         self.map(map).map(drop)
     }
+}
+
+/// The number of entries of each table of tensor maps that a variant's launch makes, in the order in which the code has their addresses as
+/// parameters.
+pub(super) fn tables(variant: &Variant, args: &[GpuArg]) -> Vec<u32> {
+    variant.maps().filter_map(|map| map.entries(args)).collect()
+}
+
+/// The size of a table in bytes.
+pub(super) fn table_bytes(entries: u32) -> usize {
+    entries as usize * MapParam::BYTES as usize
 }
 
 /// The grid with which a variant is launched, `None` if the device determines it; or the reason why it cannot be launched so.

@@ -5,7 +5,7 @@ use titan_core::artifact::{
     Artifact, ArtifactError, Assumption, BankConflict, GridRule, TensorFact, TensorFacts, VERSION, Variant,
 };
 use titan_core::ir::{Elem, HostEnv, HostExpr, HostNames, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
-use titan_core::launch::abi::MapParam;
+use titan_core::launch::abi::{MapParam, PartMap};
 use titan_core::launch::report::{Site, SiteKind};
 
 fn rem(a: HostExpr, b: i64) -> HostExpr {
@@ -13,7 +13,7 @@ fn rem(a: HostExpr, b: i64) -> HostExpr {
 }
 
 fn map() -> MapParam {
-    MapParam { param: 0, elem: Elem::F16, extents: vec![128, 64], swizzle: Swizzle::B128, part: None }
+    MapParam { param: 0, elem: Elem::F16, extents: vec![128, 64], swizzle: Swizzle::B128, part: PartMap::Whole }
 }
 
 fn sample() -> Artifact {
@@ -38,7 +38,7 @@ fn sample() -> Artifact {
                 elem: Elem::F32,
                 extents: vec![],
                 swizzle: Swizzle::None,
-                part: None,
+                part: PartMap::Whole,
             }),
         ],
         shared_bytes: 227 * 1024,
@@ -102,17 +102,33 @@ fn the_bytes_of_a_tensor_map_are_those_of_the_format_table() {
         let refused = Artifact::decode(&sealed(&body)).expect_err("there is none");
         assert!(refused.to_string().contains("a tensor map of an element or a swizzle that there is not"), "{refused}");
     }
-    // The last byte is 1 more than the axis of the parts, which the last axis cannot be.
-    let body_with = |part: u8| {
-        let mut body = with[24..].to_vec();
-        body[4 + 4 + 4 + 5 + 4 + 4 + map.len() - 1] = part;
+    // The last byte is 0 for the whole tensor; the bytes of parts are there instead. The length of the variant is in front.
+    let body_with = |part: &[u8]| {
+        let (mut body, at) = (with[24..].to_vec(), 4 + 4 + 4 + 5 + 4 + 4 + map.len() - 1);
+        body.splice(at..=at, part.iter().copied());
+        let length = u32::from_le_bytes(body[8..12].try_into().expect("4 bytes")) + u32::try_from(part.len()).expect("few") - 1;
+        body[8..12].copy_from_slice(&length.to_le_bytes());
         Artifact::decode(&sealed(&body))
     };
-    let parts = body_with(1).expect("parts along axis 0");
-    assert_eq!(parts.variants[0].maps().map(|m| m.part).collect::<Vec<_>>(), [Some(0)]);
-    for part in [2, 3, 255] {
-        let refused = body_with(part).expect_err("no such axis");
-        assert!(refused.to_string().contains("for parts along an axis that has none"), "{refused}");
+    let ending = |axes: &[u8], entries: Option<u32>| PartMap::Ending { table: 3, axes: axes.to_vec(), entries };
+    for (bytes, part) in [
+        (&[1u8, 0][..], PartMap::Along(0)),
+        (&[2, 3, 0, 0, 0, 0, 0, 0, 0, 0], ending(&[], None)),
+        (&[2, 3, 0, 0, 0, 2, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0], ending(&[0, 1], Some(5))),
+    ] {
+        let parts = body_with(bytes).unwrap_or_else(|e| panic!("{part:?}: {e}"));
+        assert_eq!(parts.variants[0].maps().map(|m| m.part.clone()).collect::<Vec<_>>(), [part]);
+    }
+    for (bytes, why) in [
+        (&[1u8, 1][..], "for parts along an axis that has none"),
+        (&[1, 255], "for parts along an axis that has none"),
+        (&[2, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0], "for parts along an axis that has none"),
+        (&[2, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0], "for parts along an axis that has none"),
+        (&[2, 3, 0, 0, 0, 0, 0, 0, 0, 2], "a table of tensor maps of an unknown kind"),
+        (&[3], "for parts of an unknown kind"),
+    ] {
+        let refused = body_with(bytes).expect_err(why);
+        assert!(refused.to_string().contains(why), "{refused}");
     }
     let sample = sample();
     let maps: Vec<u32> = sample.variants[0].maps().map(|m| m.param).collect();
@@ -320,9 +336,16 @@ pub(crate) fn code() -> impl Strategy<Value = String> {
 
 fn tensor_map() -> impl Strategy<Value = MapParam> {
     let extents = proptest::collection::vec(any::<u32>(), 0..6);
-    let (kinds, part) = ((0..Elem::ALL.len(), 0..Swizzle::ALL.len()), proptest::option::of(0..5u8));
-    (any::<u32>(), kinds, extents, part).prop_map(|(param, (elem, swizzle), extents, part)| {
-        let part = part.filter(|axis| usize::from(*axis) + 1 < extents.len());
+    let kinds = (0..Elem::ALL.len(), 0..Swizzle::ALL.len());
+    let axes = proptest::collection::btree_set(0..5u8, 0..4);
+    let part = (proptest::option::of(0..5u8), axes, any::<u32>(), proptest::option::of(any::<u32>()));
+    (any::<u32>(), kinds, extents, part).prop_map(|(param, (elem, swizzle), extents, (along, axes, table, entries))| {
+        let axes: Vec<u8> = axes.into_iter().filter(|axis| usize::from(*axis) < extents.len()).collect();
+        let part = match along {
+            Some(axis) if usize::from(axis) + 1 < extents.len() => PartMap::Along(axis),
+            Some(_) => PartMap::Whole,
+            None => PartMap::Ending { table, axes, entries },
+        };
         MapParam { param, elem: Elem::ALL[elem], extents, swizzle: Swizzle::ALL[swizzle], part }
     })
 }

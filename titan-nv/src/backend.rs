@@ -19,7 +19,8 @@ impl Backend for Machine {
     fn emit(&self, func: &Func, source: Option<(&str, u32)>) -> Result<Code, LowerError> {
         let ptx = emit(func, self, source).map_err(|error| refused(func, error))?;
         let version = format!("{}.{}", ptx.version / 10, ptx.version % 10);
-        let config = vec![("entry".to_owned(), ptx.entry), ("ptx".to_owned(), version)];
+        let mut config = vec![("entry".to_owned(), ptx.entry), ("ptx".to_owned(), version)];
+        config.extend(ptx.maker.map(|maker| ("maps".to_owned(), maker)));
         Ok(Code { payload: ptx.text.into_bytes(), config })
     }
 }

@@ -36,6 +36,8 @@ pub enum Feature {
     StMatrix,
     /// `setmaxnreg`: registers moved between warpgroups. PTX 8.0, sm_90a and later targets with an `a`.
     SetMaxNReg,
+    /// `tensormap.replace`: tensor maps that kernels change. PTX 8.3, sm_90a and later targets with an `a`.
+    ReplaceMap,
     /// `wgmma.mma_async`: MMAs of a warpgroup. PTX 8.0, sm_90a and no other target.
     Wgmma,
     /// `tcgen05`: tensor memory and its MMAs. PTX 8.6, sm_100a and sm_103a; not sm_120a. Kernels are not lowered to it.
@@ -123,6 +125,7 @@ const HOPPER: &[Feature] = &[
     Feature::TransactionBarrier,
     Feature::StMatrix,
     Feature::SetMaxNReg,
+    Feature::ReplaceMap,
     Feature::Wgmma,
 ];
 const BLACKWELL: &[Feature] = &[
@@ -137,6 +140,7 @@ const BLACKWELL: &[Feature] = &[
     Feature::TransactionBarrier,
     Feature::StMatrix,
     Feature::SetMaxNReg,
+    Feature::ReplaceMap,
     Feature::Tcgen05,
 ];
 const BLACKWELL_RTX: &[Feature] = &[
@@ -151,6 +155,7 @@ const BLACKWELL_RTX: &[Feature] = &[
     Feature::TransactionBarrier,
     Feature::StMatrix,
     Feature::SetMaxNReg,
+    Feature::ReplaceMap,
 ];
 
 const KIB: u32 = 1024;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
-use titan_nv::runtime::{Context, DriverError, EncodedMap, Follower, Function, Once, Pinned, Stream};
+use titan_nv::runtime::{Context, DriverError, EncodedMap, Follower, Function, Memory, Once, Pinned, Stream, Waiting};
 
 /// The variants of a kernel that a device can run.
 #[derive(Debug)]
@@ -26,14 +26,31 @@ pub(crate) struct Code {
     variants: Vec<Ready>,
 }
 
-/// A variant that can be launched: with its function, and with the tensor maps of its arguments.
-type Chosen<'a> = (&'a Ready, &'a Function, Vec<EncodedMap>);
+/// A variant that can be launched: with its functions, and with the tensor maps of its arguments.
+type Chosen<'a> = (&'a Ready, &'a Functions, Vec<EncodedMap>);
 
 /// A variant, and its module once it has been launched.
 #[derive(Debug)]
 struct Ready {
     variant: Variant,
-    function: Once<Function>,
+    functions: Once<Functions>,
+}
+
+/// The functions of a variant.
+#[derive(Debug)]
+struct Functions {
+    kernel: Function,
+    /// The one that makes tables of tensor maps, if there are any; it is launched first.
+    maker: Option<Function>,
+}
+
+/// The tables of tensor maps of one launch.
+#[derive(Debug)]
+struct Tables {
+    memory: Memory,
+    addresses: Vec<u64>,
+    /// The number of programs that make them: the entries of the longest one.
+    programs: u32,
 }
 
 impl Code {
@@ -42,7 +59,7 @@ impl Code {
         let slots = abi::slots(&loaded.kernel.sig);
         let (offsets, _) = abi::offsets(&slots);
         let variants = gpu::variants(device, context.device().properties.capability, loaded)?;
-        let variants = variants.into_iter().map(|variant| Ready { variant, function: Once::new() }).collect();
+        let variants = variants.into_iter().map(|variant| Ready { variant, functions: Once::new() }).collect();
         Ok(Code { context, kernel: loaded.name.clone(), slots, offsets, variants })
     }
 
@@ -56,8 +73,8 @@ impl Code {
         sleeps: bool,
     ) -> Result<Given> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
-        let (ready, function, maps) = self.choose(call, &args, None)?;
-        let grid = self.grid((ready, function), call)?;
+        let (ready, Functions { kernel, maker }, maps) = self.choose(call, &args, None)?;
+        let grid = self.grid((ready, kernel), call)?;
         for mark in after {
             #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
             let backend::Mark::Cuda(mark) = mark else {
@@ -69,11 +86,29 @@ impl Code {
         }
         let report = self.report(&ready.variant)?;
         let block = abi::pack(&self.slots, &args, report.as_ref().map_or(0, Pinned::address));
-        if let Err(error) = launch(function, &lane.0, grid, (&block, &self.offsets), &maps) {
-            report.into_iter().for_each(Pinned::recycle);
-            return Err(self.failed(&error));
-        }
+        let block = (&block[..], &self.offsets[..]);
+        let launched = maker.as_ref().map(|maker| (maker, gpu::tables(&ready.variant, &args)));
+        let launched = launched.map(|(maker, entries)| self.tables(&lane.0, maker, &entries, (block, &maps))).transpose();
+        let launched = launched.and_then(|tables| {
+            let addresses = tables.as_ref().map_or(&[][..], |tables| &tables.addresses);
+            let launched = launch(kernel, &lane.0, grid, (block, &maps, addresses));
+            if launched.is_err() {
+                tables.into_iter().for_each(|tables| tables.free_after(&lane.0));
+                return launched.map(|()| None);
+            }
+            Ok(tables)
+        });
+        let tables = match launched {
+            Ok(tables) => tables,
+            Err(error) => {
+                report.into_iter().for_each(Pinned::recycle);
+                return Err(self.failed(&error));
+            }
+        };
         let mark = Mark::at_end(&lane.0, sleeps)?;
+        if let Some(Tables { memory, .. }) = tables {
+            memory.used_until(Arc::clone(&mark.0));
+        }
         for owner in call.args.iter().filter_map(followed) {
             if owner.follow(&mark.0).is_err() {
                 mark.wait();
@@ -125,9 +160,13 @@ impl Code {
                 Err(why) => return Ok(Err(format!("`{}` has no tensor map: {why}", facts.name(map.param)))),
             }
         }
-        let load = || Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes));
-        match ready.function.get_or_try(load) {
-            Ok(function) => Ok(Ok((ready, function, maps))),
+        let load = || {
+            let kernel = Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes))?;
+            let maker = v.maker().map(|maker| kernel.other(maker, Variant::MAKER_THREADS)).transpose()?;
+            Ok(Functions { kernel, maker })
+        };
+        match ready.functions.get_or_try(load) {
+            Ok(functions) => Ok(Ok((ready, functions, maps))),
             // The error of the last variant is that of the launch.
             Err(error) if error.is_misfit() && !self.is_last(ready) => Ok(Err(error.to_string())),
             Err(error) => Err(error::load(&name(self.context), &self.kernel, error)),
@@ -147,6 +186,29 @@ impl Code {
         };
         gpu::check_grid(&self.kernel, &name(self.context), grid, self.context.device().properties.grid)?;
         Ok(grid)
+    }
+
+    /// Allocates tables of so many entries, and launches the kernel that makes them, with the parameters of the one that uses them.
+    fn tables(
+        &self,
+        stream: &Stream,
+        maker: &Function,
+        entries: &[u32],
+        (block, maps): (Block<'_>, &[EncodedMap]),
+    ) -> std::result::Result<Tables, DriverError> {
+        let bytes = entries.iter().map(|entries| gpu::table_bytes(*entries)).sum();
+        let (memory, ready) = Memory::new(self.context, bytes, false)?;
+        let mut end = 0;
+        let mut after = |entries: &u32| {
+            let address = memory.address(end);
+            end += gpu::table_bytes(*entries);
+            address
+        };
+        let addresses = entries.iter().map(&mut after).collect();
+        let tables = Tables { memory, addresses, programs: entries.iter().copied().max().unwrap_or(0) };
+        stream.follow(&ready)?;
+        launch(maker, stream, [tables.programs, 1, 1], (block, maps, &tables.addresses))?;
+        Ok(tables)
     }
 
     /// Allocates the report of a kernel that may trap or print.
@@ -176,19 +238,32 @@ impl Code {
     }
 }
 
+impl Tables {
+    /// Frees tables whose maker has been launched, after the stream's work so far.
+    fn free_after(self, stream: &Stream) {
+        // If there is no such point, the context has ended, or is abandoned: nothing in it is used any more.
+        if let Ok(event) = stream.mark(Waiting::Spins) {
+            self.memory.used_until(Arc::new(event));
+        }
+    }
+}
+
+/// The bytes of a parameter block, and the offset of each of its words.
+type Block<'a> = (&'a [u8], &'a [usize]);
+
 #[expect(unsafe_code, reason = "the arguments of launches cannot be checked by types")]
 fn launch(
     function: &Function,
     stream: &Stream,
     grid: [u32; 3],
-    block: (&[u8], &[usize]),
-    maps: &[EncodedMap],
+    (block, maps, tables): (Block<'_>, &[EncodedMap], &[u64]),
 ) -> std::result::Result<(), DriverError> {
-    // SAFETY: `Code` makes block and offsets of the signature's slots, and maps of the variant's, from which the compiler makes the
-    // kernel's parameters. The address in a map is that of the argument whose map it is.
+    // SAFETY: `Code` makes block and offsets of the signature's slots, and maps and tables of the variant's, from which the compiler makes the
+    // parameters of both kernels. The address in a map is that of the argument whose map it is. A table has as many entries as the maker has
+    // programs that write one, and lives until the launch that reads them has ended.
     // Addresses are in memory of the device, in whose buffers this launch is entered until it has ended (`uses.rs`), so that
     // no conflicting access runs; extents and strides are those of tensors inside of that memory.
-    unsafe { function.launch(stream, grid, block, maps) }
+    unsafe { function.launch(stream, grid, block, (maps, tables)) }
 }
 
 /// The stream of the owner of foreign memory, which waits for the launch.

@@ -4,13 +4,15 @@
 //! and the encoding in shared memory must be that of a box: rows without padding, and nothing beyond the tile.
 //! Source: CUDA driver API, `cuTensorMapEncodeTiled`.
 //!
-//! The tensor may also be a *part* `lo..hi` of a parameter along an axis other than the last one: a slice, or a segment of a grouped
-//! product, whose bounds are known only on the device. One map of the whole parameter serves all of its parts: it has two more dimensions,
-//! and the coordinates along them make a copy stop at the end of the part. What it does not stop at is the part's beginning, so tiles of
-//! parts are at multiples of their extents (`titan_nv::tma`, "parts", has the arithmetic, and docs/tma.md an example).
+//! The tensor may also be a *part* `lo..hi` of a parameter: a slice, or a segment of a grouped product, whose bounds are known only on the
+//! device. Two kinds of maps make copies stop at the end of the part ([`Part`]). If the part is along one axis other than the last one, and the
+//! map may have two more dimensions, one map of the whole parameter serves all parts (`titan_nv::tma`, "parts", has the arithmetic, and
+//! docs/tma.md an example). Otherwise the device makes a map for each end that a part may have, ahead of the kernel ([`super::ends`]).
+//! Neither stops copies at the part's beginning, so tiles of parts are at multiples of their extents.
 //!
 //! Deliberately absent: what depends on the arguments of a launch, such as addresses and strides (`titan_nv::tma::fit`).
 
+use super::ends::{self, Ends, NoEnd};
 use crate::ir::{Const, Def, Elem, Encoding, Kernel, LocalOp, Op, OpKind, ParamKind, TtgOp, Ty, Unit, Value};
 use std::fmt;
 
@@ -42,14 +44,10 @@ pub enum NoBox {
     Padding,
     /// The tile is of a view that fixes the last axis of the tensor.
     Column,
-    /// The tile is of a view that may end before the tensor does along its last axis.
-    Narrow,
-    /// The tile is of a part of a part of the tensor.
-    PartOfPart,
+    /// The tile is of a part of the tensor that needs a tensor map of its own, and its end is not known before the kernel runs.
+    End(NoEnd),
     /// The tile is of a part of the tensor, and at a coordinate in elements.
     PartAt,
-    /// The tile is of a part of a tensor with this many axes.
-    PartAxes(usize),
     /// The tile is of a part of the tensor, and is copied to several programs of a cluster.
     PartShared,
     /// The tensor is optional.
@@ -88,19 +86,12 @@ impl fmt::Display for NoBox {
             }
             NoBox::Padding => f.write_str("elements outside of the tensor are not to be +0"),
             NoBox::Column => f.write_str("its view fixes the last axis, so that neighbours are not adjacent in memory"),
-            NoBox::Narrow => f.write_str(
-                "its view is narrower than the tensor along the last axis, where bulk copies stop at the tensor's edges alone",
+            NoBox::End(why) => write!(
+                f,
+                "its view is a part of the tensor for which the device would make a tensor map ahead of the kernel, but {why}"
             ),
-            NoBox::PartOfPart => {
-                f.write_str("its view is a part of a part of the tensor, and bulk copies stop at the end of one part")
-            }
             NoBox::PartAt => f.write_str(
                 "its view is a part of the tensor, and a tile at any element could begin before the part, where bulk copies do not stop",
-            ),
-            NoBox::PartAxes(n) => write!(
-                f,
-                "its view is a part of a tensor of {n} axes, and bulk copies of parts take {MORE_AXES} more of the {MOST_AXES} axes that \
-                 they can have"
             ),
             NoBox::PartShared => {
                 f.write_str("its view is a part of the tensor, and the boxes of parts are not copied to several programs")
@@ -126,15 +117,26 @@ pub struct Boxed {
     pub elem: Elem,
     /// The extents of the box, one for each axis of the tensor.
     pub extents: Vec<u32>,
-    /// The axis along which the tile is of a part of the tensor; `None` if it is of the whole tensor.
-    pub part: Option<u8>,
+    /// The part of the tensor that the tile is of.
+    pub part: Part,
+}
+
+/// The part of a tensor parameter that a view is of, and the tensor map by which copies stop at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The whole tensor.
+    Whole,
+    /// A part along this axis, by one map for all parts along it.
+    Along(u8),
+    /// A part for whose end the device makes a map.
+    Ending(Ends),
 }
 
 /// What a view is of: a tensor parameter, or a part of one.
 struct Viewed {
     param: usize,
-    /// The axis of the parameter along which the view is of a part.
-    part: Option<u8>,
+    /// The axes of the parameter along which the view is of a part: once for each part of a part.
+    cuts: Vec<u8>,
 }
 
 /// The box of the tile that an operation loads or names as a source, for an encoding in shared memory. `aligned` is, for each parameter,
@@ -159,8 +161,8 @@ pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Resu
     }
     let mut extents = tile;
     *extents.last_mut().ok_or(NoBox::NoTensor)? = encoding.row;
-    let (Viewed { param, part }, elem) = parameter(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
-    if part.is_some() && *unit != Unit::Tile {
+    let (param, part, elem) = parameter(k, *op.args.first().ok_or(NoBox::NoTensor)?, &mut extents)?;
+    if part != Part::Whole && *unit != Unit::Tile {
         return Err(NoBox::PartAt);
     }
     if elem.bits() != encoding.bits {
@@ -175,13 +177,13 @@ pub fn of_op(k: &Kernel, op: &Op, encoding: &Encoding, aligned: &[bool]) -> Resu
     Ok(Boxed { param, elem, extents, part })
 }
 
-/// The parameter that a tensor or view is of, and the axis along which it is a part of the parameter.
+/// The parameter that a tensor or view is of, and the part of it.
 ///
 /// # Errors
 /// The reason why no tile of it is a box.
-pub(crate) fn of_view(k: &Kernel, view: Value) -> Result<(usize, Option<u8>), NoBox> {
+pub(crate) fn of_view(k: &Kernel, view: Value) -> Result<(usize, Part), NoBox> {
     let rank = if let Ty::Tensor(_, rank) = k.ty(view) { usize::from(rank) } else { return Err(NoBox::NoTensor) };
-    let (Viewed { param, part }, _) = parameter(k, view, &mut vec![1; rank])?;
+    let (param, part, _) = parameter(k, view, &mut vec![1; rank])?;
     Ok((param, part))
 }
 
@@ -189,15 +191,15 @@ pub(crate) fn of_view(k: &Kernel, view: Value) -> Result<(usize, Option<u8>), No
 #[must_use]
 pub fn never(k: &Kernel, view: Value) -> Option<NoBox> {
     match of_view(k, view) {
-        Ok((_, part)) => part.map(|_| NoBox::PartAt),
+        Ok((_, Part::Whole)) => None,
+        Ok((_, Part::Along(_) | Part::Ending(_))) => Some(NoBox::PartAt),
         Err(why) => Some(why),
     }
 }
 
-/// The parameter that a tensor is a view of, with its element type. Adds the axes that the views fix to the extents of the box.
-fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(Viewed, Elem), NoBox> {
-    let viewed = tensor(k, view, extents)?;
-    let param = viewed.param;
+/// The parameter that a tensor is a view of, the part of it, and its element type. Adds the axes that the views fix to the extents of the box.
+fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(usize, Part, Elem), NoBox> {
+    let Viewed { param, cuts } = tensor(k, view, extents)?;
     let Some(ParamKind::Tensor { elem, optional, .. }) = k.sig.params.get(param).map(|p| &p.kind) else {
         return Err(NoBox::NoTensor);
     };
@@ -210,10 +212,13 @@ fn parameter(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<(Viewed,
     if extents.len() > MOST_AXES {
         return Err(NoBox::Axes(extents.len()));
     }
-    if viewed.part.is_some() && extents.len() + MORE_AXES > MOST_AXES {
-        return Err(NoBox::PartAxes(extents.len()));
-    }
-    Ok((viewed, *elem))
+    let rank = extents.len();
+    let part = match cuts[..] {
+        [] => Part::Whole,
+        [axis] if usize::from(axis) + 1 < rank && rank + MORE_AXES <= MOST_AXES => Part::Along(axis),
+        _ => Part::Ending(ends::of_view(k, view).map_err(NoBox::End)?),
+    };
+    Ok((param, part, *elem))
 }
 
 /// Checks that the encoding of a tile in shared memory is that of a box.
@@ -239,10 +244,10 @@ fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
 
 /// What a tensor is a view of. Adds the axes that the views fix to the extents of the box.
 fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<Viewed, NoBox> {
-    let (mut tensor, mut part) = (view, None);
+    let (mut tensor, mut cuts) = (view, Vec::new());
     loop {
         let view = match k.value(tensor).def {
-            Def::Param(param) => return Ok(Viewed { param, part }),
+            Def::Param(param) => return Ok(Viewed { param, cuts }),
             Def::Result(op, _) => k.op(op),
             Def::BlockArg(..) => return Err(NoBox::NoTensor),
         };
@@ -252,14 +257,9 @@ fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<Viewed, NoB
             if usize::from(axis) + 1 == extents.len() {
                 return Err(NoBox::Column);
             }
-            part = part.map(|of: u8| if axis <= of { of + 1 } else { of });
+            cuts.iter_mut().filter(|of| axis <= **of).for_each(|of| *of += 1);
         } else if let Some(axis) = cut(view) {
-            if usize::from(axis) + 1 >= extents.len() {
-                return Err(NoBox::Narrow);
-            }
-            if part.replace(axis).is_some() {
-                return Err(NoBox::PartOfPart);
-            }
+            cuts.push(axis);
         } else if view.kind != OpKind::Shared {
             // A view by `Shared` is the whole tensor, exempt from the output rule.
             return Err(NoBox::NoTensor);

@@ -12,6 +12,7 @@
 //! | [`proxy`] | asynchronous accesses without a fence after generic ones, missing waits for stores |
 //! | [`vector`] | the number of adjacent elements of a row that may be accessed at once |
 //! | [`boxes`] | boxes of tensors that can be copied in bulk |
+//! | [`ends`] | ends of parts of tensors that are known before the kernel runs |
 //! | [`fttc`] | bulk copies with element strides whose tiles cannot end in zeros |
 //! | [`cluster`] | values that may differ between the programs of a cluster |
 //! | [`tiles`] | tile numbers that exceed the last tile of an extent by at most a few |
@@ -30,6 +31,7 @@ pub mod affine;
 pub mod boxes;
 pub mod cluster;
 pub mod cover;
+pub mod ends;
 pub mod forms;
 pub mod fttc;
 pub mod grid;

@@ -48,8 +48,9 @@ pub enum Assumption {
         /// The minimum in bytes.
         bytes: u32,
     },
-    /// Tag 7, `u32` parameter, `u8` index in `Elem::ALL`, `u8` index in `Swizzle::ALL`, list of `u32` extents, `u8` axis of the parts plus 1
-    /// or 0 without parts: the launch can create this tensor map. The code receives the maps of its assumptions as parameters, in the same order.
+    /// Tag 7, `u32` parameter, `u8` index in `Elem::ALL`, `u8` index in `Swizzle::ALL`, list of `u32` extents, parts: `u8` 0
+    /// for the whole tensor; 1, `u8` axis; or 2, `u32` table, list of `u8` axes, `u8` whether a parameter has the number of entries, and its `u32`
+    /// number. The launch can create this tensor map. The code receives the maps of its assumptions as parameters, in the same order.
     TensorMap(MapParam),
 }
 

@@ -4,7 +4,7 @@ use super::encode::{AS_IT_IS, HEADER, MAGIC, PACKED, checksum};
 use super::pack::{self, Forms};
 use super::{Artifact, ArtifactError, Assumption, BankConflict, GridRule, VERSION, Variant};
 use crate::ir::{Elem, HostExpr, HostOp, Loc, Swizzle, Symbol, TileShape, Ty};
-use crate::launch::abi::MapParam;
+use crate::launch::abi::{MapParam, PartMap};
 use crate::launch::report::{Site, SiteKind};
 
 /// The maximum nesting depth of an expression, which is that of the text form.
@@ -259,9 +259,28 @@ impl<'a> Reader<'a> {
         };
         let extents = self.list("the extents of a box", |r| r.u32("an extent"))?;
         let at = self.at;
-        let part = self.tag(what)?.checked_sub(1);
-        // Along the last axis there are no parts.
-        if part.is_some_and(|axis| usize::from(axis) + 1 >= extents.len()) {
+        let axis = |axis: u8| usize::from(axis);
+        let part = match self.tag(what)? {
+            0 => PartMap::Whole,
+            1 => PartMap::Along(self.tag(what)?),
+            2 => PartMap::Ending {
+                table: self.u32(what)?,
+                axes: self.list("the axes of parts", |r| r.tag("an axis"))?,
+                entries: match self.tag(what)? {
+                    0 => None,
+                    1 => Some(self.u32(what)?),
+                    _ => return Err(malformed("a table of tensor maps of an unknown kind", at)),
+                },
+            },
+            _ => return Err(malformed("a tensor map for parts of an unknown kind", at)),
+        };
+        let has = match &part {
+            PartMap::Whole => true,
+            // Along the last axis there are no such parts.
+            PartMap::Along(along) => axis(*along) + 1 < extents.len(),
+            PartMap::Ending { axes, .. } => axes.is_sorted() && axes.iter().all(|along| axis(*along) < extents.len()),
+        };
+        if !has {
             return Err(malformed("a tensor map for parts along an axis that has none", at));
         }
         Ok(MapParam { param, elem, extents, swizzle, part })

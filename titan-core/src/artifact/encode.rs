@@ -3,7 +3,7 @@
 use super::pack::{self, Forms};
 use super::{Artifact, Assumption, GridRule, VERSION, Variant};
 use crate::ir::{Elem, HostExpr, HostOp, Swizzle, Ty};
-use crate::launch::abi::MapParam;
+use crate::launch::abi::{MapParam, PartMap};
 use crate::launch::report::{Site, SiteKind};
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89TITAN\r\n";
@@ -165,8 +165,17 @@ impl Writer {
         let swizzle = Swizzle::ALL.iter().position(|s| s == swizzle).unwrap_or(0);
         self.0.extend([elem, swizzle].map(|index| u8::try_from(index).unwrap_or(0)));
         self.list(extents, |w, n| w.u32(*n));
-        // The number of the axis plus 1; 0 for the whole tensor.
-        self.0.push(part.map_or(0, |axis| axis.saturating_add(1)));
+        match part {
+            PartMap::Whole => self.0.push(0),
+            PartMap::Along(axis) => self.0.extend([1, *axis]),
+            PartMap::Ending { table, axes, entries } => {
+                self.0.push(2);
+                self.u32(*table);
+                self.list(axes, |w, axis| w.0.push(*axis));
+                self.0.push(u8::from(entries.is_some()));
+                entries.iter().for_each(|of| self.u32(*of));
+            }
+        }
     }
 
     fn expr(&mut self, e: &HostExpr) {

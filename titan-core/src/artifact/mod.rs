@@ -58,7 +58,7 @@ use crate::launch::report::Site;
 use std::fmt;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// The artifact of one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,10 +126,20 @@ impl fmt::Display for BankConflict {
 }
 
 impl Variant {
+    /// The number of threads of a program of the kernel that makes tables of tensor maps: one warp.
+    pub const MAKER_THREADS: u32 = 32;
+
     /// The name of the kernel in the code, from the entry `entry` of the configuration; empty if code of the target has no names.
     #[must_use]
     pub fn entry(&self) -> &str {
         self.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, value)| value)
+    }
+
+    /// The name of the kernel in the code that makes the tables of tensor maps, from the entry `maps` of the configuration; it runs before each
+    /// launch of the variant, with one program of [`Variant::MAKER_THREADS`] threads for each entry. `None` if there are no tables.
+    #[must_use]
+    pub fn maker(&self) -> Option<&str> {
+        self.config.iter().find(|(name, _)| name == "maps").map(|(_, value)| value.as_str())
     }
 
     /// The tensor maps that the code has as parameters, in order: those of its assumptions.

@@ -71,6 +71,7 @@ impl Builder {
             shared_bytes: 0,
             buffers: Vec::new(),
             maps: Vec::new(),
+            maker: None,
             body,
             values: Vec::new(),
             ops: Vec::new(),
@@ -112,14 +113,25 @@ impl Builder {
         number
     }
 
-    /// The address of a tensor map, which is added to the maps of the function if it is new.
-    pub fn tensor_map(&mut self, map: MapParam) -> Value {
+    /// The number of a tensor map, which is added to the maps of the function if it is new.
+    pub fn map_number(&mut self, map: MapParam) -> u32 {
         let maps = &mut self.func.maps;
         let number = maps.iter().position(|m| *m == map).unwrap_or_else(|| {
             maps.push(map);
             maps.len() - 1
         });
-        self.one(OpKind::TensorMap(u32::try_from(number).unwrap_or(u32::MAX)), &[])
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    /// The address of a tensor map.
+    pub fn tensor_map(&mut self, map: MapParam) -> Value {
+        let number = self.map_number(map);
+        self.one(OpKind::TensorMap(number), &[])
+    }
+
+    /// Gives the function these tensor maps, before any of its own.
+    pub fn set_maps(&mut self, maps: Vec<MapParam>) {
+        self.func.maps = maps;
     }
 
     /// Sets the source location of the following operations.

@@ -37,7 +37,7 @@ pub enum Family<'k> {
     Copy(Copying),
     /// Initialises, uses or awaits an mbarrier or a sequence counter in shared memory.
     Protocol,
-    /// Orders accesses of the thread, or of the programs of a cluster, and accesses no memory of the program.
+    /// Orders accesses of the thread, or of the programs of a cluster, or makes a tensor map; accesses no other memory of the program.
     Order,
     /// An operation of a warpgroup. Convergent for a warpgroup.
     Group(Grouped<'k>),
@@ -127,6 +127,7 @@ impl OpKind {
             | OpKind::SharedBase
             | OpKind::Buffer(_)
             | OpKind::TensorMap(_)
+            | OpKind::MapEntry(_)
             | OpKind::MapCluster
             | OpKind::Int(_)
             | OpKind::MulWide { .. }
@@ -166,7 +167,11 @@ impl OpKind {
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait => Family::Protocol,
-            OpKind::MbarrierFence | OpKind::ProxyFence | OpKind::ClusterArrive | OpKind::ClusterWait => Family::Order,
+            OpKind::MbarrierFence
+            | OpKind::ProxyFence
+            | OpKind::ClusterArrive
+            | OpKind::ClusterWait
+            | OpKind::MakeMap { .. } => Family::Order,
             OpKind::GroupMma(mma) => Family::Group(Grouped::Mma(mma)),
             OpKind::GroupWait(n) => Family::Group(Grouped::Await(*n)),
             OpKind::GroupFence | OpKind::GroupCommit | OpKind::SetMaxRegisters { .. } => Family::Group(Grouped::Plain),

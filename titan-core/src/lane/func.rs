@@ -91,6 +91,9 @@ pub struct Func {
     pub buffers: Vec<Buffer>,
     /// The tensor maps that a launch passes in addition to the parameter block.
     pub maps: Vec<MapParam>,
+    /// The function that makes the tables of maps, if there are any; each of its programs makes one entry of each table. It has the same
+    /// parameters and runs before.
+    pub maker: Option<Box<Func>>,
     /// The outermost block.
     pub body: Block,
     /// Arena of values.

@@ -69,6 +69,7 @@ impl Builder {
             | OpKind::SharedBase
             | OpKind::Buffer(_)
             | OpKind::TensorMap(_)
+            | OpKind::MapEntry(_)
             | OpKind::MapCluster
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
@@ -102,6 +103,7 @@ impl Builder {
             | OpKind::MbarrierArriveCluster { .. }
             | OpKind::ClusterArrive
             | OpKind::ClusterWait
+            | OpKind::MakeMap { .. }
             | OpKind::BulkLoad { .. }
             | OpKind::BulkStore { .. }
             | OpKind::BulkCommit

@@ -574,6 +574,17 @@ pub enum OpKind {
     ClusterWait,
     /// The address of a tensor map of the function, `b64`.
     TensorMap(u32),
+    /// The address of an entry of the table that was made of this tensor map of the function before it runs, `b64`; the operand is the number
+    /// of the entry, which must exist. The entry is acquired, so that bulk copies of this thread see it.
+    MapEntry(u32),
+    /// Makes an entry of the table of this tensor map of the function: the same map with other extents along `axes`. The operands are the
+    /// number of the entry, and an extent for each axis, at least 1. The entry is released, so that kernels that run later may acquire it.
+    MakeMap {
+        /// The tensor map.
+        map: u32,
+        /// The axes of the tensor, as in its shape.
+        axes: Vec<u8>,
+    },
     /// Starts a bulk copy of a box of a tensor. Operands are the address of its tensor map (`b64`), the shared address of the box, a
     /// multiple of 128, the mbarrier at which its bytes are counted, and a `b32` coordinate for each axis, the fastest axis first. Elements
     /// outside of the tensor are zeros. The box is written through the async proxy.

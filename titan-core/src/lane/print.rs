@@ -17,12 +17,12 @@ impl fmt::Display for Func {
         for (i, slot) in self.slots.iter().enumerate() {
             writeln!(f, "  slot {i}: {slot:?}")?;
         }
-        for (i, MapParam { param, elem, extents, swizzle, part }) in self.maps.iter().enumerate() {
-            let parts = part.map_or_else(String::new, |axis| format!(", of parts along axis {axis}"));
-            writeln!(f, "  tensor map {i}: parameter {param}, boxes of {extents:?} {elem}, {swizzle:?}{parts}")?;
+        for (i, map @ MapParam { param, elem, swizzle, .. }) in self.maps.iter().enumerate() {
+            writeln!(f, "  tensor map {i}: parameter {param}, boxes of {} {elem}, {swizzle:?}", map.boxes())?;
         }
         self.print_block(f, self.body, 1)?;
-        f.write_str("}\n")
+        f.write_str("}\n")?;
+        self.maker.as_ref().map_or(Ok(()), |maker| maker.fmt(f))
     }
 }
 
@@ -112,6 +112,8 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::MbarrierExpect { bytes, masked } => format!("mbarrier_expect{} {bytes}", mask(masked)),
         OpKind::MbarrierFence => "mbarrier_fence".into(),
         OpKind::TensorMap(map) => format!("tensor_map {map}"),
+        OpKind::MapEntry(map) => format!("map_entry {map}"),
+        OpKind::MakeMap { map, axes } => format!("make_map {map} {axes:?}"),
         OpKind::MapCluster => "map_cluster".into(),
         OpKind::MbarrierArriveCluster { masked } => format!("mbarrier_arrive_cluster{}", mask(masked)),
         OpKind::ClusterArrive => "cluster_arrive".into(),

@@ -2,6 +2,7 @@
 //!
 //! Operations with regions and terminators (`for`, `loop`, `if`, roles) are checked by [`super::verify`], which knows the regions.
 
+use crate::launch::abi::{MapParam, PartMap};
 use super::func::Func;
 use super::op::{FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Shuffle, Ty};
 use std::fmt;
@@ -65,6 +66,14 @@ fn address(space: super::Space) -> Ty {
     }
 }
 
+/// The number of axes of a tensor map of which there is a table.
+fn table(func: &Func, map: u32) -> Result<usize, TypeError> {
+    match func.maps.get(map as usize) {
+        Some(MapParam { part: PartMap::Ending { .. }, extents, .. }) => Ok(extents.len()),
+        Some(_) | None => Err(TypeError { message: format!("there is no table of tensor map {map}") }),
+    }
+}
+
 /// The result types of an operation without regions.
 ///
 /// # Errors
@@ -90,6 +99,15 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         OpKind::TensorMap(map) => {
             check((*map as usize) < func.maps.len(), || format!("there is no tensor map {map}"))?;
             (vec![], vec![B64])
+        }
+        OpKind::MapEntry(map) => {
+            table(func, *map)?;
+            (vec![B32], vec![B64])
+        }
+        OpKind::MakeMap { map, axes } => {
+            let rank = table(func, *map)?;
+            check(axes.iter().all(|axis| usize::from(*axis) < rank), || format!("{kind:?}: the map has {rank} axes"))?;
+            (vec![B32; axes.len() + 1], vec![])
         }
         OpKind::Elect => (vec![], vec![Pred]),
         OpKind::GroupMma(mma) => return group_mma(kind, mma, args),

@@ -369,6 +369,8 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::ClusterArrive
         | OpKind::ClusterWait
         | OpKind::TensorMap(_)
+        | OpKind::MapEntry(_)
+        | OpKind::MakeMap { .. }
         | OpKind::BulkLoad { .. }
         | OpKind::BulkStore { .. }
         | OpKind::BulkCommit

@@ -43,7 +43,7 @@ pub fn verify(func: &Func) -> Result<(), LaneError> {
     }
     match hazard::unordered(func) {
         Some((op, message)) => Err(run.error(func.op(op), &message)),
-        None => Ok(()),
+        None => func.maker.as_deref().map_or(Ok(()), verify),
     }
 }
 
@@ -101,7 +101,7 @@ impl Run<'_> {
     fn dimensions(&self, op: &Op) -> Result<(), LaneError> {
         let (OpKind::BulkLoad { rank, .. } | OpKind::BulkStore { rank }) = op.kind else { return Ok(()) };
         let by = op.args.first().and_then(|map| self.func.def_op(*map));
-        let Some(OpKind::TensorMap(map)) = by.map(|op| &op.kind) else { return Ok(()) };
+        let Some(OpKind::TensorMap(map) | OpKind::MapEntry(map)) = by.map(|op| &op.kind) else { return Ok(()) };
         match self.func.maps.get(*map as usize) {
             Some(map) if map.rank() == usize::from(rank) => Ok(()),
             Some(map) => Err(self.error(op, &format!("{rank} coordinates, and the tensor map has {}", map.rank()))),

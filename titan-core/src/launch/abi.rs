@@ -14,7 +14,8 @@
 //!
 //! Words follow each other, each aligned to its size.
 //!
-//! Code that copies tiles by tensor maps has these as additional parameters, after the block: see [`MapParam`].
+//! Code that copies tiles by tensor maps has these as additional parameters, after the block: see [`MapParam`]. Behind them is the address of each
+//! table of maps, see [`PartMap::Ending`].
 
 use crate::ir::place::Swizzle;
 use crate::ir::{Const, Elem, ParamKind, Signature};
@@ -55,15 +56,21 @@ impl Slot {
 /// box outside of the tensor are zeros.
 ///
 /// # Parts of a tensor
-/// A map may be for parts `lo..hi` of the tensor along an axis, whose bounds only the code knows. It then has two more dimensions outside of
-/// the tensor's own, and coordinates for both; the one along the axis is replaced. Code copies the tile whose first row is `i` of a part with
-/// `n = hi - lo` rows by these coordinates, and `titan_nv::tma` proves that it stops at the end of the part:
+/// A map may be for parts `lo..hi` of the tensor whose bounds only the code knows ([`PartMap`]). Code copies the tile whose first row is `i` of a
+/// part with `n = hi - lo` rows by these coordinates, and `titan_nv::tma` proves that it stops at the end of the part. For [`PartMap::Along`],
+/// the map has two more dimensions outside of the tensor's own:
 ///
 /// | dimension | coordinate | of a tile that does not exist, or with `i >= n` |
 /// |---|---|---|
 /// | the axis of the part | `MOST_EXTENT - n + i` | `MOST_EXTENT`, which is outside |
 /// | the first of the two | `hi` | any |
 /// | the last one | `MOST_EXTENT` | any |
+///
+/// For [`PartMap::Ending`], the map ends at `hi`:
+///
+/// | dimension | coordinate | of a tile that does not exist, or with `i >= n` |
+/// |---|---|---|
+/// | an axis of the part | `lo + i` | `MOST_EXTENT`, which is outside |
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MapParam {
     /// The tensor parameter.
@@ -74,29 +81,69 @@ pub struct MapParam {
     pub extents: Vec<u32>,
     /// The swizzle of a box in shared memory.
     pub swizzle: Swizzle,
-    /// The axis along which the boxes are tiles of parts of the tensor; `None` if they are tiles of the whole tensor.
-    pub part: Option<u8>,
+    /// The parts of the tensor of which the boxes are tiles.
+    pub part: PartMap,
+}
+
+/// The parts of a tensor that a map is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PartMap {
+    /// The whole tensor.
+    #[default]
+    Whole,
+    /// Parts along an axis, all by the one map that the launch makes, which has two more dimensions.
+    Along(u8),
+    /// Parts that end elsewhere along these axes. The launch makes a map of the whole tensor. A kernel that runs before the variant's makes
+    /// of it the entries of a table: maps of [`MapParam::BYTES`] each, in memory of the device. Code copies by the entry of its part.
+    Ending {
+        /// The number of the table among those of the variant, which distinguishes tables with equal maps.
+        table: u32,
+        /// The axes, in ascending order.
+        axes: Vec<u8>,
+        /// The tensor parameter whose number of elements is the number of entries; `None` for one entry. There is always at least one.
+        entries: Option<u32>,
+    },
 }
 
 impl MapParam {
     /// The maximum extent of a tensor with a tensor map. For tiles that do not exist, code uses this coordinate, which is outside of every
     /// such tensor.
     pub const MOST_EXTENT: i32 = 1 << 30;
+    /// The size of a map in bytes.
+    pub const BYTES: u32 = 128;
+    /// The maximum number of entries of a table. A variant is not used for arguments that would need more.
+    pub const MOST_ENTRIES: u32 = 1 << 16;
 
     /// The number of dimensions of the map, which is the number of coordinates of a copy by it.
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.extents.len() + if self.part.is_some() { 2 } else { 0 }
+        self.extents.len() + if let PartMap::Along(_) = self.part { 2 } else { 0 }
     }
 
     /// The extents of a box for display: `128 × 64`, or `128 × 64 of parts along axis 0`.
     #[must_use]
     pub fn boxes(&self) -> String {
         let extents = self.extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" × ");
-        match self.part {
-            Some(axis) => format!("{extents} of parts along axis {axis}"),
-            None => extents,
+        match &self.part {
+            PartMap::Whole => extents,
+            PartMap::Along(axis) => format!("{extents} of parts along axis {axis}"),
+            PartMap::Ending { axes, .. } => {
+                let axes: Vec<String> = axes.iter().map(|axis| format!("axis {axis}")).collect();
+                format!("{extents} of parts along {}, made on the device", axes.join(" and "))
+            }
         }
+    }
+
+    /// The number of entries of the table that is made of the map for a launch with these arguments; `None` without a table.
+    #[must_use]
+    pub fn entries(&self, args: &[GpuArg]) -> Option<u32> {
+        let PartMap::Ending { entries, .. } = &self.part else { return None };
+        let Some(of) = entries else { return Some(1) };
+        let elements = match args.get(*of as usize) {
+            Some(GpuArg::Tensor { extents, .. }) => extents.first().copied().unwrap_or(0),
+            Some(GpuArg::Absent | GpuArg::Scalar(_)) | None => 0,
+        };
+        Some(u32::try_from(elements).unwrap_or(0).max(1))
     }
 }
 

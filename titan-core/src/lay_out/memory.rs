@@ -1,11 +1,10 @@
 //! Loads, stores, gathers, scatters and atomics: the layouts of their operands and results.
 
 use super::{Laid, LayOut};
-use crate::analysis::boxes::{self, Boxed, NoBox};
+use crate::analysis::boxes::{self, Boxed, NoBox, Part};
 use crate::analysis::cluster::Differing;
 use crate::analysis::vector::{self, Packing};
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
-use crate::launch::abi::MapParam;
 use crate::layout::{Bit, Encoding, Layout};
 use crate::plan::wide_to_turn;
 
@@ -177,25 +176,24 @@ pub(crate) fn copies_itself(k: &Kernel, source: Value, buffer: Value, copy_async
     copy_async && zero && whole && fits && elem.bits() >= 8
 }
 
-/// The tensor map by which a tile is copied to shared memory, with one box for each panel of its encoding; or the reason why there is none.
-pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<MapParam, NoBox> {
+/// The boxes by which a tile is copied to shared memory, one for each panel of its encoding; or the reason why there are none.
+pub(crate) fn by_map(k: &Kernel, source: Value, encoding: &Encoding) -> Result<Boxed, NoBox> {
     let op = k.def_op(source).ok_or(NoBox::NoTensor)?;
     let aligned = k.laid_out.as_deref().map_or(&[][..], |laid| &laid.aligned);
-    let Boxed { param, elem, extents, part } = boxes::of_op(k, op, encoding, aligned)?;
-    Ok(MapParam { param: u32::try_from(param).unwrap_or(0), elem, extents, swizzle: encoding.swizzle, part })
+    boxes::of_op(k, op, encoding, aligned)
 }
 
 /// The same for one of `parts` equal parts of the tile along its first axis.
-pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Result<MapParam, NoBox> {
-    let mut map = by_map(k, source, encoding)?;
+pub(crate) fn part_by_map(k: &Kernel, source: Value, encoding: &Encoding, parts: u32) -> Result<Boxed, NoBox> {
+    let mut boxed = by_map(k, source, encoding)?;
     if parts > 1 {
-        if map.part.is_some() {
+        if boxed.part != Part::Whole {
             return Err(NoBox::PartShared);
         }
-        let rows = map.extents.get_mut(first_axis(k, source)).ok_or(NoBox::NoTensor)?;
+        let rows = boxed.extents.get_mut(first_axis(k, source)).ok_or(NoBox::NoTensor)?;
         *rows /= parts;
     }
-    Ok(map)
+    Ok(boxed)
 }
 
 /// The axis of the tensor parameter that corresponds to the first axis of a source's tile.

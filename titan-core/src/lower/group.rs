@@ -17,10 +17,11 @@
 use super::fragment::canonical;
 use super::tile::{LoweredValue, Staged};
 use super::{Lower, LowerError, Reg};
-use crate::analysis::{boxes, one_thread};
+use crate::analysis::boxes::{self, Boxed, Part};
+use crate::analysis::one_thread;
 use crate::ir::{Block, Elem, NvOp, Op, OpKind, Pred, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
-use crate::launch::abi::MapParam;
+use crate::launch::abi::{MapParam, PartMap};
 use crate::layout::{Coords, Layout, Swizzle};
 
 /// A panel of a tile in shared memory: its offset, and its first column.
@@ -45,13 +46,13 @@ impl Lower<'_> {
         let multicast = if let OpKind::Nv(NvOp::BulkLoad { multicast, .. }) = op.kind { multicast } else { 0 };
         let staged = self.staged(tile)?;
         let parts = if multicast == 0 { 1 } else { self.laid.cluster };
-        let Ok(map) = crate::lay_out::part_by_map(self.k, source, &staged.encoding, parts) else {
+        let Ok(boxed) = crate::lay_out::part_by_map(self.k, source, &staged.encoding, parts) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let word = self.barriers_of(barrier)?;
         let barrier = self.barrier_word(word, 0);
-        let mut coords = self.box_coords(source)?;
-        let map = self.b.tensor_map(map);
+        let mut coords = self.box_coords(source, &boxed.part)?;
+        let map = self.map_of(boxed, staged.encoding.swizzle)?;
         self.touch(staged.region(), true);
         let first = self.of_one_thread();
         let mut to = self.first_byte(&staged, 0);
@@ -82,14 +83,14 @@ impl Lower<'_> {
     pub(super) fn bulk_store(&mut self, op: &Op) -> Result<(), LowerError> {
         let [to, tile] = op.args[..] else { return Err(self.unsupported("a bulk copy of bytes")) };
         let staged = self.staged(tile)?;
-        let Ok(map) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
+        let Ok(boxed) = crate::lay_out::by_map(self.k, to, &staged.encoding) else {
             return Err(self.defect("a bulk copy that no tensor map describes"));
         };
         let Some(LoweredValue::Source(place)) = self.lowered[to.index()].clone() else {
             return Err(self.defect("a bulk copy to no tile"));
         };
-        let coords = self.box_coords(to)?;
-        let map = self.b.tensor_map(map);
+        let coords = self.box_coords(to, &boxed.part)?;
+        let map = self.map_of(boxed, staged.encoding.swizzle)?;
         let panels = self.panels(&staged);
         let from = self.first_byte(&staged, 0);
         self.touch_view(&place.view, true);
@@ -136,8 +137,9 @@ impl Lower<'_> {
     }
 
     /// The coordinates of a source's first element in the tensor parameter, one for each axis; before them the two by which a copy stops at
-    /// the end of a part of the tensor (see [`MapParam`]). The coordinates of a tile that does not exist are outside of the tensor.
-    fn box_coords(&mut self, source: Value) -> Result<Vec<Reg>, LowerError> {
+    /// the end of a part of the tensor along an axis (see [`MapParam`]). The coordinates of a tile that does not exist are outside of the
+    /// tensor.
+    fn box_coords(&mut self, source: Value, part: &Part) -> Result<Vec<Reg>, LowerError> {
         let Some(Op { kind: OpKind::Ttg(TtgOp::Source(unit, shape)), args, .. }) = self.k.def_op(source) else {
             return Err(self.defect("a bulk copy of no tile"));
         };
@@ -150,25 +152,51 @@ impl Lower<'_> {
                 (Unit::Tile, None) | (Unit::Elem, _) => self.b.int(IntBin::MinS, start.at, most),
             });
         }
+        // Whether the first row of the tile is inside of the part, along each axis along which the view is one.
+        let mut inside: Vec<Option<Reg>> = vec![None; coords.len()];
         let (mut tensor, mut outer) = (args[0], None);
         while let Some(view) = self.k.def_op(tensor).cloned() {
             if let OpKind::Index(axis) = view.kind {
                 coords.insert(usize::from(axis), self.scalar(view.args[1]));
-            } else if let Some(axis) = boxes::cut(&view) {
-                let part = self.view(tensor)?;
-                let Some(end) = part.part_end else { return Err(self.defect("a part of a tensor without an end")) };
-                // Row `i` of a part with `n` rows has the coordinate `most - n + i`. Rows before the part and behind it are outside.
-                let (at, rows) = (coords[usize::from(axis)], part.extents[usize::from(axis)]);
-                let inside = self.b.cmp_u(Pred::Lt, at, rows);
-                let first = self.b.int(IntBin::Sub, most, rows);
-                let row = self.b.add(first, at);
-                coords[usize::from(axis)] = self.b.select(inside, row, most);
-                outer = Some([most, end]);
+                inside.insert(usize::from(axis), None);
+            } else if let Some(axis) = boxes::cut(&view).map(usize::from) {
+                let cut = self.view(tensor)?;
+                let Some((lo, hi)) = cut.part else { return Err(self.defect("a part of a tensor without bounds")) };
+                let (at, rows) = (coords[axis], cut.extents[axis]);
+                // A tile that begins in a part of a part begins in both.
+                let begins = *inside[axis].get_or_insert_with(|| self.b.cmp_u(Pred::Lt, at, rows));
+                coords[axis] = match part {
+                    // Row `i` of a part with `n` rows has the coordinate `most - n + i`. Rows before the part and behind it are outside.
+                    Part::Along(_) => {
+                        outer = Some([most, hi]);
+                        let first = self.b.int(IntBin::Sub, most, rows);
+                        let row = self.b.add(first, at);
+                        self.b.select(begins, row, most)
+                    }
+                    Part::Whole | Part::Ending(_) => self.b.add(lo, at),
+                };
             }
             tensor = view.args[0];
         }
+        if let Part::Ending(_) = part {
+            for (at, begins) in coords.iter_mut().zip(inside) {
+                *at = begins.map_or(*at, |begins| self.b.select(begins, *at, most));
+            }
+        }
         coords.splice(0..0, outer.into_iter().flatten());
         Ok(coords)
+    }
+
+    /// The address of the tensor map for boxes of a tensor.
+    fn map_of(&mut self, boxed: Boxed, swizzle: Swizzle) -> Result<Reg, LowerError> {
+        let Boxed { param, elem, extents, part } = boxed;
+        let param = u32::try_from(param).unwrap_or(u32::MAX);
+        let of = |part| MapParam { param, elem, extents, swizzle, part };
+        Ok(match part {
+            Part::Whole => self.b.tensor_map(of(PartMap::Whole)),
+            Part::Along(axis) => self.b.tensor_map(of(PartMap::Along(axis))),
+            Part::Ending(ends) => self.entry_of(of, ends)?,
+        })
     }
 
     /// The address of the byte `more` of a tile without a computed offset of its origin.

@@ -20,6 +20,7 @@
 //! | `reduce`, `scan` | reductions and scans across registers and lanes |
 //! | `mma`, `fragment` | MMAs |
 //! | `group` | bulk copies, MMAs of warpgroups |
+//! | `maker` | tables of tensor maps, and the kernel that makes them |
 //! | `local` | operations of laid-out kernels |
 //! | `control` | loops and branches |
 //! | `distribute` | linear indices and ragged outputs |
@@ -40,6 +41,7 @@ mod global;
 mod group;
 mod indexed;
 mod local;
+mod maker;
 mod mma;
 mod packed;
 mod reduce;
@@ -89,7 +91,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let mut run = Lower::new(kernel, laid, target);
     run.parameters();
     run.block(kernel.body)?;
-    let Lower { b, sites, .. } = run;
+    let Lower { b, sites, tables, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
     func.cluster = laid.cluster;
@@ -100,6 +102,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
         return Err(internal(format!("conflicting accesses of threads without a barrier: {at}")));
     }
     lane::eliminate_dead(&mut func);
+    func.maker = maker::maker(kernel, laid, target, (&func, &tables))?.map(Box::new);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
     let conflicts = conflicts(&func);
     Ok(Lowered { func, sites, barriers, conflicts })
@@ -144,6 +147,8 @@ struct Lower<'a> {
     warp_set: WarpSet,
     /// Whether only one elected thread of the warp set executes the current code.
     elected: bool,
+    /// The tables of tensor maps, by their number.
+    tables: Vec<maker::Table>,
 }
 
 impl<'a> Lower<'a> {
@@ -162,6 +167,7 @@ impl<'a> Lower<'a> {
             joined: barrier::joined(kernel),
             warp_set: WarpSet { first: 0, warps: laid.warps, role: None },
             elected: false,
+            tables: Vec::new(),
         }
     }
 

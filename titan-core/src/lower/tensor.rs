@@ -24,8 +24,8 @@ pub(super) struct View {
     pub(super) packing: Packing,
     /// The extents, 32 bits each.
     pub(super) extents: Vec<Reg>,
-    /// If the view was last cut to a part `lo..hi` of its tensor along an axis: `hi`, 32 bits.
-    pub(super) part_end: Option<Reg>,
+    /// If the view was last cut to a part `lo..hi` of its tensor along an axis: `lo` and `hi`, 32 bits each.
+    pub(super) part: Option<(Reg, Reg)>,
     /// The strides in elements, 64 bits each.
     pub(super) strides: Vec<Reg>,
     /// Whether any coordinate is inside of the view; `None` if it is not known to be empty.
@@ -54,7 +54,7 @@ impl Lower<'_> {
                     address: self.slot(Slot::Address(number)),
                     start: None,
                     packing: Packing::Pairs,
-                    part_end: None,
+                    part: None,
                     extents: (0u8..).zip(shape).map(|(axis, dim)| self.extent((number, axis), dim)).collect(),
                     strides: (0u8..).zip(shape).map(|(axis, _)| self.slot(Slot::Stride(number, axis))).collect(),
                     exists: None,
@@ -191,7 +191,7 @@ impl Lower<'_> {
         let hi = self.b.int(IntBin::MinS, hi, view.extents[axis]);
         let hi = self.b.int(IntBin::MaxS, hi, lo);
         view.extents[axis] = self.b.int(IntBin::Sub, hi, lo);
-        view.part_end = Some(hi);
+        view.part = Some((lo, hi));
         let last = axis + 1 == view.strides.len();
         view.packing = vector::packing(self.k, op.results[0]);
         let stride = view.strides[axis];
@@ -225,7 +225,7 @@ impl Lower<'_> {
         self.trap_unless(ok, "the offsets of a segment are not in order or not inside of the tensor")?;
         let rows = self.b.int(IntBin::Sub, hi, lo);
         view.extents[0] = if guard.is_some() { self.b.select(ok, rows, zero) } else { rows };
-        view.part_end = Some(hi);
+        view.part = Some((lo, hi));
         let last = view.strides.len() == 1;
         view.packing = vector::packing(self.k, op.results[0]);
         let stride = view.strides[0];

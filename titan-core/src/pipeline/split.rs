@@ -37,7 +37,7 @@ pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     }
     let mut slice = Slice { kernel, ops: BTreeSet::new(), values: BTreeSet::new() };
     slice.find()?;
-    let shared = slice.counts(ops);
+    let shared = slice.before_roles(ops);
     let ops: Vec<OpId> = ops.iter().copied().filter(|id| !shared.contains(id)).collect();
     let mut edit = Edit::new(kernel.clone());
     edit.loc = kernel.op(*last).loc;
@@ -117,24 +117,34 @@ impl Slice<'_> {
         Some(())
     }
 
-    /// The numbers of ragged tiles, with what they are computed from, in program order. They stay before the roles, which then have loops
-    /// with the same bounds. None, if they are computed by loops or branches.
-    fn counts(&self, ops: &[OpId]) -> Vec<OpId> {
-        let mut wanted: BTreeSet<Value> = BTreeSet::new();
-        let mut shared = Vec::new();
-        for id in ops.iter().rev().filter(|id| self.ops.contains(id)) {
-            let op = self.kernel.op(*id);
-            let counts = matches!(op.kind, OpKind::RaggedCount { .. });
-            if counts || op.results.iter().any(|v| wanted.contains(v)) {
-                wanted.extend(&op.args);
-                shared.push(*id);
+    /// The numbers of ragged tiles, so that the roles have loops with the same bounds; and the segments that every program takes, by which it
+    /// checks that the offsets are in order. They stay before the roles, in program order, with what they are computed from, unless that
+    /// are loops or branches, or depends on what the kernel writes.
+    fn before_roles(&self, ops: &[OpId]) -> Vec<OpId> {
+        let mut shared: BTreeSet<OpId> = BTreeSet::new();
+        for id in ops {
+            let kind = &self.kernel.op(*id).kind;
+            if matches!(kind, OpKind::RaggedCount { .. } | OpKind::Segment) {
+                shared.extend(self.computed_from(ops, *id).into_iter().flatten());
             }
         }
-        if shared.iter().any(|id| !self.kernel.op(*id).regions.is_empty()) {
-            return Vec::new();
+        ops.iter().copied().filter(|id| shared.contains(id)).collect()
+    }
+
+    /// An operation with all of these operations from which it is computed; `None` if one of them must stay where it is.
+    fn computed_from(&self, ops: &[OpId], last: OpId) -> Option<Vec<OpId>> {
+        let (mut found, mut wanted): (Vec<OpId>, BTreeSet<Value>) = (Vec::new(), BTreeSet::new());
+        for id in ops.iter().rev().skip_while(|id| **id != last) {
+            let op = self.kernel.op(*id);
+            if *id == last || op.results.iter().any(|v| wanted.contains(v)) {
+                if !op.regions.is_empty() || !self.is_repeatable(op) {
+                    return None;
+                }
+                wanted.extend(&op.args);
+                found.push(*id);
+            }
         }
-        shared.reverse();
-        shared
+        Some(found)
     }
 
     /// Adds the copies, and the loops and branches around them.

@@ -1,5 +1,6 @@
 //! The code of a kernel for sm_80, in the emulator.
 
+use titan_core::artifact::Variant;
 use titan_core::lane::Func;
 use titan_core::launch::abi::{self, GpuArg, MapParam};
 use titan_core::launch::report;
@@ -33,6 +34,8 @@ pub(super) struct Code {
     pub(super) text: String,
     module: Module,
     entry: String,
+    /// The kernel that makes tables of tensor maps, if there are any.
+    maker: Option<String>,
     threads: u32,
     shared: u32,
     maps: Vec<MapParam>,
@@ -46,6 +49,7 @@ impl Code {
         Ok(Code {
             module,
             entry: ptx.entry,
+            maker: ptx.maker,
             threads: lanes.threads,
             shared: lanes.shared_bytes,
             maps: lanes.maps.clone(),
@@ -96,6 +100,11 @@ impl Code {
             let map = TensorMap::of_argument(map, of).map_err(|e| format!("{NO_MAP}: {e}"))?;
             params.push(Param::Bytes(map.to_bytes().to_vec()));
         }
+        let entries: Vec<u32> = self.maps.iter().filter_map(|map| map.entries(&packed)).collect();
+        for entries in &entries {
+            let table = memory.alloc_named("tensor maps", (entries * MapParam::BYTES) as usize);
+            params.push(Param::Bytes(table.address().to_le_bytes().to_vec()));
+        }
         let launch =
             Launch { grid, block: [self.threads, 1, 1], dynamic_shared: self.shared, cluster: None, params: &params };
         let schedule = if completion == Completion::Late { Schedule::InTurn } else { Schedule::Seeded(3) };
@@ -106,8 +115,16 @@ impl Code {
             max_steps: 1 << 22,
             ..Options::default()
         };
-        let entry = self.module.entry(&self.entry).map_err(|e| e.to_string())?;
-        entry.run(&launch, &mut memory, &options).map_err(|e| e.to_string())?;
+        let mut run = |entry: &str, launch: &Launch<'_>| {
+            self.module.entry(entry)?.run(launch, &mut memory, &options).map(drop)
+        };
+        if let Some(maker) = &self.maker {
+            let programs = entries.iter().copied().max().unwrap_or(0);
+            let threads = Variant::MAKER_THREADS;
+            let makes = Launch { grid: [programs, 1, 1], block: [threads, 1, 1], dynamic_shared: 0, ..launch };
+            run(maker, &makes).map_err(|e| format!("tensor maps: {e}"))?;
+        }
+        run(&self.entry, &launch).map_err(|e| e.to_string())?;
         let read =
             |place: Option<_>| place.map(|(at, len)| memory.read(at, len).map_err(|e| e.to_string())).transpose();
         places.into_iter().map(read).collect()

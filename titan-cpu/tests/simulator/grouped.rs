@@ -11,6 +11,7 @@ use super::ways::{Counts, compare};
 use super::{execute, grid, program_grid};
 use titan_core::driver::{Stages, stages};
 use titan_core::ir::{Elem, NvOp, OpKind, TtgOp};
+use titan_core::launch::abi::PartMap;
 use titan_core::num;
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
@@ -245,7 +246,12 @@ fn made(machine: &Machine, tile: Tile, by: Rows) -> Stages {
 
 /// Boxes, and the axis along which they are of parts.
 fn boxes(made: &Stages) -> Vec<(Vec<u32>, Option<u8>)> {
-    made.lanes.maps.iter().map(|map| (map.extents.clone(), map.part)).collect()
+    let part = |part: &PartMap| match part {
+        PartMap::Whole => None,
+        PartMap::Along(axis) => Some(*axis),
+        PartMap::Ending { .. } => panic!("no end of a part is known to a kernel before"),
+    };
+    made.lanes.maps.iter().map(|map| (map.extents.clone(), part(&map.part))).collect()
 }
 
 /// On sm_80 threads copy both tiles of a stage; on sm_90a they copy the rows, and the others are copied in bulk for MMAs of warpgroups.

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod attention;
+mod ends;
 mod equivalent;
 mod explored;
 mod fences;

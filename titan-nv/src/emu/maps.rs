@@ -19,13 +19,14 @@
 //! which is not known here.
 //!
 //! Whether release and acquire are themselves in order is not checked: accesses to global memory are not checked for races. By the
+//! A map that was changed in global memory, neither released nor acquired in the launch, is an error: a later launch need not see the change. By the
 //! memory model, a release of a thread that has synchronised with the one that wrote would do as well; here it does not. Writes by bulk
 //! copies need no release here. A map must not be changed while a copy of the same cluster uses it. Where races are not looked for, an acquire
 //! is for all threads of the block.
 //!
 //! Source: PTX ISA, "membar/fence", "tensormap.cp_fenceproxy", "Proxies".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use titan_sim::engine::Agent;
 use titan_sim::engine::race::{Moment, Races};
 
@@ -97,10 +98,23 @@ pub(crate) struct Maps {
     unreleased: BTreeMap<u64, Vec<u64>>,
     /// By block and address.
     acquired: BTreeMap<(u64, u64), Vec<Acquired>>,
+    /// Maps by their address, with the thread that has changed a field of them and not released the change. Of those that are acquired in
+    /// the same launch, copies show what is missing.
+    changed: BTreeSet<(u64, u64)>,
     time: u32,
 }
 
 impl Maps {
+    /// Records that a thread changes a field of a map in global memory.
+    pub(crate) fn change(&mut self, thread: u64, address: u64) {
+        self.changed.insert((address, thread));
+    }
+
+    /// The address of a map that was changed in the launch, and that no later launch need see as changed: its thread has not released it.
+    pub(crate) fn unreleased(&self) -> Option<u64> {
+        self.changed.first().map(|(address, _)| *address)
+    }
+
     /// Records a store, before it takes place, to bytes that have the contents `value` where they are `written`.
     pub(crate) fn store(&mut self, by: Party, address: u64, (value, written): (&[u8], &[bool])) {
         self.time = self.time.max(LAUNCH) + 1;
@@ -117,6 +131,7 @@ impl Maps {
 
     /// Records that a thread releases all its stores so far.
     pub(crate) fn release(&mut self, thread: u64, scope: MapScope) {
+        self.changed.retain(|(_, by)| *by != thread);
         for at in self.unreleased.remove(&thread).unwrap_or_default() {
             self.release_byte(thread, at, scope);
         }
@@ -124,6 +139,7 @@ impl Maps {
 
     /// Records that a thread releases its stores to the map at an address, and no others.
     pub(crate) fn release_map(&mut self, thread: u64, address: u64, scope: MapScope) {
+        self.changed.remove(&(address, thread));
         let map = address..address + MAP as u64;
         map.clone().for_each(|at| self.release_byte(thread, at, scope));
         if let Some(mine) = self.unreleased.get_mut(&thread) {
@@ -148,6 +164,7 @@ impl Maps {
         address: u64,
         (value, written): (&[u8], &[bool]),
     ) {
+        self.changed.retain(|(map, _)| *map != address);
         let mut bytes = [(0, None); MAP];
         for (at, (byte, (value, written))) in (address..).zip(bytes.iter_mut().zip(value.iter().zip(written))) {
             *byte = self.byte(by, scope, at, written.then_some(*value));

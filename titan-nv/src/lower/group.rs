@@ -6,20 +6,74 @@
 
 use super::error::{Fault, first};
 use super::{Arg, Done, Lower, form_of};
-use crate::ptx::Reg;
 use crate::ptx::isa::group::{
-    BULK_LOAD, BULK_LOAD_MULTICAST, BULK_STORE, ELECT, EXPECT, GROUP_FENCE, GROUP_WAIT, PARAM_ADDRESS,
-    PARAM_TO_GENERIC, mma,
+    BULK_LOAD, BULK_LOAD_MULTICAST, BULK_STORE, ELECT, EXPECT, GROUP_FENCE, GROUP_WAIT, MAP_ACQUIRE, MAP_RELEASE,
+    PARAM_ADDRESS, PARAM_TO_GENERIC, REPLACE_EXTENT, mma,
 };
-use titan_core::lane::{GroupMma, GroupOperand, Op, Ty};
+use crate::ptx::isa::int::MUL_WIDE;
+use crate::ptx::isa::memory::{LOAD_PARAM, STORE};
+use crate::ptx::{Address, Base, Reg};
+use titan_core::lane::{GroupMma, GroupOperand, IntBin, Op, Space, Ty, Value};
+use titan_core::launch::abi::{MapParam, PartMap};
 
 impl Lower<'_> {
     /// The address of a tensor map, which is a parameter.
     pub(super) fn tensor_map(&mut self, map: u32, op: &Op) -> Done {
         let (out, own) = (self.out(first(&op.results)?), self.fresh(Ty::B64));
-        let number = u32::try_from(self.func.slots.len()).unwrap_or(u32::MAX).saturating_add(map);
-        self.inst(&PARAM_ADDRESS, &[Arg::Reg(own), Arg::Param(number)])?;
+        self.inst(&PARAM_ADDRESS, &[Arg::Reg(own), Arg::Param(self.map_param(map))])?;
         self.inst(&PARAM_TO_GENERIC, &[Arg::Reg(out), Arg::Reg(own)])
+    }
+
+    /// The parameter that is a tensor map.
+    fn map_param(&self, map: u32) -> u32 {
+        u32::try_from(self.func.slots.len()).unwrap_or(u32::MAX).saturating_add(map)
+    }
+
+    /// The parameter with the address of the table of a tensor map. The addresses of tables follow the maps.
+    fn table_param(&self, map: u32) -> u32 {
+        let has_table = |map: &&MapParam| matches!(map.part, PartMap::Ending { .. });
+        let before = self.func.maps.iter().take(map as usize).filter(has_table).count();
+        self.map_param(u32::try_from(self.func.maps.len() + before).unwrap_or(u32::MAX))
+    }
+
+    /// The address of an entry of the table of a tensor map.
+    fn entry_address(&mut self, map: u32, entry: Value, out: Reg) -> Done {
+        let (table, offset) = (self.fresh(Ty::B64), self.fresh(Ty::B64));
+        let address = Address { base: Base::Param(self.table_param(map)), offset: 0 };
+        self.inst(form_of(LOAD_PARAM, &8)?, &[Arg::Reg(table), Arg::Address(address)])?;
+        let bytes = Arg::Bits(u64::from(MapParam::BYTES));
+        self.inst(form_of(MUL_WIDE, &false)?, &[Arg::Reg(offset), Arg::Value(entry), bytes])?;
+        self.int(IntBin::Add, out, &[Arg::Reg(table), Arg::Reg(offset)])
+    }
+
+    /// The address of an entry, which this thread acquires, because a kernel that ran before wrote it.
+    pub(super) fn map_entry(&mut self, map: u32, op: &Op) -> Done {
+        let out = self.out(first(&op.results)?);
+        self.entry_address(map, first(&op.args)?, out)?;
+        let address = Address { base: Base::Reg(out), offset: 0 };
+        self.inst(&MAP_ACQUIRE, &[Arg::Address(address), Arg::Bits(u64::from(MapParam::BYTES))])
+    }
+
+    /// Copies a tensor map to an entry of its table, and replaces extents there.
+    pub(super) fn make_map(&mut self, map: u32, axes: &[u8], op: &Op) -> Done {
+        let (entry, ends) = op.args.split_first().ok_or_else(|| Fault::Defect("an entry without a number".to_owned()))?;
+        let to = self.fresh(Ty::B64);
+        self.entry_address(map, *entry, to)?;
+        let rank = self.func.maps.get(map as usize).map_or(0, |map| map.extents.len());
+        for offset in (0..MapParam::BYTES.cast_signed()).step_by(8) {
+            let word = self.fresh(Ty::B64);
+            let from = Address { base: Base::Param(self.map_param(map)), offset };
+            self.inst(form_of(LOAD_PARAM, &8)?, &[Arg::Reg(word), Arg::Address(from)])?;
+            let to = Address { base: Base::Reg(to), offset };
+            self.inst(form_of(STORE, &(Space::Global, 8, 1))?, &[Arg::Address(to), Arg::Reg(word)])?;
+        }
+        for (axis, end) in axes.iter().zip(ends) {
+            // Dimensions are counted from the innermost.
+            let dim = rank.saturating_sub(usize::from(*axis) + 1);
+            let to = Address { base: Base::Reg(to), offset: 0 };
+            self.inst(&REPLACE_EXTENT, &[Arg::Address(to), Arg::Bits(dim as u64), Arg::Value(*end)])?;
+        }
+        self.inst(&MAP_RELEASE, &[])
     }
 
     pub(super) fn expect(&mut self, bytes: u32, masked: bool, op: &Op) -> Done {
@@ -91,7 +145,7 @@ impl Lower<'_> {
     }
 
     /// The registers of D: those of C if it is in flight, otherwise new ones, initialized with C if it is given.
-    fn accumulators(&mut self, op: &Op, c: &[titan_core::lane::Value]) -> Result<Vec<Reg>, Fault> {
+    fn accumulators(&mut self, op: &Op, c: &[Value]) -> Result<Vec<Reg>, Fault> {
         let mut copied = false;
         for (i, result) in op.results.iter().enumerate() {
             match c.get(i) {

@@ -39,7 +39,7 @@ use error::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{self, Func, IntBin, Op, Ty, Value, uniform};
-use titan_core::launch::abi::{MapParam, Slot as Word};
+use titan_core::launch::abi::{MapParam, PartMap, Slot as Word};
 use uses::Uses;
 
 /// A kernel as PTX.
@@ -49,6 +49,8 @@ pub struct Ptx {
     pub text: String,
     /// The symbol of the kernel in the text.
     pub entry: String,
+    /// The symbol of the kernel that makes its tables of tensor maps, if it has any.
+    pub maker: Option<String>,
     /// The lowest PTX version that has every instruction of the module, times ten.
     pub version: u32,
     /// The target.
@@ -64,7 +66,8 @@ pub struct Ptx {
 /// [`EmitError`]: the function breaks a rule of the lane IR, or needs an operation that the machine lacks.
 pub fn emit(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Ptx, EmitError> {
     let module = lower(func, machine, source)?;
-    Ok(Ptx { text: module.to_string(), entry: module.entry.name, version: module.version, target: module.target })
+    let maker = module.maker.as_ref().map(|maker| maker.name.clone());
+    Ok(Ptx { text: module.to_string(), entry: module.entry.name, maker, version: module.version, target: module.target })
 }
 
 /// Lowers a function to a PTX module as data.
@@ -74,12 +77,36 @@ pub fn emit(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Resu
 pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Module, EmitError> {
     error::limits(func, machine, source.map(|(file, _)| file))?;
     lane::verify(func).map_err(EmitError::Lane)?;
+    let (entry, mut version, shared) = entry(func, machine, source.map(|(_, line)| line))?;
+    let mut maker = None;
+    if let Some(func) = func.maker.as_deref() {
+        // It has no locations of the user's: none of the kernel's operations is in it.
+        let (made, needs, _) = self::entry(func, machine, None)?;
+        version = version.max(needs);
+        maker = Some(made);
+    }
+    let module = Module {
+        version,
+        target: machine.name,
+        comment: func.name.replace(char::is_control, " "),
+        file: source.map(|(file, _)| file.to_owned()),
+        shared,
+        entry,
+        maker,
+    };
+    check::check(&module, machine).map_err(|message| EmitError::Defect { kernel: func.name.clone(), message })?;
+    Ok(module)
+}
+
+/// The kernel of a function, the version of PTX that it needs, and whether it uses dynamic shared memory. `first_line` is the line of the
+/// user's file on which the kernel begins, if the text is to have source locations.
+fn entry(func: &Func, machine: &Machine, first_line: Option<u32>) -> Result<(Entry, u32, bool), EmitError> {
     let mut lower = Lower {
         func,
         machine,
         uses: Uses::of(func),
         uniform: uniform::analyze(func),
-        first_line: source.map(|(_, line)| line),
+        first_line,
         at: (0, 0),
         values: vec![None; func.values.len()],
         pairs: BTreeMap::new(),
@@ -93,23 +120,16 @@ pub fn lower(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Res
         shared: func.shared_bytes > 0,
     };
     lower.prologue().and_then(|()| lower.block(func.body)).map_err(|fault| fault.outside(func))?;
-    let module = Module {
-        version: lower.version,
-        target: machine.name,
-        comment: func.name.replace(char::is_control, " "),
-        file: source.map(|(file, _)| file.to_owned()),
-        shared: lower.shared,
-        entry: Entry {
-            name: symbol(&func.name),
-            params: func.slots.iter().map(param).chain(func.maps.iter().map(map)).collect(),
-            threads: func.threads,
-            cluster: func.cluster,
-            registers: lower.registers,
-            body: lower.body,
-        },
+    let tables = func.maps.iter().filter(|map| matches!(map.part, PartMap::Ending { .. })).map(table);
+    let entry = Entry {
+        name: symbol(&func.name),
+        params: func.slots.iter().map(param).chain(func.maps.iter().map(map)).chain(tables).collect(),
+        threads: func.threads,
+        cluster: func.cluster,
+        registers: lower.registers,
+        body: lower.body,
     };
-    check::check(&module, machine).map_err(|message| EmitError::Defect { kernel: func.name.clone(), message })?;
-    Ok(module)
+    Ok((entry, lower.version, lower.shared))
 }
 
 /// A name that is legal in PTX: each run of characters that are neither letters nor digits becomes one `_`.
@@ -139,12 +159,17 @@ fn param(slot: &Word) -> Param {
 
 /// The parameter for a tensor map, which is passed behind the word parameters.
 fn map(map: &MapParam) -> Param {
-    let extents: Vec<String> = map.extents.iter().map(ToString::to_string).collect();
-    let parts = map.part.map_or_else(String::new, |axis| format!(" of parts along axis {axis}"));
-    Param {
-        bytes: 128,
-        comment: format!("tensor map of parameter {}, boxes of {}{parts}", map.param, extents.join("x")),
-    }
+    let bytes = MapParam::BYTES as usize;
+    Param { bytes, comment: format!("tensor map of parameter {}, boxes of {}", map.param, ascii(map)) }
+}
+
+/// The parameter for the address of a table of tensor maps, which is passed behind the maps.
+fn table(map: &MapParam) -> Param {
+    Param { bytes: 8, comment: format!("table of maps of parameter {}, boxes of {}", map.param, ascii(map)) }
+}
+
+fn ascii(map: &MapParam) -> String {
+    map.boxes().replace(" × ", "x")
 }
 
 /// An argument of an instruction, before the slot of the form determines how it is written.

@@ -30,6 +30,8 @@ impl Lower<'_> {
             OpKind::NumPrograms(axis) => self.num_programs(*axis, op),
             OpKind::SharedBase => self.shared_base(op),
             OpKind::TensorMap(map) => self.tensor_map(*map, op),
+            OpKind::MapEntry(map) => self.map_entry(*map, op),
+            OpKind::MakeMap { map, axes } => self.make_map(*map, axes, op),
             OpKind::MapCluster => self.map_cluster(op),
 
             OpKind::Int(bin) => self.int_op(*bin, op),

@@ -4,7 +4,7 @@
 //! A violation is a bug of the lowering; it is reported as an error instead of printing text that an assembler refuses.
 
 use super::isa::Slot;
-use super::module::{Address, Base, Inst, Line, Module, Operand, Reg};
+use super::module::{Address, Base, Entry, Inst, Line, Module, Operand, Reg};
 use crate::machine::Machine;
 use std::collections::BTreeMap;
 use titan_core::lane::Ty;
@@ -14,15 +14,19 @@ use titan_core::lane::Ty;
 /// # Errors
 /// A description of the first instruction that is wrong.
 pub fn check(module: &Module, machine: &Machine) -> Result<(), String> {
+    module.entries().try_for_each(|entry| of_entry(entry, module.version, machine))
+}
+
+fn of_entry(entry: &Entry, version: u32, machine: &Machine) -> Result<(), String> {
     let mut labels: BTreeMap<u32, u32> = BTreeMap::new();
-    for line in &module.entry.body {
+    for line in &entry.body {
         if let Line::Label(label) = line {
             *labels.entry(label.0).or_default() += 1;
         }
     }
-    for inst in module.instructions() {
+    for inst in entry.instructions() {
         let fail = |why: &str| Err(format!("`{inst}`: {why}"));
-        if inst.form.ptx > module.version || !inst.form.is_of(machine) {
+        if inst.form.ptx > version || !inst.form.is_of(machine) {
             return fail("the target or the version does not have it");
         }
         if inst.operands.len() != inst.form.slots.len() {
@@ -41,10 +45,10 @@ pub fn check(module: &Module, machine: &Machine) -> Result<(), String> {
         {
             return fail("the label is not there once");
         }
-        if registers(inst).any(|reg| reg.number >= count(module, reg.class)) {
+        if registers(inst).any(|reg| reg.number >= count(entry, reg.class)) {
             return fail("a register that is not declared");
         }
-        let params = module.entry.params.len();
+        let params = entry.params.len();
         if addresses(inst).any(|a| matches!(a.base, Base::Param(n) if n as usize >= params)) {
             return fail("a parameter that is not declared");
         }
@@ -52,8 +56,8 @@ pub fn check(module: &Module, machine: &Machine) -> Result<(), String> {
     Ok(())
 }
 
-fn count(module: &Module, class: Ty) -> u32 {
-    Ty::ALL.iter().zip(module.entry.registers).find(|(c, _)| **c == class).map_or(0, |(_, n)| n)
+fn count(entry: &Entry, class: Ty) -> u32 {
+    Ty::ALL.iter().zip(entry.registers).find(|(c, _)| **c == class).map_or(0, |(_, n)| n)
 }
 
 fn addresses(inst: &Inst) -> impl Iterator<Item = &Address> {

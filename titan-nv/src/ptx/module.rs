@@ -132,6 +132,16 @@ pub struct Entry {
     pub body: Vec<Line>,
 }
 
+impl Entry {
+    /// The instructions, in order.
+    pub fn instructions(&self) -> impl Iterator<Item = &Inst> {
+        self.body.iter().filter_map(|line| match line {
+            Line::Inst(inst) => Some(inst),
+            Line::Label(_) | Line::Loc { .. } => None,
+        })
+    }
+}
+
 /// A program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
@@ -147,15 +157,14 @@ pub struct Module {
     pub shared: bool,
     /// The kernel.
     pub entry: Entry,
+    /// The kernel that makes the tensor maps of its tables, if it has tables.
+    pub maker: Option<Entry>,
 }
 
 impl Module {
-    /// The instructions, in order.
-    pub fn instructions(&self) -> impl Iterator<Item = &Inst> {
-        self.entry.body.iter().filter_map(|line| match line {
-            Line::Inst(inst) => Some(inst),
-            Line::Label(_) | Line::Loc { .. } => None,
-        })
+    /// The kernels, in order.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        std::iter::once(&self.entry).chain(&self.maker)
     }
 }
 

@@ -22,8 +22,11 @@ impl Display for Module {
         if self.shared {
             writeln!(f, ".extern .shared .align 1024 .b8 {SHARED}[];")?;
         }
-        writeln!(f)?;
-        self.entry.fmt(f)
+        for entry in self.entries() {
+            writeln!(f)?;
+            entry.fmt(f)?;
+        }
+        Ok(())
     }
 }
 

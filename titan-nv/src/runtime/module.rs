@@ -4,7 +4,7 @@ use super::Handle;
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::stream::Stream;
-use super::sys::{self, CUfunction, CUmodule, Func};
+use super::sys::{self, CUfunction, CUmodule, Func, Mod};
 use super::tensor::EncodedMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
@@ -21,6 +21,7 @@ const UNASKED: u32 = 48 * 1024;
 #[derive(Debug)]
 pub struct Function {
     context: &'static Context,
+    module: Handle<Mod>,
     raw: Handle<Func>,
     threads: u32,
     shared: u32,
@@ -134,7 +135,7 @@ impl Function {
         // SAFETY: `raw` is writable storage for a function, the module was loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.cuModuleGetFunction)(&raw mut raw, module, name.as_ptr()) };
         context.calls.check("cuModuleGetFunction", code)?;
-        let function = Function { context, raw: Handle(raw), threads, shared };
+        let function = Function { context, module: Handle(module), raw: Handle(raw), threads, shared };
         let fixed = function.attribute(sys::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
         let needs = shared.saturating_add(fixed);
         if needs > limit {
@@ -153,6 +154,15 @@ impl Function {
             context.calls.check("cuFuncSetAttribute", code)?;
         }
         Ok(function)
+    }
+
+    /// Another kernel of the same module, without dynamic shared memory.
+    ///
+    /// # Errors
+    /// If there is none of this name, or the device lacks a resource that it needs.
+    pub fn other(&self, entry: &str, threads: u32) -> Result<Function, LoadError> {
+        let _entered = self.context.enter()?;
+        Function::of_module(self.context, self.module.0, entry, (threads, 0))
     }
 
     fn attribute(&self, attribute: u32) -> Result<u32, DriverError> {
@@ -186,7 +196,8 @@ impl Function {
         Ok(blocks.saturating_mul(self.context.device().properties.multiprocessors))
     }
 
-    /// Launches a grid on a stream. `block` holds the parameters, each at its offset in `offsets`; behind them are `maps`.
+    /// Launches a grid on a stream. `block` holds the parameters, each at its offset in `offsets`; behind them are `maps`, and behind these
+    /// the addresses of their `tables`.
     ///
     /// # Errors
     /// If the driver refuses it.
@@ -199,15 +210,16 @@ impl Function {
         stream: &Stream,
         [x, y, z]: [u32; 3],
         (block, offsets): (&[u8], &[usize]),
-        maps: &[EncodedMap],
+        (maps, tables): (&[EncodedMap], &[u64]),
     ) -> Result<(), DriverError> {
         let _entered = self.context.enter()?;
-        let mut params: Vec<*mut c_void> = Vec::with_capacity(offsets.len() + maps.len());
+        let mut params: Vec<*mut c_void> = Vec::with_capacity(offsets.len() + maps.len() + tables.len());
         for at in offsets {
             let from = block.get(*at..).unwrap_or_default();
             params.push(from.as_ptr().cast_mut().cast());
         }
         params.extend(maps.iter().map(|map| map.place().cast_mut()));
+        params.extend(tables.iter().map(|address| ptr::from_ref(address).cast_mut().cast()));
         let (threads, shared) = (self.threads, self.shared);
         // SAFETY: the caller answers for the parameters, which the driver copies before it returns; function and stream are
         // of the current context.

@@ -5,7 +5,7 @@
 use super::fit::{Request, Tensor, Unfit, fit};
 use super::{Element, L2Promotion, Swizzle, TensorMap, TensorMapError as Limit};
 use titan_core::ir::{self, Elem};
-use titan_core::launch::abi::{GpuArg, MapParam};
+use titan_core::launch::abi::{GpuArg, MapParam, PartMap};
 
 impl TensorMap {
     /// The tensor map of a tensor argument for a kernel.
@@ -34,9 +34,12 @@ impl TensorMap {
         };
         let request = Request { boxes: &boxes, element_strides: &[], starts: &starts, swizzle, l2: L2Promotion::B256 };
         let whole = fit(&tensor, &request)?;
-        let Some(axis) = map.part else { return Ok(whole) };
-        // An axis that the tensor does not have is no dimension of the map either.
-        whole.for_parts(sizes.len().saturating_sub(usize::from(axis) + 1))
+        match map.part {
+            // The device replaces extents by smaller ones, so that its maps fit too.
+            PartMap::Whole | PartMap::Ending { .. } => Ok(whole),
+            // An axis that the tensor does not have is no dimension of the map either.
+            PartMap::Along(axis) => whole.for_parts(sizes.len().saturating_sub(usize::from(axis) + 1)),
+        }
     }
 }
 
@@ -115,7 +118,7 @@ mod tests {
     /// A tensor of three axes and its map, of a box that is a plane.
     fn told(address: u64, extents: [i32; 3], strides: [i64; 3]) -> String {
         let map =
-            MapParam { param: 0, elem: Elem::F16, extents: vec![1, 8, 64], swizzle: ir::Swizzle::B128, part: None };
+            MapParam { param: 0, elem: Elem::F16, extents: vec![1, 8, 64], swizzle: ir::Swizzle::B128, part: PartMap::Whole };
         let argument = GpuArg::Tensor { address, extents: extents.to_vec(), strides: strides.to_vec() };
         match TensorMap::of_argument(&map, &argument) {
             Ok(map) => format!("{map}, {:?}", map.strides),
@@ -184,7 +187,7 @@ mod tests {
         assert!(told(0x1000, [1 << 30, 70, 100], strides).starts_with("F16 [100, 70, 1073741824]"));
         // An axis of one element is never stepped along, so its stride may be anything.
         assert!(told(0x1000, [1, 1, 100], [-1, 0, 1]).starts_with("F16 [100, 1, 1]"));
-        let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: ir::Swizzle::B128, part: None };
+        let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: ir::Swizzle::B128, part: PartMap::Whole };
         for argument in [GpuArg::Absent, GpuArg::Scalar(ir::Const::Int(Elem::I32, 1))] {
             assert_eq!(TensorMap::of_argument(&map, &argument), Err(Unfit::Absent));
         }

@@ -3,7 +3,7 @@
 use crate::cases::{Case, begin, load, store};
 use titan_core::ir::{Elem, Swizzle};
 use titan_core::lane::{Builder, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Ty, Value};
-use titan_core::launch::abi::MapParam;
+use titan_core::launch::abi::{MapParam, PartMap};
 use titan_nv::Machine;
 use titan_nv::machine::Feature;
 
@@ -85,7 +85,7 @@ fn bulk_load(rank: u8, multicast: u16, masked: bool) -> Case {
     let name = titan_core::lane::mnemonic(&kind);
     case(&name, kind.clone(), &args, |b, operands| {
         let extents = vec![16; usize::from(rank)];
-        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: None });
+        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
         b.op(kind, &[&[map][..], operands].concat());
         Vec::new()
     })
@@ -96,7 +96,7 @@ fn bulk_store(rank: u8) -> Case {
     let name = titan_core::lane::mnemonic(&kind);
     case(&name, kind.clone(), &vec![Ty::B32; 1 + usize::from(rank)], |b, operands| {
         let extents = vec![16; usize::from(rank)];
-        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: None });
+        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
         b.op(kind, &[&[map][..], operands].concat());
         b.op(OpKind::BulkCommit, &[]);
         b.op(OpKind::BulkWait { n: 0, read: false }, &[]);
@@ -146,7 +146,7 @@ pub(crate) fn all() -> Vec<Case> {
             vec![b.one(OpKind::FromPred, &[elected])]
         }),
         case("tensor_map", OpKind::TensorMap(0), &[], |b, _| {
-            let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: Swizzle::B128, part: None };
+            let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: Swizzle::B128, part: PartMap::Whole };
             let address = b.tensor_map(map);
             vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
         }),

@@ -346,3 +346,17 @@ fn wrong_uses() {
         assert!(error.to_string().contains("a tensor map has 128 bytes"), "{error}");
     }
 }
+
+/// A map for a later kernel: nothing in this launch acquires it.
+#[test]
+fn a_map_for_a_later_launch_must_be_released() {
+    let change = "@%first tensormap.replace.tile.global_dim.global.b1024.b32 [%map], 0, 7;";
+    let changes = |after: &str| run(&kernel(&format!("{change} {after}")), 1, None, &Options::default());
+    changes("@%first fence.proxy.tensormap::generic.release.gpu;").unwrap_or_else(|e| panic!("{e}"));
+    // Another thread releases its own changes.
+    for after in ["", "@!%first fence.proxy.tensormap::generic.release.gpu;"] {
+        let error = changes(after).expect_err("a change that is not released");
+        assert_eq!(error.code(), ErrorCode::Race);
+        assert!(error.to_string().contains("is changed and never released"), "{error}");
+    }
+}

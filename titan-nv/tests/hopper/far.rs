@@ -7,7 +7,7 @@ use super::lowered::{Gemm, compiled, encode, kernel};
 use super::multicast::verified;
 use titan_core::driver::{Stages, stages};
 use titan_core::ir::{Const, Elem, GridSpec};
-use titan_core::launch::abi::{self, GpuArg, MapParam};
+use titan_core::launch::abi::{self, GpuArg, MapParam, PartMap};
 use titan_core::launch::report;
 use titan_nv::Machine;
 use titan_nv::emu::{Launch, Memory, Module, Options, Param};
@@ -180,7 +180,7 @@ fn bulk_copies_up_to_the_greatest_extent() {
 fn bulk_copies_of_parts_up_to_the_greatest_extent() {
     let made = compiled(&text(true));
     let of_parts = made.lanes.maps.iter().find(|map| map.param == 0).expect("A has a tensor map");
-    assert_eq!(of_parts.part, Some(0));
+    assert_eq!(of_parts.part, PartMap::Along(0));
     let mut runs = 0;
     for rows in [THERE as i32, MOST as i32 - 37, MOST as i32] {
         let inside = |n: i32| rows - n;

@@ -8,6 +8,7 @@ use super::lowered::{assembles, compiled};
 use super::mixed::{Case, How, PLAIN, plain, run_text, text_of, with_roles};
 use super::moved::{Moved, moved_coordinates};
 use titan_core::driver::Stages;
+use titan_core::launch::abi::PartMap;
 use titan_nv::emu::Options;
 
 /// Threads copy nothing, and the operands that are parts have maps for parts.
@@ -16,7 +17,7 @@ fn is_by_parts(made: &Stages, case: &Case) {
     let text = text_of(made);
     assert!(!text.contains("cp.async.cg") && !text.contains("cp.async.ca"), "{text}");
     for (param, how) in (0..).zip(case.how) {
-        let part = matches!(how, How::Rows(_)).then_some(0);
+        let part = if let How::Rows(_) = how { PartMap::Along(0) } else { PartMap::Whole };
         assert!(made.lanes.maps.iter().any(|map| map.param == param && map.part == part), "{:?}", made.lanes.maps);
     }
     assert!(text.contains("cp.async.bulk.tensor.4d.shared"), "{text}");

@@ -3,7 +3,7 @@
 //!
 //! In a program whose tiles are not laid out, copies state bytes instead of boxes; only the tensor is checked there.
 
-use crate::analysis::boxes::{Boxed, NoBox, never, of_op};
+use crate::analysis::boxes::{Boxed, NoBox, Part, never, of_op};
 use crate::diag::Code;
 use crate::ir::{Encoding, Kernel, NvOp, Op, OpKind, Ty, Value};
 use crate::verify::Error;
@@ -35,7 +35,7 @@ fn wrong(kernel: &Kernel, op: &Op) -> Option<NoBox> {
     };
     let shared = matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. }));
     match found {
-        Ok(Boxed { part: Some(_), .. }) if shared => Some(NoBox::PartShared),
+        Ok(Boxed { part: Part::Along(_) | Part::Ending(_), .. }) if shared => Some(NoBox::PartShared),
         Ok(_) => None,
         Err(why) => Some(why),
     }

@@ -108,7 +108,10 @@ impl Symbols<'_> {
     /// The minimum and maximum of an atom, if they are known.
     pub(in crate::verify) fn range(&self, atom: Atom) -> (Option<i64>, Option<i64>) {
         match self.key(atom) {
-            Some(Key::Symbol(_) | Key::Dim(..)) => (Some(0), Some(GREATEST)),
+            // Extents of tensors, and of parts of them.
+            Some(Key::Symbol(_) | Key::Dim(..) | Key::Op(OpKind::Slice(_) | OpKind::Segment, _)) => {
+                (Some(0), Some(GREATEST))
+            }
             // The number of iterations of a loop may exceed `i32`.
             Some(Key::Op(OpKind::For(_), args)) if args.len() == 3 => (Some(0), None),
             Some(Key::Op(OpKind::Binary(BinOp::And), args)) => match &args[..] {

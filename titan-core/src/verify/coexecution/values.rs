@@ -3,6 +3,7 @@
 use super::example::Example;
 use super::key::{Arg, Key};
 use super::linear::{Atom, Condition, Facts, Linear};
+use crate::analysis::boxes;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::ir::fold::of_constants;
@@ -345,11 +346,7 @@ impl<'k> Symbols<'k> {
         match (&op.kind, kernel.ty(value)) {
             (OpKind::Const(Const::Int(Elem::Bool, v)), _) => Some(Known::Condition(Condition::Known(*v != 0))),
             (OpKind::Const(Const::Int(_, v)), _) => Some(Known::Int(Linear::constant(*v))),
-            (OpKind::Dim(axis), _) => {
-                let param = root(kernel, op.args[0])?;
-                let whole = kernel.param(param) == op.args[0];
-                whole.then(|| Known::Int(self.dim(param, usize::from(*axis), facts)))
-            }
+            (OpKind::Dim(axis), _) => self.extent_of(op.args[0], usize::from(*axis), env, facts).map(Known::Int),
             (OpKind::Ttg(TtgOp::Rematerialize), Ty::Scalar(_)) => self.known(op.args[0], env, facts),
             (OpKind::Select | OpKind::Binary(BinOp::Xor | BinOp::Sub | BinOp::And), Ty::I32)
                 if let Some(turned) = self.turning(op, env, facts) =>
@@ -367,6 +364,42 @@ impl<'k> Symbols<'k> {
             (_, Ty::Scalar(elem)) => self.structural(op, elem, env, facts),
             (_, _) => None,
         }
+    }
+
+    /// The extent of a tensor or view. That of a part of a tensor is an atom: the same bounds of the same extent give the same one in every
+    /// role.
+    fn extent_of(&mut self, tensor: Value, axis: usize, env: &Env, facts: &mut Facts) -> Option<Linear> {
+        let kernel = self.kernel;
+        if let Def::Param(param) = kernel.value(tensor).def {
+            return Some(self.dim(param, axis, facts));
+        }
+        let op = kernel.def_op(tensor)?;
+        let of = *op.args.first()?;
+        if op.kind == OpKind::Shared {
+            return self.extent_of(of, axis, env, facts);
+        }
+        if let OpKind::Index(fixed) = op.kind {
+            return self.extent_of(of, axis + usize::from(usize::from(fixed) <= axis), env, facts);
+        }
+        let cut = usize::from(boxes::cut(op)?);
+        if cut != axis {
+            return self.extent_of(of, axis, env, facts);
+        }
+        let args = if op.kind == OpKind::Segment {
+            let Def::Param(offsets) = kernel.value(op.args[1]).def else { return None };
+            if !is_input(kernel, offsets) {
+                return None;
+            }
+            vec![Arg::Param(offsets), Arg::Int(self.int(op.args[2], env, facts))]
+        } else {
+            let extent = self.extent_of(of, axis, env, facts)?;
+            let bounds = [extent, self.int(op.args[1], env, facts), self.int(op.args[2], env, facts)];
+            if let [Some(extent), Some(lo), Some(hi)] = [0, 1, 2].map(|i| bounds[i].as_constant()) {
+                return Some(Linear::constant((hi.min(extent) - lo.max(0)).max(0)));
+            }
+            bounds.map(Arg::Int).to_vec()
+        };
+        Some(self.extent(Key::Op(op.kind.clone(), args), facts))
     }
 
     fn binary(&mut self, bin: BinOp, op: &Op, env: &Env, facts: &mut Facts) -> Option<Linear> {

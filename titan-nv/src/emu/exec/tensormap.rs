@@ -62,7 +62,10 @@ impl Cluster<'_> {
     fn replace(&mut self, who: Who, at: At, (field, value): (Field, u64), world: &mut World<'_>) -> Run<()> {
         match at.space {
             Space::Shared => self.tell(who, at, BYTES, How::own(AccessKind::Write, Strength::Weak), world)?,
-            Space::Global => world.memory.touch(Touch::Write, at.address, BYTES),
+            Space::Global => {
+                world.memory.touch(Touch::Write, at.address, BYTES);
+                world.maps.change(self.party(who, at.lane).thread, at.address);
+            }
             Space::Const | Space::Generic | Space::Cluster | Space::Local | Space::Param => {
                 let message = "a tensor map is changed in global memory or in the block's shared memory";
                 return Err(Fail::new(ErrorCode::Operand, message).lane(at.lane));

@@ -10,10 +10,11 @@ use super::Slot::{Box, Const, In, Ins, Int, Memory, Out, Outs, ParamName};
 use super::{Form, Slot, form, special};
 use crate::machine::Feature;
 use titan_core::ir::Elem::{self, Bf16, E4m3, E5m2, F16, F32, I8, I32, Tf32, U8};
-use titan_core::lane::Space::Shared;
+use titan_core::lane::Space::{Global, Shared};
 use titan_core::lane::Ty::{B16, B32, B64, Pred};
 
 const MOVE: &str = "Data Movement and Conversion Instructions";
+const REPLACE: &str = "Data Movement and Conversion Instructions: tensormap.replace";
 const BULK: &str = "Data Movement and Conversion Instructions: cp.async.bulk.tensor";
 const MBARRIER: &str = "Parallel Synchronization and Communication Instructions: mbarrier";
 const FENCE: &str = "Parallel Synchronization and Communication Instructions: membar, fence";
@@ -25,6 +26,20 @@ const REGISTERS: &str = "Miscellaneous Instructions: setmaxnreg";
 pub static PARAM_ADDRESS: Form = form("mov.b64", &[Out(B64), ParamName], MOVE, 10, 10);
 /// The address of a parameter as a generic address.
 pub static PARAM_TO_GENERIC: Form = form("cvta.param.u64", &[Out(B64), In(B64)], MOVE, 77, 70);
+
+/// Makes the tensor map at an address, as of its release, the one that this thread's copies use.
+pub static MAP_ACQUIRE: Form =
+    form("fence.proxy.tensormap::generic.acquire.gpu", &[Memory(Global), Const], FENCE, 83, 90);
+/// Releases the changes of tensor maps by this thread.
+pub static MAP_RELEASE: Form = form("fence.proxy.tensormap::generic.release.gpu", &[], FENCE, 83, 90);
+/// Replaces the extent of a tensor map along a dimension, counted from the innermost.
+pub static REPLACE_EXTENT: Form = special(
+    "tensormap.replace.tile.global_dim.global.b1024.b32",
+    &[Memory(Global), Const, In(B32)],
+    REPLACE,
+    83,
+    Feature::ReplaceMap,
+);
 
 /// One arrival at a barrier, and the number of bytes that the phase expects.
 pub static EXPECT: Form =
@@ -236,6 +251,9 @@ pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![
         &PARAM_ADDRESS,
         &PARAM_TO_GENERIC,
+        &MAP_ACQUIRE,
+        &MAP_RELEASE,
+        &REPLACE_EXTENT,
         &EXPECT,
         &INIT_FENCE,
         &PROXY_FENCE,
