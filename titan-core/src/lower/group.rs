@@ -292,14 +292,15 @@ impl Lower<'_> {
         }
         let four = self.b.i32(4);
         let low = self.b.int(IntBin::ShrU, at, four);
-        let mut low = if panel > 0 { self.b.add_const(low, i64::from(panel << 16)) } else { low };
-        if let Some((number, bytes)) = slot {
-            let bytes = self.b.i32((bytes / 16).cast_signed());
-            let skip = self.b.mul(number, bytes);
-            low = self.b.add(low, skip);
-        }
+        let low = if panel > 0 { self.b.add_const(low, i64::from(panel << 16)) } else { low };
         let high = self.b.i32(high.cast_signed());
         let mut descriptor = self.b.one(lane::OpKind::Pack, &[low, high]);
+        if let Some((number, bytes)) = slot {
+            // The assembler makes one instruction of the product and the sum of 64 bits. Addresses of slots fit in their 14 bits.
+            let bytes = self.b.i32((bytes / 16).cast_signed());
+            let skip = self.b.one(lane::OpKind::MulWide { signed: false }, &[number, bytes]);
+            descriptor = self.b.add(descriptor, skip);
+        }
         let further = e.linear(staged.origin.at);
         if further > 0 {
             let more = self.b.i64(i64::from(further / 16));
