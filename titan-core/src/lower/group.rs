@@ -354,10 +354,22 @@ impl Lower<'_> {
         self.target.equal_registers(warps * self.laid.lanes).min(self.target.registers)
     }
 
-    /// Lowers the code of a role. If one thread can execute all of it, the branch to one elected thread is around all of it.
+    /// Lowers the code of a role. If one thread can execute all of it, the branch to one elected thread is around all of it. Otherwise a
+    /// thread is elected at its start, where the warps have not diverged, and starts all bulk copies of the role: the assembler would repeat
+    /// them for each thread of a warp if the thread were chosen by its number.
     pub(super) fn role_code(&mut self, region: Block) -> Result<(), LowerError> {
         if !one_thread::executes(self.k, region, false) {
-            return self.block(region);
+            let mut copies = false;
+            self.k.walk_block(region, &mut |_, op| copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })));
+            if copies {
+                let (warp, zero) = (self.warp_number(), self.b.i32(0));
+                let first = self.b.cmp_u(Pred::Eq, warp, zero);
+                let elected = self.b.one(lane::OpKind::Elect, &[]);
+                self.copying = Some(self.b.and(first, elected));
+            }
+            self.block(region)?;
+            self.copying = None;
+            return Ok(());
         }
         let first = one_thread::first(self.k, region);
         let (of_group, rest) = self.k.block(region).ops.split_at(first.len());
@@ -375,6 +387,9 @@ impl Lower<'_> {
 
     /// The condition by which one thread of the role executes an operation; `None` if only one thread executes this code anyway.
     pub(super) fn of_one_thread(&mut self) -> Option<Reg> {
-        (!self.elected).then(|| self.is_first_thread())
+        if self.elected {
+            return None;
+        }
+        Some(self.copying.unwrap_or_else(|| self.is_first_thread()))
     }
 }

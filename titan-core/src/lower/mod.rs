@@ -144,6 +144,8 @@ struct Lower<'a> {
     warp_set: WarpSet,
     /// Whether only one elected thread of the warp set executes the current code.
     elected: bool,
+    /// Whether this is the thread that starts the bulk copies of the current role, whose other threads execute its code too.
+    copying: Option<Reg>,
 }
 
 impl<'a> Lower<'a> {
@@ -162,6 +164,7 @@ impl<'a> Lower<'a> {
             joined: barrier::joined(kernel),
             warp_set: WarpSet { first: 0, warps: laid.warps, role: None },
             elected: false,
+            copying: None,
         }
     }
 

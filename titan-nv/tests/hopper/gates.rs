@@ -140,6 +140,28 @@ fn loops_of_products_with_selected_rows_pass() {
         assert_eq!(spills, 0, "{bm}x{bn}x{bk}");
         let producer = code.main_loop(&[sass::LDGSTS]).expect("threads copy rows");
         assert_eq!([count(producer, &UTMALDG), count(producer, &[sass::LDGSTS])], [1, copies], "{bm}x{bn}x{bk}");
+        assert!(!producer.iter().any(|i| sass::repeats(*i)), "the producer's loop repeats for each thread");
+    }
+}
+
+/// Roles of one, two and four warps that copy by all their threads, and in bulk by one of them, which `elect.sync` chooses. Chosen by its
+/// number, the assembler would not know that it is one.
+#[test]
+fn roles_that_copy_both_ways_do_not_repeat_bulk_copies() {
+    use super::mixed::{Case, How, PLAIN, with_roles};
+    for (how, copying) in [
+        ([How::Gathered, How::Box], 1),
+        ([How::Box, How::Gathered], 4),
+        ([How::Rows(2), How::Columns(2)], 2),
+        ([How::Ones, How::Box], 4),
+    ] {
+        let text = emitted(&with_roles(&Case { how, copying, ..PLAIN }));
+        for (text, expected) in [(chosen_by_number(&text), true), (text, false)] {
+            let Some(code) = measured(&text) else { return };
+            let code = code.unwrap_or_else(|said| panic!("{said}"));
+            assert_eq!(count(&code.instructions, &UTMALDG), 1, "{how:?}");
+            assert_eq!(code.instructions.iter().any(|i| sass::repeats(*i)), expected, "{how:?}, {copying} warps");
+        }
     }
 }
 
