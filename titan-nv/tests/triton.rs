@@ -280,6 +280,22 @@ fn products_of_warpgroups() {
     product("wgmma_e4m3", [64, 64, 128], El::E4m3, El::F16, true, &options, 1e-3, 1e-3);
 }
 
+/// Operand B in core matrices: its rows are along N, and no swizzle has them. Triton makes the descriptor of the layout that the kernel names.
+#[test]
+fn products_of_warpgroups_without_a_swizzle() {
+    for (options, n) in all_options().into_iter().flat_map(|options| [8, 16, 32].map(|n| (options.clone(), n))) {
+        let name = format!("wgmma_panels_{n}");
+        let Some(mut b) = Bench::new(&name) else { return };
+        let (pa, av) = b.input("a", El::F16, &noise(64 * 16, 31));
+        let (pb, bv) = b.input("b", El::F16, &noise(16 * n, 32));
+        let out = b.output(El::F32, 64 * n);
+        b.run([1, 1, 1], &[pa, pb, out].map(Param::Ptr), &options);
+        let want: Vec<f64> =
+            (0..64 * n).map(|i| (0..16).map(|k| av[i / n * 16 + k] * bv[k * n + i % n]).sum()).collect();
+        close(&name, &b.values(out, El::F32, 64 * n), &want, 1e-6, 1e-6);
+    }
+}
+
 /// The tensor map of a matrix of halves by rows, and what Triton passes beside it: extents and strides.
 fn tensor(ptr: DevicePtr, [rows, cols]: [usize; 2], [box_rows, box_cols]: [u32; 2]) -> Vec<Param> {
     let (rows_64, cols_64) = (rows as u64, cols as u64);

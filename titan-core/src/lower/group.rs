@@ -7,12 +7,12 @@
 //! ```text
 //! | bits    | content, addresses and distances in units of 16 bytes                                   |
 //! |  0 - 13 | address                                                                                |
-//! | 16 - 29 | K-major: unused. MN-major: the distance between panels                                  |
+//! | 16 - 29 | the distance between panels; unused if K-major with a swizzle                           |
 //! | 32 - 45 | the distance between groups of 8 rows of a panel                                        |
-//! | 62 - 63 | 1, 2, 3: rows of 128, 64, 32 bytes                                                      |
+//! | 62 - 63 | 1, 2, 3: rows of 128, 64, 32 bytes; 0: panels of 16 bytes, without a swizzle            |
 //! ```
 //!
-//! Deliberately absent: encodings without a swizzle, which plans never give to operands of warpgroups.
+//! Without a swizzle, the two distances are exchanged in MN-major operands.
 
 use super::fragment::canonical;
 use super::tile::{LoweredValue, Staged};
@@ -23,6 +23,9 @@ use crate::ir::{Block, Elem, NvOp, Op, OpKind, Pred, TtgOp, Unit, Value};
 use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::{MapParam, PartMap};
 use crate::layout::{Coords, Layout, Swizzle};
+
+/// The maximum number of panels of a tile whose bulk copies are not in a loop: more need too many registers.
+const UNROLLED: usize = 16;
 
 /// A panel of a tile in shared memory: its offset, and its first column.
 struct Panel {
@@ -67,14 +70,29 @@ impl Lower<'_> {
             coords[axis] = self.b.add(coords[axis], down);
             to = self.b.add(to, skip);
         }
-        for Panel { bytes, column } in self.panels(&staged) {
-            let mut args = vec![map, self.b.add_const(to, i64::from(bytes)), barrier];
-            let mut fastest_first = coords.iter().rev().copied();
-            args.extend(fastest_first.next().map(|x| self.b.add_const(x, i64::from(column))));
-            args.extend(fastest_first);
-            args.extend(first);
-            let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
-            self.b.op(lane::OpKind::BulkLoad { rank, multicast, masked: first.is_some() }, &args);
+        let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
+        let kind = lane::OpKind::BulkLoad { rank, multicast, masked: first.is_some() };
+        coords.reverse();
+        let (Some((fastest, others)), panels) = (coords.split_first(), self.panels(&staged)) else {
+            return Err(self.defect("a bulk copy of a tensor without axes"));
+        };
+        let all = |at: [Reg; 2]| [&[map, at[0], barrier, at[1]], others, first.as_slice()].concat();
+        if let [_, second, ..] = &panels[..]
+            && panels.len() > UNROLLED
+        {
+            let n = i32::try_from(panels.len()).unwrap_or(i32::MAX);
+            let [zero, one, n] = [0, 1, n].map(|n| self.b.i32(n));
+            let (open, _, at) = self.b.begin_for([zero, n, one], &[to, *fastest]);
+            let (to, column) = (at[0], at[1]);
+            self.b.op(kind, &all([to, column]));
+            let next = [(to, second.bytes), (column, second.column)].map(|(at, n)| self.b.add_const(at, n.into()));
+            self.b.terminate(lane::OpKind::Continue(0), &next);
+            self.b.end(open);
+            return Ok(());
+        }
+        for Panel { bytes, column } in panels {
+            let at = [(to, bytes), (*fastest, column)].map(|(at, n)| self.b.add_const(at, n.into()));
+            self.b.op(kind.clone(), &all(at));
         }
         Ok(())
     }
@@ -296,12 +314,20 @@ impl Lower<'_> {
             Swizzle::B128 => 1u32,
             Swizzle::B64 => 2,
             Swizzle::B32 => 3,
-            Swizzle::None => return Err(self.defect("an operand of warpgroups without a swizzle")),
+            Swizzle::None if e.has_core_matrices() => 0,
+            Swizzle::None => {
+                return Err(self.defect("an operand of warpgroups with neither a swizzle nor core matrices"));
+            }
         };
         // Whether the rows of A, or the columns of B, are contiguous in memory.
         let transposed = e.fast_axis() == axis;
-        let panel = if transposed { e.rows() * e.pitch / 16 } else { 0 };
-        let high = (8 * e.pitch / 16) | mode << 30;
+        let (panel, group) = (e.rows() * e.pitch / 16, 8 * e.pitch / 16);
+        let (leading, stride) = match (mode, transposed) {
+            (0, true) => (group, panel),
+            (0, false) | (_, true) => (panel, group),
+            (_, false) => (0, group),
+        };
+        let high = stride | mode << 30;
         let own = if axis == 0 { GroupMma::M } else { e.extents[1] / groups };
         let part = self.bytes_to(&staged, axis, own);
         let (slot, start) = match staged.slot {
@@ -320,14 +346,15 @@ impl Lower<'_> {
         }
         let four = self.b.i32(4);
         let low = self.b.int(IntBin::ShrU, at, four);
-        let mut low = if panel > 0 { self.b.add_const(low, i64::from(panel << 16)) } else { low };
-        if let Some((number, bytes)) = slot {
-            let bytes = self.b.i32((bytes / 16).cast_signed());
-            let skip = self.b.mul(number, bytes);
-            low = self.b.add(low, skip);
-        }
+        let low = if leading > 0 { self.b.add_const(low, i64::from(leading << 16)) } else { low };
         let high = self.b.i32(high.cast_signed());
         let mut descriptor = self.b.one(lane::OpKind::Pack, &[low, high]);
+        if let Some((number, bytes)) = slot {
+            // The assembler makes one instruction of the product and the sum of 64 bits. Addresses of slots fit in their 14 bits.
+            let bytes = self.b.i32((bytes / 16).cast_signed());
+            let skip = self.b.one(lane::OpKind::MulWide { signed: false }, &[number, bytes]);
+            descriptor = self.b.add(descriptor, skip);
+        }
         let further = e.linear(staged.origin.at);
         if further > 0 {
             let more = self.b.i64(i64::from(further / 16));
@@ -381,10 +408,22 @@ impl Lower<'_> {
         self.target.equal_registers(warps * self.laid.lanes).min(self.target.registers)
     }
 
-    /// Lowers the code of a role. If one thread can execute all of it, the branch to one elected thread is around all of it.
+    /// Lowers the code of a role. If one thread can execute all of it, the branch to one elected thread is around all of it. Otherwise a
+    /// thread is elected at its start, where the warps have not diverged, and starts all bulk copies of the role: the assembler would repeat
+    /// them for each thread of a warp if the thread were chosen by its number.
     pub(super) fn role_code(&mut self, region: Block) -> Result<(), LowerError> {
         if !one_thread::executes(self.k, region, false) {
-            return self.block(region);
+            let mut copies = false;
+            self.k.walk_block(region, &mut |_, op| copies |= matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. })));
+            if copies {
+                let (warp, zero) = (self.warp_number(), self.b.i32(0));
+                let first = self.b.cmp_u(Pred::Eq, warp, zero);
+                let elected = self.b.one(lane::OpKind::Elect, &[]);
+                self.copying = Some(self.b.and(first, elected));
+            }
+            self.block(region)?;
+            self.copying = None;
+            return Ok(());
         }
         let first = one_thread::first(self.k, region);
         let (of_group, rest) = self.k.block(region).ops.split_at(first.len());
@@ -402,6 +441,9 @@ impl Lower<'_> {
 
     /// The condition by which one thread of the role executes an operation; `None` if only one thread executes this code anyway.
     pub(super) fn of_one_thread(&mut self) -> Option<Reg> {
-        (!self.elected).then(|| self.is_first_thread())
+        if self.elected {
+            return None;
+        }
+        Some(self.copying.unwrap_or_else(|| self.is_first_thread()))
     }
 }

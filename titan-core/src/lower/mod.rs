@@ -149,6 +149,8 @@ struct Lower<'a> {
     elected: bool,
     /// The tables of tensor maps, by their number.
     tables: Vec<maker::Table>,
+    /// Whether this is the thread that starts the bulk copies of the current role, whose other threads execute its code too.
+    copying: Option<Reg>,
 }
 
 impl<'a> Lower<'a> {
@@ -168,6 +170,7 @@ impl<'a> Lower<'a> {
             warp_set: WarpSet { first: 0, warps: laid.warps, role: None },
             elected: false,
             tables: Vec::new(),
+            copying: None,
         }
     }
 

@@ -181,12 +181,6 @@ pub(super) fn group(
             return Err(NoGroup::Major { operand, elem });
         }
     }
-    // The rows of B in memory, which a swizzle spans, are along N, unless B is known to be stored by columns.
-    let by_columns = root(kernel, b).is_some_and(|(_, transposed)| transposed);
-    let row = n * b_elem.bits() / 8;
-    if !by_columns && row % Swizzle::B32.row_bytes() != 0 {
-        return Err(NoGroup::RowOfB(row));
-    }
     let groups = warps.checked_div(GroupMma::WARPS).filter(|n| n * GroupMma::WARPS == warps && n.is_power_of_two());
     let groups = groups.ok_or(NoGroup::Warps(warps))?;
     let along_m = (0..=groups.trailing_zeros()).rev().map(|i| 1 << i).find(|g| m.is_multiple_of(atom.m * g));
@@ -319,7 +313,18 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     } else {
         [cover(&mma.b, 1).max(rows), cover(&mma.b, 0).max(columns)]
     };
-    Source::Shared(Encoding::swizzled(&extents, elem.bits(), &order))
+    Source::Shared(match mma.method {
+        Method::Group(atom) if !is_a && order == [0, 1] => rows_of_columns(&extents, elem.bits(), atom.n),
+        Method::Group(_) | Method::Atom(_) | Method::MulAdd => Encoding::swizzled(&extents, elem.bits(), &order),
+    })
+}
+
+/// The encoding of an operand B of warpgroups whose rows in memory are along N. An instruction finds its `n` columns in whole panels or within
+/// one; where a swizzle has other panels, there is none, and the panels are core matrices.
+fn rows_of_columns(extents: &[u32], bits: u32, n: u32) -> Encoding {
+    let swizzled = Encoding::swizzled(extents, bits, &[0, 1]);
+    let fits = swizzled.swizzle != Swizzle::None && (n.is_multiple_of(swizzled.row) || swizzled.row.is_multiple_of(n));
+    if fits { swizzled } else { Encoding::core_matrices(extents, bits, &[0, 1]) }
 }
 
 /// The load that defines an operand, through transposes, and whether it is transposed an odd number of times.
@@ -336,8 +341,8 @@ fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
 
 /// The encodings of the tiles of stages, by ring and field: in the order of their sources, and large enough for what instructions read.
 fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
-    let mut extents: Vec<Vec<Vec<u32>>> =
-        kernel.pipes.iter().map(|p| p.fields.iter().map(|f| Vec::from(f.shape)).collect()).collect();
+    let mut extents: Vec<Vec<(Vec<u32>, bool)>> =
+        kernel.pipes.iter().map(|p| p.fields.iter().map(|f| (Vec::from(f.shape), false)).collect()).collect();
     kernel.walk(&mut |_, op| {
         let (OpKind::Ttg(TtgOp::View { field, .. }), Some(Ty::Token(Token::Rperm | Token::Part, pipe))) =
             (&op.kind, op.args.first().map(|v| kernel.ty(*v)))
@@ -347,18 +352,22 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
         let mut found = Vec::new();
         // Other operations may read the tile too; MMAs may read beyond its extents.
         let _only = readers(kernel, plan, tree, (op.results[0], false), &mut found);
-        let Some(own) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else { return };
+        let Some((own, cores)) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else {
+            return;
+        };
         for encoding in found {
+            *cores |= encoding.has_core_matrices();
             for (own, read) in own.iter_mut().zip(&encoding.extents) {
                 *own = (*own).max(*read);
             }
         }
     });
-    let pipe = |(at, extents): (usize, Vec<Vec<u32>>)| -> Vec<Encoding> {
+    let pipe = |(at, extents): (usize, Vec<(Vec<u32>, bool)>)| -> Vec<Encoding> {
         let fields = kernel.pipe(Pipe::new(at)).map_or(&[][..], |p| &p.fields);
         let order: Vec<usize> = (0..4).collect();
         let bits = |i: usize| fields.get(i).map_or(8, |f| f.elem.bits().max(8));
-        extents.iter().enumerate().map(|(i, e)| Encoding::swizzled(e, bits(i), &order[..e.len()])).collect()
+        let encoding = |cores: bool| if cores { Encoding::core_matrices } else { Encoding::swizzled };
+        extents.iter().enumerate().map(|(i, (e, cores))| encoding(*cores)(e, bits(i), &order[..e.len()])).collect()
     };
     extents.into_iter().enumerate().map(pipe).collect()
 }

@@ -17,8 +17,6 @@ pub(crate) enum NoGroup {
     Elements([Elem; 3]),
     /// The operand is not contiguous along K, as its element type requires.
     Major { operand: char, elem: Elem },
-    /// The rows of B in shared memory have this number of bytes.
-    RowOfB(u32),
     /// The number of warps that compute it.
     Warps(u32),
     /// M, and M of one instruction.
@@ -44,7 +42,6 @@ impl fmt::Display for NoGroup {
             NoGroup::Major { operand, elem } => {
                 write!(f, "K is not the last axis of {operand} in memory, as it must be for elements `{elem}`")
             }
-            NoGroup::RowOfB(bytes) => write!(f, "rows of B have {bytes} bytes, not a multiple of 32"),
             NoGroup::Warps(n) => {
                 write!(
                     f,

@@ -64,6 +64,9 @@ fn encodings(seed: u64, count: usize) -> Vec<Encoding> {
         let (shape, bits, order) = (random.shape(rank, 1 << 12), random.of(&[8, 16, 32, 64]), random.permutation(rank));
         all.push(Encoding::swizzled(&shape, bits, &order));
         all.push(Encoding::padded(&shape, bits, &order, random.of(&[0, 4, 16])));
+        let mut chunks = shape.clone();
+        chunks[order[rank - 1]] = (1 + random.below(5) as u32) * 128 / bits;
+        all.push(Encoding::core_matrices(&chunks, bits, &order));
     }
     all
 }
@@ -106,6 +109,7 @@ fn the_widest_swizzle_is_taken_that_rows_have() {
         assert_eq!(turned, e.permuted(&[1, 0]));
         assert!(e.pitch.is_multiple_of(16) && e.align().is_multiple_of(16));
         let period = match e.swizzle {
+            Swizzle::None if columns * bits == 128 => 128,
             Swizzle::None => 16,
             Swizzle::B32 => 256,
             Swizzle::B64 => 512,

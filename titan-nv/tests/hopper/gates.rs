@@ -16,16 +16,14 @@ const GEMM_WS: &str = include_str!("kernels/gemm_ws.tir");
 const GROUPED: &str = include_str!("../emit/loops/grouped.tir");
 
 /// Instructions of a loop with four MMAs, what only pads counted.
-const IN_LOOP: usize = 39;
+const IN_LOOP: usize = 35;
 /// Cycles of a loop with four MMAs, of the 512 in which the tensor cores are busy, that a warp is kept from its next instruction.
-const STALLED: u32 = 29 * 512 / 100;
-/// The same where one cycle more is known: the assembler chooses other registers.
-const STALLED_WS: u32 = STALLED + 1;
+const STALLED: u32 = 28 * 512 / 100;
 /// Copies of boxes in the producer's loop: one of A, one of B.
 const BOXES: usize = 2;
 
 /// What is wrong with the code of a product of 128x256x64 elements; nothing, if the gates let it pass.
-fn faults(code: &Code, most: u32) -> Vec<String> {
+fn faults(code: &Code) -> Vec<String> {
     let mut found = Vec::new();
     let mut must = |holds: bool, what: String| {
         if !holds {
@@ -39,7 +37,7 @@ fn faults(code: &Code, most: u32) -> Vec<String> {
             must(mmas == 4, format!("{mmas} MMAs in the loop"));
             must(consumer.len() <= IN_LOOP, format!("{} instructions in the loop", consumer.len()));
             let stalled: u32 = consumer.iter().map(|i| sass::stall(*i)).sum();
-            must(stalled <= most, format!("stalled for {stalled} cycles"));
+            must(stalled <= STALLED, format!("stalled for {stalled} cycles"));
             let commits = consumer.iter().filter(|i| sass::commits(**i)).count();
             must(commits == 1, format!("{commits} groups"));
             let waits: Vec<u128> = consumer.iter().filter_map(|i| sass::left_in_flight(*i)).collect();
@@ -67,11 +65,11 @@ fn measured(text: &str) -> Option<Result<Code, String>> {
 }
 
 /// What the gates find in a text: in what the assembler says, and in its code. `None` without the assembler that the figures are of.
-fn found(text: &str, most: u32) -> Option<Vec<String>> {
+fn found(text: &str) -> Option<Vec<String>> {
     let made = measured(text)?;
     let mut all = said(&ptxas::unless_absent()?, text);
     match made {
-        Ok(code) => all.extend(faults(&code, most)),
+        Ok(code) => all.extend(faults(&code)),
         Err(said) => all.push(said),
     }
     Some(all)
@@ -94,8 +92,8 @@ fn emitted(kernel: &str) -> String {
 
 #[test]
 fn loops_of_products_pass() {
-    for (kernel, most) in [(GEMM, STALLED), (GEMM_WS, STALLED_WS)] {
-        let Some(found) = found(&emitted(kernel), most) else { return };
+    for kernel in [GEMM, GEMM_WS] {
+        let Some(found) = found(&emitted(kernel)) else { return };
         assert!(found.is_empty(), "{found:?}\n{kernel}");
     }
 }
@@ -103,14 +101,14 @@ fn loops_of_products_pass() {
 #[test]
 fn a_product_by_hand_passes() {
     let Some(text) = reference::text("gemm_sm90a.ptx") else { return };
-    let Some(found) = found(&text, STALLED) else { return };
+    let Some(found) = found(&text) else { return };
     assert!(found.is_empty(), "{found:?}");
 }
 
 /// A product of rows that indices select: threads copy the rows, and one of them starts the bulk copies of the other tiles. What threads
 /// copied is ordinary memory, so that a fence comes before the MMAs of each step. Tile, MMAs, instructions and stall cycles of the loop,
 /// and asynchronous copies of a thread in the loop of the role that copies.
-const ROWS: [([u32; 3], [usize; 4]); 2] = [([64, 64, 64], [4, 41, 101, 4]), ([128, 128, 64], [8, 53, 165, 8])];
+const ROWS: [([u32; 3], [usize; 4]); 2] = [([64, 64, 64], [4, 38, 94, 4]), ([128, 128, 64], [8, 50, 158, 8])];
 
 /// The code of a kernel for this tile; `None` without the assembler.
 fn with_tile(kernel: &str, tile: [u32; 3]) -> Option<Code> {
@@ -142,12 +140,34 @@ fn loops_of_products_with_selected_rows_pass() {
         assert_eq!(spills, 0, "{bm}x{bn}x{bk}");
         let producer = code.main_loop(&[sass::LDGSTS]).expect("threads copy rows");
         assert_eq!([count(producer, &UTMALDG), count(producer, &[sass::LDGSTS])], [1, copies], "{bm}x{bn}x{bk}");
+        assert!(!producer.iter().any(|i| sass::repeats(*i)), "the producer's loop repeats for each thread");
+    }
+}
+
+/// Roles of one, two and four warps that copy by all their threads, and in bulk by one of them, which `elect.sync` chooses. Chosen by its
+/// number, the assembler would not know that it is one.
+#[test]
+fn roles_that_copy_both_ways_do_not_repeat_bulk_copies() {
+    use super::mixed::{Case, How, PLAIN, with_roles};
+    for (how, copying) in [
+        ([How::Gathered, How::Box], 1),
+        ([How::Box, How::Gathered], 4),
+        ([How::Rows(2), How::Columns(2)], 2),
+        ([How::Ones, How::Box], 4),
+    ] {
+        let text = emitted(&with_roles(&Case { how, copying, ..PLAIN }));
+        for (text, expected) in [(chosen_by_number(&text), true), (text, false)] {
+            let Some(code) = measured(&text) else { return };
+            let code = code.unwrap_or_else(|said| panic!("{said}"));
+            assert_eq!(count(&code.instructions, &UTMALDG), 1, "{how:?}");
+            assert_eq!(code.instructions.iter().any(|i| sass::repeats(*i)), expected, "{how:?}, {copying} warps");
+        }
     }
 }
 
 /// A product of rows that lie one group after the other. Tile, and MMAs, instructions and stall cycles of the loop; the loop of the role that
 /// copies has a box of each operand.
-const IN_ORDER: [([u32; 3], [usize; 3]); 2] = [([64, 64, 64], [4, 36, 87]), ([128, 128, 64], [8, 48, 149])];
+const IN_ORDER: [([u32; 3], [usize; 3]); 2] = [([64, 64, 64], [4, 32, 80]), ([128, 128, 64], [8, 44, 138])];
 
 #[test]
 fn loops_of_products_of_parts_pass() {
@@ -239,7 +259,7 @@ fn changes_that_cost_do_not_pass() {
     changes.push(("a role with too many values", crowded(&text), "bytes are spilled"));
     for (name, changed, expected) in changes {
         assert_ne!(changed, text, "{name}");
-        let Some(found) = found(&changed, STALLED_WS) else { return };
+        let Some(found) = found(&changed) else { return };
         assert!(found.iter().any(|fault| fault.contains(expected)), "{name}: {found:?}");
     }
 }

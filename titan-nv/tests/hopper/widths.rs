@@ -1,8 +1,8 @@
 //! Every width that MMAs of warpgroups have, from the kernel to exact results: N = 8, 16, ..., 256 for floats of 16 and of 8 bits, and the
-//! fewer ones of integers; and operands whose rows lie along M or N, with tiles so narrow that they are padded, or have no such MMA.
+//! fewer ones of integers; and operands whose rows lie along M or N, with tiles so narrow that no swizzle has their rows.
 
 use super::harness::orders;
-use super::lowered::{Gemm, assembles, compiled, kernel, run};
+use super::lowered::{Gemm, assembles, compiled, kernel, run, run_on};
 use titan_core::driver::Stages;
 use titan_core::ir::Elem;
 
@@ -75,19 +75,69 @@ fn every_width_of_integers() {
     }
 }
 
-/// Rows of B along N are swizzled in 32, 64 or 128 bytes, so N is a multiple of 16.
+/// Rows of B along N are swizzled in 32, 64 or 128 bytes if N is a multiple of 16; otherwise they lie in panels of 16 bytes without a
+/// swizzle, and the results are exact in every order.
 #[test]
 fn every_width_of_rows_along_n() {
-    for (number, n) in widths().filter(|n| n.is_multiple_of(16)).enumerate() {
-        is_exact(&product(HALVES[number % 2], n, [number % 3 == 0, true]), number);
+    for (number, n) in widths().enumerate() {
+        let gemm = product(HALVES[number % 2], n, [number % 3 == 0, true]);
+        is_exact(&gemm, number);
+        if !n.is_multiple_of(16) {
+            let made = compiled(&kernel(&gemm));
+            for options in orders() {
+                run(&gemm, &made, &options, 7).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
+            }
+        }
+    }
+}
+
+/// A product by roles, of which one warpgroup multiplies 64 rows with this many columns; rows of B are along N.
+pub(super) fn wide(n: u32) -> String {
+    let changes = [
+        ("%b: in tensor<f16>[N, K]", "%b: in tensor<f16>[K, N]"),
+        ("%N = dim<0> %b", "%N = dim<1> %b"),
+        ("role(consumer, 8)", "role(consumer, 4)"),
+        ("pipe(4, ", "pipe(2, "),
+        ("%56 = permute<1, 0> %55 : smem<64x256xf16>", ""),
+        ("%54, %56", "%54, %55"),
+        ("%b[%n, %t]", "%b[%t, %n]"),
+        ("256x64", "64x256"),
+        ("128x", "64x"),
+        ("const 128", "const 64"),
+        ("x256x", &format!("x{n}x")),
+        ("const 256", &format!("const {n}")),
+        ("bytes = 49152", &format!("bytes = {}", 2 * 64 * (64 + n))),
+    ];
+    changes.iter().fold(include_str!("kernels/gemm_ws.tir").to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}\n{text}");
+        text.replace(from, to)
+    })
+}
+
+/// Two instructions share the columns. The second one begins within a panel of the swizzle that the rows would have, so there is none.
+#[test]
+fn widths_of_two_instructions() {
+    for (number, n) in [272, 320, 384].into_iter().enumerate() {
+        let made = compiled(&wide(n));
+        assert!(text(&made).contains(&format!("wgmma.mma_async.sync.aligned.m64n{}k16.", n / 2)), "{n}");
+        assembles(&made, "sm_90a", 0);
+        let gemm = Gemm {
+            elems: HALVES[0],
+            stored: Elem::F16,
+            transposed: [false, true],
+            tile: [64, n, 64],
+            size: [70, n as usize + 5, 67],
+        };
+        let options = &orders()[number % 4];
+        run_on(&gemm, &made, options, 3, [made.lanes.cluster, 1, 1])
+            .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
     }
 }
 
 /// Where warpgroups have no such MMA, warps multiply instead, as exactly.
 #[test]
 fn widths_that_warpgroups_do_not_have() {
-    let mut cases: Vec<Gemm> = [8, 24, 40, 56].map(|n| product(HALVES[0], n, [false, true])).to_vec();
-    cases.extend([40, 56, 72].map(|n| product(INTEGERS, n, [false; 2])));
+    let mut cases: Vec<Gemm> = [40, 56, 72].map(|n| product(INTEGERS, n, [false; 2])).to_vec();
     for (number, gemm) in cases.iter_mut().enumerate() {
         // Rows that are copied by 16 bytes are whole multiples of them.
         let [_, n, step] = gemm.tile.map(|n| n as usize);
@@ -104,7 +154,9 @@ fn widths_that_warpgroups_do_not_have() {
 #[test]
 fn tensors_narrower_than_a_tile_with_rows_along_m_and_n() {
     for (number, tile) in
-        [[64, 16, 16], [64, 32, 32], [64, 48, 16], [64, 80, 32], [128, 128, 16]].into_iter().enumerate()
+        [[64, 8, 16], [64, 16, 16], [64, 24, 32], [64, 32, 32], [64, 48, 16], [64, 80, 32], [128, 128, 16]]
+            .into_iter()
+            .enumerate()
     {
         let base = Gemm { tile, ..product(HALVES[number % 2], 16, [true, true]) };
         let made = compiled(&kernel(&base));

@@ -13,6 +13,10 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma
 from triton.tools.ragged_tma import load_ragged, store_ragged
 
 
@@ -184,10 +188,28 @@ def ragged_grouped(x, w, out, starts, groups, N, K, BM: tl.constexpr, BN: tl.con
 C = "constexpr"
 
 
+# B has rows along N, in panels of 8 columns without a swizzle: its descriptor is Triton's own.
+@gluon.jit
+def core_matrices(a, b, c, N: gl.constexpr, K: gl.constexpr, PANELS: gl.constexpr):
+    rows: gl.constexpr = gl.BlockedLayout([1, 8], [16, 2], [4, 1], [1, 0])
+    sums: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    m, k = gl.arange(0, 64, gl.SliceLayout(1, rows)), gl.arange(0, K, gl.SliceLayout(0, rows))
+    at = gl.load(a + m[:, None] * K + k[None, :])
+    at = gl.allocate_shared_memory(gl.float16, [64, K], gl.NVMMASharedLayout(32, 16, 2), at)
+    k, n = gl.arange(0, K, gl.SliceLayout(1, rows)), gl.arange(0, N, gl.SliceLayout(0, rows))
+    bt = gl.load(b + k[:, None] * N + n[None, :])
+    bt = gl.allocate_shared_memory(gl.float16, [K, N], gl.SharedLinearLayout(PANELS, alignment=1024), bt)
+    fence_async_shared()
+    out = warpgroup_mma(at, bt, gl.zeros([64, N], gl.float32, sums))
+    m, n = gl.arange(0, 64, gl.SliceLayout(1, sums)), gl.arange(0, N, gl.SliceLayout(0, sums))
+    gl.store(c + m[:, None] * N + n[None, :], out)
+
+
 def compile_to(folder, name, fn, types, consts, arch=80, unaligned=(), **options):
     types = {**types, **{c: C for c in consts}}
     attrs = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(types.values()) if t != C and t != "fp32" and i not in unaligned}
-    source = ASTSource(fn, types, constexprs=consts, attrs=attrs)
+    make = GluonASTSource if fn is core_matrices else ASTSource
+    source = make(fn, types, constexprs=consts, attrs=attrs)
     kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     (folder / f"{name}.ptx").write_text(kernel.asm["ptx"])
     meta = kernel.metadata
@@ -225,6 +247,11 @@ def main():
     product("wgmma_tf32", f, f, tl.float32, True, 90)
     product("wgmma_i8", "*i8", "*i32", tl.int32, True, 90, 64)
     product("wgmma_e4m3", "*fp8e4nv", half, tl.float32, True, 90, 64)
+    for n in (8, 16, 32):
+        # What each bit of an element's offset adds: the columns of a panel, the rows, the panels.
+        panels = [[0, 1 << i] for i in range(3)] + [[1 << i, 0] for i in range(4)] + [[0, i] for i in (8, 16) if i < n]
+        types = {"a": half, "b": half, "c": f}
+        compile_to(folder, f"wgmma_panels_{n}", core_matrices, types, {"N": n, "K": 16, "PANELS": panels}, 90)
     boxes = {"a": "tensordesc<fp16[128,64]>", "b": "tensordesc<fp16[128,64]>", "c": "tensordesc<fp16[128,128]>", "K": i}
     consts = {"BM": 128, "BN": 128, "BK": 64}
     compile_to(folder, "boxes_f16", matmul_boxes, boxes, consts, 90, num_stages=3, num_warps=8)

@@ -80,6 +80,15 @@ impl Encoding {
         Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row, pitch, swizzle }
     }
 
+    /// The encoding of core matrices: panels of one 16-byte chunk, so that 8 rows of a panel are 128 adjacent bytes, without a swizzle. The
+    /// rows of the tile are a multiple of 16 bytes. MMAs of warpgroups read it from any chunk of a row on; each panel is a box of its own.
+    #[must_use]
+    pub fn core_matrices(extents: &[u32], bits: u32, order: &[usize]) -> Self {
+        let pitch = Swizzle::None.row_bytes();
+        let row = pitch * 8 / bits.max(1);
+        Encoding { extents: extents.to_vec(), bits, order: order.to_vec(), row, pitch, swizzle: Swizzle::None }
+    }
+
     /// A row-major encoding with rows padded by `pad` bytes, or by one element if that is more, for exchanges between register layouts.
     /// There is no padding if `pad` is 0.
     #[must_use]
@@ -121,6 +130,13 @@ impl Encoding {
         self.order.last().copied().unwrap_or(0)
     }
 
+    /// Whether the panels have rows of one 16-byte chunk and no swizzle.
+    #[must_use]
+    pub fn has_core_matrices(&self) -> bool {
+        let bytes = Swizzle::None.row_bytes();
+        self.swizzle == Swizzle::None && self.pitch == bytes && self.row * self.bits == 8 * bytes
+    }
+
     /// The number of rows of a panel.
     #[must_use]
     pub fn rows(&self) -> u32 {
@@ -134,10 +150,13 @@ impl Encoding {
         panels * self.rows() * self.pitch
     }
 
-    /// The alignment of the buffer in bytes: a swizzle repeats after 2, 4 or 8 lines of 128 bytes.
+    /// The alignment of the buffer in bytes: a swizzle repeats after 2, 4 or 8 lines of 128 bytes. Boxes of core matrices begin at lines.
     #[must_use]
     pub fn align(&self) -> u32 {
-        if self.swizzle == Swizzle::None { 16 } else { 128 * (self.swizzle.mask() + 1) }
+        match self.swizzle {
+            Swizzle::None if !self.has_core_matrices() => 16,
+            Swizzle::None | Swizzle::B32 | Swizzle::B64 | Swizzle::B128 => 128 * (self.swizzle.mask() + 1),
+        }
     }
 
     /// The encoding of the transposed tile in the same bytes: axis `i` of the result is axis `perm[i]` of this one.
@@ -168,7 +187,6 @@ impl Encoding {
 
     /// The width of vector accesses, in elements along the fast axis: this many elements, starting at a multiple of their number, are
     /// contiguous in memory and aligned to their total size. It is a power of two, and at most 16 bytes. A vector may extend into the
-    /// padding of a row.
     /// padding of a row.
     #[must_use]
     pub fn vector(&self) -> u32 {
