@@ -12,7 +12,7 @@ use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
-use titan_nv::runtime::{Context, DriverError, EncodedMap, Follower, Function, Memory, Once, Pinned, Stream, Waiting};
+use titan_nv::runtime::{Context, DriverError, EncodedMap, Follower, Function, LoadError, Memory, Once, Pinned, Stream, Waiting};
 
 /// The variants of a kernel that a device can run.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ impl Code {
         let load = || {
             let kernel = Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes))?;
             let maker = v.maker().map(|maker| kernel.other(maker, Variant::MAKER_THREADS)).transpose()?;
-            Ok(Functions { kernel, maker })
+            Ok::<_, LoadError>(Functions { kernel, maker })
         };
         match ready.functions.get_or_try(load) {
             Ok(functions) => Ok(Ok((ready, functions, maps))),
