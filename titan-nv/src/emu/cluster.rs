@@ -56,17 +56,6 @@ pub(crate) struct Gathered {
 
 pub(crate) const NOTHING: Gathered = Gathered { count: 0, all: true, any: false };
 
-/// The state of a thread's fences, which decides what its accesses acquire and release.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Fenced {
-    /// Whether a fence was executed, so that later strong writes release what came before it.
-    pub(crate) releases: bool,
-    /// Whether the thread has fenced the barriers that it initialised: relaxed arrivals at the cluster's barrier then publish them.
-    pub(crate) inits: bool,
-    /// The phase of the cluster's barrier in which the thread has arrived and not yet waited.
-    pub(crate) arrived: Option<u64>,
-}
-
 /// A block of a cluster.
 pub(crate) struct Cta {
     /// `%ctaid`
@@ -100,7 +89,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) barrier: BarrierId,
     pub(crate) left: Vec<Agent>,
     pub(crate) local: BTreeMap<usize, Space>,
-    pub(crate) fenced: Vec<Fenced>,
+    /// For each thread, the phase of the cluster's barrier in which it has arrived and not yet waited.
+    pub(crate) arrived: Vec<Option<u64>>,
     /// The stores to shared memory, and the threads that have fenced them.
     pub(crate) stores: Stores,
     pub(crate) taken: Taken,
@@ -153,7 +143,7 @@ impl<'a> Cluster<'a> {
             barrier,
             left: Vec::new(),
             local: BTreeMap::new(),
-            fenced: vec![Fenced::default(); threads * size],
+            arrived: vec![None; threads * size],
             stores: Stores::default(),
             taken: BTreeMap::new(),
             tickets: 0,

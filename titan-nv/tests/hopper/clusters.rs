@@ -76,8 +76,72 @@ fn a_relaxed_arrival_publishes_after_a_fence_only() {
         run(&of("", "release"), shape(2, 32), &params, &mut memory, &options).unwrap();
         run(&of("fence.acq_rel.cluster;", "relaxed"), shape(2, 32), &params, &mut memory, &options).unwrap();
     }
-    let race = (ErrorCode::Race, "not ordered after");
+    let race = (ErrorCode::Race, "not ordered");
     refuses("relaxed", &of("", "relaxed"), shape(2, 32), &params, &memory, race);
+    let inits = of("fence.mbarrier_init.release.cluster;", "relaxed");
+    refuses("a fence of initialised barriers only", &inits, shape(2, 32), &params, &memory, race);
+    let late = of("fence.acq_rel.cluster; st.shared.u32 [%r2], %r7;", "relaxed");
+    refuses("a store after the fence", &late, shape(2, 32), &params, &memory, race);
+}
+
+/// Thread 0 stores a word and arrives at a barrier, and thread 32 waits there and reads the word.
+fn passed_at_an_mbarrier(store: &str, arrive: &str, wait: &str) -> String {
+    let body = format!(
+        "{NEXT} mov.u32 %r11, bars; setp.ne.u32 %p0, %r5, 0; setp.ne.u32 %p1, %r5, 32;\n\
+         @!%p0 mbarrier.init.shared::cta.b64 [%r11], 1; @!%p0 fence.mbarrier_init.release.cluster;\n\
+         bar.sync 0; mov.u32 %r12, smem; @%p0 bra READ;\n{store}\n{arrive}\n\
+         READ: @%p1 bra END;\n{wait}\nld.shared.u32 %r10, [%r12+256]; st.global.u32 [%rd1], %r10;\nEND: ret;"
+    );
+    text(".param .u64 out", 1024, "", &body)
+}
+
+#[test]
+fn relaxed_arrivals_and_waits_order_what_is_fenced() {
+    const STORE: &str = "st.shared.u32 [%r12+256], 7;";
+    const FENCE: &str = "fence.acq_rel.cta;";
+    let arrivals = [
+        "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r11];",
+        "mbarrier.arrive_drop.relaxed.cta.shared::cta.b64 _, [%r11];",
+        "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%r11], 16;\n\
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r12], [%rd0], 16, [%r11];",
+        "mbarrier.arrive_drop.expect_tx.relaxed.cta.shared::cta.b64 _, [%r11], 16;\n\
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r12], [%rd0], 16, [%r11];",
+    ];
+    let (acquires, relaxed) = (wait("%r11", 0, "W"), wait("%r11", 0, "W").replace("parity.", "parity.relaxed.cta."));
+    let fenced = format!("{relaxed}{FENCE}");
+    let mut memory = Memory::new();
+    let params = [Param::Ptr(memory.upload("out", &[0; 4096]))];
+    let shape = Shape { blocks: 1, cluster: 1, threads: 64, shared: 1024 };
+    let race = (ErrorCode::Race, "not ordered");
+    for arrive in arrivals {
+        let before = format!("{STORE} {FENCE}");
+        for options in orders() {
+            for (before, arrive, wait) in [
+                (&*before, arrive, &acquires),
+                (&*before, arrive, &fenced),
+                (STORE, &*arrive.replace("relaxed", "release"), &acquires),
+                (STORE, &*arrive.replace("relaxed", "release"), &fenced),
+            ] {
+                let text = passed_at_an_mbarrier(before, arrive, wait);
+                run(&text, shape, &params, &mut memory.clone(), &options).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            }
+        }
+        for (what, before, arrive, wait) in [
+            ("no fence", STORE, arrive, &acquires),
+            ("a store after the fence", &*format!("{FENCE} {STORE}"), arrive, &acquires),
+            ("a wait without a fence", &before, arrive, &relaxed),
+            (
+                "a fence of initialised barriers",
+                &*format!("{STORE} fence.mbarrier_init.release.cluster;"),
+                arrive,
+                &acquires,
+            ),
+            ("a fence before the wait", &before, arrive, &format!("{FENCE} {relaxed}")),
+        ] {
+            let text = passed_at_an_mbarrier(before, arrive, wait);
+            refuses(what, &text, shape, &params, &memory, race);
+        }
+    }
 }
 
 #[test]

@@ -230,8 +230,9 @@ pub enum Event<'a> {
         bytes: i64,
         /// Whether the arrival count of later phases is lowered by `count`.
         drops: bool,
-        /// Whether the arrival is relaxed: it is counted, but releases nothing.
-        relaxed: bool,
+        /// For a relaxed arrival, the word that stands for the agent's fences: the arrival is counted, but releases only what was released
+        /// through this word before. `None`: it releases all earlier events of the agent.
+        relaxed: Option<(SpaceId, u64)>,
     },
     /// A phase completes.
     Flip {
@@ -248,6 +249,9 @@ pub enum Event<'a> {
         agent: Agent,
         /// A lower bound of the number of completed phases.
         phase: u64,
+        /// For a relaxed wait, the word that the agent's next fence acquires: what the phase has released is released through this word.
+        /// `None`: the agent acquires it.
+        relaxed: Option<(SpaceId, u64)>,
     },
     /// A rendezvous completed, and releases its participants.
     Meet {

@@ -218,7 +218,22 @@ impl<X> Engine<X> {
         bytes: u32,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false, relaxed: false };
+        self.arrive_ordered(agent, barrier, (count, bytes), None, obs)
+    }
+
+    /// The same; `relaxed` as in [`Event::Arrive`].
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn arrive_ordered(
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        (count, bytes): (u32, u32),
+        relaxed: Option<(SpaceId, u64)>,
+        obs: &mut impl Observer,
+    ) -> Result<(), Halt> {
+        let told = Arrival { agent, helper: None, count, bytes: bytes.into(), drops: false, relaxed };
         // The bytes are added first, so that the arrival cannot complete the phase without them.
         self.touch(barrier, told, obs, |b| {
             let by_bytes = if bytes > 0 { b.expect(bytes)? } else { false };
@@ -227,22 +242,7 @@ impl<X> Engine<X> {
         })
     }
 
-    /// Arrives `count` times without publishing anything: `.relaxed`.
-    ///
-    /// # Errors
-    /// [`Halt`].
-    pub fn arrive_relaxed(
-        &mut self,
-        agent: Agent,
-        barrier: BarrierId,
-        count: u32,
-        obs: &mut impl Observer,
-    ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: 0, drops: false, relaxed: true };
-        self.touch(barrier, told, obs, |b| b.arrive(count))
-    }
-
-    /// Arrives, and lowers the arrival count of later phases.
+    /// Arrives, and lowers the arrival count of later phases. `relaxed`: as in [`Event::Arrive`].
     ///
     /// # Errors
     /// [`Halt`].
@@ -251,9 +251,10 @@ impl<X> Engine<X> {
         agent: Agent,
         barrier: BarrierId,
         count: u32,
+        relaxed: Option<(SpaceId, u64)>,
         obs: &mut impl Observer,
     ) -> Result<(), Halt> {
-        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true, relaxed: false };
+        let told = Arrival { agent, helper: None, count, bytes: 0, drops: true, relaxed };
         self.touch(barrier, told, obs, |b| b.arrive_and_drop(count))
     }
 
@@ -278,6 +279,21 @@ impl<X> Engine<X> {
         parity: bool,
         obs: &mut impl Observer,
     ) -> Result<bool, Halt> {
+        self.test_ordered(agent, barrier, parity, None, obs)
+    }
+
+    /// The same; `relaxed` as in [`Event::Observe`].
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn test_ordered(
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        parity: bool,
+        relaxed: Option<(SpaceId, u64)>,
+        obs: &mut impl Observer,
+    ) -> Result<bool, Halt> {
         let b = self.at(barrier)?;
         if !b.is_live() {
             obs.event(&Event::Wait { agent, wait: Wait::Phase { barrier, parity } })?;
@@ -285,18 +301,9 @@ impl<X> Engine<X> {
         }
         let (passed, phase) = (b.passed(parity), b.phase());
         if passed {
-            obs.event(&Event::Observe { barrier, agent, phase })?;
+            obs.event(&Event::Observe { barrier, agent, phase, relaxed })?;
         }
         Ok(passed)
-    }
-
-    /// Whether the phase of this parity is complete, without learning what it published: `.relaxed`.
-    ///
-    /// # Errors
-    /// [`Halt`].
-    pub fn peek(&self, barrier: BarrierId, parity: bool) -> Result<bool, Halt> {
-        let b = self.barriers.get(barrier.index()).ok_or(Halt::Unknown)?;
-        if b.is_live() { Ok(b.passed(parity)) } else { Err(Halt::Barrier(barrier, BarrierFault::NotLive)) }
     }
 
     /// Tests a phase as [`test`](Self::test) does, but blocks the agent if it is not complete.
@@ -430,7 +437,7 @@ impl<X> Engine<X> {
     }
 
     fn signal(&mut self, agent: Agent, helper: Helper, signal: Signal, obs: &mut impl Observer) -> Result<(), Halt> {
-        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false, relaxed: false };
+        let told = |count, bytes| Arrival { agent, helper: Some(helper), count, bytes, drops: false, relaxed: None };
         match signal {
             Signal::Bytes { barrier, bytes } => {
                 self.touch(barrier, told(0, -i64::from(bytes)), obs, |b| b.complete(bytes))
@@ -485,7 +492,7 @@ struct Arrival {
     count: u32,
     bytes: i64,
     drops: bool,
-    relaxed: bool,
+    relaxed: Option<(SpaceId, u64)>,
 }
 
 #[cfg(test)]

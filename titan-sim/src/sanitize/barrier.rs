@@ -41,7 +41,7 @@ pub(super) struct Change {
     pub(super) count: u32,
     pub(super) bytes: i64,
     pub(super) drops: bool,
-    pub(super) relaxed: bool,
+    pub(super) relaxed: Option<(SpaceId, u64)>,
 }
 
 impl Life {

@@ -232,7 +232,7 @@ impl Sanitizer {
             }
             // The sanitizer keeps its own counts of arrivals and bytes, and so does not need the engine's report.
             Event::Flip { .. } => Ok(()),
-            Event::Observe { barrier, agent, phase } => self.observe(agent, barrier, phase),
+            Event::Observe { barrier, agent, phase, relaxed } => self.observe(agent, barrier, phase, relaxed),
             Event::Meet { rendezvous, waited, passed } => self.meet(rendezvous, waited, passed),
             Event::Overwrite { space, address } => {
                 self.slots.overwrite(space, address);

@@ -3,9 +3,10 @@
 //! | event | rule |
 //! |---|---|
 //! | arrival of an agent, release | *Frontier*: all that its partition sees, with its fences |
+//! | relaxed arrival | *Fences*: what the fences of the agent have released, and the initialisations of barriers that it has fenced |
 //! | bytes of a completed operation | *EffectWrites*: the effects of this operation in the block of the barrier |
 //! | arrival of a completed operation | *Frontier* of its unit at the issue: operations issued before it, and what an ordered unit sees |
-//! | wait that passes | the partition and its units see what the phase published |
+//! | wait that passes | the partition and its units see what the phase published; if it is relaxed, they do so at the next fence |
 //! | fork, join, rendezvous | the agents see what the agents of the others see, without pending asynchronous effects |
 //!
 //! Each phase of a barrier has a slot. Two are kept: that of the current phase and that of the previous one, which late
@@ -18,6 +19,7 @@ use super::effect::Effect;
 use super::lanes::{Memory, Span};
 use super::mask::{MAX_PARTITIONS, Mask, Partition, Unit, bit};
 use super::proxy::Levels;
+use super::report::Deed;
 use crate::engine::{Agent, Class, OpId, Proxy, SpaceId};
 use std::collections::BTreeMap;
 
@@ -176,13 +178,39 @@ impl Slots {
 
     /// Copies the publications of one word to another, if there are new ones.
     pub(super) fn forward_word(&mut self, from: (SpaceId, u64), to: (SpaceId, u64), memory: &mut Memory) {
-        let Some(slot) = self.words.get(&from).copied() else { return };
-        let times = self.live.get(&slot).map_or(0, |published| published.times);
-        let to = self.word(to.0, to.1);
-        let Some(published) = self.live.get_mut(&to) else { return };
-        if published.copied.insert(slot, times) != Some(times) {
-            self.forward(slot, to, None, memory);
+        if let Some(slot) = self.words.get(&from).copied() {
+            self.pass_on(slot, to, memory);
         }
+    }
+
+    /// Copies the publications of a slot to a word, if there are new ones.
+    pub(super) fn pass_on(&mut self, slot: Slot, to: (SpaceId, u64), memory: &mut Memory) {
+        let to = self.word(to.0, to.1);
+        self.forward_new(slot, to, memory);
+    }
+
+    fn forward_new(&mut self, from: Slot, to: Slot, memory: &mut Memory) {
+        let times = self.live.get(&from).map_or(0, |published| published.times);
+        let Some(published) = self.live.get_mut(&to) else { return };
+        if published.copied.insert(from, times) != Some(times) {
+            self.forward(from, to, None, memory);
+        }
+    }
+
+    /// *Fences*: what the fences of an agent have published at a word, and the initialisations of barriers that it has fenced.
+    pub(super) fn publish_fenced(&mut self, p: Partition, fences: (SpaceId, u64), slot: Slot, memory: &mut Memory) {
+        if let Some(from) = self.words.get(&fences).copied() {
+            self.forward_new(from, slot, memory);
+        }
+        let Some(published) = self.live.get_mut(&slot) else { return };
+        published.times += 1;
+        let live = &self.live;
+        memory.each(|e| {
+            let levels = e.fences.of(p);
+            if e.side.deed == Deed::Init && !levels.is_empty() && e.seen.has(p, Unit::Base) {
+                mark(e, slot, levels, live);
+            }
+        });
     }
 
     /// *Frontier* of an ordered unit: the effects that it sees now.

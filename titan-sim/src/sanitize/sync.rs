@@ -125,9 +125,12 @@ impl Sanitizer {
         let slot = self.lives.get(barrier).slot(|| slots.open());
         match helper {
             Some(h) => self.publish_op(h.op, barrier, slot, change.count > 0),
-            None if change.count > 0 && !change.relaxed => self.slots.publish(p, slot, span, &mut self.memory),
-            // Setting expected bytes alone publishes nothing, and neither do relaxed arrivals.
-            None => {}
+            // Setting expected bytes alone publishes nothing.
+            None if change.count == 0 => {}
+            None => match change.relaxed {
+                None => self.slots.publish(p, slot, span, &mut self.memory),
+                Some(fences) => self.slots.publish_fenced(p, fences, slot, &mut self.memory),
+            },
         }
         self.count(barrier, side, change)
     }
@@ -173,7 +176,13 @@ impl Sanitizer {
         }
     }
 
-    pub(super) fn observe(&mut self, agent: Agent, barrier: BarrierId, phase: u64) -> Result<(), Stop> {
+    pub(super) fn observe(
+        &mut self,
+        agent: Agent,
+        barrier: BarrierId,
+        phase: u64,
+        relaxed: Option<(SpaceId, u64)>,
+    ) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         self.waiting.set(agent, None);
         let side = self.user(agent, Deed::Wait, barrier);
@@ -183,8 +192,10 @@ impl Sanitizer {
             return self.report(Finding::misuse(BarrierFault::NotLive, side, turned));
         }
         self.touch(side, true)?;
-        if let Some(slot) = slot {
-            self.slots.take(slot, p, &mut self.memory);
+        match (slot, relaxed) {
+            (None, _) => {}
+            (Some(slot), None) => self.slots.take(slot, p, &mut self.memory),
+            (Some(slot), Some(observed)) => self.slots.pass_on(slot, observed, &mut self.memory),
         }
         Ok(())
     }

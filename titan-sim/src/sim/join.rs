@@ -127,7 +127,7 @@ impl Machine<'_> {
         let block = self.ctas.get(thread.cta).and_then(|c| c.block);
         for barrier in [cluster, block].into_iter().flatten() {
             self.engine
-                .arrive_and_drop(Agent::new(agent), barrier, 1, &mut &mut *obs)
+                .arrive_and_drop(Agent::new(agent), barrier, 1, None, &mut &mut *obs)
                 .map_err(|h| self.fault(agent, None, h))?;
         }
         Ok(())

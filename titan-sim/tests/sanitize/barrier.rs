@@ -235,7 +235,7 @@ fn uses_of_one_barrier_are_published_at_another() {
 fn dropping_and_adding_arrivals_counts() {
     let mut w = world(2);
     let b = w.barrier(2);
-    w.engine.arrive_and_drop(agent(1), b, 1, &mut w.s).unwrap();
+    w.engine.arrive_and_drop(agent(1), b, 1, None, &mut w.s).unwrap();
     w.arrive(0, b);
     w.arrive(0, b);
     w.clean();

@@ -182,7 +182,7 @@ impl Model {
             Event::Arrive { barrier, agent, helper, phase, count, .. } => {
                 self.arrive(agent.index(), (barrier, phase), helper, count);
             }
-            Event::Observe { barrier, agent, phase } if phase > 0 => {
+            Event::Observe { barrier, agent, phase, .. } if phase > 0 => {
                 let slot = self.phases.get(&(barrier, phase - 1)).cloned().unwrap_or_default();
                 self.take(agent.index(), &slot);
             }

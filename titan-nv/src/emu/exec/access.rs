@@ -307,11 +307,11 @@ impl Cluster<'_> {
             if stores {
                 world.watch.event(&Event::Overwrite { space, address })?;
             }
-            if order.release {
-                world.watch.event(&Event::Release { agent, space, address })?;
-            } else if self.fenced.get(agent.index()).is_some_and(|f| f.releases) {
-                world.watch.event(&Event::Forward { from: fence_of(agent), to: (space, address) })?;
-            }
+            world.watch.event(&if order.release {
+                Event::Release { agent, space, address }
+            } else {
+                Event::Forward { from: fence_of(agent), to: (space, address) }
+            })?;
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Instructions of a cluster's blocks: its barrier, addresses in other blocks, and fences between proxies.
 //!
-//! The barrier of a cluster counts every thread that has not ended. An arrival releases, unless it is relaxed and no
-//! fence of the thread came before it; a wait acquires what the phase released.
+//! The barrier of a cluster counts every thread that has not ended. An arrival releases; a relaxed one releases what the thread's fences
+//! before it have released, and no more. A wait acquires what the phase released.
 
+use super::access::fence_of;
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::async_op::Reach;
 use crate::emu::cluster::{Cluster, in_block, rank_of, split};
@@ -25,7 +26,6 @@ impl Cluster<'_> {
             Op::InitFence => {
                 for lane in lanes_of(who.active) {
                     let agent = self.agent(who.warp, lane);
-                    self.fenced[agent.index()].inits = true;
                     self.unfenced.retain(|_, who| *who != agent);
                     self.tell_fence(who, agent, (Scope::Cluster, FenceSpace::Inits), world.watch)?;
                 }
@@ -97,18 +97,15 @@ impl Cluster<'_> {
         watch.at(&agents, who.pc)?;
         let phase = self.cluster_phase();
         for agent in &agents {
-            let fenced = &mut self.fenced[agent.index()];
-            if fenced.arrived.is_some() {
+            let arrived = &mut self.arrived[agent.index()];
+            if arrived.is_some() {
                 let message =
                     "a thread arrives again at the barrier of the cluster, and has not waited for the last time";
                 return Err(Fail::new(ErrorCode::Barrier, message).lane(agent.index() % 32));
             }
-            fenced.arrived = Some(phase);
-            if relaxed && !fenced.releases && !fenced.inits {
-                self.engine.arrive_relaxed(*agent, self.barrier, 1, watch)?;
-            } else {
-                self.engine.arrive(*agent, self.barrier, 1, 0, watch)?;
-            }
+            *arrived = Some(phase);
+            let fences = relaxed.then(|| fence_of(*agent));
+            self.engine.arrive_ordered(*agent, self.barrier, (1, 0), fences, watch)?;
         }
         self.progress += 1;
         self.drop_those_who_left(watch)?;
@@ -129,7 +126,7 @@ impl Cluster<'_> {
         let agents = self.agents(who.warp, who.active);
         watch.at(&agents, who.pc)?;
         for agent in &agents {
-            let Some(phase) = self.fenced[agent.index()].arrived else {
+            let Some(phase) = self.arrived[agent.index()] else {
                 let message = "a thread waits at the barrier of the cluster and has not arrived there";
                 return Err(Fail::new(ErrorCode::Barrier, message));
             };
@@ -139,7 +136,7 @@ impl Cluster<'_> {
             self.warps[who.warp].fragments[who.fragment].wait = Hold::Agents;
             return Ok(Step::Held);
         }
-        agents.iter().for_each(|a| self.fenced[a.index()].arrived = None);
+        agents.iter().for_each(|a| self.arrived[a.index()] = None);
         Ok(Step::Next)
     }
 
@@ -150,10 +147,10 @@ impl Cluster<'_> {
         }
         let phase = self.cluster_phase();
         for agent in agents {
-            if self.fenced[agent.index()].arrived == Some(phase) {
+            if self.arrived[agent.index()] == Some(phase) {
                 self.left.push(*agent);
             } else {
-                self.engine.arrive_and_drop(*agent, self.barrier, 1, watch)?;
+                self.engine.arrive_and_drop(*agent, self.barrier, 1, None, watch)?;
             }
         }
         self.drop_those_who_left(watch)
@@ -163,10 +160,9 @@ impl Cluster<'_> {
     fn drop_those_who_left(&mut self, watch: &mut Watch) -> Run<()> {
         let phase = self.cluster_phase();
         let left = std::mem::take(&mut self.left);
-        let (stay, gone): (Vec<Agent>, _) =
-            left.into_iter().partition(|a| self.fenced[a.index()].arrived == Some(phase));
+        let (stay, gone): (Vec<Agent>, _) = left.into_iter().partition(|a| self.arrived[a.index()] == Some(phase));
         self.left = stay;
-        gone.iter().try_for_each(|a| Ok(self.engine.arrive_and_drop(*a, self.barrier, 1, watch)?))
+        gone.iter().try_for_each(|a| Ok(self.engine.arrive_and_drop(*a, self.barrier, 1, None, watch)?))
     }
 
     fn proxy_fence(&mut self, who: Who, to: Reach, world: &mut World<'_>) -> Run<Step> {

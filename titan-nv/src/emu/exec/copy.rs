@@ -6,6 +6,7 @@
 //! The state that an arrival returns is opaque in PTX; here it is the parity of the phase and, above, the arrivals that
 //! were pending before.
 
+use super::access::{fence_of, observed};
 use super::events::How;
 use super::{Fail, Run, Step, Who, World, misplaced};
 use crate::emu::cluster::{COPY, Cluster, rank_of, split};
@@ -230,14 +231,12 @@ impl Cluster<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let (n, tx) = (lo(counts[lane]), lo(bytes[lane]));
-            let publishes = !relaxed || self.fenced.get(agent.index()).is_some_and(|f| f.releases);
-            let done = if *drops {
-                self.engine.arrive_and_drop(agent, id, n, world.watch)
-            } else if *arrives && !publishes && tx == 0 {
-                self.engine.arrive_relaxed(agent, id, n, world.watch)
-            } else {
-                self.engine.arrive(agent, id, if *arrives { n } else { 0 }, tx, world.watch)
-            };
+            let fences = relaxed.then(|| fence_of(agent));
+            let counted = if *arrives && !drops { n } else { 0 };
+            let mut done = self.engine.arrive_ordered(agent, id, (counted, tx), fences, world.watch);
+            if *drops && done.is_ok() {
+                done = self.engine.arrive_and_drop(agent, id, n, fences, world.watch);
+            }
             done.map_err(|h| Fail::from(h).lane(lane))?;
         }
         self.warps[who.warp].set_reg(*dst, who.active, &states, u32::MAX);
@@ -263,12 +262,10 @@ impl Cluster<'_> {
             }
             let agent = self.agent(who.warp, lane);
             let parity = states[lane] & 1 == 1;
-            let done = if *relaxed {
-                self.engine.peek(id, parity)
-            } else if blocks {
+            let done = if blocks {
                 self.engine.wait_phase(agent, id, parity, world.watch)
             } else {
-                self.engine.test(agent, id, parity, world.watch)
+                self.engine.test_ordered(agent, id, parity, relaxed.then(|| observed(agent)), world.watch)
             };
             passed |= u32::from(done.map_err(|h| Fail::from(h).lane(lane))?) << lane;
         }

@@ -27,8 +27,6 @@ impl Cluster<'_> {
                         let (space, address) = fence_of(agent);
                         watch.event(&Event::Release { agent, space, address })?;
                     }
-                    let Some(f) = self.fenced.get_mut(agent.index()) else { continue };
-                    f.releases |= *release;
                 }
                 Ok(Step::Next)
             }

@@ -43,6 +43,8 @@ pub(super) struct Clocks {
     helpers: Vec<HelperClock>,
     barriers: BTreeMap<BarrierId, Publication>,
     words: BTreeMap<Word, Vector>,
+    /// The clocks of agents at their last fences of initialised barriers.
+    inits: BTreeMap<usize, Vector>,
     /// The clock at which each operation that signals a barrier was issued.
     issued: BTreeMap<OpId, u32>,
     /// The last merge of vectors: the vector before it, the vector that was acquired, and the result.
@@ -108,6 +110,7 @@ impl Clocks {
             helpers: Vec::new(),
             barriers: BTreeMap::new(),
             words: BTreeMap::new(),
+            inits: BTreeMap::new(),
             issued: BTreeMap::new(),
             learned: Default::default(),
         }
@@ -217,6 +220,7 @@ impl Clocks {
         self.helpers.fill(HelperClock::default());
         self.barriers.clear();
         self.words.clear();
+        self.inits.clear();
         self.issued.clear();
     }
 
@@ -257,6 +261,20 @@ impl Clocks {
         self.barriers.insert(barrier, publication);
     }
 
+    /// A fence of the barriers that an agent has initialised. Clocks do not distinguish addresses: the agent's later relaxed arrivals release
+    /// all that came before it. (The sanitizer does distinguish them.)
+    pub(super) fn fence_inits(&mut self, agent: Agent) {
+        let all = self.published(agent);
+        self.inits.insert(agent.index(), all);
+    }
+
+    /// A relaxed arrival, which releases what was released through the word of the agent's fences, and the barriers that it has fenced.
+    pub(super) fn arrive_relaxed(&mut self, agent: Agent, fences: Word, barrier: BarrierId) {
+        for released in [self.words.get(&fences), self.inits.get(&agent.index())].into_iter().flatten() {
+            join(&mut self.barriers.entry(barrier).or_default().gathering, released);
+        }
+    }
+
     pub(super) fn helper_arrives(&mut self, agent: Agent, helper: Helper, barrier: BarrierId) {
         let at = self.of_helper(agent, helper.class);
         let clock = self.issued.get(&helper.op).copied().unwrap_or(0);
@@ -274,6 +292,13 @@ impl Clocks {
     pub(super) fn observe(&mut self, agent: Agent, barrier: BarrierId) {
         let complete = self.barriers.get(&barrier).map(|p| Arc::clone(&p.complete)).unwrap_or_default();
         self.learn(agent, &complete);
+    }
+
+    /// A wait that passes what it acquires to a word.
+    pub(super) fn observe_relaxed(&mut self, observed: Word, barrier: BarrierId) {
+        if let Some(publication) = self.barriers.get(&barrier) {
+            join(self.words.entry(observed).or_default(), &publication.complete);
+        }
     }
 
     pub(super) fn reset(&mut self, barrier: BarrierId) {

@@ -18,7 +18,7 @@ mod clock;
 mod shadow;
 
 use super::agent::Agent;
-use super::event::{Access, AccessKind, Event, Observer, Place, Stop, Strength};
+use super::event::{Access, AccessKind, Event, FenceSpace, Observer, Place, Stop, Strength};
 use super::pending::Class;
 use super::space::SpaceId;
 use clock::{Clocks, component};
@@ -154,16 +154,18 @@ impl Observer for Races {
             Event::Issue { agent, op, class, .. } => clocks.issue(agent, class, op),
             Event::Commit { agent, class, .. } => clocks.commit(agent, class),
             Event::GroupWait { agent, class, complete } => clocks.group_wait(agent, class, complete),
-            Event::Arrive { barrier, agent, helper: None, count, relaxed, .. } => {
-                if count > 0 && !relaxed {
-                    clocks.arrive(agent, barrier);
-                }
+            // Setting expected bytes alone releases nothing.
+            Event::Arrive { helper: None, count: 0, .. } => {}
+            Event::Arrive { barrier, agent, helper: None, relaxed: None, .. } => clocks.arrive(agent, barrier),
+            Event::Arrive { barrier, agent, helper: None, relaxed: Some(fences), .. } => {
+                clocks.arrive_relaxed(agent, fences, barrier);
             }
             Event::Arrive { barrier, agent, helper: Some(helper), .. } => {
                 clocks.helper_arrives(agent, helper, barrier);
             }
             Event::Flip { barrier, .. } => clocks.flip(barrier),
-            Event::Observe { barrier, agent, .. } => clocks.observe(agent, barrier),
+            Event::Observe { barrier, agent, relaxed: None, .. } => clocks.observe(agent, barrier),
+            Event::Observe { barrier, relaxed: Some(observed), .. } => clocks.observe_relaxed(observed, barrier),
             Event::Meet { waited, passed, .. } => clocks.meet(waited, passed),
             Event::Overwrite { space, address } => clocks.overwrite((space, address)),
             Event::Release { agent, space, address } => clocks.release(agent, (space, address)),
@@ -174,6 +176,7 @@ impl Observer for Races {
             Event::Init { barrier, .. } | Event::Invalidate { barrier, .. } => clocks.reset(barrier),
             Event::Fork { agent, into } => clocks.fork(agent, into),
             Event::Join { agents, into } => clocks.join_into(agents, into),
+            Event::Fence { agent, space: FenceSpace::Inits, .. } => clocks.fence_inits(agent),
             Event::Fence { .. } | Event::Expect { .. } | Event::Wait { .. } | Event::At { .. } | Event::Exit { .. } => {
             }
         }

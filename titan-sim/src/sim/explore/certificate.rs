@@ -302,10 +302,13 @@ impl Certificate {
             }
             Event::Arrive { barrier, agent, helper, count, bytes, relaxed, .. } => {
                 self.arrive((agent, barrier), helper, count, bytes);
-                self.require(!relaxed, "a relaxed arrival");
+                self.require(relaxed.is_none(), "a relaxed arrival");
             }
             Event::Flip { barrier, phase } => self.flip(barrier, phase),
-            Event::Observe { barrier, agent, phase } => self.observe(agent, barrier, phase),
+            Event::Observe { barrier, agent, phase, relaxed } => {
+                self.observe(agent, barrier, phase);
+                self.require(relaxed.is_none(), "a relaxed wait");
+            }
             Event::Fence { agent, space: FenceSpace::Inits, .. } => self.fence(agent),
             Event::Fork { agent, into } => self.fork(agent, into),
             Event::Exit { agent } => self.exit(agent),
