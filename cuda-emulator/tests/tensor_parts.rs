@@ -170,7 +170,9 @@ fn the_device_makes_a_map_for_each_end_of_a_part() {
         let sentence = "`x` has a tensor map with boxes of 64 × 32 of parts along axis 1, made on the device";
         assert!(assumed.iter().any(|a| a == sentence), "{assumed:?}");
         // Groups that are empty, of one column, of whole steps and not; overlapping ones, and bounds that are no columns.
-        for off in [&[0, 136][..], &[0, 0, 70, 70, 71, 136], &[64, 128, 136], &[5, 3, 100, 7], &[-9, 20, 500, 0, i32::MAX]] {
+        for off in
+            [&[0, 136][..], &[0, 0, 70, 70, 71, 136], &[64, 128, 136], &[5, 3, 100, 7], &[-9, 20, 500, 0, i32::MAX]]
+        {
             for size in [[64, 64, 136], [70, 3, 136], [1, 72, 136]] {
                 let choice = sums(&dev, off, size, || ()).unwrap();
                 assert_eq!(choice.target, "sm_90a", "{choice}");

@@ -200,7 +200,8 @@ impl Code {
             params: &params,
         };
         let programs = entries.iter().copied().max().unwrap_or(0);
-        let makes = Launch { grid: [programs, 1, 1], block: [Variant::MAKER_THREADS, 1, 1], dynamic_shared: 0, ..launch };
+        let makes =
+            Launch { grid: [programs, 1, 1], block: [Variant::MAKER_THREADS, 1, 1], dynamic_shared: 0, ..launch };
         let mut run = |entry: &str, launch| module.entry(entry)?.run(launch, &mut memory, &space.1).map(drop);
         let outcome = variant.maker().map_or(Ok(()), |maker| run(maker, &makes));
         let outcome = outcome.and_then(|()| run(variant.entry(), &launch));
@@ -218,7 +219,6 @@ impl Code {
         debug_assert!(words.len() >= report::RECORDS);
         gpu::read_report(kernel, &loaded.name, &variant.sites, &words)
     }
-
 }
 
 fn gpu_arg(arg: &DeviceArg) -> GpuArg {

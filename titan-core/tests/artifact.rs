@@ -106,7 +106,8 @@ fn the_bytes_of_a_tensor_map_are_those_of_the_format_table() {
     let body_with = |part: &[u8]| {
         let (mut body, at) = (with[24..].to_vec(), 4 + 4 + 4 + 5 + 4 + 4 + map.len() - 1);
         body.splice(at..=at, part.iter().copied());
-        let length = u32::from_le_bytes(body[8..12].try_into().expect("4 bytes")) + u32::try_from(part.len()).expect("few") - 1;
+        let length =
+            u32::from_le_bytes(body[8..12].try_into().expect("4 bytes")) + u32::try_from(part.len()).expect("few") - 1;
         body[8..12].copy_from_slice(&length.to_le_bytes());
         Artifact::decode(&sealed(&body))
     };

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
-use titan_nv::runtime::{Context, DriverError, EncodedMap, Follower, Function, LoadError, Memory, Once, Pinned, Stream, Waiting};
+use titan_nv::runtime::{
+    Context, DriverError, EncodedMap, Follower, Function, LoadError, Memory, Once, Pinned, Stream, Waiting,
+};
 
 /// The variants of a kernel that a device can run.
 #[derive(Debug)]
@@ -88,7 +90,8 @@ impl Code {
         let block = abi::pack(&self.slots, &args, report.as_ref().map_or(0, Pinned::address));
         let block = (&block[..], &self.offsets[..]);
         let launched = maker.as_ref().map(|maker| (maker, gpu::tables(&ready.variant, &args)));
-        let launched = launched.map(|(maker, entries)| self.tables(&lane.0, maker, &entries, (block, &maps))).transpose();
+        let launched =
+            launched.map(|(maker, entries)| self.tables(&lane.0, maker, &entries, (block, &maps))).transpose();
         let launched = launched.and_then(|tables| {
             let addresses = tables.as_ref().map_or(&[][..], |tables| &tables.addresses);
             let launched = launch(kernel, &lane.0, grid, (block, &maps, addresses));

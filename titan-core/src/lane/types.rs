@@ -2,9 +2,9 @@
 //!
 //! Operations with regions and terminators (`for`, `loop`, `if`, roles) are checked by [`super::verify`], which knows the regions.
 
-use crate::launch::abi::{MapParam, PartMap};
 use super::func::Func;
 use super::op::{FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Shuffle, Ty};
+use crate::launch::abi::{MapParam, PartMap};
 use std::fmt;
 
 /// The error for operands that are invalid for an operation.

@@ -279,7 +279,10 @@ fn every_step_of_making_a_map_matters() {
                 changes.push((line.to_owned(), other(String::new())));
             }
             if line.contains("global_dim") {
-                changes.push((format!("{line}, of another dimension"), other(line.replace("], 0,", "], 1,").replace("], 3,", "], 2,"))));
+                changes.push((
+                    format!("{line}, of another dimension"),
+                    other(line.replace("], 0,", "], 1,").replace("], 3,", "], 2,")),
+                ));
             }
             if line.contains("mul.wide") {
                 changes.push((format!("{line}, other places"), other(line.replace(", 128", ", 256"))));

@@ -115,9 +115,8 @@ impl Code {
             max_steps: 1 << 22,
             ..Options::default()
         };
-        let mut run = |entry: &str, launch: &Launch<'_>| {
-            self.module.entry(entry)?.run(launch, &mut memory, &options).map(drop)
-        };
+        let mut run =
+            |entry: &str, launch: &Launch<'_>| self.module.entry(entry)?.run(launch, &mut memory, &options).map(drop);
         if let Some(maker) = &self.maker {
             let programs = entries.iter().copied().max().unwrap_or(0);
             let threads = Variant::MAKER_THREADS;

@@ -369,7 +369,9 @@ impl Kernel<'_> {
             }
         }
         if let Some(address) = maps.unreleased() {
-            let message = format!("the tensor map at {address:#x} is changed and never released, so that no later launch need see it");
+            let message = format!(
+                "the tensor map at {address:#x} is changed and never released, so that no later launch need see it"
+            );
             return Err(EmuError::new(ErrorCode::Race, message));
         }
         Ok(stats)

@@ -56,7 +56,8 @@ impl Lower<'_> {
 
     /// Copies a tensor map to an entry of its table, and replaces extents there.
     pub(super) fn make_map(&mut self, map: u32, axes: &[u8], op: &Op) -> Done {
-        let (entry, ends) = op.args.split_first().ok_or_else(|| Fault::Defect("an entry without a number".to_owned()))?;
+        let (entry, ends) =
+            op.args.split_first().ok_or_else(|| Fault::Defect("an entry without a number".to_owned()))?;
         let to = self.fresh(Ty::B64);
         self.entry_address(map, *entry, to)?;
         let rank = self.func.maps.get(map as usize).map_or(0, |map| map.extents.len());

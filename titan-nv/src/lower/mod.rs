@@ -67,7 +67,13 @@ pub struct Ptx {
 pub fn emit(func: &Func, machine: &Machine, source: Option<(&str, u32)>) -> Result<Ptx, EmitError> {
     let module = lower(func, machine, source)?;
     let maker = module.maker.as_ref().map(|maker| maker.name.clone());
-    Ok(Ptx { text: module.to_string(), entry: module.entry.name, maker, version: module.version, target: module.target })
+    Ok(Ptx {
+        text: module.to_string(),
+        entry: module.entry.name,
+        maker,
+        version: module.version,
+        target: module.target,
+    })
 }
 
 /// Lowers a function to a PTX module as data.

@@ -166,6 +166,11 @@ impl Module {
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         std::iter::once(&self.entry).chain(&self.maker)
     }
+
+    /// The instructions of all kernels, in order.
+    pub fn instructions(&self) -> impl Iterator<Item = &Inst> {
+        self.entries().flat_map(Entry::instructions)
+    }
 }
 
 impl Base {

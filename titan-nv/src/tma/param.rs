@@ -117,8 +117,13 @@ mod tests {
 
     /// A tensor of three axes and its map, of a box that is a plane.
     fn told(address: u64, extents: [i32; 3], strides: [i64; 3]) -> String {
-        let map =
-            MapParam { param: 0, elem: Elem::F16, extents: vec![1, 8, 64], swizzle: ir::Swizzle::B128, part: PartMap::Whole };
+        let map = MapParam {
+            param: 0,
+            elem: Elem::F16,
+            extents: vec![1, 8, 64],
+            swizzle: ir::Swizzle::B128,
+            part: PartMap::Whole,
+        };
         let argument = GpuArg::Tensor { address, extents: extents.to_vec(), strides: strides.to_vec() };
         match TensorMap::of_argument(&map, &argument) {
             Ok(map) => format!("{map}, {:?}", map.strides),
@@ -187,7 +192,13 @@ mod tests {
         assert!(told(0x1000, [1 << 30, 70, 100], strides).starts_with("F16 [100, 70, 1073741824]"));
         // An axis of one element is never stepped along, so its stride may be anything.
         assert!(told(0x1000, [1, 1, 100], [-1, 0, 1]).starts_with("F16 [100, 1, 1]"));
-        let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: ir::Swizzle::B128, part: PartMap::Whole };
+        let map = MapParam {
+            param: 0,
+            elem: Elem::F16,
+            extents: vec![8, 64],
+            swizzle: ir::Swizzle::B128,
+            part: PartMap::Whole,
+        };
         for argument in [GpuArg::Absent, GpuArg::Scalar(ir::Const::Int(Elem::I32, 1))] {
             assert_eq!(TensorMap::of_argument(&map, &argument), Err(Unfit::Absent));
         }

@@ -63,6 +63,8 @@ variants! {
     OpKind::ClusterArrive => "cluster_arrive",
     OpKind::ClusterWait => "cluster_wait",
     OpKind::TensorMap(_) => "tensor_map",
+    OpKind::MapEntry(_) => "map_entry",
+    OpKind::MakeMap { .. } => "make_map",
     OpKind::BulkLoad { .. } => "bulk_load",
     OpKind::BulkStore { .. } => "bulk_store",
     OpKind::BulkCommit => "bulk_commit",

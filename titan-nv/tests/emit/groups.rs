@@ -32,7 +32,9 @@ pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
         | OpKind::BulkCommit
         | OpKind::BulkWait { .. }
         | OpKind::ProxyFence
+        | OpKind::MapEntry(_)
         | OpKind::Elect => Some(Feature::Tma),
+        OpKind::MakeMap { .. } => Some(Feature::ReplaceMap),
         OpKind::MapCluster | OpKind::MbarrierArriveCluster { .. } | OpKind::ClusterArrive | OpKind::ClusterWait => {
             Some(Feature::Cluster)
         }
@@ -78,6 +80,14 @@ fn plain(kind: OpKind, args: &[Ty]) -> Case {
     })
 }
 
+/// A map of a whole tensor, and two of which there are tables.
+fn tables(b: &mut Builder) {
+    let ending = |table| PartMap::Ending { table, axes: vec![0, 1], entries: Some(0) };
+    for part in [PartMap::Whole, ending(0), ending(1)] {
+        b.map_number(MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: Swizzle::B128, part });
+    }
+}
+
 fn bulk_load(rank: u8, multicast: u16, masked: bool) -> Case {
     let kind = OpKind::BulkLoad { rank, multicast, masked };
     let mut args = vec![Ty::B32; 2 + usize::from(rank)];
@@ -85,7 +95,8 @@ fn bulk_load(rank: u8, multicast: u16, masked: bool) -> Case {
     let name = titan_core::lane::mnemonic(&kind);
     case(&name, kind.clone(), &args, |b, operands| {
         let extents = vec![16; usize::from(rank)];
-        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
+        let map =
+            b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
         b.op(kind, &[&[map][..], operands].concat());
         Vec::new()
     })
@@ -96,7 +107,8 @@ fn bulk_store(rank: u8) -> Case {
     let name = titan_core::lane::mnemonic(&kind);
     case(&name, kind.clone(), &vec![Ty::B32; 1 + usize::from(rank)], |b, operands| {
         let extents = vec![16; usize::from(rank)];
-        let map = b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
+        let map =
+            b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
         b.op(kind, &[&[map][..], operands].concat());
         b.op(OpKind::BulkCommit, &[]);
         b.op(OpKind::BulkWait { n: 0, read: false }, &[]);
@@ -146,9 +158,25 @@ pub(crate) fn all() -> Vec<Case> {
             vec![b.one(OpKind::FromPred, &[elected])]
         }),
         case("tensor_map", OpKind::TensorMap(0), &[], |b, _| {
-            let map = MapParam { param: 0, elem: Elem::F16, extents: vec![8, 64], swizzle: Swizzle::B128, part: PartMap::Whole };
+            let map = MapParam {
+                param: 0,
+                elem: Elem::F16,
+                extents: vec![8, 64],
+                swizzle: Swizzle::B128,
+                part: PartMap::Whole,
+            };
             let address = b.tensor_map(map);
             vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
+        }),
+        case("map_entry", OpKind::MapEntry(1), &[Ty::B32], |b, operands| {
+            tables(b);
+            let address = b.one(OpKind::MapEntry(1), operands);
+            vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
+        }),
+        case("make_map", OpKind::MakeMap { map: 1, axes: vec![0, 1] }, &[Ty::B32; 3], |b, operands| {
+            tables(b);
+            b.op(OpKind::MakeMap { map: 1, axes: vec![0, 1] }, operands);
+            Vec::new()
         }),
     ];
     cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, 0, masked))));
