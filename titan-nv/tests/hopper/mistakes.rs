@@ -140,7 +140,17 @@ fn descriptors(lines: &[&str], at: usize) -> Vec<(Kind, &'static str, Vec<String
         found.push((Kind::Descriptor, "panels half as far apart", with(low / 2)));
         found.push((Kind::Descriptor, "panels twice as far apart", with(low * 2)));
         found.push((Kind::Descriptor, "panels at one place", with(0)));
-    } else if line.contains("add.s64 %rd") && behind(lines, at, "wgmma.mma_async").is_some_and(|mma| mma <= at + 3) {
+    } else if line.contains("mul.wide.u32 %rd") && behind(lines, at, "wgmma.mma_async").is_some_and(|mma| mma <= at + 4)
+    {
+        // The number of the slot times its bytes.
+        let bytes = number(line.trim_end_matches(';').rsplit_once(", ").expect("a number").1);
+        found.push((Kind::Descriptor, "slots half as far apart", with(bytes / 2)));
+        found.push((Kind::Descriptor, "slots twice as far apart", with(bytes * 2)));
+        found.push((Kind::Descriptor, "slots at one place", with(0)));
+    } else if line.contains("add.s64 %rd")
+        && line.rsplit_once(", ").is_some_and(|(_, more)| !more.starts_with('%'))
+        && behind(lines, at, "wgmma.mma_async").is_some_and(|mma| mma <= at + 3)
+    {
         let step = number(line.trim_end_matches(';').rsplit_once(", ").expect("a number").1);
         found.push((Kind::Descriptor, "half a step of K further", with(step / 2)));
         found.push((Kind::Descriptor, "two steps of K further", with(step * 2)));

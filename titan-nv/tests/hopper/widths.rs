@@ -91,6 +91,25 @@ fn every_width_of_rows_along_n() {
     }
 }
 
+/// B is computed, so that threads store it to shared memory, in panels where no swizzle has its rows.
+#[test]
+fn computed_operands_with_rows_along_n() {
+    for (number, n) in [8, 24, 32, 56].into_iter().enumerate() {
+        let gemm = product(HALVES[number % 2], n, [false, true]);
+        let (elem, step) = (gemm.elems.1, gemm.tile[2]);
+        let computed = format!(
+            "%po = const 1.0 : {elem}\n%ones = splat %po : tile<{step}x{n}x{elem}>\n\
+             %bq = mul %bp, %ones : tile<{step}x{n}x{elem}>\n%next = mma %ap, %bq,"
+        );
+        let made = compiled(&kernel(&gemm).replace("%next = mma %ap, %bp,", &computed));
+        assert!(text(&made).contains(&format!("wgmma.mma_async.sync.aligned.m64n{n}k16.")), "{gemm:?}");
+        assembles(&made, "sm_90a", 0);
+        for options in orders() {
+            run(&gemm, &made, &options, 11).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
+        }
+    }
+}
+
 /// A product by roles, of which one warpgroup multiplies 64 rows with this many columns; rows of B are along N.
 pub(super) fn wide(n: u32) -> String {
     let changes = [
