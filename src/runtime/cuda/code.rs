@@ -95,11 +95,10 @@ impl Code {
         let launched = launched.and_then(|tables| {
             let addresses = tables.as_ref().map_or(&[][..], |tables| &tables.addresses);
             let launched = launch(kernel, &lane.0, grid, (block, &maps, addresses));
-            if launched.is_err() {
-                tables.into_iter().for_each(|tables| tables.free_after(&lane.0));
-                return launched.map(|()| None);
+            if launched.is_err() && tables.is_some() {
+                wait(&lane.0);
             }
-            Ok(tables)
+            launched.map(|()| tables)
         });
         let tables = match launched {
             Ok(tables) => tables,
@@ -164,8 +163,9 @@ impl Code {
             }
         }
         let load = || {
-            let kernel = Function::load(self.context, &v.payload, v.entry(), (v.threads, v.shared_bytes))?;
-            let maker = v.maker().map(|maker| kernel.other(maker, Variant::MAKER_THREADS)).transpose()?;
+            let maker = v.maker().map(|maker| (maker, Variant::MAKER_THREADS));
+            let entry = (v.entry(), v.threads, v.shared_bytes);
+            let (kernel, maker) = Function::load(self.context, &v.payload, entry, maker)?;
             Ok::<_, LoadError>(Functions { kernel, maker })
         };
         match ready.functions.get_or_try(load) {
@@ -201,6 +201,9 @@ impl Code {
     ) -> std::result::Result<Tables, DriverError> {
         let bytes = entries.iter().map(|entries| gpu::table_bytes(*entries)).sum();
         let (memory, ready) = Memory::new(self.context, bytes, false)?;
+        let ready = Arc::new(ready);
+        // It is freed after its allocation, also if it is not used.
+        memory.used_until(Arc::clone(&ready));
         let mut end = 0;
         let mut after = |entries: &u32| {
             let address = memory.address(end);
@@ -241,13 +244,11 @@ impl Code {
     }
 }
 
-impl Tables {
-    /// Frees tables whose maker has been launched, after the stream's work so far.
-    fn free_after(self, stream: &Stream) {
-        // If there is no such point, the context has ended, or is abandoned: nothing in it is used any more.
-        if let Ok(event) = stream.mark(Waiting::Spins) {
-            self.memory.used_until(Arc::new(event));
-        }
+/// Waits for the work of a stream, which is a kernel of a launch that failed: the arguments of the launch are not used when it has returned.
+fn wait(stream: &Stream) {
+    // If there is no such point, or waiting for it fails, the context has ended, or is abandoned: nothing in it is used any more.
+    if let Ok(event) = stream.mark(Waiting::Spins) {
+        drop(event.wait());
     }
 }
 

@@ -106,15 +106,15 @@ impl fmt::Display for NoEnd {
                 write!(f, "its end depends on elements of arguments at two numbers, `{a}` and `{b}`")
             }
             NoEnd::Computed(value) => {
-                write!(f, "its end depends on `{value}`, which is neither an argument nor an element of one")
+                write!(f, "its end depends on `{value}`, which is no `i32` argument and no element of an array of them")
             }
             NoEnd::Written(tensor) => write!(f, "its end depends on `{tensor}`, which the kernel writes"),
         }
     }
 }
 
-/// The depth to which expressions are followed.
-const DEPTH: u32 = 16;
+/// The depth to which expressions are followed. They are trees: a value that is used twice is followed twice.
+const DEPTH: u32 = 8;
 
 /// The ends of the parts that a view of a tensor argument may be.
 ///
@@ -144,7 +144,7 @@ pub fn of_view(k: &Kernel, view: Value) -> Result<Ends, NoEnd> {
             OpKind::Segment => (Start::Element(op.args[1], op.args[2]), run.element(op.args[1], op.args[2], 1)?),
             _ => (Start::Value(op.args[1]), run.end(op.args[2], DEPTH)?),
         };
-        // Bounds are clipped before they are added, so that sums are less than 2^31.
+        // Bounds are clipped before they are added, so that the sums are less than 2^31, unless the part is empty.
         let end = end.binary(EndOp::Min, extent());
         *part = Some(match part.take() {
             None => (start, end),
@@ -244,18 +244,20 @@ impl Run<'_> {
     }
 
     /// A value as the sum of another one and a constant; of a constant there is no other one.
-    fn sum(&self, value: Value, plus: i64) -> (Option<Value>, i64) {
+    fn sum(&self, mut value: Value, mut plus: i64) -> (Option<Value>, i64) {
         let k = self.k;
-        if let Some(c) = k.int_constant(value) {
-            return (None, plus.saturating_add(c));
-        }
-        let Some(op) = k.def_op(value) else { return (Some(value), plus) };
-        let [a, b] = op.args[..] else { return (Some(value), plus) };
-        match (&op.kind, k.int_constant(a), k.int_constant(b)) {
-            (OpKind::Binary(BinOp::Add), _, Some(c)) => self.sum(a, plus.saturating_add(c)),
-            (OpKind::Binary(BinOp::Add), Some(c), None) => self.sum(b, plus.saturating_add(c)),
-            (OpKind::Binary(BinOp::Sub), _, Some(c)) => self.sum(a, plus.saturating_sub(c)),
-            _ => (Some(value), plus),
+        loop {
+            if let Some(c) = k.int_constant(value) {
+                return (None, plus.saturating_add(c));
+            }
+            let Some(op) = k.def_op(value) else { return (Some(value), plus) };
+            let [a, b] = op.args[..] else { return (Some(value), plus) };
+            (value, plus) = match (&op.kind, k.int_constant(a), k.int_constant(b)) {
+                (OpKind::Binary(BinOp::Add), _, Some(c)) => (a, plus.saturating_add(c)),
+                (OpKind::Binary(BinOp::Add), Some(c), None) => (b, plus.saturating_add(c)),
+                (OpKind::Binary(BinOp::Sub), _, Some(c)) => (a, plus.saturating_sub(c)),
+                _ => return (Some(value), plus),
+            };
         }
     }
 }
@@ -345,7 +347,10 @@ mod tests {
     #[test]
     fn other_ends_are_not_known() {
         for (views, why) in [
-            ("%v = slice<1> %x, %one, %p : tensor<f16, 2>", "its end depends on `p`, which is neither an argument nor"),
+            (
+                "%v = slice<1> %x, %one, %p : tensor<f16, 2>",
+                "its end depends on `p`, which is no `i32` argument and no",
+            ),
             (
                 "%a = get %off[%p] : i32
                  %b = get %off[%a] : i32
@@ -356,7 +361,7 @@ mod tests {
             (
                 "%u = slice<1> %x, %p, %three : tensor<f16, 2>
                  %v = slice<1> %u, %one, %three : tensor<f16, 2>",
-                "its end depends on `p`, which is neither an argument nor",
+                "its end depends on `p`, which is no `i32` argument and no",
             ),
             (
                 "%a = get %y[%p] : i32
@@ -366,7 +371,7 @@ mod tests {
             (
                 "%q = div %n, %three : i32
                  %v = slice<1> %x, %one, %q : tensor<f16, 2>",
-                "its end depends on `q`, which is neither an argument nor",
+                "its end depends on `q`, which is no `i32` argument and no",
             ),
         ] {
             let found = ends(views).expect_err(why);

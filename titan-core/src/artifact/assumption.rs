@@ -49,8 +49,8 @@ pub enum Assumption {
         bytes: u32,
     },
     /// Tag 7, `u32` parameter, `u8` index in `Elem::ALL`, `u8` index in `Swizzle::ALL`, list of `u32` extents, parts: `u8` 0
-    /// for the whole tensor; 1, `u8` axis; or 2, `u32` table, list of `u8` axes, `u8` whether a parameter has the number of entries, and its `u32`
-    /// number. The launch can create this tensor map. The code receives the maps of its assumptions as parameters, in the same order.
+    /// for the whole tensor; 1, `u8` axis; or 2, `u32` table, list of `u8` axes, `u8` 1 and the `u32` parameter whose number of
+    /// elements is the number of entries, or `u8` 0. The launch can create this tensor map. The code receives the maps of its assumptions as parameters, in the same order.
     TensorMap(MapParam),
 }
 

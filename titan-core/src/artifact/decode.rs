@@ -278,7 +278,9 @@ impl<'a> Reader<'a> {
             PartMap::Whole => true,
             // Along the last axis there are no such parts.
             PartMap::Along(along) => axis(*along) + 1 < extents.len(),
-            PartMap::Ending { axes, .. } => axes.is_sorted() && axes.iter().all(|along| axis(*along) < extents.len()),
+            PartMap::Ending { axes, .. } => {
+                axes.is_sorted_by(|a, b| a < b) && axes.iter().all(|along| axis(*along) < extents.len())
+            }
         };
         if !has {
             return Err(malformed("a tensor map for parts along an axis that has none", at));

@@ -93,7 +93,7 @@ pub enum PartMap {
     Whole,
     /// Parts along an axis, all by the one map that the launch makes, which has two more dimensions.
     Along(u8),
-    /// Parts that end elsewhere along these axes. The launch makes a map of the whole tensor. A kernel that runs before the variant's makes
+    /// Parts whose ends along these axes only the device knows. The launch makes a map of the whole tensor. A kernel that runs before the variant's makes
     /// of it the entries of a table: maps of [`MapParam::BYTES`] each, in memory of the device. Code copies by the entry of its part.
     Ending {
         /// The number of the table among those of the variant, which distinguishes tables with equal maps.

@@ -14,7 +14,8 @@
 //! | 2 | 5 | 5 | 5..5, whose tiles are at the coordinate `MOST_EXTENT` |
 //! | 3 | 8 | 8 | 5..8 |
 //!
-//! A program whose number is that of no element has trapped; it uses the last entry.
+//! A role whose number is that of no element has trapped, and goes on with the last entry. What it loads and stores then is not specified, but
+//! inside of the tensor.
 //!
 //! Deliberately absent: maps that a kernel changes while it copies by others.
 

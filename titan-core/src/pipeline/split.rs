@@ -119,7 +119,7 @@ impl Slice<'_> {
 
     /// The numbers of ragged tiles, so that the roles have loops with the same bounds; and the segments that every program takes, by which it
     /// checks that the offsets are in order. They stay before the roles, in program order, with what they are computed from, unless that
-    /// are loops or branches, or depends on what the kernel writes.
+    /// are loops or branches, or depends on what the kernel writes. Of several traps of a program, another one may be reported then.
     fn before_roles(&self, ops: &[OpId]) -> Vec<OpId> {
         let mut shared: BTreeSet<OpId> = BTreeSet::new();
         for id in ops {

@@ -2,7 +2,7 @@
 
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::{Builder, Func, OpKind, Shuffle, Space, Ty, Value, Vote, verify};
-use titan_core::launch::abi::{MapParam, Slot};
+use titan_core::launch::abi::{MapParam, PartMap, Slot};
 use titan_core::layout::Swizzle;
 
 fn builder() -> Builder {
@@ -57,16 +57,29 @@ fn what_is_right_passes() {
     assert_eq!(verify(&done(b)), Ok(()));
 }
 
-/// A map for parts of a tensor takes two more coordinates.
+/// A map for parts of a tensor along an axis takes two more coordinates; an entry of a table takes those of the tensor.
 #[test]
 fn bulk_copies_have_the_coordinates_of_their_maps() {
-    for (part, wanted) in [(None, 2), (Some(0), 4)] {
+    let ending = PartMap::Ending { table: 0, axes: vec![1], entries: None };
+    for (part, wanted) in [(PartMap::Whole, 2), (PartMap::Along(0), 4), (ending, 2)] {
         for rank in 1..=5u8 {
             let mut b = builder();
             b.buffer("tile", 1024, 0);
-            let map = MapParam { param: 0, elem: Elem::F32, extents: vec![16, 16], swizzle: Swizzle::B64, part };
-            let (map, from) = (b.tensor_map(map), b.one(OpKind::SharedBase, &[]));
-            let at = b.i32(0);
+            let map = MapParam {
+                param: 0,
+                elem: Elem::F32,
+                extents: vec![16, 16],
+                swizzle: Swizzle::B64,
+                part: part.clone(),
+            };
+            let (from, at) = (b.one(OpKind::SharedBase, &[]), b.i32(0));
+            let map = match part {
+                PartMap::Ending { .. } => {
+                    let number = b.map_number(map);
+                    b.one(OpKind::MapEntry(number), &[at])
+                }
+                PartMap::Whole | PartMap::Along(_) => b.tensor_map(map),
+            };
             let args = [&[map, from][..], &vec![at; rank.into()]].concat();
             b.op(OpKind::BulkStore { rank }, &args);
             b.op(OpKind::BulkCommit, &[]);

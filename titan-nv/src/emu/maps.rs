@@ -19,9 +19,9 @@
 //! which is not known here.
 //!
 //! Whether release and acquire are themselves in order is not checked: accesses to global memory are not checked for races. By the
-//! A map that was changed in global memory, neither released nor acquired in the launch, is an error: a later launch need not see the change. By the
 //! memory model, a release of a thread that has synchronised with the one that wrote would do as well; here it does not. Writes by bulk
-//! copies need no release here. A map must not be changed while a copy of the same cluster uses it. Where races are not looked for, an acquire
+//! copies need no release here. A map in global memory that a launch changes, and neither releases in any scope nor acquires, is an error: a later
+//! launch need not see the change. A map must not be changed while a copy of the same cluster uses it. Where races are not looked for, an acquire
 //! is for all threads of the block.
 //!
 //! Source: PTX ISA, "membar/fence", "tensormap.cp_fenceproxy", "Proxies".

@@ -4,7 +4,7 @@ use super::Handle;
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::stream::Stream;
-use super::sys::{self, CUfunction, CUmodule, Func, Mod};
+use super::sys::{self, CUfunction, CUmodule, Func};
 use super::tensor::EncodedMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
@@ -21,7 +21,6 @@ const UNASKED: u32 = 48 * 1024;
 #[derive(Debug)]
 pub struct Function {
     context: &'static Context,
-    module: Handle<Mod>,
     raw: Handle<Func>,
     threads: u32,
     shared: u32,
@@ -100,23 +99,28 @@ impl LoadError {
 
 impl Function {
     /// Compiles `ptx` for the device of the context, and finds `entry` in it: a kernel of `threads` threads and `shared`
-    /// bytes of dynamic shared memory.
+    /// bytes of dynamic shared memory; and another one of so many threads, without dynamic shared memory, if it is asked for.
     ///
     /// # Errors
-    /// If the device lacks a resource that the kernel needs, or the driver refuses it.
+    /// If the device lacks a resource that a kernel needs, or the driver refuses one.
     pub fn load(
         context: &'static Context,
         ptx: &[u8],
-        entry: &str,
-        (threads, shared): (u32, u32),
-    ) -> Result<Function, LoadError> {
+        (entry, threads, shared): (&str, u32, u32),
+        other: Option<(&str, u32)>,
+    ) -> Result<(Function, Option<Function>), LoadError> {
         let limit = context.device().properties.shared_per_block;
         if shared > limit {
             return Err(LoadError::Shared { needs: shared, limit });
         }
         let _entered = context.enter()?;
         let module = load_module(context, ptx)?;
-        Function::of_module(context, module, entry, (threads, shared)).inspect_err(|_| {
+        let kernel = Function::of_module(context, module, entry, (threads, shared));
+        let both = kernel.and_then(|kernel| {
+            let other = other.map(|(entry, threads)| Function::of_module(context, module, entry, (threads, 0)));
+            Ok((kernel, other.transpose()?))
+        });
+        both.inspect_err(|_| {
             // SAFETY: it was loaded above, and no function of it is kept.
             let _unloaded = unsafe { (context.calls.cuModuleUnload)(module) };
         })
@@ -135,7 +139,7 @@ impl Function {
         // SAFETY: `raw` is writable storage for a function, the module was loaded, and the name ends with a NUL.
         let code = unsafe { (context.calls.cuModuleGetFunction)(&raw mut raw, module, name.as_ptr()) };
         context.calls.check("cuModuleGetFunction", code)?;
-        let function = Function { context, module: Handle(module), raw: Handle(raw), threads, shared };
+        let function = Function { context, raw: Handle(raw), threads, shared };
         let fixed = function.attribute(sys::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
         let needs = shared.saturating_add(fixed);
         if needs > limit {
@@ -154,15 +158,6 @@ impl Function {
             context.calls.check("cuFuncSetAttribute", code)?;
         }
         Ok(function)
-    }
-
-    /// Another kernel of the same module, without dynamic shared memory.
-    ///
-    /// # Errors
-    /// If there is none of this name, or the device lacks a resource that it needs.
-    pub fn other(&self, entry: &str, threads: u32) -> Result<Function, LoadError> {
-        let _entered = self.context.enter()?;
-        Function::of_module(self.context, self.module.0, entry, (threads, 0))
     }
 
     fn attribute(&self, attribute: u32) -> Result<u32, DriverError> {

@@ -89,8 +89,8 @@ fn head(case: &Case, rest: &str) -> String {
         let by = if axis == 1 { "div" } else { "mul" };
         let _ = write!(
             s,
-            "%f{operand} = const {first} : i32\n%s{operand} = add %f{operand}, {extent} : i32\n\
-             %l{operand} = {by} %s{operand}, %one : i32\n%v{operand} = slice<{axis}> %{operand}, %f{operand}, %l{operand} : tensor<{elem}, 2>\n"
+            "%f{operand} = const {first} : i32\n%until{operand} = add %f{operand}, {extent} : i32\n\
+             %l{operand} = {by} %until{operand}, %one : i32\n%v{operand} = slice<{axis}> %{operand}, %f{operand}, %l{operand} : tensor<{elem}, 2>\n"
         );
     }
     s

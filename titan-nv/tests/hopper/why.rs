@@ -80,7 +80,7 @@ fn tiles_that_are_no_boxes() {
 fn ended(value: &str) -> String {
     format!(
         "its view is a part of the tensor for which the device would make a tensor map ahead of the kernel, but its end depends on `{value}`, \
-         which is neither an argument nor an element of one"
+         which is no `i32` argument and no element of an array of them"
     )
 }
 

@@ -390,7 +390,9 @@ impl<'k> Symbols<'k> {
             if !is_input(kernel, offsets) {
                 return None;
             }
-            vec![Arg::Param(offsets), Arg::Int(self.int(op.args[2], env, facts))]
+            // A role goes on after a trap with no rows, and whether it traps depends on the extent of the tensor.
+            let extent = self.extent_of(of, axis, env, facts)?;
+            vec![Arg::Int(extent), Arg::Param(offsets), Arg::Int(self.int(op.args[2], env, facts))]
         } else {
             let extent = self.extent_of(of, axis, env, facts)?;
             let bounds = [extent, self.int(op.args[1], env, facts), self.int(op.args[2], env, facts)];
