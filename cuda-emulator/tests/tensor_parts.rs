@@ -146,7 +146,7 @@ fn grouped_sums<const BM: i32, const BN: i32, const BK: i32>(
 }
 
 /// Runs sums over groups of `t` columns with these bounds, and compares the results; the code that was chosen, or the error.
-fn sums(dev: &Device, off: &[i32], [m, n, t]: [usize; 3], prepare: impl Fn()) -> Result<titan::Choice, Error> {
+fn sums(dev: &Device, off: &[i32], [m, n, t]: [usize; 3], prepare: impl Fn()) -> titan::Result<titan::Choice> {
     let groups = off.len() - 1;
     let x = dev.tensor(numbers(m * t, 1), [m, t])?;
     let z = dev.tensor(numbers(n * t, 2), [n, t])?;
@@ -173,20 +173,18 @@ fn the_device_makes_a_map_for_each_end_of_a_part() {
         for off in
             [&[0, 136][..], &[0, 0, 70, 70, 71, 136], &[64, 128, 136], &[5, 3, 100, 7], &[-9, 20, 500, 0, i32::MAX]]
         {
-            for size in [[64, 64, 136], [70, 3, 136], [1, 72, 136]] {
+            for size in [[64, 64, 136], [70, 4, 136], [1, 72, 136]] {
                 let choice = sums(&dev, off, size, || ()).unwrap();
                 assert_eq!(choice.target, "sm_90a", "{choice}");
             }
         }
-        let choice = sums(&dev, &[0], [8, 8, 136], || ()).unwrap();
-        assert_eq!(choice.target, "sm_90a", "{choice}");
         // Rows that are no multiples of 16 bytes.
         assert_eq!(sums(&dev, &[0, 7, 33], [8, 8, 33], || ()).unwrap().target, "sm_80");
-        let one = dev.tensor([bf16::ONE; 8], [1, 8]).unwrap();
+        let (x, z) = (dev.tensor(numbers(8, 1), [1, 8]).unwrap(), dev.tensor(numbers(32, 2), [4, 8]).unwrap());
         for (groups, target) in [((1 << 16) - 1, "sm_90a"), (1 << 16, "sm_80")] {
             let off = dev.tensor(vec![0; groups + 1], [groups + 1]).unwrap();
-            let mut w = dev.zeros([groups, 1, 1]).unwrap();
-            let choice = grouped_sums::<64, 64, 32>(&one, &one, &off, &mut w).choice().unwrap().unwrap();
+            let mut w = dev.zeros([groups, 1, 4]).unwrap();
+            let choice = grouped_sums::<64, 64, 32>(&x, &z, &off, &mut w).choice().unwrap().unwrap();
             let why = "parts of it would have 65537 maps, and 65536 are possible";
             let told = choice.passed_over.iter().any(|(_, told)| told.contains(why));
             assert_eq!((&*choice.target, told), (target, target == "sm_80"), "{choice}");
@@ -194,10 +192,10 @@ fn the_device_makes_a_map_for_each_end_of_a_part() {
     });
 }
 
-/// Both launches, and the allocation of the table, may fail: that is the error of the launch, and the next one works.
+/// Each call for the table may fail: the launch reports an error or works, and the next one works.
 #[test]
-fn a_table_of_maps_that_cannot_be_made_is_an_error() {
-    with("a_table_of_maps_that_cannot_be_made_is_an_error", &[HOPPER], || {
+fn calls_for_tables_of_maps_may_fail() {
+    with("calls_for_tables_of_maps_may_fail", &[HOPPER], || {
         let (dev, emulator) = (device(), Emulator::loaded());
         let off = [0, 70, 136];
         let run = |prepare: &dyn Fn()| sums(&dev, &off, [70, 72, 136], prepare);
@@ -207,8 +205,8 @@ fn a_table_of_maps_that_cannot_be_made_is_an_error() {
                 let result = run(&|| emulator.fail(&format!("{call}:{nth}:2")));
                 if emulator.struck(call) == 1 {
                     struck += 1;
-                    // A call that only frees or waits is made up for.
-                    assert!(result.is_err() || !matches!(call, "cuLaunchKernel" | "cuMemAllocAsync"), "{call} {nth}");
+                    // An allocation is tried again, and calls that only wait or free are made up for.
+                    assert!(result.is_err() || call != "cuLaunchKernel", "{call} {nth}");
                 }
                 emulator.fail("");
                 assert_eq!(run(&|| ()).unwrap().target, "sm_90a", "after {call} {nth}");
