@@ -140,9 +140,10 @@ pub fn of_view(k: &Kernel, view: Value) -> Result<Ends, NoEnd> {
         }
         let Some((axis, part)) = cut(op).and_then(|axis| axes.get_mut(usize::from(axis))) else { continue };
         let extent = || End::Extent(param, *axis);
-        let (start, end) = match op.kind {
-            OpKind::Segment => (Start::Element(op.args[1], op.args[2]), run.element(op.args[1], op.args[2], 1)?),
-            _ => (Start::Value(op.args[1]), run.end(op.args[2], DEPTH)?),
+        let (start, end) = if op.kind == OpKind::Segment {
+            (Start::Element(op.args[1], op.args[2]), run.element(op.args[1], op.args[2], 1)?)
+        } else {
+            (Start::Value(op.args[1]), run.end(op.args[2], DEPTH)?)
         };
         // Bounds are clipped before they are added, so that the sums are less than 2^31, unless the part is empty.
         let end = end.binary(EndOp::Min, extent());

@@ -65,7 +65,7 @@ fn encodings(seed: u64, count: usize) -> Vec<Encoding> {
         all.push(Encoding::swizzled(&shape, bits, &order));
         all.push(Encoding::padded(&shape, bits, &order, random.of(&[0, 4, 16])));
         let mut chunks = shape.clone();
-        chunks[order[rank - 1]] = (1 + random.below(5) as u32) * 128 / bits;
+        chunks[order[rank - 1]] = (1 + random.below(5)) * 128 / bits;
         all.push(Encoding::core_matrices(&chunks, bits, &order));
     }
     all

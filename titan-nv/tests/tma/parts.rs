@@ -3,7 +3,7 @@
 
 use crate::brute::pick;
 use titan_core::ir::{self, Elem};
-use titan_core::launch::abi::{GpuArg, MapParam};
+use titan_core::launch::abi::{GpuArg, MapParam, PartMap};
 use titan_nv::tma::{Direction, Memory, TensorMap, TensorMapError, Unfit, tma};
 use titan_sim::engine::Rng;
 
@@ -21,7 +21,7 @@ struct Case {
 
 impl Case {
     fn map(&self) -> Result<TensorMap, Unfit> {
-        let part = u8::try_from(self.axis).ok();
+        let part = PartMap::Along(u8::try_from(self.axis).expect("few axes"));
         let map = MapParam { param: 0, elem: Elem::F16, extents: self.boxes.clone(), swizzle: ir::Swizzle::None, part };
         let (extents, strides) = (self.extents.clone(), self.strides.clone());
         TensorMap::of_argument(&map, &GpuArg::Tensor { address: 16, extents, strides })
