@@ -266,7 +266,7 @@ fn a_kernel_comes_in_an_artifact() {
     newer[8] += 1;
     let text = refusal(newer);
     assert!(
-        text.contains("made by a newer TITAN: format version 8") && text.contains("\n  help: use one version of all"),
+        text.contains("made by a newer TITAN: format version 9") && text.contains("\n  help: use one version of all"),
         "{text}"
     );
     assert!(refusal(vec![0xff, 0xfe]).contains("these bytes are not a TITAN artifact"));

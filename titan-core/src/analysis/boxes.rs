@@ -244,7 +244,7 @@ fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
 
 /// What a tensor is a view of. Adds the axes that the views fix to the extents of the box.
 fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<Viewed, NoBox> {
-    let (mut tensor, mut cuts, mut fixed) = (view, Vec::new(), Vec::new());
+    let (mut tensor, mut cuts) = (view, Vec::new());
     loop {
         let view = match k.value(tensor).def {
             Def::Param(param) => return Ok(Viewed { param, cuts }),
@@ -258,13 +258,8 @@ fn tensor(k: &Kernel, view: Value, extents: &mut Vec<u32>) -> Result<Viewed, NoB
                 return Err(NoBox::Column);
             }
             cuts.iter_mut().filter(|of| axis <= **of).for_each(|of| *of += 1);
-            fixed.iter_mut().filter(|of| axis <= **of).for_each(|of| *of += 1);
-            fixed.push(axis);
         } else if let Some(axis) = cut(view) {
-            // A part along an axis that is fixed later is one row, or none.
-            if !fixed.contains(&axis) {
-                cuts.push(axis);
-            }
+            cuts.push(axis);
         } else if view.kind != OpKind::Shared {
             // A view by `Shared` is the whole tensor, exempt from the output rule.
             return Err(NoBox::NoTensor);

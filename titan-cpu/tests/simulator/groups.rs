@@ -55,8 +55,8 @@ fn stages_of_both_kinds_are_safe_in_every_order() {
         let plan = plan(&kernel, &titan_nv::target(blackwell()), true);
         let program = barrier_program(&kernel, &plan).unwrap_or_else(|e| panic!("{}", e.message));
         if !is_mixed(&program) {
-            // Parts of a tensor along another axis than the last one are copied in bulk.
-            assert!(text.contains("slice<0>"), "{text}");
+            // Parts of a tensor are copied in bulk, where their ends are arguments or constants.
+            assert!(text.contains("slice<"), "{text}");
             continue;
         }
         let verdict = explored(&kernel, program, (&args, [1; 3]), 20_000);
