@@ -278,7 +278,10 @@ fn every_step_of_making_a_map_matters() {
             if line.contains("generic.release") {
                 // A later release of the same thread is for the map, too.
                 changes.push((line.to_owned(), format!("{user}{}", maker.replace(line, ""))));
-            } else if line.contains("st.global") || line.contains("tensormap") || line.contains("ld.global") {
+            } else if line.contains("st.global")
+                || line.contains("tensormap")
+                || of == Parts::Columns && line.contains("ld.global")
+            {
                 changes.push((line.to_owned(), other(String::new())));
             }
             if line.contains("global_dim") {
