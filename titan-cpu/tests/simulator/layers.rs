@@ -222,13 +222,14 @@ fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
         subject("attention", &kernel, &attention::arguments([1, 64, 64, 16], 1), 1);
     }
     for (make, first, wanted, is_meant) in DRAWN {
-        let drawn = (first..).map(|seed| make(&mut Rng::new(seed))).filter_map(|Random { text, args }| {
+        let drawn = (first..).filter_map(|seed| {
+            let Random { text, args } = make(&mut Rng::new(seed));
             let kernel = verify(parse_one(&text).expect("a kernel")).expect("a right kernel");
             let program = for_hopper(&kernel)?;
             (is_meant(&program) && program.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma)))
-                .then_some((kernel, args))
+                .then_some((seed, kernel, args))
         });
-        drawn.take(wanted).for_each(|(kernel, args)| subject("random", &kernel, &args, 1));
+        drawn.take(wanted).for_each(|(seed, kernel, args)| subject(&format!("random {seed}"), &kernel, &args, 1));
     }
     assert!(programs > 25, "{programs}");
     decided(&table, 1500);

@@ -124,7 +124,7 @@ fn random_mmas_of_warpgroups_are_the_same_in_all_ways() {
 /// Stages that bulk copies and threads fill together.
 #[test]
 fn random_stages_of_both_kinds_are_the_same_in_all_ways() {
-    let counts = random_kernels_agree(48, 80_000, |rng| {
+    let counts = random_kernels_agree(60, 80_000, |rng| {
         let random_groups::Random { text, args } = random_groups::mixed(rng);
         let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         Some((verify(kernel).ok()?, args, text))

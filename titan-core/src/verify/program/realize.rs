@@ -39,8 +39,10 @@ pub(super) struct Ring {
     full: BTreeSet<Value>,
     /// The ways in which its slots are filled.
     fills: BTreeSet<FilledBy>,
-    /// The bytes of a slot that threads and bulk copies fill together, for each claim.
-    tiles: BTreeSet<Vec<filled::Bytes>>,
+    /// The bytes of a slot that are written for each claim that it is filled, and those that are copied in bulk, with the programs that get
+    /// them.
+    written: BTreeSet<Vec<filled::Bytes>>,
+    boxes: BTreeSet<Vec<(filled::Bytes, u16)>>,
     /// A copy that is for all programs of the cluster; and an arrival that releases slots in this program alone, and one in all programs.
     pub(super) shared: Option<OpId>,
     pub(super) released: [Option<OpId>; 2],
@@ -124,6 +126,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     for pipe in &joined {
         check.counts(*pipe);
+        check.filled_alike(*pipe);
         check.written_apart(*pipe, claims);
     }
     check.clusters();

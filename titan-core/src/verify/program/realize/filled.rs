@@ -17,7 +17,7 @@
 
 use super::{At, Check};
 use crate::ir::traffic::{Access, On, traffic};
-use crate::ir::{Family, LocalOp, NvGroup, NvOp, OpId, OpKind, Pipe, Proxy, Strided, Ty, Value};
+use crate::ir::{Claim, Family, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Proxy, Strided, TtgOp, Ty, Value};
 use crate::verify::coexecution::rings::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
 use crate::verify::program::wrong;
 
@@ -36,12 +36,11 @@ impl Check<'_> {
             let bulk =
                 behind.first().is_some_and(|id| matches!(self.kernel.op(*id).kind, OpKind::Nv(NvOp::BulkLoad { .. })));
             if bulk {
-                let announced = self.filled_in_bulk(at, behind)?;
-                let tiles = self.copied_since(at, announced);
-                self.ring(at).tiles.insert(tiles);
+                self.filled_in_bulk(at, behind)?;
             }
             FilledBy { threads: Some(threads), bulk }
         };
+        self.written_since_acquired(at);
         self.filled_by.insert(at.id, by);
         self.ring(at).fills.insert(by);
         Some(())
@@ -76,8 +75,8 @@ impl Check<'_> {
         Some((threads, n))
     }
 
-    /// Bulk copies to the slot, the nearest first, after the arrival that expects their bytes, which is returned.
-    fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<OpId> {
+    /// Bulk copies to the slot, the nearest first, after the arrival that expects their bytes.
+    fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<()> {
         let kernel = self.kernel;
         let mut copied = 0u32;
         for id in before {
@@ -100,7 +99,7 @@ impl Check<'_> {
                     }
                     copied = copied.checked_add(bytes)?;
                 }
-                Family::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(*id),
+                Family::Nv(NvOp::ArriveExpectTx { bytes }) if bytes == copied => return Some(()),
                 // No other operation fills a slot, so that the claim is not implemented.
                 Family::Nv(_)
                 | Family::Data(_)
@@ -114,17 +113,52 @@ impl Check<'_> {
         None
     }
 
-    /// The ranges of bytes of the slot that are copied between an operation and the claim, in order.
-    fn copied_since(&self, at: &At<'_>, since: OpId) -> Vec<Bytes> {
+    /// Records the bytes of the slot that are written between the claim that it is acquired and the claim that it is filled.
+    fn written_since_acquired(&mut self, at: &At<'_>) {
         let kernel = self.kernel;
-        let copies =
-            at.ops.iter().rev().take_while(|id| **id != since).map(|id| kernel.op(*id)).filter(|op| {
-                matches!(op.kind, OpKind::Nv(NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. }))
-            });
-        let tiles = copies.flat_map(|op| op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..))));
-        let mut bytes: Vec<Bytes> = tiles.map(|tile| bytes_in_part(kernel, *tile)).collect();
-        bytes.sort_unstable();
-        bytes
+        let acquires = |id: &OpId| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Claim(Claim::Acquired, at.pipe));
+        let slot = at.op.args.first().copied();
+        let (mut written, mut boxes) = (Vec::new(), Vec::new());
+        let mut visit = |op: &Op| {
+            let accesses = traffic(&op.kind).accesses;
+            if !accesses.into_iter().flatten().any(|a| a.on == On::Local && a.writes) {
+                return;
+            }
+            for tile in op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..))) {
+                if region_of(kernel, *tile) == slot {
+                    let bytes = bytes_in_part(kernel, *tile);
+                    written.push(bytes);
+                    if let OpKind::Nv(NvOp::BulkLoad { multicast, .. }) = op.kind {
+                        boxes.push((bytes, multicast));
+                    }
+                }
+            }
+        };
+        for id in at.ops.iter().rev().take_while(|id| !acquires(id)) {
+            let op = kernel.op(*id);
+            visit(op);
+            op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, op| visit(op)));
+        }
+        boxes.sort_unstable();
+        self.ring(at).written.insert(joined(written));
+        self.ring(at).boxes.insert(boxes);
+    }
+
+    /// Checks that each claim that a slot of a ring is filled is for the same bytes, and for the same programs.
+    pub(in crate::verify::program) fn filled_alike(&mut self, pipe: Pipe) {
+        let Some(ring) = self.rings.get(&pipe) else { return };
+        let name = self.kernel.pipe_name(pipe);
+        let message = if ring.written.len() > 1 {
+            format!("not every tile of `{name}` is filled each time")
+        } else if ring.boxes.len() > 1 {
+            format!(
+                "a tile of `{name}` is copied to all programs of the cluster at one place and to one program at another"
+            )
+        } else {
+            return;
+        };
+        let loc = self.kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default();
+        self.errors.push(wrong(loc, message));
     }
 
     /// In a program with bulk copies to rings: checks that threads and bulk copies write different bytes of the slots of a ring, and
@@ -133,10 +167,6 @@ impl Check<'_> {
         let kernel = self.kernel;
         if !self.rings.values().any(|ring| ring.fills.iter().any(|by| by.bulk)) {
             return;
-        }
-        if self.rings.get(&pipe).is_some_and(|ring| ring.tiles.len() > 1) {
-            let (name, loc) = (kernel.pipe_name(pipe), kernel.pipe(pipe).map(|p| p.loc).unwrap_or_default());
-            self.errors.push(wrong(loc, format!("not every tile of `{name}` is filled each time")));
         }
         let mut touched: Vec<(OpId, Access, Bytes)> = Vec::new();
         kernel.walk(&mut |id, op| {
@@ -162,4 +192,17 @@ impl Check<'_> {
             }
         }
     }
+}
+
+/// The same bytes as the fewest ranges, in ascending order.
+fn joined(mut ranges: Vec<Bytes>) -> Vec<Bytes> {
+    ranges.sort_unstable();
+    let mut all: Vec<Bytes> = Vec::new();
+    for (first, end) in ranges {
+        match all.last_mut().filter(|last| first <= last.1) {
+            Some(last) => last.1 = last.1.max(end),
+            None => all.push((first, end)),
+        }
+    }
+    all
 }
