@@ -13,6 +13,9 @@
 //! Threads never write bytes of the ring that bulk copies write, in any round: in the same round, nothing would order the two kinds of
 //! writes, and in different rounds, nothing would determine which fences they need. Together, they write all bytes that readers access.
 //!
+//! A ring may be filled at several places of a role. Each of them writes the same bytes of a slot, and sends the same boxes to the same programs
+//! of a cluster, so that it does not matter for a reader which place has filled the slot.
+//!
 //! Deliberately absent: whether the slots are held by this role, which the co-execution checks; the counts of barriers (`counts`).
 
 use super::{At, Check};
