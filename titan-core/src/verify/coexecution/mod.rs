@@ -71,6 +71,7 @@ mod example;
 mod fault;
 mod induct;
 mod key;
+mod launched;
 pub(in crate::verify) mod linear;
 mod ranges;
 mod report;

@@ -8,8 +8,7 @@ use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::ir::fold::of_constants;
 use crate::ir::{
-    BinOp, Const, Def, DimSpec, Elem, GridSpec, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol,
-    TtgOp, Ty, UnOp, Value,
+    BinOp, Const, Def, DimSpec, Elem, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -130,108 +129,6 @@ impl<'k> Symbols<'k> {
     pub(in crate::verify) fn counter(&mut self) -> Atom {
         self.counters += 1;
         self.intern(Key::Counter(self.counters))
-    }
-
-    /// Adds the requirements that a launch has checked.
-    pub(in crate::verify) fn requirements(&mut self, facts: &mut Facts) {
-        for require in &self.kernel.sig.requires {
-            if let Some(condition) = self.host_condition(require, facts) {
-                facts.assume(&condition, true);
-            }
-        }
-    }
-
-    /// Whether the grid is empty for the numbers of an example.
-    pub(super) fn is_idle(&mut self, facts: &mut Facts) -> bool {
-        if let Some(example) = &mut self.example {
-            example.complete();
-        }
-        let GridSpec::Extents(extents) = &self.kernel.sig.grid else { return false };
-        extents.iter().any(|e| self.host(e, facts).and_then(|l| l.as_constant()).is_some_and(|n| n < 1))
-    }
-
-    fn host_condition(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Condition> {
-        let HostExpr::Binary(op, a, b) = expr else { return None };
-        let pred = match op {
-            HostOp::Eq => Pred::Eq,
-            HostOp::Ne => Pred::Ne,
-            HostOp::Lt => Pred::Lt,
-            HostOp::Le => Pred::Le,
-            HostOp::Gt => Pred::Gt,
-            HostOp::Ge => Pred::Ge,
-            HostOp::And => {
-                for side in [a, b] {
-                    if let Some(condition) = self.host_condition(side, facts) {
-                        facts.assume(&condition, true);
-                    }
-                }
-                return None;
-            }
-            HostOp::Add
-            | HostOp::Sub
-            | HostOp::Mul
-            | HostOp::Div
-            | HostOp::Rem
-            | HostOp::Cdiv
-            | HostOp::Min
-            | HostOp::Max
-            | HostOp::Or => return None,
-        };
-        Some(Condition::compare(pred, &self.host(a, facts)?, &self.host(b, facts)?))
-    }
-
-    fn host(&mut self, expr: &HostExpr, facts: &mut Facts) -> Option<Linear> {
-        match expr {
-            HostExpr::Const(c) => Some(Linear::constant(*c)),
-            HostExpr::Symbol(s) => Some(self.extent(Key::Symbol(*s), facts)),
-            HostExpr::Scalar(p) => Some(self.given(Key::Value(self.kernel.param(*p), 0))),
-            HostExpr::Dim(p, axis) => Some(self.dim(*p, *axis, facts)),
-            HostExpr::Not(_) => None,
-            HostExpr::Binary(op, a, b) => {
-                let (a, b) = (self.host(a, facts)?, self.host(b, facts)?);
-                match (op, a.as_constant(), b.as_constant()) {
-                    (HostOp::Add, ..) => Some(a.plus(1, &b)),
-                    (HostOp::Sub, ..) => Some(a.minus(&b)),
-                    (HostOp::Mul, ..) => self.product(&a, &b, facts),
-                    (HostOp::Div, _, Some(k)) => self.quotient(&a, k, facts),
-                    (HostOp::Cdiv, _, Some(k)) => self.quotient(&a.plus_const(k - 1), k, facts),
-                    (_, _, _) => None,
-                }
-            }
-        }
-    }
-
-    /// A launch argument: an atom, or its number in an example.
-    fn given(&mut self, key: Key) -> Linear {
-        let data = matches!(key, Key::Value(value, _) if !matches!(self.kernel.value(value).def, Def::Param(_)));
-        match self.example.as_mut().filter(|_| !data).and_then(|e| e.number(&key)) {
-            Some(number) => Linear::constant(number),
-            None => Linear::atom(self.intern(key)),
-        }
-    }
-
-    /// An extent, which is not negative.
-    pub(super) fn extent(&mut self, key: Key, facts: &mut Facts) -> Linear {
-        let atom = self.given(key);
-        if !facts.is_not_negative(&atom) {
-            facts.assume(&Condition::NotNegative(atom.clone(), true), true);
-        }
-        atom
-    }
-
-    fn dim(&mut self, param: usize, axis: usize, facts: &mut Facts) -> Linear {
-        let declared = self.kernel.sig.params.get(param).and_then(|p| match &p.kind {
-            ParamKind::Tensor { shape, .. } => shape.get(axis),
-            ParamKind::Scalar(_) => None,
-        });
-        match declared {
-            Some(DimSpec::Bind(s)) => self.extent(Key::Symbol(*s), facts),
-            Some(DimSpec::Equals(e)) => match self.host(e, facts) {
-                Some(l) => l,
-                None => self.extent(Key::Dim(param, axis), facts),
-            },
-            Some(DimSpec::Any) | None => self.extent(Key::Dim(param, axis), facts),
-        }
     }
 
     /// `of / by`, for a non-negative number and a positive constant.
