@@ -3,6 +3,7 @@
 //! * [`implicit`] lowers loops over `pipelined(..)` to rings with prefetching;
 //! * [`depth`] chooses the numbers of slots;
 //! * [`carry`] waits for the next stage one iteration early;
+//! * [`exits`] turns early exits into branches;
 //! * [`split`] splits loops over rings into a role that copies and a role that computes;
 //! * [`accumulate`] introduces accumulators for their MMAs;
 //! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
@@ -23,6 +24,7 @@ pub mod carry;
 pub mod cluster;
 pub mod depth;
 mod edit;
+pub mod exits;
 pub mod fence;
 pub mod fuse;
 mod grid;

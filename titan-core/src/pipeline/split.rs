@@ -12,12 +12,15 @@
 //! loops carry and branches yield, to a fixed point. It may only contain scalars, views, indices of rows, and values read from inputs,
 //! because it is executed twice.
 //!
+//! Early exits become branches first ([`without_exits`]).
+//!
 //! The caller verifies the result.
 //!
-//! Deliberately absent: kernels with roles, early exits around copies, and copies whose coordinates depend on tensors that the kernel
-//! writes.
+//! Deliberately absent: kernels with roles, `break` and exits from the middle of branches around copies, and copies whose coordinates
+//! depend on tensors that the kernel writes.
 
 use super::edit::Edit;
+use super::exits::without_exits;
 use super::peel::jumps;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
@@ -30,6 +33,7 @@ const NAMES: [&str; 2] = ["producer", "consumer"];
 /// The kernel with two roles, of which one computes with `warps` warps; `None` if it has roles, no copies to rings, or cannot be split.
 #[must_use]
 pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
+    let kernel = &without_exits(kernel);
     let ops = kernel.block(kernel.body).ops.clone();
     let (last, ops) = ops.split_last()?;
     if !kernel.roles.is_empty() || kernel.op(*last).kind != OpKind::Return {

@@ -6,6 +6,7 @@ mod agreement;
 mod attention;
 mod ends;
 mod equivalent;
+mod exits;
 mod explored;
 mod fences;
 mod gpu;

@@ -258,7 +258,7 @@ impl<'k> Symbols<'k> {
             (OpKind::Unary(UnOp::Not), Ty::Scalar(Elem::Bool)) => {
                 Some(Known::Condition(self.condition(op.args[0], env, facts).not()))
             }
-            (_, Ty::Scalar(elem)) => self.structural(op, elem, env, facts),
+            (_, Ty::Scalar(elem)) => self.structural(value, op, elem, env, facts),
             (_, _) => None,
         }
     }
@@ -363,7 +363,7 @@ impl<'k> Symbols<'k> {
     }
 
     /// An operation as an atom: the same operation on the same scalars gives the same value, in every role. Inputs do not change.
-    fn structural(&mut self, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
+    fn structural(&mut self, value: Value, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
         // All other operations are unknowns, about which nothing is concluded.
         let same = matches!(
@@ -379,16 +379,21 @@ impl<'k> Symbols<'k> {
                 | OpKind::ProgramId(_)
                 | OpKind::NumPrograms(_)
                 | OpKind::Present
+                | OpKind::Unflatten
+                | OpKind::UnflattenGrouped(_)
         );
-        let coordinate = op.kind == OpKind::Unflatten && op.results.len() == 1;
-        let of_input =
-            |tensor: Value| root(kernel, tensor).is_some_and(|p| is_input(kernel, p) && kernel.param(p) == tensor);
+        let param = |tensor: Value| matches!(kernel.value(tensor).def, Def::Param(_));
+        let of_input = |tensor: Value| param(tensor) && root(kernel, tensor).is_some_and(|p| is_input(kernel, p));
         let read = op.kind == OpKind::Get && of_input(op.args[0]);
-        let stable = same || coordinate || read;
+        // Of the first tensor, only extents matter.
+        let ragged = matches!(op.kind, OpKind::RaggedTile { .. }) && param(op.args[0]) && of_input(op.args[1]);
+        let stable = same || read || ragged;
         if !stable {
             return None;
         }
-        let mut args = Vec::new();
+        // The number of the result comes first if there are several.
+        let place = op.results.iter().position(|v| *v == value).filter(|_| op.results.len() > 1);
+        let mut args: Vec<Arg> = place.map(Arg::Param).into_iter().collect();
         for arg in &op.args {
             args.push(match kernel.ty(*arg) {
                 Ty::Scalar(Elem::I32) => Arg::Int(self.int(*arg, env, facts)),
