@@ -144,7 +144,7 @@ pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<Stri
     if may_be_new(kernel, &target) && plan::has_wide_accesses(kernel) {
         let made = made(kernel, &target, true)?;
         if made.is_new() {
-            return Ok(why::copied_by_threads(&made));
+            return Ok(why::copied_by_threads(kernel, &made));
         }
     }
     Ok(why::nothing_new(kernel, &target))
@@ -307,7 +307,7 @@ fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Ma
     let notes = rule::notes(kernel, &schedule, plan.target.name);
     let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes, pays: None };
     if made.is_new() && made.plan.target.bulk_tensor {
-        made.notes.extend(why::copied_by_threads(&made));
+        made.notes.extend(why::copied_by_threads(kernel, &made));
     }
     Ok(made)
 }

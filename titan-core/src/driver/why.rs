@@ -31,10 +31,21 @@ pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
 }
 
 /// The reasons why threads copy tiles of the kernel's rings, in code for a machine with bulk copies; none if all are copied in bulk.
-pub(super) fn copied_by_threads(made: &Made) -> Vec<String> {
+pub(super) fn copied_by_threads(kernel: &Verified, made: &Made) -> Vec<String> {
     let mut notes = Notes::default();
     if made.schedule.roles == Roles::Kept && made.rings.roles.is_empty() {
-        loops(&made.rings, &made.plan, &mut notes);
+        loops(kernel, &plan::plan(kernel, &made.plan.target, made.plan.aligned), &mut notes);
+        // Without a role that copies, only threads do: what else a bulk copy would ask for does not matter.
+        if !notes.all.is_empty() {
+            return notes.all;
+        }
+    }
+    if matches!(made.schedule.roles, Roles::Fused { .. }) {
+        let kept = Schedule { roles: Roles::Kept, warps: None, ..made.schedule.clone() };
+        if let Some(Err(error)) = with_rings(kernel, &kept).map(|rings| rule::fitted(rings, &made.plan.target, &kept)) {
+            notes.add(format!("the same warps execute both roles: {}", error.message));
+            return notes.all;
+        }
     }
     stages(&made.rings, &made.plan, &mut notes);
     if notes.all.is_empty() && made.lowered.func.maps.is_empty() {
@@ -76,6 +87,9 @@ fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
     }
 }
 
+/// Why copies cannot run ahead of the rest of a program in a role of their own.
+const DEPENDS: &str = "what is copied depends on what is computed, or a loop around it may end early";
+
 /// The reasons why loops are not split into a role that copies in bulk and one that computes.
 fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
     if !kernel.roles.is_empty() {
@@ -103,7 +117,7 @@ fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
     let shared_bytes = plan.target.shared_bytes;
     let schedule = Schedule { aligned: true, shared_bytes, roles, loops, ..Schedule::default() };
     match with_rings(kernel, &schedule).map(|rings| rule::fitted(rings, &plan.target, &schedule)) {
-        None => notes.add(format!("{not_split}: what is copied depends on what is computed, or the loop ends early")),
+        None => notes.add(format!("{not_split}: {DEPENDS}")),
         Some(Err(error)) => notes.add(format!("{not_split}: {}", error.message)),
         Some(Ok(_)) => {}
     }

@@ -6,11 +6,12 @@
 use super::gpu::hopper;
 use super::rng::Rng;
 use super::ways::{Counts, compare};
-use titan_core::driver::stages;
+use titan_core::driver::{stages, why_not_bulk};
 use titan_core::ir::{Elem, OpKind};
 use titan_core::num;
-use titan_core::text::parse_one;
-use titan_core::verify::{Verified, verify};
+use titan_core::text::{parse_one, print};
+use titan_core::verify::{Verified, barrier_program, verify, well_formed};
+use titan_sim::engine::Completion;
 use titan_sim::sim;
 
 /// How a program ends early.
@@ -24,17 +25,20 @@ enum Exit {
     StoresAndReturns,
     /// It returns in the arm that has work to do before.
     ReturnsInElse,
+    /// It takes no more tiles: which ones are copied depends on what was found before, so that no role can copy ahead.
+    Breaks,
     /// It takes the next tile of a loop over tiles.
     Continues,
     /// So that a loop over tiles carries a number that differs.
     ContinuesWith,
 }
 
-const ALL: [Exit; 6] = [
+const ALL: [Exit; 7] = [
     Exit::Returns,
     Exit::ReturnsTwice,
     Exit::StoresAndReturns,
     Exit::ReturnsInElse,
+    Exit::Breaks,
     Exit::Continues,
     Exit::ContinuesWith,
 ];
@@ -46,7 +50,7 @@ const TILES: [Tile; 4] = [[64, 64, 64], [128, 64, 64], [64, 32, 32], [128, 128, 
 
 /// A product of each of `E` matrices, of which only the first `rows` rows count, with its own second operand.
 fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
-    let looped = matches!(exit, Exit::Continues | Exit::ContinuesWith);
+    let looped = matches!(exit, Exit::Breaks | Exit::Continues | Exit::ContinuesWith);
     let empty = "%from = mul %m, %bm : i32\n%filled = get %rows[%e] : i32\n%none = ge %from, %filled : bool\n";
     let check = match exit {
         Exit::Returns => format!("{empty}if %none {{\nreturn\n}} else {{\nyield\n}}\n"),
@@ -60,17 +64,18 @@ fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
         Exit::ReturnsInElse => format!(
             "{empty}%some = not %none : bool\n%scale = if %some : i32 {{\n%two = add %one, %one : i32\nyield %two\n}} else {{\nreturn\n}}\n"
         ),
+        Exit::Breaks => format!("{empty}if %none {{\nbreak\n}} else {{\nyield\n}}\n"),
         Exit::Continues => format!("{empty}if %none {{\ncontinue\n}} else {{\nyield\n}}\n"),
         Exit::ContinuesWith => {
             format!("{empty}if %none {{\n%less = sub %count, %one : i32\ncontinue %less\n}} else {{\nyield\n}}\n")
         }
     };
     let places = match exit {
-        Exit::Continues | Exit::ContinuesWith => format!(
+        Exit::Breaks | Exit::Continues | Exit::ContinuesWith => format!(
             "%E = dim<0> %x : i32\n%M = dim<1> %x : i32\n%N = dim<1> %z : i32\n%upm = add %M, %morem : i32\n%tm = div %upm, %bm : i32\n\
              %upn = add %N, %moren : i32\n%tn = div %upn, %bn : i32\n%em = mul %E, %tm : i32\n%all = mul %em, %tn : i32\n{}\
              %e, %m, %n = unflatten %i, %E, %tm, %tn : i32, i32, i32\n",
-            if exit == Exit::Continues {
+            if exit != Exit::ContinuesWith {
                 "for %i = %0 to %all step %one distributed {\n"
             } else {
                 "%last = for %i = %0 to %all step %one distributed carry(%count = %0) : i32 {\n"
@@ -81,7 +86,7 @@ fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
         }
     };
     let end = match exit {
-        Exit::Continues => "continue\n}\nreturn\n",
+        Exit::Breaks | Exit::Continues => "continue\n}\nreturn\n",
         // Each program has its own count.
         Exit::ContinuesWith => {
             "%next = add %count, %one : i32\ncontinue %next\n}\n%p = program_id<0> : i32\nset %counts[%p], %last\nreturn\n"
@@ -165,7 +170,7 @@ fn products_that_end_early_are_the_same_in_all_ways() {
                 args.push(sim::Arg::dense(Elem::I32, &[2], words(&[-1, -1])));
             }
             let grid = match exit {
-                Exit::Continues | Exit::ContinuesWith => [2, 1, 1],
+                Exit::Breaks | Exit::Continues | Exit::ContinuesWith => [2, 1, 1],
                 _ => [e, m.div_ceil(bm), n.div_ceil(bn)].map(|n| n as u32),
             };
             let wrong = compare(&kernel, (&args, grid), true, &mut counts);
@@ -184,6 +189,15 @@ fn products_that_end_early_are_the_same_in_all_ways() {
 fn products_that_end_early_have_a_role_that_copies() {
     for exit in ALL {
         let made = stages(&kernel(TILES[1], exit), hopper(), true, None).unwrap_or_else(|e| panic!("{exit:?}: {e:?}"));
+        if exit == Exit::Breaks {
+            // Threads copy, three steps ahead.
+            assert!(made.rings.roles.is_empty() && made.rings.pipes.len() == 1 && made.rings.pipes[0].slots == 4);
+            let why = why_not_bulk(&kernel(TILES[1], exit), hopper()).expect("reasons");
+            let role = "no role of its own copies the tiles of the loop over `pipelined(..)`: what is copied depends on what is computed, or \
+                a loop around it may end early";
+            assert_eq!(why, [role]);
+            continue;
+        }
         let roles: Vec<&str> = made.rings.roles.iter().map(|role| role.name.as_str()).collect();
         assert_eq!(roles, ["producer", "consumer"], "{exit:?}");
         let mut returns = 0;
@@ -191,5 +205,50 @@ fn products_that_end_early_have_a_role_that_copies() {
         assert_eq!(returns, 1, "{exit:?}");
         let text = String::from_utf8(made.code.payload).expect("PTX is text");
         assert!(text.contains("cp.async.bulk.tensor") && !text.contains("cp.async.cg"), "{exit:?}: {text}");
+    }
+}
+
+/// Threads copy ahead for MMAs of warpgroups, so that a fence must come between the end of a copy and the MMA that reads what it brought:
+/// without it, before the copies are complete, or after the MMA, the verifier refuses the program and a run shows it.
+#[test]
+fn copies_of_threads_are_fenced_from_the_mmas_that_read_them() {
+    let kernel = kernel(TILES[0], Exit::Breaks);
+    let made = stages(&kernel, hopper(), true, None).unwrap_or_else(|e| panic!("{e:?}"));
+    let good = print(&made.barriers);
+    let lines: Vec<&str> = good.lines().collect();
+    let find = |what: &str| -> Vec<usize> { (0..lines.len()).filter(|i| lines[*i].contains(what)).collect() };
+    let (fences, waits, mmas) = (find("ttg.fence.proxy"), find("cp_async.wait_group"), find("wgmma.mma_async"));
+    let ([fence], [mma, ..]) = (&fences[..], &mmas[..]) else { panic!("{good}") };
+    let last = mmas[mmas.len() - 1];
+    assert!(fence < mma && waits.len() >= 2, "{good}");
+    let moved = |to: Option<usize>| {
+        let mut all = Vec::new();
+        for (i, line) in lines.iter().enumerate() {
+            all.extend((to == Some(i)).then_some(lines[*fence]));
+            all.extend((i != *fence).then_some(*line));
+        }
+        all.join("\n")
+    };
+    let mut rng = Rng::new(1);
+    let args = vec![
+        numbers(&mut rng, &[1, 64, 320]),
+        numbers(&mut rng, &[1, 64, 320]),
+        sim::Arg::dense(Elem::I32, &[1], 64_i32.to_le_bytes().to_vec()),
+        numbers(&mut rng, &[1, 64, 64]),
+    ];
+    let found = |text: &str| {
+        let program = parse_one(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let refused = barrier_program(&program).is_err();
+        let program = well_formed(program).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let options = sim::Options { completion: Completion::Late, max_steps: 300_000, ..sim::Options::default() };
+        let report = sim::run(&program, &mut args.clone(), Some([1, 1, 1]), &options).unwrap();
+        (refused, !report.findings.is_empty())
+    };
+    assert_eq!(found(&good), (false, false));
+    assert_eq!(found(&moved(None)), (true, true), "no fence");
+    assert_eq!(found(&moved(Some(last + 1))), (true, true), "after the MMAs");
+    // The waits before the loop, and at its end.
+    for wait in waits.iter().filter(|wait| **wait < last || **wait == waits[1]) {
+        assert_eq!(found(&moved(Some(*wait))), (true, true), "before line {wait} of {good}");
     }
 }

@@ -98,6 +98,19 @@ fn loops_of_products_pass() {
     }
 }
 
+/// Copies by the threads that multiply, and the fences from them, leave the MMAs of warpgroups as they are.
+#[test]
+fn copies_of_the_same_threads_pass() {
+    let text = emitted(&super::why::roles_after_an_mma());
+    let Some(ptxas) = ptxas::unless_absent() else { return };
+    assert_eq!(said(&ptxas, &text), Vec::<String>::new());
+    let Some(Ok(code)) = measured(&text) else { return };
+    let looped = code.main_loop(&[HGMMA]).expect("a loop with MMAs of warpgroups");
+    println!("{} instructions", looped.len());
+    assert_eq!(count(looped, &[HGMMA]), 4);
+    assert_eq!(looped.iter().filter(|i| sass::commits(**i)).count(), 1);
+}
+
 #[test]
 fn a_product_by_hand_passes() {
     let Some(text) = reference::text("gemm_sm90a.ptx") else { return };

@@ -2,7 +2,7 @@
 
 use super::lowered::{Gemm, kernel};
 use titan_core::diag::Code;
-use titan_core::driver::{compile, why_not_bulk};
+use titan_core::driver::{FALLBACK, compile, why_not_bulk};
 use titan_core::ir::Elem;
 use titan_core::text;
 use titan_core::verify::{barrier_program, verify};
@@ -168,6 +168,31 @@ fn loops_that_are_not_split() {
         store_at %y[%p], %v\nreturn\n}\n";
     let (found, variants) = reasons(single);
     assert!(variants == 0 && !found.is_empty(), "{found:?}");
+}
+
+/// A product whose roles come after an MMA that the warps of no role execute.
+pub(super) fn roles_after_an_mma() -> String {
+    const GEMM_WS: &str = include_str!("kernels/gemm_ws.tir");
+    let mma = "%p = program_id<0> : i32\n%hz = const 0.0 : f16\n%fz = const 0.0 : f32\n%ha = load_tile %a[%p, %7] or %hz : tile<16x16xf16>\n\
+        %start = splat %fz : tile<16x16xf32>\n%hb = load_tile %b[%p, %7] or %hz : tile<16x16xf16>\n\
+        %first = mma %ha, %hb, %start : tile<16x16xf32>\nstore_tile %d[%p, %7], %first\nttg.roles producer";
+    let text = GEMM_WS.replacen("ttg.roles producer", mma, 1);
+    text.replacen("%c: mut tensor<f16>[M, N],", "%c: mut tensor<f16>[M, N], %d: mut tensor<f32>[P, Q],", 1)
+}
+
+/// Its roles become one, which copies ahead and multiplies.
+#[test]
+fn roles_that_become_one() {
+    let text = roles_after_an_mma();
+    told(&text, &["the same warps execute both roles: an MMA outside of the roles is not supported"]);
+    let kernel = verify(text::parse_one(&text).expect("it is tile IR")).expect("it is right");
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    let notes = compile(&kernel, machine, None).expect("it is compiled").remove(0).notes;
+    assert!(
+        notes.iter().any(|note| note == "roles fused: all warps copy 3 iterations ahead and compute"),
+        "{notes:#?}"
+    );
+    assert!(!notes.iter().any(|note| note.starts_with(FALLBACK)), "{notes:#?}");
 }
 
 /// The errors of a barrier program.

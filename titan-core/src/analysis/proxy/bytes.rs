@@ -10,7 +10,7 @@ const WORD: u64 = 8;
 /// A part of a region, selected by an index: `((base + add) mod modulus) xor flip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pick {
-    region: Value,
+    pub(super) region: Value,
     pub(super) base: Value,
     add: i64,
     modulus: Option<i64>,
@@ -49,6 +49,12 @@ impl Pick {
             pick.base = a;
         }
         pick
+    }
+
+    /// Whether it is the part of a region that an index selects, in the same iteration.
+    pub(super) fn is_of(&self, kernel: &Kernel, (region, index): (Value, Value)) -> bool {
+        let part = Pick::new(kernel, (region, index), (self.start, self.stride));
+        self.region == region && Pick { within: self.within, ..part } == *self
     }
 
     /// Whether both are evaluated in the same iteration and select different parts.
@@ -130,10 +136,10 @@ impl Touched {
         }
     }
 
-    /// The value that selects the part.
-    pub(super) fn base(&self) -> Option<Value> {
+    /// The part of a region that it accesses.
+    pub(super) fn pick(&self) -> Option<Pick> {
         match self.place {
-            Place::Shared { pick, .. } => pick.map(|p| p.base),
+            Place::Shared { pick, .. } => pick,
             Place::Tensor(_) => None,
         }
     }

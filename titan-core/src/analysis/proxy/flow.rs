@@ -6,7 +6,7 @@ use super::state::{Flight, State};
 use super::walk::{Walk, walk};
 use super::{Found, Hazard, Overlay, Pair, Reuse, fence_of};
 use crate::ir::traffic::{Order, Traffic, traffic};
-use crate::ir::{Class, Def, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp};
+use crate::ir::{Claim, Class, Def, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds the missing fences and waits of a kernel.
@@ -39,7 +39,7 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         let before = flow.landed.len();
         for (role, block) in threads(kernel).into_iter().enumerate() {
             flow.role = role;
-            walk(kernel, block, State::default(), &mut flow);
+            walk(kernel, block, State::start(), &mut flow);
         }
         if flow.landed.len() == before {
             return flow.found();
@@ -71,6 +71,11 @@ fn token(kernel: &Kernel, op: &Op) -> Option<OpId> {
     }
 }
 
+/// Whether both access parts of the same region.
+fn same_ring(a: &Touched, b: &Touched) -> bool {
+    a.pick().zip(b.pick()).is_some_and(|(a, b)| a.region == b.region)
+}
+
 /// The scope of a fence that an access requires.
 fn scope_of(kind: &OpKind) -> Scope {
     if matches!(kind, OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. })) { Scope::Cluster } else { Scope::Cta }
@@ -93,10 +98,15 @@ impl Walk for Flow<'_> {
         self.demands(id, op, &row, state);
         self.accesses(id, op, state);
         self.orders(id, op, &row, state);
+        self.claims(op, state);
     }
 
     fn next_iteration(&self, looped: OpId, state: &mut State) {
         state.next_iteration(|v| self.reach.made_in(v, looped));
+    }
+
+    fn renamed(&self, from: &[Value], to: &[Value], left: Option<OpId>, state: &mut State) {
+        state.rename(from, to, |v| left.is_none_or(|looped| !self.reach.made_in(v, looped)));
     }
 }
 
@@ -171,6 +181,9 @@ impl Flow<'_> {
                 let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
                 let open = open && uncovered.is_none_or(|u| u.needs(scope, mark.touched.space()));
                 let conflicts = t.writes || mark.touched.writes;
+                if key.landing && !foreign && state.is_ready(self.kernel, &t) && same_ring(&t, &mark.touched) {
+                    continue;
+                }
                 if !open || !conflicts || !t.overlaps(&mark.touched, foreign || key.loose) {
                     continue;
                 }
@@ -190,6 +203,16 @@ impl Flow<'_> {
                     self.reuses.entry(at).or_default().insert(Reuse { store: *store, younger: flight.younger });
                 }
             }
+        }
+    }
+
+    /// What the program claims about slots of rings, which other rules prove.
+    fn claims(&self, op: &Op, state: &mut State) {
+        let (OpKind::Ttg(TtgOp::Claim(claim, _)), [region, index]) = (&op.kind, &op.args[..]) else { return };
+        match claim {
+            Claim::Ready => state.slot_ready(*region, *index),
+            Claim::Released => state.slot_released(*region, *index),
+            Claim::Acquired | Claim::Filled | Claim::Next => {}
         }
     }
 

@@ -36,6 +36,21 @@
 //! Programs of a cluster run the same kernel: the accesses of a role before the cluster barrier must be fenced, at cluster scope,
 //! from the multicast copies that any role issues after it.
 //!
+//! # Copies that run ahead in a ring
+//!
+//! While an MMA reads one slot of a ring, `cp.async` copies into others are in flight, and the indices of both are carried by a loop, so that
+//! they cannot be compared. What the program claims about slots (`ttg.claim`), which other rules prove, tells them apart:
+//!
+//! ```text
+//! cp_async.wait_group {n = 2}      the oldest of three copies is complete; which slot it fills is not visible here
+//! claim.ready %ring, %s            it is %s: some copy in flight was for it, and needs a fence from now on
+//! fence.proxy generic → async
+//! wgmma %ring[%s], ..              reads no slot with a copy in flight, because %s is ready
+//! claim.released %ring, %s
+//! ```
+//!
+//! Which slots are ready is followed through the values that loops carry and branches yield ([`state`]).
+//!
 //! # Stores in flight
 //!
 //! The same walk tracks which bulk stores may still read their regions. If bytes are written again, or the role ends, without a wait for

@@ -173,6 +173,8 @@ impl Walk for Path<'_> {
     }
 
     fn next_iteration(&self, _: OpId, _: &mut Uncovered) {}
+
+    fn renamed(&self, _: &[Value], _: &[Value], _: Option<OpId>, _: &mut Uncovered) {}
 }
 
 impl<'k> Reach<'k> {

@@ -3,8 +3,8 @@
 use super::bytes::Touched;
 use super::reach::SyncPoint;
 use super::walk::Fact;
-use crate::ir::{Class, FenceSpace, OpId, Scope};
-use std::collections::BTreeMap;
+use crate::ir::{Class, FenceSpace, Kernel, OpId, Scope, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of groups from which on counts are not distinguished.
 const MANY: u32 = 64;
@@ -41,6 +41,8 @@ pub(super) struct State {
     tokens: BTreeMap<OpId, (Class, u32)>,
     /// Bulk stores that may still read their regions, each with whether it is of an earlier iteration.
     pub(super) stores: BTreeMap<(OpId, bool), Flight>,
+    /// The slots of rings that are ready on every path, as a region and an index; `None` where no path was walked yet.
+    ready: Option<BTreeSet<(Value, Value)>>,
 }
 
 /// A bulk store in flight.
@@ -79,10 +81,56 @@ impl Fact for State {
         for (key, flight) in &other.stores {
             self.stores.entry(*key).and_modify(|f| *f = join_flight(*f, *flight)).or_insert(*flight);
         }
+        match (&mut self.ready, &other.ready) {
+            (Some(own), Some(other)) => own.retain(|slot| other.contains(slot)),
+            (own @ None, other) => own.clone_from(other),
+            (Some(_), None) => {}
+        }
     }
 }
 
 impl State {
+    /// The state at the start of a role.
+    pub(super) fn start() -> State {
+        State { ready: Some(BTreeSet::new()), ..State::default() }
+    }
+
+    /// Records that all copies into a slot are complete. Which of the copies in flight that are is not known: any may be one of them.
+    pub(super) fn slot_ready(&mut self, region: Value, index: Value) {
+        self.ready.get_or_insert_default().insert((region, index));
+        let of_ring = |mark: &Mark| mark.touched.pick().is_some_and(|pick| pick.region == region);
+        let copies: Vec<(Key, Mark)> =
+            self.seen.iter().filter(|(k, m)| k.landing && of_ring(m)).map(|(k, m)| (*k, *m)).collect();
+        for (key, mark) in copies {
+            self.access((key.op, key.n), mark.touched, false, true);
+        }
+    }
+
+    /// Records that a slot may be filled again.
+    pub(super) fn slot_released(&mut self, region: Value, index: Value) {
+        self.ready.iter_mut().for_each(|ready| _ = ready.remove(&(region, index)));
+    }
+
+    /// Whether an access is to a slot that is ready, into which no copy is in flight.
+    pub(super) fn is_ready(&self, kernel: &Kernel, touched: &Touched) -> bool {
+        let pick = touched.pick();
+        self.ready.iter().flatten().any(|slot| pick.is_some_and(|pick| pick.is_of(kernel, *slot)))
+    }
+
+    /// Renames the indices of slots. An index that is passed on twice keeps one name, so that a release of the slot is known by it; an index
+    /// that was computed in a loop is unknown in the next iteration and after the loop, unless it is passed on.
+    pub(super) fn rename(&mut self, from: &[Value], to: &[Value], stays: impl Fn(Value) -> bool) {
+        let Some(ready) = &mut self.ready else { return };
+        let mut moved = BTreeSet::new();
+        for (old, new) in from.iter().zip(to) {
+            let of_old = |slot: &(Value, Value)| slot.1 == *old;
+            moved.extend(ready.iter().filter(|slot| of_old(slot)).map(|(region, _)| (*region, *new)));
+            ready.retain(|slot| !of_old(slot));
+        }
+        ready.retain(|(_, index)| stays(*index));
+        ready.extend(moved);
+    }
+
     /// Records a generic access.
     pub(super) fn access(&mut self, (op, n): (OpId, usize), touched: Touched, landing: bool, loose: bool) {
         let mark = Mark { touched, cta: true, cluster: true, younger: None, tells: None };
@@ -159,8 +207,8 @@ impl State {
     }
 
     /// Starts the next iteration of a loop: indices that are computed in the loop may now select other parts.
-    pub(super) fn next_iteration(&mut self, made: impl Fn(crate::ir::Value) -> bool) {
-        let anew = |t: &Touched| t.base().is_some_and(&made);
+    pub(super) fn next_iteration(&mut self, made: impl Fn(Value) -> bool) {
+        let anew = |t: &Touched| t.pick().is_some_and(|p| made(p.base));
         for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {
             self.seen.remove(&key);
             self.seen.entry(Key { loose: true, ..key }).and_modify(|m| *m = join_mark(*m, mark)).or_insert(mark);

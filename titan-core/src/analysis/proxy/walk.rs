@@ -1,7 +1,7 @@
 //! A forward data-flow analysis over the structured code of a role: states are joined after branches, loops are walked to a fixed
 //! point.
 
-use crate::ir::{Block, Family, Flow, Kernel, Op, OpId, OpKind, TtgOp};
+use crate::ir::{Block, Family, Flow, Kernel, Op, OpId, OpKind, TtgOp, Value};
 use std::collections::BTreeMap;
 
 /// The state at one point, which only grows at joins.
@@ -20,6 +20,10 @@ pub(super) trait Walk {
 
     /// The transfer function of the back edge of a loop.
     fn next_iteration(&self, looped: OpId, state: &mut Self::State);
+
+    /// Values get new names: those that a loop or branch carries or yields. Values that are computed in the loop `left` are not known
+    /// afterwards by their old names.
+    fn renamed(&self, from: &[Value], to: &[Value], left: Option<OpId>, state: &mut Self::State);
 }
 
 /// Analyses a role: every operation is visited until the state before it no longer grows.
@@ -29,6 +33,8 @@ pub(super) fn walk<W: Walk>(kernel: &Kernel, block: Block, start: W::State, walk
 
 /// A loop that is being walked.
 struct Frame<S> {
+    looped: OpId,
+    body: Block,
     again: Option<S>,
     left: Option<S>,
 }
@@ -60,7 +66,9 @@ impl<W: Walk> Walker<'_, '_, W> {
                 Family::Flow(Flow::If) => {
                     let mut after = None;
                     for arm in &op.regions {
-                        if let Some(end) = self.block(*arm, state.clone()) {
+                        if let Some(mut end) = self.block(*arm, state.clone()) {
+                            let given = kernel.block(*arm).ops.last().map_or(&[][..], |last| &kernel.op(*last).args);
+                            self.walk.renamed(given, &op.results, None, &mut end);
                             unite(&mut after, &end);
                         }
                     }
@@ -71,6 +79,12 @@ impl<W: Walk> Walker<'_, '_, W> {
                     let frame = self.loops.len().checked_sub(1).and_then(|top| top.checked_sub(level));
                     if let Some(frame) = frame.and_then(|i| self.loops.get_mut(i)) {
                         let again = matches!(op.kind, OpKind::Continue(_));
+                        let to = if again {
+                            carried(kernel, frame.body, frame.looped)
+                        } else {
+                            results(kernel, frame.looped)
+                        };
+                        self.walk.renamed(&op.args, to, Some(frame.looped), &mut state);
                         unite(if again { &mut frame.again } else { &mut frame.left }, &state);
                     }
                     return None;
@@ -91,16 +105,19 @@ impl<W: Walk> Walker<'_, '_, W> {
         None
     }
 
-    fn looped(&mut self, id: OpId, op: &Op, entry: W::State) -> Option<W::State> {
+    fn looped(&mut self, id: OpId, op: &Op, mut entry: W::State) -> Option<W::State> {
         let body = *op.regions.first()?;
+        let inside = carried(self.kernel, body, id);
+        self.walk.renamed(&op.args[op.args.len() - inside.len()..], inside, None, &mut entry);
         let mut head = self.headers.get(&id).cloned().unwrap_or_default();
         head.join(&entry);
         loop {
-            self.loops.push(Frame { again: None, left: None });
+            self.loops.push(Frame { looped: id, body, again: None, left: None });
             self.block(body, head.clone());
-            let frame = self.loops.pop().unwrap_or(Frame { again: None, left: None });
+            let frame = self.loops.pop();
+            let (again, left) = frame.map_or((None, None), |frame| (frame.again, frame.left));
             let mut next = head.clone();
-            if let Some(mut again) = frame.again {
+            if let Some(mut again) = again {
                 self.walk.next_iteration(id, &mut again);
                 next.join(&again);
             }
@@ -111,10 +128,23 @@ impl<W: Walk> Walker<'_, '_, W> {
             self.headers.insert(id, head.clone());
             // A counted loop may execute zero iterations; other loops are left only by `break`.
             let mut after = matches!(op.kind, OpKind::For(_)).then_some(head);
-            if let Some(left) = frame.left {
+            if let Some(after) = &mut after {
+                self.walk.renamed(inside, &op.results, Some(id), after);
+            }
+            if let Some(left) = left {
                 unite(&mut after, &left);
             }
             return after;
         }
     }
+}
+
+/// The values that a loop carries, as the arguments of its body.
+fn carried(kernel: &Kernel, body: Block, looped: OpId) -> &[Value] {
+    let args = &kernel.block(body).args;
+    &args[args.len().saturating_sub(kernel.op(looped).results.len())..]
+}
+
+fn results(kernel: &Kernel, looped: OpId) -> &[Value] {
+    &kernel.op(looped).results
 }
