@@ -112,13 +112,19 @@ fn the_bytes_of_a_tensor_map_are_those_of_the_format_table() {
         Artifact::decode(&sealed(&body))
     };
     let ending = |axes: &[u8], entries: Option<u32>| PartMap::Ending { table: 3, axes: axes.to_vec(), entries };
-    for (bytes, part) in [
-        (&[1u8, 0][..], PartMap::Along(0)),
-        (&[2, 3, 0, 0, 0, 0, 0, 0, 0, 0], ending(&[], None)),
+    let along = body_with(&[1, 0]).expect("parts along an axis");
+    assert_eq!(along.variants[0].maps().map(|m| m.part.clone()).collect::<Vec<_>>(), [PartMap::Along(0)]);
+    for (of_part, part) in [
+        (&[2u8, 3, 0, 0, 0, 0, 0, 0, 0, 0][..], ending(&[], None)),
         (&[2, 3, 0, 0, 0, 2, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0], ending(&[0, 1], Some(5))),
     ] {
-        let parts = body_with(bytes).unwrap_or_else(|e| panic!("{part:?}: {e}"));
-        assert_eq!(parts.variants[0].maps().map(|m| m.part.clone()).collect::<Vec<_>>(), [part]);
+        let table = Assumption::TensorMap(MapParam { part, ..self::map() });
+        let config = vec![("maps".to_owned(), "m".to_owned())];
+        let encoded = bytes(Variant { config, ..target(vec![table]) });
+        // Behind the same, and a name and a value in the configuration.
+        let at = 24 + 4 + 4 + 4 + 5 + 4 + 4 + (8 + 5) + map.len() - 1;
+        assert_eq!(&encoded[at..][..of_part.len()], of_part);
+        assert_eq!(Artifact::decode(&encoded).map(|read| read.encode()), Ok(encoded));
     }
     for (bytes, why) in [
         (&[1u8, 1][..], "for parts along an axis that has none"),
@@ -371,20 +377,47 @@ fn variant() -> impl Strategy<Value = Variant> {
     let conflicts = proptest::collection::vec(conflict, 0..3);
     let lists = (config, proptest::collection::vec(assumption, 0..4), texts, conflicts);
     (".{0,9}", lists, any::<[u32; 3]>(), 0usize..3, payload).prop_map(
-        |(target, (config, assumptions, notes, conflicts), [shared_bytes, threads, cluster], grid, payload)| Variant {
-            target,
-            config,
-            assumptions,
-            shared_bytes,
-            threads,
-            cluster,
-            grid: [GridRule::Declared, GridRule::Persistent, GridRule::Flat][grid],
-            notes,
-            conflicts,
-            sites: Vec::new(),
-            payload,
+        |(target, (mut config, assumptions, notes, conflicts), [shared_bytes, threads, cluster], grid, payload)| {
+            // A kernel that makes tables is there if there are tables.
+            config.retain(|(name, _)| name != "maps");
+            config.extend(assumptions.iter().any(is_table).then(|| ("maps".to_owned(), "makes".to_owned())));
+            Variant {
+                target,
+                config,
+                assumptions,
+                shared_bytes,
+                threads,
+                cluster,
+                grid: [GridRule::Declared, GridRule::Persistent, GridRule::Flat][grid],
+                notes,
+                conflicts,
+                sites: Vec::new(),
+                payload,
+            }
         },
     )
+}
+
+fn is_table(assumption: &Assumption) -> bool {
+    matches!(assumption, Assumption::TensorMap(MapParam { part: PartMap::Ending { .. }, .. }))
+}
+
+/// Maps that a device makes come with the kernel that makes them.
+#[test]
+fn tables_of_maps_have_a_kernel_that_makes_them() {
+    let mut artifact = sample();
+    let part = PartMap::Ending { table: 0, axes: vec![0], entries: None };
+    let table = Assumption::TensorMap(MapParam { part, ..map() });
+    let entry = ("maps".to_owned(), "makes".to_owned());
+    let read = |artifact: &Artifact| Artifact::decode(&artifact.encode()).map_err(|e| e.to_string());
+    artifact.variants[0].assumptions.push(table);
+    let error = read(&artifact).expect_err("nothing makes the table");
+    assert!(error.contains("tables of tensor maps, and no kernel that makes them"), "{error}");
+    artifact.variants[0].config.push(entry);
+    assert_eq!(read(&artifact), Ok(artifact.clone()));
+    artifact.variants[0].assumptions.pop();
+    let error = read(&artifact).expect_err("it makes no table");
+    assert!(error.contains("a kernel that makes tables of tensor maps, and no tables"), "{error}");
 }
 
 proptest! {

@@ -148,7 +148,8 @@ impl<'a> Reader<'a> {
 
     /// All parts of a variant except for its code.
     fn variant(&mut self) -> Read<Variant> {
-        Ok(Variant {
+        let at = self.at;
+        let variant = Variant {
             target: self.text("the target")?,
             config: self.list("the configuration", |r| Ok((r.text("a name")?, r.text("a value")?)))?,
             assumptions: self.list("the assumptions", Reader::assumption)?,
@@ -160,7 +161,13 @@ impl<'a> Reader<'a> {
             conflicts: self.list("the bank conflicts", Reader::conflict)?,
             sites: self.list("the sites", Reader::site)?,
             payload: Vec::new(),
-        })
+        };
+        let tables = variant.maps().any(|map| matches!(map.part, PartMap::Ending { .. }));
+        match (tables, variant.maker().is_some()) {
+            (true, false) => Err(malformed("tables of tensor maps, and no kernel that makes them", at)),
+            (false, true) => Err(malformed("a kernel that makes tables of tensor maps, and no tables", at)),
+            (true, true) | (false, false) => Ok(variant),
+        }
     }
 
     fn conflict(&mut self) -> Read<BankConflict> {

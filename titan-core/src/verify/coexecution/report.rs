@@ -69,8 +69,7 @@ impl<'r, 'k> Report<'r, 'k> {
                     "{} uses a ring in a loop without an iteration count, so it could not be shown how often",
                     self.roles[role]
                 );
-                Error::new(Code::RolesDiverge, self.loc(op), title)
-                    .help("`for t in ring.consume(0..n)`, with the same `n` on both sides")
+                Error::new(Code::RolesDiverge, self.loc(op), title).help(self.counted(op))
             }
             Fault::Claim { op, what } => Error::new(Code::NotShown, self.loc(op), what),
             Fault::Staging { op, pipe } => {
@@ -106,6 +105,32 @@ impl<'r, 'k> Report<'r, 'k> {
                     "it could not be shown that the roles fill and read the rings equally often: there are too many cases",
                 )
                 .help("give the roles the same loops and branches, on the same conditions")
+            }
+        }
+    }
+
+    /// What to write instead of a loop without an iteration count.
+    fn counted(&self, looped: OpId) -> String {
+        let (mut filled, mut read) = (None, None);
+        for region in &self.kernel.op(looped).regions {
+            self.kernel.walk_block(*region, &mut |_, op| {
+                if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
+                    filled = filled.or(Some(pipe));
+                }
+                if let OpKind::Ttg(TtgOp::Ready(pipe)) = op.kind {
+                    read = read.or(Some(pipe));
+                }
+            });
+        }
+        match (filled, read) {
+            (Some(pipe), None) => {
+                format!("`for t in {}.produce(0..n)`, with the same `n` on both sides", self.kernel.pipe_name(pipe))
+            }
+            (None, Some(pipe)) => {
+                format!("`for t in {}.consume(0..n)`, with the same `n` on both sides", self.kernel.pipe_name(pipe))
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                "`for t in 0..n`, with an `n` that is known before the loop".to_owned()
             }
         }
     }
