@@ -37,6 +37,7 @@
 
 use super::{Laid, LayOut};
 use crate::analysis::boxes;
+use crate::analysis::number::root;
 use crate::analysis::turns::{Turns, walk};
 use crate::ir::{
     BinOp, Block, Def, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit, Value,
@@ -111,8 +112,7 @@ impl LayOut<'_> {
         if self.plan.stores_waited {
             return None;
         }
-        // Tiles of parts, such as groups of rows, may be those of another part.
-        let (id, Def::Param(param)) = (self.at?, self.k.value(*store.args.first()?).def) else { return None };
+        let (id, param) = (self.at?, root(self.k, *store.args.first()?)?);
         let role = self.role_of(id).filter(|_| !self.k.roles.is_empty())?;
         let looped = walk(self.k, role).ok()?.looped;
         let mut inside = self.tree.around(id).take_while(|around| *around != looped);

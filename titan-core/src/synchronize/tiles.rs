@@ -95,10 +95,20 @@ impl Found {
 
     /// Looks for other accesses to outputs.
     fn look(&mut self, kernel: &Kernel, id: OpId, op: &Op) {
-        let names =
-            matches!(op.kind, OpKind::Dim(_) | OpKind::Index(_) | OpKind::Slice(_) | OpKind::Ttg(TtgOp::Source(..)));
-        if !names && !self.stores.contains_key(&id) {
-            self.otherwise.extend(op.args.iter().filter_map(|arg| match output(kernel, *arg)? {
+        // Of the first operand, these name a part or an extent; of offsets, the second operand, they read elements.
+        let names = matches!(
+            op.kind,
+            OpKind::Dim(_)
+                | OpKind::Index(_)
+                | OpKind::Slice(_)
+                | OpKind::Segment
+                | OpKind::RaggedCount { .. }
+                | OpKind::RaggedTile { .. }
+                | OpKind::Ttg(TtgOp::Source(..))
+        );
+        let accessed = if names { op.args.get(1..).unwrap_or_default() } else { &op.args[..] };
+        if !self.stores.contains_key(&id) {
+            self.otherwise.extend(accessed.iter().filter_map(|arg| match output(kernel, *arg)? {
                 Bytes::Tensor(output, _) | Bytes::OtherTiles(output) => Some(output),
                 Bytes::Shared { .. } => None,
             }));

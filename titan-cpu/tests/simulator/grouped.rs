@@ -309,3 +309,37 @@ fn every_coordinate_of_a_copy_matters() {
         |stores: bool| text.lines().filter(|line| line.contains(BOX) && line.contains("bulk_group") == stores).count();
     assert_eq!((copies(false), copies(true)), (1, 1), "{text}");
 }
+
+/// The next tile is computed while the store of the previous one, of the same expert or of another one, is in flight. A wait less is noticed:
+/// before the buffer is written again, and before the program ends.
+#[test]
+fn stores_of_one_tile_are_in_flight_while_the_next_is_computed() {
+    let tile = [64, 64, 64];
+    let (kernel, made) = (kernel(Elem::Bf16, tile, Rows::InOrder), made(hopper(), tile, Rows::InOrder));
+    let sizes = Extents { tokens: 0, experts: vec![5, 0, 70, 3, 130], columns: 72, depth: 72 };
+    let args = arguments(&mut Rng::new(1), Elem::Bf16, &sizes, Rows::InOrder);
+    let asked = grid(&kernel, &args).expect("arguments that fit");
+    let wanted = execute(&kernel, &args, asked).expect("it runs");
+    // One program has several tiles.
+    let code = || Code::of(&made.lanes, hopper()).expect("code");
+    let right = |code: &Code| {
+        let all = [Completion::Late, Completion::Early, Completion::Seeded(1), Completion::Seeded(2)];
+        all.into_iter().all(|completion| code.run(&kernel, &args, [2, 1, 1], completion).as_ref() == Ok(&wanted))
+    };
+    assert!(right(&code()));
+    let text = code().text;
+    let waits: Vec<&str> = text.lines().filter(|line| line.contains("cp.async.bulk.wait_group")).collect();
+    assert!(waits.len() == 2 && waits.iter().all(|line| line.contains(".read 0")), "{waits:?}");
+    let without = |which: usize| {
+        let mut seen = 0;
+        let stays = |line: &&str| {
+            let wait = line.contains("cp.async.bulk.wait_group");
+            seen += usize::from(wait);
+            !wait || seen != which + 1
+        };
+        text.lines().filter(stays).collect::<Vec<_>>().join("\n")
+    };
+    for which in 0..2 {
+        assert!(!right(&code().changed(without(which)).expect("it is PTX")), "without wait {which}");
+    }
+}
