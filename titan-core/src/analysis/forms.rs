@@ -22,7 +22,7 @@
 //! carried values, and values read from memory, are unknown.
 
 use super::affine::{Affine, I32, Range, Term, TermRanges};
-use super::grid::program_bounds;
+use super::grid::{is_product, program_bounds};
 use super::number::{Numbers, root};
 use crate::ir::{
     Access, BinOp, Block, Const, Elem, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, UnOp,
@@ -178,7 +178,8 @@ impl Forms {
             (OpKind::Unflatten | OpKind::UnflattenGrouped(_), [base, extents @ ..]) => {
                 let needed = extents.iter().enumerate();
                 let needed = needed.map(|(i, e)| i == 0 || self.of(*e).as_constant() != Some(1)).collect();
-                let ranges = self.box_ranges(*base, extents).unwrap_or_else(|| self.digit_ranges(*base, extents));
+                let of_box = self.box_ranges(*base, extents).or_else(|| self.grid_ranges(kernel, *base, extents));
+                let ranges = of_box.unwrap_or_else(|| self.digit_ranges(*base, extents));
                 (self.group(*base, extents, needed, id, op), ranges)
             }
             (OpKind::RaggedTile { .. }, [y, off, base]) => {
@@ -228,9 +229,20 @@ impl Forms {
             numbers.push(self.numbers.of(*extent)?);
         }
         numbers.sort_unstable();
+        if numbers == *factors { self.below(extents) } else { None }
+    }
+
+    /// The same of the index of a program in a grid that is the product of the extents.
+    fn grid_ranges(&self, kernel: &Kernel, base: Value, extents: &[Value]) -> Option<Vec<Range>> {
+        let OpKind::ProgramId(axis) = kernel.def_op(base)?.kind else { return None };
+        if is_product(kernel, axis, extents) { self.below(extents) } else { None }
+    }
+
+    /// The ranges of numbers that are less than these extents, none of which is negative.
+    fn below(&self, extents: &[Value]) -> Option<Vec<Range>> {
         let ranges: Vec<Range> = extents.iter().map(|e| self.range(*e)).collect();
-        let is_box = numbers == *factors && ranges.iter().all(|r| r.lo >= 0 && r.hi > 0);
-        is_box.then(|| ranges.iter().map(|r| Range { lo: 0, hi: r.hi - 1 }).collect())
+        let holds = ranges.iter().all(|r| r.lo >= 0 && r.hi > 0);
+        holds.then(|| ranges.iter().map(|r| Range { lo: 0, hi: r.hi - 1 }).collect())
     }
 
     /// The ranges of the parts of a base: the usual ones if the extents are positive, otherwise any `i32`.

@@ -13,6 +13,7 @@
 use super::schedule::Cluster;
 use super::table::CLUSTER;
 use crate::analysis::cluster::Differing;
+use crate::expand::is_loaded;
 use crate::ir::{Encoding, HostExpr, HostOp, Kernel, OpKind, Token, TtgOp, Ty};
 use crate::lay_out;
 use crate::pipeline::cluster::{NoDeal, deal, extent};
@@ -39,7 +40,9 @@ impl fmt::Display for NoCluster {
             NoCluster::DoesNotPay => f.write_str("for launches with one tile along its axis"),
             NoCluster::NoDeal(why) => why.fmt(f),
             NoCluster::NothingShared => {
-                f.write_str("neighbouring tiles share no tile that is copied in bulk and can be copied in parts")
+                f.write_str(
+                "neighbouring tiles share no tile that is copied in bulk in parts and that only MMAs of warpgroups read",
+            )
             }
         }
     }
@@ -89,6 +92,10 @@ fn shared_bytes(kernel: &Kernel) -> u64 {
     kernel.walk(&mut |_, op| {
         let OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. }) = op.kind else { return };
         let Some(Ty::Token(Token::Slot, pipe)) = op.args.first().map(|v| kernel.ty(*v)) else { return };
+        // Loads by threads would have to be fenced from the copies of other programs.
+        if is_loaded(kernel, pipe.index()) {
+            return;
+        }
         let encodings = laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
         for (source, id) in op.args[1..].iter().zip(encodings) {
             let encoding: Option<&Encoding> = laid.encodings.get(id.index());

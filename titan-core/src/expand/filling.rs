@@ -17,7 +17,7 @@
 
 use super::Expand;
 use crate::analysis::one_thread;
-use crate::ir::{Block, FreeBy, NvOp, OpKind, Pipe, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, FreeBy, Kernel, NvOp, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use std::collections::BTreeSet;
 
 /// The way in which the stages of a ring are filled.
@@ -108,7 +108,7 @@ impl Expand<'_> {
     /// Whether some copies to a ring are for all programs of the cluster. Only MMAs of warpgroups read such a ring: loads by threads would
     /// have to be fenced from the copies of other programs.
     pub(super) fn is_shared(&self, pipe: Pipe) -> bool {
-        if self.laid.cluster == 1 || self.is_loaded(pipe.index()) || self.laid.free != FreeBy::Mbarrier {
+        if self.laid.cluster == 1 || is_loaded(self.k, pipe.index()) || self.laid.free != FreeBy::Mbarrier {
             return false;
         }
         let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
@@ -123,25 +123,24 @@ impl Expand<'_> {
         });
         shared
     }
+}
 
-    /// Whether threads load from the stages of a ring; MMAs of warpgroups do not count.
-    pub(super) fn is_loaded(&self, pipe: usize) -> bool {
-        let mut tiles: BTreeSet<Value> = BTreeSet::new();
-        let mut loaded = false;
-        self.k.walk(&mut |_, op| {
-            let of_ring = |v: &Value| {
-                tiles.contains(v)
-                    || matches!(self.k.ty(*v), Ty::Token(Token::Rperm | Token::Part, p) if p.index() == pipe)
-            };
-            if !op.args.iter().any(of_ring) {
-                return;
-            }
-            let views = op.results.iter().filter(|v| matches!(self.k.ty(**v), Ty::Smem(..)));
-            let views: Vec<Value> = views.copied().collect();
-            let token = matches!(op.kind, OpKind::Ttg(_)) || op.kind.is_loop() || op.kind.is_terminator();
-            loaded |= views.is_empty() && !token && op.kind != OpKind::Nv(NvOp::Wgmma);
-            tiles.extend(views);
-        });
-        loaded
-    }
+/// Whether threads load from the stages of a ring; MMAs of warpgroups do not count.
+pub(crate) fn is_loaded(kernel: &Kernel, pipe: usize) -> bool {
+    let mut tiles: BTreeSet<Value> = BTreeSet::new();
+    let mut loaded = false;
+    kernel.walk(&mut |_, op| {
+        let of_ring = |v: &Value| {
+            tiles.contains(v) || matches!(kernel.ty(*v), Ty::Token(Token::Rperm | Token::Part, p) if p.index() == pipe)
+        };
+        if !op.args.iter().any(of_ring) {
+            return;
+        }
+        let views = op.results.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+        let views: Vec<Value> = views.copied().collect();
+        let token = matches!(op.kind, OpKind::Ttg(_)) || op.kind.is_loop() || op.kind.is_terminator();
+        loaded |= views.is_empty() && !token && op.kind != OpKind::Nv(NvOp::Wgmma);
+        tiles.extend(views);
+    });
+    loaded
 }

@@ -1,6 +1,6 @@
 //! Rings: their shared memory, their clocks, and the waits of their sides.
 
-use super::filling::Filling;
+use super::filling::{Filling, is_loaded};
 use super::{Expand, Made, Stage};
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
@@ -355,7 +355,7 @@ impl Expand<'_> {
             Mode::Counted => Ok(()),
             Mode::Mbarriers { empty, .. } => {
                 let barrier = self.barrier_of(empty, stage)?;
-                if self.is_loaded(stage.pipe) {
+                if is_loaded(self.k, stage.pipe) {
                     self.op(OpKind::Nv(NvOp::WarpSync), &[])?;
                 }
                 let arrivals = self.warps;

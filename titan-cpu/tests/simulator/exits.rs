@@ -251,4 +251,23 @@ fn copies_of_threads_are_fenced_from_the_mmas_that_read_them() {
     for wait in waits.iter().filter(|wait| **wait < last || **wait == waits[1]) {
         assert_eq!(found(&moved(Some(*wait))), (true, true), "before line {wait} of {good}");
     }
+
+    // An MMA of raw memory of a slot, which no claim is about: while the slot is ready, or when it may be filled again, by the index of a
+    // loop or by another name of it.
+    let released = find("ttg.claim.released");
+    let raw = |at: usize, index: &str| {
+        let region =
+            lines[released[0]].split_once("> ").and_then(|(_, rest)| rest.rsplit_once(", ")).expect("a region").0;
+        let mma =
+            format!("%raw = ttg.region.at {region}, {index} : region\n{}\nttg.nv.wgmma.mma_async %raw", lines[*fence]);
+        let wait = "%rawgroup = ttg.nv.wgmma.commit_group : vtok<wgmma, 9>\nttg.nv.wgmma.wait_group {n = 0}";
+        let (before, after) = lines.split_at(at);
+        [before.join("\n"), mma, wait.to_owned(), after.join("\n")].join("\n")
+    };
+    let index = lines[released[0]].rsplit_once(", ").expect("an index").1;
+    for at in [released[0], released[0] + 1] {
+        let program = parse_one(&raw(at, index)).unwrap_or_else(|e| panic!("{e:?}\n{good}"));
+        let errors = barrier_program(&program).expect_err("no claim is about it");
+        assert!(errors.iter().any(|e| e.title.contains("not as tiles of a slot")), "{errors:?}");
+    }
 }

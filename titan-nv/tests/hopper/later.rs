@@ -59,3 +59,29 @@ fn products_of_all_elements_and_orders_are_exact() {
         }
     }
 }
+
+/// Kernels of which sm_90a has clusters: these targets have none, because warps load from the stages, and the notes do not say otherwise. No
+/// schedule is given up.
+#[test]
+fn kernels_with_clusters_on_sm_90a() {
+    for source in [include_str!("kernels/gemm.tir"), include_str!("kernels/gemm_ws.tir")] {
+        let parsed = titan_core::text::parse_one(source).expect("a kernel");
+        let parsed = titan_core::verify::verify(parsed).expect("a right kernel");
+        for target in TARGETS {
+            let machine = titan_nv::Machine::from_name(target).expect("it is known");
+            let variants = titan_core::driver::compile(&parsed, machine, None).expect("it compiles");
+            let best = &variants[0];
+            let code = String::from_utf8(best.payload.clone()).expect("PTX is text");
+            assert!(best.cluster <= 1, "{target}\n{code}");
+            for what in ["reqnctapercluster", "barrier.cluster", "multicast::cluster"] {
+                assert!(!code.contains(what), "{target}: {what}\n{code}");
+            }
+            assert!(code.contains("cp.async.bulk.tensor") && code.contains("bulk_group"), "{target}\n{code}");
+            let given_up = |note: &String| note.starts_with(titan_core::driver::FALLBACK);
+            let clusters = |note: &String| note.starts_with("clusters of");
+            for variant in &variants {
+                assert!(!variant.notes.iter().any(|n| given_up(n) || clusters(n)), "{target}: {:#?}", variant.notes);
+            }
+        }
+    }
+}

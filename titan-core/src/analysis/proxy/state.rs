@@ -106,9 +106,12 @@ impl State {
         }
     }
 
-    /// Records that a slot may be filled again.
+    /// Records that a slot may be filled again. If it is not known by this index, any slot of the region may be meant.
     pub(super) fn slot_released(&mut self, region: Value, index: Value) {
-        self.ready.iter_mut().for_each(|ready| _ = ready.remove(&(region, index)));
+        let Some(ready) = &mut self.ready else { return };
+        if !ready.remove(&(region, index)) {
+            ready.retain(|(other, _)| *other != region);
+        }
     }
 
     /// Whether an access is to a slot that is ready, into which no copy is in flight.
@@ -117,17 +120,17 @@ impl State {
         self.ready.iter().flatten().any(|slot| pick.is_some_and(|pick| pick.is_of(kernel, *slot)))
     }
 
-    /// Renames the indices of slots. An index that is passed on twice keeps one name, so that a release of the slot is known by it; an index
-    /// that was computed in a loop is unknown in the next iteration and after the loop, unless it is passed on.
+    /// Renames the indices of slots. A slot has one name at a time, by which its release is recognised: an index that is passed on twice is
+    /// forgotten. An index that was computed in a loop is unknown in the next iteration and after the loop, unless it is passed on.
     pub(super) fn rename(&mut self, from: &[Value], to: &[Value], stays: impl Fn(Value) -> bool) {
         let Some(ready) = &mut self.ready else { return };
         let mut moved = BTreeSet::new();
         for (old, new) in from.iter().zip(to) {
-            let of_old = |slot: &(Value, Value)| slot.1 == *old;
-            moved.extend(ready.iter().filter(|slot| of_old(slot)).map(|(region, _)| (*region, *new)));
-            ready.retain(|slot| !of_old(slot));
+            let once = from.iter().filter(|other| *other == old).count() == 1;
+            let slots = ready.iter().filter(|(_, index)| once && index == old);
+            moved.extend(slots.map(|(region, _)| (*region, *new)));
         }
-        ready.retain(|(_, index)| stays(*index));
+        ready.retain(|(_, index)| !from.contains(index) && stays(*index));
         ready.extend(moved);
     }
 

@@ -136,7 +136,10 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     check.named_barriers();
     check.outside_of_roles(claims);
     for id in &claims.slotless {
-        check.error(*id, "this accesses the memory of a ring without naming a slot");
+        check.error(
+            *id,
+            "this accesses the memory of a ring, but not as tiles of a slot (`ttg.region.at`, `ttg.region.tile`)",
+        );
     }
     claims.filled_by = check.filled_by;
     claims.unmet = check.unmet;

@@ -60,7 +60,7 @@ pub(in crate::verify) struct Claims {
     pub(in crate::verify) staging: BTreeSet<Pipe>,
     /// The accesses of operations to slots.
     pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
-    /// Operations that access the memory of a ring without referring to a slot.
+    /// Operations that access the memory of a ring not as tiles of a slot.
     pub(in crate::verify) slotless: BTreeSet<OpId>,
     /// Rings whose memory an operation accesses through another region.
     pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
@@ -118,8 +118,15 @@ impl Claims {
         all
     }
 
-    /// Whether an operation accesses the memory of a ring without referring to a slot.
+    /// Whether an operation accesses the memory of a ring not as tiles of a slot: without naming a slot, or as a region, of which it is not
+    /// known when it is accessed.
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
+        let raw = traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Regions);
+        let is_region = |v: &&Value| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region);
+        let mut regions = op.args.iter().filter(is_region).filter_map(|v| region_of(kernel, *v));
+        if raw && regions.any(|region| self.ring_of.contains_key(&region)) {
+            return true;
+        }
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)));
         let of_ring = |v: &Value| region_of(kernel, *v).is_some_and(|region| self.ring_of.contains_key(&region));
         !names && !is_view(kernel, op) && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
