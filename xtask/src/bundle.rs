@@ -27,7 +27,8 @@ const TESTS: [&str; 9] = [
 ];
 
 /// The tests that ask for the driver, or bring one.
-const DRIVER_TESTS: [&str; 5] = ["cuda_runtime", "cuda_interop", "cuda_faults", "tensor_launches", "tensor_cases"];
+const DRIVER_TESTS: [&str; 6] =
+    ["cuda_runtime", "cuda_interop", "cuda_faults", "tensor_launches", "tensor_cases", "tensor_parts"];
 
 const SCRIPT: &str = include_str!("bundle.sh");
 

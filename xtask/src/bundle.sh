@@ -10,7 +10,7 @@ mkdir -p logs
 
 tests() {
     printf '%-18s %8s %8s %9s  %s\n' program passed failed seconds log
-    for name in language lang_semantics pipelines examples runtime_launch runtime_order runtime_await runtime_lifetimes cuda_runtime cuda_interop cuda_faults tensor_launches tensor_cases differential; do
+    for name in language lang_semantics pipelines examples runtime_launch runtime_order runtime_await runtime_lifetimes cuda_runtime cuda_interop cuda_faults tensor_launches tensor_cases tensor_parts differential; do
         begin=$(date +%s)
         ./"$name" >"logs/$name" 2>&1
         status=$?

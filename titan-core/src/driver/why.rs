@@ -7,7 +7,7 @@
 //! Deliberately absent: reasons that depend on the arguments of a launch.
 
 use super::rings::{pipelined_loops, with_rings};
-use super::schedule::{Roles, Schedule};
+use super::schedule::{Ahead, Roles, Schedule};
 use super::{Made, rule};
 use crate::analysis::boxes::{NoBox, of_op as box_of};
 use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
@@ -39,6 +39,9 @@ pub(super) fn copied_by_threads(kernel: &Verified, made: &Made) -> Vec<String> {
         if !notes.all.is_empty() {
             return notes.all;
         }
+    }
+    if let Roles::Split { .. } = made.schedule.roles {
+        operands(kernel, made, &mut notes);
     }
     if matches!(made.schedule.roles, Roles::Fused { .. }) {
         let kept = Schedule { roles: Roles::Kept, warps: None, ..made.schedule.clone() };
@@ -88,7 +91,8 @@ fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
 }
 
 /// Why copies cannot run ahead of the rest of a program in a role of their own.
-const DEPENDS: &str = "what is copied depends on what is computed, or a loop around it may end early";
+const DEPENDS: &str =
+    "what is copied depends on what is computed, or on an exit from a loop or from the middle of a branch";
 
 /// The reasons why loops are not split into a role that copies in bulk and one that computes.
 fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
@@ -120,6 +124,25 @@ fn loops(kernel: &Verified, plan: &Plan, notes: &mut Notes) {
         None => notes.add(format!("{not_split}: {DEPENDS}")),
         Some(Err(error)) => notes.add(format!("{not_split}: {}", error.message)),
         Some(Ok(_)) => {}
+    }
+}
+
+/// The reasons why operands of MMAs that a loop loads are in no ring of the role that copies.
+fn operands(kernel: &Verified, made: &Made, notes: &mut Notes) {
+    let plan = plan::plan(kernel, &made.plan.target, made.plan.aligned);
+    let all = vec![true; kernel.sig.params.len()];
+    for (number, looped) in pipelined_loops(kernel).into_iter().enumerate() {
+        let Some(body) = kernel.op(looped).regions.first() else { continue };
+        let rings: Vec<&Ahead> = made.schedule.loops.iter().filter(|ahead| ahead.number == number).collect();
+        for (at, id) in kernel.block(*body).ops.iter().enumerate() {
+            let op = kernel.op(*id);
+            let (OpKind::Load(..), [tile]) = (&op.kind, &op.results[..]) else { continue };
+            let encoding = plan.smem_resident.get(tile.index()).and_then(Option::as_ref);
+            let copied = rings.iter().any(|ahead| ahead.loads.contains(&at));
+            if let Some(why) = encoding.filter(|_| !copied).and_then(|e| box_of(kernel, op, e, &all).err()) {
+                notes.tile(&format!("`{}`", kernel.display_name(*tile)), &why);
+            }
+        }
     }
 }
 

@@ -194,7 +194,7 @@ fn products_that_end_early_have_a_role_that_copies() {
             assert!(made.rings.roles.is_empty() && made.rings.pipes.len() == 1 && made.rings.pipes[0].slots == 4);
             let why = why_not_bulk(&kernel(TILES[1], exit), hopper()).expect("reasons");
             let role = "no role of its own copies the tiles of the loop over `pipelined(..)`: what is copied depends on what is computed, or \
-                a loop around it may end early";
+                on an exit from a loop or from the middle of a branch";
             assert_eq!(why, [role]);
             continue;
         }

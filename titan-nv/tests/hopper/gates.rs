@@ -92,8 +92,11 @@ fn emitted(kernel: &str) -> String {
 
 #[test]
 fn loops_of_products_pass() {
-    for kernel in [GEMM, GEMM_WS] {
-        let Some(found) = found(&emitted(kernel)) else { return };
+    let brains = [GEMM, GEMM_WS].map(|kernel| kernel.replace("f16", "bf16"));
+    for kernel in [GEMM, GEMM_WS, &brains[0], &brains[1]] {
+        let text = emitted(kernel);
+        assert!(text.contains(".reqnctapercluster 2") && text.contains("multicast::cluster"), "{text}");
+        let Some(found) = found(&text) else { return };
         assert!(found.is_empty(), "{found:?}\n{kernel}");
     }
 }

@@ -1,4 +1,4 @@
-//! Every width that MMAs of warpgroups have, from the kernel to exact results: N = 8, 16, ..., 256 for floats of 16 and of 8 bits, and the
+//! Every width that MMAs of warpgroups have, from the kernel to exact results: N = 8, 16, ..., 256 for floats of 32, 16 and 8 bits, and the
 //! fewer ones of integers; and operands whose rows lie along M or N, with tiles so narrow that no swizzle has their rows.
 
 use super::harness::orders;
@@ -13,6 +13,7 @@ const FP8: [(Elem, Elem, Elem); 4] = [
     (Elem::E5m2, Elem::E4m3, Elem::F32),
     (Elem::E5m2, Elem::E5m2, Elem::F32),
 ];
+const TF32: (Elem, Elem, Elem) = (Elem::Tf32, Elem::Tf32, Elem::F32);
 const INTEGERS: (Elem, Elem, Elem) = (Elem::I8, Elem::I8, Elem::I32);
 
 /// PTX ISA, `wgmma.mma_async`: N of integers is 8, 24, or a multiple of 16.
@@ -65,6 +66,13 @@ fn every_width_of_the_other_half_with_rows_along_m() {
 fn every_width_of_8_bit_floats() {
     for (number, n) in widths().enumerate() {
         is_exact(&product(FP8[number % 4], n, [false; 2]), number);
+    }
+}
+
+#[test]
+fn every_width_of_tf32() {
+    for (number, n) in widths().enumerate() {
+        is_exact(&product(TF32, n, [false; 2]), number);
     }
 }
 
