@@ -63,13 +63,17 @@ fn on_device(name: &str) -> Command {
     tests
 }
 
-/// With the embedded PTX in the emulator: only if every test was asked for.
+/// With the embedded PTX in the emulator, that for each target: only if every test was asked for.
 fn emulated(args: &[String]) -> io::Result<bool> {
-    Ok(!args.is_empty() || on_device("emulator:sm_80").status()?.success())
+    let mut passed = true;
+    for device in ["emulator:sm_80", "emulator:sm_90a"] {
+        passed &= !args.is_empty() || on_device(device).status()?.success();
+    }
+    Ok(passed)
 }
 
 /// Through the CUDA runtime, with a driver that needs no GPU: placed where the loader looks first, as late as allowed and in a
-/// random order.
+/// random order, with GPUs of both targets.
 fn driven(args: &[String]) -> io::Result<bool> {
     if !args.is_empty() || !cfg!(target_os = "linux") {
         return Ok(true);
@@ -80,9 +84,10 @@ fn driven(args: &[String]) -> io::Result<bool> {
     std::fs::create_dir_all(&folder)?;
     std::fs::copy(target.join("debug/deps").join(library), folder.join("libcuda.so.1"))?;
     let mut passed = true;
-    for order in ["late", "random:1"] {
+    for (order, gpu) in [("late", "sm_80"), ("random:1", "sm_80"), ("random:2", "sm_90")] {
         let mut tests = on_device("cuda:0");
         tests.env("LD_LIBRARY_PATH", &folder).env("CUDA_EMULATOR_ORDER", order);
+        tests.env("CUDA_EMULATOR_DEVICES", format!("{gpu}:sms=3:memory=256"));
         passed &= tests.status()?.success();
     }
     Ok(passed)

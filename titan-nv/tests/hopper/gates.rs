@@ -109,7 +109,6 @@ fn copies_of_the_same_threads_pass() {
     assert_eq!(said(&ptxas, &text), Vec::<String>::new());
     let Some(Ok(code)) = measured(&text) else { return };
     let looped = code.main_loop(&[HGMMA]).expect("a loop with MMAs of warpgroups");
-    println!("{} instructions", looped.len());
     assert_eq!(count(looped, &[HGMMA]), 4);
     assert_eq!(looped.iter().filter(|i| sass::commits(**i)).count(), 1);
 }

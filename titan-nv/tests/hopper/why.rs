@@ -243,6 +243,27 @@ fn changes_by_hand_that_the_machine_does_not_have() {
             "operand A of an MMA of warpgroups has neither a swizzle",
         ),
         (
+            &good,
+            "encoding(64x64, 16, order(0, 1), row(64, 128), b128)",
+            "encoding(64x64, 16, order(0, 1), row(64, 144), none)",
+            Code::NoTensorMap,
+            "its rows are padded in shared memory",
+        ),
+        (
+            &good,
+            "encoding(64x64, 16, order(0, 1), row(64, 128), b128)",
+            "encoding(64x64, 16, order(1, 0), row(64, 128), b128)",
+            Code::NoTensorMap,
+            "its axes have another order in shared memory than in the tensor",
+        ),
+        (
+            &of_bytes,
+            "encoding(64x64, 8, order(0, 1), row(64, 64), b64)",
+            "encoding(64x64, 8, order(0, 1), row(128, 128), b128)",
+            Code::NoTensorMap,
+            "its rows of 64 elements are not whole rows of 128, the span of the swizzle",
+        ),
+        (
             &of_bytes,
             "encoding(64x64, 8, order(0, 1), row(64, 64), b64)",
             "encoding(64x64, 8, order(1, 0), row(64, 64), b64)",
