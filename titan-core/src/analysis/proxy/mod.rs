@@ -49,7 +49,7 @@
 //! claim.released %ring, %s
 //! ```
 //!
-//! Which slots are ready is followed through the values that loops carry and branches yield ([`state`]).
+//! Which slots are ready is followed through the values that loops carry and branches yield (`state`).
 //!
 //! # Stores in flight
 //!
