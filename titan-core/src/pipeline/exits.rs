@@ -10,11 +10,11 @@
 //!                                            return
 //! ```
 //!
-//! The same is done for `continue`, whose values become those of the branch. An exit of an outer loop, or out of a loop or a branch into
-//! whose middle it would have to jump, stays:
+//! The same is done for `continue`, whose values become those of the branch. An exit of an outer loop stays as it is, and so does an exit from
+//! the middle of a branch:
 //!
 //! ```text
-//! if %a { if %b { return } else { yield }  x  yield } else { yield }   stays: `x` and what follows the outer branch would be needed twice
+//! if %a { if %b { return } else { yield }  x  yield } else { yield }   what follows the outer branch would be needed twice
 //! ```
 //!
 //! The caller verifies the result.

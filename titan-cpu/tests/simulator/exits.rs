@@ -29,7 +29,7 @@ enum Exit {
     Breaks,
     /// It takes the next tile of a loop over tiles.
     Continues,
-    /// So that a loop over tiles carries a number that differs.
+    /// It takes the next tile, with another value for a number that the loop carries.
     ContinuesWith,
 }
 
