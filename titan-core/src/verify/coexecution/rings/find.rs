@@ -118,13 +118,13 @@ impl Claims {
         all
     }
 
-    /// Whether an operation accesses the memory of a ring not as tiles of a slot: without naming a slot, or as a region, of which it is not
-    /// known when it is accessed.
+    /// Whether an operation accesses the memory of a ring not as tiles of a slot: without naming a slot, or a slot as a region, of which no
+    /// claim tells when it is accessed.
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
         let raw = traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Regions);
-        let is_region = |v: &&Value| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region);
-        let mut regions = op.args.iter().filter(is_region).filter_map(|v| region_of(kernel, *v));
-        if raw && regions.any(|region| self.ring_of.contains_key(&region)) {
+        let is_part = |v: &&Value| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region) && picked(kernel, **v).is_some();
+        let mut parts = op.args.iter().filter(is_part).filter_map(|v| region_of(kernel, *v));
+        if raw && parts.any(|region| self.ring_of.contains_key(&region)) {
             return true;
         }
         let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)));
