@@ -7,6 +7,8 @@
 mod bench;
 #[path = "triton/device.rs"]
 mod device;
+#[path = "triton/make.rs"]
+mod make;
 
 use bench::{Bench, El, folder};
 use titan_nv::emu::{Completion, DevicePtr, EmuError, Options, Param, Schedule, Stats};

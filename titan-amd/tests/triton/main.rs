@@ -4,12 +4,13 @@
 //! Triton compiles without a GPU: `pip install triton` into the Python that `TITAN_PYTHON` names, or `python3`. Where it
 //! cannot be had, the tests say that they are skipped. Nothing that it makes is kept.
 
+#[path = "../../../titan-nv/tests/triton/make.rs"]
+mod make;
 mod number;
 
+use make::make;
 use number::{El, close, noise};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use titan_amd::emu::{Arg, Args, Completion, DevicePtr, Launch, Memory, Module, Options, Schedule};
 use titan_amd::isa::decode;
@@ -17,27 +18,7 @@ use titan_amd::isa::decode;
 /// The folder with the compiled kernels, made once.
 fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER.get_or_init(make).as_deref()
-}
-
-fn make() -> Option<PathBuf> {
-    let python = std::env::var_os("TITAN_PYTHON").unwrap_or_else(|| "python3".into());
-    // Other releases take other arguments, and have other defects.
-    let ask = "import sys, triton; sys.exit(not triton.__version__.startswith('3.9.'))";
-    let has_it = Command::new(&python).args(["-c", ask]).output().is_ok_and(|o| o.status.success());
-    if !has_it {
-        let line =
-            format!("SKIPPED kernels that Triton compiles: no Triton 3.9 in `{}` (TITAN_PYTHON)\n", python.display());
-        // Not `eprintln!`, which is kept back for tests that pass.
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        return None;
-    }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("triton-amd");
-    std::fs::create_dir_all(&folder).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/triton/kernels.py");
-    let done = Command::new(&python).arg(script).arg(&folder).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    Some(folder)
+    FOLDER.get_or_init(|| make("kernels that Triton compiles", "triton-amd")).as_deref()
 }
 
 fn load(folder: &Path, file: &str) -> Module {

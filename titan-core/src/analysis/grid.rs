@@ -4,10 +4,10 @@
 
 use super::affine::{I32, Range, Term, TermRanges};
 use super::partition::Partition;
+use super::tiles::cdiv;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
-    BinOp, Def, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Pred, Signature,
-    Value,
+    Def, DimSpec, Elem, ForKind, GridSpec, HostExpr, HostOp, Kernel, Loc, OpKind, ParamKind, Signature, Value,
 };
 
 /// The maximum extent of a grid along an axis; a launch rejects larger ones.
@@ -189,41 +189,25 @@ fn factors_of<'e>(expr: &'e HostExpr, factors: &mut Vec<&'e HostExpr>) {
 /// Whether a value is an extent, or an extent divided by a positive constant and rounded up, or a constant that is not negative, as an
 /// expression of the launch says.
 fn is_number(kernel: &Kernel, expr: &HostExpr, value: Value) -> bool {
-    let def = |v: Value| kernel.def_op(v);
     let named = |param: usize, axis: usize| match kernel.sig.params.get(param).map(|p| &p.kind) {
         Some(ParamKind::Tensor { shape, optional: false, .. }) => shape.get(axis),
         Some(ParamKind::Tensor { optional: true, .. } | ParamKind::Scalar(_)) | None => None,
     };
-    let of_axis = |v: Value, is: &dyn Fn(usize, usize) -> bool| match def(v).map(|op| (&op.kind, &op.args[..])) {
-        Some((OpKind::Dim(axis), [tensor])) => match kernel.value(*tensor).def {
-            Def::Param(param) => is(param, usize::from(*axis)),
-            Def::Result(..) | Def::BlockArg(..) => false,
-        },
-        Some(_) | None => false,
-    };
+    let of_axis =
+        |v: Value, is: &dyn Fn(usize, usize) -> bool| match kernel.def_op(v).map(|op| (&op.kind, &op.args[..])) {
+            Some((OpKind::Dim(axis), [tensor])) => match kernel.value(*tensor).def {
+                Def::Param(param) => is(param, usize::from(*axis)),
+                Def::Result(..) | Def::BlockArg(..) => false,
+            },
+            Some(_) | None => false,
+        };
     match expr {
         HostExpr::Const(n) => *n >= 0 && kernel.int_constant(value) == Some(*n),
         HostExpr::Dim(param, axis) => of_axis(value, &|p, a| (p, a) == (*param, *axis)),
         HostExpr::Symbol(s) => of_axis(value, &|p, a| named(p, a) == Some(&DimSpec::Bind(*s))),
         HostExpr::Binary(HostOp::Cdiv, of, by) => {
             let HostExpr::Const(by @ 1..) = **by else { return false };
-            // `x / by + (x % by != 0)`; the rest is not negative.
-            let parts = |v: Value, kinds: &[OpKind]| {
-                def(v)
-                    .filter(|op| kinds.contains(&op.kind))
-                    .and_then(|op| op.args.first().copied().zip(op.args.get(1).copied()))
-            };
-            let is_by = |v: Value| kernel.int_constant(v) == Some(by);
-            let rounded = || {
-                let (whole, up) = parts(value, &[OpKind::Binary(BinOp::Add)])?;
-                let (x, c) = parts(whole, &[OpKind::Binary(BinOp::Div)])?;
-                let more = *def(up).filter(|op| op.kind == OpKind::Cast(Elem::I32))?.args.first()?;
-                let (rest, zero) = parts(more, &[OpKind::Cmp(Pred::Ne), OpKind::Cmp(Pred::Gt)])?;
-                let (y, d) = parts(rest, &[OpKind::Binary(BinOp::Rem)])?;
-                let right = x == y && is_by(c) && is_by(d) && kernel.int_constant(zero) == Some(0);
-                (right && is_number(kernel, of, x)).then_some(())
-            };
-            rounded().is_some()
+            cdiv(kernel, value).is_some_and(|(x, n)| i64::from(n) == by && is_number(kernel, of, x))
         }
         HostExpr::Scalar(_) | HostExpr::Not(_) | HostExpr::Binary(..) => false,
     }

@@ -119,7 +119,7 @@ fn counts_above(kernel: &Kernel, value: Value) -> Vec<Count> {
     if let Some(sides) = sides(kernel, BinOp::Min, value) {
         return sides.iter().flat_map(|side| counts_above(kernel, *side)).collect();
     }
-    let Some((counted, tile)) = cdiv(kernel, value) else { return Vec::new() };
+    let Some((counted, tile)) = tiles(kernel, value) else { return Vec::new() };
     let (mut open, mut found) = (vec![counted], Vec::new());
     while let Some(counted) = open.pop() {
         match sides(kernel, BinOp::Min, counted) {
@@ -133,12 +133,17 @@ fn counts_above(kernel: &Kernel, value: Value) -> Vec<Count> {
 
 /// The count that a value is, if it is one.
 fn count(kernel: &Kernel, value: Value) -> Option<Count> {
-    let (extent, tile) = cdiv(kernel, value)?;
+    let (extent, tile) = tiles(kernel, value)?;
     is_extent(kernel, extent).then_some(Count { extent, tile })
 }
 
-/// `x` and `y` of `x / y + (x % y > 0)`, with a constant `y` of at least 2. If `x` is negative, the result is negative or 0.
-fn cdiv(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
+/// The number of tiles of at least two elements that cover `x`: `x` and the tile's extent.
+fn tiles(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
+    cdiv(kernel, value).filter(|(_, tile)| *tile >= 2)
+}
+
+/// `x` and `y` of `x / y + (x % y > 0)`, with a positive constant `y`. If `x` is negative, the result is negative or 0.
+pub(super) fn cdiv(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
     let args = |value: Value, kind: OpKind| kernel.def_op(value).filter(|op| op.kind == kind).map(|op| &op.args[..]);
     let [whole, more] = args(value, OpKind::Binary(BinOp::Add))? else { return None };
     let [x, y] = args(*whole, OpKind::Binary(BinOp::Div))? else { return None };
@@ -151,7 +156,7 @@ fn cdiv(kernel: &Kernel, value: Value) -> Option<(Value, u32)> {
     let is_cdiv = of == x && kernel.int_constant(*by) == Some(divisor) && kernel.int_constant(*zero) == Some(0);
     // With `!=`, negative remainders would be rounded up too.
     let rounds_up = matches!(kernel.def_op(*more)?.kind, OpKind::Cmp(Pred::Gt)) || is_extent(kernel, *x);
-    let tile = u32::try_from(divisor).ok().filter(|tile| *tile >= 2 && is_cdiv && rounds_up)?;
+    let tile = u32::try_from(divisor).ok().filter(|tile| *tile >= 1 && is_cdiv && rounds_up)?;
     Some((*x, tile))
 }
 

@@ -1,8 +1,7 @@
 //! Kernels that Triton compiles, with their memory and launches.
 
-use std::io::Write as _;
+use super::make::make;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use titan_core::num;
 use titan_nv::emu::{DevicePtr, EmuError, Launch, Memory, Module, Options, Param, Stats};
@@ -10,27 +9,7 @@ use titan_nv::emu::{DevicePtr, EmuError, Launch, Memory, Module, Options, Param,
 /// The folder with the compiled kernels, made once.
 pub(crate) fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER.get_or_init(make).as_deref()
-}
-
-fn make() -> Option<PathBuf> {
-    let python = std::env::var_os("TITAN_PYTHON").unwrap_or_else(|| "python3".into());
-    // Other releases take other arguments, and have other defects.
-    let ask = "import sys, triton; sys.exit(not triton.__version__.startswith('3.9.'))";
-    let has_it = Command::new(&python).args(["-c", ask]).output().is_ok_and(|o| o.status.success());
-    if !has_it {
-        let line =
-            format!("SKIPPED kernels of another compiler: no Triton 3.9 in `{}` (TITAN_PYTHON)\n", python.display());
-        // Not `eprintln!`, which is kept back for tests that pass.
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        return None;
-    }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("triton");
-    std::fs::create_dir_all(&folder).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/triton/kernels.py");
-    let done = Command::new(&python).arg(script).arg(&folder).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    Some(folder)
+    FOLDER.get_or_init(|| make("kernels of another compiler", "triton")).as_deref()
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]

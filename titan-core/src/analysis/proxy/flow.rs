@@ -177,11 +177,13 @@ impl Flow<'_> {
     ) {
         let foreign = uncovered.is_some();
         if t.proxy == Proxy::Async {
+            // No copy into this slot is in flight.
+            let ready = !foreign && state.is_ready(self.kernel, &t);
             for (key, mark) in &state.seen {
                 let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
                 let open = open && uncovered.is_none_or(|u| u.needs(scope, mark.touched.space()));
                 let conflicts = t.writes || mark.touched.writes;
-                if key.landing && !foreign && state.is_ready(self.kernel, &t) && same_ring(&t, &mark.touched) {
+                if key.landing && ready && same_ring(&t, &mark.touched) {
                     continue;
                 }
                 if !open || !conflicts || !t.overlaps(&mark.touched, foreign || key.loose) {

@@ -122,17 +122,14 @@ impl<'r, 'k> Report<'r, 'k> {
                 }
             });
         }
-        match (filled, read) {
-            (Some(pipe), None) => {
-                format!("`for t in {}.produce(0..n)`, with the same `n` on both sides", self.kernel.pipe_name(pipe))
-            }
-            (None, Some(pipe)) => {
-                format!("`for t in {}.consume(0..n)`, with the same `n` on both sides", self.kernel.pipe_name(pipe))
-            }
+        let (pipe, side) = match (filled, read) {
+            (Some(pipe), None) => (pipe, "produce"),
+            (None, Some(pipe)) => (pipe, "consume"),
             (Some(_), Some(_)) | (None, None) => {
-                "`for t in 0..n`, with an `n` that is known before the loop".to_owned()
+                return "`for t in 0..n`, with an `n` that is known before the loop".to_owned();
             }
-        }
+        };
+        format!("`for t in {}.{side}(0..n)`, with the same `n` on both sides", self.kernel.pipe_name(pipe))
     }
 
     /// The event for which a role waits, in words.
