@@ -101,8 +101,8 @@ impl<'k> Run<'k> {
                 Self::grouped(state, role, nv);
                 Ok(Self::advance(state, role))
             }
-            Family::Region(region) if !self.claims.events.is_empty() => {
-                Self::by_claims(id, region)?;
+            Family::Region(_) if !self.claims.events.is_empty() => {
+                self.touched(state, role, id)?;
                 Ok(Self::advance(state, role))
             }
             Family::Region(_) | Family::Nv(_) | Family::Amd(_) => {

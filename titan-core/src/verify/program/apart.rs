@@ -6,33 +6,64 @@
 use super::realize::Check;
 use super::wrong;
 use crate::ir::{NvOp, OpKind, Pipe, TtgOp, Value};
-use crate::verify::coexecution::rings::find::{Claims, is_view, places, region_of};
+use crate::verify::coexecution::rings::find::{Claims, accesses_regions, is_view, places, region_of};
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// An access of a role to a region.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Touched {
+    region: Value,
+    /// The first byte of the region, and its end.
+    bytes: (u64, u64),
+    role: usize,
+    /// Whether it accesses tiles of slots only.
+    of_slots: bool,
+}
+
 impl Check<'_> {
     /// Checks that memory that several roles access is a ring, or a barrier or counter of its slots.
-    pub(super) fn between_roles(&mut self, claims: &Claims) {
+    pub(super) fn between_roles(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
         let kernel = self.kernel;
         let words: BTreeSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
-        let mut first: BTreeMap<Value, usize> = BTreeMap::new();
-        let mut shared = Vec::new();
+        let places = places(kernel);
+        // `apart` checks what overlaps these.
+        let is_joined = |region: &Value| claims.ring_of.get(region).is_some_and(|pipe| joined.contains(pipe));
+        let mut seen: BTreeSet<Touched> = BTreeSet::new();
+        let mut wrong = BTreeMap::new();
         for (role, (_, block)) in threads(kernel).iter().enumerate() {
             kernel.walk_block(*block, &mut |id, op| {
-                // Views access nothing, and accesses to slots are checked against the role that holds them.
-                let names = is_view(kernel, op) || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_));
-                if names || claims.accesses.contains_key(&id) {
+                let opaque = matches!(op.kind, OpKind::Region(_)) && accesses_regions(&op.kind);
+                let names = matches!(op.kind, OpKind::Region(_) if !opaque) || matches!(op.kind, OpKind::Ttg(_));
+                if names || is_view(kernel, op) {
                     return;
                 }
+                // Other roles may use the ring at any time.
+                if opaque && !kernel.roles.is_empty() && claims.under.contains_key(&id) {
+                    wrong.insert(id, "this accesses the memory of a ring as a whole, which no claim covers");
+                }
+                let of_slots = claims.accesses.contains_key(&id);
                 for region in op.args.iter().filter_map(|v| region_of(kernel, *v)).filter(|r| !words.contains(r)) {
-                    if *first.entry(region).or_insert(role) != role {
-                        shared.push(id);
+                    let Some(bytes) = places.get(&region).copied() else { continue };
+                    // Accesses to slots are checked against the role that holds them.
+                    let meets = |other: &Touched| {
+                        let overlaps = other.bytes.0 < bytes.1 && bytes.0 < other.bytes.1;
+                        let unordered = if other.region == region {
+                            !other.of_slots || !of_slots
+                        } else {
+                            !is_joined(&region) && !is_joined(&other.region)
+                        };
+                        other.role != role && overlaps && unordered
+                    };
+                    if seen.iter().any(meets) {
+                        wrong.entry(id).or_insert("two roles access this memory, and no ring orders the accesses");
                     }
+                    seen.insert(Touched { region, bytes, role, of_slots });
                 }
             });
         }
-        for id in shared {
-            self.error(id, "two roles access this memory, and no ring orders the accesses");
+        for (id, title) in wrong {
+            self.error(id, title);
         }
     }
 

@@ -132,7 +132,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     check.clusters();
     check.nothing_else();
     check.apart(&joined, claims);
-    check.between_roles(claims);
+    check.between_roles(&joined, claims);
     check.named_barriers();
     check.outside_of_roles(claims);
     for id in &claims.slotless {

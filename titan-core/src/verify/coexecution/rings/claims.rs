@@ -25,7 +25,7 @@ use super::super::run::Run;
 use super::super::state::State;
 use super::find::{Access, Arrival, Claims, When};
 use super::pairs::{Accesses, Pair, Side, Stage, is_after};
-use crate::ir::{Claim, Class, Kernel, NvOp, Op, OpId, Pipe, RegionOp, Value};
+use crate::ir::{Claim, Class, Kernel, NvOp, Op, OpId, Pipe, Value};
 use std::collections::BTreeSet;
 
 impl Run<'_> {
@@ -215,17 +215,6 @@ impl Run<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Handles an operation on a region that does not refer to a slot of a ring.
-    pub(in crate::verify::coexecution) fn by_claims(id: OpId, region: &RegionOp) -> Result<(), Fault> {
-        match region {
-            // These only declare or select parts of shared memory.
-            RegionOp::Place { .. } | RegionOp::At | RegionOp::Tile { .. } => Ok(()),
-            RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => {
-                Self::breaks(id, "this accesses a region as a whole, which no claim covers")
-            }
-        }
     }
 
     /// Commits a group, or waits for groups; other operations have no effect on groups.

@@ -119,9 +119,9 @@ impl Claims {
     }
 
     /// Whether an operation accesses the memory of a ring not as tiles of a slot: without naming a slot, or a slot as a region, of which no
-    /// claim tells when it is accessed.
+    /// claim tells when it is accessed. An access to the whole region is none of these where the ring must be idle, see `rings_under`.
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
-        let raw = traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Regions);
+        let raw = accesses_regions(&op.kind);
         let is_part = |v: &&Value| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region) && picked(kernel, **v).is_some();
         let mut parts = op.args.iter().filter(is_part).filter_map(|v| region_of(kernel, *v));
         if raw && parts.any(|region| self.ring_of.contains_key(&region)) {
@@ -132,13 +132,16 @@ impl Claims {
         !names && !is_view(kernel, op) && op.args.iter().any(|v| of_ring(v) && picked(kernel, *v).is_none())
     }
 
-    /// The rings whose memory an operation accesses through another region that overlaps them.
+    /// The rings whose memory an operation accesses through another region that overlaps them, or as whole regions.
     fn rings_under(&self, kernel: &Kernel, op: &Op, places: &BTreeMap<Value, (u64, u64)>) -> BTreeSet<Pipe> {
-        let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..)))
+        let opaque = matches!(op.kind, OpKind::Region(_)) && accesses_regions(&op.kind);
+        let names = matches!(op.kind, OpKind::Region(_) if !opaque)
+            || matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)))
             || matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
         let touched = op.args.iter().filter(|_| !names).filter_map(|v| region_of(kernel, *v));
-        let own = touched.filter(|region| !self.ring_of.contains_key(region));
-        own.filter_map(|region| places.get(&region))
+        let under = touched.filter(|region| opaque || !self.ring_of.contains_key(region));
+        under
+            .filter_map(|region| places.get(&region))
             .flat_map(|(first, end)| {
                 let meets = move |(f, e): &(u64, u64)| f < end && first < e;
                 self.ring_of.iter().filter(move |(ring, _)| places.get(ring).is_some_and(meets)).map(|(_, p)| *p)
@@ -176,6 +179,11 @@ impl Claims {
         }
         (made, moved)
     }
+}
+
+/// Whether an operation accesses the memory of regions, or of parts of them, and not tiles in them.
+pub(in crate::verify) fn accesses_regions(kind: &OpKind) -> bool {
+    traffic(kind).accesses.into_iter().flatten().any(|a| a.on == On::Regions)
 }
 
 /// The byte ranges of the regions.
