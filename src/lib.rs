@@ -66,7 +66,7 @@ mod runtime;
 /// | `grid(..)` | one to three extents, as expressions over shape names and scalars | inferred from the outputs |
 /// | `require(..)` | conditions that every launch must meet | none |
 /// | `roles(..)` | the roles of a pipeline and the number of warps of each: `roles(load: 1 warp, work: 1 warpgroup)` | all warps execute the whole kernel |
-/// | `targets(..)` | the targets for which the kernel is compiled | all targets |
+/// | `targets(..)` | the targets for which the kernel is compiled | `cpu` and `sm_80`, and `sm_90a` where it can use more |
 /// | `crate = path` | where `titan` is, if it was renamed | `::titan` |
 ///
 /// # Parameters

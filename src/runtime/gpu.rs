@@ -120,9 +120,13 @@ impl<'a> Facts<'a> {
         capability: u32,
         choose: impl FnOnce(&mut Vec<(String, String)>) -> Result<String>,
     ) -> Result<Choice> {
-        let runs = |target: &str| Machine::from_name(target).is_ok_and(|m| m.runs_on(capability));
-        let mut passed_over: Vec<_> = loaded.refused.iter().filter(|(target, _)| runs(target)).cloned().collect();
-        let target = choose(&mut passed_over)?;
+        let order = Machine::of_capability(capability);
+        let at = |target: &str| order.iter().position(|m| m.name == target);
+        let mut tried = Vec::new();
+        let target = choose(&mut tried)?;
+        let is_better = |other: &str| at(other).is_some_and(|i| at(&target).is_none_or(|chosen| i < chosen));
+        let mut passed_over: Vec<_> = loaded.refused.iter().filter(|(other, _)| is_better(other)).cloned().collect();
+        passed_over.extend(tried);
         Ok(Choice { target, passed_over })
     }
 

@@ -8,6 +8,7 @@ mod roles;
 #[path = "../../titan-nv/tests/emit/sass.rs"]
 #[expect(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
+mod targets;
 
 use titan::prelude::*;
 

@@ -363,7 +363,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     let errors: Vec<Diagnostic<Span>> = match verified(&text) {
         Err(broken) => vec![broken.map_site(|loc| places.span(loc, name))],
         Ok(kernel) => {
-            let refused = chosen.iter().filter_map(|target| variants(&kernel, target).err());
+            let refused = targets::generated(&chosen).filter_map(|target| code(&kernel, target, &chosen).err());
             let by_threads = bulk.and_then(|span| Some(targets::not_in_bulk(&kernel, &chosen)?.map_site(|_| span)));
             refused.map(|e| e.map_site(|loc| places.span(loc, name))).chain(by_threads).collect()
         }
@@ -409,20 +409,10 @@ fn artifact(text: &str, chosen: &[&str], bulk: bool) -> Vec<u8> {
     if bulk && targets::not_in_bulk(&kernel, chosen).is_some() {
         return vec![*REFUSED];
     }
-    for target in chosen {
-        for faster in targets::faster(target) {
-            let reason = match variants(&kernel, faster) {
-                Ok(variants) if variants.is_empty() => targets::nothing_new(&kernel, faster),
-                Ok(variants) => {
-                    artifact.variants.extend(variants);
-                    continue;
-                }
-                Err(refused) => refused.title,
-            };
-            artifact.refused.push(((*faster).to_owned(), reason));
-        }
-        match variants(&kernel, target) {
-            Ok(variants) => artifact.variants.extend(variants),
+    for target in targets::generated(chosen) {
+        match code(&kernel, target, chosen) {
+            Ok(Ok(variants)) => artifact.variants.extend(variants),
+            Ok(Err(reason)) => artifact.refused.push((target.to_owned(), reason)),
             Err(_) => return vec![*REFUSED],
         }
     }
@@ -440,12 +430,25 @@ fn broken(errors: Vec<String>) -> Diagnostic<Loc> {
     Diagnostic::new(Code::Internal, Loc::default(), title)
 }
 
-/// The variants of a kernel for a GPU, or the reason why there are none. Line numbers are relative to the kernel's first line, so that the
-/// bytes do not depend on its place in the file.
-fn variants(kernel: &Verified, target: &str) -> Result<Vec<Variant>, Diagnostic<Loc>> {
+/// The variants of a kernel for one of the targets for which code is generated, or the reason why it has none of its own there. Line numbers
+/// are relative to the kernel's first line, so that the bytes do not depend on its place in the file.
+///
+/// # Errors
+/// Returns an error if the target is one of the kernel's, and it cannot be compiled for it.
+fn code(kernel: &Verified, target: &str, chosen: &[&str]) -> Result<Result<Vec<Variant>, String>, Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
     let source = Some((kernel.sig.name.as_str(), 1));
-    driver::compile(kernel, machine, source).map_err(|e| targets::refusal(kernel, target, &e))
+    let made = if targets::is_alone(target, chosen) {
+        driver::compile_alone(kernel, machine, source)
+    } else {
+        driver::compile(kernel, machine, source)
+    };
+    match made {
+        Ok(variants) if variants.is_empty() => Ok(Err(targets::nothing_new(kernel, target))),
+        Ok(variants) => Ok(Ok(variants)),
+        Err(refused) if chosen.contains(&target) => Err(targets::refusal(kernel, target, &refused)),
+        Err(refused) => Ok(Err(targets::title(kernel, &refused))),
+    }
 }
 
 /// The name after `kernel @`, for messages.

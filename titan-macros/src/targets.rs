@@ -1,8 +1,8 @@
-//! The targets of kernels: always the CPU, and the GPUs of [`GPUS`] unless `targets(..)` excludes them. A kernel that cannot be compiled
+//! The targets of kernels: always the CPU, and the GPUs of [`DEFAULT`] or those that `targets(..)` lists. A kernel that cannot be compiled
 //! for one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
 //!
 //! With the code for a target comes code for those of [`FASTER`]: it runs on some of the target's devices only, and for some arguments. A
-//! kernel without it is not an error, since the target's code runs there too; the reason is embedded.
+//! kernel without it is not an error unless its target is listed, since the target's code runs there too; the reason is embedded.
 
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
@@ -19,16 +19,14 @@ pub(crate) const CPU: &str = "cpu";
 /// The requirement that all tiles of a kernel's rings are copied in bulk, on machines that have such copies.
 pub(crate) const TMA: &str = "tma";
 
-/// All GPU targets.
-const GPUS: &[&str] = &["sm_80"];
+/// The GPU targets of a kernel without `targets(..)`.
+const DEFAULT: &[&str] = &["sm_80"];
 
-/// For each target, the targets whose code comes with it, see [`faster`].
+/// All GPU targets, the best one first: in this order launches try their code.
+const GPUS: &[&str] = &["sm_90a", "sm_80"];
+
+/// For each target, the targets whose code comes with it.
 const FASTER: &[(&str, &[&str])] = &[("sm_80", &["sm_90a"])];
-
-/// The machines whose code comes with that for a GPU target, the best one first.
-pub(crate) fn faster(target: &str) -> &'static [&'static str] {
-    FASTER.iter().find(|(of, _)| *of == target).map_or(&[], |(_, faster)| faster)
-}
 
 /// A GPU target by its name.
 pub(crate) fn gpu(name: &str) -> Option<&'static str> {
@@ -37,13 +35,14 @@ pub(crate) fn gpu(name: &str) -> Option<&'static str> {
 
 /// All targets, for messages.
 pub(crate) fn listed() -> String {
-    let all: Vec<String> = std::iter::once(&CPU).chain(GPUS).map(|t| format!("`{t}`")).collect();
-    all.join(" and ")
+    let all: Vec<String> = std::iter::once(&CPU).chain(GPUS.iter().rev()).map(|t| format!("`{t}`")).collect();
+    let (last, others) = all.split_last().expect("the CPU is a target");
+    format!("{} and {last}", others.join(", "))
 }
 
 /// The GPU targets for which a kernel is compiled.
 pub(crate) fn chosen(named: Option<&[&'static str]>) -> Vec<&'static str> {
-    named.map_or_else(|| GPUS.to_vec(), <[&str]>::to_vec)
+    named.map_or_else(|| DEFAULT.to_vec(), <[&str]>::to_vec)
 }
 
 /// The GPU targets that a kernel leaves out, each with the reason that a launch on it reports.
@@ -57,7 +56,19 @@ pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
         );
         ((*t).to_owned(), reason)
     };
-    GPUS.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
+    DEFAULT.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
+}
+
+/// The GPU targets for which code is generated, in the order in which launches try it: those of a kernel, and those whose code comes with them.
+pub(crate) fn generated(chosen: &[&str]) -> impl Iterator<Item = &'static str> {
+    let comes = |target: &str| FASTER.iter().any(|(of, with)| chosen.contains(of) && with.contains(&target));
+    GPUS.iter().copied().filter(move |t| chosen.contains(t) || comes(t))
+}
+
+/// Whether a kernel is compiled for a target, and for no older one whose code the target's devices run too.
+pub(crate) fn is_alone(target: &str, chosen: &[&str]) -> bool {
+    let older = |of: &str| FASTER.iter().any(|(name, with)| *name == of && with.contains(&target));
+    chosen.contains(&target) && !chosen.iter().any(|of| older(of))
 }
 
 /// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a
@@ -77,7 +88,7 @@ pub(crate) fn request(targets: &[&str], bulk: Option<Span>, name: &Ident, places
 pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnostic<Loc>> {
     let name = kernel.sig.full_name();
     let error = |title: String| Diagnostic::new(Code::BulkRequired, Loc::default(), title);
-    let machines = chosen.iter().flat_map(|target| faster(target)).filter_map(|name| Machine::from_name(name).ok());
+    let machines = generated(chosen).filter_map(|name| Machine::from_name(name).ok());
     let mut machines = machines.filter(|machine| machine.target().bulk_tensor).peekable();
     if machines.peek().is_none() {
         let title = format!("`{name}`: none of its targets has bulk copies of tiles (TMA)");
@@ -106,17 +117,26 @@ pub(crate) fn nothing_new(kernel: &Verified, target: &str) -> String {
     format!("its code would be that for older GPUs: {why}")
 }
 
-/// T0902, without its place in the user's file.
-pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diagnostic<Loc> {
+/// The first line of T0902.
+pub(crate) fn title(kernel: &Verified, why: &LowerError) -> String {
     // The same message of several instances at one place is one error.
     let message = &why.message;
-    let title = if why.of_instance { format!("`{}`: {message}", kernel.sig.full_name()) } else { message.clone() };
-    let error = Diagnostic::new(why.code(), why.loc, title);
+    if why.of_instance { format!("`{}`: {message}", kernel.sig.full_name()) } else { message.clone() }
+}
+
+/// T0902, without its place in the user's file.
+pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diagnostic<Loc> {
+    let error = Diagnostic::new(why.code(), why.loc, title(kernel, why));
     let (error, or) = match &why.help {
         Some(help) => (error.help(help.clone()), "or "),
         None => (error, ""),
     };
-    let others: Vec<&str> = std::iter::once(CPU).chain(GPUS.iter().copied().filter(|t| *t != target)).collect();
+    // Newer GPUs may have enough memory.
+    let compiles = |name: &&&str| {
+        Machine::from_name(name).is_ok_and(|machine| driver::compile_alone(kernel, machine, None).is_ok())
+    };
+    let others = GPUS.iter().filter(|t| **t != target).filter(compiles).copied();
+    let others: Vec<&str> = std::iter::once(CPU).chain(others).collect();
     error
         .help(format!("{or}do not compile the kernel for {target}: `#[titan::kernel(targets({}))]`", others.join(", ")))
 }

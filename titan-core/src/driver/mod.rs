@@ -89,34 +89,64 @@ pub fn compile(
             // Without wide accesses, the variants for aligned and for arbitrary arguments would be equal.
             continue;
         }
-        // First the variant for the shared memory that every device allows; then one for each device that allows more, if its schedule is
-        // different.
-        let first = prepared(kernel, &target, aligned, true)?;
-        let mut wanted = first.filled.schedule.clone();
-        let mut of_access = vec![(0, finished(kernel, &target, first)?)];
-        for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
-            let (_, least) = &of_access[of_access.len() - 1];
-            let target = Target { shared_bytes: bytes, ..target.clone() };
-            if !rule::is_short_of_memory(kernel, &least.schedule) {
-                break;
-            }
-            let Ok(more) = prepared(kernel, &target, aligned, true) else { break };
-            // The code for equal schedules is equal, and is not made again to see that.
-            if more.filled.schedule.is_but_for_memory(&wanted) {
-                continue;
-            }
-            let next = more.filled.schedule.clone();
-            let Ok(more) = finished(kernel, &target, more) else { break };
-            if !more.schedule.is_but_for_memory(&least.schedule) {
-                of_access.push((bytes, more));
-                wanted = next;
-            }
+        variants.extend(for_devices(kernel, (backend, &target), aligned, source)?);
+    }
+    Ok(variants)
+}
+
+/// The variants of [`compile`], and one more without assumptions if they all have some: for kernels that have no code for older machines. It
+/// has neither bulk copies nor MMAs of warpgroups.
+///
+/// # Errors
+/// Returns an error if the machine cannot run the kernel with all arguments.
+pub fn compile_alone(
+    kernel: &Verified,
+    backend: &dyn Backend,
+    source: Option<(&str, u32)>,
+) -> Result<Vec<Variant>, LowerError> {
+    let mut variants = compile(kernel, backend, source)?;
+    if variants.last().is_none_or(|last| !last.assumptions.is_empty()) {
+        let target =
+            Target { bulk_tensor: false, clusters: false, group_atoms: Vec::new(), role_warps: 1, ..backend.target() };
+        variants.extend(for_devices(kernel, (backend, &target), false, source)?);
+    }
+    Ok(variants)
+}
+
+/// The variants for aligned or for arbitrary arguments: one for the shared memory that every device allows, and before it one for each
+/// device that allows more, if its schedule is different.
+fn for_devices(
+    kernel: &Verified,
+    (backend, target): (&dyn Backend, &Target),
+    aligned: bool,
+    source: Option<(&str, u32)>,
+) -> Result<Vec<Variant>, LowerError> {
+    let first = prepared(kernel, target, aligned, true)?;
+    let mut wanted = first.filled.schedule.clone();
+    let mut of_access = vec![(0, finished(kernel, target, first)?)];
+    for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
+        let (_, least) = &of_access[of_access.len() - 1];
+        let target = Target { shared_bytes: bytes, ..target.clone() };
+        if !rule::is_short_of_memory(kernel, &least.schedule) {
+            break;
         }
-        for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
-            for done in with_one_alone(kernel, &target, aligned, done) {
-                let code = backend.emit(&done.lowered.func, source)?;
-                variants.push(variant::of(kernel, done, code, bytes));
-            }
+        let Ok(more) = prepared(kernel, &target, aligned, true) else { break };
+        // The code for equal schedules is equal, and is not made again to see that.
+        if more.filled.schedule.is_but_for_memory(&wanted) {
+            continue;
+        }
+        let next = more.filled.schedule.clone();
+        let Ok(more) = finished(kernel, &target, more) else { break };
+        if !more.schedule.is_but_for_memory(&least.schedule) {
+            of_access.push((bytes, more));
+            wanted = next;
+        }
+    }
+    let mut variants = Vec::new();
+    for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
+        for done in with_one_alone(kernel, target, aligned, done) {
+            let code = backend.emit(&done.lowered.func, source)?;
+            variants.push(variant::of(kernel, done, code, bytes));
         }
     }
     Ok(variants)

@@ -1,10 +1,10 @@
 //! The twin of `ui/targets/large_ring.rs`, without the mistake.
 use titan::prelude::*;
 
-#[titan::kernel(roles(load: 1 warp, work: 4 warps))]
+#[titan::kernel(roles(load: 1 warp, work: 4 warps), targets(cpu, sm_90a))]
 fn k(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f32, 2>) {
-    let ring = Ring::<Smem<f32, 16, 256>, 2>::new();
-    let tiles = y.work::<16, 256>();
+    let ring = Ring::<Smem<f32, 128, 256>, 1>::new();
+    let tiles = y.work::<128, 256>();
     match role() {
         Role::Load => {
             for at in tiles.indices() {

@@ -1,7 +1,7 @@
 //! A target for which kernels are not compiled.
 use titan::prelude::*;
 
-#[titan::kernel(targets(cpu, sm_90a))]
+#[titan::kernel(targets(cpu, sm_75))]
 fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
     let p = program_id(0);
     y.store_tile([p], x.load_tile::<64>([p]));

@@ -1,0 +1,82 @@
+//! Kernels that are compiled for some targets only.
+
+use titan::prelude::*;
+
+/// One slot of 128 KiB, which older GPUs than sm_90 do not have, but for sm_80 itself.
+#[titan::kernel(roles(load: 1 warp, work: 4 warps), targets(cpu, sm_90a))]
+fn large(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f32, 2>) {
+    let ring = Ring::<Smem<f32, 128, 256>, 1>::new();
+    let tiles = y.work::<128, 256>();
+    match role() {
+        Role::Load => {
+            for at in tiles.indices() {
+                ring.acquire().copy(x.tile(at)).commit();
+            }
+        }
+        Role::Work => {
+            for out in tiles.tiles() {
+                let stage = ring.ready().wait();
+                out.store(stage.get().load() * 2.0);
+                stage.release();
+            }
+        }
+    }
+}
+
+fn doubled(dev: &Device, m: usize) {
+    let x = dev.from_fn([m, 256], |[i, j]| (i * 256 + j) as f32).unwrap();
+    let mut y = dev.zeros([m, 256]).unwrap();
+    large(&x, &mut y).sync().unwrap();
+    let want: Vec<f32> = (0..m * 256).map(|i| 2.0 * i as f32).collect();
+    assert!(y.to_vec().unwrap() == want, "{m} rows on {dev}");
+}
+
+#[test]
+fn a_kernel_for_the_cpu_and_hopper_runs_there() {
+    doubled(&Device::cpu(), 130);
+    #[cfg(feature = "emulator")]
+    for m in [0, 1, 128, 300] {
+        doubled(&Device::emulator("sm_90a").unwrap(), m);
+    }
+}
+
+#[test]
+fn the_code_for_older_gpus_is_left_out() {
+    let all = titan::kernels().unwrap();
+    let found = all.iter().find(|k| k.name == "large").unwrap();
+    let targets: Vec<&str> = found.variants.iter().map(|v| v.target.as_str()).collect();
+    assert_eq!(targets, ["cpu", "sm_90a", "sm_90a"]);
+    let assumes: Vec<bool> = found.variants.iter().map(|v| !v.assumptions.is_empty()).collect();
+    assert_eq!(assumes, [false, true, false]);
+    let [(target, why)] = &found.refused[..] else { panic!("{:?}", found.refused) };
+    assert_eq!(target, "sm_80");
+    assert!(why.starts_with("it is not compiled for sm_80: its attribute says `targets(cpu, sm_90a)`\n"), "{why}");
+}
+
+#[cfg(feature = "emulator")]
+#[test]
+fn tensors_that_cannot_be_copied_in_bulk_have_code_too() {
+    let dev = Device::emulator("sm_90a").unwrap();
+    // Rows of 257 elements do not start at multiples of 16 bytes.
+    let whole = dev.from_fn([130, 257], |[i, j]| (i * 257 + j) as f32).unwrap();
+    let x = whole.slice::<1>(1..257).unwrap();
+    let mut y = dev.zeros([130, 256]).unwrap();
+    let choice = large(&*x, &mut y).choice().unwrap().unwrap();
+    assert_eq!(choice.target, "sm_90a");
+    assert!(matches!(&choice.passed_over[0], (target, why) if target == "sm_90a" && why.contains("`x`")), "{choice}");
+    large(&*x, &mut y).sync().unwrap();
+    let want: Vec<f32> = (0..130 * 256).map(|i| 2.0 * (i / 256 * 257 + 1 + i % 256) as f32).collect();
+    assert!(y.to_vec().unwrap() == want);
+}
+
+#[cfg(feature = "emulator")]
+#[test]
+fn devices_of_other_targets_refuse_it() {
+    for target in ["sm_80", "sm_100a"] {
+        let dev = Device::emulator(target).unwrap();
+        let (x, mut y) = (dev.full([3, 256], 1.0f32).unwrap(), dev.zeros([3, 256]).unwrap());
+        let error = large(&x, &mut y).sync().unwrap_err().to_string();
+        let first = format!("kernel `large` cannot run on emulator:{target}: it is not compiled for sm_80: ");
+        assert!(error.starts_with(&first), "{error}");
+    }
+}
