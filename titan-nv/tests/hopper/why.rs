@@ -208,9 +208,10 @@ fn changes_by_hand_that_the_machine_does_not_have() {
     let bytes = Gemm { elems: (Elem::I8, Elem::I8, Elem::I32), stored: Elem::I32, ..GOOD };
     // Two instructions of 136 columns, which are whole panels of 8 elements, but not of 16.
     let wide = super::widths::wide(272);
-    let [good, of_bytes, wide] =
-        [kernel(&GOOD), kernel(&bytes), wide].map(|kernel| text::print(&super::lowered::compiled(&kernel).barriers));
-    for good in [&good, &of_bytes, &wide] {
+    let floats = Gemm { elems: (Elem::E4m3, Elem::E5m2, Elem::F32), ..GOOD };
+    let [good, of_bytes, of_floats, wide] = [kernel(&GOOD), kernel(&bytes), kernel(&floats), wide]
+        .map(|kernel| text::print(&super::lowered::compiled(&kernel).barriers));
+    for good in [&good, &of_bytes, &of_floats, &wide] {
         assert_eq!(errors(good), []);
     }
     for (text, from, to, code, reason) in [
@@ -268,7 +269,14 @@ fn changes_by_hand_that_the_machine_does_not_have() {
             "encoding(64x64, 8, order(0, 1), row(64, 64), b64)",
             "encoding(64x64, 8, order(1, 0), row(64, 64), b64)",
             Code::GroupMma,
-            "K is not the last axis of operand A in shared memory",
+            "K is not the last axis of operand A in shared memory, as it must be for elements `i8`",
+        ),
+        (
+            &of_floats,
+            "encoding(64x64, 8, order(0, 1), row(64, 64), b64)",
+            "encoding(64x64, 8, order(1, 0), row(64, 64), b64)",
+            Code::GroupMma,
+            "K is not the last axis of operand A in shared memory, as it must be for elements `e4m3`",
         ),
         (
             &wide,
@@ -283,6 +291,18 @@ fn changes_by_hand_that_the_machine_does_not_have() {
         let found = errors(&changed);
         assert!(found.iter().any(|(c, title)| *c == code && title.contains(reason)), "{reason}: {found:#?}\n{changed}");
     }
+}
+
+/// Instructions of integers lack the widths of half of those of floats.
+#[test]
+fn products_of_integers_of_40_columns() {
+    let gemm = super::widths::product(super::widths::INTEGERS, 48, [false; 2]);
+    let good = text::print(&super::lowered::compiled(&kernel(&gemm)).barriers);
+    assert_eq!(errors(&good), []);
+    let changed = good.replace("x48", "x40").replace("48x", "40x");
+    let title = "an MMA of warpgroups of integers has 8, 24, or a multiple of 16 columns, not 40";
+    let found = errors(&changed);
+    assert!(found.contains(&(Code::GroupMma, title.to_owned())), "{found:#?}\n{changed}");
 }
 
 /// A box of a part is copied to one program, and begins at a multiple of its extents: barrier programs that say otherwise are rejected.

@@ -14,7 +14,7 @@ const FP8: [(Elem, Elem, Elem); 4] = [
     (Elem::E5m2, Elem::E5m2, Elem::F32),
 ];
 const TF32: (Elem, Elem, Elem) = (Elem::Tf32, Elem::Tf32, Elem::F32);
-const INTEGERS: (Elem, Elem, Elem) = (Elem::I8, Elem::I8, Elem::I32);
+pub(super) const INTEGERS: (Elem, Elem, Elem) = (Elem::I8, Elem::I8, Elem::I32);
 
 /// PTX ISA, `wgmma.mma_async`: N of integers is 8, 24, or a multiple of 16.
 fn of_integers(n: u32) -> bool {
@@ -30,7 +30,7 @@ fn text(made: &Stages) -> String {
 }
 
 /// A product whose tiles are `n` wide, of a tensor that ends in its second tile.
-fn product(elems: (Elem, Elem, Elem), n: u32, transposed: [bool; 2]) -> Gemm {
+pub(super) fn product(elems: (Elem, Elem, Elem), n: u32, transposed: [bool; 2]) -> Gemm {
     let step = 32 * 8 / elems.0.bits();
     let size = [70, n as usize + 5, 2 * step as usize + 3];
     Gemm { elems, stored: elems.2, transposed, tile: [64, n, step], size }
