@@ -2,7 +2,7 @@
 
 usage: layouts.py FOLDER, in which `libtriton.so` lies
 
-    mma WM WN | operand INDEX WIDTH WM WN | blocked V.. / L.. / W.. / ORDER.. | nvmma BYTES BITS TRANSPOSED
+    mma WM WN | wgmma N WM WN | operand INDEX WIDTH (mma.. | wgmma..) | blocked V.. / L.. / W.. / ORDER.. | nvmma BYTES BITS TRANSPOSED
         and then `: EXTENTS..`: the bases of the linear layout, one list for each of register, lane and warp, or of offsets
     conflicts BITS V.. / L.. / W.. / ORDER.. with nvmma.. | rows   and then `: EXTENTS..`: one number
 """
@@ -64,8 +64,11 @@ def blocked(words):
     return builder.get_blocked_layout(*parts, [])
 
 
-def mma(warps):
-    return builder.get_mma_layout([2, 0], warps, [], [16, 8])
+def mma(words):
+    if words[0] == "wgmma":
+        n, *warps = numbers(words[1:])
+        return builder.get_mma_layout([3, 0], warps, [], [16, n, 16])
+    return builder.get_mma_layout([2, 0], numbers(words[1:]), [], [16, 8])
 
 
 def shared(words, rank):
@@ -82,11 +85,10 @@ def answer(line):
         at = words.index("with")
         encoding = shared(words[at + 1 :], len(extents))
         return builder.get_shared_bank_conflicts(blocked(words[2:at]), encoding, extents, int(words[1]))
-    if words[0] == "mma":
-        layout = mma(numbers(words[1:]))
+    if words[0] in ("mma", "wgmma"):
+        layout = mma(words)
     elif words[0] == "operand":
-        index, width, *warps = numbers(words[1:])
-        layout = builder.get_dot_operand_layout(index, mma(warps), width)
+        layout = builder.get_dot_operand_layout(int(words[1]), mma(words[3:]), int(words[2]))
     elif words[0] == "blocked":
         layout = blocked(words[1:])
     else:

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use titan_core::ir::Elem;
 use titan_core::lane::{Builder, Func, IntBin, OpKind, Space, Value, banks};
-use titan_core::layout::atoms::{WarpGrid, accumulator, operand_a, operand_b};
+use titan_core::layout::atoms::{WarpGrid, accumulator, group_accumulator, operand_a, operand_b};
 use titan_core::layout::{Bit, Coords, Encoding, Layout};
 
 /// The answers to questions, one line each; `None`, with a message, if the other compiler is not installed.
@@ -96,8 +96,8 @@ fn fragments_are_those_of_another_compiler() {
     let mut questions = Vec::new();
     for a in &atoms {
         questions.push(format!("mma 1 1: {} {}", a.m, a.n));
-        questions.push(format!("operand 0 {} 1 1: {} {}", width(a.a), a.m, a.k));
-        questions.push(format!("operand 1 {} 1 1: {} {}", width(a.b), a.k, a.n));
+        questions.push(format!("operand 0 {} mma 1 1: {} {}", width(a.a), a.m, a.k));
+        questions.push(format!("operand 1 {} mma 1 1: {} {}", width(a.b), a.k, a.n));
     }
     let Some(answers) = ask("fragments_are_those_of_another_compiler", &questions) else { return };
     for (atom, answers) in atoms.iter().zip(answers.chunks(3)) {
@@ -129,8 +129,8 @@ fn tiles_of_several_warps_are_dealt_alike() {
         for (m, n) in [(1, 1), (2, 2), (4, 1), (1, 4), (2, 4)] {
             let (grid, [tm, tn, tk]) = (WarpGrid { m, n, all: m * n }, [64, 64, 2 * atom.k]);
             questions.push(format!("mma {m} {n}: {tm} {tn}"));
-            questions.push(format!("operand 0 {} {m} {n}: {tm} {tk}", width(atom.a)));
-            questions.push(format!("operand 1 {} {m} {n}: {tk} {tn}", width(atom.b)));
+            questions.push(format!("operand 0 {} mma {m} {n}: {tm} {tk}", width(atom.a)));
+            questions.push(format!("operand 1 {} mma {m} {n}: {tk} {tn}", width(atom.b)));
             ours.push((m, n, accumulator(atom, &[tm, tn], grid)));
             ours.push((m, n, operand_a(atom, &[tm, tk], grid)));
             ours.push((m, n, operand_b(atom, &[tn, tk], grid).permuted(&[1, 0])));
@@ -140,9 +140,9 @@ fn tiles_of_several_warps_are_dealt_alike() {
     let f64 = &ATOMS[4];
     questions.push("mma 1 1: 16 8".to_owned());
     ours.push((1, 1, accumulator(f64, &[16, 8], ONE)));
-    questions.push("operand 0 1 1 1: 16 8".to_owned());
+    questions.push("operand 0 1 mma 1 1: 16 8".to_owned());
     ours.push((1, 1, operand_a(f64, &[16, 8], ONE)));
-    questions.push("operand 1 1 1 1: 8 8".to_owned());
+    questions.push("operand 1 1 mma 1 1: 8 8".to_owned());
     ours.push((1, 1, operand_b(f64, &[8, 8], ONE).permuted(&[1, 0])));
     let Some(answers) = ask("tiles_of_several_warps_are_dealt_alike", &questions) else { return };
     for ((m, n, layout), answer) in ours.iter().zip(&answers) {
@@ -200,16 +200,52 @@ fn blocked_layouts_are_the_same() {
     }
 }
 
-/// Shapes whose rows have a swizzle, with the bytes of it.
-fn swizzled() -> Vec<(u32, u32, [u32; 2])> {
+/// The accumulators of MMAs of warpgroups, and operands A in registers, with one and two warpgroups along M and along N.
+#[test]
+fn fragments_of_warpgroups_are_those_of_another_compiler() {
+    let (mut questions, mut ours) = (Vec::new(), Vec::new());
+    for atom in ATOMS.iter().filter(|a| a.m == 16 && a.a.bits() <= 32) {
+        for (m, n) in [(4, 1), (8, 1), (4, 2), (8, 2)] {
+            let grid = WarpGrid { m, n, all: m * n };
+            // Multiples of a width that is no power of two are dealt to one warpgroup.
+            for width in if n == 1 { vec![8, 32, 64, 128, 256] } else { vec![8, 32, 128] } {
+                let [tm, tn, tk] = [32 * m, n * width, 2 * atom.k];
+                questions.push(format!("wgmma {width} {m} {n}: {tm} {tn}"));
+                ours.push((m, n, group_accumulator(&[tm, tn], grid)));
+                questions.push(format!("operand 0 {} wgmma {width} {m} {n}: {tm} {tk}", self::width(atom.a)));
+                ours.push((m, n, operand_a(atom, &[tm, tk], grid)));
+            }
+        }
+    }
+    let Some(answers) = ask("fragments_of_warpgroups_are_those_of_another_compiler", &questions) else { return };
+    for (((m, n, layout), answer), question) in ours.iter().zip(&answers).zip(&questions) {
+        let theirs = Bases::parse(answer);
+        for (wm, wn) in (0..*m as usize).flat_map(|i| (0..*n as usize).map(move |j| (i, j))) {
+            for lane in 0..32 {
+                let mine: BTreeSet<Coords> = held(layout, lane, wm + wn * *m as usize).into_iter().collect();
+                // Their warps count along M first here.
+                let theirs = theirs.held(lane, wm + wn * *m as usize);
+                assert_eq!(mine, theirs, "{layout} for {question}: lane {lane} of warp {wm}, {wn}");
+            }
+        }
+    }
+}
+
+/// Shapes whose rows have a swizzle, with the bytes of it, and whether the rows run along the first axis.
+fn swizzled() -> Vec<(u32, u32, [u32; 2], bool)> {
     let mut all = Vec::new();
-    for bits in [8, 16, 32] {
-        for bytes in [32, 64, 128] {
-            let row = bytes * 8 / bits;
-            all.push((bits, bytes, [64, row]));
-            if bytes == 128 {
-                all.push((bits, bytes, [32, 2 * row]));
-                all.push((bits, bytes, [16, 4 * row]));
+    for transposed in [false, true] {
+        for bits in [8, 16, 32] {
+            for bytes in [32, 64, 128] {
+                let row = bytes * 8 / bits;
+                let mut add = |[m, n]: [u32; 2]| {
+                    all.push((bits, bytes, if transposed { [n, m] } else { [m, n] }, transposed));
+                };
+                add([64, row]);
+                if bytes == 128 {
+                    add([32, 2 * row]);
+                    add([16, 4 * row]);
+                }
             }
         }
     }
@@ -219,11 +255,13 @@ fn swizzled() -> Vec<(u32, u32, [u32; 2])> {
 #[test]
 fn swizzles_are_those_of_another_compiler() {
     let cases = swizzled();
-    let ask_for = |(bits, bytes, [m, n]): &(u32, u32, [u32; 2])| format!("nvmma {bytes} {bits} 0: {m} {n}");
+    let ask_for = |(bits, bytes, [m, n], transposed): &(u32, u32, [u32; 2], bool)| {
+        format!("nvmma {bytes} {bits} {}: {m} {n}", u8::from(*transposed))
+    };
     let questions: Vec<String> = cases.iter().map(ask_for).collect();
     let Some(answers) = ask("swizzles_are_those_of_another_compiler", &questions) else { return };
-    for ((bits, bytes, shape), answer) in cases.iter().zip(&answers) {
-        let e = Encoding::swizzled(shape, *bits, &[0, 1]);
+    for ((bits, bytes, shape, transposed), answer) in cases.iter().zip(&answers) {
+        let e = Encoding::swizzled(shape, *bits, if *transposed { &[1, 0] } else { &[0, 1] });
         assert_eq!(e.swizzle.row_bytes(), *bytes);
         let theirs = Bases::parse(answer);
         // Theirs goes from offsets to elements.
