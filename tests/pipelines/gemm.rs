@@ -320,6 +320,49 @@ fn hopper_has_code_of_its_own() {
     }
 }
 
+/// Views with other strides than those of maps run other code, with the same results.
+#[cfg(feature = "emulator")]
+#[test]
+fn views_that_have_no_map_run_other_code() {
+    let dev = Device::named("emulator:sm_90a").unwrap();
+    let mut random = Random(10);
+    let [m, n, k] = [130, 144, 72];
+    let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
+    let (of_a, of_b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
+    // A with rows one element longer; A by columns; one row for all.
+    let odd: Vec<f16> =
+        (0..m * (k + 1)).map(|i| if i % (k + 1) < k { a[i / (k + 1) * k + i % (k + 1)] } else { f16::NAN }).collect();
+    let odd = dev.tensor(&odd, [m, k + 1]).unwrap();
+    let columns: Vec<f16> = (0..k * m).map(|i| a[i % m * k + i / m]).collect();
+    let columns = dev.tensor(&columns, [k, m]).unwrap();
+    let one = dev.tensor(&a[..k], [1, k]).unwrap();
+    let same = a[..k].repeat(m);
+    let all = [
+        (of_a.slice::<0>(0..m).unwrap(), &a, "sm_90a"),
+        (odd.slice::<1>(0..k).unwrap(), &a, "sm_80"),
+        (columns.transpose::<0, 1>().unwrap(), &a, "sm_80"),
+        (one.broadcast([m, k]).unwrap(), &same, "sm_80"),
+    ];
+    for (number, (view, values, code)) in all.iter().enumerate() {
+        let want = product(values, &b, [m, n, k]);
+        let mut c = dev.full([m, n], f16::NAN).unwrap();
+        let choice = gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).choice().unwrap().unwrap();
+        assert_eq!(choice.target, *code, "view {number}: {choice}");
+        gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).sync().unwrap();
+        close(&c.to_vec().unwrap(), &want, 2e-3);
+        // An output of every second column.
+        let mut wide = dev.full([m, 2 * n], f16::NAN).unwrap();
+        let mut pairs = wide.reshape_mut([m, n, 2]).unwrap();
+        let mut c = pairs.index_mut::<2>(0).unwrap();
+        gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).sync().unwrap();
+        drop(c);
+        let wide = wide.to_vec().unwrap();
+        let even: Vec<f16> = wide.iter().step_by(2).copied().collect();
+        close(&even, &want, 2e-3);
+        assert!(wide.iter().skip(1).step_by(2).all(|x| x.is_nan()), "view {number}");
+    }
+}
+
 #[cfg(feature = "emulator")]
 fn told_or_run(launch: titan::Launch<'_>, told: bool) -> Option<titan::Choice> {
     if told { launch.choice().unwrap() } else { launch.sync().map(|()| None).unwrap() }
