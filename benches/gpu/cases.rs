@@ -2,7 +2,7 @@
 
 use crate::Plan;
 use crate::attention::attention;
-use crate::gemm_ws;
+use crate::fp8::{self, Kernel};
 use crate::kernels::{self, common};
 use crate::vendor::{Half, Vendor};
 use std::sync::Arc;
@@ -53,6 +53,9 @@ pub(crate) fn all() -> Vec<Make> {
         |d, v, p| gemm::<bf16>(d, v, p, (Tiles::T128x256x64, 4096)),
         |d, v, p| gemm::<f16>(d, v, p, (Tiles::T128x256x64, 8192)),
         |d, v, p| gemm::<bf16>(d, v, p, (Tiles::T128x256x64, 8192)),
+        |d, _, p| fp8::product(d, p, Kernel::Wide, 8192),
+        |d, _, p| fp8::product(d, p, Kernel::Narrow, 4096),
+        |d, _, p| fp8::product(d, p, Kernel::Scaled, 8192),
         |d, _, p| attention::<64>(d, p, [4, 16, 4096], true),
         |d, _, p| attention::<128>(d, p, [1, 16, 16384], true),
         |d, _, p| attention::<128>(d, p, [1, 16, 16384], false),
@@ -205,7 +208,7 @@ trait Factor: Elem {
         on: &Stream,
     ) -> Result<()>;
 
-    /// The same by roles that are written by hand, if there is such a kernel for these elements and tiles.
+    /// The same by roles that are written by hand, if there is such a kernel for these tiles.
     fn by_roles(tiles: Tiles) -> Option<ByRoles<Self>>;
 }
 
@@ -213,7 +216,7 @@ trait Factor: Elem {
 type ByRoles<T> = fn(&Tensor<T, 2>, &Tensor<T, 2>, &mut Tensor<T, 2>, &Stream) -> Result<()>;
 
 macro_rules! factor {
-    ($t:ident, $half:ident, $by_roles:expr) => {
+    ($t:ident, $half:ident) => {
         impl Factor for $t {
             const HALF: Half = Half::$half;
 
@@ -241,14 +244,21 @@ macro_rules! factor {
             }
 
             fn by_roles(tiles: Tiles) -> Option<ByRoles<Self>> {
-                let known: Option<ByRoles<Self>> = $by_roles;
-                known.filter(|_| matches!(tiles, Tiles::T128x128x64))
+                match tiles {
+                    Tiles::T128x256x64 => {
+                        Some(|a, b, c, on| kernels::gemm_ws::<$t, 128, 256, 64, 4>(a, b, c).launch(on))
+                    }
+                    Tiles::T128x128x64 => {
+                        Some(|a, b, c, on| kernels::gemm_ws::<$t, 128, 128, 64, 6>(a, b, c).launch(on))
+                    }
+                    Tiles::T128x128x32 | Tiles::T64x128x32 => None,
+                }
             }
         }
     };
 }
-factor!(f16, F16, Some(|a, b, c, on| gemm_ws::gemm_ws::<128, 128, 64>(a, b, c).launch(on)));
-factor!(bf16, Bf16, None);
+factor!(f16, F16);
+factor!(bf16, Bf16);
 
 /// A multiplication of square matrices, that of a kernel with roles, and cuBLAS's over the same memory.
 fn gemm<T: Factor>(dev: &Device, vendor: &Vendor, plan: Plan, (tiles, n): (Tiles, usize)) -> Result<Case> {

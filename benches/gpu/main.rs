@@ -3,8 +3,8 @@
 //! Method: each side is a batch of launches that ends in one synchronisation, long enough that launching does not matter; the
 //! sides run alternately over the same memory, after a warm-up, and each round gives one ratio of wall-clock times, other by
 //! kernel, so that above 1 the kernel is faster. Printed are the best time of one launch, its rate, and the median of the ratios
-//! with their quartiles. Matrix multiplications are compared with cuBLAS where its library can be opened, and one of them with the same
-//! product by roles that are written by hand (`gemm_ws`); attention with PyTorch where `python3` has it; memory-bound kernels with
+//! with their quartiles. Matrix multiplications are compared with cuBLAS where its library can be opened, and some of them with the same
+//! product by roles that are written by hand (`gemm_ws`); attention and products of 8-bit floats with PyTorch where `python3` has it; memory-bound kernels with
 //! the driver's own copy of the same number of bytes. Numbers are normally distributed. Every result of a kernel is checked before it is
 //! timed.
 //!
@@ -16,9 +16,7 @@ mod cases;
 #[path = "../../examples/flash_attention.rs"]
 #[expect(dead_code, reason = "an example has a `main`")]
 mod flash_attention;
-#[path = "../../examples/gemm_ws.rs"]
-#[expect(dead_code, clippy::duplicate_mod, reason = "an example has a `main`, and each has the part that all share")]
-mod gemm_ws;
+mod fp8;
 mod kernels;
 #[path = "../cases/quantile.rs"]
 mod quantile;
@@ -82,7 +80,7 @@ fn report(case: &Case, times: &[Vec<f64>]) {
         let ratio = |part| quantile(&ratios, part);
         let ratios = format!("{:6.3} ({:.3} to {:.3})", ratio(0.5), ratio(0.25), ratio(0.75));
         let ratios = if i == 0 { "" } else { &ratios };
-        println!("{title:34} {:14} {:11.2} us {} {ratios}", side.name, best * 1e6, rate(case.work, best));
+        println!("{title:42} {:14} {:11.2} us {} {ratios}", side.name, best * 1e6, rate(case.work, best));
     }
 }
 
@@ -104,7 +102,7 @@ fn main() -> titan::Result<()> {
     let plan = Plan { small, rounds: if small { 1 } else { 15 }, batch: 0.02 };
     let vendor = vendor::Vendor::open(&dev);
     println!("{dev}; {}; {}", vendor.words(), torch::words());
-    println!("{:34} {:14} {:>14} {:>17} ratio (quartiles)", "", "", "best", "rate");
+    println!("{:42} {:14} {:>14} {:>17} ratio (quartiles)", "", "", "best", "rate");
     for make in cases::all() {
         let mut case = make(&dev, &vendor, plan)?;
         if case.name.contains(&filter) {
