@@ -16,11 +16,11 @@ use super::rings::{pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
-use crate::ir::{Kernel, OpId, Pipe, Tails, Value};
+use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::shift;
-use crate::plan::{self, LowerError, Plan, Target};
+use crate::plan::{self, LowerError, Method, Plan, Target};
 use crate::verify::Verified;
 
 /// The minimum P for which a stage may be waited for one iteration early: its copies were issued in an earlier iteration.
@@ -106,7 +106,8 @@ fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option
         .and_then(|apart| (1..=ROLE_SLOTS).rev().find_map(|n| with(&apart, n, None, [true, true])));
     let in_turn = || {
         let instances = not_chosen::instances_of(warps, target).ok()?;
-        (2 * instances..=ROLE_SLOTS).rev().find_map(|n| with(&together, n, Some(instances), [true, false]))
+        let mut slots = (2 * instances..=ROLE_SLOTS).rev();
+        slots.find_map(|n| releases(target).find_map(|late| with(&together, n, Some(instances), [late, false])))
     };
     overlapped.or_else(in_turn).or_else(|| {
         let mut slots = (1..=ROLE_SLOTS).rev();
@@ -154,7 +155,35 @@ fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> Option<(Fil
     }
     let rings = with_rings(kernel, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).ok()?;
-    Some((filled, estimate))
+    // MMAs of a peeled loop are in flight until the next iteration.
+    (!schedule.peeled || !writes_operands(&filled)).then_some((filled, estimate))
+}
+
+/// Whether threads write, in each iteration of a loop, a tile in shared memory that MMAs of warpgroups of the same iteration read: there is
+/// one buffer for it, which the MMAs of the iteration before must have read.
+fn writes_operands(Filled { rings, plan, .. }: &Filled) -> bool {
+    // Without the loops inside of it.
+    fn ops_of(kernel: &Kernel, block: Block, found: &mut Vec<OpId>) {
+        for id in &kernel.block(block).ops {
+            found.push(*id);
+            let op = kernel.op(*id);
+            if !op.kind.is_loop() {
+                op.regions.iter().for_each(|region| ops_of(kernel, *region, found));
+            }
+        }
+    }
+    let of_groups = |id: &OpId| plan.mmas.get(id).is_some_and(|mma| matches!(mma.method, Method::Group(_)));
+    let resident = |v: &Value| plan.smem_resident.get(v.index()).is_some_and(Option::is_some);
+    let written = |id: &OpId| rings.op(*id).results.iter().any(resident);
+    let mut any = false;
+    rings.walk(&mut |_, op| {
+        if op.kind.is_loop() {
+            let mut ops = Vec::new();
+            op.regions.iter().for_each(|region| ops_of(rings, *region, &mut ops));
+            any |= ops.iter().any(of_groups) && ops.iter().any(written);
+        }
+    });
+    any
 }
 
 /// Completes a kernel with rings under a schedule; an error if it does not fit. If it fits only with stores that are waited for, the

@@ -111,8 +111,8 @@ pub struct Body {
 }
 
 impl Schedule {
-    /// Simpler schedules, which are easier to verify, the best first: without clusters, with stores that are waited for, with MMAs
-    /// that end in their iteration, two slots without separate roles, then no prefetching.
+    /// Simpler schedules, which are easier to verify, the best first: without clusters, with stores that are waited for, two slots without
+    /// separate roles, then no prefetching.
     #[must_use]
     pub fn simpler(&self) -> Vec<Schedule> {
         let two = |ahead: &Ahead| Ahead { slots: 2, distance: 1, carried: false, ..ahead.clone() };
@@ -136,9 +136,7 @@ impl Schedule {
         // The numbers of operations refer to the kernel with its cluster, so the orders are dropped with it.
         let alone = Schedule { cluster: None, bodies: Vec::new(), ..self.clone() };
         let waited = Schedule { stores_waited: true, ..alone.clone() };
-        // No MMA of an earlier iteration is in flight, so that what threads write for the next one may take its place.
-        let whole = Schedule { peeled: false, shifted: false, ..alone.clone() };
-        let mut all = vec![alone, waited, whole, less, least];
+        let mut all = vec![alone, waited, less, least];
         if self.cluster.is_none() {
             all.remove(0);
         }

@@ -16,12 +16,15 @@ const GOOD: Gemm = Gemm {
     size: [64, 64, 64],
 };
 
-/// The reasons, and how many variants there are.
+/// The reasons, and how many variants there are; each is compiled under the schedule that was chosen for it.
 fn reasons(text: &str) -> (Vec<String>, usize) {
     let kernel = verify(text::parse_one(text).expect("it is tile IR")).expect("it is right");
     let machine = Machine::from_name("sm_90a").expect("it is known");
     let why = why_not_bulk(&kernel, machine).expect("it is compiled");
-    (why, compile(&kernel, machine, None).expect("it is compiled").len())
+    let variants = compile(&kernel, machine, None).expect("it is compiled");
+    let mut notes = variants.iter().flat_map(|v| &v.notes);
+    assert_eq!(notes.find(|note| note.starts_with(FALLBACK)), None, "{text}");
+    (why, variants.len())
 }
 
 #[track_caller]
