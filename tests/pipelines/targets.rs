@@ -23,6 +23,21 @@ fn large(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f3
     }
 }
 
+/// C[m, n] = Σ_k A[m, k] · B[n, k], with code of its own for each family of GPUs.
+#[titan::kernel(targets(cpu, sm_80, sm_100a, sm_120a), grid(cdiv(M, 64), cdiv(N, 64)))]
+fn everywhere(
+    #[shape(M, K)] a: &Tensor<f16, 2>,
+    #[shape(N, K)] b: &Tensor<f16, 2>,
+    #[shape(M, N)] c: &mut Tensor<f32, 2>,
+) {
+    let (m, n) = (program_id(0), program_id(1));
+    let mut acc = Tile::<f32, 64, 64>::zeros();
+    for k in pipelined(0..cdiv(K, 64)) {
+        acc = mma(a.load_tile::<64, 64>([m, k]), b.load_tile::<64, 64>([n, k]).t(), acc);
+    }
+    c.store_tile([m, n], acc);
+}
+
 fn doubled(dev: &Device, m: usize) {
     let x = dev.from_fn([m, 256], |[i, j]| (i * 256 + j) as f32).unwrap();
     let mut y = dev.zeros([m, 256]).unwrap();
@@ -78,5 +93,30 @@ fn devices_of_other_targets_refuse_it() {
         let error = large(&x, &mut y).sync().unwrap_err().to_string();
         let first = format!("kernel `large` cannot run on emulator:{target}: it is not compiled for sm_80: ");
         assert!(error.starts_with(&first), "{error}");
+    }
+}
+
+#[cfg(feature = "emulator")]
+#[test]
+fn each_device_runs_the_best_code_that_it_can() {
+    let mut random = crate::Random(12);
+    let [m, n, k] = [70, 72, 136];
+    let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
+    let want = crate::product(&a, &b, [m, n, k]);
+    let codes = [
+        ("sm_80", "sm_80"),
+        ("sm_90a", "sm_90a"),
+        ("sm_100a", "sm_100a"),
+        ("sm_103a", "sm_80"),
+        ("sm_120a", "sm_120a"),
+    ];
+    for (target, code) in codes {
+        let dev = Device::emulator(target).unwrap();
+        let (a, b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
+        let mut c = dev.full([m, n], f32::NAN).unwrap();
+        let choice = everywhere(&a, &b, &mut c).choice().unwrap().unwrap();
+        assert_eq!(choice.target, code, "{target}: {choice}");
+        everywhere(&a, &b, &mut c).sync().unwrap();
+        crate::close(&c.to_vec().unwrap(), &want, 1e-5);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) const TMA: &str = "tma";
 const DEFAULT: &[&str] = &["sm_80"];
 
 /// All GPU targets, the best one first: in this order launches try their code.
-const GPUS: &[&str] = &["sm_90a", "sm_80"];
+const GPUS: &[&str] = &["sm_120a", "sm_103a", "sm_100a", "sm_90a", "sm_80"];
 
 /// For each target, the targets whose code comes with it.
 const FASTER: &[(&str, &[&str])] = &[("sm_80", &["sm_90a"])];
@@ -65,10 +65,11 @@ pub(crate) fn generated(chosen: &[&str]) -> impl Iterator<Item = &'static str> {
     GPUS.iter().copied().filter(move |t| chosen.contains(t) || comes(t))
 }
 
-/// Whether a kernel is compiled for a target, and for no older one whose code the target's devices run too.
+/// Whether a kernel is compiled for a target, and for no other one whose code the target's devices run too.
 pub(crate) fn is_alone(target: &str, chosen: &[&str]) -> bool {
-    let older = |of: &str| FASTER.iter().any(|(name, with)| *name == of && with.contains(&target));
-    chosen.contains(&target) && !chosen.iter().any(|of| older(of))
+    let capability = Machine::from_name(target).map_or(0, |machine| machine.capability);
+    let runs_there = |other: &&str| Machine::from_name(other).is_ok_and(|machine| machine.runs_on(capability));
+    chosen.contains(&target) && !chosen.iter().filter(|other| **other != target).any(runs_there)
 }
 
 /// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a
@@ -132,10 +133,10 @@ pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diag
         None => (error, ""),
     };
     // Newer GPUs may have enough memory.
-    let compiles = |name: &&&str| {
+    let compiles = |name: &&str| {
         Machine::from_name(name).is_ok_and(|machine| driver::compile_alone(kernel, machine, None).is_ok())
     };
-    let others = GPUS.iter().filter(|t| **t != target).filter(compiles).copied();
+    let others = generated(DEFAULT).filter(|t| *t != target).filter(compiles);
     let others: Vec<&str> = std::iter::once(CPU).chain(others).collect();
     error
         .help(format!("{or}do not compile the kernel for {target}: `#[titan::kernel(targets({}))]`", others.join(", ")))

@@ -16,7 +16,7 @@ use super::rings::{pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
-use crate::ir::{Block, Kernel, OpId, OpKind, Pipe, Tails, Value};
+use crate::ir::{Block, Kernel, OpId, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::shift;
