@@ -11,7 +11,7 @@ use super::ways::{ORDERS, is_mixed};
 use super::{agree, arguments, attention, each_kernel, execute, grid, program_grid};
 use std::collections::BTreeMap;
 use std::path::Path;
-use titan_core::driver::{barrier_program, stages};
+use titan_core::driver::{Cluster, Schedule, barrier_program, follow, stages};
 use titan_core::ir::{FreeBy, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp};
 use titan_core::lower::lower;
 use titan_core::plan::{Plan, plan};
@@ -195,6 +195,14 @@ const DRAWN: [Drawn; 3] = [
     (random_groups::small_mixed, 90_000, 6, is_mixed),
 ];
 
+/// The program of a kernel for sm_90a with clusters of four programs, if that with the chosen schedule has clusters.
+fn in_fours(kernel: &Verified) -> Option<Kernel> {
+    let chosen = stages(kernel, hopper(), true, None).ok()?.schedule;
+    let cluster = Cluster { size: 4, ..chosen.cluster? };
+    let schedule = Schedule { cluster: Some(cluster), bodies: Vec::new(), ..chosen };
+    Some(follow(kernel, hopper(), &schedule).ok()?.barriers)
+}
+
 /// The program of a kernel for sm_90a, if it has bulk copies or MMAs of warpgroups.
 fn for_hopper(kernel: &Verified) -> Option<Kernel> {
     let made = stages(kernel, hopper(), true, None).ok()?;
@@ -206,11 +214,15 @@ fn for_hopper(kernel: &Verified) -> Option<Kernel> {
 #[test]
 fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
     let (mut table, mut programs) = (Table::new(), 0);
-    let mut subject = |name: &str, kernel: &Verified, args: &[sim::Arg], each: usize| {
-        let Some(program) = for_hopper(kernel) else { return };
-        let subject = Subject { name, kernel, args, program: &program, machine: hopper() };
+    let mut of_program = |name: &str, kernel: &Verified, args: &[sim::Arg], (program, each): (&Kernel, usize)| {
+        let subject = Subject { name, kernel, args, program, machine: hopper() };
         mistakes_with(&subject, (blessing(), each), &mut table);
         programs += 1;
+    };
+    let mut subject = |name: &str, kernel: &Verified, args: &[sim::Arg], each: usize| {
+        if let Some(program) = for_hopper(kernel) {
+            of_program(name, kernel, args, (&program, each));
+        }
     };
     each_kernel(&["text", "verify"], &mut |name, kernel| subject(name, kernel, &arguments(&kernel.sig, 32, 3), 1));
     for (name, text, extent, each) in SHIPPED {
@@ -230,6 +242,16 @@ fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
                 .then_some((seed, kernel, args))
         });
         drawn.take(wanted).for_each(|(seed, kernel, args)| subject(&format!("random {seed}"), &kernel, &args, 1));
+    }
+    let fours = (60_000..).filter_map(|seed| {
+        let Random { text, args } = random_groups::small(&mut Rng::new(seed));
+        let kernel = verify(parse_one(&text).expect("a kernel")).expect("a right kernel");
+        let program =
+            in_fours(&kernel).filter(|program| program.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma)))?;
+        Some((seed, kernel, args, program))
+    });
+    for (seed, kernel, args, program) in fours.take(2) {
+        of_program(&format!("random {seed} in fours"), &kernel, &args, (&program, 1));
     }
     assert!(programs > 25, "{programs}");
     decided(&table, 1500);
