@@ -121,13 +121,13 @@ fn rendered(exhibit: &Exhibit, error: &Diagnostic<Loc>) -> String {
 #[test]
 fn every_exhibit_has_a_bug_and_its_repair() {
     let all = exhibits();
-    assert!(all.len() >= 37, "{} exhibits", all.len());
+    assert!(all.len() >= 43, "{} exhibits", all.len());
     for e in &all {
         assert_eq!([&e.bug.kernel.sig.name, &e.repaired.kernel.sig.name], ["bug", "repaired"], "{}", e.name);
         assert!(e.link.starts_with("https://"), "{}", e.name);
         assert_eq!(errors(&e.repaired.kernel), [], "{}", e.name);
     }
-    for class in ["multicast", "remote arrival", "cluster", "setmaxnreg", "instances of a role"] {
+    for class in ["multicast", "remote arrival", "cluster", "setmaxnreg", "instances of a role", "tensor memory"] {
         assert!(all.iter().any(|e| e.class.starts_with(class)), "no bug of the class {class}");
     }
 }

@@ -59,6 +59,11 @@ fn sampled(kernel: &WellFormed, seeds: u64) -> Option<(Finding, Vec<Arg>)> {
     None
 }
 
+/// Whether a kernel uses tensor memory, which is not modelled.
+fn tensor_memory(kernel: &WellFormed) -> bool {
+    titan_core::text::print(kernel).contains("ttg.nv.tcgen05")
+}
+
 /// What the model checker says, with the first arguments for which it finds something.
 fn explored(kernel: &WellFormed) -> (Option<(Finding, Vec<Arg>)>, Option<String>) {
     let mut bound = None;
@@ -93,7 +98,7 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled));
                 continue;
             }
-            if name.starts_with("tensor_") {
+            if tensor_memory(&kernel) {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled), "{name} @{}", kernel.sig.name);
                 continue;
             }
@@ -141,7 +146,7 @@ fn bad_pipelines_are_found() {
     let (mut table, mut missed) = (std::collections::BTreeMap::new(), Vec::new());
     let (mut n, mut by_run) = (0, 0);
     for (name, text) in [files(&["verify"], "pipe_"), files(&["verify"], "barrier_"), files(&["museum"], "")].concat() {
-        for (kernel, _) in kernels(&text).into_iter().filter(|(_, good)| !*good) {
+        for (kernel, _) in kernels(&text).into_iter().filter(|(k, good)| !*good && !tensor_memory(k)) {
             n += 1;
             by_run += u32::from(sampled(&kernel, 12).is_some());
             match explored(&kernel).0 {
