@@ -93,7 +93,7 @@ pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnost
     let mut machines = machines.filter(|machine| machine.target().bulk_tensor).peekable();
     if machines.peek().is_none() {
         let title = format!("`{name}`: none of its targets has bulk copies of tiles (TMA)");
-        return Some(error(title).help(format!("compile it for all targets, {}, or remove `tma`", listed())));
+        return Some(error(title).help("list `sm_90a` in `targets(..)`, or remove `tma`"));
     }
     machines.find_map(|machine| {
         let why = match driver::why_not_bulk(kernel, machine) {
