@@ -119,7 +119,7 @@ impl Claims {
     }
 
     /// Whether an operation accesses the memory of a ring not as tiles of a slot: without naming a slot, or a slot as a region, of which no
-    /// claim tells when it is accessed. An access to the whole region is none of these where the ring must be idle, see `rings_under`.
+    /// claim tells when it is accessed. Opaque code that accesses the whole region is not meant: the ring must be idle then (`rings_under`).
     fn is_slotless(&self, kernel: &Kernel, op: &Op) -> bool {
         let raw = accesses_regions(&op.kind);
         let is_part = |v: &&Value| kernel.ty(**v) == Ty::Barrier(BarrierTy::Region) && picked(kernel, **v).is_some();
