@@ -110,21 +110,17 @@ fn size(dir: &Path) -> String {
 fn devices() -> Vec<(&'static str, String)> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let driver = |path: &str| if Path::new(path).exists() { "a driver is installed" } else { "no driver was found" };
-    let nv: Vec<_> = titan_nv::Machine::all().iter().map(|m| m.name).collect();
     let amd: Vec<_> = titan_amd::Machine::all().iter().map(|m| m.name).collect();
-    let none = |targets: &[&str]| format!("this version cannot compile for {}", targets.join(", "));
-    let later: Vec<&str> = nv.iter().copied().filter(|name| *name != PORTABLE).collect();
     vec![
         ("cpu", format!("{threads} threads; runs every kernel")),
         (
             "nvidia",
             format!(
-                "{}; kernels contain code for {PORTABLE} and later; {}",
-                driver("/proc/driver/nvidia/version"),
-                none(&later)
+                "{}; kernels contain code for {PORTABLE}, which later GPUs run too, and for sm_90a where that can use more",
+                driver("/proc/driver/nvidia/version")
             ),
         ),
-        ("amd", format!("{}; {}", driver("/dev/kfd"), none(&amd))),
+        ("amd", format!("{}; this version cannot compile for {}", driver("/dev/kfd"), amd.join(", "))),
     ]
 }
 

@@ -48,11 +48,11 @@ pub(crate) fn chosen(named: Option<&[&'static str]>) -> Vec<&'static str> {
 /// The GPU targets that a kernel leaves out, each with the reason that a launch on it reports.
 pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
     let told = |t: &&str| {
-        let named: Vec<&str> = std::iter::once(CPU).chain(chosen.iter().copied()).collect();
+        let named: Vec<String> = chosen.iter().map(|name| format!("`{name}`")).collect();
+        let named = if named.is_empty() { "no GPU".to_owned() } else { format!("only {}", named.join(" and ")) };
         let reason = format!(
-            "it is not compiled for {t}: its attribute says `targets({})`\n  help: launch it on another device, such as \
-             `Device::cpu()`, or add `{t}` to `targets(..)`",
-            named.join(", ")
+            "it has no code for this device: `targets(..)` in its attribute lists {named}\n  help: launch it on another \
+             device, such as `Device::cpu()`, or list a target that this device runs, such as `{t}`"
         );
         ((*t).to_owned(), reason)
     };
@@ -87,7 +87,8 @@ pub(crate) fn request(targets: &[&str], bulk: Option<Span>, name: &Ident, places
 
 /// T0904, without its place: why `require(tma)` does not hold for a kernel; `None` if it does.
 pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnostic<Loc>> {
-    let name = kernel.sig.full_name();
+    // The same message of several instances is one error.
+    let name = &kernel.sig.name;
     let error = |title: String| Diagnostic::new(Code::BulkRequired, Loc::default(), title);
     let machines = generated(chosen).filter_map(|name| Machine::from_name(name).ok());
     let mut machines = machines.filter(|machine| machine.target().bulk_tensor).peekable();

@@ -85,8 +85,9 @@ fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
             notes.add(format!("the MMA that gives `{name}` is not one of warpgroups: {why}"));
         }
     });
-    if !any {
-        notes.add("it has no MMA, and only tiles of MMAs of warpgroups are copied in bulk".to_owned());
+    // Rings that the kernel declares are copied in bulk without MMAs too.
+    if !any && kernel.roles.is_empty() {
+        notes.add("it has no MMA, and of its loops only tiles of MMAs of warpgroups are copied in bulk".to_owned());
     }
 }
 

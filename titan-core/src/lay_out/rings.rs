@@ -5,6 +5,7 @@
 
 use super::{Laid, LayOut};
 use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
+use crate::plan::LowerError;
 
 /// The maximum number of roles: each has a named barrier of its own, and number 0 is that of the program.
 const MOST_ROLES: usize = 15;
@@ -92,7 +93,10 @@ impl LayOut<'_> {
             if !self.warps.is_power_of_two() {
                 let name = self.k.roles.get(role).map_or_else(String::new, |r| r.name.clone());
                 let message = format!("the role `{name}` has {} warps; the count must be a power of two", self.warps);
-                return Err(self.refused(message, "give the role 1, 2, 4, 8 or 16 warps"));
+                let refused = self.refused(message, "give the role 1, 2, 4, 8 or 16 warps");
+                // The place of the roles is that of the first one.
+                let loc = self.k.block(*region).ops.first().map_or(refused.loc, |id| self.k.op(*id).loc);
+                return Err(LowerError { loc, ..refused });
             }
             regions.push(self.b.begin_role());
             self.block(*region)?;

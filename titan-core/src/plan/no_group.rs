@@ -37,7 +37,11 @@ impl fmt::Display for NoGroup {
             NoGroup::Elements([a, b, acc]) => {
                 write!(f, "warpgroups do not multiply `{a}` by `{b}` with an accumulator of `{acc}`")?;
                 let singles = [a, b].into_iter().all(|e| *e == Elem::F32);
-                if singles { f.write_str("; cast the operands to `tf32`") } else { Ok(()) }
+                if singles {
+                    f.write_str("; cast the operands to `tf32`, or make the tensors `tf32` for bulk copies too")
+                } else {
+                    Ok(())
+                }
             }
             NoGroup::Major { operand, elem } => {
                 write!(f, "K is not the last axis of {operand} in memory, as it must be for elements `{elem}`")
