@@ -437,13 +437,8 @@ fn broken(errors: Vec<String>) -> Diagnostic<Loc> {
 /// Returns an error if the target is one of the kernel's, and it cannot be compiled for it.
 fn code(kernel: &Verified, target: &str, chosen: &[&str]) -> Result<Result<Vec<Variant>, String>, Diagnostic<Loc>> {
     let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
-    let source = Some((kernel.sig.name.as_str(), 1));
-    let made = if targets::is_alone(target, chosen) {
-        driver::compile_alone(kernel, machine, source)
-    } else {
-        driver::compile(kernel, machine, source)
-    };
-    match made {
+    let make = if targets::is_alone(target, chosen) { driver::compile_alone } else { driver::compile };
+    match make(kernel, machine, Some((kernel.sig.name.as_str(), 1))) {
         Ok(variants) if variants.is_empty() => Ok(Err(targets::nothing_new(kernel, target))),
         Ok(variants) => Ok(Ok(variants)),
         Err(refused) if chosen.contains(&target) => Err(targets::refusal(kernel, target, &refused)),
