@@ -2,6 +2,7 @@
 
 use crate::Plan;
 use crate::cases::{Case, Side, Work, ours, values};
+use crate::fp8_gemm::fp8_gemm_scaled;
 use crate::torch;
 use titan::prelude::*;
 use titan::{Launch, Result};
@@ -17,27 +18,6 @@ fn plain<const BM: i32, const BN: i32, const BK: i32>(
     let mut acc = Tile::<f32, BM, BN>::zeros();
     for k in pipelined(0..cdiv(K, BK)) {
         acc = mma(a.load_tile::<BM, BK>([m, k]), b.load_tile::<BN, BK>([n, k]).t(), acc);
-    }
-    c.store_tile([m, n], acc.cast());
-}
-
-/// The same of blocks with scales: `BK` neighbours of a row of A have one, and `BN` × `BK` elements of B.
-#[titan::kernel(instances((BM, BN, BK) in [(128, 128, 128)]), grid(cdiv(M, BM), cdiv(N, BN)))]
-fn scaled<const BM: i32, const BN: i32, const BK: i32>(
-    #[shape(M, K)] a: &Tensor<e4m3, 2>,
-    #[shape(cdiv(K, BK), M)] a_scale: &Tensor<f32, 2>,
-    #[shape(N, K)] b: &Tensor<e4m3, 2>,
-    #[shape(cdiv(N, BN), cdiv(K, BK))] b_scale: &Tensor<f32, 2>,
-    #[shape(M, N)] c: &mut Tensor<bf16, 2>,
-) {
-    let (m, n) = (program_id(0), program_id(1));
-    let mut acc = Tile::<f32, BM, BN>::zeros();
-    for k in pipelined(0..cdiv(K, BK)) {
-        let (rows, block) = (a_scale.index::<0>(k).load_tile::<BM>([m]), b_scale.get([n, k]));
-        let at = a.load_tile::<BM, BK>([m, k]);
-        let bt = b.load_tile::<BN, BK>([n, k]);
-        let partial = mma(at, bt.t(), Tile::<f32, BM, BN>::zeros());
-        acc = partial.mul_add((rows * block).col(), acc);
     }
     c.store_tile([m, n], acc.cast());
 }
@@ -67,7 +47,7 @@ impl Args {
         match kernel {
             Kernel::Wide => plain::<128, 256, 128>(a, b, c),
             Kernel::Narrow => plain::<128, 128, 128>(a, b, c),
-            Kernel::Scaled => scaled::<128, 128, 128>(a, of_a, b, of_b, c),
+            Kernel::Scaled => fp8_gemm_scaled::<128, 128, 128>(a, of_a, b, of_b, c),
         }
     }
 }

@@ -4,8 +4,8 @@
 //! sides run alternately over the same memory, after a warm-up, and each round gives one ratio of wall-clock times, other by
 //! kernel, so that above 1 the kernel is faster. Printed are the best time of one launch, its rate, and the median of the ratios
 //! with their quartiles. Matrix multiplications are compared with cuBLAS where its library can be opened, and some of them with the same
-//! product by roles that are written by hand (`gemm_ws`); attention and products of 8-bit floats with PyTorch where `python3` has it; memory-bound kernels with
-//! the driver's own copy of the same number of bytes. Numbers are normally distributed. Every result of a kernel is checked before it is
+//! product by roles that are written by hand (`gemm_ws`); attention and products of 8-bit floats with PyTorch where `python3` has it;
+//! memory-bound kernels with the driver's own copy of the same number of bytes. Numbers are normally distributed. Every result of a kernel is checked before it is
 //! timed.
 //!
 //! Arguments: `--small` for sizes that are feasible on an emulated driver, in one round; a word selects the cases that contain it.
@@ -17,6 +17,9 @@ mod cases;
 #[expect(dead_code, reason = "an example has a `main`")]
 mod flash_attention;
 mod fp8;
+#[path = "../../examples/fp8_gemm.rs"]
+#[expect(dead_code, clippy::duplicate_mod, reason = "an example has a `main`, and each has the part that all share")]
+mod fp8_gemm;
 mod kernels;
 #[path = "../cases/quantile.rs"]
 mod quantile;

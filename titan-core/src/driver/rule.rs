@@ -20,7 +20,7 @@ use crate::ir::{Block, Kernel, OpId, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::shift;
-use crate::plan::{self, LowerError, Method, Plan, Target};
+use crate::plan::{self, LowerError, MmaPlan, Plan, Target};
 use crate::verify::Verified;
 
 /// The minimum P for which a stage may be waited for one iteration early: its copies were issued in an earlier iteration.
@@ -125,7 +125,7 @@ pub(super) struct LoopsToSplit {
 
 /// The loops to split; `None` if one of them cannot be lowered to a ring.
 pub(super) fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSplit> {
-    let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
+    let staged = |value: Value| plan.is_resident(value);
     let numbers = pipelined_loops(kernel);
     let (mut together, mut apart, mut any_apart) = (Vec::new(), Vec::new(), false);
     for candidate in implicit::candidates(kernel, &staged) {
@@ -172,9 +172,8 @@ fn writes_operands(Filled { rings, plan, .. }: &Filled) -> bool {
             }
         }
     }
-    let of_groups = |id: &OpId| plan.mmas.get(id).is_some_and(|mma| matches!(mma.method, Method::Group(_)));
-    let resident = |v: &Value| plan.smem_resident.get(v.index()).is_some_and(Option::is_some);
-    let written = |id: &OpId| rings.op(*id).results.iter().any(resident);
+    let of_groups = |id: &OpId| plan.mmas.get(id).is_some_and(MmaPlan::is_of_groups);
+    let written = |id: &OpId| rings.op(*id).results.iter().any(|v| plan.is_resident(*v));
     let mut any = false;
     rings.walk(&mut |_, op| {
         if op.kind.is_loop() {
@@ -202,7 +201,7 @@ fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Fi
     let plan = plan::plan(kernel, target, written.aligned);
     let mut best = None;
     if written.aligned && target.copy_async {
-        let staged = |value: Value| plan.smem_resident.get(value.index()).is_some_and(Option::is_some);
+        let staged = |value: Value| plan.is_resident(value);
         let loops = pipelined_loops(kernel);
         for candidate in implicit::candidates(kernel, &staged) {
             let Some(number) = loops.iter().position(|op| *op == candidate.op) else { continue };

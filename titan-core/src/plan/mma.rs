@@ -53,6 +53,13 @@ pub struct MmaPlan {
     pub b_source: Source,
 }
 
+impl MmaPlan {
+    /// Whether its instructions are those of warpgroups.
+    pub(crate) const fn is_of_groups(&self) -> bool {
+        matches!(self.method, Method::Group(_))
+    }
+}
+
 /// Chooses methods and layouts. Sources are chosen by `settle` once the layouts of the operands are known.
 pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Classes) -> BTreeMap<OpId, MmaPlan> {
     let mut mmas = BTreeMap::new();
@@ -277,7 +284,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     let [m, n, k] = mma.extents;
     let want = if is_a { mma.a.clone() } else { mma.b.permuted(&[1, 0]) };
     let loaded = root(kernel, arg).is_some();
-    let grouped = matches!(mma.method, Method::Group(_));
+    let grouped = mma.is_of_groups();
     // Beyond the tile, registers have unspecified values, but elements beyond K must be zero.
     let padded = want.is_padded(usize::from(is_a));
     if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)

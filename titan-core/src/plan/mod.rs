@@ -77,13 +77,18 @@ impl Plan {
     /// Whether any of its MMAs uses instructions of warpgroups.
     #[must_use]
     pub fn uses_warpgroups(&self) -> bool {
-        self.mmas.values().any(|mma| matches!(mma.method, Method::Group(_)))
+        self.mmas.values().any(MmaPlan::is_of_groups)
+    }
+
+    /// Whether a loaded tile is kept in shared memory only, where MMAs read it.
+    pub(crate) fn is_resident(&self, value: Value) -> bool {
+        self.smem_resident.get(value.index()).is_some_and(Option::is_some)
     }
 
     /// The reason why an MMA does not use instructions of warpgroups; `None` if it does.
     pub(crate) fn no_group(&self, kernel: &Kernel, id: OpId) -> Option<NoGroup> {
         let args = operands(kernel.op(id))?;
-        let of_groups = matches!(self.mmas.get(&id)?.method, Method::Group(_));
+        let of_groups = self.mmas.get(&id)?.is_of_groups();
         let warps = if self.roles.is_empty() { self.warps } else { self.roles_of(kernel, id) };
         (!of_groups).then(|| mma::group(kernel, &self.target, warps, args).err().unwrap_or(NoGroup::Batched))
     }

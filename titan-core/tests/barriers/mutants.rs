@@ -2,7 +2,7 @@
 
 use crate::run::{ENDLESS, Pace, Rng, Run};
 use std::path::Path;
-use titan_core::ir::Kernel;
+use titan_core::ir::{Kernel, NvOp, OpKind};
 use titan_core::text::{parse, print};
 use titan_core::verify::verify;
 
@@ -20,7 +20,8 @@ fn right() -> Vec<Kernel> {
     for path in paths {
         let mut found = parse(&std::fs::read_to_string(path).expect("a file")).expect("kernels");
         // Runs here do not have tensor memory.
-        kernels.extend(found.pop().filter(|k| k.pipes.is_empty() && !print(k).contains("ttg.nv.tcgen05")));
+        let tensor_memory = |k: &Kernel| k.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))));
+        kernels.extend(found.pop().filter(|k| k.pipes.is_empty() && !tensor_memory(k)));
     }
     kernels
 }

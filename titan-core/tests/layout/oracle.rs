@@ -145,13 +145,25 @@ fn tiles_of_several_warps_are_dealt_alike() {
     questions.push("operand 1 1 mma 1 1: 8 8".to_owned());
     ours.push((1, 1, operand_b(f64, &[8, 8], ONE).permuted(&[1, 0])));
     let Some(answers) = ask("tiles_of_several_warps_are_dealt_alike", &questions) else { return };
-    for ((m, n, layout), answer) in ours.iter().zip(&answers) {
-        let theirs = Bases::parse(answer);
-        for (wm, wn) in (0..*m as usize).flat_map(|i| (0..*n as usize).map(move |j| (i, j))) {
+    // Their warps count along N first.
+    dealt_alike(&ours, &questions, &answers, |[wm, wn], [_, n]| wn + wm * n);
+}
+
+/// Every lane of every warp holds the same elements. The layouts come with their numbers of warps along M and N, of which ours count along M
+/// first; `number` is theirs of the warp at a place.
+fn dealt_alike(
+    ours: &[(u32, u32, Layout)],
+    questions: &[String],
+    answers: &[String],
+    number: fn([usize; 2], [usize; 2]) -> usize,
+) {
+    for (((m, n, layout), answer), question) in ours.iter().zip(answers).zip(questions) {
+        let (theirs, [m, n]) = (Bases::parse(answer), [*m as usize, *n as usize]);
+        for (wm, wn) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
             for lane in 0..32 {
-                let mine: BTreeSet<Coords> = held(layout, lane, wm + wn * *m as usize).into_iter().collect();
-                // Their warps count along N first.
-                assert_eq!(mine, theirs.held(lane, wn + wm * *n as usize), "{layout}: lane {lane} of warp {wm}, {wn}");
+                let mine: BTreeSet<Coords> = held(layout, lane, wm + wn * m).into_iter().collect();
+                let theirs = theirs.held(lane, number([wm, wn], [m, n]));
+                assert_eq!(mine, theirs, "{layout} for {question}: lane {lane} of warp {wm}, {wn}");
             }
         }
     }
@@ -207,7 +219,7 @@ fn fragments_of_warpgroups_are_those_of_another_compiler() {
     for atom in ATOMS.iter().filter(|a| a.m == 16 && a.a.bits() <= 32) {
         for (m, n) in [(4, 1), (8, 1), (4, 2), (8, 2)] {
             let grid = WarpGrid { m, n, all: m * n };
-            // Multiples of a width that is no power of two are dealt to one warpgroup.
+            // With several warpgroups along N, one instruction is all of the columns of each.
             for width in if n == 1 { vec![8, 32, 64, 128, 256] } else { vec![8, 32, 128] } {
                 let [tm, tn, tk] = [32 * m, n * width, 2 * atom.k];
                 questions.push(format!("wgmma {width} {m} {n}: {tm} {tn}"));
@@ -218,17 +230,8 @@ fn fragments_of_warpgroups_are_those_of_another_compiler() {
         }
     }
     let Some(answers) = ask("fragments_of_warpgroups_are_those_of_another_compiler", &questions) else { return };
-    for (((m, n, layout), answer), question) in ours.iter().zip(&answers).zip(&questions) {
-        let theirs = Bases::parse(answer);
-        for (wm, wn) in (0..*m as usize).flat_map(|i| (0..*n as usize).map(move |j| (i, j))) {
-            for lane in 0..32 {
-                let mine: BTreeSet<Coords> = held(layout, lane, wm + wn * *m as usize).into_iter().collect();
-                // Their warps count along M first here.
-                let theirs = theirs.held(lane, wm + wn * *m as usize);
-                assert_eq!(mine, theirs, "{layout} for {question}: lane {lane} of warp {wm}, {wn}");
-            }
-        }
-    }
+    // Their warps count along M first here.
+    dealt_alike(&ours, &questions, &answers, |[wm, wn], [m, _]| wm + wn * m);
 }
 
 /// Shapes whose rows have a swizzle, with the bytes of it, and whether the rows run along the first axis.

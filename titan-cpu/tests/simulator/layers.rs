@@ -186,13 +186,14 @@ const SHIPPED: [(&str, &str, i64, usize); 4] = [
     ("fp8_scaled", include_str!("../../../titan-nv/tests/hopper/kernels/fp8_scaled.tir"), 144, 5),
 ];
 
-/// Random kernels: how they are made, the first seed, how many, and which programs are meant.
-type Drawn = (fn(&mut Rng) -> Random, u64, usize, fn(&Kernel) -> bool);
+/// Random kernels: how they are made, the first seed, how many, their programs, and which of these are meant.
+type Drawn = (fn(&mut Rng) -> Random, u64, usize, fn(&Verified) -> Option<Kernel>, fn(&Kernel) -> bool);
 
-const DRAWN: [Drawn; 3] = [
-    (random_groups::small, 40_000, 8, |program| cluster(program) == 1),
-    (random_groups::small, 60_000, 4, |program| cluster(program) > 1),
-    (random_groups::small_mixed, 90_000, 6, is_mixed),
+const DRAWN: [Drawn; 4] = [
+    (random_groups::small, 40_000, 8, for_hopper, |program| cluster(program) == 1),
+    (random_groups::small, 60_000, 4, for_hopper, |program| cluster(program) > 1),
+    (random_groups::small, 60_000, 2, in_fours, |_| true),
+    (random_groups::small_mixed, 90_000, 6, for_hopper, is_mixed),
 ];
 
 /// The program of a kernel for sm_90a with clusters of four programs, if that with the chosen schedule has clusters.
@@ -233,25 +234,18 @@ fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
         let kernel = attention::kernel([64, 16, 16], mask, true);
         subject("attention", &kernel, &attention::arguments([1, 64, 64, 16], 1), 1);
     }
-    for (make, first, wanted, is_meant) in DRAWN {
+    for (make, first, wanted, program, is_meant) in DRAWN {
         let drawn = (first..).filter_map(|seed| {
             let Random { text, args } = make(&mut Rng::new(seed));
             let kernel = verify(parse_one(&text).expect("a kernel")).expect("a right kernel");
-            let program = for_hopper(&kernel)?;
+            let program = program(&kernel)?;
             (is_meant(&program) && program.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma)))
-                .then_some((seed, kernel, args))
+                .then_some((seed, kernel, args, program))
         });
-        drawn.take(wanted).for_each(|(seed, kernel, args)| subject(&format!("random {seed}"), &kernel, &args, 1));
-    }
-    let fours = (60_000..).filter_map(|seed| {
-        let Random { text, args } = random_groups::small(&mut Rng::new(seed));
-        let kernel = verify(parse_one(&text).expect("a kernel")).expect("a right kernel");
-        let program =
-            in_fours(&kernel).filter(|program| program.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma)))?;
-        Some((seed, kernel, args, program))
-    });
-    for (seed, kernel, args, program) in fours.take(2) {
-        of_program(&format!("random {seed} in fours"), &kernel, &args, (&program, 1));
+        for (seed, kernel, args, program) in drawn.take(wanted) {
+            let name = format!("random {seed}, clusters of {}", cluster(&program));
+            of_program(&name, &kernel, &args, (&program, 1));
+        }
     }
     assert!(programs > 25, "{programs}");
     decided(&table, 1500);

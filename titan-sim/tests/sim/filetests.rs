@@ -3,6 +3,7 @@
 
 use crate::args::{kernels, make};
 use std::path::Path;
+use titan_core::ir::{NvOp, OpKind};
 use titan_core::verify::WellFormed;
 use titan_sim::engine::Completion;
 use titan_sim::sim::{Arg, Finding, Kind, Limits, Options, Verdict, explore, replay, run};
@@ -61,7 +62,7 @@ fn sampled(kernel: &WellFormed, seeds: u64) -> Option<(Finding, Vec<Arg>)> {
 
 /// Whether a kernel uses tensor memory, which is not modelled.
 fn tensor_memory(kernel: &WellFormed) -> bool {
-    titan_core::text::print(kernel).contains("ttg.nv.tcgen05")
+    kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))))
 }
 
 /// What the model checker says, with the first arguments for which it finds something.

@@ -6,7 +6,7 @@
 use super::realize::Check;
 use super::wrong;
 use crate::ir::{NvOp, OpKind, Pipe, TtgOp, Value};
-use crate::verify::coexecution::rings::find::{Claims, accesses_regions, is_view, places, region_of};
+use crate::verify::coexecution::rings::find::{Claims, is_opaque, is_view, places, region_of};
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ impl Check<'_> {
         let mut wrong = BTreeMap::new();
         for (role, (_, block)) in threads(kernel).iter().enumerate() {
             kernel.walk_block(*block, &mut |id, op| {
-                let opaque = matches!(op.kind, OpKind::Region(_)) && accesses_regions(&op.kind);
-                let names = matches!(op.kind, OpKind::Region(_) if !opaque) || matches!(op.kind, OpKind::Ttg(_));
+                let opaque = is_opaque(&op.kind);
+                let names = matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(_)) && !opaque;
                 if names || is_view(kernel, op) {
                     return;
                 }

@@ -62,7 +62,7 @@ pub(in crate::verify) struct Claims {
     pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
     /// Operations that access the memory of a ring not as tiles of a slot.
     pub(in crate::verify) slotless: BTreeSet<OpId>,
-    /// Rings whose memory an operation accesses through another region.
+    /// Rings whose memory an operation accesses through another region, or opaque code as a whole.
     pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
     pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
     /// The rings whose claims state the number of the round; those of the others state its parity.
@@ -134,10 +134,9 @@ impl Claims {
 
     /// The rings whose memory an operation accesses through another region that overlaps them, or as whole regions.
     fn rings_under(&self, kernel: &Kernel, op: &Op, places: &BTreeMap<Value, (u64, u64)>) -> BTreeSet<Pipe> {
-        let opaque = matches!(op.kind, OpKind::Region(_)) && accesses_regions(&op.kind);
-        let names = matches!(op.kind, OpKind::Region(_) if !opaque)
-            || matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..)))
-            || matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
+        let opaque = is_opaque(&op.kind);
+        let declares = matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
+        let names = declares || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..))) && !opaque;
         let touched = op.args.iter().filter(|_| !names).filter_map(|v| region_of(kernel, *v));
         let under = touched.filter(|region| opaque || !self.ring_of.contains_key(region));
         under
@@ -181,8 +180,13 @@ impl Claims {
     }
 }
 
+/// Whether an operation is opaque code, which accesses regions as a whole.
+pub(in crate::verify) fn is_opaque(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Region(_)) && accesses_regions(kind)
+}
+
 /// Whether an operation accesses the memory of regions, or of parts of them, and not tiles in them.
-pub(in crate::verify) fn accesses_regions(kind: &OpKind) -> bool {
+fn accesses_regions(kind: &OpKind) -> bool {
     traffic(kind).accesses.into_iter().flatten().any(|a| a.on == On::Regions)
 }
 
