@@ -137,8 +137,9 @@ codes! {
     Unfenced "T0716" Titan "an asynchronous access that is not fenced from generic accesses to the same bytes";
     TensorMma "T0717" Titan "an MMA on tensor memory whose attributes do not go together";
     TensorMmaShape "T0718" Titan "an MMA on tensor memory of a shape that does not exist";
-    TensorColumns "T0719" Titan "columns of tensor memory that cannot be allocated, or are not freed once";
+    TensorColumns "T0719" Titan "columns of tensor memory that cannot be allocated, are not freed once, or are used afterwards";
     TensorThreads "T0720" Titan "an operation on tensor memory by the wrong threads or blocks";
+    TensorUnfenced "T0721" Titan "an access to tensor memory that no fence orders after an earlier one";
     Operands "T0801" Titan "an operation with the wrong operands";
     Structure "T0802" Titan "a block or region that is not well formed";
     Visibility "T0803" Titan "a value used where it is not defined";

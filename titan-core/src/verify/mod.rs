@@ -110,8 +110,8 @@
 //!
 //! All roles together, for any number of iterations, by the induction of `coexecution` (`coexecution::barriers`):
 //!
-//! 54. Conflicting accesses to shared memory, and to outputs of bulk stores, are ordered by happens-before; asynchronous work is waited
-//!     for. T0707, T0709
+//! 54. Conflicting accesses to shared memory, to tensor memory, and to outputs of bulk stores, are ordered by happens-before; asynchronous
+//!     work is waited for. T0707, T0709
 //! 55. The arrivals of a phase match the count of its barrier, and the copied bytes match the expected ones. T0704, T0705
 //! 56. Arrivals and waits fall into the intended phases; parities follow the clocks of their barriers. T0706, T0711
 //! 57. Every wait terminates. T0708
@@ -127,8 +127,9 @@
 //!
 //! 73. An MMA has attributes and element types that are allowed together. T0717
 //! 74. Its shape is supported for them. T0718
-//! 75. Columns are allocated in powers of two, at most as many as exist, and freed once. T0719
+//! 75. Columns are allocated in powers of two, at most as many as exist, freed once, and not used after that. T0719
 //! 76. Operations are executed by one warp, or by groups of four, and have the same number of CTAs (`cta_group`). T0720, T0714
+//! 80. Where barriers order accesses to tensor memory, the roles also execute its fences. T0721
 //!
 //! **Barrier programs lowered from rings** (`program`), by [`barrier_program`]:
 //!

@@ -3,3 +3,4 @@
 mod mutants;
 mod ops;
 mod run;
+mod tensor;

@@ -129,7 +129,7 @@ impl Run<'_> {
             NvOp::SequenceInit | NvOp::SequenceStore | NvOp::SequenceWait => {
                 return Err("a counter, which random programs do not have".to_owned());
             }
-            NvOp::Tcgen05(_) => return Err("tensor memory, which random programs do not have".to_owned()),
+            NvOp::Tcgen05(tensor) => self.tensor(thread, op, tensor)?,
             NvOp::MbarrierAt
             | NvOp::FenceMbarrierInit
             | NvOp::WgmmaFence

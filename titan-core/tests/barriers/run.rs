@@ -3,8 +3,9 @@
 //! It knows nothing of the verifier. Barriers have a phase, a count and signed bytes, as PTX describes them; a wait looks at
 //! the parity and at nothing else. An access lasts for a while, so that what is not ordered overlaps in some run.
 
+use crate::tensor::Unit;
 use std::collections::{BTreeMap, BTreeSet};
-use titan_core::ir::{Block, Class, Kernel, Op, OpKind, RegionOp, TtgOp, Value};
+use titan_core::ir::{Block, Class, Kernel, NvOp, Op, OpKind, RegionOp, Tcgen05Op, TtgOp, Value};
 
 /// Numbers that look random.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub(crate) struct Thread {
     pub(crate) met: Option<(usize, i64)>,
     pub(crate) open: BTreeMap<Class, Vec<usize>>,
     pub(crate) groups: BTreeMap<Class, Vec<Vec<usize>>>,
+    /// Accesses of others to tensor memory that its next access may overlap: those since its last fence.
+    pub(crate) around: Vec<Access>,
     pub(crate) done: bool,
 }
 
@@ -51,6 +54,10 @@ pub(crate) struct Access {
     pub(crate) write: bool,
     pub(crate) thread: usize,
     pub(crate) class: Option<Class>,
+    /// Whether it is a load or store of tensor memory.
+    pub(crate) moves: bool,
+    /// Its thread has waited for it, but others may still see it: a fence of tensor memory is missing.
+    pub(crate) lingers: bool,
     /// A barrier will tell when it is over.
     pub(crate) told: bool,
 }
@@ -64,6 +71,15 @@ pub(crate) struct Barrier {
     pub(crate) gone: bool,
 }
 
+/// What begins an access.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct By {
+    pub(crate) class: Option<Class>,
+    pub(crate) moves: bool,
+    /// Accesses that come before it in any case.
+    pub(crate) earlier: BTreeSet<usize>,
+}
+
 /// Operations in flight.
 #[derive(Clone, Debug)]
 pub(crate) enum Flight {
@@ -71,6 +87,8 @@ pub(crate) enum Flight {
     Tx { access: usize, barrier: usize, bytes: i64 },
     /// Arrivals that wait for these accesses.
     Arrivals { of: BTreeSet<usize>, barrier: usize, n: i64 },
+    /// Accesses of an operation on tensor memory.
+    Tensor { of: BTreeSet<usize>, thread: usize, unit: Unit },
 }
 
 pub(crate) struct Run<'k> {
@@ -82,6 +100,8 @@ pub(crate) struct Run<'k> {
     pub(crate) of_alloc: BTreeMap<Value, usize>,
     pub(crate) named: BTreeMap<i64, usize>,
     pub(crate) flights: Vec<Flight>,
+    /// Columns that were freed.
+    pub(crate) freed: BTreeSet<Value>,
     /// What inputs say: a bit for each index; and how long they are.
     pub(crate) flags: u64,
     pub(crate) extent: i64,
@@ -104,6 +124,7 @@ impl<'k> Run<'k> {
             of_alloc: BTreeMap::new(),
             named: BTreeMap::new(),
             flights: Vec::new(),
+            freed: BTreeSet::new(),
             flags,
             extent: n,
         };
@@ -135,7 +156,12 @@ impl<'k> Run<'k> {
     pub(crate) fn all(&mut self, rng: &mut Rng, pace: Pace) -> Result<(), Fault> {
         for _ in 0..40_000 {
             if self.threads.iter().all(|t| t.done) {
-                return match (self.flights.is_empty(), self.accesses.is_empty()) {
+                // An arrival that waits for nothing any more has no effect.
+                let waits = |f: &Flight| match f {
+                    Flight::Arrivals { of, .. } => of.iter().any(|a| self.accesses.contains_key(a)),
+                    Flight::Tx { .. } | Flight::Tensor { .. } => true,
+                };
+                return match (!self.flights.iter().any(waits), self.accesses.values().all(|a| a.lingers)) {
                     (true, true) => Ok(()),
                     _ => Err("something is in flight at the end".to_owned()),
                 };
@@ -176,6 +202,7 @@ impl<'k> Run<'k> {
             Flight::Arrivals { of, .. } => {
                 of.iter().all(|a| !self.accesses.contains_key(a)).then_some(Ready::Flight(i))
             }
+            Flight::Tensor { thread, unit, .. } => self.is_first(i, *thread, *unit).then_some(Ready::Flight(i)),
         };
         let mut ready: Vec<Ready> = self.flights.iter().enumerate().filter_map(flight).collect();
         for (i, thread) in self.threads.iter().enumerate() {
@@ -198,6 +225,10 @@ impl<'k> Run<'k> {
                     self.complete(barrier)
                 }
                 Flight::Arrivals { barrier, n, .. } => self.arrive(barrier, n),
+                Flight::Tensor { of, .. } => {
+                    self.accesses.retain(|id, _| !of.contains(id));
+                    Ok(())
+                }
             },
             Ready::Group(thread, class) => {
                 let group =
@@ -242,10 +273,19 @@ impl<'k> Run<'k> {
         write: bool,
         class: Option<Class>,
     ) -> Result<usize, Fault> {
+        self.begin_by(thread, region, write, &By { class, ..By::default() })
+    }
+
+    pub(crate) fn begin_by(&mut self, thread: usize, region: Value, write: bool, by: &By) -> Result<usize, Fault> {
         let (lo, hi) = self.span(thread, region)?;
-        let new = Access { lo, hi, write, thread, class, told: false };
-        let local = |a: &Access| a.thread == thread && a.class == Some(Class::Lgkmcnt) && class == a.class;
-        if self.accesses.values().any(|a| a.lo < hi && lo < a.hi && (a.write || write) && !local(a)) {
+        let By { class, moves, .. } = *by;
+        let new = Access { lo, hi, write, thread, class, moves, lingers: false, told: false };
+        let own = |a: &Access| a.class == Some(Class::Lgkmcnt) && class == a.class || a.lingers;
+        let local = |id: &usize, a: &Access| a.thread == thread && own(a) || by.earlier.contains(id);
+        if self.is_columns(region) {
+            self.overlaps_others(thread, region, &new)?;
+        }
+        if self.accesses.iter().any(|(id, a)| a.lo < hi && lo < a.hi && (a.write || write) && !local(id, a)) {
             return Err("a race".to_owned());
         }
         self.accesses.insert(self.next, new);
@@ -258,6 +298,11 @@ impl<'k> Run<'k> {
         match op.kind {
             OpKind::Region(RegionOp::Place { offset, bytes, .. }) => {
                 Ok((u64::from(offset), u64::from(offset) + u64::from(bytes)))
+            }
+            // Far from shared memory.
+            OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Alloc { .. })) => {
+                let at = (1 << 40) + region.index() as u64;
+                Ok((at, at + 1))
             }
             _ => {
                 let (lo, hi) = self.span(thread, op.args[0])?;

@@ -19,7 +19,7 @@ table! {
         "", "" => "tmem", NONE, "one warp allocates columns of tensor memory", [TensorColumns TensorThreads];
     "ttg.nv.tcgen05.dealloc" TensorMemory [Tcgen05Op::Dealloc { cta_group }] {cta_group = 1}
         Plain, synchronous(Pipeline, NO_TRAFFIC),
-        "", "tmem" => "", NONE, "one warp frees columns", [TensorColumns TensorThreads];
+        "", "tmem" => "", NONE, "one warp frees columns", [TensorColumns TensorThreads InFlight GroupOpen TensorUnfenced];
     "ttg.nv.tcgen05.relinquish_alloc_permit" TensorMemory [Tcgen05Op::Relinquish { cta_group }] {cta_group = 1}
         Plain, synchronous(Pipeline, NO_TRAFFIC),
         "", "" => "", NONE, "the block allocates no more columns", [TensorThreads];
@@ -33,19 +33,19 @@ table! {
     }
         Plain, operation(Pipeline, one(reads(Regions, Async)), Phase, Nothing),
         "", "d: tmem, a: region or tmem, b: region; with scales also the tmem of those of a and of b" => "", NONE,
-        "one thread starts an MMA: d += a · b", [TensorMma TensorMmaShape TensorThreads InFlight GroupOpen];
+        "one thread starts an MMA: d += a · b", [TensorMma TensorMmaShape TensorThreads TensorColumns InFlight GroupOpen TensorUnfenced];
     "ttg.nv.tcgen05.ld" TensorMemory [Tcgen05Op::Load { shape, times }] {shape = "32x32b", times = 4}
         Plain, synchronous(Pipeline, NO_TRAFFIC),
-        "", "tmem" => "", NONE, "warps load from tensor memory", [TensorThreads];
+        "", "tmem" => "", NONE, "warps load from tensor memory", [TensorThreads TensorColumns InFlight TensorUnfenced];
     "ttg.nv.tcgen05.st" TensorMemory [Tcgen05Op::Store { shape, times }] {shape = "32x32b", times = 4}
         Plain, synchronous(Pipeline, NO_TRAFFIC),
-        "", "tmem" => "", NONE, "warps store to tensor memory", [TensorThreads];
+        "", "tmem" => "", NONE, "warps store to tensor memory", [TensorThreads TensorColumns InFlight TensorUnfenced];
     "ttg.nv.tcgen05.cp" TensorMemory [Tcgen05Op::Copy { cta_group }] {cta_group = 1}
         Plain, operation(Pipeline, one(reads(Regions, Async)), Phase, Nothing),
-        "", "tmem, region" => "", NONE, "one thread starts a copy of shared memory to tensor memory", [TensorThreads InFlight GroupOpen];
+        "", "tmem, region" => "", NONE, "one thread starts a copy of shared memory to tensor memory", [TensorThreads TensorColumns InFlight GroupOpen TensorUnfenced];
     "ttg.nv.tcgen05.shift" TensorMemory [Tcgen05Op::Shift { cta_group }] {cta_group = 1}
         Plain, operation(Pipeline, NO_TRAFFIC, Phase, Nothing),
-        "", "tmem" => "", NONE, "one thread shifts rows of tensor memory by one", [TensorThreads];
+        "", "tmem" => "", NONE, "one thread shifts rows of tensor memory by one", [TensorThreads TensorColumns InFlight GroupOpen TensorUnfenced];
     // Orders nothing except the completion of MMAs and copies.
     "ttg.nv.tcgen05.commit" TensorMemory [Tcgen05Op::Commit { cta_group }] {cta_group = 1}
         Plain, operation(Pipeline, NO_TRAFFIC, Phase, Nothing),

@@ -8,7 +8,7 @@
 //!     warps, each of which accesses a quarter of the lanes. All operations of a kernel have the same number of CTAs. Sources: PTX ISA,
 //!     "tcgen05", its issue granularity, access restrictions and `.cta_group`.
 //!
-//! Deliberately absent: the order of accesses to tensor memory; no kernel is lowered to it.
+//! Deliberately absent: the order of accesses, and uses of freed columns (`coexecution::barriers::tensor`); no kernel is lowered to them.
 
 use super::place::error;
 use crate::diag::Code;

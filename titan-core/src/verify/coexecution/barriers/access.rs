@@ -3,7 +3,7 @@
 use super::super::run::{Fault, Run, defect};
 use super::super::state::State;
 use super::event::{At, refuse};
-use super::machine::{Pending, What};
+use super::machine::{By, Pending, What};
 use super::messages;
 use crate::diag::Code;
 use crate::ir::traffic::{On, traffic};
@@ -45,9 +45,14 @@ impl<'k> Run<'k> {
         let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
         let slot = self.slot(state, at, (named, n), (object, &name))?;
         let time = state.machine.time_of(memory, slot, n, write);
-        let copy = messages::is_copy(&at.op.kind);
+        let by = self
+            .objects
+            .units
+            .of(at.id)
+            .map_or(if messages::is_copy(&at.op.kind) { By::Copy } else { By::Other }, By::Tensor);
+        self.allocated(state, at, memory)?;
         let bytes = messages::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
-        self.happens(state, at, What::Access { memory, time, bytes, write, copy, bulk: false, pending })
+        self.happens(state, at, What::Access { memory, time, bytes, write, by, pending })
     }
 
     /// The access of an operation to an output of bulk stores.
@@ -63,12 +68,13 @@ impl<'k> Run<'k> {
             return defect(id, "an access to an output that the table of accesses does not have");
         };
         let bulk = own.writes && own.proxy == Proxy::Async;
+        let by = if bulk { By::BulkStore } else { By::Other };
         let pending = if bulk { Pending::Group(Class::BulkStore, None) } else { Pending::Done };
         if bulk && !self.objects.apart.is_empty() && self.coordinates_may_wrap(state, role, op) {
             self.objects.apart.retain(|(a, b)| *a != id && *b != id);
         }
         let (time, bytes) = (0, self.objects.memories[memory].part());
-        let access = |write: bool| What::Access { memory, time, bytes, write, copy: false, bulk, pending };
+        let access = |write: bool| What::Access { memory, time, bytes, write, by, pending };
         for write in [own.reads.then_some(false), own.writes.then_some(true)].into_iter().flatten() {
             self.happens(state, At { role, id, op }, access(write))?;
         }

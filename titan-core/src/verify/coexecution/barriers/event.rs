@@ -8,7 +8,7 @@ use super::lives::MAX_COUNT;
 use super::machine::{Pending, Record, What, bit};
 use super::objects::{Kind, Named};
 use crate::diag::Code;
-use crate::ir::{AmdOp, BarrierTy, Class, Family, NvOp, Op, OpId, RegionOp, Tcgen05Op, Ty, Value};
+use crate::ir::{AmdOp, Class, Family, NvOp, Op, OpId, RegionOp, Ty, Value};
 use crate::verify::Error;
 
 /// An operation and the role that executes it.
@@ -88,13 +88,7 @@ impl<'k> Run<'k> {
             NvOp::CpAsyncArrive { noinc, arrivals } => {
                 self.arrive_after(state, at, Class::CpAsync, (noinc, arrivals))?;
             }
-            NvOp::Tcgen05(Tcgen05Op::Commit { .. }) => self.arrive_after(state, at, Class::Tcgen05, (true, 1))?,
-            NvOp::Tcgen05(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. }) => {
-                let region = |v: &&Value| self.kernel.ty(**v) == Ty::Barrier(BarrierTy::Region);
-                for region in at.op.args.iter().filter(region).copied().collect::<Vec<_>>() {
-                    self.access(state, at, region, false, Pending::Group(Class::Tcgen05, None))?;
-                }
-            }
+            NvOp::Tcgen05(tensor) => self.tensor(state, at, tensor)?,
             NvOp::BulkLoad { bytes, .. } => self.bulk_load(state, at, bytes)?,
             NvOp::MbarrierWait => return self.wait_state(state, at),
             NvOp::WaitParity => return self.wait_parity(state, at),
@@ -124,19 +118,6 @@ impl<'k> Run<'k> {
             | NvOp::ClusterRank
             // The lanes of a warp count as one thread of control here.
             | NvOp::WarpSync
-            // Accesses to tensor memory are not ordered by these rules.
-            | NvOp::Tcgen05(
-                Tcgen05Op::Alloc { .. }
-                | Tcgen05Op::Dealloc { .. }
-                | Tcgen05Op::Relinquish { .. }
-                | Tcgen05Op::Load { .. }
-                | Tcgen05Op::Store { .. }
-                | Tcgen05Op::Shift { .. }
-                | Tcgen05Op::WaitLoad
-                | Tcgen05Op::WaitStore
-                | Tcgen05Op::FenceBefore
-                | Tcgen05Op::FenceAfter,
-            )
             | NvOp::SetMaxNReg { .. } => {}
         }
         Ok(None)
@@ -223,7 +204,7 @@ impl<'k> Run<'k> {
     }
 
     /// Arrives when the operations of a class that the role has started before are complete.
-    fn arrive_after(
+    pub(super) fn arrive_after(
         &mut self,
         state: &mut State,
         at: At<'k>,
@@ -238,9 +219,14 @@ impl<'k> Run<'k> {
         let copies = move |r: &Record| {
             matches!(r.what, What::Access { pending: Pending::Group(c, _), .. } if c == class) && r.role == role
         };
-        // This arrival publishes only the copies, not the other accesses of the threads.
-        let order = |r: &Record| !matches!(r.what, What::Access { .. }) && r.known & bit(role) != 0;
-        state.machine.send(to, |r| order(r) || copies(r));
+        // This arrival publishes only these operations, not the other accesses of the threads. MMAs on tensor memory are started after the
+        // accesses of other roles that theirs has observed, and so complete after them.
+        let before = |r: &Record| class == Class::Tcgen05 && r.role != role || !matches!(r.what, What::Access { .. });
+        let order = |r: &Record| before(r) && r.known & bit(role) != 0;
+        // A commit covers also what earlier ones have covered.
+        let committed =
+            |r: &Record| class == Class::Tcgen05 && r.role == role && self.objects.units.is_tracked(&r.what);
+        state.machine.send(to, |r| order(r) || copies(r) || committed(r));
         state.machine.attach(to, copies);
         if noinc {
             return self.bring(state, at, to, Brings { arrivals, ..Brings::default() });

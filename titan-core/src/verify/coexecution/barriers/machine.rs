@@ -34,7 +34,8 @@
 
 use super::super::linear::Linear;
 use super::super::state::Times;
-use super::objects::Objects;
+use super::objects::{Objects, Place};
+use super::tensor::Fences;
 use crate::ir::{Class, OpId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,19 @@ pub(in crate::verify) const fn bit(role: usize) -> Roles {
     1 << (role % 64)
 }
 
+/// The operation that accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) enum By {
+    /// A copy to shared memory.
+    Copy,
+    /// A bulk store to an output, at elements that are not stated.
+    BulkStore,
+    /// An operation on tensor memory, with its index in [`Objects::units`].
+    Tensor(usize),
+    /// Any other.
+    Other,
+}
+
 /// The event at which an access is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum Pending {
@@ -57,14 +71,17 @@ pub(in crate::verify) enum Pending {
     Group(Class, Option<i64>),
     /// It completes with a phase.
     Phase(usize, i64),
+    /// It completes when its role has waited for its loads of tensor memory (`wait_ld`).
+    Loads,
+    /// The same for its stores (`wait_st`).
+    Stores,
 }
 
 /// The event that a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum What {
-    /// An access to one part of a memory, or to its first `bytes` bytes. `copy` is whether it is a copy to shared memory, `bulk` whether it
-    /// is a bulk store to an output, at elements that are not stated.
-    Access { memory: usize, time: i64, bytes: u64, write: bool, copy: bool, bulk: bool, pending: Pending },
+    /// An access to one part of a memory, or to its first `bytes` bytes.
+    Access { memory: usize, time: i64, bytes: u64, write: bool, by: By, pending: Pending },
     /// A phase completed.
     Completed { barrier: usize, time: i64 },
     /// A wait for a phase passed.
@@ -84,9 +101,15 @@ pub(in crate::verify) struct Record {
     pub(in crate::verify) known: Roles,
     /// The phases that carry it.
     pub(super) sent: BTreeSet<(usize, i64)>,
+    /// What fences of tensor memory are missing.
+    pub(in crate::verify) fences: Fences,
 }
 
 impl Record {
+    pub(super) const fn new(what: What, role: usize, op: OpId, known: Roles) -> Record {
+        Record { what, role, op, known, sent: BTreeSet::new(), fences: Fences { held: false, missing: 0 } }
+    }
+
     /// The phases that carry it.
     #[cfg(test)]
     pub(in crate::verify) fn phases(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
@@ -130,11 +153,13 @@ pub(in crate::verify) struct Machine {
     waited: BTreeMap<(usize, Class), i64>,
     /// The barriers that some operation invalidates.
     mortal: BTreeSet<usize>,
+    /// The memories that are columns of tensor memory.
+    tensor: BTreeSet<usize>,
     /// The roles that have arrived at a barrier without an mbarrier word and wait there.
     pub(in crate::verify) joined: BTreeMap<usize, (OpId, usize, i64)>,
-    /// The barriers that were invalidated, each with the operation.
+    /// The barriers that were invalidated, and the memories that were freed (by the index of the object), each with the operation.
     pub(in crate::verify) gone: BTreeMap<usize, OpId>,
-    everybody: Roles,
+    pub(super) everybody: Roles,
 }
 
 /// A fault of a phase.
@@ -157,6 +182,7 @@ impl Machine {
             phases: vec![Phases::default(); objects.barriers.len()],
             latest: vec![0; objects.memories.len()],
             mortal: objects.mortal.clone(),
+            tensor: (0..objects.memories.len()).filter(|m| objects.memories[*m].place == Place::Tensor).collect(),
             everybody: (0..roles).fold(0, |all, r| all | bit(r)),
             ..Machine::default()
         }
@@ -198,8 +224,8 @@ impl Machine {
     /// A copy that signals a barrier and whose completion a role has not observed.
     pub(in crate::verify) fn on_the_way(&self, role: usize, barrier: usize) -> Option<Record> {
         let brings = |r: &&Record| match r.what {
-            What::Access { copy: true, pending: Pending::Phase(b, _), .. } => b == barrier,
-            What::Access { copy: true, pending: Pending::Done, .. } => {
+            What::Access { by: By::Copy, pending: Pending::Phase(b, _), .. } => b == barrier,
+            What::Access { by: By::Copy, pending: Pending::Done, .. } => {
                 r.known & bit(role) == 0 && r.carriers().any(|b| b == barrier)
             }
             What::Access { .. }
@@ -222,7 +248,7 @@ impl Machine {
 
     /// Releases records into a phase: a wait for it observes them.
     pub(in crate::verify) fn send(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
-        for record in self.records.iter_mut().filter(|r| which(r)) {
+        for record in self.records.iter_mut().filter(|r| which(r) && !r.fences.held) {
             record.sent.insert(to);
         }
     }
@@ -233,7 +259,7 @@ impl Machine {
             let what = What::Touched { barrier };
             self.records.retain(|r| r.what != what || r.role != role);
             let sent = told.map(|time| (barrier, time)).into_iter().collect();
-            self.records.push(Record { what, role, op, known: bit(role), sent });
+            self.records.push(Record { sent, ..Record::new(what, role, op, bit(role)) });
         }
     }
 
@@ -241,7 +267,7 @@ impl Machine {
     pub(in crate::verify) fn announced(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
         let what = What::Announced { barrier, time };
         self.records.retain(|r| r.what != what || r.role != role);
-        self.records.push(Record { what, role, op, known: bit(role), sent: BTreeSet::new() });
+        self.records.push(Record::new(what, role, op, bit(role)));
     }
 
     /// Records that a role arrives: the phase cannot complete before that, so the expected bytes that the role has observed are counted in
@@ -259,6 +285,9 @@ impl Machine {
     /// Records that a role has waited for a phase.
     pub(in crate::verify) fn learn(&mut self, role: usize, from: (usize, i64)) {
         for record in self.records.iter_mut().filter(|r| r.sent.contains(&from)) {
+            if matches!(record.what, What::Access { memory, .. } if self.tensor.contains(&memory)) {
+                record.fences.missing |= bit(role) & !record.known;
+            }
             record.known |= bit(role);
         }
     }
@@ -267,7 +296,7 @@ impl Machine {
     pub(in crate::verify) fn passed(&mut self, role: usize, op: OpId, (barrier, time): (usize, i64)) {
         let what = What::Passed { barrier, time };
         self.records.retain(|r| r.what != what || r.role != role);
-        self.records.push(Record { what, role, op, known: bit(role), sent: BTreeSet::new() });
+        self.records.push(Record::new(what, role, op, bit(role)));
         self.forget();
     }
 
@@ -307,8 +336,10 @@ impl Machine {
         let mut op = OpId::new(0);
         for record in &mut self.records {
             record.sent.remove(&(barrier, time - n));
+            // What is in flight is carried only by phases that do not complete before it.
+            let carried = record.sent.contains(&(barrier, time));
             if let What::Access { pending, .. } = &mut record.what
-                && *pending == Pending::Phase(barrier, time)
+                && (*pending == Pending::Phase(barrier, time) || carried && *pending != Pending::Done)
             {
                 *pending = Pending::Done;
                 record.sent.insert((barrier, time));
@@ -316,7 +347,7 @@ impl Machine {
             }
         }
         let what = What::Completed { barrier, time };
-        self.records.push(Record { what, role: usize::MAX, op, known: 0, sent: BTreeSet::from([(barrier, time)]) });
+        self.records.push(Record { sent: BTreeSet::from([(barrier, time)]), ..Record::new(what, usize::MAX, op, 0) });
         self.forget();
     }
 
@@ -336,15 +367,15 @@ impl Machine {
         let n = *slot;
         let oldest = n.saturating_sub(OLDEST);
         for record in self.records.iter_mut().filter(|r| r.role == role) {
-            let What::Access { pending, bulk, .. } = &mut record.what else { continue };
+            let What::Access { pending, by, .. } = &mut record.what else { continue };
             match *pending {
                 Pending::Group(c, None) if c == class => *pending = Pending::Group(class, Some(n)),
                 // The age of stores that are never waited for is dropped, so that loops return to the same state. It is sound to treat them
                 // as later stores.
-                Pending::Group(c, Some(old)) if c == class && *bulk && old < oldest => {
+                Pending::Group(c, Some(old)) if c == class && *by == By::BulkStore && old < oldest => {
                     *pending = Pending::Group(class, Some(oldest));
                 }
-                Pending::Group(..) | Pending::Phase(..) | Pending::Done => {}
+                Pending::Group(..) | Pending::Phase(..) | Pending::Loads | Pending::Stores | Pending::Done => {}
             }
         }
         n
@@ -364,8 +395,8 @@ impl Machine {
         (class, upto, read): (Class, i64, bool),
     ) {
         for record in self.records.iter_mut().filter(|r| r.role == role) {
-            if let What::Access { pending, bulk, .. } = &mut record.what
-                && !(read && *bulk)
+            if let What::Access { pending, by, .. } = &mut record.what
+                && !(read && *by == By::BulkStore)
                 && matches!(pending, Pending::Group(c, Some(n)) if *c == class && *n <= upto)
             {
                 *pending = Pending::Done;
@@ -396,93 +427,4 @@ impl Machine {
         self.latest[memory] = time + 1;
         time
     }
-
-    /// An earlier access that conflicts with a new one, and that its role has not observed.
-    pub(in crate::verify) fn conflict(
-        &self,
-        objects: &Objects,
-        (role, op): (usize, OpId),
-        access: &What,
-    ) -> Option<Record> {
-        let What::Access { memory, time, write, bulk, pending, .. } = access else { return None };
-        let own = objects.memories.get(*memory)?;
-        let meets = |r: &&Record| {
-            let What::Access { memory: m, time: t, write: w, bulk: b, pending: p, .. } = r.what else { return false };
-            let apart = b && *bulk && objects.apart.contains(&(r.op, op));
-            let in_order = r.role == role && local(p) && local(*pending) || apart;
-            let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
-            let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
-            (w || *write) && (same || other) && r.known & bit(role) == 0 && !in_order
-        };
-        self.records.iter().find(meets).cloned()
-    }
-
-    /// Records an access, and drops the records that it subsumes: those ordered before it that access no other bytes.
-    pub(in crate::verify) fn access(&mut self, objects: &Objects, role: usize, op: OpId, access: What) {
-        let What::Access { memory, time, bytes, write, bulk, pending, .. } = access else { return };
-        let n = objects.memories.get(memory).map_or(1, |m| m.n);
-        self.records.retain(|r| {
-            let What::Access { memory: m, time: t, bytes: b, write: w, bulk: o, pending: p, .. } = r.what else {
-                return true;
-            };
-            let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
-            // A write subsumes all accesses; a read the reads of its role; a bulk store the same store of earlier iterations.
-            let again = o && r.role == role && r.op == op;
-            let after = if bulk { again } else { p == Pending::Done && (write || !w && r.role == role) };
-            !(same && after)
-        });
-        let known = if pending == Pending::Done { bit(role) } else { 0 };
-        self.records.push(Record { what: access, role, op, known, sent: BTreeSet::new() });
-        self.latest_reads(objects);
-        self.forget();
-    }
-
-    /// Of two complete reads of one part by one role, one subsumes the other if the other accesses no other bytes and is observed wherever
-    /// the first is, or will be: a read that was in flight when its role arrived at a barrier is not published there.
-    fn latest_reads(&mut self, objects: &Objects) {
-        let read = |r: &Record| match r.what {
-            What::Access { memory, time, bytes, write: false, pending: Pending::Done, .. } => {
-                let n = objects.memories.get(memory).map_or(1, |o| o.n);
-                Some(((memory, time.rem_euclid(n), r.role), bytes))
-            }
-            What::Access { .. }
-            | What::Completed { .. }
-            | What::Passed { .. }
-            | What::Touched { .. }
-            | What::Announced { .. } => None,
-        };
-        let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
-        for record in self.records.drain(..).rev() {
-            let stands = |k: &Record| match (read(k), read(&record)) {
-                (Some((part, bytes)), Some((other, least))) => {
-                    part == other && bytes >= least && k.known & !record.known == 0 && k.sent.is_subset(&record.sent)
-                }
-                (_, _) => false,
-            };
-            if !kept.iter().any(stands) {
-                kept.push(record);
-            }
-        }
-        kept.reverse();
-        self.records = kept;
-    }
-
-    /// Drops records that all roles have observed.
-    fn forget(&mut self) {
-        let all = self.everybody;
-        self.records.retain(|r| {
-            let matters = match r.what {
-                What::Access { pending, .. } => pending != Pending::Done,
-                What::Announced { .. } => true,
-                // Without such a record, the state has the same meaning.
-                What::Passed { .. } | What::Completed { .. } | What::Touched { .. } => false,
-            };
-            matters || r.known & all != all
-        });
-    }
-}
-
-/// Whether it is an operation of a wave on its local memory: these complete in order.
-fn local(pending: Pending) -> bool {
-    matches!(pending, Pending::Group(Class::Lgkmcnt, _))
 }

@@ -4,7 +4,9 @@ use super::super::run::{Fault, On, Run, Wait};
 use super::super::state::State;
 use super::event::At;
 use super::lives::MAX_COUNT;
-use super::machine::{Pending, Record, What, Wrong};
+use super::machine::{By, Pending, Record, What, Wrong};
+use super::objects::Place;
+use super::tensor::Words;
 use crate::diag::Code;
 use crate::ir::traffic::{On as Touches, traffic};
 use crate::ir::{AmdOp, Class, LocalOp, NvOp, OpId, OpKind, RegionOp, Stated, Tcgen05Op};
@@ -83,6 +85,20 @@ fn wait_of(class: Class, n: impl std::fmt::Display) -> String {
     }
 }
 
+/// The help for work of a class that is not committed.
+fn committed(class: Class) -> String {
+    if class == Class::Tcgen05 {
+        "`ttg.nv.tcgen05.commit` after it, and wait for the barrier of that".to_owned()
+    } else {
+        format!("commit the group of `{class}`, and wait for it")
+    }
+}
+
+/// The wait for the loads or stores of tensor memory.
+const fn wait_of_moves(pending: Pending) -> &'static str {
+    if matches!(pending, Pending::Loads) { "`ttg.nv.tcgen05.wait_ld`" } else { "`ttg.nv.tcgen05.wait_st`" }
+}
+
 /// The verb of an access to a tensor.
 pub(in crate::verify) fn does_outside(kind: &OpKind) -> &'static str {
     let own = traffic(kind).accesses.into_iter().flatten().find(|a| a.on == Touches::Tensor);
@@ -140,47 +156,69 @@ impl Run<'_> {
     /// The error for an access that conflicts with one that may still be in flight.
     pub(super) fn in_flight(&self, state: &State, (role, id): (usize, OpId), access: &What, other: &Record) -> Error {
         let (op, before) = (self.kernel.op(id), self.kernel.op(other.op));
-        let (What::Access { memory, .. }, What::Access { memory: theirs, pending, copy, bulk, .. }) =
+        let (What::Access { memory, write, .. }, What::Access { memory: theirs, write: wrote, pending, by, .. }) =
             (access, other.what)
         else {
             return Error::new(Code::InFlight, op.loc, "");
         };
         let own = &self.objects.memories[*memory];
         let whose = Some(self.role_name(other.role)).filter(|_| other.role != role);
-        let (title, first) = if own.is_output() {
-            let verb = does_outside(&op.kind);
-            let title = format!("{} {verb} while {}", own.name, may_outside(&before.kind, whose.as_deref()));
-            (title, access_outside(&before.kind, &own.name))
-        } else {
-            let title = format!("{} {} while {}", own.name, does(&op.kind), may(&before.kind, whose.as_deref()));
-            (title, self::access(&before.kind, &self.objects.memories[theirs].name))
+        let whose = whose.as_deref();
+        let (verb, may, first) = match own.place {
+            Place::Output => {
+                (does_outside(&op.kind), may_outside(&before.kind, whose), access_outside(&before.kind, &own.name))
+            }
+            Place::Tensor => {
+                let earlier = Words::of(&before.kind, wrote);
+                (Words::of(&op.kind, *write).does, earlier.may(whose), earlier.access(&own.name))
+            }
+            Place::Shared(..) => {
+                let first = self::access(&before.kind, &self.objects.memories[theirs].name);
+                (does(&op.kind), may(&before.kind, whose), first)
+            }
         };
+        let title = format!("{} {verb} while {may}", own.name);
+        if let Some((missing, help)) = self.missing_fence(role, other) {
+            let error = Error::new(Code::TensorUnfenced, op.loc, format!("{title}: {missing}"));
+            return error.related(before.loc, first).help(help);
+        }
         let (code, title, help) = match pending {
             Pending::Group(class, None) if other.role == role => (
                 Code::GroupOpen,
                 format!("{title}: its group is not committed, so no wait covers it"),
-                format!("commit the group of `{class}`, and wait for it"),
+                committed(class),
             ),
             Pending::Group(class, Some(n)) if other.role == role => {
                 let younger = state.machine.issued(role, class) - n;
-                let written = if bulk { ", read = false" } else { "" };
+                let written = if by == By::BulkStore { ", read = false" } else { "" };
                 let wait = wait_of(class, format_args!("{younger}{written}"));
                 (Code::InFlight, title, format!("{wait} waits for it here"))
             }
             Pending::Group(class, _) => {
                 let who = self.role_name(other.role);
-                (
-                    Code::InFlight,
-                    title,
+                let help = if class == Class::Tcgen05 {
+                    format!("`ttg.nv.tcgen05.commit` in {who} after it, and wait for the barrier of that")
+                } else {
                     format!(
                         "let {who} wait for its group of `{class}` before it arrives at a barrier, and wait for that"
-                    ),
-                )
+                    )
+                };
+                (Code::InFlight, title, help)
             }
             Pending::Phase(barrier, _) => {
                 (Code::InFlight, title, format!("wait for {} first", self.objects.barriers[barrier].name))
             }
-            Pending::Done => (Code::InFlight, title, self.ordered_by(other, copy)),
+            Pending::Loads | Pending::Stores => {
+                let wait = wait_of_moves(pending);
+                let help = if other.role == role {
+                    format!("{wait} before this")
+                } else {
+                    let who = self.role_name(other.role);
+                    format!("{wait} in {who} before it arrives at a barrier, and wait for that")
+                };
+                (Code::InFlight, title, help)
+            }
+            Pending::Done => (Code::InFlight, title, self.ordered_by(other, by == By::Copy)),
         };
         Error::new(code, op.loc, title).related(before.loc, first).help(help)
     }
@@ -331,13 +369,15 @@ impl Run<'_> {
     /// Checks that no asynchronous operation is in flight at the end.
     pub(in crate::verify) fn ended(&self, state: &State) -> Result<(), Fault> {
         for record in &state.machine.records {
-            let What::Access { memory, copy, pending, .. } = record.what else { continue };
+            let What::Access { memory, write, by, pending, .. } = record.what else { continue };
             // A program ends only after its stores have written, if their regions exist until they have been read.
-            if self.objects.memories[memory].is_output() {
-                continue;
-            }
             let (op, name) = (self.kernel.op(record.op), &self.objects.memories[memory].name);
-            let (what, role) = (access(&op.kind, name), self.role_name(record.role));
+            let what = match self.objects.memories[memory].place {
+                Place::Output => continue,
+                Place::Tensor => Words::of(&op.kind, write).access(name),
+                Place::Shared(..) => access(&op.kind, name),
+            };
+            let role = self.role_name(record.role);
             let error = match pending {
                 Pending::Group(class, None) if class != Class::Vmcnt && class != Class::Lgkmcnt => {
                     let title = format!("{what} is in a group of `{class}` that is never committed: no wait covers it");
@@ -355,7 +395,12 @@ impl Run<'_> {
                     );
                     Error::new(Code::InFlightAtEnd, op.loc, title)
                 }
-                Pending::Done if copy && record.known == 0 => {
+                Pending::Loads | Pending::Stores => {
+                    let title = format!("{what} may still be in flight when {role} ends");
+                    Error::new(Code::InFlightAtEnd, op.loc, title)
+                        .help(format!("{} before the end", wait_of_moves(pending)))
+                }
+                Pending::Done if by == By::Copy && record.known == 0 => {
                     let title = format!("{what} may still be in flight at the end: no role waits for it");
                     Error::new(Code::InFlightAtEnd, op.loc, title).help("wait for every copy")
                 }

@@ -1,10 +1,11 @@
 //! The events of programs of the barrier dialect: barriers, groups and memory (rules 54 to 60).
 //!
 //! * `objects`: the barrier or memory to which each value refers;
-//! * `machine`: the state of barriers, groups and accesses, with happens-before;
+//! * `machine`: the state of barriers, groups and accesses, with happens-before; `conflicts`: accesses that are not ordered by it;
 //! * `seen`: equality of two states up to a shift of times;
 //! * `event`, `access`: the effect of one operation on the state;
 //! * `lives`: invalidation of barriers (rule 58);
+//! * `tensor`: accesses to tensor memory, their order and fences (rule 80);
 //! * `outputs`: bulk stores to one output that write different elements;
 //! * `index`: the element of an array that an index selects; `parity`: the phase that a parity stands for; `forms`: parities that are
 //!   wrong as written;
@@ -14,6 +15,7 @@
 //! cluster; everything that does not depend on the order of operations (`crate::verify::barriers`).
 
 mod access;
+mod conflicts;
 mod event;
 mod forms;
 pub(in crate::verify) mod index;
@@ -24,3 +26,4 @@ pub(in crate::verify) mod objects;
 mod outputs;
 mod parity;
 mod seen;
+mod tensor;

@@ -5,11 +5,14 @@
 //! of a ring. The same holds for regions. Only the elements of an array that some index can select count: `t % 2` uses two of four. An
 //! array with indices of the form `n − 1 − t % n` is used backwards, and is renumbered.
 //!
-//! An output of bulk stores is an object too, tracked as a whole.
+//! An output of bulk stores is an object too, tracked as a whole, and so are the columns of each allocation of tensor memory.
 
+use super::tensor::Units;
 use crate::analysis::number::root;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Stated, Ty, Value};
+use crate::ir::{
+    AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Stated, Tcgen05Op, Ty, Value,
+};
 use crate::verify::roles::threads;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,31 +43,39 @@ pub(in crate::verify) struct Barrier {
     pub(in crate::verify) count: u32,
 }
 
-/// Bytes of shared memory, or equal parts of them that are used in turn; or an output.
+/// Where a memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Place {
+    /// A byte range in shared memory.
+    Shared(u64, u64),
+    /// Columns of tensor memory that one operation allocates.
+    Tensor,
+    /// An output.
+    Output,
+}
+
+/// Bytes of shared memory, or equal parts of them that are used in turn; or columns of tensor memory; or an output.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Memory {
     pub(in crate::verify) name: String,
     pub(in crate::verify) n: i64,
     /// The number of all parts, including unused ones.
     pub(in crate::verify) all: i64,
-    /// The byte range in shared memory; `None` for an output.
-    span: Option<(u64, u64)>,
+    pub(in crate::verify) place: Place,
 }
 
 impl Memory {
     /// The bytes of one part.
     pub(in crate::verify) fn part(&self) -> u64 {
         let parts = u64::try_from(self.n).unwrap_or(1).max(1);
-        self.span.map_or(u64::MAX, |(first, end)| (end - first) / parts)
+        if let Place::Shared(first, end) = self.place { (end - first) / parts } else { u64::MAX }
     }
 
     pub(in crate::verify) fn overlaps(&self, other: &Memory) -> bool {
-        self.span.zip(other.span).is_some_and(|(own, other)| own.0 < other.1 && other.0 < own.1)
-    }
-
-    /// Whether it is an output.
-    pub(in crate::verify) fn is_output(&self) -> bool {
-        self.span.is_none()
+        match (self.place, other.place) {
+            (Place::Shared(first, end), Place::Shared(start, last)) => first < last && start < end,
+            (Place::Shared(..) | Place::Tensor | Place::Output, _) => false,
+        }
     }
 }
 
@@ -101,11 +112,13 @@ pub(in crate::verify) struct Objects {
     pub(in crate::verify) mortal: BTreeSet<usize>,
     /// Pairs of bulk stores that write different elements, if none of their coordinates overflows `i32`.
     pub(in crate::verify) apart: BTreeSet<(OpId, OpId)>,
+    /// The operations on tensor memory, by the order in which they are executed.
+    pub(in crate::verify) units: Units,
 }
 
 impl Objects {
     pub(in crate::verify) fn new(kernel: &Kernel) -> Objects {
-        let mut all = Objects { apart: super::outputs::apart(kernel), ..Objects::default() };
+        let mut all = Objects { apart: super::outputs::apart(kernel), units: Units::new(kernel), ..Objects::default() };
         let mut counts: BTreeMap<Value, u32> = BTreeMap::new();
         kernel.walk(&mut |_, op| {
             if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
@@ -128,6 +141,7 @@ impl Objects {
             (OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait), _) => all.everybody(kernel, id, true),
             (OpKind::Amd(AmdOp::Barrier), _) => all.everybody(kernel, id, false),
             (OpKind::Nv(NvOp::BulkStore { .. }), _) => all.output_of(kernel, op),
+            (OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Alloc { .. })), [columns]) => all.columns_of(kernel, *columns),
             (_, _) => {}
         });
         kernel.walk(&mut |_, op| {
@@ -199,9 +213,15 @@ impl Objects {
         let name = format!("`{}`", kernel.display_name(kernel.param(param)));
         let memories = &mut self.memories;
         self.outputs.entry(param).or_insert_with(|| {
-            memories.push(Memory { name, n: 1, all: 1, span: None });
+            memories.push(Memory { name, n: 1, all: 1, place: Place::Output });
             memories.len() - 1
         });
+    }
+
+    fn columns_of(&mut self, kernel: &Kernel, columns: Value) {
+        let name = format!("`{}`", kernel.display_name(columns));
+        self.memories.push(Memory { name, n: 1, all: 1, place: Place::Tensor });
+        self.memory_of.insert(columns, Named::only(self.memories.len() - 1));
     }
 
     fn barriers_of(&mut self, kernel: &Kernel, (op, alloc): (OpId, Value), n: i64, count: u32) {
@@ -241,10 +261,11 @@ impl Objects {
         let part = bytes / u64::try_from(parts).unwrap_or(1).max(1);
         let add = |all: &mut Objects, name: String, (first, n): (u64, i64), parts: i64| {
             let end = first.saturating_add(part.saturating_mul(u64::try_from(n).unwrap_or(0)));
-            all.memories.push(Memory { name, n, all: parts, span: Some((first, end)) });
+            all.memories.push(Memory { name, n, all: parts, place: Place::Shared(first, end) });
             all.memories.len() - 1
         };
-        self.memories.push(Memory { name: name.clone(), n: 1, all: 1, span: Some((offset, offset + bytes)) });
+        let place = Place::Shared(offset, offset + bytes);
+        self.memories.push(Memory { name: name.clone(), n: 1, all: 1, place });
         self.memory_of.insert(region, Named::only(self.memories.len() - 1));
         match by_constants(kernel, &picks) {
             Some(apart) => {

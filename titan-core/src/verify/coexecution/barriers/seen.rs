@@ -1,7 +1,8 @@
 //! Equality of two states of the machine up to a shift of times.
 
 use super::super::state::Times;
-use super::machine::{Machine, Pending, Phase, Phases, Record, Roles, What};
+use super::machine::{By, Machine, Pending, Phase, Phases, Record, Roles, What};
+use super::tensor::Fences;
 use crate::ir::OpId;
 use std::collections::BTreeSet;
 
@@ -29,13 +30,13 @@ impl Machine {
     fn seen(&self, record: &Record) -> Seen {
         let at = |object: usize, t: i64| t - self.base(object);
         let what = match record.what {
-            What::Access { memory, time, bytes, write, copy, bulk, pending } => {
+            What::Access { memory, time, bytes, write, by, pending } => {
                 let pending = match pending {
                     Pending::Group(class, Some(n)) => Pending::Group(class, Some(n - self.issued(record.role, class))),
                     Pending::Phase(barrier, t) => Pending::Phase(barrier, at(barrier, t)),
-                    Pending::Group(_, None) | Pending::Done => pending,
+                    Pending::Group(_, None) | Pending::Loads | Pending::Stores | Pending::Done => pending,
                 };
-                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, copy, bulk, pending }
+                What::Access { memory, time: at(self.memory_object(memory), time), bytes, write, by, pending }
             }
             What::Completed { barrier, time } => What::Completed { barrier, time: at(barrier, time) },
             What::Passed { barrier, time } => What::Passed { barrier, time: at(barrier, time) },
@@ -44,8 +45,8 @@ impl Machine {
         };
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
         // The identity of a bulk store determines from which other stores it is disjoint.
-        let store = Some(record.op).filter(|_| matches!(record.what, What::Access { bulk: true, .. }));
-        (what, record.role, record.known, sent, store)
+        let store = Some(record.op).filter(|_| matches!(record.what, What::Access { by: By::BulkStore, .. }));
+        (what, record.role, (record.known, record.fences), sent, store)
     }
 }
 
@@ -53,4 +54,4 @@ impl Machine {
 type SeenPhases = (Times, Vec<(i64, Phase)>);
 
 /// A record, without its operation if that does not matter.
-type Seen = (What, usize, Roles, BTreeSet<(usize, i64)>, Option<OpId>);
+type Seen = (What, usize, (Roles, Fences), BTreeSet<(usize, i64)>, Option<OpId>);

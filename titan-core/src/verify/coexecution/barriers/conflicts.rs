@@ -1,0 +1,104 @@
+//! Which accesses conflict, and which records of accesses no longer matter.
+//!
+//! Deliberately absent: the errors (`messages`).
+
+use super::machine::{By, Machine, Pending, Record, What, bit};
+use super::objects::Objects;
+use crate::ir::{Class, OpId};
+
+impl Machine {
+    /// An earlier access that conflicts with a new one, and that its role has not observed.
+    pub(in crate::verify) fn conflict(
+        &self,
+        objects: &Objects,
+        (role, op): (usize, OpId),
+        access: &What,
+    ) -> Option<Record> {
+        let What::Access { memory, time, write, by, pending, .. } = access else { return None };
+        let own = objects.memories.get(*memory)?;
+        let meets = |r: &&Record| {
+            let What::Access { memory: m, time: t, write: w, by: b, pending: p, .. } = r.what else { return false };
+            let apart = (b, *by) == (By::BulkStore, By::BulkStore) && objects.apart.contains(&(r.op, op));
+            let own_order = local(p) && local(*pending) || objects.units.in_order(b, *by);
+            let in_order = r.role == role && own_order || apart;
+            let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
+            let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
+            let seen = r.known & !r.fences.missing & bit(role) != 0;
+            (w || *write) && (same || other) && !seen && !in_order
+        };
+        self.records.iter().find(meets).cloned()
+    }
+
+    /// Records an access, and drops the records that it subsumes: those ordered before it that access no other bytes.
+    pub(in crate::verify) fn access(&mut self, objects: &Objects, role: usize, op: OpId, access: What) {
+        let What::Access { memory, time, bytes, write, by, pending, .. } = access else { return };
+        let n = objects.memories.get(memory).map_or(1, |m| m.n);
+        self.records.retain(|r| {
+            let What::Access { memory: m, time: t, bytes: b, write: w, by: o, pending: p, .. } = r.what else {
+                return true;
+            };
+            let same = m == memory && (t - time).rem_euclid(n) == 0 && b <= bytes;
+            // A write subsumes all accesses; a read the reads of its role; a bulk store the same store of earlier iterations; an operation on
+            // tensor memory those of its role that are executed before it, because it completes after them.
+            let again = o == By::BulkStore && r.role == role && r.op == op;
+            let later = r.role == role && objects.units.in_order(o, by);
+            let stands = write || !w && r.role == role;
+            let after = if by == By::BulkStore { again } else { (p == Pending::Done || later) && stands };
+            !(same && after)
+        });
+        let known = if pending == Pending::Done { bit(role) } else { 0 };
+        self.records.push(Record::new(access, role, op, known));
+        self.latest_reads(objects);
+        self.forget();
+    }
+
+    /// Of two complete reads of one part by one role, one subsumes the other if the other accesses no other bytes and is observed wherever
+    /// the first is, or will be: a read that was in flight when its role arrived at a barrier is not published there.
+    pub(super) fn latest_reads(&mut self, objects: &Objects) {
+        let read = |r: &Record| match r.what {
+            What::Access { memory, time, bytes, write: false, pending: Pending::Done, .. } => {
+                let n = objects.memories.get(memory).map_or(1, |o| o.n);
+                Some(((memory, time.rem_euclid(n), r.role), bytes))
+            }
+            What::Access { .. }
+            | What::Completed { .. }
+            | What::Passed { .. }
+            | What::Touched { .. }
+            | What::Announced { .. } => None,
+        };
+        let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
+        for record in self.records.drain(..).rev() {
+            let stands = |k: &Record| match (read(k), read(&record)) {
+                (Some((part, bytes)), Some((other, least))) => {
+                    let stricter = k.fences.stricter_than(record.fences) && k.known & !record.known == 0;
+                    part == other && bytes >= least && stricter && k.sent.is_subset(&record.sent)
+                }
+                (_, _) => false,
+            };
+            if !kept.iter().any(stands) {
+                kept.push(record);
+            }
+        }
+        kept.reverse();
+        self.records = kept;
+    }
+
+    /// Drops records that all roles have observed.
+    pub(super) fn forget(&mut self) {
+        let all = self.everybody;
+        self.records.retain(|r| {
+            let matters = match r.what {
+                What::Access { pending, .. } => pending != Pending::Done,
+                What::Announced { .. } => true,
+                // Without such a record, the state has the same meaning.
+                What::Passed { .. } | What::Completed { .. } | What::Touched { .. } => false,
+            };
+            matters || r.known & all != all || r.fences.missing != 0 || r.fences.held
+        });
+    }
+}
+
+/// Whether it is an operation of a wave on its local memory: these complete in order.
+fn local(pending: Pending) -> bool {
+    matches!(pending, Pending::Group(Class::Lgkmcnt, _))
+}
