@@ -157,3 +157,15 @@ pub fn root(kernel: &Kernel, tensor: Value) -> Option<usize> {
         }
     }
 }
+
+/// The name of a tensor for messages: the user's, or that of the parameter that a view is of.
+#[must_use]
+pub fn named(kernel: &Kernel, tensor: Value) -> String {
+    match (kernel.def_op(tensor), root(kernel, tensor)) {
+        (Some(op), Some(param)) if kernel.value(tensor).name.is_none() => {
+            let name = kernel.display_name(kernel.param(param));
+            if op.kind == OpKind::Shared { format!("`{name}`") } else { format!("a view of `{name}`") }
+        }
+        _ => format!("`{}`", kernel.display_name(tensor)),
+    }
+}

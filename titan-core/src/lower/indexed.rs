@@ -4,7 +4,7 @@ use super::tensor::View;
 use super::tile::LoweredValue;
 use super::vector::Place;
 use super::{Lower, LowerError, Reg};
-use crate::analysis::vector;
+use crate::analysis::{number, vector};
 use crate::ir::{Op, Pred, Ty, Value};
 use crate::lane::Space;
 use crate::layout::Layout;
@@ -15,7 +15,7 @@ impl Lower<'_> {
         let view = self.view(op.args[0])?;
         let at = self.scalars(&op.args[1..]);
         let exists = self.exists(&view, &at);
-        self.trap_unless(exists, "`get` outside of the tensor")?;
+        self.trap_unless(exists, &format!("`get` outside of {}", number::named(self.k, op.args[0])))?;
         self.touch_view(&view, false);
         let reg = if self.warp_set.role.is_some() {
             let zero = self.zero(view.elem);
@@ -34,7 +34,7 @@ impl Lower<'_> {
         let at = self.scalars(&op.args[1..=rank]);
         let value = self.scalar(op.args[rank + 1]);
         let exists = self.exists(&view, &at);
-        self.trap_unless(exists, "`set` outside of the tensor")?;
+        self.trap_unless(exists, &format!("`set` outside of {}", number::named(self.k, op.args[0])))?;
         self.touch_view(&view, true);
         let first = self.is_first_thread();
         let mask = if self.warp_set.role.is_some() { self.b.and(first, exists) } else { first };

@@ -27,12 +27,12 @@ impl<'m> Machine<'_, 'm> {
             MemoryStep::AtomicTile { to, from, f, integer_add } => {
                 self.store(to, *from, Write::Update(*f, *integer_add))?;
             }
-            MemoryStep::Get { to, from } => {
-                let (view, at) = self.element(from, "get", loc)?;
+            MemoryStep::Get { to, from, tensor } => {
+                let (view, at) = self.element(from, ["get", tensor], loc)?;
                 self.set(*to, rep::extend(view.elem(), view.read_one(at)));
             }
-            MemoryStep::Set { to, from } => {
-                let (view, at) = self.element(to, "set", loc)?;
+            MemoryStep::Set { to, from, tensor } => {
+                let (view, at) = self.element(to, ["set", tensor], loc)?;
                 view.write_one(at, self.scalar(*from));
             }
             MemoryStep::GatherRows { to, view, rows, col, pad } => self.gather_rows(*to, *view, rows, *col, *pad)?,
@@ -97,7 +97,7 @@ impl<'m> Machine<'_, 'm> {
     }
 
     /// The position of one element, which must exist.
-    fn element(&self, place: &Place, what: &str, loc: Loc) -> Outcome<(View<'m>, i64)> {
+    fn element(&self, place: &Place, [what, tensor]: [&str; 2], loc: Loc) -> Outcome<(View<'m>, i64)> {
         let mut at = [0i64; 5];
         let lead = 5 - place.at.len().min(5);
         for (to, slot) in at[lead..].iter_mut().zip(&place.at) {
@@ -109,7 +109,7 @@ impl<'m> Machine<'_, 'm> {
             Some(offset) => Ok((view, offset)),
             None => {
                 let extents: Vec<i32> = (0u8..5).take(whole.rank()).map(|axis| whole.extent(axis)).collect();
-                trap(loc, format!("`{what}` of the element {:?} of a tensor of extents {extents:?}", &at[lead..]))
+                trap(loc, format!("`{what}` at {:?} is outside {tensor}, whose extents are {extents:?}", &at[lead..]))
             }
         }
     }

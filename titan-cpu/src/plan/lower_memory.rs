@@ -4,6 +4,7 @@ use super::lower::{Frame, Lower, Result};
 use super::open::{OpenAct, OpenOp};
 use super::{FactStep, MemoryStep, Place, Slot, Step};
 use crate::ops::{ScalarFn, elementwise};
+use titan_core::analysis::number;
 use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, Ty, Unit, Value};
 
 impl Lower<'_> {
@@ -125,10 +126,14 @@ impl Lower<'_> {
             }
             (OpKind::Get, [result]) => {
                 let from = self.place(tensor, &op.args[1..], Unit::Elem)?;
-                (MemoryStep::Get { from, to: self.new_scalar(*result)? }, vec![])
+                (
+                    MemoryStep::Get { from, to: self.new_scalar(*result)?, tensor: number::named(self.kernel, tensor) },
+                    vec![],
+                )
             }
             (OpKind::Set, []) => {
-                (MemoryStep::Set { to: self.place(tensor, at, Unit::Elem)?, from: self.scalar(last)? }, vec![])
+                let (to, from) = (self.place(tensor, at, Unit::Elem)?, self.scalar(last)?);
+                (MemoryStep::Set { to, from, tensor: number::named(self.kernel, tensor) }, vec![])
             }
             (OpKind::AtomicTile(a), []) => {
                 let (to, from) = (self.place(tensor, at, Unit::Tile)?, self.tile(frame, last)?);

@@ -135,8 +135,8 @@ pub(crate) enum TileStep {
 pub(crate) enum MemoryStep {
     Load { to: TileSlot, from: Place, pad: ScalarSlot },
     Store { to: Place, from: TileSlot },
-    Get { to: ScalarSlot, from: Place },
-    Set { to: Place, from: ScalarSlot },
+    Get { to: ScalarSlot, from: Place, tensor: String },
+    Set { to: Place, from: ScalarSlot, tensor: String },
     GatherRows { to: TileSlot, view: ViewSlot, rows: Vec<RowIndex>, col: ScalarSlot, pad: ScalarSlot },
     ScatterRows { view: ViewSlot, rows: Vec<RowIndex>, col: ScalarSlot, from: TileSlot },
     Gather { to: TileSlot, view: ViewSlot, at: Vec<TileSlot>, pad: ScalarSlot },

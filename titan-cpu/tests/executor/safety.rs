@@ -6,7 +6,7 @@ use titan_core::ir::{
     Access, BinOp, Builder, Const, DimSpec, Elem, ForKind, GridSpec, HostExpr, OpKind, Pred, Unit, Value,
 };
 use titan_core::verify::verify;
-use titan_cpu::{Options, Program, RunError};
+use titan_cpu::{Arg, Options, Program, RunError, Scalar};
 
 /// Rounds of a test that needs threads to meet.
 const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };
@@ -233,4 +233,25 @@ fn assertions_in_every_program() {
         }
         assert_eq!(y.values(), [3.0; 64]);
     }
+}
+
+#[test]
+fn an_access_outside_names_its_tensor() {
+    let mut k = K::new("outside");
+    let (x, n, y) = (k.input("x", Elem::F32, 2), k.0.scalar("n", Elem::I32), k.output("y", Elem::F32, 1));
+    let zero = k.i32(0);
+    let row = k.op(OpKind::Index(0), &[x, zero]);
+    let v = k.op(OpKind::Get, &[row, zero]);
+    let y = k.shared(y);
+    k.run(OpKind::Set, &[y, n, v]);
+    let program = k.compile(Options::default());
+    let trap = |columns: i32, n: i64| {
+        let (x, y) = (Tensor::zeros(Elem::F32, &[2, columns]), Tensor::zeros(Elem::F32, &[3]));
+        match program.run(&[x.arg(), Arg::Scalar(Scalar::Int(n)), y.arg()], [1, 1, 1]) {
+            Err(RunError::Trap { message, .. }) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(trap(0, 0), "`get` at [0] is outside a view of `x`, whose extents are [0]");
+    assert_eq!(trap(1, 3), "`set` at [3] is outside `y`, whose extents are [3]");
 }
