@@ -241,7 +241,7 @@ fn a_kernel_that_cannot_be_read_says_so() {
 }
 
 fn embedded(artifact: Vec<u8>) -> &'static KernelRef {
-    Box::leak(Box::new(KernelRef::new("boxed", artifact.leak(), "src/kernels.rs", 1)))
+    Box::leak(Box::new(KernelRef::new("boxed", artifact.leak(), "src/kernels.rs", [1, 8])))
 }
 
 #[test]

@@ -15,7 +15,7 @@ static SHIFT: KernelRef = KernelRef::new(
         return
     }",
     file!(),
-    1,
+    [1, 8],
 );
 
 /// The body as a kernel's shadow has it.

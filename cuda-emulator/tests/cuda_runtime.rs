@@ -346,7 +346,7 @@ fn launch_variant(target: &str, payload: &str, shared_bytes: u32) -> Error {
     };
     let variants = vec![variant(target, payload), variant("cpu", source)];
     let artifact = Artifact { kernel: "odd".to_owned(), variants, refused: Vec::new() }.encode();
-    let kernel = titan::__private::KernelRef::new("odd", artifact.leak(), "src/kernels.rs", 1);
+    let kernel = titan::__private::KernelRef::new("odd", artifact.leak(), "src/kernels.rs", [1, 8]);
     let mut y = device().zeros::<f32, 1>([2]).unwrap();
     titan::Launch::new(Box::leak(Box::new(kernel)), vec![(&mut y).into()]).sync().unwrap_err()
 }

@@ -296,7 +296,7 @@ fn code_that_is_too_new_for_the_driver_gives_way() {
             let artifact = |more: &[Variant]| {
                 let variants = [&[cpu.clone(), new.clone()], more].concat();
                 let bytes = Artifact { kernel: "ones".to_owned(), variants, refused: Vec::new() }.encode();
-                let kernel = titan::__private::KernelRef::new("ones", bytes.leak(), "src/kernels.rs", 1);
+                let kernel = titan::__private::KernelRef::new("ones", bytes.leak(), "src/kernels.rs", [1, 8]);
                 &*Box::leak(Box::new(kernel))
             };
             let mut y = device().zeros::<f32, 1>([3]).unwrap();

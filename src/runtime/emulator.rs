@@ -260,7 +260,7 @@ mod tests {
             return
         }",
         "src/kernels.rs",
-        1,
+        [1, 8],
     );
 
     /// The memory of a device is freed with its last handle, after any launches.

@@ -21,6 +21,7 @@ pub struct KernelRef {
     artifact: &'static [u8],
     file: &'static str,
     line: u32,
+    column: u32,
     loaded: OnceLock<Result<Loaded>>,
 }
 
@@ -45,10 +46,15 @@ pub(crate) struct Loaded {
 }
 
 impl KernelRef {
-    /// A kernel whose compiled form is `artifact`, and whose first token is on `line` of `file`.
+    /// A kernel whose compiled form is `artifact`, and whose name is at `line` and `column` of `file`, both from 1.
     #[must_use]
-    pub const fn new(name: &'static str, artifact: &'static [u8], file: &'static str, line: u32) -> Self {
-        KernelRef { name, artifact, file, line, loaded: OnceLock::new() }
+    pub const fn new(
+        name: &'static str,
+        artifact: &'static [u8],
+        file: &'static str,
+        [line, column]: [u32; 2],
+    ) -> Self {
+        KernelRef { name, artifact, file, line, column, loaded: OnceLock::new() }
     }
 
     /// The decoded kernel, read at the first call.
@@ -70,7 +76,7 @@ impl KernelRef {
     /// The name with the instance, the location of the kernel, and the embedded artifact.
     pub(crate) fn embedded(&self) -> Result<(String, Location, Artifact)> {
         let broken = |reason| Error::Artifact { kernel: self.name.to_owned(), reason };
-        let location = Location { file: self.file.to_owned(), line: self.line, column: 0 };
+        let location = Location { file: self.file.to_owned(), line: self.line, column: self.column };
         Ok((self.name.to_owned(), location, self.artifact().map_err(broken)?))
     }
 

@@ -343,7 +343,7 @@ mod tests {
             return
         }",
         file!(),
-        1,
+        [1, 8],
     );
 
     /// This cannot be written in safe Rust, but is checked nevertheless: two handles of the same elements, one of them to write.

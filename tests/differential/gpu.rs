@@ -49,7 +49,7 @@ impl Gpu {
     pub(crate) fn run(&self, kernel: &Verified, tensors: &Tensors, scalar: i32) -> Result<Outcome, String> {
         let text: &'static str = Box::leak(titan_core::text::print(kernel).into_boxed_str());
         let kernel_ref: &'static KernelRef =
-            Box::leak(Box::new(KernelRef::new("random", text.as_bytes(), "random.tir", 1)));
+            Box::leak(Box::new(KernelRef::new("random", text.as_bytes(), "random.tir", [1, 8])));
         let driver = |e: DriverError| e.to_string();
         let copy = |t: &Option<Host>| t.as_ref().map(|t| self.stream.clone_htod(&t.bytes)).transpose();
         let slices: Vec<Option<CudaSlice<u8>>> = tensors.iter().map(copy).collect::<Result<_, _>>().map_err(driver)?;

@@ -61,7 +61,7 @@ fn with_code(info: &KernelInfo, ptx: String) -> &'static KernelRef {
     let cpu = info.variants.iter().find(|v| v.target == "cpu").unwrap();
     let variants = vec![variant(cpu, cpu.code.clone()), variant(own, ptx.into_bytes())];
     let bytes = Artifact { kernel: info.name.clone(), variants, refused: Vec::new() }.encode().leak();
-    Box::leak(Box::new(KernelRef::new(info.name.clone().leak(), bytes, file!(), info.location.line)))
+    Box::leak(Box::new(KernelRef::new(info.name.clone().leak(), bytes, file!(), [info.location.line, 1])))
 }
 
 fn run(info: &KernelInfo, ptx: String) -> titan::Result<Vec<f32>> {

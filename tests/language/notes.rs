@@ -16,6 +16,8 @@ fn bank_conflicts_are_notes_with_the_line_of_the_file() {
     let kernels = titan::kernels().unwrap();
     let kernel = kernels.iter().find(|k| k.name == "turned").expect("it is in this program");
     assert!(kernel.location.file.ends_with("notes.rs"), "{:?}", kernel.location);
+    // The name of the kernel, as rustc counts columns.
+    assert_eq!([kernel.location.line, kernel.location.column], [FIRST + 2, 4]);
     let place = format!("{}:{}:", kernel.location.file, FIRST + 5);
     for variant in kernel.variants.iter().filter(|v| v.target == "sm_80") {
         let note = variant.notes.iter().find(|note| note.ends_with("-way bank conflicts in shared memory"));

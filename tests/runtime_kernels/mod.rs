@@ -6,7 +6,7 @@ use titan::{AsTensorMut, Launch, Tensor};
 macro_rules! kernel {
     ($name:ident, $source:literal) => {{
         static KERNEL: titan::__private::KernelRef =
-            titan::__private::KernelRef::new(stringify!($name), $source.as_bytes(), "src/kernels.rs", 10);
+            titan::__private::KernelRef::new(stringify!($name), $source.as_bytes(), "src/kernels.rs", [10, 8]);
         &KERNEL
     }};
 }

@@ -176,7 +176,8 @@ impl Expansion<'_> {
         let trait_name = surface::trait_name(name);
         let generics = surface::instance_args(c);
         let full = c.kernel.as_ref().map_or_else(|| name.to_string(), |k| k.sig.full_name());
-        let line = u32::try_from(name.span().start().line).unwrap_or(0);
+        let at = name.span().start();
+        let [line, column] = [at.line, at.column + 1].map(|n| u32::try_from(n).unwrap_or(0));
         let artifact = match &c.kernel {
             Some(kernel) => {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
@@ -193,7 +194,7 @@ impl Expansion<'_> {
                 fn kernel() -> &'static #krate::__private::KernelRef {
                     #inlined
                     static KERNEL: #krate::__private::KernelRef =
-                        #krate::__private::KernelRef::new(#full, #artifact, ::core::file!(), #line);
+                        #krate::__private::KernelRef::new(#full, #artifact, ::core::file!(), [#line, #column]);
                     #krate::__private::inventory::submit! { #krate::__private::Listed(&KERNEL) }
                     &KERNEL
                 }
