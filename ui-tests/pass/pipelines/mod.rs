@@ -20,6 +20,7 @@ mod released_in_one_arm;
 mod released_under_a_forgotten_product;
 mod rings_too_large;
 mod slot_dropped;
+mod slot_too_large;
 mod stage_not_released;
 mod staging_slot_again;
 mod store_not_waited;

@@ -135,8 +135,16 @@ fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
             "`{name}` does not fit into shared memory: {slots} of {} bytes {take} {own} bytes{all}, and a program has at most {SHARED_BYTES}",
             pipe.bytes()
         );
-        let error = Error::new(Code::RingMemory, pipe.loc, title);
-        return errors.push(error.help("give the rings fewer slots, or smaller tiles"));
+        let before = &kernel.pipes[..i];
+        let fit = SHARED_BYTES.saturating_sub(sum - own) / pipe.bytes().max(1);
+        let help = if fit > 0 {
+            format!("give `{name}` at most {fit} of its {} slots, or smaller tiles", pipe.slots)
+        } else if pipe.bytes() <= SHARED_BYTES - regions && before.iter().any(|p| p.slots > 1) {
+            format!("give the rings before it fewer slots, or make tiles smaller: `{name}` needs room for one slot")
+        } else {
+            "make tiles of the rings smaller, in `Smem<T, ..>`: fewer slots are not possible".to_owned()
+        };
+        return errors.push(Error::new(Code::RingMemory, pipe.loc, title).help(help));
     }
 }
 
