@@ -86,28 +86,50 @@ impl LowerError {
         }
     }
 
+    /// The regions of a program do not fit. The message lists the largest ones; with the rest they add up to the bytes that are needed.
     pub(crate) fn shared_memory(program: &Kernel, needed: u32, target: &Target) -> Self {
-        let mut buffers: Vec<(u32, String, Loc)> = Vec::new();
+        let mut placed: Vec<(u32, u32, String, Loc)> = Vec::new();
         program.walk(&mut |_, op| {
-            if let (OpKind::Region(RegionOp::Place { bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
-                buffers.push((*bytes, program.display_name(*region), op.loc));
+            if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
+                placed.push((*offset, *bytes, contents(&program.display_name(*region)), op.loc));
             }
         });
-        buffers.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
-        let largest: Vec<String> =
-            buffers.iter().take(3).map(|(n, name, _)| format!("`{name}` {}", bytes_text(*n))).collect();
-        let message = format!(
-            "it needs {} of shared memory, but {} has {}: {}",
-            bytes_text(needed),
-            target.name,
-            bytes_text(target.shared_bytes),
-            largest.join(", ")
-        );
+        // Regions that are not live at the same time share bytes: of these, only the largest is listed.
+        placed.sort_by_key(|(offset, bytes, ..)| (std::cmp::Reverse(*bytes), *offset));
+        let mut parts: Vec<(u32, u32, String, Loc)> = Vec::new();
+        for (offset, bytes, what, loc) in placed {
+            let apart = |(other, n, ..): &(u32, u32, String, Loc)| offset >= other + n || other >= &(offset + bytes);
+            if parts.len() < 3 && parts.iter().all(apart) {
+                parts.push((offset, bytes, what, loc));
+            }
+        }
+        let rest = needed - parts.iter().map(|(_, bytes, ..)| bytes).sum::<u32>();
+        let mut sum: Vec<String> = parts.iter().map(|(_, bytes, what, _)| format!("{bytes} for {what}")).collect();
+        if rest > 0 {
+            sum.push(format!("{rest} for the rest"));
+        }
+        let (name, limit) = (target.name, target.shared_bytes);
+        let message = format!("it needs {needed} bytes of shared memory, but {name} has {limit}: {}", sum.join(", "));
         LowerError {
-            loc: buffers.first().map_or_else(Loc::default, |(_, _, loc)| *loc),
+            loc: parts.first().map_or_else(Loc::default, |(_, _, _, loc)| *loc),
             help: Some("use smaller tiles".to_owned()),
             ..LowerError::of_kernel(&program.sig.full_name(), message)
         }
+    }
+}
+
+/// The contents of a region of shared memory, by its name: the user's, or one that a pass gave it.
+fn contents(name: &str) -> String {
+    match (name, name.split_once(", ")) {
+        (_, Some((ring, "barriers"))) => format!("the barriers of `{ring}`"),
+        (_, Some((ring, _))) => format!("the counters of `{ring}`"),
+        ("exchange", _) => "a tile that passes from thread to thread, as in a transpose".to_owned(),
+        ("reshape", _) => "a tile that is reshaped".to_owned(),
+        ("reduction" | "scalar", _) => "the partial results of a reduction".to_owned(),
+        ("slice", _) => "slices of a tile that is stored".to_owned(),
+        ("pairs", _) => "a tile of 4-bit elements that is stored".to_owned(),
+        ("print", _) => "`tprint!`".to_owned(),
+        _ => format!("`{name}`"),
     }
 }
 
@@ -119,8 +141,3 @@ impl std::fmt::Display for LowerError {
 }
 
 impl std::error::Error for LowerError {}
-
-/// A number of bytes as text.
-pub(crate) fn bytes_text(bytes: u32) -> String {
-    if bytes.is_multiple_of(1024) { format!("{} KiB", bytes / 1024) } else { format!("{bytes} bytes") }
-}
