@@ -45,7 +45,7 @@ impl Finding {
             at: Some(error.site),
             related: error.related,
             help: error.help,
-            notes: Vec::new(),
+            notes: error.notes,
             more: Map::new(),
         }
     }

@@ -103,8 +103,8 @@ pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnost
             Err(refused) => vec![refused.message],
         };
         let title = format!("`{name}`: not all of its tiles are copied in bulk (TMA) on {}", machine.name);
-        let error = why.into_iter().fold(error(title), Diagnostic::help);
-        Some(error.help("or remove `tma`: the kernel then runs with copies by threads"))
+        let error = why.into_iter().fold(error(title), Diagnostic::note);
+        Some(error.help("remove `tma`: the kernel then runs with copies by threads"))
     })
 }
 

@@ -18,6 +18,8 @@ pub struct Diagnostic<S> {
     pub title: String,
     /// Related locations, each with a description.
     pub related: Vec<(S, String)>,
+    /// Reasons, without a location of their own.
+    pub notes: Vec<String>,
     /// Suggested fixes.
     pub help: Vec<String>,
 }
@@ -25,7 +27,14 @@ pub struct Diagnostic<S> {
 impl<S> Diagnostic<S> {
     /// An error at `site`.
     pub fn new(code: Code, site: S, title: impl Into<String>) -> Self {
-        Diagnostic { code, site, title: title.into(), related: Vec::new(), help: Vec::new() }
+        Diagnostic { code, site, title: title.into(), related: Vec::new(), notes: Vec::new(), help: Vec::new() }
+    }
+
+    /// Adds a reason.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
     }
 
     /// Adds a suggested fix.
@@ -49,17 +58,18 @@ impl<S> Diagnostic<S> {
             site: f(self.site),
             title: self.title,
             related: self.related.into_iter().map(|(s, w)| (f(s), w)).collect(),
+            notes: self.notes,
             help: self.help,
         }
     }
 
-    /// Title and suggested fixes as one text, the form in which a macro reports an error: rustc displays the site itself.
+    /// Title, reasons and suggested fixes as one text, the form in which a macro reports an error: rustc displays the site itself.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("[{}] {}", self.code, self.title);
-        for help in &self.help {
-            text.push_str("\n  help: ");
-            text.push_str(help);
+        let notes = self.notes.iter().map(|note| ("note", note));
+        for (label, line) in notes.chain(self.help.iter().map(|help| ("help", help))) {
+            text.push_str(&format!("\n  {label}: {line}"));
         }
         text
     }
