@@ -19,8 +19,21 @@ pub struct Choice {
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = |target: &str, upto: usize| self.passed_over[..upto].iter().filter(|(t, _)| t == target).count();
+        let tried = self.passed_over.len();
         write!(f, "the code for {}", self.target)?;
-        self.passed_over.iter().try_for_each(|(target, reason)| write!(f, "\n  not that for {target}: {reason}"))
+        if before(&self.target, tried) > 0 {
+            write!(f, ", variant {}", before(&self.target, tried) + 1)?;
+        }
+        for (i, (target, reason)) in self.passed_over.iter().enumerate() {
+            // Several variants of a target are numbered as `titan::kernels()` lists them.
+            let several = before(target, tried) + usize::from(*target == self.target) > 1;
+            match several {
+                true => write!(f, "\n  not variant {} for {target}: {reason}", before(target, i) + 1)?,
+                false => write!(f, "\n  not that for {target}: {reason}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -46,5 +59,28 @@ impl Code {
             #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
             Code::Nowhere(never) => match *never {},
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Choice;
+
+    fn choice(target: &str, passed_over: &[(&str, &str)]) -> String {
+        let passed_over = passed_over.iter().map(|(t, why)| ((*t).to_owned(), (*why).to_owned())).collect();
+        Choice { target: target.to_owned(), passed_over }.to_string()
+    }
+
+    #[test]
+    fn variants_of_one_target_are_numbered() {
+        assert_eq!(choice("sm_80", &[("sm_90a", "no map")]), "the code for sm_80\n  not that for sm_90a: no map");
+        assert_eq!(
+            choice("sm_90a", &[("sm_90a", "one tile")]),
+            "the code for sm_90a, variant 2\n  not variant 1 for sm_90a: one tile"
+        );
+        assert_eq!(
+            choice("sm_80", &[("sm_90a", "one tile"), ("sm_90a", "no map")]),
+            "the code for sm_80\n  not variant 1 for sm_90a: one tile\n  not variant 2 for sm_90a: no map"
+        );
     }
 }
