@@ -274,7 +274,9 @@ impl Context<'_> {
         let title = match (&here, &there) {
             (Some((d, a)), Some((e, b))) if d == e && a == b => {
                 let both = format!("{} of axis {d} for each {who}", count(*a));
-                format!("two accesses to `{name}` are not one part of it: {both}, but they reach further together")
+                self.overlapping([other, first], *d).unwrap_or_else(|| {
+                    format!("two accesses to `{name}` are not one part of it: {both}, but they reach further together")
+                })
             }
             (Some((d, a)), Some((e, b))) => format!(
                 "two accesses divide `{name}` differently: {} of axis {d} for each {who} here, {} of axis {e} there",
@@ -285,6 +287,51 @@ impl Context<'_> {
         };
         let error = self.output.error(Code::Overlap, other, title).related(self.loc(first), "the other access");
         Some(error.help(format!("give each program one part of `{name}`, the same in all loads and stores")))
+    }
+
+    /// Two programs of which one accesses by `here` what the other one accesses by `there`, if both parts lie at constant distances from
+    /// multiples of one step.
+    fn overlapping(&self, [here, there]: [&Access; 2], axis: usize) -> Option<String> {
+        let sources = if self.axis == 0 { vec![Term::Program(0), Term::Work] } else { vec![Term::Program(self.axis)] };
+        let (step, own, others) = sources.into_iter().find_map(|source| {
+            let part = |access| {
+                let (step, base, range) = self.output.seen(access, source, axis).into_iter().next()?;
+                let narrow = range.hi.checked_sub(range.lo)? < WIDEST && range.lo.abs() <= WIDEST;
+                (step > 0 && base.is_empty() && narrow).then_some((step, range))
+            };
+            let ((step, own), (same, others)) = part(here).zip(part(there))?;
+            (step == same).then_some((step, own, others))
+        })?;
+        // Programs whose numbers differ by `apart`, neighbours first.
+        let meet = |apart: &i64| own.lo <= others.hi + apart * step && others.lo + apart * step <= own.hi;
+        let apart = (1..=WIDEST / step).flat_map(|n| [n, -n]).find(meet)?;
+        let mut number = 0.max(-apart);
+        while own.lo + number * step < 0 || others.lo + (number + apart) * step < 0 {
+            number += 1;
+        }
+        let reaches = |access: &Access, number: i64, [lo, hi]: [i64; 2]| {
+            let (lo, hi) = (lo + number * step, hi + number * step);
+            let noun = match access.kind {
+                Kind::Read => "load",
+                Kind::Write => "store",
+                Kind::Scatter => "scatter",
+                Kind::Atomic => "atomic update",
+            };
+            if lo == hi {
+                format!("{noun} reaches element {lo}")
+            } else {
+                format!("{noun} reaches elements {lo} to {hi}")
+            }
+        };
+        Some(format!(
+            "programs overlap along axis {axis} of `{}`: where {} is {number}, this {}; where it is {}, the {}{}",
+            self.output.name(),
+            self.who(),
+            reaches(here, number, [own.lo, own.hi]),
+            number + apart,
+            if here.kind == there.kind { "other " } else { "" },
+            reaches(there, number + apart, [others.lo, others.hi]),
+        ))
     }
 
     /// The axis and the size of the parts that an access implies by itself.
