@@ -9,14 +9,26 @@ use titan_core::diag::Code;
 use titan_core::ir::Elem;
 
 impl Infer<'_> {
-    /// `[i, j]`: one `i32` per axis.
-    pub(super) fn coordinates(&mut self, arg: &Expr, rank: usize) {
-        let got = self.expr(arg);
+    /// `[i, j]`: one `i32` per axis. Returns the number of coordinates.
+    ///
+    /// A tensor that is indexed as one of another rank is reported once: its type may be the mistake.
+    pub(super) fn coordinates(&mut self, arg: &Expr, t: TensorTy, call: &Call<'_>) -> Option<usize> {
+        let (rank, got) = (usize::from(t.rank), self.expr(arg));
         let want = ITy::Array(Box::new(ITy::Scalar(self.known(Elem::I32))), rank);
         match &got {
             ITy::Array(_, n) if *n != rank => {
                 let title = format!("{} for a tensor of rank {rank}", counted(*n, "coordinate"));
-                self.cx.error_help(Code::RankMismatch, arg.span, title, in_brackets(rank));
+                match &call.on {
+                    Some(name) if !self.other_ranks.insert((name.clone(), *n)) => {}
+                    Some(name) if call.generics.len() == *n => {
+                        let help = format!(
+                            "declare `{name}` as `Tensor<{}, {n}>`, or write an extent and a coordinate for each of its axes",
+                            t.elem
+                        );
+                        self.cx.error_help(Code::RankMismatch, arg.span, title, help);
+                    }
+                    _ => self.cx.error_help(Code::RankMismatch, arg.span, title, in_brackets(rank)),
+                }
             }
             ITy::Array(item, _) if !self.index_elem(item, first(arg)) => {}
             ITy::Array(..) | ITy::Unknown | ITy::Never => drop(self.unify(&want, &got, arg.span)),
@@ -25,6 +37,7 @@ impl Infer<'_> {
                 self.cx.error_help(Code::Arguments, arg.span, title, in_brackets(rank));
             }
         }
+        if let ITy::Array(_, n) = got { Some(n) } else { None }
     }
 
     pub(super) fn offsets(&mut self, arg: &Expr) {

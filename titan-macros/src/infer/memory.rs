@@ -33,29 +33,30 @@ impl Infer<'_> {
                 ITy::Scalar(self.known(Elem::I32))
             }
             Method::Load { padded, .. } => {
+                let mut at = None;
                 if self.takes(call, 1 + usize::from(padded)) {
-                    self.coordinates(&call.args[0], r);
+                    at = self.coordinates(&call.args[0], t, call);
                     self.padding(padded, call, t.elem);
                 }
-                self.tile_of(t, call)
+                self.tile_of(t, call, at)
             }
             Method::Store(_) | Method::AtomicTile(_) => {
                 if self.takes(call, 2) {
-                    self.coordinates(&call.args[0], r);
+                    let at = self.coordinates(&call.args[0], t, call);
                     let stored = self.stored(&call.args[1], t, call.generics, span);
-                    self.same_rank(stored, r, call.args[1].span);
+                    self.same_rank(stored.filter(|s| Some(s.rank()) != at), r, call.args[1].span);
                 }
                 ITy::Unit
             }
             Method::Get => {
                 if self.takes(call, 1) {
-                    self.coordinates(&call.args[0], r);
+                    self.coordinates(&call.args[0], t, call);
                 }
                 ITy::Scalar(self.known(t.elem))
             }
             Method::Set => {
                 if self.takes(call, 2) {
-                    self.coordinates(&call.args[0], r);
+                    self.coordinates(&call.args[0], t, call);
                     self.element(&call.args[1], t.elem);
                 }
                 ITy::Unit
@@ -214,11 +215,11 @@ impl Infer<'_> {
         self.unify(&want, &got, arg.span);
     }
 
-    /// The tile type in a load's turbofish.
-    fn tile_of(&mut self, t: TensorTy, call: &Call<'_>) -> ITy {
+    /// The tile type in a load's turbofish, with this number of coordinates.
+    fn tile_of(&mut self, t: TensorTy, call: &Call<'_>, at: Option<usize>) -> ITy {
         match self.generic_shape(call) {
             Some(shape) => {
-                self.same_rank(Some(shape), usize::from(t.rank), call.span());
+                self.same_rank(Some(shape).filter(|s| Some(s.rank()) != at), usize::from(t.rank), call.span());
                 ITy::Tile(self.known(t.elem), self.known_shape(shape))
             }
             None => ITy::Unknown,

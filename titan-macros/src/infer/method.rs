@@ -12,6 +12,8 @@ pub(super) struct Call<'a> {
     pub(super) name: &'a Ident,
     pub(super) generics: &'a [GenericArg],
     pub(super) args: &'a [Expr],
+    /// The name of the receiver, if it is a variable.
+    pub(super) on: Option<String>,
 }
 
 impl Call<'_> {
@@ -52,7 +54,8 @@ impl Infer<'_> {
                 return self.rusts_own(other, name, args);
             }
         };
-        let call = Call { name, generics, args };
+        let on = if let ExprKind::Path(path, _) = &recv.kind { Some(path.text()) } else { None };
+        let call = Call { name, generics, args, on };
         let Some(method) = lookup(receiver, &name.to_string()) else {
             args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
             return match &ty {

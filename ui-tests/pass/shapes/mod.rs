@@ -14,6 +14,7 @@ mod interleave_count;
 mod oversized;
 mod rank_of_a_load;
 mod rank_of_a_store;
+mod rank_of_a_tensor;
 mod rank_of_coordinates;
 mod reshape_count;
 mod select_mix;

@@ -14,6 +14,7 @@ impl Infer<'_> {
     pub(in crate::infer) fn source(&mut self, method: Method, t: TensorTy, call: &Call<'_>) -> ITy {
         let tensor_rank = usize::from(t.rank);
         let written = if call.generics.is_empty() { None } else { self.generic_shape(call) };
+        let mut at = None;
         let rank = if method == Method::SourceRows {
             if self.takes(call, 2) {
                 self.rows(&call.args[0], tensor_rank, written.map(|s| s[0]), call.span());
@@ -22,12 +23,13 @@ impl Infer<'_> {
             2
         } else {
             if self.takes(call, 1) {
-                self.coordinates(&call.args[0], tensor_rank);
+                at = self.coordinates(&call.args[0], t, call);
             }
             tensor_rank
         };
         if let Some(shape) = written
             && shape.rank() != rank
+            && Some(shape.rank()) != at
         {
             let title = format!("a tile of rank {} for a source of rank {rank}", shape.rank());
             self.cx.error(Code::RankMismatch, call.span(), title);
@@ -114,7 +116,7 @@ impl Infer<'_> {
                         );
                         self.cx.error(Code::StageContents, call.args[0].span, title);
                     }
-                    self.coordinates(&call.args[1], usize::from(t.rank));
+                    self.coordinates(&call.args[1], t, call);
                 }
                 ITy::Unknown | ITy::Never => drop(self.expr(&call.args[1])),
                 other => {
