@@ -87,8 +87,14 @@ impl Parser<'_> {
             "warpgroup" | "warpgroups" => WARPGROUP,
             other => {
                 let title = format!("the size of a role is given in warps or warpgroups, not `{other}`");
-                self.cx.error_help(Code::RolesAttr, entry.unit.span(), title, EXAMPLE);
-                1
+                let help = match entry.count.base10_parse::<u32>() {
+                    Ok(n) if other.starts_with("thread") => {
+                        format!("a warp is 32 threads: `{}`", warps(n.div_ceil(32)))
+                    }
+                    _ => EXAMPLE.to_owned(),
+                };
+                self.cx.error_help(Code::RolesAttr, entry.unit.span(), title, help);
+                return 1;
             }
         };
         match entry.count.base10_parse::<u32>() {
@@ -149,4 +155,8 @@ impl Parser<'_> {
         self.cx.error_help(Code::RolesAttr, span, title, help);
         None
     }
+}
+
+fn warps(n: u32) -> String {
+    if n == 1 { "1 warp".to_owned() } else { format!("{n} warps") }
 }

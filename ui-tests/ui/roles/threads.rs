@@ -1,7 +1,7 @@
 //! Roles are counted in warps or warpgroups.
 use titan::prelude::*;
 
-#[titan::kernel(roles(producer: 1 thread, consumer: 1 warp), grid(1))]
+#[titan::kernel(roles(producer: 32 threads, consumer: 1 warp), grid(1))]
 fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
     let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
     match role() {
