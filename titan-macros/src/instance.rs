@@ -60,15 +60,21 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
                 format!("`{}: Shape` is only allowed in device functions", g.name),
                 help,
             );
-        } else if !named.contains(&g.name.to_string()) {
-            let help = format!("list them: `#[titan::kernel(instances({} in [..]))]`", g.name);
-            cx.error_help(
-                Code::Generics,
-                g.name.span(),
-                format!("generic parameter `{}` has no values in `instances`", g.name),
-                help,
-            );
         }
+    }
+    let lacking = |g: &&GenericParam| g.kind != GenericKind::Shape && !named.contains(&g.name.to_string());
+    let without: Vec<&GenericParam> = func.generics.iter().filter(lacking).collect();
+    if let Some((last, others)) = without.split_last() {
+        let names: Vec<String> = others.iter().map(|g| format!("`{}`", g.name)).collect();
+        let title = match &names[..] {
+            [] => format!("generic parameter `{}` has no values in `instances`", last.name),
+            names => {
+                format!("generic parameters {} and `{}` have no values in `instances`", names.join(", "), last.name)
+            }
+        };
+        let lists: Vec<String> = without.iter().map(|g| format!("{} in [..]", g.name)).collect();
+        let help = format!("list them: `#[titan::kernel(instances({}))]`", lists.join(", "));
+        cx.error_help(Code::Generics, without[0].name.span(), title, help);
     }
     if cx.has_errors() {
         return Vec::new();
