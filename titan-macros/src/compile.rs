@@ -195,7 +195,7 @@ fn finish(
             if let Some(s) = &short {
                 let extent = item.config.grid.iter().find_map(|(_, list)| list.get(usize::from(s.need.axis)));
                 let span = extent.map_or_else(|| item.func.name.span(), |e| e.span);
-                cx.push(s.diagnostic(&verified.sig).map_site(|_| span));
+                cx.push_grid(s.diagnostic(&verified.sig).map_site(|_| span), &verified.sig.instance);
             }
             short.is_none().then_some(verified)
         }

@@ -2,10 +2,12 @@
 //!
 //! A context that is dropped without [`Ctxt::finish`] would lose errors; dropping one panics in tests.
 
+use crate::general::general;
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use std::cell::{Cell, RefCell};
 use titan_core::diag::{Code, Diagnostic, Reporter};
+use titan_core::ir::InstanceArg;
 
 /// An error at tokens of the user.
 pub(crate) type Diag = Diagnostic<Span>;
@@ -22,6 +24,8 @@ pub(crate) struct Ctxt {
     instance: RefCell<Option<(String, usize)>>,
     /// For each error, the instances that have it.
     instances: RefCell<Vec<Vec<String>>>,
+    /// The generic arguments and the help of each error of a grid.
+    grids: RefCell<Vec<(Vec<InstanceArg>, Diag)>>,
     /// The number of reports, including repeated ones.
     reports: Cell<usize>,
 }
@@ -35,6 +39,7 @@ impl Ctxt {
             calls: RefCell::default(),
             instance: RefCell::default(),
             instances: RefCell::default(),
+            grids: RefCell::default(),
             reports: Cell::new(0),
         }
     }
@@ -73,6 +78,25 @@ impl Ctxt {
             let nth = known.unwrap_or(errors.len() - 1);
             if let (Some(list), Some((name, _))) = (instances.get_mut(nth), &*self.instance.borrow()) {
                 list.push(name.clone());
+            }
+        }
+    }
+
+    /// Reports an error of a grid in an instance. If several instances have it, its help names generic parameters, not their values.
+    pub(crate) fn push_grid(&self, diag: Diag, args: &[InstanceArg]) {
+        self.grids.borrow_mut().push((args.to_vec(), diag.clone()));
+        self.push(diag);
+    }
+
+    /// Replaces values of generic parameters in the help of errors of a grid.
+    fn generalize(&self, errors: &mut [Diag]) {
+        let grids = self.grids.borrow();
+        for diag in errors.iter_mut().filter(|diag| diag.code == Code::GridShort) {
+            for (i, help) in diag.help.iter_mut().enumerate() {
+                let samples = grids.iter().map(|(args, d)| Some((d.help.get(i)?.as_str(), &args[..]))).collect();
+                if let Some(text) = Option::and_then(samples, |samples| general(&samples)) {
+                    *help = text;
+                }
             }
         }
     }
@@ -133,6 +157,7 @@ impl Ctxt {
     /// The errors, those that rustc reports separately.
     pub(crate) fn finish(self) -> Reports {
         let mut errors = self.errors.borrow_mut().take().unwrap_or_default();
+        self.generalize(&mut errors);
         self.name_instances(&mut errors);
         let (ours, rustcs) = errors.into_iter().partition(is_ours);
         Reports { ours, rustcs, inlined: self.inlined.take() }

@@ -29,6 +29,7 @@ mod determinism;
 mod entry;
 mod env;
 mod expand;
+mod general;
 mod infer;
 mod instance;
 mod items;

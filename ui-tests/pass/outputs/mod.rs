@@ -1,6 +1,7 @@
 mod atomic_and_stored;
 mod forgotten_part;
 mod grid_of_a_constant;
+mod grid_of_generics;
 mod grid_rounded_down;
 mod grid_swapped;
 mod grids_disagree;
