@@ -25,7 +25,7 @@ enum Value {
     /// Whether `unchecked` is written, and the extents.
     Grid(bool, Vec<syn::Expr>),
     Exprs(Vec<syn::Expr>),
-    Targets(Vec<Ident>),
+    Targets(Vec<Target>),
     Tails(Vec<Ident>),
     Path(TokenStream),
     Roles(syn::Result<Vec<super::roles::Entry>>),
@@ -133,14 +133,25 @@ fn unchecked(input: ParseStream<'_>) -> syn::Result<bool> {
 }
 
 /// The GPU targets that `targets(..)` lists. `cpu` may be listed too, but makes no difference: kernels always run on the CPU.
-fn targets(p: &Parser<'_>, key: &Ident, names: &[Ident]) -> Vec<&'static str> {
+fn targets(p: &Parser<'_>, key: &Ident, names: &[Target]) -> Vec<&'static str> {
     let help = || format!("the targets are {}", crate::targets::listed());
     if names.is_empty() {
         p.cx.error_help(Code::Attribute, key.span(), "`targets(..)` is empty", help());
     }
     let mut out = Vec::new();
-    for (i, name) in names.iter().enumerate() {
-        if names[..i].contains(name) {
+    let mut seen = Vec::new();
+    for target in names {
+        let name = match &target.0 {
+            Ok(name) => name,
+            Err(quoted) => {
+                let help = format!("write `{}` without quotes", quoted.value());
+                p.cx.error_help(Code::Attribute, quoted.span(), "a target is a name, not a string", help);
+                continue;
+            }
+        };
+        let twice = seen.contains(&name);
+        seen.push(name);
+        if twice {
             p.cx.error(Code::Attribute, name.span(), format!("target `{name}` is listed twice"));
         } else if let Some(target) = crate::targets::gpu(&name.to_string()) {
             out.push(target);
@@ -154,6 +165,19 @@ fn targets(p: &Parser<'_>, key: &Ident, names: &[Ident]) -> Vec<&'static str> {
         }
     }
     out
+}
+
+/// The name of a target, or the string that was written instead of it.
+struct Target(Result<Ident, syn::LitStr>);
+
+impl syn::parse::Parse for Target {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.peek(syn::LitStr) {
+            input.parse().map(|s| Target(Err(s)))
+        } else {
+            input.parse().map(|n| Target(Ok(n)))
+        }
+    }
 }
 
 fn list<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {

@@ -1,5 +1,6 @@
 mod large_ring;
 mod none;
+mod quoted;
 mod require_tma;
 mod three_warps;
 mod too_much_memory;
