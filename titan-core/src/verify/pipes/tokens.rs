@@ -423,7 +423,7 @@ impl Walk<'_> {
             Ty::Token(Token::Slot, _) => (
                 Code::TokenLost,
                 "is never filled, so its readers wait forever",
-                "`.copy(..).commit()`, or `.zero().commit()`",
+                "`.copy(..).commit()`, or `.zero().commit()`: a copy without `.commit()` is not made",
             ),
             Ty::Token(Token::Ready, _) => (Code::TokenLost, "is never completed", "`.wait()` for it, and release it"),
             Ty::Token(Token::Part, _) => {
