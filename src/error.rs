@@ -138,7 +138,7 @@ pub enum Error {
     #[error(
         "{asked_by} is `{asked}`, but the available devices are: {available}{}\n  help: {}",
         because(reason.as_deref()),
-        way_to_a_device(asked, help)
+        way_to_a_device(asked_by, asked, help)
     )]
     NoSuchDevice {
         /// The source of the name: `TITAN_DEVICE` or a call.
@@ -203,7 +203,7 @@ pub enum Error {
         reason: String,
     },
     /// The kernel cannot run on the device.
-    #[error("kernel `{kernel}` cannot run on {device}: {reason}\n  help: choose another device with `TITAN_DEVICE`")]
+    #[error("kernel `{kernel}` cannot run on {device}: {reason}\n  help: {}", ANOTHER_DEVICE)]
     Unsupported {
         /// The kernel, with its instance.
         kernel: String,
@@ -215,7 +215,8 @@ pub enum Error {
     /// The device is older than all targets for which the kernel is compiled.
     #[error(
         "kernel `{kernel}` cannot run on {device}: its compute capability is {capability}, but the kernel is compiled for {targets}\n  \
-         help: choose another device with `TITAN_DEVICE`, such as `cpu`"
+         help: {}",
+        ANOTHER_DEVICE
     )]
     TooOld {
         /// The kernel, with its instance.
@@ -343,11 +344,18 @@ impl fmt::Debug for Error {
 }
 
 /// The help for a device that does not exist.
-fn way_to_a_device(asked: &str, help: &Option<&'static str>) -> &'static str {
+/// The environment variable has no effect on devices that the program names.
+const ANOTHER_DEVICE: &str =
+    "launch it on another device, such as `Device::cpu()`; `Device::best()` is the one that `TITAN_DEVICE` names";
+
+fn way_to_a_device(asked_by: &str, asked: &str, help: &Option<&'static str>) -> &'static str {
     let kind = asked.trim().split(':').next().unwrap_or_default();
     match help {
         Some(help) => help,
         None if kind.eq_ignore_ascii_case("hip") => "this version does not support AMD GPUs: use `cpu` or `cuda`",
+        None if asked_by != "TITAN_DEVICE" => {
+            "use `cpu`, or `Device::best()`; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`"
+        }
         None => "use `cpu`, or leave it unset; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`",
     }
 }

@@ -105,7 +105,7 @@ fn devices_and_kernels_that_do_not_go_together_say_which() {
     check(
         &Error::Unsupported { kernel: text("k"), device: text("cpu"), reason: text("no f128") },
         "kernel `k` cannot run on cpu: no f128",
-        "choose another device with `TITAN_DEVICE`",
+        "launch it on another device, such as `Device::cpu()`; `Device::best()` is the one that `TITAN_DEVICE` names",
     );
     check(
         &Error::Artifact { kernel: text("k"), reason: text("version 9") },

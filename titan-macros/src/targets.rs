@@ -51,8 +51,8 @@ pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
         let named: Vec<String> = chosen.iter().map(|name| format!("`{name}`")).collect();
         let named = if named.is_empty() { "no GPU".to_owned() } else { format!("only {}", named.join(" and ")) };
         let reason = format!(
-            "it has no code for this device: `targets(..)` in its attribute lists {named}\n  help: launch it on another \
-             device, such as `Device::cpu()`, or list a target that this device runs, such as `{t}`"
+            "it has no code for this device: `targets(..)` in its attribute lists {named}\n  help: list a target \
+             that this device runs, such as `{t}`"
         );
         ((*t).to_owned(), reason)
     };
