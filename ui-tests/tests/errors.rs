@@ -237,6 +237,41 @@ fn every_mistake_has_a_twin_without_it() {
     }
 }
 
+/// The lines of a message without the place and the numbers of lines, which depend on the file.
+fn without_places(message: &str) -> Vec<String> {
+    let place = |line: &str| -> String {
+        let line = line.trim();
+        if line.starts_with("--> ") {
+            return "-->".to_owned();
+        }
+        let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+        let line = if numbered.starts_with('|') { numbered } else { line };
+        line.split_whitespace()
+            .map(|word| word.trim_end_matches(':'))
+            .filter(|w| w.parse::<u32>().is_err())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    message.lines().map(place).collect()
+}
+
+#[test]
+fn readme_shows_what_is_printed() {
+    let printed: Vec<_> = kernels().map(|case| without_places(&stderr(&case))).collect();
+    let readme = read(&root().join("../README.md"));
+    let shown: Vec<&str> = readme
+        .split("```text\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next().filter(|b| b.starts_with("error")))
+        .collect();
+    assert!(shown.len() >= 3, "README.md shows {} messages", shown.len());
+    for message in shown {
+        let lines = without_places(message);
+        let is_printed = printed.iter().any(|p| p.windows(lines.len()).any(|window| window == lines));
+        assert!(is_printed, "no case prints this message of README.md:\n{message}");
+    }
+}
+
 #[test]
 fn messages_speak_of_what_users_wrote() {
     for case in cases("ui", "stderr") {
