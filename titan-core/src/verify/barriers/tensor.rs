@@ -4,7 +4,7 @@
 //! 74. a shape that exists for them ([`Mma::check`](crate::ir::Mma::check)).
 //! 75. Columns are allocated in powers of two, at most as many as exist, and freed once; and not after the block has relinquished the right
 //!     to allocate. Allocation and release are executed once: outside of loops and branches.
-//! 76. One thread of one warp starts and commits MMAs and copies, and one warp allocates; loads and stores are executed by groups of four
+//! 76. One thread of one warp starts and commits MMAs and copies, and one warp allocates; other warps, in another role, load and store, in groups of four
 //!     warps, each of which accesses a quarter of the lanes. All operations of a kernel have the same number of CTAs. Sources: PTX ISA,
 //!     "tcgen05", its issue granularity, access restrictions and `.cta_group`.
 //!
@@ -125,6 +125,9 @@ fn allocated(kernel: &Kernel, op: &Op, columns: u32, errors: &mut Vec<Error>) {
 
 /// Checks rule 76 for roles.
 fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
+    if kernel.roles.is_empty() {
+        all_warps(kernel, errors);
+    }
     for (role, (_, block)) in kernel.roles.iter().zip(threads(kernel)) {
         kernel.walk_block(block, &mut |_, op| {
             let Some(tensor) = of(op) else { return };
@@ -145,6 +148,37 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
                 );
             }
         });
+    }
+}
+
+/// Checks rule 76 for a kernel without roles: all of its warps load and store, so one of them may not use the same columns in between.
+fn all_warps(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let (mut of_one, mut of_all) = (None, None);
+    kernel.walk(&mut |_, op| match of(op) {
+        Some(Tcgen05Op::Load { .. } | Tcgen05Op::Store { .. }) => of_all = of_all.or(Some(op.loc)),
+        Some(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. } | Tcgen05Op::Shift { .. } | Tcgen05Op::Dealloc { .. }) => {
+            of_one = of_one.or(Some((op.loc, mnemonic(&op.kind))))
+        }
+        Some(
+            Tcgen05Op::Alloc { .. }
+            | Tcgen05Op::Relinquish { .. }
+            | Tcgen05Op::Commit { .. }
+            | Tcgen05Op::WaitLoad
+            | Tcgen05Op::WaitStore
+            | Tcgen05Op::FenceBefore
+            | Tcgen05Op::FenceAfter,
+        )
+        | None => {}
+    });
+    if let (Some((loc, name)), Some(moved)) = (of_one, of_all) {
+        let title = format!(
+            "one warp executes `{name}`, and all warps load from tensor memory or store to it: the order of these warps could not be verified"
+        );
+        errors.push(
+            Error::new(Code::TensorThreads, loc, title).related(moved, "all warps").help(format!(
+                "give the kernel roles: one of one warp, and one of {QUARTERS} warps for loads and stores"
+            )),
+        );
     }
 }
 

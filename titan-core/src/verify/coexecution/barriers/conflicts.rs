@@ -42,8 +42,14 @@ impl Machine {
             // tensor memory those of its role that are executed before it, because it completes after them.
             let again = o == By::BulkStore && r.role == role && r.op == op;
             let later = r.role == role && objects.units.in_order(o, by);
-            let stands = write || !w && r.role == role;
-            let after = if by == By::BulkStore { again } else { (p == Pending::Done || later) && stands };
+            let seen = p == Pending::Done && r.known & !r.fences.missing & bit(role) != 0;
+            // One wait covers all loads of tensor memory.
+            let together = p == pending && p == Pending::Loads;
+            let after = match (by, write) {
+                (By::BulkStore, _) => again,
+                (By::Copy | By::Tensor(_) | By::Other, true) => p == Pending::Done || later,
+                (By::Copy | By::Tensor(_) | By::Other, false) => !w && r.role == role && (seen || later || together),
+            };
             !(same && after)
         });
         let known = if pending == Pending::Done { bit(role) } else { 0 };
@@ -66,12 +72,15 @@ impl Machine {
             | What::Touched { .. }
             | What::Announced { .. } => None,
         };
+        let by = |r: &Record| if let What::Access { by, .. } = r.what { Some(by) } else { None };
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
         for record in self.records.drain(..).rev() {
             let stands = |k: &Record| match (read(k), read(&record)) {
                 (Some((part, bytes)), Some((other, least))) => {
                     let stricter = k.fences.stricter_than(record.fences) && k.known & !record.known == 0;
-                    part == other && bytes >= least && stricter && k.sent.is_subset(&record.sent)
+                    // Its role may have observed neither: then their order with its next operation depends on what they are.
+                    let alike = by(k) == by(&record) || record.known & bit(record.role) != 0;
+                    part == other && bytes >= least && stricter && alike && k.sent.is_subset(&record.sent)
                 }
                 (_, _) => false,
             };

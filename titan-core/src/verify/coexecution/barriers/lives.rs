@@ -3,6 +3,7 @@
 use super::super::run::{Fault, Run, defect};
 use super::super::state::State;
 use super::event::{At, refuse};
+use super::machine::{By, What};
 use crate::diag::Code;
 use crate::ir::{NvOp, OpKind};
 use crate::verify::Error;
@@ -46,9 +47,11 @@ impl<'k> Run<'k> {
                 );
             }
             if let Some(copy) = state.machine.on_the_way(at.role, barrier) {
-                let title = format!("{name} is invalidated while a copy that signals it may still be in flight");
-                let error =
-                    Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, "the copy");
+                let tensor = matches!(copy.what, What::Access { by: By::Tensor(_), .. });
+                let (what, it) =
+                    if tensor { ("an operation on tensor memory", "the operation") } else { ("a copy", "the copy") };
+                let title = format!("{name} is invalidated while {what} that signals it may still be in flight");
+                let error = Error::new(Code::BarrierLife, at.op.loc, title).related(self.kernel.op(copy.op).loc, it);
                 return refuse(error.help(format!("wait for {name} first")));
             }
             state.machine.gone.insert(barrier, at.id);

@@ -107,7 +107,14 @@ pub(in crate::verify) struct Record {
 
 impl Record {
     pub(super) const fn new(what: What, role: usize, op: OpId, known: Roles) -> Record {
-        Record { what, role, op, known, sent: BTreeSet::new(), fences: Fences { held: false, missing: 0 } }
+        Record {
+            what,
+            role,
+            op,
+            known,
+            sent: BTreeSet::new(),
+            fences: Fences { held: false, skipped: false, missing: 0 },
+        }
     }
 
     /// The phases that carry it.
@@ -221,11 +228,11 @@ impl Machine {
         self.phases.get(barrier).and_then(|p| p.open.get(&time)).cloned().unwrap_or_default()
     }
 
-    /// A copy that signals a barrier and whose completion a role has not observed.
+    /// A copy, or an MMA on tensor memory, that signals a barrier and whose completion a role has not observed.
     pub(in crate::verify) fn on_the_way(&self, role: usize, barrier: usize) -> Option<Record> {
         let brings = |r: &&Record| match r.what {
-            What::Access { by: By::Copy, pending: Pending::Phase(b, _), .. } => b == barrier,
-            What::Access { by: By::Copy, pending: Pending::Done, .. } => {
+            What::Access { by: By::Copy | By::Tensor(_), pending: Pending::Phase(b, _), .. } => b == barrier,
+            What::Access { by: By::Copy | By::Tensor(_), pending: Pending::Done, .. } => {
                 r.known & bit(role) == 0 && r.carriers().any(|b| b == barrier)
             }
             What::Access { .. }
@@ -248,8 +255,12 @@ impl Machine {
 
     /// Releases records into a phase: a wait for it observes them.
     pub(in crate::verify) fn send(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
-        for record in self.records.iter_mut().filter(|r| which(r) && !r.fences.held) {
-            record.sent.insert(to);
+        for record in self.records.iter_mut().filter(|r| which(r)) {
+            if record.fences.held {
+                record.fences.skipped = true;
+            } else {
+                record.sent.insert(to);
+            }
         }
     }
 

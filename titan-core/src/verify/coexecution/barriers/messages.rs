@@ -88,7 +88,7 @@ fn wait_of(class: Class, n: impl std::fmt::Display) -> String {
 /// The help for work of a class that is not committed.
 fn committed(class: Class) -> String {
     if class == Class::Tcgen05 {
-        "`ttg.nv.tcgen05.commit` after it, and wait for the barrier of that".to_owned()
+        "`ttg.nv.tcgen05.commit` after it, wait for the barrier of that, and then `fence_after_thread_sync`".to_owned()
     } else {
         format!("commit the group of `{class}`, and wait for it")
     }
@@ -185,7 +185,10 @@ impl Run<'_> {
         let (code, title, help) = match pending {
             Pending::Group(class, None) if other.role == role => (
                 Code::GroupOpen,
-                format!("{title}: its group is not committed, so no wait covers it"),
+                format!(
+                    "{title}: {} is not committed, so no wait covers it",
+                    if class == Class::Tcgen05 { "that" } else { "its group" }
+                ),
                 committed(class),
             ),
             Pending::Group(class, Some(n)) if other.role == role => {
@@ -197,7 +200,9 @@ impl Run<'_> {
             Pending::Group(class, _) => {
                 let who = self.role_name(other.role);
                 let help = if class == Class::Tcgen05 {
-                    format!("`ttg.nv.tcgen05.commit` in {who} after it, and wait for the barrier of that")
+                    format!(
+                        "`ttg.nv.tcgen05.commit` in {who} after it, wait for the barrier of that, and then `fence_after_thread_sync`"
+                    )
                 } else {
                     format!(
                         "let {who} wait for its group of `{class}` before it arrives at a barrier, and wait for that"
@@ -216,6 +221,13 @@ impl Run<'_> {
                     let who = self.role_name(other.role);
                     format!("{wait} in {who} before it arrives at a barrier, and wait for that")
                 };
+                (Code::InFlight, title, help)
+            }
+            Pending::Done if other.fences.held => {
+                let who = self.role_name(other.role);
+                let help = format!(
+                    "let {who} wait for it and execute `ttg.nv.tcgen05.fence_before_thread_sync` before it arrives at a barrier, and wait for that"
+                );
                 (Code::InFlight, title, help)
             }
             Pending::Done => (Code::InFlight, title, self.ordered_by(other, by == By::Copy)),
