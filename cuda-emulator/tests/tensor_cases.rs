@@ -169,6 +169,8 @@ fn sizes([bm, bn, bk]: [usize; 3]) -> Vec<([usize; 3], bool)> {
         ([bm, bn, bk], true),
         ([bm - 1, bn - 8, bk + 8], true),
         ([bm + 1, 8, 2 * bk], true),
+        // Rows of C that begin anywhere.
+        ([bm + 1, bn + 3, bk + 8], true),
         // More steps than slots; rows of A and B that begin anywhere.
         ([bm + 2, 16, 7 * bk + 8], true),
         ([bm + 2, 16, bk + 7], false),
@@ -244,7 +246,24 @@ fn outputs_whose_rows_begin_anywhere() {
     on_boards("outputs_whose_rows_begin_anywhere", &[HOPPER], |dev, _| {
         for (what, product, [bm, bn, bk]) in PRODUCTS {
             for lies in [Lies::Within(1, 2), Lies::Within(8, 1), Lies::Turned, Lies::Alone] {
-                agrees(dev, what, product, [bm + 3, bn.min(72) - 3, bk + 8], [Lies::Alone, Lies::Alone, lies]);
+                let size = [bm + 3, bn.min(72) - 3, bk + 8];
+                let choice = agrees(dev, what, product, size, [Lies::Alone, Lies::Alone, lies]);
+                ran(choice.as_ref(), "sm_90a");
+            }
+        }
+    });
+}
+
+/// The distance of rows does not matter if there is one; code also computes where further rows would be.
+#[test]
+fn one_row_of_any_pitch() {
+    let boards: Vec<&str> = OTHERS.into_iter().chain([HOPPER]).collect();
+    on_boards("one_row_of_any_pitch", &boards, |dev, _| {
+        for (what, product, [_, _, bk]) in PRODUCTS {
+            let one = Lies::Within(8, 1);
+            for size in [[1, 8, bk], [1, 1, bk], [1, 8, 0], [1, 1, 0]] {
+                agrees(dev, what, product, size, [one, one, Lies::Alone]);
+                agrees(dev, what, product, size, [one, Lies::Alone, one]);
             }
         }
     });

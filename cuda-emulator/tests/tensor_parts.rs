@@ -99,7 +99,8 @@ fn a_map_for_parts_that_the_driver_refuses_is_no_failure() {
             for code in [1, 801] {
                 let why = format!("{name} has no tensor map: ");
                 let fail = || emulator.fail(&format!("{ENCODER}:{nth}:{code}"));
-                runs(&dev, &[3, 0, 70], [72, 40], ("sm_80", &why), fail);
+                // The variant for outputs of any alignment has fewer maps, and asks again for the others.
+                runs(&dev, &[3, 0, 70], [72, 40], ("sm_90a", &why), fail);
                 assert_eq!(emulator.struck(ENCODER), 1);
                 emulator.fail("");
                 runs(&dev, &[3, 0, 70], [72, 40], ("sm_90a", ""), || ());

@@ -27,6 +27,8 @@ pub(super) enum NoCluster {
     Machine,
     /// This is the variant for launches in which clusters do not pay off.
     DoesNotPay,
+    /// This is the one variant for launches whose outputs are not aligned, which must also serve those in which clusters do not pay off.
+    AnyOutputs,
     /// Its tiles cannot be distributed to clusters.
     NoDeal(NoDeal),
     /// Adjacent tiles share no input tile that is copied in bulk and can be divided.
@@ -38,6 +40,7 @@ impl fmt::Display for NoCluster {
         match self {
             NoCluster::Machine => f.write_str("the target has none"),
             NoCluster::DoesNotPay => f.write_str("for launches with one tile along its axis"),
+            NoCluster::AnyOutputs => f.write_str("there is one variant for outputs that are not aligned"),
             NoCluster::NoDeal(why) => why.fmt(f),
             NoCluster::NothingShared => {
                 f.write_str(
@@ -48,16 +51,13 @@ impl fmt::Display for NoCluster {
     }
 }
 
-/// Chooses the cluster for a laid-out kernel.
+/// Chooses the cluster for a laid-out kernel, unless there is a reason for one `without`.
 ///
 /// # Errors
 /// The reason why it has none.
-pub(super) fn choose(laid_out: &Kernel, target: &Target, wanted: bool) -> Result<Cluster, NoCluster> {
+pub(super) fn choose(laid_out: &Kernel, target: &Target, without: Option<NoCluster>) -> Result<Cluster, NoCluster> {
     if !target.clusters {
         return Err(NoCluster::Machine);
-    }
-    if !wanted {
-        return Err(NoCluster::DoesNotPay);
     }
     let dealt = [0, 1].map(|axis| deal(laid_out, CLUSTER, axis));
     let [first, second] = dealt.each_ref().map(|kernel| kernel.as_ref().map_or(0, shared_bytes));
@@ -65,7 +65,7 @@ pub(super) fn choose(laid_out: &Kernel, target: &Target, wanted: bool) -> Result
         [Err(why), Err(_)] => Err(NoCluster::NoDeal(why)),
         [_, _] if first.max(second) == 0 => Err(NoCluster::NothingShared),
         // If both axes share as many bytes, the first is chosen: adjacent tiles along it need the same tiles of the second operand.
-        [_, _] => Ok(Cluster { size: CLUSTER, axis: usize::from(second > first) }),
+        [_, _] => without.map_or(Ok(Cluster { size: CLUSTER, axis: usize::from(second > first) }), Err),
     }
 }
 

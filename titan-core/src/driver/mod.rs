@@ -42,6 +42,7 @@ use crate::lay_out::lay_out;
 use crate::lower::{self, Lowered};
 use crate::plan::{self, LowerError, MmaPlan, Plan, Target};
 use crate::verify::Verified;
+use cluster::NoCluster;
 use road::Stop;
 use rule::Filled;
 
@@ -62,10 +63,11 @@ pub struct Stages {
     pub code: Code,
 }
 
-/// Compiles a kernel for a machine. Variants for aligned arguments come first, then those for arbitrary ones; among these, variants for
+/// Compiles a kernel for a machine. Variants for aligned arguments come first, then one for aligned inputs and any outputs where launches may
+/// need it, then those for arbitrary arguments; among these, variants for
 /// devices that allow more shared memory come first. The last variant has no assumptions.
 ///
-/// For a machine with bulk copies there are only variants for aligned arguments that use bulk copies or MMAs of warpgroups, perhaps none at
+/// For a machine with bulk copies there are only variants for aligned inputs that use bulk copies or MMAs of warpgroups, perhaps none at
 /// all ([`why_not_bulk`]); such a machine also runs the code for older machines. A variant with clusters is followed by one without, for
 /// launches with too few tiles.
 ///
@@ -80,16 +82,20 @@ pub fn compile(
 ) -> Result<Vec<Variant>, LowerError> {
     let target = known(kernel, backend)?;
     let mut variants = Vec::new();
-    for aligned in [true, false] {
+    for arguments in [Arguments::Aligned, Arguments::AlignedInputs, Arguments::Any] {
         // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
-        if target.bulk_tensor && (!aligned || !may_be_new(kernel, &target)) {
+        if target.bulk_tensor && (arguments == Arguments::Any || !may_be_new(kernel, &target)) {
             break;
         }
-        if aligned && !plan::has_wide_accesses(kernel) {
+        let serves_more = match arguments {
             // Without wide accesses, the variants for aligned and for arbitrary arguments would be equal.
-            continue;
+            Arguments::Aligned => plan::has_wide_accesses(kernel),
+            Arguments::AlignedInputs => plan::plan(kernel, &target, true).gains_from_any_outputs(kernel),
+            Arguments::Any => true,
+        };
+        if serves_more {
+            variants.extend(for_devices(kernel, (backend, &target), arguments, source)?);
         }
-        variants.extend(for_devices(kernel, (backend, &target), aligned, source)?);
     }
     Ok(variants)
 }
@@ -108,29 +114,47 @@ pub fn compile_alone(
     if variants.last().is_none_or(|last| !last.assumptions.is_empty()) {
         let target =
             Target { bulk_tensor: false, clusters: false, group_atoms: Vec::new(), role_warps: 1, ..backend.target() };
-        variants.extend(for_devices(kernel, (backend, &target), false, source)?);
+        variants.extend(for_devices(kernel, (backend, &target), Arguments::Any, source)?);
     }
     Ok(variants)
 }
 
-/// The variants for aligned or for arbitrary arguments: one for the shared memory that every device allows, and before it one for each
-/// device that allows more, if its schedule is different.
+/// The arguments that a variant is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arguments {
+    /// Rows of tensors are aligned to 16 bytes, and a multiple of 16 bytes long.
+    Aligned,
+    /// Those of inputs are, and those of outputs need not be: products whose number of columns is odd.
+    AlignedInputs,
+    /// Any arguments.
+    Any,
+}
+
+impl Arguments {
+    const fn of(aligned: bool) -> Arguments {
+        if aligned { Arguments::Aligned } else { Arguments::Any }
+    }
+}
+
+/// The variants for some arguments: one for the shared memory that every device allows, and before it one for each device that allows more,
+/// if its schedule is different. If only inputs are aligned there is one variant, for every device and without a cluster.
 fn for_devices(
     kernel: &Verified,
     (backend, target): (&dyn Backend, &Target),
-    aligned: bool,
+    arguments: Arguments,
     source: Option<(&str, u32)>,
 ) -> Result<Vec<Variant>, LowerError> {
-    let first = prepared(kernel, target, aligned, true)?;
+    let first = prepared(kernel, target, arguments, None)?;
     let mut wanted = first.filled.schedule.clone();
     let mut of_access = vec![(0, finished(kernel, target, first)?)];
-    for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
+    let classes = if arguments == Arguments::AlignedInputs { &[] } else { &target.shared_classes[..] };
+    for bytes in classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
         let (_, least) = &of_access[of_access.len() - 1];
         let target = Target { shared_bytes: bytes, ..target.clone() };
         if !rule::is_short_of_memory(kernel, &least.schedule) {
             break;
         }
-        let Ok(more) = prepared(kernel, &target, aligned, true) else { break };
+        let Ok(more) = prepared(kernel, &target, arguments, None) else { break };
         // The code for equal schedules is equal, and is not made again to see that.
         if more.filled.schedule.is_but_for_memory(&wanted) {
             continue;
@@ -144,7 +168,7 @@ fn for_devices(
     }
     let mut variants = Vec::new();
     for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
-        for done in with_one_alone(kernel, target, aligned, done) {
+        for done in with_one_alone(kernel, target, arguments, done) {
             let code = backend.emit(&done.lowered.func, source)?;
             variants.push(variant::of(kernel, done, code, bytes));
         }
@@ -153,9 +177,13 @@ fn for_devices(
 }
 
 /// A compiled kernel; and after it, if it has a cluster that does not pay off in all launches, the same kernel compiled without a cluster.
-fn with_one_alone(kernel: &Verified, target: &Target, aligned: bool, done: Made) -> Vec<Made> {
+fn with_one_alone(kernel: &Verified, target: &Target, arguments: Arguments, done: Made) -> Vec<Made> {
     let target = Target { shared_bytes: done.schedule.shared_bytes, ..target.clone() };
-    let alone = done.pays.as_ref().and_then(|_| made_for(kernel, &target, aligned, false).ok()).filter(Made::is_new);
+    let alone = done
+        .pays
+        .as_ref()
+        .and_then(|_| made_for(kernel, &target, arguments, Some(NoCluster::DoesNotPay)).ok())
+        .filter(Made::is_new);
     // If there is no variant without clusters, this one must serve all launches.
     let pays = done.pays.clone().filter(|_| alone.is_some());
     [Some(Made { pays, ..done }), alone].into_iter().flatten().collect()
@@ -259,12 +287,17 @@ impl Made {
 }
 
 fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, LowerError> {
-    made_for(kernel, target, aligned, true)
+    made_for(kernel, target, Arguments::of(aligned), None)
 }
 
-/// The same, with or without clusters.
-fn made_for(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -> Result<Made, LowerError> {
-    finished(kernel, target, prepared(kernel, target, aligned, clusters)?)
+/// The same, without clusters if there is a reason.
+fn made_for(
+    kernel: &Verified,
+    target: &Target,
+    arguments: Arguments,
+    without: Option<NoCluster>,
+) -> Result<Made, LowerError> {
+    finished(kernel, target, prepared(kernel, target, arguments, without)?)
 }
 
 /// A kernel whose schedule is chosen.
@@ -272,16 +305,22 @@ struct Prepared {
     filled: Filled,
     laid_out: Kernel,
     /// Why it has no cluster.
-    no_cluster: Option<cluster::NoCluster>,
+    no_cluster: Option<NoCluster>,
     /// As [`Made::pays`].
     pays: Option<HostExpr>,
 }
 
 /// Chooses the schedule of a kernel.
-fn prepared(kernel: &Verified, target: &Target, aligned: bool, clusters: bool) -> Result<Prepared, LowerError> {
-    let mut filled = rule::fill(kernel, target, aligned)?;
+fn prepared(
+    kernel: &Verified,
+    target: &Target,
+    arguments: Arguments,
+    without: Option<NoCluster>,
+) -> Result<Prepared, LowerError> {
+    let mut filled = rule::fill(kernel, target, arguments)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
-    let chosen = cluster::choose(&laid_out, target, clusters);
+    let without = without.or_else(|| (arguments == Arguments::AlignedInputs).then_some(NoCluster::AnyOutputs));
+    let chosen = cluster::choose(&laid_out, target, without);
     filled.schedule.cluster = chosen.as_ref().ok().copied();
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;

@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: the passes after rings, whose results `titan emit --stage` prints.
 
+use super::Arguments;
 use super::rule;
 use crate::ir::Kernel;
 use crate::pipeline::fence::{self, Mode};
@@ -118,7 +119,7 @@ fn place_fences_tilelang(kernel: Kernel, options: &Options) -> Result<Passed, St
 
 fn choose_rings(kernel: Kernel, options: &Options) -> Result<Passed, String> {
     let verified = verify(kernel).map_err(|e| e.first().map_or_else(String::new, |e| e.title.clone()))?;
-    let filled = rule::fill(&verified, &options.target, true).map_err(|e| e.message)?;
+    let filled = rule::fill(&verified, &options.target, Arguments::Aligned).map_err(|e| e.message)?;
     let notes = rule::notes(&verified, &filled.schedule, options.target.name);
     if notes.is_empty() {
         return Err(

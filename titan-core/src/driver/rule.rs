@@ -10,6 +10,7 @@
 //!
 //! Deliberately absent: measurements.
 
+use super::Arguments;
 use super::estimate::Estimate;
 use super::not_chosen;
 use super::rings::{pipelined_loops, with_rings};
@@ -43,9 +44,10 @@ pub(super) struct Filled {
 ///
 /// # Errors
 /// Returns an error if the kernel does not fit with any schedule.
-pub(super) fn fill(kernel: &Verified, target: &Target, aligned: bool) -> Result<Filled, LowerError> {
+pub(super) fn fill(kernel: &Verified, target: &Target, arguments: Arguments) -> Result<Filled, LowerError> {
     let written = Schedule {
-        aligned,
+        aligned: arguments != Arguments::Any,
+        any_outputs: arguments == Arguments::AlignedInputs,
         shared_bytes: target.shared_bytes,
         slots: kernel.pipes.iter().map(|p| p.slots).collect(),
         ..Schedule::default()
@@ -190,6 +192,9 @@ fn writes_operands(Filled { rings, plan, .. }: &Filled) -> bool {
 pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
     let mut plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
     plan.stores_waited = schedule.stores_waited;
+    if schedule.any_outputs {
+        plan.leave_outputs(&rings);
+    }
     let estimate = road::estimate(&rings, &mut plan)?;
     let warps = rings.roles.is_empty().then_some(plan.warps);
     let schedule = Schedule { warps, stores_waited: plan.stores_waited, ..schedule.clone() };

@@ -20,6 +20,8 @@ use std::fmt;
 pub struct Schedule {
     /// Whether arguments are assumed to be aligned, which allows wide accesses and asynchronous copies.
     pub aligned: bool,
+    /// Whether the rows of outputs may have any alignment all the same.
+    pub any_outputs: bool,
     /// The maximum shared memory of a program, in bytes.
     pub shared_bytes: u32,
     /// The number of warps of a program without roles, a power of two; `None`: as in the plan. Roles state their numbers themselves.
@@ -149,6 +151,16 @@ impl Schedule {
         all
     }
 
+    /// The arguments that it is for, as the configuration of a variant states them.
+    #[must_use]
+    pub const fn access(&self) -> &'static str {
+        match (self.aligned, self.any_outputs) {
+            (true, false) => "aligned",
+            (true, true) => "aligned inputs",
+            (false, _) => "any",
+        }
+    }
+
     /// Whether another schedule differs only in its maximum shared memory.
     #[must_use]
     pub fn is_but_for_memory(&self, other: &Schedule) -> bool {
@@ -158,7 +170,7 @@ impl Schedule {
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let access = if self.aligned { "aligned" } else { "any" };
+        let access = self.access();
         write!(f, "access {access}, {} bytes of shared memory", self.shared_bytes)?;
         if let Some(warps) = self.warps {
             write!(f, ", {warps} warps")?;

@@ -6,14 +6,14 @@ use crate::artifact::{Assumption, BankConflict, GridRule, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
 
-/// The variant of a kernel that was compiled for aligned or arbitrary arguments, and for devices that allow a program at least `granted`
+/// The variant of a kernel, for devices that allow a program at least `granted`
 /// bytes of shared memory; 0 for all devices.
 pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Variant {
     let Made { schedule, rings, plan, lowered, notes, pays, .. } = made;
     let more = [
         ("warps", plan.warps.to_string()),
         ("barriers", lowered.barriers.to_string()),
-        ("access", if schedule.aligned { "aligned" } else { "any" }.to_owned()),
+        ("access", schedule.access().to_owned()),
     ];
     let mut config = code.config;
     config.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));

@@ -8,11 +8,14 @@
 //! |---|---|
 //! | address | 64 bits |
 //! | extent | 32 bits: a launch rejects larger ones |
-//! | stride, in elements | 64 bits |
+//! | stride, in elements; 0 along an axis with at most one | 64 bits |
 //! | scalar of 8, 16, 32 bits | 32 bits, extended according to the element type; floats as their bits |
 //! | scalar of 64 bits | 64 bits |
 //!
 //! Words follow each other, each aligned to its size.
+//!
+//! The stride of an axis with at most one element is of no element, so variants assume nothing about it. But code also computes addresses of
+//! elements that do not exist, and asynchronous copies of no bytes there must be aligned too; with a stride of 0, they are.
 //!
 //! Code that copies tiles by tensor maps has these as additional parameters, after the block: see [`MapParam`]. Behind them is the address of each
 //! table of maps, see [`PartMap::Ending`].
@@ -228,7 +231,11 @@ fn word(slot: Slot, args: &[GpuArg], report: u64) -> u64 {
             _ => 0,
         },
         Slot::Stride(param, axis) => match arg(param) {
-            Some(GpuArg::Tensor { strides, .. }) => strides.get(usize::from(axis)).map_or(0, |n| n.cast_unsigned()),
+            Some(GpuArg::Tensor { extents, strides, .. }) => {
+                let axis = usize::from(axis);
+                let several = extents.get(axis).is_some_and(|n| *n > 1);
+                strides.get(axis).filter(|_| several).map_or(0, |n| n.cast_unsigned())
+            }
             _ => 0,
         },
         Slot::Scalar { param, .. } => match arg(param) {
@@ -268,16 +275,25 @@ mod tests {
             Slot::Report,
         ];
         let args = [
-            GpuArg::Tensor { address: 0x1122, extents: vec![-1], strides: vec![-2] },
+            GpuArg::Tensor { address: 0x1122, extents: vec![3], strides: vec![-2] },
             GpuArg::Scalar(Const::Float(Elem::F16, 1.0)),
         ];
         let bytes = pack(&slots, &args, 7);
         assert_eq!(offsets(&slots), (vec![0, 8, 16, 24, 32], 40));
         assert_eq!(bytes[..8], 0x1122u64.to_le_bytes());
-        assert_eq!(bytes[8..12], (-1i32).to_le_bytes());
+        assert_eq!(bytes[8..12], 3i32.to_le_bytes());
         assert_eq!(bytes[16..24], (-2i64).to_le_bytes());
         assert_eq!(bytes[24..28], 0x3c00u32.to_le_bytes());
         assert_eq!(bytes[32..], 7u64.to_le_bytes());
+    }
+
+    #[test]
+    fn an_axis_of_one_element_has_no_stride() {
+        let slots = [Slot::Stride(0, 0), Slot::Stride(0, 1)];
+        let one = |rows| GpuArg::Tensor { address: 16, extents: vec![rows, 8], strides: vec![9, 1] };
+        for (rows, stride) in [(0, 0i64), (1, 0), (2, 9)] {
+            assert_eq!(pack(&slots, &[one(rows)], 0), [stride.to_le_bytes(), 1i64.to_le_bytes()].concat());
+        }
     }
 
     #[test]

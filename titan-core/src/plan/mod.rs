@@ -25,7 +25,7 @@ pub(crate) use no_group::NoGroup;
 pub use target::Target;
 
 pub use crate::ir::FreeBy;
-use crate::ir::{Def, Kernel, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{Access, Def, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::verify::Verified;
 use classes::Classes;
@@ -78,6 +78,28 @@ impl Plan {
     #[must_use]
     pub fn uses_warpgroups(&self) -> bool {
         self.mmas.values().any(MmaPlan::is_of_groups)
+    }
+
+    /// Assumes nothing about the rows of outputs.
+    pub(crate) fn leave_outputs(&mut self, kernel: &Kernel) {
+        for (wide, param) in self.vectored.iter_mut().zip(&kernel.sig.params) {
+            *wide &= !matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
+        }
+    }
+
+    /// Whether code whose inputs alone are aligned serves launches that code for aligned arguments does not: rows of some output have another
+    /// extent than those of all inputs, and MMAs read what is copied from these.
+    pub(crate) fn gains_from_any_outputs(&self, kernel: &Kernel) -> bool {
+        let rows = |wanted: bool| {
+            let wide = kernel.sig.params.iter().zip(&self.vectored).filter(|(_, wide)| **wide);
+            wide.filter_map(move |(param, _)| match &param.kind {
+                ParamKind::Tensor { access, shape, .. } if (*access == Access::Mut) == wanted => shape.last(),
+                ParamKind::Tensor { .. } | ParamKind::Scalar(_) => None,
+            })
+        };
+        !self.mmas.is_empty()
+            && rows(true).any(|extent| rows(false).all(|other| other != extent))
+            && rows(false).next().is_some()
     }
 
     /// Whether a loaded tile is kept in shared memory only, where MMAs read it.

@@ -117,7 +117,7 @@ fn a_variant_without_clusters_is_behind() {
     for (tile, condition) in [([64, 128, 64], "`M > 64`"), ([128, 64, 64], "`N > 64`")] {
         let kernel = verified(&kernel(&Gemm { tile, ..PLAIN }, 2, false));
         let variants = compile(&kernel, machine, None).expect("it compiles");
-        let [with, without] = &variants[..] else { panic!("{} variants", variants.len()) };
+        let [with, without, any_output] = &variants[..] else { panic!("{} variants", variants.len()) };
         let assumed = |variant: &Variant| -> Vec<String> {
             variant.assumptions.iter().map(|assumption| assumption.sentence(&kernel.sig)).collect()
         };
@@ -129,6 +129,10 @@ fn a_variant_without_clusters_is_behind() {
         let but_for_maps =
             |all: &[String]| all.iter().filter(|s| !s.contains("tensor map")).cloned().collect::<Vec<_>>();
         assert_eq!(but_for_maps(&all), but_for_maps(&fewer));
+        // The last one serves outputs with rows of any alignment, and has no clusters.
+        assert_eq!(any_output.cluster, 0);
+        let of_output: Vec<String> = assumed(any_output).into_iter().filter(|s| s.contains("`c`")).collect();
+        assert_eq!(of_output, Vec::<String>::new());
     }
 }
 
