@@ -108,8 +108,8 @@ fn emit() -> Command {
                 .long("access")
                 .value_name("WHICH")
                 .default_value("aligned")
-                .value_parser(["aligned", "any"])
-                .help("The variant for aligned arguments, or the one for arguments of any alignment"),
+                .value_parser(["aligned", "aligned-inputs", "any"])
+                .help("The variant for aligned arguments, for aligned inputs and any outputs, or for any arguments"),
         )
         .arg(Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(
             "The variant for devices with this much shared memory per program; without it, the one for all devices",

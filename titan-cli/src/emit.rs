@@ -6,7 +6,7 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::driver::stages;
+use titan_core::driver::{Arguments, stages};
 use titan_core::plan::LowerError;
 use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
@@ -41,7 +41,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     for Located { kernel, at } in located {
         let name = kernel.sig.name.clone();
         let errors = match verify(kernel) {
-            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access") == "aligned", shared)) {
+            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access"), shared)) {
                 Ok(stage) => {
                     printed.push(stage);
                     continue;
@@ -66,12 +66,17 @@ fn of_stage(
     kernel: &Verified,
     machine: &Machine,
     stage: &str,
-    (aligned, shared): (bool, Option<u32>),
+    (access, shared): (&str, Option<u32>),
 ) -> Result<String, LowerError> {
     if stage == "tile" {
         return Ok(print(kernel));
     }
-    let all = stages(kernel, machine, aligned, shared)?;
+    let arguments = match access {
+        "aligned" => Arguments::Aligned,
+        "aligned-inputs" => Arguments::AlignedInputs,
+        _ => Arguments::Any,
+    };
+    let all = stages(kernel, machine, arguments, shared)?;
     Ok(match stage {
         "rings" => print(&all.rings),
         "laid-out" => print(&all.laid_out),

@@ -121,7 +121,7 @@ pub fn compile_alone(
 
 /// The arguments that a variant is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arguments {
+pub enum Arguments {
     /// Rows of tensors are aligned to 16 bytes, and a multiple of 16 bytes long.
     Aligned,
     /// Those of inputs are, and those of outputs need not be: products whose number of columns is odd.
@@ -130,8 +130,9 @@ enum Arguments {
     Any,
 }
 
-impl Arguments {
-    const fn of(aligned: bool) -> Arguments {
+impl From<bool> for Arguments {
+    /// Whether arguments are aligned.
+    fn from(aligned: bool) -> Arguments {
         if aligned { Arguments::Aligned } else { Arguments::Any }
     }
 }
@@ -200,7 +201,7 @@ pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<Stri
         return Ok(vec![format!("{} has no bulk copies of tiles", target.name)]);
     }
     if may_be_new(kernel, &target) && plan::has_wide_accesses(kernel) {
-        let made = made(kernel, &target, true)?;
+        let made = made(kernel, &target, Arguments::Aligned)?;
         if made.is_new() {
             return Ok(why::copied_by_threads(kernel, &made));
         }
@@ -222,7 +223,7 @@ fn may_be_new(kernel: &Verified, target: &Target) -> bool {
     !kernel.roles.is_empty() || plan::plan(kernel, target, true).mmas.values().any(of_groups)
 }
 
-/// The stages of a kernel on the way to one variant: for aligned arguments, or for arbitrary ones; for devices that allow a program this
+/// The stages of a kernel on the way to one variant, for some arguments; for devices that allow a program this
 /// many bytes of shared memory, or for all.
 ///
 /// # Errors
@@ -230,12 +231,12 @@ fn may_be_new(kernel: &Verified, target: &Target) -> bool {
 pub fn stages(
     kernel: &Verified,
     backend: &dyn Backend,
-    aligned: bool,
+    arguments: impl Into<Arguments>,
     shared_bytes: Option<u32>,
 ) -> Result<Stages, LowerError> {
     let target = known(kernel, backend)?;
     let target = Target { shared_bytes: shared_bytes.unwrap_or(target.shared_bytes), ..target };
-    made(kernel, &target, aligned)?.stages(backend)
+    made(kernel, &target, arguments.into())?.stages(backend)
 }
 
 /// The stages of a kernel under a given schedule, from any source.
@@ -286,8 +287,8 @@ impl Made {
     }
 }
 
-fn made(kernel: &Verified, target: &Target, aligned: bool) -> Result<Made, LowerError> {
-    made_for(kernel, target, Arguments::of(aligned), None)
+fn made(kernel: &Verified, target: &Target, arguments: Arguments) -> Result<Made, LowerError> {
+    made_for(kernel, target, arguments, None)
 }
 
 /// The same, without clusters if there is a reason.

@@ -156,7 +156,7 @@ impl Schedule {
     pub const fn access(&self) -> &'static str {
         match (self.aligned, self.any_outputs) {
             (true, false) => "aligned",
-            (true, true) => "aligned inputs",
+            (true, true) => "aligned-inputs",
             (false, _) => "any",
         }
     }

@@ -171,7 +171,18 @@ pub(super) fn run_with_maps(
     let [ta, tb] = gemm.transposed;
     let a = upload(&mut memory, "a", ea, if ta { [k, m] } else { [m, k] }, &mut rng);
     let b = upload(&mut memory, "b", eb, if tb { [k, n] } else { [n, k] }, &mut rng);
-    let c = upload(&mut memory, "c", ec, [m, n], &mut rng);
+    // An output of any alignment begins at its second element, and its rows have no common alignment.
+    let first = usize::from(stages.schedule.any_outputs);
+    let mut c = upload(&mut memory, "c", ec, [m, n], &mut rng);
+    let size = ec.bits() as usize / 8;
+    if first == 1 {
+        let rows: Vec<u8> = (0..m * (n + 1) + 1).flat_map(|i| encode(ec, i as i32 % 5)).collect();
+        c.at = memory.upload("c within rows", &rows);
+        let extents = vec![m as i32, n as i32];
+        c.arg = GpuArg::Tensor { address: c.at.address() + size as u64, extents, strides: vec![n as i64 + 1, 1] };
+    }
+    let pitch = if let GpuArg::Tensor { strides, .. } = &c.arg { strides[0] as usize } else { n };
+    let before = memory.read(c.at, (first + m * pitch) * size).map_err(|e| e.to_string())?.to_vec();
     let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
     let args = [a.arg.clone(), b.arg.clone(), c.arg.clone()];
     let lanes = &stages.lanes;
@@ -196,16 +207,20 @@ pub(super) fn run_with_maps(
     let module = Module::parse(&ptx).map_err(|e| format!("{e}\n{ptx}"))?;
     let kernel = module.entry(entry).map_err(|e| e.to_string())?;
     kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
-    let GpuArg::Tensor { strides, .. } = &c.arg else { return Err("no tensor".to_owned()) };
-    let size = ec.bits() as usize / 8;
-    let bytes = memory.read(c.at, m * strides[0] as usize * size).map_err(|e| e.to_string())?;
+    let bytes = memory.read(c.at, (first + m * pitch) * size).map_err(|e| e.to_string())?;
+    let is_between = |element: usize| first == 1 && (element == 0 || (element - 1) % pitch == n);
+    if let Some(element) =
+        (0..first + m * pitch).find(|i| is_between(*i) && bytes[i * size..][..size] != before[i * size..][..size])
+    {
+        return Err(format!("element {element}, which is not of the output, was written"));
+    }
     let at = |t: &Tensor, turned: bool, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
         if turned { t.values[column * rows + row] } else { t.values[row * columns + column] }
     };
     for row in 0..m {
         for column in 0..n {
             let dot: i32 = (0..k).map(|i| at(&a, ta, [row, i], [m, k]) * at(&b, tb, [column, i], [n, k])).sum();
-            let place = (row * strides[0] as usize + column) * size;
+            let place = (first + row * pitch + column) * size;
             let (found, wanted) = (&bytes[place..place + size], encode(ec, dot));
             if found != wanted {
                 return Err(format!("row {row}, column {column}: {found:?} instead of {wanted:?} for {dot}"));
