@@ -96,7 +96,7 @@ pub(super) fn from_zero(sig: &Signature, param: usize, key: &Key) -> Option<Host
 }
 
 /// An extent of a parameter, by its shape name if it has one.
-fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
+pub(crate) fn extent(sig: &Signature, param: usize, axis: usize) -> Option<HostExpr> {
     match sig.params.get(param).map(|p| &p.kind) {
         Some(ParamKind::Tensor { shape, .. }) => match shape.get(axis)? {
             DimSpec::Bind(symbol) => Some(HostExpr::Symbol(*symbol)),

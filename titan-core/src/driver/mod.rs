@@ -93,8 +93,12 @@ pub fn compile(
             Arguments::AlignedInputs => plan::plan(kernel, &target, true).gains_from_any_outputs(kernel),
             Arguments::Any => true,
         };
-        if serves_more {
-            variants.extend(for_devices(kernel, (backend, &target), arguments, source)?);
+        let made = || for_devices(kernel, (backend, &target), arguments, source);
+        match arguments {
+            _ if !serves_more => {}
+            // Launches that it would serve have other code, so it may not fit.
+            Arguments::AlignedInputs => variants.extend(made().unwrap_or_default()),
+            Arguments::Aligned | Arguments::Any => variants.extend(made()?),
         }
     }
     Ok(variants)
@@ -124,7 +128,7 @@ pub fn compile_alone(
 pub enum Arguments {
     /// Rows of tensors are aligned to 16 bytes, and a multiple of 16 bytes long.
     Aligned,
-    /// Those of inputs are, and those of outputs need not be: products whose number of columns is odd.
+    /// Those of inputs with several axes are, and those of outputs and of other inputs need not be: products whose number of columns is odd.
     AlignedInputs,
     /// Any arguments.
     Any,

@@ -20,7 +20,7 @@ use std::fmt;
 pub struct Schedule {
     /// Whether arguments are assumed to be aligned, which allows wide accesses and asynchronous copies.
     pub aligned: bool,
-    /// Whether the rows of outputs may have any alignment all the same.
+    /// Whether the rows of outputs, and inputs of one axis, may have any alignment all the same.
     pub any_outputs: bool,
     /// The maximum shared memory of a program, in bytes.
     pub shared_bytes: u32,

@@ -24,8 +24,9 @@ pub use mma::{Method, MmaPlan, Source, operands};
 pub(crate) use no_group::NoGroup;
 pub use target::Target;
 
+use crate::analysis::cover;
 pub use crate::ir::FreeBy;
-use crate::ir::{Access, Def, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value};
+use crate::ir::{Access, Def, HostExpr, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::verify::Verified;
 use classes::Classes;
@@ -80,26 +81,32 @@ impl Plan {
         self.mmas.values().any(MmaPlan::is_of_groups)
     }
 
-    /// Assumes nothing about the rows of outputs.
+    /// Assumes nothing about the rows of outputs, nor about inputs of one axis, such as the bias of each column.
     pub(crate) fn leave_outputs(&mut self, kernel: &Kernel) {
         for (wide, param) in self.vectored.iter_mut().zip(&kernel.sig.params) {
-            *wide &= !matches!(param.kind, ParamKind::Tensor { access: Access::Mut, .. });
+            *wide &= is_operand(&param.kind);
         }
     }
 
-    /// Whether code whose inputs alone are aligned serves launches that code for aligned arguments does not: rows of some output have another
-    /// extent than those of all inputs, and MMAs read what is copied from these.
+    /// Whether code that assumes nothing about outputs serves launches that code for aligned arguments does not: the rows of some output may
+    /// be of any length although those of the operands of MMAs are multiples of 16 bytes.
     pub(crate) fn gains_from_any_outputs(&self, kernel: &Kernel) -> bool {
-        let rows = |wanted: bool| {
-            let wide = kernel.sig.params.iter().zip(&self.vectored).filter(|(_, wide)| **wide);
-            wide.filter_map(move |(param, _)| match &param.kind {
-                ParamKind::Tensor { access, shape, .. } if (*access == Access::Mut) == wanted => shape.last(),
+        let wide = |operand: bool| {
+            let all = kernel.sig.params.iter().zip(&self.vectored).enumerate();
+            all.filter_map(move |(index, (param, wide))| match &param.kind {
+                ParamKind::Tensor { elem, access, optional, shape } if *wide => {
+                    let wanted = if operand { is_operand(&param.kind) } else { *access == Access::Mut };
+                    let last = shape.len().checked_sub(1).filter(|_| wanted)?;
+                    Some((cover::extent(&kernel.sig, index, last)?, elem.bits(), *optional))
+                }
                 ParamKind::Tensor { .. } | ParamKind::Scalar(_) => None,
             })
         };
-        !self.mmas.is_empty()
-            && rows(true).any(|extent| rows(false).all(|other| other != extent))
-            && rows(false).next().is_some()
+        // Rows of such an operand are multiples of 16 bytes only if those of the output are.
+        let follows = |(extent, bits, _): &(HostExpr, u32, bool)| {
+            wide(true).any(|(other, narrow, optional)| other == *extent && narrow <= *bits && !optional)
+        };
+        !self.mmas.is_empty() && wide(true).next().is_some() && wide(false).any(|output| !follows(&output))
     }
 
     /// Whether a loaded tile is kept in shared memory only, where MMAs read it.
@@ -244,6 +251,11 @@ fn vectored(kernel: &Kernel) -> Vec<bool> {
         }
     });
     out
+}
+
+/// Whether a parameter may be an operand of MMAs: an input of several axes.
+fn is_operand(kind: &ParamKind) -> bool {
+    matches!(kind, ParamKind::Tensor { access: Access::In, shape, .. } if shape.len() > 1)
 }
 
 /// The parameter that a tensor is a view of.
