@@ -100,6 +100,7 @@ const BARRIERS: &[(Code, &str)] = &[
     (Code::TensorMmaShape, "tensor_mma_shape"),
     (Code::TensorColumns, "tensor_columns"),
     (Code::TensorThreads, "tensor_threads"),
+    (Code::TensorUnfenced, "tensor_not_fenced"),
 ];
 
 /// What no message may contain: names from inside the compiler, and types behind the language's own.
