@@ -2,6 +2,7 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
+use titan_core::driver::Arguments;
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
@@ -107,8 +108,8 @@ fn emit() -> Command {
             Arg::new("access")
                 .long("access")
                 .value_name("WHICH")
-                .default_value("aligned")
-                .value_parser(["aligned", "aligned-inputs", "any"])
+                .default_value(Arguments::Aligned.name())
+                .value_parser(Arguments::ALL.map(Arguments::name))
                 .help("The variant for aligned arguments, for aligned inputs and any outputs, or for any arguments"),
         )
         .arg(Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(

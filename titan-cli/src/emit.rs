@@ -71,11 +71,7 @@ fn of_stage(
     if stage == "tile" {
         return Ok(print(kernel));
     }
-    let arguments = match access {
-        "aligned" => Arguments::Aligned,
-        "aligned-inputs" => Arguments::AlignedInputs,
-        _ => Arguments::Any,
-    };
+    let arguments = Arguments::ALL.into_iter().find(|arguments| arguments.name() == access).unwrap_or_default();
     let all = stages(kernel, machine, arguments, shared)?;
     Ok(match stage {
         "rings" => print(&all.rings),

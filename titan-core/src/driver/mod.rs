@@ -33,7 +33,7 @@ mod why;
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
 pub use road::barrier_program;
-pub use schedule::{Ahead, Body, Cluster, Roles, Schedule};
+pub use schedule::{Ahead, Arguments, Body, Cluster, Roles, Schedule};
 
 use crate::artifact::Variant;
 use crate::ir::{HostExpr, Kernel};
@@ -82,23 +82,21 @@ pub fn compile(
 ) -> Result<Vec<Variant>, LowerError> {
     let target = known(kernel, backend)?;
     let mut variants = Vec::new();
-    for arguments in [Arguments::Aligned, Arguments::AlignedInputs, Arguments::Any] {
+    for arguments in Arguments::ALL {
         // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
         if target.bulk_tensor && (arguments == Arguments::Any || !may_be_new(kernel, &target)) {
             break;
         }
-        let serves_more = match arguments {
-            // Without wide accesses, the variants for aligned and for arbitrary arguments would be equal.
-            Arguments::Aligned => plan::has_wide_accesses(kernel),
-            Arguments::AlignedInputs => plan::plan(kernel, &target, true).gains_from_any_outputs(kernel),
-            Arguments::Any => true,
-        };
         let made = || for_devices(kernel, (backend, &target), arguments, source);
         match arguments {
-            _ if !serves_more => {}
-            // Launches that it would serve have other code, so it may not fit.
-            Arguments::AlignedInputs => variants.extend(made().unwrap_or_default()),
-            Arguments::Aligned | Arguments::Any => variants.extend(made()?),
+            Arguments::Aligned if plan::has_wide_accesses(kernel) => variants.extend(made()?),
+            Arguments::AlignedInputs if plan::plan(kernel, &target, true).gains_from_any_outputs(kernel) => {
+                // Launches that it would serve have other code, so it may not fit.
+                variants.extend(made().unwrap_or_default());
+            }
+            // Equal to a variant that there is anyway.
+            Arguments::Aligned | Arguments::AlignedInputs => {}
+            Arguments::Any => variants.extend(made()?),
         }
     }
     Ok(variants)
@@ -121,24 +119,6 @@ pub fn compile_alone(
         variants.extend(for_devices(kernel, (backend, &target), Arguments::Any, source)?);
     }
     Ok(variants)
-}
-
-/// The arguments that a variant is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arguments {
-    /// Rows of tensors are aligned to 16 bytes, and a multiple of 16 bytes long.
-    Aligned,
-    /// Those of inputs with several axes are, and those of outputs and of other inputs need not be: products whose number of columns is odd.
-    AlignedInputs,
-    /// Any arguments.
-    Any,
-}
-
-impl From<bool> for Arguments {
-    /// Whether arguments are aligned.
-    fn from(aligned: bool) -> Arguments {
-        if aligned { Arguments::Aligned } else { Arguments::Any }
-    }
 }
 
 /// The variants for some arguments: one for the shared memory that every device allows, and before it one for each device that allows more,

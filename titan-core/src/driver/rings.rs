@@ -74,7 +74,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         made = unmask(&made, made.sig.tails == Some(Tails::Split))?;
     }
     let made = verify(made.canonical()).ok()?;
-    (schedule.aligned || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
+    (schedule.arguments.aligned() || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
 }
 
 /// Sets the number of instances of the kernel's roles.

@@ -10,12 +10,11 @@
 //!
 //! Deliberately absent: measurements.
 
-use super::Arguments;
 use super::estimate::Estimate;
 use super::not_chosen;
 use super::rings::{pipelined_loops, with_rings};
 use super::road;
-use super::schedule::{Ahead, Roles, Schedule};
+use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
 use crate::ir::{Block, Kernel, OpId, Pipe, Tails, Value};
 use crate::pipeline::depth;
@@ -29,7 +28,7 @@ const EARLY: u32 = 2;
 
 /// Whether stages are waited for early. Copies of unaligned rows take too many registers in addition to the fragments.
 const fn early(schedule: &Schedule, distance: u32) -> bool {
-    schedule.aligned && distance >= EARLY
+    schedule.arguments.aligned() && distance >= EARLY
 }
 
 /// A feasible schedule, and the kernel to which its part about rings was applied.
@@ -46,8 +45,7 @@ pub(super) struct Filled {
 /// Returns an error if the kernel does not fit with any schedule.
 pub(super) fn fill(kernel: &Verified, target: &Target, arguments: Arguments) -> Result<Filled, LowerError> {
     let written = Schedule {
-        aligned: arguments != Arguments::Any,
-        any_outputs: arguments == Arguments::AlignedInputs,
+        arguments,
         shared_bytes: target.shared_bytes,
         slots: kernel.pipes.iter().map(|p| p.slots).collect(),
         ..Schedule::default()
@@ -65,7 +63,7 @@ pub(super) fn fill(kernel: &Verified, target: &Target, arguments: Arguments) -> 
 /// The same with a separate loop for the iterations that need no masks, if there are such iterations and the kernel does not ask for one
 /// loop.
 fn without_masks(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
-    if !filled.schedule.aligned || kernel.sig.tails == Some(Tails::ZeroFilled) {
+    if !filled.schedule.arguments.aligned() || kernel.sig.tails == Some(Tails::ZeroFilled) {
         return filled;
     }
     let schedule = Schedule { unmasked: true, ..filled.schedule.clone() };
@@ -85,7 +83,7 @@ fn releases(target: &Target) -> impl Iterator<Item = bool> {
 
 /// Splits a kernel without roles, on a machine with bulk copies, into a role that copies and a role that computes.
 fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option<Filled> {
-    if !target.bulk_tensor || !written.aligned {
+    if !target.bulk_tensor || !written.arguments.aligned() {
         return None;
     }
     let plan = plan::plan(kernel, target, true);
@@ -190,9 +188,9 @@ fn writes_operands(Filled { rings, plan, .. }: &Filled) -> bool {
 /// Completes a kernel with rings under a schedule; an error if it does not fit. If it fits only with stores that are waited for, the
 /// schedule of the result has these.
 pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
-    let mut plan = plan::with_warps(&rings, target, schedule.aligned, schedule.warps);
+    let mut plan = plan::with_warps(&rings, target, schedule.arguments.aligned(), schedule.warps);
     plan.stores_waited = schedule.stores_waited;
-    if schedule.any_outputs {
+    if schedule.arguments == Arguments::AlignedInputs {
         plan.leave_outputs(&rings);
     }
     let estimate = road::estimate(&rings, &mut plan)?;
@@ -203,9 +201,9 @@ pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> R
 
 /// Schedules a kernel without roles: its loops become rings one by one, as long as they fit.
 fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
-    let plan = plan::plan(kernel, target, written.aligned);
+    let plan = plan::plan(kernel, target, written.arguments.aligned());
     let mut best = None;
-    if written.aligned && target.copy_async {
+    if written.arguments.aligned() && target.copy_async {
         let staged = |value: Value| plan.is_resident(value);
         let loops = pipelined_loops(kernel);
         for candidate in implicit::candidates(kernel, &staged) {
@@ -223,7 +221,7 @@ fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Fi
 /// The same with programs numbered in groups of rows, if they share tiles along two axes of the grid.
 fn in_groups(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
     let schedule = Schedule { grouped: true, warps: None, ..filled.schedule.clone() };
-    let grouped = if filled.schedule.aligned { tried(kernel, target, &schedule) } else { None };
+    let grouped = if filled.schedule.arguments.aligned() { tried(kernel, target, &schedule) } else { None };
     grouped.map_or(filled, |(grouped, _)| grouped)
 }
 

@@ -15,13 +15,54 @@
 
 use std::fmt;
 
+/// The arguments that a variant is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arguments {
+    /// Rows of tensors are aligned to 16 bytes, and a multiple of 16 bytes long, which allows wide accesses and asynchronous copies.
+    Aligned,
+    /// Those of inputs with several axes are, and those of outputs and of other inputs need not be: products whose number of columns is odd.
+    AlignedInputs,
+    /// Any arguments.
+    #[default]
+    Any,
+}
+
+impl Arguments {
+    /// All of them, in the order in which launches try the variants.
+    pub const ALL: [Arguments; 3] = [Arguments::Aligned, Arguments::AlignedInputs, Arguments::Any];
+
+    /// The name, as the configuration of a variant states it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Arguments::Aligned => "aligned",
+            Arguments::AlignedInputs => "aligned-inputs",
+            Arguments::Any => "any",
+        }
+    }
+
+    /// Whether operands of MMAs are assumed to be aligned.
+    #[must_use]
+    pub const fn aligned(self) -> bool {
+        match self {
+            Arguments::Aligned | Arguments::AlignedInputs => true,
+            Arguments::Any => false,
+        }
+    }
+}
+
+impl From<bool> for Arguments {
+    /// Whether arguments are aligned.
+    fn from(aligned: bool) -> Arguments {
+        if aligned { Arguments::Aligned } else { Arguments::Any }
+    }
+}
+
 /// The decisions about one variant of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Whether arguments are assumed to be aligned, which allows wide accesses and asynchronous copies.
-    pub aligned: bool,
-    /// Whether the rows of outputs, and inputs of one axis, may have any alignment all the same.
-    pub any_outputs: bool,
+    /// The arguments that it is for.
+    pub arguments: Arguments,
     /// The maximum shared memory of a program, in bytes.
     pub shared_bytes: u32,
     /// The number of warps of a program without roles, a power of two; `None`: as in the plan. Roles state their numbers themselves.
@@ -151,16 +192,6 @@ impl Schedule {
         all
     }
 
-    /// The arguments that it is for, as the configuration of a variant states them.
-    #[must_use]
-    pub const fn access(&self) -> &'static str {
-        match (self.aligned, self.any_outputs) {
-            (true, false) => "aligned",
-            (true, true) => "aligned-inputs",
-            (false, _) => "any",
-        }
-    }
-
     /// Whether another schedule differs only in its maximum shared memory.
     #[must_use]
     pub fn is_but_for_memory(&self, other: &Schedule) -> bool {
@@ -170,8 +201,7 @@ impl Schedule {
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let access = self.access();
-        write!(f, "access {access}, {} bytes of shared memory", self.shared_bytes)?;
+        write!(f, "access {}, {} bytes of shared memory", self.arguments.name(), self.shared_bytes)?;
         if let Some(warps) = self.warps {
             write!(f, ", {warps} warps")?;
         }

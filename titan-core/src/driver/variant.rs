@@ -13,12 +13,12 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     let more = [
         ("warps", plan.warps.to_string()),
         ("barriers", lowered.barriers.to_string()),
-        ("access", schedule.access().to_owned()),
+        ("access", schedule.arguments.name().to_owned()),
     ];
     let mut config = code.config;
     config.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let asked = kernel.sig.requires.len();
-    let of_arguments = if schedule.aligned { assumptions(&rings, &plan, asked) } else { Vec::new() };
+    let of_arguments = if schedule.arguments.aligned() { assumptions(&rings, &plan, asked) } else { Vec::new() };
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
     let of_launch = pays.map(Assumption::Holds);
     let maps = lowered.func.maps.iter().cloned().map(Assumption::TensorMap);

@@ -7,7 +7,7 @@
 //! Deliberately absent: reasons that depend on the arguments of a launch.
 
 use super::rings::{pipelined_loops, with_rings};
-use super::schedule::{Ahead, Roles, Schedule};
+use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::{Made, rule};
 use crate::analysis::boxes::{NoBox, of_op as box_of};
 use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
@@ -23,7 +23,7 @@ pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
         return notes.all;
     }
     mmas(kernel, &plan, &mut notes);
-    loops(kernel, (&plan, false), &mut notes);
+    loops(kernel, (&plan, Arguments::Aligned), &mut notes);
     if notes.all.is_empty() {
         notes.add("no tile is copied in bulk, and no MMA is one of warpgroups".to_owned());
     }
@@ -35,7 +35,7 @@ pub(super) fn copied_by_threads(kernel: &Verified, made: &Made) -> Vec<String> {
     let mut notes = Notes::default();
     if made.schedule.roles == Roles::Kept && made.rings.roles.is_empty() {
         let plan = plan::plan(kernel, &made.plan.target, made.plan.aligned);
-        loops(kernel, (&plan, made.schedule.any_outputs), &mut notes);
+        loops(kernel, (&plan, made.schedule.arguments), &mut notes);
         // Without a role that copies, only threads do: what else a bulk copy would ask for does not matter.
         if !notes.all.is_empty() {
             return notes.all;
@@ -97,7 +97,7 @@ const DEPENDS: &str =
     "what is copied depends on what is computed, or on an exit from a loop or from the middle of a branch";
 
 /// The reasons why loops are not split into a role that copies in bulk and one that computes.
-fn loops(kernel: &Verified, (plan, any_outputs): (&Plan, bool), notes: &mut Notes) {
+fn loops(kernel: &Verified, (plan, arguments): (&Plan, Arguments), notes: &mut Notes) {
     if !kernel.roles.is_empty() {
         stages(kernel, plan, notes);
         return;
@@ -121,7 +121,7 @@ fn loops(kernel: &Verified, (plan, any_outputs): (&Plan, bool), notes: &mut Note
     };
     let roles = Roles::Split { warps: plan.warps.next_multiple_of(plan.target.role_warps.max(1)) };
     let shared_bytes = plan.target.shared_bytes;
-    let schedule = Schedule { aligned: true, any_outputs, shared_bytes, roles, loops, ..Schedule::default() };
+    let schedule = Schedule { arguments, shared_bytes, roles, loops, ..Schedule::default() };
     match with_rings(kernel, &schedule).map(|rings| rule::fitted(rings, &plan.target, &schedule)) {
         None => notes.add(format!("{not_split}: {DEPENDS}")),
         Some(Err(error)) => notes.add(format!("{not_split}: {}", error.message)),

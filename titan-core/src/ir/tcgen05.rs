@@ -363,6 +363,26 @@ impl Tcgen05Op {
         }
     }
 
+    /// Whether the operation accesses columns of tensor memory, or frees them.
+    #[must_use]
+    pub const fn accesses_columns(&self) -> bool {
+        match self {
+            Tcgen05Op::Mma(_)
+            | Tcgen05Op::Load { .. }
+            | Tcgen05Op::Store { .. }
+            | Tcgen05Op::Copy { .. }
+            | Tcgen05Op::Shift { .. }
+            | Tcgen05Op::Dealloc { .. } => true,
+            Tcgen05Op::Alloc { .. }
+            | Tcgen05Op::Relinquish { .. }
+            | Tcgen05Op::Commit { .. }
+            | Tcgen05Op::WaitLoad
+            | Tcgen05Op::WaitStore
+            | Tcgen05Op::FenceBefore
+            | Tcgen05Op::FenceAfter => false,
+        }
+    }
+
     /// Whether the operation is started by one thread or executed by one warp, and not by each warp of the role.
     #[must_use]
     pub const fn is_of_one_warp(&self) -> bool {

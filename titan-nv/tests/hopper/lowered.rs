@@ -4,7 +4,7 @@
 use super::harness::orders;
 use super::ptxas;
 use std::fmt::Write as _;
-use titan_core::driver::{Stages, stages};
+use titan_core::driver::{Arguments, Stages, stages};
 use titan_core::ir::{Elem, GridSpec};
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
@@ -172,7 +172,7 @@ pub(super) fn run_with_maps(
     let a = upload(&mut memory, "a", ea, if ta { [k, m] } else { [m, k] }, &mut rng);
     let b = upload(&mut memory, "b", eb, if tb { [k, n] } else { [n, k] }, &mut rng);
     // An output of any alignment begins at its second element, and its rows have no common alignment.
-    let first = usize::from(stages.schedule.any_outputs);
+    let first = usize::from(stages.schedule.arguments == Arguments::AlignedInputs);
     let mut c = upload(&mut memory, "c", ec, [m, n], &mut rng);
     let size = ec.bits() as usize / 8;
     if first == 1 {

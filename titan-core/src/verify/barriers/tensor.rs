@@ -154,21 +154,13 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
 /// Checks rule 76 for a kernel without roles: all of its warps load and store, so one of them may not use the same columns in between.
 fn all_warps(kernel: &Kernel, errors: &mut Vec<Error>) {
     let (mut of_one, mut of_all) = (None, None);
-    kernel.walk(&mut |_, op| match of(op) {
-        Some(Tcgen05Op::Load { .. } | Tcgen05Op::Store { .. }) => of_all = of_all.or(Some(op.loc)),
-        Some(Tcgen05Op::Mma(_) | Tcgen05Op::Copy { .. } | Tcgen05Op::Shift { .. } | Tcgen05Op::Dealloc { .. }) => {
-            of_one = of_one.or(Some((op.loc, mnemonic(&op.kind))))
+    kernel.walk(&mut |_, op| {
+        let Some(tensor) = of(op).filter(|tensor| tensor.accesses_columns()) else { return };
+        if tensor.is_of_one_warp() {
+            of_one = of_one.or(Some((op.loc, mnemonic(&op.kind))));
+        } else {
+            of_all = of_all.or(Some(op.loc));
         }
-        Some(
-            Tcgen05Op::Alloc { .. }
-            | Tcgen05Op::Relinquish { .. }
-            | Tcgen05Op::Commit { .. }
-            | Tcgen05Op::WaitLoad
-            | Tcgen05Op::WaitStore
-            | Tcgen05Op::FenceBefore
-            | Tcgen05Op::FenceAfter,
-        )
-        | None => {}
     });
     if let (Some((loc, name)), Some(moved)) = (of_one, of_all) {
         let title = format!(
