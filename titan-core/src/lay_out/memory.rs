@@ -8,6 +8,9 @@ use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::layout::{Bit, Encoding, Layout};
 use crate::plan::wide_to_turn;
 
+/// The bits that a thread accesses at once at most.
+const VECTOR: u32 = 128;
+
 impl LayOut<'_> {
     pub(super) fn load(&mut self, op: &Op, unit: Unit) -> Laid<()> {
         let old = op.results[0];
@@ -40,27 +43,42 @@ impl LayOut<'_> {
         if self.store_in_slices(op)? {
             return Ok(());
         }
-        let layout = self.store_layout(*value, self.k.ty(op.args[0]).elem().bits());
+        let layout = self.store_layout(op.args[0], *value);
         let mut args = self.all_same(args)?;
         args.push(self.tile(*value, &layout)?);
         self.op(op.kind.clone(), &args).map(drop)
     }
 
     /// The layout from which a tile is stored: its own, unless that would write pieces of less than 32 bytes, or 4-bit halves.
-    fn store_layout(&self, old: Value, bits: u32) -> Layout {
-        let layout = self.layout(old);
+    fn store_layout(&self, tensor: Value, old: Value) -> Layout {
+        let (layout, bits) = (self.layout(old), self.elem(tensor).bits());
         let last = layout.rank() - 1;
-        let run = |layout: &Layout| layout.vector(last) << layout.lanes_along(last).len();
         let wide = self.wide(layout.extents(), bits);
-        let copied = layout.lane_bits().iter().chain(layout.warp_bits()).any(|b| *b == Bit::Copy);
-        let short = run(&layout) * bits < 256 && run(&wide) > run(&layout) && !copied;
+        let short = is_scattered(&layout, bits) && run(&wide) > run(&layout);
         let whole = bits >= 8 || layout.vector(last) >= 2 || wide.vector(last) < 2;
         if !short && whole {
             return layout;
         }
         // If threads hold adjacent elements along another axis, the tile was transposed.
         let is_turned = layout.vector(last) == 1 && (0..last).any(|axis| layout.vector(axis) > 1);
-        if is_turned { wide_to_turn(layout.extents(), bits, self.plan.target.lanes, self.warps) } else { wide }
+        if is_turned {
+            wide_to_turn(layout.extents(), bits, self.plan.target.lanes, self.warps)
+        } else if bits >= 8 && self.is_stored_singly(tensor) {
+            self.singly(layout.extents())
+        } else {
+            wide
+        }
+    }
+
+    /// Whether elements of a tensor are stored one by one: nothing is known about its rows.
+    pub(super) fn is_stored_singly(&self, tensor: Value) -> bool {
+        let aligned: Vec<bool> = self.plan.vectored.iter().map(|rows| *rows && self.plan.aligned).collect();
+        !vector::is_aligned(self.k, tensor, &aligned)
+    }
+
+    /// The layout in which adjacent threads hold adjacent elements.
+    pub(super) fn singly(&self, extents: &[u32]) -> Layout {
+        self.wide(extents, VECTOR)
     }
 
     /// The operands of an operation, of which all tiles get the same layout.
@@ -116,7 +134,7 @@ impl LayOut<'_> {
             (Some(result), _) => (self.layout(result), &op.args[..]),
             (None, Some((value, rest))) => {
                 let bits = self.k.ty(op.args[0]).elem().bits();
-                (if bits < 8 { self.store_layout(*value, bits) } else { self.layout(*value) }, rest)
+                (if bits < 8 { self.store_layout(op.args[0], *value) } else { self.layout(*value) }, rest)
             }
             (None, None) => return Err(self.internal("an operation without operands")),
         };
@@ -143,6 +161,18 @@ impl LayOut<'_> {
         args.push(self.own(*value)?.1);
         self.op(op.kind.clone(), &args).map(drop)
     }
+}
+
+/// The number of adjacent elements along the last axis that the threads of a warp hold together.
+fn run(layout: &Layout) -> u32 {
+    let last = layout.rank() - 1;
+    layout.vector(last) << layout.lanes_along(last).len()
+}
+
+/// Whether the threads of a warp would store pieces of less than 32 bytes.
+pub(super) fn is_scattered(layout: &Layout, bits: u32) -> bool {
+    let copied = layout.lane_bits().iter().chain(layout.warp_bits()).any(|b| *b == Bit::Copy);
+    run(layout) * bits < 256 && !copied
 }
 
 /// Whether a tile can be copied to shared memory asynchronously (`cp.async`): in pieces of 4, 8 or 16 bytes, and only if elements outside

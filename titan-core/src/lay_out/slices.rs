@@ -1,4 +1,6 @@
-//! Stores of accumulators by bulk copies, on machines that have these: in slices of columns, through shared memory.
+//! Stores of accumulators of warpgroups in slices of columns, through shared memory, which takes less of it than the whole tile would.
+//!
+//! Where the tensor has a map, bulk copies store the slices:
 //!
 //! ```text
 //! %x0 = ttg.local.slice<1, 64> %x, %0          a slice of 128 bytes per row
@@ -31,18 +33,30 @@
 //! role has other regions, which could share bytes with the buffers, and the program does not fit otherwise, the plan says to wait
 //! (`Plan::stores_waited`).
 //!
+//! Where nothing is known about the tensor's rows, threads store the slices: each thread of a warp one element of a row, so that a warp
+//! writes adjacent elements although no two of them can be written at once.
+//!
+//! ```text
+//! %x0 = ttg.local.slice<1, 64> %x, %0          a slice of 128 bytes per row
+//! ttg.local.store %x0, %buffer
+//! %y0 = ttg.local.load %buffer                  (between the two: all threads have written)
+//! store_tile %c[%m, %n0], %y0
+//! ```
+//!
 //! Deliberately absent: such overlap in kernels without roles, where the buffers would take additional shared memory, and of several
 //! stores of a role, which would wait for each other; tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also
 //! accesses in other ways, which would need fences for device memory; barriers between the threads, which are inserted later.
 
+use super::memory::is_scattered;
 use super::{Laid, LayOut};
 use crate::analysis::boxes;
 use crate::analysis::number::root;
 use crate::analysis::turns::{Turns, walk};
 use crate::ir::{
-    BinOp, Block, Def, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit, Value,
+    BinOp, Block, Def, Elem, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit,
+    Value,
 };
-use crate::layout::Encoding;
+use crate::layout::{Encoding, Layout};
 use crate::plan::Method;
 use std::collections::BTreeSet;
 
@@ -52,50 +66,99 @@ const ROW: u32 = 128;
 /// The maximum extent of a box.
 const MOST: u32 = 256;
 
+/// A tile that is stored in slices.
+struct Sliced {
+    /// The tile, in its own layout.
+    value: Value,
+    tensor: Value,
+    row: Value,
+    /// The column of the first slice, in units of slices.
+    first: Value,
+    elem: Elem,
+    slice: [u32; 2],
+    encoding: Encoding,
+    /// The buffers that alternate.
+    buffers: Vec<Value>,
+    /// The number of slices.
+    number: u32,
+}
+
 impl LayOut<'_> {
-    /// Stores an accumulator in slices. Returns false, and does nothing, if that is impossible.
+    /// Stores an accumulator in slices. Returns false, and does nothing, if that is impossible or gains nothing.
     pub(super) fn store_in_slices(&mut self, op: &Op) -> Laid<bool> {
-        let Some(columns) = self.slices(op) else { return Ok(false) };
-        let [tensor, row, column, old] = op.args[..] else { return Ok(false) };
-        let OpKind::Store(unit @ Unit::Tile) = op.kind else { return Ok(false) };
+        if let Some(columns) = self.slices_to_copy(op) {
+            let tiles = self.loop_over_tiles(op);
+            let sliced = self.sliced(op, columns)?;
+            return self.copy_slices(&sliced, tiles).map(|()| true);
+        }
+        if let Some(columns) = self.slices_for_threads(op) {
+            let sliced = self.sliced(op, columns)?;
+            return self.store_slices(&sliced).map(|()| true);
+        }
+        Ok(false)
+    }
+
+    /// The operands of a store in slices of so many columns, and its buffers.
+    fn sliced(&mut self, op: &Op, columns: u32) -> Laid<Sliced> {
+        let [tensor, row, column, old] = op.args[..] else { return Err(self.internal("a store of no matrix")) };
         let (layout, value) = self.own(old)?;
         let (extents, elem) = (layout.extents().to_vec(), self.elem(old));
         let (tensor, row, column) = (self.same(tensor)?, self.same(row)?, self.same(column)?);
-        let number = extents[1] / columns;
-        let slice = [extents[0], columns];
+        let (number, slice) = (extents[1] / columns, [extents[0], columns]);
         let encoding = Encoding::swizzled(&slice, elem.bits(), &[0, 1]);
         let mut buffers = Vec::new();
         for _ in 0..number.min(2) {
             buffers.push(self.buffer(elem, &slice, &encoding, "slice")?);
         }
-        // The coordinate of the first slice, in units of slices.
         let by = self.index(number);
-        let tiles = self.loop_over_tiles(op);
         let first = self.one(OpKind::Binary(BinOp::Mul), &[column, by])?;
-        let (shape, pad) = (self.shape(&slice)?, self.zero(elem));
+        Ok(Sliced { value, tensor, row, first, elem, slice, encoding, buffers, number })
+    }
+
+    /// Writes a slice to its buffer; gives the buffer, and the column of the slice in units of slices.
+    fn write_slice(&mut self, sliced: &Sliced, i: u32) -> Laid<(Value, Value)> {
+        let columns = sliced.slice[1];
+        let buffer = sliced.buffers[i as usize % sliced.buffers.len()];
+        let at = self.index(i * columns);
+        let part = self.part_at(sliced.value, 1, columns, at)?;
+        self.write(part, buffer)?;
+        let step = self.index(i);
+        Ok((buffer, self.one(OpKind::Binary(BinOp::Add), &[sliced.first, step])?))
+    }
+
+    /// Threads store the slices, each of a warp one element of a row.
+    fn store_slices(&mut self, sliced: &Sliced) -> Laid<()> {
+        let layout = self.singly(&sliced.slice);
+        for i in 0..sliced.number {
+            let (buffer, place) = self.write_slice(sliced, i)?;
+            let part = self.read(buffer, &layout)?;
+            self.op(OpKind::Store(Unit::Tile), &[sliced.tensor, sliced.row, place, part])?;
+        }
+        Ok(())
+    }
+
+    /// Bulk copies store the slices.
+    fn copy_slices(&mut self, sliced: &Sliced, tiles: Option<OpId>) -> Laid<()> {
+        let (shape, pad) = (self.shape(&sliced.slice)?, self.zero(sliced.elem));
+        let by = self.copied_by(&sliced.encoding);
         if tiles.is_some() {
             // The stores of the previous tile must have read the buffers.
             self.wait_stores(0, true)?;
         }
-        for i in 0..number {
-            let buffer = buffers[(i % 2) as usize];
+        for i in 0..sliced.number {
             // The store of the slice before the previous one must have read this buffer; only the previous store, of the other buffer, may
             // still be reading.
             if i >= 2 {
                 self.wait_stores(1, true)?;
             }
-            let at = self.index(i * columns);
-            let part = self.part_at(value, 1, columns, at)?;
-            self.write(part, buffer)?;
+            let (buffer, place) = self.write_slice(sliced, i)?;
             let fence =
                 TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope: Scope::Cta, space: FenceSpace::Shared };
             self.op(OpKind::Ttg(fence), &[])?;
-            let step = self.index(i);
-            let place = self.one(OpKind::Binary(BinOp::Add), &[first, step])?;
-            let to = self.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &[tensor, row, place, pad])?;
-            let by = self.copied_by(&encoding);
+            let source = OpKind::Ttg(TtgOp::Source(Unit::Tile, shape));
+            let to = self.one(source, &[sliced.tensor, sliced.row, place, pad])?;
             self.b.put(to, &by);
-            self.op(OpKind::Nv(NvOp::BulkStore { tensor: true, bytes: encoding.bytes() }), &[to, buffer])?;
+            self.op(OpKind::Nv(NvOp::BulkStore { tensor: true, bytes: sliced.encoding.bytes() }), &[to, buffer])?;
             let n = self.stores;
             self.stores += 1;
             self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n }), &[])?;
@@ -104,7 +167,7 @@ impl LayOut<'_> {
             Some(_) => self.waited_behind = tiles,
             None => self.wait_stores(0, false)?,
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The loop over tiles in which a role stores a tile, if it may compute the next tile while the store is in flight.
@@ -166,20 +229,16 @@ impl LayOut<'_> {
         Some((param, all))
     }
 
-    /// The number of columns of a slice, if a store qualifies: the tile must have the layout of an accumulator, of which every warp holds
-    /// elements in each slice, and the role must not access the tensor otherwise.
-    fn slices(&self, op: &Op) -> Option<u32> {
+    /// The number of columns of a slice, if bulk copies can store the slices: every warp must hold elements in each slice, and the role must
+    /// not access the tensor otherwise.
+    fn slices_to_copy(&self, op: &Op) -> Option<u32> {
         let [tensor, _, _, old] = op.args[..] else { return None };
         let layout = self.plan.layout(old)?;
         // On machines with MMAs of warpgroups, a kernel whose MMAs are all of warps is compiled for older machines too, so that it needs no
         // code of this form.
-        let of_warps = self.plan.target.group_atoms.is_empty();
-        let by_instructions = |mma: &crate::plan::MmaPlan| match mma.method {
-            Method::Group(_) => mma.acc == *layout && layout.warps_along(1).is_empty(),
-            Method::Atom(_) => of_warps && mma.acc == *layout,
-            Method::MulAdd => false,
-        };
-        if !self.plan.target.bulk_tensor || !self.plan.mmas.values().any(by_instructions) {
+        let of_warps =
+            self.plan.target.group_atoms.is_empty() && self.made_by(layout, |m| matches!(m, Method::Atom(_)));
+        if !self.plan.target.bulk_tensor || !(of_warps || self.is_of_groups(layout)) {
             return None;
         }
         let (param, accesses) = self.accesses(tensor)?;
@@ -189,10 +248,37 @@ impl LayOut<'_> {
         let regions: BTreeSet<Option<Block>> = accesses.iter().map(|id| self.role_of(*id)).collect();
         let alone = accesses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_)))
             && regions.len() == accesses.len();
-        let [rows, all] = layout.extents() else { return None };
+        let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16;
+        let few = layout.extents().first().is_some_and(|rows| *rows <= MOST);
+        if aligned && alone && whole && few { self.columns(op, layout) } else { None }
+    }
+
+    /// The number of columns of a slice, if threads are to store the slices: where they would write only a few adjacent elements of an
+    /// accumulator, in a row about which nothing is known.
+    fn slices_for_threads(&self, op: &Op) -> Option<u32> {
+        let [tensor, _, _, old] = op.args[..] else { return None };
+        let (layout, bits) = (self.plan.layout(old)?, self.elem(old).bits());
+        let scattered = bits >= 8 && self.is_stored_singly(tensor) && is_scattered(layout, bits);
+        if scattered && self.is_of_groups(layout) { self.columns(op, layout) } else { None }
+    }
+
+    /// The number of columns of a slice of 128 bytes per row, if a matrix in this layout consists of such slices.
+    fn columns(&self, op: &Op, layout: &Layout) -> Option<u32> {
+        let ([tensor, ..], [_, all]) = (&op.args[..], layout.extents()) else { return None };
+        let elem = self.elem(*tensor);
         let columns = ROW * 8 / elem.bits();
-        let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16 && elem == self.elem(old);
-        let shared = all.is_multiple_of(columns) && columns.is_multiple_of(*layout.atom().get(1)?);
-        (aligned && alone && whole && *rows <= MOST && shared).then_some(columns)
+        let whole = op.kind == OpKind::Store(Unit::Tile) && op.args.last().is_some_and(|tile| self.elem(*tile) == elem);
+        let slices = all.is_multiple_of(columns) && columns.is_multiple_of(*layout.atom().get(1)?);
+        (whole && slices).then_some(columns)
+    }
+
+    /// Whether a layout is that of an accumulator of warpgroups, of which every warp holds elements in each column.
+    fn is_of_groups(&self, layout: &Layout) -> bool {
+        self.made_by(layout, |method| matches!(method, Method::Group(_))) && layout.warps_along(1).is_empty()
+    }
+
+    /// Whether an MMA of such a method has an accumulator in this layout.
+    fn made_by(&self, layout: &Layout, method: impl Fn(&Method) -> bool) -> bool {
+        self.plan.mmas.values().any(|mma| mma.acc == *layout && method(&mma.method))
     }
 }

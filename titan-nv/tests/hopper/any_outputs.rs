@@ -2,7 +2,8 @@
 
 use super::lowered::{Gemm, kernel};
 use super::multicast::{PLAIN, verified};
-use titan_core::driver::compile;
+use titan_core::driver::{Arguments, compile, stages};
+use titan_core::ir::Elem;
 use titan_nv::Machine;
 
 /// How many variants assume nothing about the output `c`, among those that assume something.
@@ -26,5 +27,24 @@ fn kernels_whose_operands_do_not_tell_of_the_output_have_one() {
         assert_eq!(of(&plain, target), 1, "{target}");
         assert_eq!(of(&along_n, target), 0, "{target}");
         assert_eq!(of(&biased, target), 1, "{target}\n{biased}");
+    }
+}
+
+/// Results that threads store go through shared memory in slices, as those of bulk copies do, so that as many slots remain for the
+/// operands.
+#[test]
+fn as_many_slots_remain_as_where_copies_store() {
+    for tile in [[128, 256, 64], [128, 256, 128], [128, 128, 64], [256, 128, 64]] {
+        for stored in [Elem::F16, Elem::F32] {
+            let kernel = verified(&kernel(&Gemm { tile, stored, ..PLAIN }));
+            let machine = Machine::from_name("sm_90a").expect("it is known");
+            let slots = [Arguments::Aligned, Arguments::AlignedInputs].map(|arguments| {
+                let made = stages(&kernel, machine, arguments, None).expect("it compiles");
+                assert_eq!(made.lanes.maps.len(), if arguments == Arguments::Aligned { 3 } else { 2 });
+                made.schedule.loops.iter().map(|ahead| ahead.slots).collect::<Vec<_>>()
+            });
+            assert!(slots[0][0] > 1, "{tile:?}");
+            assert!(slots[1] >= slots[0], "{tile:?} {stored}: {slots:?}");
+        }
     }
 }
