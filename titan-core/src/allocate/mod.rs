@@ -108,8 +108,8 @@ fn in_different_roles(a: &Region, b: &Region) -> bool {
     a.codes.iter().any(|(split, role)| b.codes.iter().any(|(of, also)| split == of && role != also))
 }
 
-/// Whether bulk stores that are in flight for longer may need more shared memory: there are regions other than their buffers that are not
-/// used in other roles, and so could share the buffers' bytes.
+/// Whether bulk stores that are in flight for longer may need more shared memory: there are regions other than two of their buffers that are
+/// not used in other roles, and so could share the buffers' bytes.
 pub(crate) fn stores_need_more(kernel: &Kernel) -> bool {
     let (regions, by_value) = Walk::of(kernel);
     let mut buffers = BTreeSet::new();
@@ -119,7 +119,8 @@ pub(crate) fn stores_need_more(kernel: &Kernel) -> bool {
         }
     });
     let mut others = regions.iter().enumerate().filter(|(at, region)| region.span.is_some() && !buffers.contains(at));
-    others.any(|(_, other)| buffers.iter().any(|buffer| !in_different_roles(&regions[*buffer], other)))
+    buffers.len() > 2
+        || others.any(|(_, other)| buffers.iter().any(|buffer| !in_different_roles(&regions[*buffer], other)))
 }
 
 struct Walk<'k> {

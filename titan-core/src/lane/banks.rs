@@ -60,7 +60,13 @@ impl Run<'_> {
             | Family::Warp
             | Family::Mark { .. }
             | Family::Access { space: Space::Global, .. }
-            | Family::Copy(Copying::Drain | Copying::Commit | Copying::AwaitFills(_) | Copying::AwaitDrains(_))
+            | Family::Copy(
+                Copying::Drain
+                | Copying::CommitFills
+                | Copying::CommitDrains
+                | Copying::AwaitFills(_)
+                | Copying::AwaitDrains(_),
+            )
             | Family::Protocol
             | Family::Order
             | Family::Group(_)

@@ -54,8 +54,10 @@ pub enum Copying {
     Fill,
     /// Starts a copy from shared memory.
     Drain,
-    /// Commits the copies since the last commit as a group.
-    Commit,
+    /// Makes a group of the copies to shared memory since the last one.
+    CommitFills,
+    /// Makes a group of the copies from shared memory since the last one.
+    CommitDrains,
     /// Waits until at most this many groups of copies to shared memory are in flight.
     AwaitFills(u32),
     /// Waits until at most this many groups of copies from shared memory are in flight.
@@ -154,7 +156,8 @@ impl OpKind {
             OpKind::StoreMatrix { .. } => Family::Matrix { write: true },
             OpKind::CopyAsync { .. } | OpKind::BulkLoad { .. } => Family::Copy(Copying::Fill),
             OpKind::BulkStore { .. } => Family::Copy(Copying::Drain),
-            OpKind::CopyCommit | OpKind::BulkCommit => Family::Copy(Copying::Commit),
+            OpKind::CopyCommit => Family::Copy(Copying::CommitFills),
+            OpKind::BulkCommit => Family::Copy(Copying::CommitDrains),
             OpKind::CopyWait(n) => Family::Copy(Copying::AwaitFills(*n)),
             OpKind::BulkWait { n, .. } => Family::Copy(Copying::AwaitDrains(*n)),
             OpKind::CopyArrive { .. }

@@ -69,8 +69,8 @@ struct LayOut<'a> {
     /// The numbers of groups committed so far, of MMAs and of bulk stores.
     groups: u32,
     stores: u32,
-    /// The loop behind which bulk stores are waited for, if they may be in flight at its end.
-    waited_behind: Option<OpId>,
+    /// The bulk stores of a loop over tiles that may be in flight, and are waited for behind it.
+    over_tiles: Option<slices::OverTiles>,
     /// The operation that is being laid out.
     at: Option<OpId>,
 }
@@ -109,7 +109,7 @@ impl<'a> LayOut<'a> {
             committed: Vec::new(),
             groups: 0,
             stores: 0,
-            waited_behind: None,
+            over_tiles: None,
             at: None,
         }
     }

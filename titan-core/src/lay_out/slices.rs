@@ -29,6 +29,8 @@
 //! ttg.nv.bulk_group.wait {n = 0, read = true}
 //! ```
 //!
+//! Several stores of a tile use the same buffers, if their slices have the same size, and one wait before the first of them serves all.
+//!
 //! The buffers then keep their bytes while the MMAs read rings, which no role shares with them anyway: other roles access the rings. If the
 //! role has other regions, which could share bytes with the buffers, and the program does not fit otherwise, the plan says to wait
 //! (`Plan::stores_waited`).
@@ -43,8 +45,8 @@
 //! store_tile %c[%m, %n0], %y0
 //! ```
 //!
-//! Deliberately absent: such overlap in kernels without roles, where the buffers would take additional shared memory, and of several
-//! stores of a role, which would wait for each other; tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also
+//! Deliberately absent: such overlap in kernels without roles, where the buffers would take additional shared memory, and of stores in
+//! different branches, no one of which is the first; tiles at arbitrary coordinates; views that fix an axis; tensors that the kernel also
 //! accesses in other ways, which would need fences for device memory; barriers between the threads, which are inserted later.
 
 use super::memory::is_scattered;
@@ -77,17 +79,32 @@ struct Sliced {
     elem: Elem,
     slice: [u32; 2],
     encoding: Encoding,
-    /// The buffers that alternate.
-    buffers: Vec<Value>,
     /// The number of slices.
     number: u32,
+}
+
+/// The buffers that alternate for slices of one size.
+struct Buffers {
+    elem: Elem,
+    slice: [u32; 2],
+    /// One or two.
+    all: Vec<Value>,
+    /// The number of slices written to them so far.
+    written: u32,
+}
+
+/// The bulk stores of a tile that may be in flight while its role computes the next tile.
+pub(super) struct OverTiles {
+    /// The loop over tiles.
+    looped: OpId,
+    buffers: Vec<Buffers>,
 }
 
 impl LayOut<'_> {
     /// Stores an accumulator in slices. Returns false, and does nothing, if that is impossible or gains nothing.
     pub(super) fn store_in_slices(&mut self, op: &Op) -> Laid<bool> {
         if let Some(columns) = self.slices_to_copy(op) {
-            let tiles = self.loop_over_tiles(op);
+            let tiles = self.loop_over_tiles();
             let sliced = self.sliced(op, columns)?;
             return self.copy_slices(&sliced, tiles).map(|()| true);
         }
@@ -98,7 +115,7 @@ impl LayOut<'_> {
         Ok(false)
     }
 
-    /// The operands of a store in slices of so many columns, and its buffers.
+    /// The operands of a store in slices of so many columns.
     fn sliced(&mut self, op: &Op, columns: u32) -> Laid<Sliced> {
         let [tensor, row, column, old] = op.args[..] else { return Err(self.internal("a store of no matrix")) };
         let (layout, value) = self.own(old)?;
@@ -106,19 +123,28 @@ impl LayOut<'_> {
         let (tensor, row, column) = (self.same(tensor)?, self.same(row)?, self.same(column)?);
         let (number, slice) = (extents[1] / columns, [extents[0], columns]);
         let encoding = Encoding::swizzled(&slice, elem.bits(), &[0, 1]);
-        let mut buffers = Vec::new();
-        for _ in 0..number.min(2) {
-            buffers.push(self.buffer(elem, &slice, &encoding, "slice")?);
-        }
         let by = self.index(number);
         let first = self.one(OpKind::Binary(BinOp::Mul), &[column, by])?;
-        Ok(Sliced { value, tensor, row, first, elem, slice, encoding, buffers, number })
+        Ok(Sliced { value, tensor, row, first, elem, slice, encoding, number })
     }
 
-    /// Writes a slice to its buffer; gives the buffer, and the column of the slice in units of slices.
-    fn write_slice(&mut self, sliced: &Sliced, i: u32) -> Laid<(Value, Value)> {
+    /// Takes the buffers for a tile from those that are in use, and adds what is missing.
+    fn buffers(&mut self, sliced: &Sliced, used: &mut Vec<Buffers>) -> Laid<Buffers> {
+        let Sliced { elem, slice, ref encoding, .. } = *sliced;
+        let known = used.iter().position(|b| (b.elem, b.slice) == (elem, slice));
+        let new = Buffers { elem, slice, all: Vec::new(), written: 0 };
+        let mut buffers = known.map_or(new, |at| used.swap_remove(at));
+        while buffers.all.len() < 2.min(buffers.written + sliced.number) as usize {
+            buffers.all.push(self.buffer(elem, &slice, encoding, "slice")?);
+        }
+        Ok(buffers)
+    }
+
+    /// Writes a slice to the next buffer; gives the buffer, and the column of the slice in units of slices.
+    fn write_slice(&mut self, sliced: &Sliced, i: u32, buffers: &mut Buffers) -> Laid<(Value, Value)> {
         let columns = sliced.slice[1];
-        let buffer = sliced.buffers[i as usize % sliced.buffers.len()];
+        let buffer = buffers.all[buffers.written as usize % buffers.all.len()];
+        buffers.written += 1;
         let at = self.index(i * columns);
         let part = self.part_at(sliced.value, 1, columns, at)?;
         self.write(part, buffer)?;
@@ -129,29 +155,35 @@ impl LayOut<'_> {
     /// Threads store the slices, each of a warp one element of a row.
     fn store_slices(&mut self, sliced: &Sliced) -> Laid<()> {
         let layout = self.singly(&sliced.slice);
+        let mut buffers = self.buffers(sliced, &mut Vec::new())?;
         for i in 0..sliced.number {
-            let (buffer, place) = self.write_slice(sliced, i)?;
+            let (buffer, place) = self.write_slice(sliced, i, &mut buffers)?;
             let part = self.read(buffer, &layout)?;
             self.op(OpKind::Store(Unit::Tile), &[sliced.tensor, sliced.row, place, part])?;
         }
         Ok(())
     }
 
-    /// Bulk copies store the slices.
+    /// Bulk copies store the slices. They are waited for here, unless they are those of a loop over tiles.
     fn copy_slices(&mut self, sliced: &Sliced, tiles: Option<OpId>) -> Laid<()> {
         let (shape, pad) = (self.shape(&sliced.slice)?, self.zero(sliced.elem));
         let by = self.copied_by(&sliced.encoding);
-        if tiles.is_some() {
+        let mut used = match self.over_tiles.take() {
+            Some(over) if Some(over.looped) == tiles => over.buffers,
+            Some(_) | None => Vec::new(),
+        };
+        if tiles.is_some() && used.is_empty() {
             // The stores of the previous tile must have read the buffers.
             self.wait_stores(0, true)?;
         }
+        let mut buffers = self.buffers(sliced, &mut used)?;
         for i in 0..sliced.number {
-            // The store of the slice before the previous one must have read this buffer; only the previous store, of the other buffer, may
+            // The store of the slice before the previous one must have read this buffer; only the previous store, of another buffer, may
             // still be reading.
-            if i >= 2 {
+            if buffers.written >= 2 {
                 self.wait_stores(1, true)?;
             }
-            let (buffer, place) = self.write_slice(sliced, i)?;
+            let (buffer, place) = self.write_slice(sliced, i, &mut buffers)?;
             let fence =
                 TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope: Scope::Cta, space: FenceSpace::Shared };
             self.op(OpKind::Ttg(fence), &[])?;
@@ -163,36 +195,41 @@ impl LayOut<'_> {
             self.stores += 1;
             self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n }), &[])?;
         }
-        match tiles {
-            Some(_) => self.waited_behind = tiles,
-            None => self.wait_stores(0, false)?,
-        }
-        Ok(())
+        used.push(buffers);
+        self.over_tiles = tiles.map(|looped| OverTiles { looped, buffers: used });
+        if tiles.is_none() { self.wait_stores(0, false) } else { Ok(()) }
     }
 
-    /// The loop over tiles in which a role stores a tile, if it may compute the next tile while the store is in flight.
-    fn loop_over_tiles(&self, store: &Op) -> Option<OpId> {
+    /// The loop over tiles in which a role stores tiles, if it may compute the next tile while the stores are in flight: for each tile it
+    /// executes all of its bulk stores or none, and each of them stores another part of its tensor.
+    fn loop_over_tiles(&self) -> Option<OpId> {
         if self.plan.stores_waited {
             return None;
         }
-        let (id, param) = (self.at?, root(self.k, *store.args.first()?)?);
+        let id = self.at?;
         let role = self.role_of(id).filter(|_| !self.k.roles.is_empty())?;
         let looped = walk(self.k, role).ok()?.looped;
         let mut inside = self.tree.around(id).take_while(|around| *around != looped);
         let once = self.tree.around(id).any(|around| around == looped)
             && inside.all(|around| self.k.op(around).kind == OpKind::If);
-        let mut stores = 0;
-        self.k.walk_block(role, &mut |_, op| stores += u32::from(matches!(op.kind, OpKind::Store(_))));
-        (once && stores == 1 && Turns::new(self.k).divides(param)).then_some(looped)
+        let (mut together, turns) = (true, Turns::new(self.k));
+        self.k.walk_block(role, &mut |store, op| {
+            if matches!(op.kind, OpKind::Store(_)) && self.slices_to_copy(op).is_some() {
+                let param = op.args.first().and_then(|tensor| root(self.k, *tensor));
+                let beside = self.tree.block_of(store) == self.tree.block_of(id);
+                together &= beside && param.is_some_and(|param| turns.divides(param));
+            }
+        });
+        (once && together).then_some(looped)
     }
 
     /// Waits for bulk stores behind the loop in whose iterations they are not all waited for.
     pub(super) fn wait_behind(&mut self, looped: Option<OpId>) -> Laid<()> {
-        if looped.is_some() && self.waited_behind == looped {
-            self.waited_behind = None;
-            self.wait_stores(0, true)?;
+        let ended = self.over_tiles.take_if(|over| Some(over.looped) == looped);
+        if ended.is_none() {
+            return Ok(());
         }
-        Ok(())
+        self.wait_stores(0, true)
     }
 
     fn wait_stores(&mut self, n: u32, read: bool) -> Laid<()> {

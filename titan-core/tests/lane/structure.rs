@@ -13,6 +13,10 @@ pub(crate) enum Event {
     Access(OpId),
     Copy(OpId),
     Wait(u32),
+    /// A bulk store, the end of a group of these, and a wait for all but the last groups.
+    Store(OpId),
+    CommitStores,
+    WaitStores(u32),
     Barrier,
     /// A barrier of a role.
     Own,
@@ -30,6 +34,8 @@ pub(crate) struct Gen<'r> {
     buffers: u32,
     /// Copies that may stay in flight in loops and branches.
     pub(crate) loose: bool,
+    /// Whether there are bulk stores.
+    stores: bool,
     /// What may be touched here, and whether it may be written; anything if there is nothing. And what in the code of roles.
     pool: Vec<(Region, bool)>,
     pools: Vec<Vec<(Region, bool)>>,
@@ -40,7 +46,7 @@ pub(crate) struct Gen<'r> {
 pub(crate) const ROLES: [Role; 2] = [Role { warps: 3, barrier: 4 }, Role { warps: 1, barrier: 9 }];
 
 /// A program in which any buffer may be touched anywhere: for barriers, which do not ask what lies in a buffer.
-pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
+pub(crate) fn marks(rng: &mut Rng, loose: bool, stores: bool) -> Func {
     let mut b = Builder::new("marks", vec![Slot::Scalar { param: 0, wide: false }], 64, 32);
     let (n, one) = (b.one(OpKind::Slot(0), &[]), b.i32(1));
     let cond = b.cmp_u(Pred::Lt, n, one);
@@ -48,7 +54,8 @@ pub(crate) fn marks(rng: &mut Rng, loose: bool) -> Func {
     for i in 0..buffers {
         b.buffer(&format!("b{i}"), 64, 0);
     }
-    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers, loose, pool: vec![], pools: vec![], role: None };
+    let mut g =
+        Gen { rng, b, cond, loops: 0, depth: 0, buffers, loose, stores, pool: vec![], pools: vec![], role: None };
     g.steps(7);
     if !g.b.is_terminated() {
         g.b.terminate(OpKind::Return, &[]);
@@ -81,7 +88,8 @@ pub(crate) fn role_marks(rng: &mut Rng) -> Func {
     }
     let mut pool: Vec<_> = (0..8).map(|i| (Region::Buffer(i), true)).collect();
     pool.extend([(Region::Ring(8), true), (Region::Buffer(8), true), (Region::Tensor(0), true)]);
-    let mut g = Gen { rng, b, cond, loops: 0, depth: 0, buffers: 9, loose: false, pool, pools, role: None };
+    let mut g =
+        Gen { rng, b, cond, loops: 0, depth: 0, buffers: 9, loose: false, stores: false, pool, pools, role: None };
     g.steps(4);
     if !g.b.is_terminated() {
         g.roles();
@@ -166,8 +174,26 @@ impl Gen<'_> {
         self.b.op(kind, &[]);
     }
 
+    /// A part of the life of bulk stores: any of its steps may be missing.
+    fn store(&mut self) {
+        if self.rng.below(4) > 0 {
+            let region = Region::Buffer(self.rng.below(self.buffers));
+            self.b.op(OpKind::Access { region, write: false }, &[]);
+            let (map, from, at) = (self.b.i64(0), self.b.one(OpKind::SharedBase, &[]), self.b.i32(0));
+            self.b.op(OpKind::BulkStore { rank: 1 }, &[map, from, at]);
+        }
+        if self.rng.below(4) > 0 {
+            self.b.op(OpKind::BulkCommit, &[]);
+        }
+        if self.rng.below(2) > 0 {
+            self.b.op(OpKind::BulkWait { n: self.rng.below(3), read: true }, &[]);
+        }
+    }
+
     fn step(&mut self) {
         match self.rng.below(14) {
+            // Only in programs without roles, whose stores would be those of their threads.
+            0..=1 if self.stores && self.pool.is_empty() => self.store(),
             0..=5 => {
                 for _ in 0..1 + self.rng.below(5) / 4 {
                     self.mark();
@@ -294,6 +320,9 @@ impl Walk<'_> {
                 OpKind::Load { .. } | OpKind::Store { .. } => Some(Event::Access(*id)),
                 OpKind::CopyAsync { .. } => Some(Event::Copy(*id)),
                 OpKind::CopyWait(n) => Some(Event::Wait(*n)),
+                OpKind::BulkStore { .. } => Some(Event::Store(*id)),
+                OpKind::BulkCommit => Some(Event::CommitStores),
+                OpKind::BulkWait { n, .. } => Some(Event::WaitStores(*n)),
                 OpKind::Barrier => Some(Event::Barrier),
                 OpKind::WarpBarrier if self.role.is_some_and(|role| role.warps == 1) => Some(Event::Own),
                 OpKind::NamedBarrier { wait: true, .. } => Some(Event::Own),

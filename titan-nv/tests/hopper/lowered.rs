@@ -5,7 +5,7 @@ use super::harness::orders;
 use super::ptxas;
 use std::fmt::Write as _;
 use titan_core::driver::{Arguments, Stages, stages};
-use titan_core::ir::{Elem, GridSpec};
+use titan_core::ir::{self, Elem, GridSpec, ParamKind};
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
 use titan_core::num;
@@ -139,6 +139,58 @@ pub(super) fn upload(
     Tensor { at, values, arg }
 }
 
+/// An output, whose rows do not lie beside each other if they are of any alignment.
+struct Output {
+    at: DevicePtr,
+    elem: Elem,
+    arg: GpuArg,
+    /// The number of the first element in memory, and the elements from row to row.
+    first: usize,
+    pitch: usize,
+    before: Vec<u8>,
+}
+
+impl Output {
+    /// An output of any alignment begins at its second element, and its rows have no common alignment.
+    fn new(memory: &mut Memory, elem: Elem, [m, n]: [usize; 2], any: bool, rng: &mut Rng) -> Output {
+        let size = elem.bits() as usize / 8;
+        let (at, arg) = if any {
+            let rows: Vec<u8> = (0..m * (n + 1) + 1).flat_map(|i| encode(elem, i as i32 % 5)).collect();
+            let at = memory.upload("c within rows", &rows);
+            let (extents, strides) = (vec![m as i32, n as i32], vec![n as i64 + 1, 1]);
+            (at, GpuArg::Tensor { address: at.address() + size as u64, extents, strides })
+        } else {
+            let c = upload(memory, "c", elem, [m, n], rng);
+            (c.at, c.arg)
+        };
+        let pitch = if let GpuArg::Tensor { strides, .. } = &arg { strides[0] as usize } else { n };
+        let first = usize::from(any);
+        let before = memory.read(at, (first + m * pitch) * size).expect("it was uploaded").to_vec();
+        Output { at, elem, arg, first, pitch, before }
+    }
+
+    /// Whether it holds the results, and, for rows of any alignment, what lies between them is as before.
+    fn holds(&self, memory: &Memory, [m, n]: [usize; 2], results: &[i32]) -> Result<(), String> {
+        let Output { first, pitch, elem, .. } = *self;
+        let size = elem.bits() as usize / 8;
+        let bytes = memory.read(self.at, self.before.len()).map_err(|e| e.to_string())?;
+        for element in 0..first + m * pitch {
+            let (row, column) = (element.wrapping_sub(first) / pitch, element.wrapping_sub(first) % pitch);
+            let found = &bytes[element * size..][..size];
+            if element >= first && column < n {
+                let result = results[row * n + column];
+                let wanted = encode(elem, result);
+                if found != wanted {
+                    return Err(format!("row {row}, column {column}: {found:?} instead of {wanted:?} for {result}"));
+                }
+            } else if first > 0 && found != &self.before[element * size..][..size] {
+                return Err(format!("element {element}, which is not of the output, was written"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Runs a product; `Err` says where it differs, or why it did not run.
 pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) -> Result<(), String> {
     let [tiles, across] = [0, 1].map(|axis| gemm.size[axis].div_ceil(gemm.tile[axis] as usize) as u32);
@@ -171,20 +223,13 @@ pub(super) fn run_with_maps(
     let [ta, tb] = gemm.transposed;
     let a = upload(&mut memory, "a", ea, if ta { [k, m] } else { [m, k] }, &mut rng);
     let b = upload(&mut memory, "b", eb, if tb { [k, n] } else { [n, k] }, &mut rng);
-    // An output of any alignment begins at its second element, and its rows have no common alignment.
-    let first = usize::from(stages.schedule.arguments == Arguments::AlignedInputs);
-    let mut c = upload(&mut memory, "c", ec, [m, n], &mut rng);
-    let size = ec.bits() as usize / 8;
-    if first == 1 {
-        let rows: Vec<u8> = (0..m * (n + 1) + 1).flat_map(|i| encode(ec, i as i32 % 5)).collect();
-        c.at = memory.upload("c within rows", &rows);
-        let extents = vec![m as i32, n as i32];
-        c.arg = GpuArg::Tensor { address: c.at.address() + size as u64, extents, strides: vec![n as i64 + 1, 1] };
-    }
-    let pitch = if let GpuArg::Tensor { strides, .. } = &c.arg { strides[0] as usize } else { n };
-    let before = memory.read(c.at, (first + m * pitch) * size).map_err(|e| e.to_string())?.to_vec();
+    let any = stages.schedule.arguments == Arguments::AlignedInputs;
+    let elem_of = |param: &ir::Param| if let ParamKind::Tensor { elem, .. } = param.kind { elem } else { ec };
+    // The output, and further ones that get the same results.
+    let elems = stages.rings.sig.params[2..].iter().map(elem_of);
+    let outputs: Vec<Output> = elems.map(|elem| Output::new(&mut memory, elem, [m, n], any, &mut rng)).collect();
     let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
-    let args = [a.arg.clone(), b.arg.clone(), c.arg.clone()];
+    let args: Vec<GpuArg> = [&a.arg, &b.arg].into_iter().chain(outputs.iter().map(|c| &c.arg)).cloned().collect();
     let lanes = &stages.lanes;
     let block = abi::pack(&lanes.slots, &args, told.address());
     let (at, _) = abi::offsets(&lanes.slots);
@@ -207,27 +252,17 @@ pub(super) fn run_with_maps(
     let module = Module::parse(&ptx).map_err(|e| format!("{e}\n{ptx}"))?;
     let kernel = module.entry(entry).map_err(|e| e.to_string())?;
     kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
-    let bytes = memory.read(c.at, (first + m * pitch) * size).map_err(|e| e.to_string())?;
-    let is_between = |element: usize| first == 1 && (element == 0 || (element - 1) % pitch == n);
-    if let Some(element) =
-        (0..first + m * pitch).find(|i| is_between(*i) && bytes[i * size..][..size] != before[i * size..][..size])
-    {
-        return Err(format!("element {element}, which is not of the output, was written"));
-    }
     let at = |t: &Tensor, turned: bool, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
         if turned { t.values[column * rows + row] } else { t.values[row * columns + column] }
     };
+    let mut results = Vec::new();
     for row in 0..m {
         for column in 0..n {
             let dot: i32 = (0..k).map(|i| at(&a, ta, [row, i], [m, k]) * at(&b, tb, [column, i], [n, k])).sum();
-            let place = (first + row * pitch + column) * size;
-            let (found, wanted) = (&bytes[place..place + size], encode(ec, dot));
-            if found != wanted {
-                return Err(format!("row {row}, column {column}: {found:?} instead of {wanted:?} for {dot}"));
-            }
+            results.push(dot);
         }
     }
-    Ok(())
+    outputs.iter().try_for_each(|c| c.holds(&memory, [m, n], &results))
 }
 
 /// The assembler takes the code without remarks, and spills at most so many bytes.

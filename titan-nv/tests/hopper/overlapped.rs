@@ -149,14 +149,46 @@ fn a_store_in_a_branch_is_in_flight_too() {
     exact(&gemm, &made);
 }
 
-/// Two stores of a tile, whose slices would wait for each other, are waited for.
+/// The stores of a tile to several tensors are in flight together: one wait serves them all.
 #[test]
-fn two_stores_of_a_tile_are_waited_for() {
+fn several_stores_of_a_tile_are_in_flight_together() {
+    for (tile, elem) in [([64, 64, 64], "f16"), ([64, 64, 64], "f32"), ([64, 256, 32], "f16"), ([64, 192, 32], "f32")] {
+        let gemm = Gemm { tile, size: [190, 2 * tile[1] as usize - 8, 136], ..PLAIN };
+        let by = format!("{}x{}", tile[0], tile[1]);
+        let lines = format!(
+            "%g = cast %f : tile<{by}xf16>\n%h = cast %f : tile<{by}x{elem}>\n\
+             store_tile %c[%mm, %nn], %g\nstore_tile %d[%mm, %nn], %h\n"
+        );
+        let source = stored_by(&gemm, 3, &lines).replace(") grid", &format!(", %d: mut tensor<{elem}>[M, N]) grid"));
+        let made = alone_or_not(&source, None);
+        let text = text(&made);
+        assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (2, 0), "{text}");
+        exact(&gemm, &made);
+    }
+}
+
+/// Of two stores in branches, no one wait is before the first: each is waited for.
+#[test]
+fn stores_in_several_branches_are_waited_for() {
     let gemm = Gemm { size: [190, 200, 136], ..PLAIN };
-    let lines = "%g = cast %f : tile<64x64xf16>\nstore_tile %c[%mm, %nn], %g\nstore_tile %d[%mm, %nn], %g\n";
+    let lines = "%g = cast %f : tile<64x64xf16>\n%any = ge %j, %zero : bool\nif %any {\nstore_tile %c[%mm, %nn], %g\n\
+                 yield\n} else {\nyield\n}\nstore_tile %d[%mm, %nn], %g\n";
     let source = stored_by(&gemm, 3, lines).replace(") grid", ", %d: mut tensor<f16>[M, N]) grid");
-    let text = text(&alone_or_not(&source, None));
+    let made = alone_or_not(&source, None);
+    let text = text(&made);
     assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (0, 2), "{text}");
+    exact(&gemm, &made);
+}
+
+/// The stores of a tile that threads write otherwise, such as a sum of each row, change nothing.
+#[test]
+fn stores_of_other_tiles_change_nothing() {
+    let gemm = Gemm { tile: [64, 128, 64], size: [190, 390, 136], ..PLAIN };
+    let lines = "%g = cast %f : tile<64x128xf16>\nstore_tile %c[%mm, %nn], %g\n%sum = reduce_sum<1> %f : tile<64xf32>\n\
+                 %row = index<0> %d, %nn : tensor<f32, 1>\nstore_tile %row[%mm], %sum\n";
+    let source = stored_by(&gemm, 3, lines).replace(") grid", ", %d: mut tensor<f32>[T, M]) grid");
+    let text = text(&alone_or_not(&source, None));
+    assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (2, 0), "{text}");
 }
 
 /// Changes of the emitted text, whose first wait is before the first slice of a tile, and whose last one is behind the last tile.

@@ -38,7 +38,7 @@ mod state;
 use super::family::{Copying, Family, Flow, Grouped};
 use super::func::{Block, Func, Op, OpId};
 use super::op::{OpKind, Role, Space};
-use state::{Later, State, conflict, join};
+use state::{State, conflict, join};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks the barriers of a function with allocated shared memory, and removes the marks. Returns the first error: a mark that
@@ -158,20 +158,24 @@ impl Run<'_> {
                 Some(state)
             }
             Family::Group(Grouped::Mma(_)) => {
-                self.named(id, state.read_later(Later::Mma));
+                self.named(id, state.multiply());
                 Some(state)
             }
             Family::Group(Grouped::Await(n)) => {
-                state.await_readers(Later::Mma, n);
+                state.await_mmas(n);
                 state.close();
                 Some(state)
             }
             Family::Copy(Copying::Drain) => {
-                self.named(id, state.read_later(Later::Store));
+                self.named(id, state.store());
+                Some(state)
+            }
+            Family::Copy(Copying::CommitDrains) => {
+                state.commit_stores();
                 Some(state)
             }
             Family::Copy(Copying::AwaitDrains(n)) => {
-                state.await_readers(Later::Store, n);
+                state.await_stores(n);
                 state.close();
                 Some(state)
             }
@@ -201,7 +205,7 @@ impl Run<'_> {
             // These neither access memory nor wait for accesses. That fences and barriers of a cluster order something is not used here.
             Family::Pure
             | Family::Warp
-            | Family::Copy(Copying::Commit)
+            | Family::Copy(Copying::CommitFills)
             | Family::Order
             | Family::Group(Grouped::Plain)
             | Family::Flow(Flow::Yield) => Some(state),

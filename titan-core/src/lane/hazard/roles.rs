@@ -26,7 +26,7 @@ impl Run<'_> {
                 "a role accesses the target of a copy that was issued before the roles and is in flight".to_owned(),
             ));
         }
-        if state.reads_in_flight().any(meets) {
+        if meets(&state.reads_in_flight()) {
             self.unordered.get_or_insert((
                 id,
                 "a role writes what an MMA or a store reads that was issued before the roles and is in flight"

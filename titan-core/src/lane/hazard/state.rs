@@ -36,40 +36,35 @@ pub(super) struct State {
     open: BTreeSet<(Touch, bool)>,
     /// The accesses of copies in flight: the buffers that they write, the tensors that they read.
     pub(super) in_flight: BTreeSet<Touch>,
-    /// The reads of warpgroup MMAs in flight, and of bulk stores in flight.
-    read_later: [BTreeSet<Touch>; 2],
+    /// The reads of MMAs of warpgroups in flight.
+    mma_reads: BTreeSet<Touch>,
+    /// The reads of bulk stores in flight, by the number of groups committed since: those at 0 are in no group yet, those at the maximum,
+    /// [`OLDEST`], may be older.
+    store_reads: BTreeSet<(usize, Touch)>,
 }
 
-/// Operations whose reads of shared memory are complete only after a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Later {
-    /// MMAs of warpgroups, which read their operands.
-    Mma,
-    /// Bulk stores, which read their source.
-    Store,
-}
+/// The maximum age of a group of bulk stores.
+const OLDEST: usize = 8;
 
 impl State {
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
         self.in_flight.extend(other.in_flight);
-        for (own, other) in self.read_later.iter_mut().zip(other.read_later) {
-            own.extend(other);
-        }
+        self.mma_reads.extend(other.mma_reads);
+        self.store_reads.extend(other.store_reads);
     }
 
     /// The reads in flight, of MMAs and of bulk stores.
-    pub(super) fn reads_in_flight(&self) -> impl Iterator<Item = &BTreeSet<Touch>> {
-        self.read_later.iter()
+    pub(super) fn reads_in_flight(&self) -> BTreeSet<Touch> {
+        self.mma_reads.iter().copied().chain(self.store_reads.iter().map(|(_, touch)| *touch)).collect()
     }
 
     /// Adds what roles leave in flight, given the join of their states.
     pub(super) fn leave_in_flight(&mut self, roles: State) {
         self.in_flight.extend(roles.in_flight);
-        for (own, reads) in self.read_later.iter_mut().zip(roles.read_later) {
-            own.extend(reads);
-        }
+        self.mma_reads.extend(roles.mma_reads);
+        self.store_reads.extend(roles.store_reads);
     }
 
     pub(super) fn mark(&mut self, touch: Touch) {
@@ -103,29 +98,42 @@ impl State {
         marked
     }
 
-    /// Records the start of an operation that reads until a wait. Returns whether a mark covers its reads.
-    pub(super) fn read_later(&mut self, what: Later) -> bool {
+    /// Records the start of an MMA of a warpgroup. Returns whether a mark covers its reads.
+    pub(super) fn multiply(&mut self) -> bool {
         let row = self.row();
         self.touched.extend(&row);
-        self.of(what).extend(&row);
+        self.mma_reads.extend(&row);
         !row.is_empty()
     }
 
-    /// Records a wait after which such operations are complete, except perhaps those of the latest `n` groups.
-    pub(super) fn await_readers(&mut self, what: Later, n: u32) {
-        let reads = self.of(what).clone();
-        self.touched.extend(reads);
+    /// Records a wait after which MMAs are complete, except perhaps those of the latest `n` groups.
+    pub(super) fn await_mmas(&mut self, n: u32) {
+        self.touched.extend(&self.mma_reads);
         if n == 0 {
-            self.of(what).clear();
+            self.mma_reads.clear();
         }
     }
 
-    const fn of(&mut self, what: Later) -> &mut BTreeSet<Touch> {
-        let [mmas, stores] = &mut self.read_later;
-        match what {
-            Later::Mma => mmas,
-            Later::Store => stores,
-        }
+    /// Records the start of a bulk store. Returns whether a mark covers its source.
+    pub(super) fn store(&mut self) -> bool {
+        let row = self.row();
+        self.touched.extend(&row);
+        self.store_reads.extend(row.iter().map(|touch| (0, *touch)));
+        !row.is_empty()
+    }
+
+    /// Makes a group of the bulk stores since the last one.
+    pub(super) fn commit_stores(&mut self) {
+        self.store_reads = self.store_reads.iter().map(|(age, touch)| ((age + 1).min(OLDEST), *touch)).collect();
+    }
+
+    /// Records a wait after which bulk stores have read their sources, except perhaps those of the latest `n` groups.
+    pub(super) fn await_stores(&mut self, n: u32) {
+        // Groups of the maximum age may be older than it says, and then are complete.
+        let (complete, left): (Vec<_>, Vec<_>) =
+            self.store_reads.iter().partition(|(age, _)| *age > n as usize || *age == OLDEST);
+        self.touched.extend(complete.iter().map(|(_, touch)| *touch));
+        self.store_reads = left.into_iter().chain(complete.into_iter().filter(|(age, _)| *age <= n as usize)).collect();
     }
 
     /// The regions of an access at this point.
