@@ -71,7 +71,9 @@ pub enum Grouped<'k> {
     Mma(&'k GroupMma),
     /// Waits until at most this many groups of MMAs are in flight.
     Await(u32),
-    /// Orders accesses to registers, commits a group of MMAs, or changes the number of registers.
+    /// Makes a group of the MMAs since the last one.
+    Commit,
+    /// Orders accesses to registers, or changes the number of registers.
     Plain,
 }
 
@@ -177,7 +179,8 @@ impl OpKind {
             | OpKind::MakeMap { .. } => Family::Order,
             OpKind::GroupMma(mma) => Family::Group(Grouped::Mma(mma)),
             OpKind::GroupWait(n) => Family::Group(Grouped::Await(*n)),
-            OpKind::GroupFence | OpKind::GroupCommit | OpKind::SetMaxRegisters { .. } => Family::Group(Grouped::Plain),
+            OpKind::GroupCommit => Family::Group(Grouped::Commit),
+            OpKind::GroupFence | OpKind::SetMaxRegisters { .. } => Family::Group(Grouped::Plain),
             OpKind::Barrier => Family::Barrier(Barrier::Program),
             OpKind::NamedBarrier { id, threads, wait } => {
                 Family::Barrier(Barrier::Named { id: *id, threads: *threads, wait: *wait })

@@ -87,7 +87,7 @@ fn takes(op: &Op, place: usize) -> bool {
         | Family::Copy(_)
         | Family::Protocol
         | Family::Order
-        | Family::Group(Grouped::Plain)
+        | Family::Group(Grouped::Commit | Grouped::Plain)
         | Family::Barrier(_)
         | Family::Flow(Flow::If | Flow::Roles(_) | Flow::Return) => false,
     }

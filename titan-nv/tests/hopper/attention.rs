@@ -130,27 +130,33 @@ fn small() -> Stages {
         .unwrap_or_else(|e| panic!("{}", e.message))
 }
 
-/// Queries, keys and values, each `[1, 1, rows, 16]`: scores are small whole numbers.
-fn tensors(memory: &mut Memory, keys: usize) -> Vec<GpuArg> {
-    let mut rng = Rng::new(5);
+/// The number of queries, the length of a head, and the number of keys.
+type Sizes = [usize; 3];
+
+/// Queries, keys and values, each `[1, 1, rows, head]`: scores are small whole numbers. Then the output and the scale; and the values.
+fn tensors(memory: &mut Memory, [queries, head, keys]: Sizes) -> (Vec<GpuArg>, Vec<Vec<f64>>) {
+    let (mut rng, mut values) = (Rng::new(5), Vec::new());
     let mut tensor = |name: &str, rows: usize, sparse: bool| {
         let one =
             |_| if sparse && !rng.next_u64().is_multiple_of(4) { 0.0 } else { (rng.next_u64() >> 62) as f64 - 1.0 };
-        let bytes: Vec<u8> = (0..rows * 16).map(one).flat_map(|x| num::f16_from_f64(x).to_le_bytes()).collect();
+        values.push((0..rows * head).map(one).collect::<Vec<f64>>());
+        let bytes: Vec<u8> =
+            values[values.len() - 1].iter().flat_map(|x| num::f16_from_f64(*x).to_le_bytes()).collect();
         let at = memory.upload(name, &bytes);
-        let (extents, strides) = (vec![1, 1, rows as i32, 16], vec![(rows * 16) as i64, (rows * 16) as i64, 16, 1]);
+        let all = (rows * head) as i64;
+        let (extents, strides) = (vec![1, 1, rows as i32, head as i32], vec![all, all, head as i64, 1]);
         GpuArg::Tensor { address: at.address(), extents, strides }
     };
-    let mut all =
-        vec![tensor("q", 64, true), tensor("k", keys, true), tensor("v", keys, false), tensor("out", 64, false)];
+    let rows = [("q", queries, true), ("k", keys, true), ("v", keys, false), ("out", queries, false)];
+    let mut all: Vec<GpuArg> = rows.map(|(name, rows, sparse)| tensor(name, rows, sparse)).into();
     all.push(GpuArg::Scalar(titan_core::ir::Const::Float(titan_core::ir::Elem::F32, 1.0)));
-    all
+    (all, values)
 }
 
 /// The output of some code of the kernel, or why it did not run.
-fn run(made: &Stages, text: &str, keys: usize, options: &Options) -> Result<Vec<u8>, String> {
+fn run(made: &Stages, text: &str, sizes: Sizes, options: &Options) -> Result<Vec<u8>, String> {
     let mut memory = Memory::new();
-    let args = tensors(&mut memory, keys);
+    let (args, _) = tensors(&mut memory, sizes);
     let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
     let lanes = &made.lanes;
     let block = abi::pack(&lanes.slots, &args, told.address());
@@ -172,7 +178,7 @@ fn run(made: &Stages, text: &str, keys: usize, options: &Options) -> Result<Vec<
     let module = Module::parse(text).map_err(|e| e.to_string())?;
     module.entry(entry).and_then(|kernel| kernel.run(&launch, &mut memory, options)).map_err(|e| e.to_string())?;
     let GpuArg::Tensor { address, .. } = args[3] else { return Err("no tensor".to_owned()) };
-    memory.read(titan_nv::emu::DevicePtr::from_address(address), 64 * 16 * 2).map_err(|e| e.to_string())
+    memory.read(titan_nv::emu::DevicePtr::from_address(address), sizes[0] * sizes[1] * 2).map_err(|e| e.to_string())
 }
 
 fn options() -> Vec<Options> {
@@ -256,11 +262,12 @@ fn mistakes(text: &str) -> Vec<(String, String)> {
 fn mistakes_in_attention_are_found() {
     let made = small();
     let text = text_of(&made);
-    let right = KEYS.map(|keys| run(&made, &text, keys, &Options::default()).unwrap_or_else(|e| panic!("{e}")));
+    let right =
+        KEYS.map(|keys| run(&made, &text, [64, 16, keys], &Options::default()).unwrap_or_else(|e| panic!("{e}")));
     let differs = |text: &str| {
         let mut runs =
             options().into_iter().flat_map(|options| KEYS.iter().zip(&right).map(move |r| (options.clone(), r)));
-        runs.any(|(options, (keys, right))| run(&made, text, *keys, &options).as_ref() != Ok(right))
+        runs.any(|(options, (keys, right))| run(&made, text, [64, 16, *keys], &options).as_ref() != Ok(right))
     };
     assert!(!differs(&text));
     let mistakes = mistakes(&text);
@@ -268,4 +275,44 @@ fn mistakes_in_attention_are_found() {
     ptxas::say(&format!("{} mistakes in attention, {} not found", mistakes.len(), missed.len()));
     assert!(mistakes.len() >= 40, "{}", mistakes.len());
     assert!(missed.is_empty(), "of {}:\n{}", mistakes.len(), missed.join("\n"));
+}
+
+/// What attention gives, from the values of its tensors.
+fn reference([queries, head, keys]: Sizes, mask: Mask) -> Vec<f64> {
+    let (_, values) = tensors(&mut Memory::new(), [queries, head, keys]);
+    let [q, k, v] = [0, 1, 2].map(|i| &values[i]);
+    let mut out = Vec::new();
+    for row in 0..queries {
+        let last = if matches!(mask, Mask::Causal) { (row + 1 + keys).saturating_sub(queries).min(keys) } else { keys };
+        let score = |key: usize| (0..head).map(|i| q[row * head + i] * k[key * head + i]).sum::<f64>().exp2();
+        let scores: Vec<f64> = (0..last).map(score).collect();
+        let sum: f64 = scores.iter().sum();
+        out.extend((0..head).map(|i| (0..last).map(|key| scores[key] * v[key * head + i]).sum::<f64>() / sum));
+    }
+    out
+}
+
+/// Tiles with more rows than two warpgroups have at a time, or whose rows two warpgroups do not share evenly: whether roles or threads copy,
+/// the results are right, and nothing is taken back.
+#[test]
+fn tall_tiles_of_queries_are_right() {
+    for sizes in [[192, 64, 64], [192, 128, 32], [256, 128, 64], [384, 64, 64]] {
+        let text = kernels::text(sizes, Mask::Causal);
+        let verified = verify(text::parse(&text).expect("a kernel").remove(0)).expect("a right one");
+        let variants = titan_core::driver::compile(&verified, Machine::from_name("sm_90a").expect("it is known"), None);
+        let notes = variants.expect("it compiles").into_iter().flat_map(|variant| variant.notes);
+        let fallen: Vec<String> = notes.filter(|note| note.starts_with(titan_core::driver::FALLBACK)).collect();
+        assert!(fallen.is_empty(), "{sizes:?}: {fallen:?}");
+        let made = compiled(&text);
+        let [queries, head, step] = sizes.map(|n| n as usize);
+        let sizes = [queries, head, 5 * step + 8];
+        for options in &options()[..3] {
+            let found = run(&made, &text_of(&made), sizes, options).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));
+            for (i, (bytes, wanted)) in found.chunks(2).zip(reference(sizes, Mask::Causal)).enumerate() {
+                let found = num::f16_to_f64(u16::from_le_bytes([bytes[0], bytes[1]]));
+                let near = (found - wanted).abs() <= 0.01 * wanted.abs() + 0.01 || found.is_nan() && wanted.is_nan();
+                assert!(near, "{sizes:?}, row {}, column {}: {found} instead of {wanted}", i / head, i % head);
+            }
+        }
+    }
 }

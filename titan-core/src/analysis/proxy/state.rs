@@ -41,8 +41,23 @@ pub(super) struct State {
     tokens: BTreeMap<OpId, (Class, u32)>,
     /// Bulk stores that may still read their regions, each with whether it is of an earlier iteration.
     pub(super) stores: BTreeMap<(OpId, bool), Flight>,
-    /// The slots of rings that are ready on every path, as a region and an index; `None` where no path was walked yet.
-    ready: Option<BTreeSet<(Value, Value)>>,
+    /// The slots of rings that are ready on every path; `None` where no path was walked yet.
+    ready: Option<BTreeSet<Slot>>,
+}
+
+/// A slot of a ring: its region, and the values that are known to be its index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Slot {
+    region: Value,
+    names: BTreeSet<Value>,
+}
+
+impl Slot {
+    /// What is known of a slot that is one of two.
+    fn common(&self, other: &Slot) -> Option<Slot> {
+        let names: BTreeSet<Value> = self.names.intersection(&other.names).copied().collect();
+        (self.region == other.region && !names.is_empty()).then_some(Slot { region: self.region, names })
+    }
 }
 
 /// A bulk store in flight.
@@ -82,7 +97,9 @@ impl Fact for State {
             self.stores.entry(*key).and_modify(|f| *f = join_flight(*f, *flight)).or_insert(*flight);
         }
         match (&mut self.ready, &other.ready) {
-            (Some(own), Some(other)) => own.retain(|slot| other.contains(slot)),
+            (Some(own), Some(other)) => {
+                *own = own.iter().flat_map(|slot| other.iter().filter_map(|o| slot.common(o))).collect();
+            }
             (own @ None, other) => own.clone_from(other),
             (Some(_), None) => {}
         }
@@ -97,7 +114,7 @@ impl State {
 
     /// Records that all copies into a slot are complete. Which of the copies in flight that are is not known: any may be one of them.
     pub(super) fn slot_ready(&mut self, region: Value, index: Value) {
-        self.ready.get_or_insert_default().insert((region, index));
+        self.ready.get_or_insert_default().insert(Slot { region, names: BTreeSet::from([index]) });
         let of_ring = |mark: &Mark| mark.touched.pick().is_some_and(|pick| pick.region == region);
         let copies: Vec<(Key, Mark)> =
             self.seen.iter().filter(|(k, m)| k.landing && of_ring(m)).map(|(k, m)| (*k, *m)).collect();
@@ -109,29 +126,30 @@ impl State {
     /// Records that a slot may be filled again. If it is not known by this index, any slot of the region may be meant.
     pub(super) fn slot_released(&mut self, region: Value, index: Value) {
         let Some(ready) = &mut self.ready else { return };
-        if !ready.remove(&(region, index)) {
-            ready.retain(|(other, _)| *other != region);
+        let known = ready.len();
+        ready.retain(|slot| slot.region != region || !slot.names.contains(&index));
+        if ready.len() == known {
+            ready.retain(|slot| slot.region != region);
         }
     }
 
     /// Whether an access is to a slot that is ready, into which no copy is in flight.
     pub(super) fn is_ready(&self, kernel: &Kernel, touched: &Touched) -> bool {
-        let pick = touched.pick();
-        self.ready.iter().flatten().any(|slot| pick.is_some_and(|pick| pick.is_of(kernel, *slot)))
+        let Some(pick) = touched.pick() else { return false };
+        let is = |slot: &Slot| slot.names.iter().any(|index| pick.is_of(kernel, (slot.region, *index)));
+        self.ready.iter().flatten().any(is)
     }
 
-    /// Renames the indices of slots. A slot has one name at a time, by which its release is recognised: an index that is passed on twice is
-    /// forgotten. An index that was computed in a loop is unknown in the next iteration and after the loop, unless it is passed on.
+    /// Adds names to the indices of slots, which are released by any of them. An index that was computed in a loop is unknown in the next
+    /// iteration and after the loop, unless it is passed on.
     pub(super) fn rename(&mut self, from: &[Value], to: &[Value], stays: impl Fn(Value) -> bool) {
         let Some(ready) = &mut self.ready else { return };
-        let mut moved = BTreeSet::new();
-        for (old, new) in from.iter().zip(to) {
-            let once = from.iter().filter(|other| *other == old).count() == 1;
-            let slots = ready.iter().filter(|(_, index)| once && index == old);
-            moved.extend(slots.map(|(region, _)| (*region, *new)));
-        }
-        ready.retain(|(_, index)| !from.contains(index) && stays(*index));
-        ready.extend(moved);
+        let renamed = |Slot { region, names }: Slot| {
+            let given = from.iter().zip(to).filter(|(old, _)| names.contains(old)).map(|(_, new)| *new);
+            let kept = names.iter().copied().filter(|name| stays(*name) && !to.contains(name));
+            Slot { region, names: given.chain(kept).collect() }
+        };
+        *ready = std::mem::take(ready).into_iter().map(renamed).filter(|slot| !slot.names.is_empty()).collect();
     }
 
     /// Records a generic access.

@@ -161,6 +161,10 @@ impl Run<'_> {
                 self.named(id, state.multiply());
                 Some(state)
             }
+            Family::Group(Grouped::Commit) => {
+                state.mmas.commit();
+                Some(state)
+            }
             Family::Group(Grouped::Await(n)) => {
                 state.await_mmas(n);
                 state.close();
@@ -171,7 +175,7 @@ impl Run<'_> {
                 Some(state)
             }
             Family::Copy(Copying::CommitDrains) => {
-                state.commit_stores();
+                state.stores.commit();
                 Some(state)
             }
             Family::Copy(Copying::AwaitDrains(n)) => {

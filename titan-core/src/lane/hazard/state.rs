@@ -36,35 +36,58 @@ pub(super) struct State {
     open: BTreeSet<(Touch, bool)>,
     /// The accesses of copies in flight: the buffers that they write, the tensors that they read.
     pub(super) in_flight: BTreeSet<Touch>,
-    /// The reads of MMAs of warpgroups in flight.
-    mma_reads: BTreeSet<Touch>,
-    /// The reads of bulk stores in flight, by the number of groups committed since: those at 0 are in no group yet, those at the maximum,
-    /// [`OLDEST`], may be older.
-    store_reads: BTreeSet<(usize, Touch)>,
+    /// The reads of MMAs of warpgroups in flight, and those of bulk stores.
+    pub(super) mmas: Reads,
+    pub(super) stores: Reads,
 }
 
-/// The maximum age of a group of bulk stores.
+/// Reads in flight, by the number of groups committed since: those at 0 are in no group yet, those at the maximum, [`OLDEST`], may be older.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reads(BTreeSet<(usize, Touch)>);
+
+/// The maximum age of a group.
 const OLDEST: usize = 8;
+
+impl Reads {
+    /// Makes a group of the operations since the last one.
+    pub(super) fn commit(&mut self) {
+        self.0 = self.0.iter().map(|(age, touch)| ((age + 1).min(OLDEST), *touch)).collect();
+    }
+
+    /// Takes the reads that are complete when all groups but the latest `n` are.
+    fn complete(&mut self, n: u32) -> BTreeSet<Touch> {
+        // Groups of the maximum age may be older than it says, and then are complete.
+        let (complete, left): (BTreeSet<_>, _) =
+            self.0.iter().partition(|(age, _)| *age > n as usize || *age == OLDEST);
+        let perhaps = complete.iter().filter(|(age, _)| *age <= n as usize).copied();
+        self.0 = perhaps.chain(left).collect();
+        complete.into_iter().map(|(_, touch)| touch).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = Touch> {
+        self.0.iter().map(|(_, touch)| *touch)
+    }
+}
 
 impl State {
     pub(super) fn join(&mut self, other: State) {
         self.touched.extend(other.touched);
         self.open.extend(other.open);
         self.in_flight.extend(other.in_flight);
-        self.mma_reads.extend(other.mma_reads);
-        self.store_reads.extend(other.store_reads);
+        self.mmas.0.extend(other.mmas.0);
+        self.stores.0.extend(other.stores.0);
     }
 
     /// The reads in flight, of MMAs and of bulk stores.
     pub(super) fn reads_in_flight(&self) -> BTreeSet<Touch> {
-        self.mma_reads.iter().copied().chain(self.store_reads.iter().map(|(_, touch)| *touch)).collect()
+        self.mmas.all().chain(self.stores.all()).collect()
     }
 
     /// Adds what roles leave in flight, given the join of their states.
     pub(super) fn leave_in_flight(&mut self, roles: State) {
         self.in_flight.extend(roles.in_flight);
-        self.mma_reads.extend(roles.mma_reads);
-        self.store_reads.extend(roles.store_reads);
+        self.mmas.0.extend(roles.mmas.0);
+        self.stores.0.extend(roles.stores.0);
     }
 
     pub(super) fn mark(&mut self, touch: Touch) {
@@ -101,39 +124,29 @@ impl State {
     /// Records the start of an MMA of a warpgroup. Returns whether a mark covers its reads.
     pub(super) fn multiply(&mut self) -> bool {
         let row = self.row();
+        self.mmas.0.extend(row.iter().map(|touch| (0, *touch)));
         self.touched.extend(&row);
-        self.mma_reads.extend(&row);
         !row.is_empty()
-    }
-
-    /// Records a wait after which MMAs are complete, except perhaps those of the latest `n` groups.
-    pub(super) fn await_mmas(&mut self, n: u32) {
-        self.touched.extend(&self.mma_reads);
-        if n == 0 {
-            self.mma_reads.clear();
-        }
     }
 
     /// Records the start of a bulk store. Returns whether a mark covers its source.
     pub(super) fn store(&mut self) -> bool {
         let row = self.row();
+        self.stores.0.extend(row.iter().map(|touch| (0, *touch)));
         self.touched.extend(&row);
-        self.store_reads.extend(row.iter().map(|touch| (0, *touch)));
         !row.is_empty()
     }
 
-    /// Makes a group of the bulk stores since the last one.
-    pub(super) fn commit_stores(&mut self) {
-        self.store_reads = self.store_reads.iter().map(|(age, touch)| ((age + 1).min(OLDEST), *touch)).collect();
+    /// Records a wait after which MMAs are complete, except perhaps those of the latest `n` groups.
+    pub(super) fn await_mmas(&mut self, n: u32) {
+        let complete = self.mmas.complete(n);
+        self.touched.extend(complete);
     }
 
     /// Records a wait after which bulk stores have read their sources, except perhaps those of the latest `n` groups.
     pub(super) fn await_stores(&mut self, n: u32) {
-        // Groups of the maximum age may be older than it says, and then are complete.
-        let (complete, left): (Vec<_>, Vec<_>) =
-            self.store_reads.iter().partition(|(age, _)| *age > n as usize || *age == OLDEST);
-        self.touched.extend(complete.iter().map(|(_, touch)| *touch));
-        self.store_reads = left.into_iter().chain(complete.into_iter().filter(|(age, _)| *age <= n as usize)).collect();
+        let complete = self.stores.complete(n);
+        self.touched.extend(complete);
     }
 
     /// The regions of an access at this point.
