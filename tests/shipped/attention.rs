@@ -1,14 +1,15 @@
-//! The code of `flash_attention` for Hopper: the second MMA of a step runs beside the softmax of the next one, and the loop takes as few
-//! instructions as that of the compiler's own test of attention (`titan-nv/tests/hopper/attention.rs`).
+//! The code of `flash_attention` for Hopper: the second MMA of a step runs beside the softmax of the next one, and the loop takes few
+//! instructions.
 
 use crate::{ptxas, sass};
 
-/// Of an instance: its sizes and whether it is causal, the MMAs of its loop, instructions, and cycles that a warp is kept from its next one.
+/// Of an instance: its sizes and whether it is causal, the MMAs of its loop without masks, instructions, and cycles that a warp is kept from
+/// its next one. For heads of 128, at most 1.15 times as many as in a loop written by hand, which has 445 and 928.
 const LIMITS: [(&str, usize, usize, u32); 4] = [
-    ("128, 64, 128, false", 12, 350, 690),
-    ("128, 64, 128, true", 12, 400, 770),
-    ("128, 128, 128, false", 16, 550, 1190),
-    ("128, 128, 128, true", 16, 650, 1350),
+    ("128, 64, 128, false", 12, 310, 620),
+    ("128, 64, 128, true", 12, 320, 650),
+    ("128, 128, 128, false", 16, 445 * 115 / 100, 928 * 115 / 100),
+    ("128, 128, 128, true", 16, 445 * 115 / 100, 928 * 115 / 100),
 ];
 
 /// The text for Hopper of an instance, and what the compiler notes about it.

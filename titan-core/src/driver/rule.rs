@@ -419,7 +419,14 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
             "{instances} instances compute tiles in turn: one stores its tile while the MMAs of the next one run"
         ));
     } else if kernel.roles.iter().any(|role| role.instances > 1) {
-        notes.push(format!("roles have one instance each on {target}"));
+        let why = match schedule.roles {
+            Roles::Kept => {
+                "several would need more slots than stages that each holds, and all must fit in shared memory"
+            }
+            Roles::Fused { .. } => "all warps copy and compute",
+            Roles::Split { .. } => "the compiler made the roles",
+        };
+        notes.push(format!("roles have one instance each on {target}: {why}"));
     }
     if let Some(cluster) = schedule.cluster {
         notes.push(format!("clusters of {} programs copy what they share once, for all", cluster.size));

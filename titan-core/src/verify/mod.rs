@@ -137,6 +137,7 @@
 //! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
 //! 71. MMAs of warpgroups have the extents and operands of an existing instruction; numbers are within the limits of rule 51. T0905, T0714
+//! 72. The programs of a cluster execute the same claims, and wait for each other before and after the roles. T0712
 //! 78. No two programs write the same elements of an output. T0401, T0402, T0406, T0407, T0712
 //!
 //! Deliberately absent: bounds of accesses (accesses outside of a tensor are defined), termination of data-dependent loops, uniformity
