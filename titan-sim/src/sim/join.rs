@@ -91,8 +91,11 @@ impl Machine<'_> {
             (true, None) => {
                 let parity = self.engine.barrier(barrier).map_or(0, engine::PhaseBarrier::phase) & 1 == 1;
                 self.thread(agent)?.cluster = Some(parity);
+                // Before the roles of a program that is not laid out, one agent executes what the threads of all roles do.
+                let all = self.look(agent)?.local == 0 && self.plan.kernel.laid_out.is_none();
+                let arrivals = if all { (self.plan.agents() - 1).max(1) } else { 1 };
                 self.engine
-                    .arrive(Agent::new(agent), barrier, 1, 0, &mut &mut *obs)
+                    .arrive(Agent::new(agent), barrier, super::machine::index(arrivals), 0, &mut &mut *obs)
                     .map_err(|h| self.fault(agent, Some(id), h))?;
                 Ok(Moved::On)
             }

@@ -73,3 +73,56 @@ fn a_barrier_that_is_not_there_yet_is_found_in_some_order() {
     // The barrier of the other program is not initialised, or that program is over.
     assert!(matches!(finding.kind, Kind::Barrier | Kind::Fence | Kind::InFlight), "{finding}");
 }
+
+/// A cluster barrier before the roles, at which the threads of all roles arrive, and one at the end of each role.
+#[test]
+fn roles_meet_before_they_start_and_when_they_end() {
+    let meets = "ttg.nv.cluster.arrive\n    ttg.nv.cluster.wait";
+    let text = |meet: &str| {
+        format!(
+            r#"kernel @roles(%a: in tensor<f16>[M, K]) grid(2) role(copier, 1) role(reader, 1) {{
+    %zero = const 0 : i32
+    %p = program_id<0>
+    %words = ttg.region {{offset = 4096, bytes = 8}}
+    %tile = ttg.region {{offset = 0, bytes = 4096}}
+    %full = ttg.nv.mbarrier.alloc %words {{at = 0, n = 1}}
+    ttg.nv.mbarrier.init %full {{count = 1}}
+    ttg.nv.fence.mbarrier_init
+    {meet}
+    ttg.roles copier {{
+        %st = ttg.nv.mbarrier.arrive_expect_tx %full {{bytes = 4096}}
+        %first = eq %p, %zero
+        if %first {{
+            ttg.nv.cp_async_bulk_tensor.load %a[%zero, %zero], %tile, %full {{bytes = 4096, multicast = 3}}
+            yield
+        }} else {{
+            yield
+        }}
+        {meets}
+        ttg.pipeline.finalize
+        yield
+    }} reader {{
+        ttg.nv.mbarrier.wait_parity %full, %zero
+        ttg.region.read %tile
+        {meets}
+        ttg.pipeline.finalize
+        yield
+    }}
+    return
+}}
+"#
+        )
+    };
+    let explored = |meet: &str| {
+        let text = text(meet);
+        let kernel = titan_core::text::parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let kernel = well_formed(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        explore(&kernel, &make(&kernel.sig, 64, 1), None, &Limits { cluster: 2, ..Limits::default() }).unwrap()
+    };
+    let verdict = explored(meets);
+    assert!(matches!(verdict, Verdict::Safe(_)), "{verdict:?}");
+    // Without the first one, the copy may come to a barrier that is not initialised.
+    let verdict = explored("");
+    let finding = verdict.finding().unwrap_or_else(|| panic!("{verdict:?}"));
+    assert!(matches!(finding.kind, Kind::Barrier | Kind::Fence | Kind::InFlight), "{finding}");
+}
