@@ -2,7 +2,8 @@
 
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
-use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe, Tails};
+use crate::analysis::number::root;
+use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe, Tails, Value};
 use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
@@ -100,4 +101,17 @@ fn candidate(kernel: &Kernel, op: OpId, ahead: &Ahead) -> Option<Candidate> {
     let body = *kernel.op(op).regions.first()?;
     let ops = &kernel.block(body).ops;
     Some(Candidate { op, loads: ahead.loads.iter().map(|at| ops.get(*at).copied()).collect::<Option<_>>()? })
+}
+
+/// The name of a tile that is loaded, or else that of its tensor.
+pub(super) fn loaded_name(kernel: &Kernel, tile: Value) -> String {
+    let of = kernel.def_op(tile).and_then(|op| op.args.first().copied());
+    match (&kernel.value(tile).name, of) {
+        (None, Some(tensor)) => {
+            let param = root(kernel, tensor).map(|param| kernel.param(param));
+            let named = kernel.value(tensor).name.as_ref().map_or(param, |_| Some(tensor));
+            format!("the tile of `{}`", kernel.display_name(named.unwrap_or(tensor)))
+        }
+        (_, _) => format!("`{}`", kernel.display_name(tile)),
+    }
 }

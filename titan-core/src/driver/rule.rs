@@ -12,7 +12,7 @@
 
 use super::estimate::Estimate;
 use super::not_chosen;
-use super::rings::{pipelined_loops, with_rings};
+use super::rings::{loaded_name, pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
@@ -391,7 +391,7 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         let body = loops.get(*number).and_then(|op| kernel.op(*op).regions.first());
         let ops = body.map(|body| &kernel.block(*body).ops);
         let loaded = loads.iter().filter_map(|at| kernel.op(*ops?.get(*at)?).results.first());
-        let names: Vec<String> = loaded.map(|v| kernel.display_name(*v)).collect();
+        let names: Vec<String> = loaded.map(|v| loaded_name(kernel, *v)).collect();
         let how = match schedule.roles {
             Roles::Split { .. } => "copied by a role of its own".to_owned(),
             Roles::Kept | Roles::Fused { .. } => format!("copied {} ahead", iterations(*distance)),
@@ -400,9 +400,9 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
     }
     for load in loops.iter().flat_map(|looped| implicit::changing_rows(kernel, *looped)) {
         let op = kernel.op(load);
-        let name = op.results.first().map_or_else(String::new, |tile| kernel.display_name(*tile));
+        let name = op.results.first().map_or_else(String::new, |tile| loaded_name(kernel, *tile));
         let at = if op.loc.line > 0 { format!(" (line {} of the kernel)", op.loc.line) } else { String::new() };
-        notes.push(format!("`{name}` is not copied ahead: the indices of its rows change in the loop{at}"));
+        notes.push(format!("{name} is not copied ahead: the indices of its rows change in the loop{at}"));
     }
     if schedule.persistent {
         notes.push("persistent: as many programs as the device runs at once compute the grid".to_owned());

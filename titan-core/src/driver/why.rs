@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: reasons that depend on the arguments of a launch.
 
-use super::rings::{pipelined_loops, with_rings};
+use super::rings::{loaded_name, pipelined_loops, with_rings};
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::{Made, rule};
 use crate::analysis::boxes::{NoBox, of_op as box_of};
@@ -142,7 +142,7 @@ fn operands(kernel: &Verified, made: &Made, notes: &mut Notes) {
             let encoding = plan.smem_resident.get(tile.index()).and_then(Option::as_ref);
             let copied = rings.iter().any(|ahead| ahead.loads.contains(&at));
             if let Some(why) = encoding.filter(|_| !copied).and_then(|e| box_of(kernel, op, e, &all).err()) {
-                notes.tile(&format!("`{}`", kernel.display_name(*tile)), &why);
+                notes.tile(&loaded_name(kernel, *tile), &why);
             }
         }
     }
@@ -154,7 +154,7 @@ fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
     let all = vec![true; kernel.sig.params.len()];
     kernel.walk_block(*body, &mut |_, op| {
         let Some(tile) = op.results.first() else { return };
-        let name = format!("`{}`", kernel.display_name(*tile));
+        let name = loaded_name(kernel, *tile);
         if let OpKind::GatherRows { .. } = op.kind {
             notes.tile(&name, &NoBox::Gathered);
         }
@@ -165,7 +165,9 @@ fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
                     notes.tile(&name, &why);
                 }
             }
-            None => notes.add(format!("{name} is not copied in bulk: not only MMAs read it, from shared memory")),
+            None => notes.add(format!(
+                "{name} is not copied in bulk: it is read in registers, not only by MMAs in shared memory"
+            )),
         }
     });
 }

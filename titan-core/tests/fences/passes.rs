@@ -102,7 +102,7 @@ const LOOP: &str =
 #[test]
 fn loops_become_rings_and_stay_right() {
     let done = passed(LOOP, &["rings"]).expect("it applies");
-    assert_eq!(done.notes, ["rings: pipelined: ta, tb in 4 slots, copied 3 iterations ahead"]);
+    assert_eq!(done.notes, ["rings: pipelined: `ta`, `tb` in 4 slots, copied 3 iterations ahead"]);
     let text = print(&done.kernel);
     assert!(text.contains("ttg.stage.async_produce"), "{text}");
     assert_eq!(parse(&text).expect("it reads back"), [done.kernel.canonical()]);

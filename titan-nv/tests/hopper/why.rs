@@ -75,6 +75,9 @@ fn mmas_that_warpgroups_do_not_have() {
 fn tiles_that_are_no_boxes() {
     let good = kernel(&GOOD);
     told(&good.replace("%pa = const 0.0", "%pa = const 1.0"), &["`ap` is not copied in bulk: elements outside"]);
+    // Tiles without names are those of their tensors.
+    let unnamed = good.replace("%ap", "%100").replace("%bt", "%101").replace("%pa = const 0.0", "%pa = const 1.0");
+    told(&unnamed, &["the tile of `a` is not copied in bulk: elements outside"]);
     let wide = kernel(&Gemm { tile: [512, 64, 64], ..GOOD });
     told(&wide, &["its extent 512 along axis 0 exceeds 256"]);
 }
@@ -153,7 +156,7 @@ fn rows_whose_indices_change_are_not_copied_ahead() {
         let found = notes(&changing, target);
         assert!(found.iter().any(|note| note == told), "{target}: {found:#?}");
         let found = notes(&good, target);
-        assert!(found.iter().any(|note| note.contains("pipelined: ta, tb in")), "{target}: {found:#?}");
+        assert!(found.iter().any(|note| note.contains("pipelined: `ta`, `tb` in")), "{target}: {found:#?}");
         assert!(!found.iter().any(|note| note.contains("not copied ahead")), "{target}: {found:#?}");
     }
 }

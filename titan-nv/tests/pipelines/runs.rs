@@ -36,7 +36,7 @@ const GRID: [u32; 3] = [2, 2, 1];
 fn loops_are_pipelined() {
     let code = embedded(&kernels::implicit(), true);
     assert!(
-        code.notes.iter().any(|n| n == "pipelined: at, bt in 4 slots, copied 3 iterations ahead"),
+        code.notes.iter().any(|n| n == "pipelined: `at`, `bt` in 4 slots, copied 3 iterations ahead"),
         "{:?}",
         code.notes
     );
@@ -188,5 +188,5 @@ fn loops_that_begin_anywhere_are_pipelined() {
         .replace("%c: mut tensor<f32>[M, N])", "%c: mut tensor<f32>[M, N], %lo: i32)")
         .replace("for %t = %zero to %steps", "for %t = %lo to %steps");
     let code = embedded(&text, true);
-    assert!(code.notes.iter().any(|n| n.starts_with("pipelined: at, bt in 4 slots")), "{:?}", code.notes);
+    assert!(code.notes.iter().any(|n| n.starts_with("pipelined: `at`, `bt` in 4 slots")), "{:?}", code.notes);
 }

@@ -95,7 +95,7 @@ impl Machine<'_> {
                 let all = self.look(agent)?.local == 0 && self.plan.kernel.laid_out.is_none();
                 let arrivals = if all { (self.plan.agents() - 1).max(1) } else { 1 };
                 self.engine
-                    .arrive(Agent::new(agent), barrier, super::machine::index(arrivals), 0, &mut &mut *obs)
+                    .arrive(Agent::new(agent), barrier, index(arrivals), 0, &mut &mut *obs)
                     .map_err(|h| self.fault(agent, Some(id), h))?;
                 Ok(Moved::On)
             }
