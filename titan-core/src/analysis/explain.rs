@@ -11,10 +11,13 @@ use super::number::root;
 use super::origin::{Origin, Origins};
 use super::partition::{By, Output};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Def, GridSpec, Loc, OpKind, TileShape, Value};
+use crate::ir::{BinOp, Def, GridSpec, Loc, OpKind, TileShape, Value};
 
 /// A wider part comes from an index of unknown range; its width does not help the user.
 const WIDEST: i64 = TileShape::MAX_LEN;
+
+/// How deep an index is searched for a product.
+const DEEP: u32 = 16;
 
 /// T0401.
 pub(super) fn never_stored(output: &Output<'_>) -> Diagnostic<Loc> {
@@ -135,6 +138,15 @@ impl Context<'_> {
         }
         if let Some(v) = access.wraps.iter().find(|v| self.origins.of(**v).of_axis(self.axis)) {
             let index = self.called(*v, "its index");
+            if let Some(factor) = self.distance(*v, DEEP) {
+                let (who, factor) = (self.who(), self.called(factor, "a value"));
+                let title = format!(
+                    "{} are not known to write different parts of `{name}`: {index} multiplies {who} by {factor}, which is not a constant \
+                     and may be 0",
+                    self.programs()
+                );
+                return Some(error(title).help("multiply by a constant; or count in tiles: `store_tile`, `load_tile`"));
+            }
             let title =
                 format!("in a large grid {index} overflows `i32` and may wrap to another program's part of `{name}`");
             return Some(
@@ -148,6 +160,25 @@ impl Context<'_> {
             let title = format!("{what} `{name}` is not known to be disjoint between programs: along axis {d}, {index} is not `C * {source} + k`, with `k` in `0..C`");
             Some(self.advise(error(title)))
         })
+    }
+
+    /// The factor that is not a constant by which an index multiplies what depends on the program.
+    fn distance(&self, index: Value, deep: u32) -> Option<Value> {
+        let op = self.output.kernel.def_op(index).filter(|_| deep > 0)?;
+        let (OpKind::Binary(bin), [a, b]) = (&op.kind, &op.args[..]) else { return None };
+        let (a, b) = (*a, *b);
+        let of_program = |v: Value| self.origins.of(v).of_axis(self.axis);
+        let is_known = |v: Value| of_program(v) || self.output.kernel.int_constant(v).is_some();
+        match bin {
+            BinOp::Mul if of_program(a) && !is_known(b) => Some(b),
+            BinOp::Mul if of_program(b) && !is_known(a) => Some(a),
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => {
+                [a, b].into_iter().find_map(|v| self.distance(v, deep - 1))
+            }
+            BinOp::Div | BinOp::Rem | BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr => {
+                None
+            }
+        }
     }
 
     /// An index that is decomposed by arithmetic instead of `unflatten`.
