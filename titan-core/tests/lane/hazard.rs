@@ -330,10 +330,47 @@ impl Line {
         self.b.op(OpKind::CopyWait(0), &[]);
     }
 
+    fn store(&mut self, buffer: u32) {
+        self.mark(buffer, false);
+        let (map, from, at) = (self.b.i64(0), self.b.one(OpKind::SharedBase, &[]), self.b.i32(0));
+        self.b.op(OpKind::BulkStore { rank: 1 }, &[map, from, at]);
+        self.b.op(OpKind::BulkCommit, &[]);
+    }
+
+    fn wait_stores(&mut self, n: u32) {
+        self.b.op(OpKind::BulkWait { n, read: true }, &[]);
+    }
+
     fn says(mut self) -> Option<String> {
         self.b.terminate(OpKind::Return, &[]);
         check(&mut self.b.finish().expect("operands fit"))
     }
+}
+
+/// What a wait for groups of stores tells one thread, a barrier must tell the others; of the groups that it leaves, it tells nothing.
+#[test]
+fn waits_for_stores_are_for_their_groups() {
+    for (left, buffer, meets) in [(1, 0, true), (1, 1, false), (0, 0, true), (0, 1, true)] {
+        for barrier in [false, true] {
+            let mut line = Line::new(&[0, 64]);
+            line.store(0);
+            line.store(1);
+            line.barrier_if(true);
+            line.wait_stores(left);
+            line.barrier_if(barrier);
+            line.touch(buffer, true);
+            assert_eq!(line.says().is_some(), meets && !barrier, "{left} left, buffer {buffer} is written");
+        }
+    }
+    // A group that one wait left is told of by the next.
+    let mut line = Line::new(&[0, 64]);
+    line.store(0);
+    line.store(1);
+    line.wait_stores(1);
+    line.barrier_if(true);
+    line.wait_stores(0);
+    line.touch(1, true);
+    assert!(line.says().is_some());
 }
 
 #[test]
