@@ -13,6 +13,10 @@ const NUMBERS: [i64; 7] = [1, 0, 2, 3, 5, 200, 1000];
 /// The number of arguments that are varied independently.
 const VARIED: u32 = 3;
 
+/// The numbers of arguments that are large while all others are 1, and how many arguments are so in turn.
+const LARGE: [i64; 2] = [200, 1000];
+const LARGE_IN_TURN: usize = 6;
+
 /// Numbers for arguments, assigned in the order in which arguments are requested.
 #[derive(Clone, Debug)]
 pub(in crate::verify) struct Example {
@@ -36,6 +40,17 @@ impl Example {
             numbers,
             asked: Vec::new(),
             whole: false,
+        })
+    }
+
+    /// Examples in which one argument is large and all others are 1: a single tile with several steps.
+    pub(super) fn one_large(arguments: usize) -> impl Iterator<Item = Example> {
+        (0..arguments.min(LARGE_IN_TURN)).flat_map(|place| {
+            LARGE.iter().map(move |large| {
+                let mut numbers = vec![1; place];
+                numbers.extend([*large, 1]);
+                Example { numbers, asked: Vec::new(), whole: false }
+            })
         })
     }
 

@@ -177,7 +177,7 @@ fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
             return Some(found);
         }
     }
-    Example::mixed(arguments).take(EXAMPLES).find_map(|example| {
+    Example::mixed(arguments).take(EXAMPLES).chain(Example::one_large(arguments)).find_map(|example| {
         let (fault, example) = fails(example);
         fault.zip(example)
     })

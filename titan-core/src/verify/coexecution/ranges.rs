@@ -19,13 +19,29 @@ impl Symbols<'_> {
 
     /// The index of an iteration of such a range.
     pub(in crate::verify) fn dealt_index(&mut self, kind: ForKind, range: &[Linear; 3], at: &Linear) -> Linear {
+        if self.is_single(kind, range.each_ref()) && at.as_constant() == Some(0) {
+            return range[0].clone();
+        }
         let args = range.iter().chain([at]).map(|l| Arg::Int(l.clone())).collect();
         Linear::atom(self.intern(Key::Op(OpKind::For(kind), args)))
     }
 
     /// The number of iterations of a range as an unknown: equal ranges have equal numbers of iterations.
     pub(in crate::verify) fn dealt(&mut self, kind: ForKind, range: [&Linear; 3], facts: &mut Facts) -> Linear {
+        if self.is_single(kind, range) {
+            return Linear::constant(1);
+        }
         let args = range.map(|l| Arg::Int(l.clone())).to_vec();
         self.extent(Key::Op(OpKind::For(kind), args), facts)
+    }
+
+    /// Whether a range that is distributed over programs has exactly one iteration in an example. Program 0 executes it, whose program id an
+    /// example assumes. How many iterations a program executes of a longer range depends on the number of programs, and so on the device.
+    fn is_single(&self, kind: ForKind, range: [&Linear; 3]) -> bool {
+        let is_example = self.example.is_some() && kind == ForKind::Distributed;
+        match range.map(Linear::as_constant) {
+            [Some(lo), Some(hi), Some(step)] if is_example => hi > lo && hi.checked_sub(lo).is_some_and(|n| n <= step),
+            [_, _, _] => false,
+        }
     }
 }

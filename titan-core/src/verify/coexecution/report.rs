@@ -275,21 +275,34 @@ impl<'r, 'k> Report<'r, 'k> {
                 error = error.related(read, "it is read here");
             }
         }
-        error.help(SAME_COUNT)
+        let (fills, reads) = (self.ops(pipe, true), self.ops(pipe, false));
+        let in_one_block = |ops: &[(OpId, Loc)]| {
+            self.kernel.blocks.iter().any(|block| ops.iter().all(|(id, _)| block.ops.contains(id)))
+        };
+        error.help(if fills.len() != reads.len() && in_one_block(&fills) && in_one_block(&reads) {
+            format!("fill {ring} as often as it is read: equally often in each iteration, and in the same number of iterations")
+        } else {
+            SAME_COUNT.to_owned()
+        })
     }
 
     /// The last operation that fills or reads a ring.
     fn last(&self, pipe: Pipe, fills: bool) -> Loc {
-        let mut loc = Loc::default();
-        self.kernel.walk(&mut |_, op| {
+        self.ops(pipe, fills).last().map_or_else(Loc::default, |(_, loc)| *loc)
+    }
+
+    /// The operations that fill or read a ring, in order.
+    fn ops(&self, pipe: Pipe, fills: bool) -> Vec<(OpId, Loc)> {
+        let mut found = Vec::new();
+        self.kernel.walk(&mut |id, op| {
             let fills_it = matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_)));
             let side = fills_it == fills && (fills_it || matches!(op.kind, OpKind::Ttg(TtgOp::Ready(_))));
             let own = op.results.first().map(|v| self.kernel.ty(*v));
             if side && matches!(own, Some(Ty::Token(_, p)) if p == pipe) {
-                loc = op.loc;
+                found.push((id, op.loc));
             }
         });
-        loc
+        found
     }
 
     /// The error for loops for which the induction failed.

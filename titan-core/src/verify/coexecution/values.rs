@@ -365,6 +365,20 @@ impl<'k> Symbols<'k> {
     /// An operation as an atom: the same operation on the same scalars gives the same value, in every role. Inputs do not change.
     fn structural(&mut self, value: Value, op: &Op, elem: Elem, env: &Env, facts: &mut Facts) -> Option<Known> {
         let kernel = self.kernel;
+        // The number of tiles contains `(extent % size != 0) as i32`. An example needs the number, a proof only that it is the same.
+        if self.example.is_some() && op.kind == OpKind::Cast(Elem::I32) && kernel.ty(op.args[0]) == Ty::BOOL {
+            let condition = self.condition(op.args[0], env, facts);
+            if let Some(holds) = facts.decide(&condition) {
+                return Some(Known::Int(Linear::constant(i64::from(holds))));
+            }
+        }
+        // The only tile of an example is the first one, with the index 0 along each axis.
+        if self.example.is_some()
+            && matches!(op.kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
+            && self.int(op.args[0], env, facts).as_constant() == Some(0)
+        {
+            return Some(Known::Int(Linear::default()));
+        }
         // All other operations are unknowns, about which nothing is concluded.
         let same = matches!(
             op.kind,
