@@ -33,6 +33,8 @@ pub(in crate::verify) struct Stuck {
     pub(in crate::verify) behind: Option<(OpId, bool)>,
     /// How many stages of the ring the waiting role holds itself.
     pub(in crate::verify) holds: usize,
+    /// How many stages of the ring its accumulators may hold in addition, with all of their MMAs in flight.
+    pub(in crate::verify) may_hold: Option<usize>,
     /// The error of a phase that does not complete.
     pub(in crate::verify) told: Option<Error>,
 }

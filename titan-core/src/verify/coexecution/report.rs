@@ -171,7 +171,11 @@ impl<'r, 'k> Report<'r, 'k> {
     /// Adds the other waiting roles, and the loops after which the operations are for which they wait.
     fn behind(&self, error: Error, waits: &[Stuck]) -> Error {
         let Some((first, others)) = waits.split_first() else { return error };
-        let error = others.iter().fold(error, |e, other| e.related(self.loc(other.wait.op), self.waits(&other.wait)));
+        let waiting = |stuck: &Stuck| match self.full(stuck) {
+            Some((_, held)) => format!("{}, and may hold {held}", self.waits(&stuck.wait)),
+            None => self.waits(&stuck.wait),
+        };
+        let error = others.iter().fold(error, |e, other| e.related(self.loc(other.wait.op), waiting(other)));
         let (Some((op, _)), Some(role)) = (first.behind, first.provider) else { return error };
         let verb = if matches!(first.wait.on, On::Filled(_)) { "fills" } else { "releases" };
         error.related(self.loc(op), format!("{} {verb} it only after this loop", self.roles[role]))
@@ -199,8 +203,29 @@ impl<'r, 'k> Report<'r, 'k> {
                 if filled { format!("a stage of {ring}") } else { format!("a free slot of {ring}") }
             )
         };
-        self.behind(self.error(Code::RolesDiverge, wait, title), waits)
-            .help("give both roles the same loops and branches, with the same bounds and conditions, computed before the roles are split")
+        let error = self.behind(self.error(Code::RolesDiverge, wait, title), waits);
+        match waits.iter().find_map(|stuck| Some((stuck, self.full(stuck)?))) {
+            Some((stuck, (pipe, held))) => {
+                let error = if stuck.wait == *wait {
+                    error.related(self.loc(wait.op), format!("{} may hold {held}", self.roles[wait.role]))
+                } else {
+                    error
+                };
+                error.help(self.more_slots(pipe, stuck))
+            }
+            None => error.help(
+                "give both roles the same loops and branches, with the same bounds and conditions, computed before the roles are split",
+            ),
+        }
+    }
+
+    /// The ring of which a waiting role holds all slots, with these in words. In a case that was tried for a proof, which may be impossible
+    /// for every launch, a role only may hold them.
+    fn full(&self, stuck: &Stuck) -> Option<(Pipe, String)> {
+        let (On::Filled(pipe) | On::Free(pipe)) = stuck.wait.on else { return None };
+        let slots = self.kernel.pipe(pipe).map_or(0, |p| p.slots as usize).max(1);
+        let held = if slots == 1 { "its only slot".to_owned() } else { format!("all {slots} of its slots") };
+        (stuck.holds >= slots).then_some((pipe, held))
     }
 
     /// The error for a wait that can never terminate, whatever the other roles do.
@@ -215,9 +240,8 @@ impl<'r, 'k> Report<'r, 'k> {
         let what = self.waits(wait);
         if stuck.holds >= slots.max(1) {
             let all = if slots == 1 { "the only one".to_owned() } else { format!("all {slots}") };
-            let help = "release a stage before the next one is needed, or give the ring more slots";
             let title = self.when(&format!("{what} while it holds {all}"));
-            return Some(self.error(Code::TooManyHeld, wait, title).help(help));
+            return Some(self.error(Code::TooManyHeld, wait, title).help(self.more_slots(pipe, stuck)));
         }
         if stuck.provider == Some(wait.role) {
             let (code, title, help) = if filled {
@@ -244,6 +268,17 @@ impl<'r, 'k> Report<'r, 'k> {
                 Some(error.related(self.loc(op), format!("the loop of {}", self.roles[provider])).help(SAME_COUNT))
             }
             Some((_, false)) | None => None,
+        }
+    }
+
+    /// The help for a role that waits while it holds all slots of a ring. It needs one slot more than it holds at once.
+    fn more_slots(&self, pipe: Pipe, stuck: &Stuck) -> String {
+        let (ring, least) = (self.ring(pipe), stuck.holds + stuck.may_hold.unwrap_or(0) + 1);
+        match stuck.may_hold {
+            Some(_) => format!(
+                "give {ring} at least {least} slots: an accumulator `Acc<.., KEEP>` holds the stages of up to KEEP MMAs while the next stage is waited for"
+            ),
+            None => format!("release a stage before the next one is needed, or give {ring} at least {least} slots"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::run::{Fault, On, Run, Stuck, Wait, loop_of};
 use super::state::{State, TokenState};
-use crate::ir::{Block, Pipe};
+use crate::ir::{Block, Pipe, Ty};
 
 /// The number of iterations of a loop that may be peeled, in addition to the slots of all rings.
 const AHEAD: usize = 4;
@@ -64,6 +64,7 @@ impl Run<'_> {
                 provider,
                 behind,
                 holds: self.holds(state, &wait),
+                may_hold: self.may_hold(state, &wait),
                 told: self.incomplete(state, &wait, self.symbols.example.is_some()),
             }
         };
@@ -82,6 +83,20 @@ impl Run<'_> {
         // The pending wait itself does not count as held.
         let all = all + state.roles[wait.role].pairs.holds(pipe);
         all.saturating_sub(usize::from(wait.on == On::Filled(pipe)))
+    }
+
+    /// The number of stages that the accumulators of the waiting role may hold in addition to those that they hold; `None` if it has no
+    /// accumulators that hold stages of the ring.
+    fn may_hold(&self, state: &State, wait: &Wait) -> Option<usize> {
+        let (On::Filled(pipe) | On::Free(pipe)) = wait.on else { return None };
+        let more =
+            state.roles[wait.role].tokens.iter().filter_map(|(value, held)| match (held, self.kernel.ty(*value)) {
+                (TokenState::Acc(list), Ty::Acc(_, _, keep)) if list.iter().any(|(p, _)| *p == pipe) => {
+                    Some(usize::from(keep).saturating_sub(list.len()))
+                }
+                (_, _) => None,
+            });
+        more.reduce(|a, b| a + b)
     }
 
     /// Whether a role may be executed ahead of the others: at most by the slots of all rings.
