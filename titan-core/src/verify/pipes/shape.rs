@@ -135,16 +135,51 @@ fn memory(kernel: &Kernel, errors: &mut Vec<Error>) {
             "`{name}` does not fit into shared memory: {slots} of {} bytes {take} {own} bytes{all}, and a program has at most {SHARED_BYTES}",
             pipe.bytes()
         );
-        let before = &kernel.pipes[..i];
-        let fit = SHARED_BYTES.saturating_sub(sum - own) / pipe.bytes().max(1);
-        let help = if fit > 0 {
-            format!("give `{name}` at most {fit} of its {} slots, or smaller tiles", pipe.slots)
-        } else if pipe.bytes() <= SHARED_BYTES - regions && before.iter().any(|p| p.slots > 1) {
-            format!("give the rings before it fewer slots, or make tiles smaller: `{name}` needs room for one slot")
-        } else {
-            "make tiles of the rings smaller, in `Smem<T, ..>`: fewer slots are not possible".to_owned()
+        return errors.push(Error::new(Code::RingMemory, pipe.loc, title).help(fewer_slots(kernel, i, regions)));
+    }
+}
+
+/// The numbers of slots with which all rings fit, also those that are declared after `first`: fewer slots of `first`, if that is enough, else of
+/// one other ring, else of several.
+fn fewer_slots(kernel: &Kernel, first: usize, regions: u64) -> String {
+    let shared = |p: &PipeDecl| p.space == PipeSpace::Shared;
+    let mut rings: Vec<(usize, u64, u64)> = kernel
+        .pipes
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| shared(p))
+        .map(|(i, p)| (i, p.bytes().max(1), p.slots.into()))
+        .collect();
+    let name = |i: usize| kernel.pipe_name(Pipe::new(i));
+    let sum = |rings: &[(usize, u64, u64)]| {
+        rings.iter().fold(regions, |sum, (_, bytes, slots)| sum.saturating_add(bytes.saturating_mul(*slots)))
+    };
+    let all = sum(&rings);
+    let alone = |(i, bytes, slots): &(usize, u64, u64)| {
+        let fit = SHARED_BYTES.saturating_sub(all.saturating_sub(bytes.saturating_mul(*slots))) / bytes;
+        (fit > 0).then(|| format!("give `{}` at most {fit} of its {slots} slots, or smaller tiles", name(*i)))
+    };
+    let own = rings.iter().find(|(i, ..)| *i == first).and_then(alone);
+    if let Some(help) = own.or_else(|| rings.iter().find_map(alone)) {
+        return help;
+    }
+    while sum(&rings) > SHARED_BYTES {
+        let Some((_, _, slots)) = rings
+            .iter_mut()
+            .filter(|(_, _, slots)| *slots > 1)
+            .max_by_key(|(_, bytes, slots)| bytes.saturating_mul(*slots))
+        else {
+            return "make tiles of the rings smaller, in `Smem<T, ..>`: fewer slots are not possible".to_owned();
         };
-        return errors.push(Error::new(Code::RingMemory, pipe.loc, title).help(help));
+        *slots -= 1;
+    }
+    let fewer = rings.iter().filter(|(i, _, slots)| *slots < kernel.pipes[*i].slots.into());
+    let fewer: Vec<String> = fewer
+        .map(|(i, _, slots)| format!("`{}` at most {slots} of its {} slots", name(*i), kernel.pipes[*i].slots))
+        .collect();
+    match &fewer[..] {
+        [others @ .., last] if !others.is_empty() => format!("give {} and {last}, or smaller tiles", others.join(", ")),
+        fewer => format!("give {}, or smaller tiles", fewer.join(", ")),
     }
 }
 
