@@ -72,7 +72,7 @@ pub(crate) fn declare(
         if dims.len() != usize::from(t.rank) {
             let plural = if dims.len() == 1 { "" } else { "s" };
             let title = format!("{} extent{plural} for a tensor of rank {}", dims.len(), t.rank);
-            cx.error_help(Code::ShapeRank, *span, title, "write `_` for an extent without a name");
+            cx.error_help(Code::ShapeRank, *span, title, rank_help(dims.len(), t.rank));
             ok = false;
             continue;
         }
@@ -81,6 +81,15 @@ pub(crate) fn declare(
     }
     // After a broken declaration, a name that it would have bound is not reported as missing.
     ok && all_bound(cx, item, &bound)
+}
+
+/// How a declaration and a rank are made to agree.
+fn rank_help(extents: usize, rank: u8) -> String {
+    match extents.saturating_sub(usize::from(rank)) {
+        0 => "write `_` for an extent without a name".to_owned(),
+        1 => format!("remove one of the extents, or declare a tensor of rank {extents}: `Tensor<.., {extents}>`"),
+        more => format!("remove {more} of the extents, or declare a tensor of rank {extents}: `Tensor<.., {extents}>`"),
+    }
 }
 
 fn add_param(cx: &Ctxt, p: &Param, ty: &ITy, elem: Option<Elem>, b: &mut Builder) -> bool {
