@@ -11,7 +11,7 @@ use super::number::root;
 use super::origin::{Origin, Origins};
 use super::partition::{By, Output};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{BinOp, Def, GridSpec, Loc, OpKind, TileShape, Value};
+use crate::ir::{BinOp, Def, ForKind, GridSpec, Loc, OpKind, TileShape, Value};
 
 /// A wider part comes from an index of unknown range; its width does not help the user.
 const WIDEST: i64 = TileShape::MAX_LEN;
@@ -107,14 +107,14 @@ impl Context<'_> {
                 "{} may write the same part of `{name}`: no store to `{name}` depends on {it}",
                 self.programs()
             );
-            return Some(self.advise(self.output.error(Code::Overlap, site, title)));
+            return Some(self.advise(self.output.error(Code::Overlap, site, title), Some(site)));
         };
         let site = accesses.iter().filter(forgets).find(written).or_else(|| accesses.iter().find(forgets))?;
         let what = verb(self.output, site);
         let title = format!("{what} `{name}` reaches parts that other programs write: it does not depend on {who}");
         let error = self.output.error(Code::Overlap, site, title);
         let error = error.related(self.loc(other), format!("this access to `{name}` does"));
-        Some(self.advise(error))
+        Some(self.advise(error, Some(site)))
     }
 
     /// The error of a single access.
@@ -158,7 +158,7 @@ impl Context<'_> {
             let (d, v) = by(&|o| o.of_axis(self.axis))?;
             let (index, source) = (self.called(*v, "its index"), self.source());
             let title = format!("{what} `{name}` is not known to be disjoint between programs: along axis {d}, {index} is not `C * {source} + k`, with `k` in `0..C`");
-            Some(self.advise(error(title)))
+            Some(self.advise(error(title), Some(access)))
         })
     }
 
@@ -378,12 +378,17 @@ impl Context<'_> {
         let name = self.output.name();
         let title = format!("{} are not known to write different parts of `{name}`", self.programs());
         let site = accesses.first().map_or_else(Loc::default, |a| self.loc(a));
-        self.advise(Diagnostic::new(Code::Overlap, site, title))
+        self.advise(Diagnostic::new(Code::Overlap, site, title), accesses.first().copied())
     }
 
-    fn advise(&self, error: Diagnostic<Loc>) -> Diagnostic<Loc> {
+    fn advise(&self, error: Diagnostic<Loc>, access: Option<&Access>) -> Diagnostic<Loc> {
         let name = self.output.name();
-        let index = if self.is_persistent() {
+        let in_tiles = access.filter(|a| a.kind == Kind::Write && self.is_in_tiles(a));
+        let index = if let Some(access) = in_tiles {
+            let staged = matches!(self.output.kernel.op(access.op).kind, OpKind::Ttg(_));
+            let store = if staged { "out.store_from(..)" } else { "out.store(..)" };
+            format!("store to the tile `out` of this iteration, not to `{name}`: `{store}` in `for out in ..`")
+        } else if self.is_persistent() {
             format!("store in the loop over the tiles of `{name}`: `for out in {name}.tiles::<..>()`")
         } else {
             format!(
@@ -401,6 +406,18 @@ impl Context<'_> {
         error
             .help(format!("parts chosen by data: `{name}.scatter_rows(..)`, `{name}.atomic_add(..)`, or `{name}.ragged::<..>(off)` for offsets in memory"))
             .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"))
+    }
+
+    /// Whether an access is in a loop over tiles that are distributed over the programs.
+    fn is_in_tiles(&self, access: &Access) -> bool {
+        let kernel = self.output.kernel;
+        let mut found = false;
+        kernel.walk(&mut |_, op| {
+            if op.kind == OpKind::For(ForKind::Distributed) {
+                op.regions.iter().for_each(|r| kernel.walk_block(*r, &mut |id, _| found |= id == access.op));
+            }
+        });
+        found
     }
 
     fn is_persistent(&self) -> bool {
