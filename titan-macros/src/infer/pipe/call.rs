@@ -11,8 +11,8 @@ impl Infer<'_> {
     pub(in crate::infer) fn pipe_builtin(&mut self, b: Builtin, path: &Path, args: &[Expr], span: Span) -> ITy {
         let generics = path.generics.as_ref().map(|(_, g)| &g[..]).unwrap_or_default();
         let made = match b {
-            Builtin::RingNew => self.ring(generics, span).map(|(f, d)| PipeTy::Ring(f, d)),
-            Builtin::StagingNew => self.ring(generics, span).and_then(|(f, d)| self.staging(f, d, span)),
+            Builtin::RingNew => self.ring("Ring", generics, span).map(|(f, d)| PipeTy::Ring(f, d)),
+            Builtin::StagingNew => self.ring("Staging", generics, span).and_then(|(f, d)| self.staging(f, d, span)),
             Builtin::AccZeros | Builtin::AccFromTile => self.acc(generics, args.first(), span),
             Builtin::MmaAsync | Builtin::MmaAsyncReg => self.mma_async(b == Builtin::MmaAsyncReg, args, span),
             Builtin::StageJoin => match self.expr(&args[0]) {
@@ -34,7 +34,15 @@ impl Infer<'_> {
     }
 
     /// `Ring::<(Smem<..>, Smem<..>), D>`
-    fn ring(&mut self, generics: &[GenericArg], span: Span) -> Option<(Fields, u32)> {
+    fn ring(&mut self, name: &str, generics: &[GenericArg], span: Span) -> Option<(Fields, u32)> {
+        if let [GenericArg { value: GenericArgValue::Type(_), span, .. }] = generics {
+            let (title, help) = (
+                "the number of slots is missing",
+                format!("write it after the type of a stage: `{name}::<.., 2>::new()` has 2 slots"),
+            );
+            self.cx.error_help(Code::CannotInfer, *span, title, help);
+            return None;
+        }
         let [bundle, slots] = generics else {
             self.cannot_infer(
                 span,
