@@ -20,7 +20,8 @@ const EXAMPLE: &str = "as in `roles(producer: 1 warp, consumer: 2 warpgroups)`";
 pub(super) struct Entry {
     name: Ident,
     count: syn::LitInt,
-    unit: Ident,
+    /// `None` if it was forgotten.
+    unit: Option<Ident>,
     instances: Option<syn::LitInt>,
 }
 
@@ -29,15 +30,21 @@ impl syn::parse::Parse for Entry {
         let name = input.parse()?;
         input.parse::<Token![:]>()?;
         if !input.peek(syn::token::Bracket) {
-            return Ok(Entry { name, count: input.parse()?, unit: input.parse()?, instances: None });
+            return Ok(Entry { name, count: input.parse()?, unit: unit(input)?, instances: None });
         }
         let inner;
         syn::bracketed!(inner in input);
-        let (count, unit) = (inner.parse()?, inner.parse()?);
+        let (count, unit) = (inner.parse()?, unit(&inner)?);
         inner.parse::<Token![;]>()?;
         let instances = Some(inner.parse()?);
         if inner.is_empty() { Ok(Entry { name, count, unit, instances }) } else { Err(inner.error("expected `]`")) }
     }
+}
+
+/// The unit of the size of a role, unless the size ends before it.
+fn unit(input: ParseStream<'_>) -> syn::Result<Option<Ident>> {
+    let ends = input.is_empty() || input.peek(Token![,]) || input.peek(Token![;]);
+    if ends { Ok(None) } else { input.parse().map(Some) }
 }
 
 impl Parser<'_> {
@@ -82,7 +89,11 @@ impl Parser<'_> {
     }
 
     fn warps(&self, entry: &Entry) -> u32 {
-        let each = match entry.unit.to_string().as_str() {
+        let Some(unit) = &entry.unit else {
+            self.without_a_unit(entry);
+            return 1;
+        };
+        let each = match unit.to_string().as_str() {
             "warp" | "warps" => 1,
             "warpgroup" | "warpgroups" => WARPGROUP,
             other => {
@@ -93,18 +104,31 @@ impl Parser<'_> {
                     }
                     _ => EXAMPLE.to_owned(),
                 };
-                self.cx.error_help(Code::RolesAttr, entry.unit.span(), title, help);
+                self.cx.error_help(Code::RolesAttr, unit.span(), title, help);
                 return 1;
             }
         };
         match entry.count.base10_parse::<u32>() {
             Ok(n @ 1..) => n.saturating_mul(each),
             _ => {
-                let title = format!("role `{}` cannot have {} {}", entry.name, entry.count, entry.unit);
+                let title = format!("role `{}` cannot have {} {}", entry.name, entry.count, unit);
                 self.cx.error_help(Code::RolesAttr, entry.count.span(), title, "a role has at least one warp");
                 1
             }
         }
+    }
+
+    fn without_a_unit(&self, entry: &Entry) {
+        let title = format!("the size of role `{}` has no unit", entry.name);
+        let groups = |n| if n == 1 { "1 warpgroup".to_owned() } else { format!("{n} warpgroups") };
+        let help = match entry.count.base10_parse::<u32>() {
+            Ok(n @ 1..) if n % WARPGROUP == 0 => {
+                format!("write `{}` or `{}`, which is the same", warps(n), groups(n / WARPGROUP))
+            }
+            Ok(n @ 1..) => format!("write `{}`, or `{}` of {WARPGROUP} warps each", warps(n), groups(n)),
+            _ => EXAMPLE.to_owned(),
+        };
+        self.cx.error_help(Code::RolesAttr, entry.count.span(), title, help);
     }
 
     /// Reports a syntax error in `roles(..)`.
