@@ -5,7 +5,7 @@ use super::{Fields, PipeTy};
 use crate::ast::{Builtin, Expr, GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 use proc_macro2::Span;
 use titan_core::diag::Code;
-use titan_core::ir::{Field, PipeDecl};
+use titan_core::ir::{Field, MMA_TRIPLES, PipeDecl};
 
 impl Infer<'_> {
     pub(in crate::infer) fn pipe_builtin(&mut self, b: Builtin, path: &Path, args: &[Expr], span: Span) -> ITy {
@@ -125,6 +125,14 @@ impl Infer<'_> {
             GenericArgValue::Type(t) => self.elem_ref(t),
             GenericArgValue::Const(_) => self.fresh(ElemSlot::Any),
         };
+        if let Some(other) = self.elem_of(e).filter(|e| !MMA_TRIPLES.iter().any(|(_, _, acc)| acc == e)) {
+            let title = format!("no MMA accumulates in `{other}`");
+            let help = format!(
+                "write `Acc::<f32, ..>`, with `i32` for operands of `i8` and `f64` for `f64`; `.finish().cast::<{other}>()` converts the result"
+            );
+            self.cx.error_help(Code::Operands, elem.span, title, help);
+            return None;
+        }
         let s = if let GenericArgValue::Type(TypeRef { kind: TypeKind::Infer, .. }) = &shape.value {
             self.fresh_shape()
         } else {
