@@ -220,6 +220,10 @@ impl Infer<'_> {
         match self.generic_shape(call) {
             Some(shape) => {
                 self.same_rank(Some(shape).filter(|s| Some(s.rank()) != at), usize::from(t.rank), call.span());
+                // Which of the two ranks is the mistake is unknown, and so is the rank of the tile.
+                if shape.rank() != usize::from(t.rank) {
+                    return ITy::Unknown;
+                }
                 ITy::Tile(self.known(t.elem), self.known_shape(shape))
             }
             None => ITy::Unknown,
