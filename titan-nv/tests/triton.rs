@@ -1,7 +1,7 @@
 //! Kernels that another compiler made, run by the emulator and compared with references in f64.
 //!
-//! Triton compiles without a GPU: `pip install triton` into the Python that `TITAN_PYTHON` names, or `python3`. Where it
-//! cannot be had, the tests say that they are skipped. Nothing that it makes is kept.
+//! Triton compiles without a GPU: `cargo xtask test` installs it under `target/tools`, or `pip install triton==3.9.0` into the
+//! Python that `TITAN_PYTHON` names, or `python3`. Where it cannot be had, the tests say that they are skipped. Nothing that it makes is kept.
 
 #[path = "triton/bench.rs"]
 mod bench;

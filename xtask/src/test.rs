@@ -3,6 +3,7 @@
 //! A test that cannot run here passes and writes a line `SKIPPED <test>: <why>` to stderr. The lines are repeated at the
 //! end, so that a skipped test is not mistaken for one that ran.
 
+use crate::python::PYTHON;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,6 +32,12 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
             }
             Ok(_) => {}
             Err(why) => eprintln!("xtask: tests run without {name}: {why}"),
+        }
+    }
+    if std::env::var_os(PYTHON).is_none() {
+        match crate::python::with_triton() {
+            Ok(path) => drop(tests.env(PYTHON, path)),
+            Err(why) => eprintln!("xtask: tests run without Triton: {why}"),
         }
     }
     if let Err(why) = crate::llvm::bring() {

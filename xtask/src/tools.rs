@@ -144,7 +144,7 @@ fn one(tool: &Tool, origin: &Origin) -> Result<(PathBuf, Outcome), String> {
 }
 
 /// Where tools are.
-fn dir() -> io::Result<PathBuf> {
+pub(crate) fn dir() -> io::Result<PathBuf> {
     target().map(|target| target.join("tools"))
 }
 

@@ -1,8 +1,8 @@
 //! Kernels that Triton compiles for gfx942: every instruction decodes, and each kernel runs in the emulator with the
 //! results of a reference in `f64`.
 //!
-//! Triton compiles without a GPU: `pip install triton` into the Python that `TITAN_PYTHON` names, or `python3`. Where it
-//! cannot be had, the tests say that they are skipped. Nothing that it makes is kept.
+//! Triton compiles without a GPU: `cargo xtask test` installs it under `target/tools`, or `pip install triton==3.9.0` into the
+//! Python that `TITAN_PYTHON` names, or `python3`. Where it cannot be had, the tests say that they are skipped. Nothing that it makes is kept.
 
 #[path = "../../../titan-nv/tests/triton/make.rs"]
 mod make;
