@@ -1,4 +1,5 @@
 mod atomic_and_stored;
+mod beside_the_tile;
 mod forgotten_part;
 mod grid_of_a_constant;
 mod grid_of_generics;

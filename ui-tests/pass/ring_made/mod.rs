@@ -20,4 +20,5 @@ mod tuple_of_one;
 mod type_of_a_variable;
 mod view_of_a_branch;
 mod without_a_name;
+mod without_slots;
 mod without_types;

@@ -13,6 +13,7 @@ mod name_alone;
 mod no_count;
 mod no_instances;
 mod no_roles;
+mod no_unit;
 mod no_warps;
 mod not_last;
 mod returns_early;

@@ -1,4 +1,5 @@
 mod malformed;
+mod more_extents_than_axes;
 mod never_holds;
 mod of_a_call;
 mod on_a_scalar;

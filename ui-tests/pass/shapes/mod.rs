@@ -13,6 +13,7 @@ mod half_of_an_instance;
 mod interleave_count;
 mod oversized;
 mod rank_of_a_load;
+mod rank_of_a_load_that_is_stored;
 mod rank_of_a_store;
 mod rank_of_a_tensor;
 mod rank_of_coordinates;
