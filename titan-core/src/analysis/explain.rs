@@ -10,6 +10,7 @@ use super::forms::is_input;
 use super::number::root;
 use super::origin::{Origin, Origins};
 use super::partition::{By, Output};
+use super::uses::Tree;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{BinOp, Def, ForKind, GridSpec, Loc, OpKind, TileShape, Value};
 
@@ -411,13 +412,7 @@ impl Context<'_> {
     /// Whether an access is in a loop over tiles that are distributed over the programs.
     fn is_in_tiles(&self, access: &Access) -> bool {
         let kernel = self.output.kernel;
-        let mut found = false;
-        kernel.walk(&mut |_, op| {
-            if op.kind == OpKind::For(ForKind::Distributed) {
-                op.regions.iter().for_each(|r| kernel.walk_block(*r, &mut |id, _| found |= id == access.op));
-            }
-        });
-        found
+        Tree::new(kernel).around(access.op).any(|id| kernel.op(id).kind == OpKind::For(ForKind::Distributed))
     }
 
     fn is_persistent(&self) -> bool {

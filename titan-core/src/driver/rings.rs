@@ -108,9 +108,9 @@ pub(super) fn loaded_name(kernel: &Kernel, tile: Value) -> String {
     let of = kernel.def_op(tile).and_then(|op| op.args.first().copied());
     match (&kernel.value(tile).name, of) {
         (None, Some(tensor)) => {
-            let param = root(kernel, tensor).map(|param| kernel.param(param));
-            let named = kernel.value(tensor).name.as_ref().map_or(param, |_| Some(tensor));
-            format!("the tile of `{}`", kernel.display_name(named.unwrap_or(tensor)))
+            // Views without a name have that of the parameter.
+            let param = root(kernel, tensor).filter(|_| kernel.value(tensor).name.is_none());
+            format!("the tile of `{}`", kernel.display_name(param.map_or(tensor, |param| kernel.param(param))))
         }
         (_, _) => format!("`{}`", kernel.display_name(tile)),
     }

@@ -184,7 +184,7 @@ fn stages(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
             let encoding = plan.stages.get(pipe.index()).and_then(|fields| fields.get(field));
             let why = match encoding {
                 _ if skipped.is_some() => Some(NoBox::Conditional),
-                Some(encoding) => box_of(kernel, named, encoding, &aligned(plan)).err(),
+                Some(encoding) => box_of(kernel, named, encoding, &plan.aligned_rows()).err(),
                 None => None,
             };
             if let Some(why) = why {
@@ -192,10 +192,6 @@ fn stages(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
             }
         }
     });
-}
-
-fn aligned(plan: &Plan) -> Vec<bool> {
-    plan.vectored.iter().map(|rows| plan.aligned && *rows).collect()
 }
 
 /// The name of what is copied: that of the tile, or else of its tensor and ring.

@@ -72,8 +72,7 @@ impl LayOut<'_> {
 
     /// Whether elements of a tensor are stored one by one: nothing is known about its rows.
     pub(super) fn is_stored_singly(&self, tensor: Value) -> bool {
-        let aligned: Vec<bool> = self.plan.vectored.iter().map(|rows| *rows && self.plan.aligned).collect();
-        !vector::is_aligned(self.k, tensor, &aligned)
+        !vector::is_aligned(self.k, tensor, &self.plan.aligned_rows())
     }
 
     /// The layout in which adjacent threads hold adjacent elements.

@@ -83,7 +83,7 @@ impl<'a> LayOut<'a> {
         let mut laid = LaidOut {
             warps: plan.warps,
             lanes: plan.target.lanes,
-            aligned: plan.vectored.iter().map(|rows| *rows && plan.aligned).collect(),
+            aligned: plan.aligned_rows(),
             index32: plan.index32(),
             free: plan.free,
             cluster: 1,

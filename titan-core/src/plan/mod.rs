@@ -75,6 +75,12 @@ impl Plan {
         self.aligned && !self.target.bulk_tensor
     }
 
+    /// For each parameter, whether its rows are assumed to be aligned.
+    #[must_use]
+    pub fn aligned_rows(&self) -> Vec<bool> {
+        self.vectored.iter().map(|rows| *rows && self.aligned).collect()
+    }
+
     /// Whether any of its MMAs uses instructions of warpgroups.
     #[must_use]
     pub fn uses_warpgroups(&self) -> bool {

@@ -203,7 +203,7 @@ fn what_is_not_computed_is_a_finding_where_it_decides() {
     assert!(matches!(args[1], Arg::Tensor { .. }));
 }
 
-/// Registers come from a pool: a role waits until others have given back as many as it asks for.
+/// Registers come from a pool: a role waits until others have released as many as it asks for.
 #[test]
 fn a_request_for_registers_waits_until_they_are_released() {
     let text = include_str!("../../../titan-core/filetests/verify/barrier_registers_pool.tir");
