@@ -41,17 +41,16 @@ pub(super) fn check(program: &Kernel, target: &Target) -> Result<u32, LowerError
     if warps > target.max_warps {
         return Err(too_many_warps(program, target, warps));
     }
-    let (role_of, requested) = roles(program);
-    let most = |role: Option<usize>| {
-        let entry = entry(warps, target);
-        role.and_then(|role| requested.get(&role).copied()).unwrap_or(entry).min(target.registers)
-    };
+    let limits = Limits::of(program, target);
     let mut worst: Option<Held> = None;
     let all = live(program, &mut |at, live| {
+        if !is_mma(&program.op(at).kind) {
+            return;
+        }
         let held =
             live.iter().filter(|v| is_kept(program, **v)).map(|v| registers(program, *v)).fold(0, u32::saturating_add);
-        let role = role_of.get(&at).copied();
-        let each = most(role);
+        let role = limits.role_of(at);
+        let each = limits.registers(role);
         let beyond = worst.as_ref().is_none_or(|worst| held > worst.registers);
         if held.saturating_add(OTHER_REGISTERS) > each && beyond {
             worst = Some(Held { at, registers: held, role, each });
@@ -72,22 +71,46 @@ fn too_many_warps(program: &Kernel, target: &Target, warps: u32) -> LowerError {
     LowerError { help, of_instance: false, ..LowerError::of_kernel(&program.sig.full_name(), message) }
 }
 
-/// The role of each operation, and the number of registers that roles request.
-fn roles(program: &Kernel) -> (BTreeMap<OpId, usize>, BTreeMap<usize, u32>) {
-    let (mut role_of, mut requested) = (BTreeMap::new(), BTreeMap::new());
-    program.walk(&mut |_, op| {
-        if op.kind == OpKind::Ttg(TtgOp::Roles) {
-            for (role, block) in op.regions.iter().enumerate() {
-                program.walk_block(*block, &mut |id, op| {
-                    role_of.insert(id, role);
-                    if let OpKind::Nv(NvOp::SetMaxNReg { registers }) = op.kind {
-                        requested.insert(role, registers);
-                    }
-                });
+/// The registers that the threads of a program have.
+pub(super) struct Limits {
+    /// The role of each operation that has one.
+    role_of: BTreeMap<OpId, usize>,
+    /// The number of registers that roles request.
+    requested: BTreeMap<usize, u32>,
+    /// The number with which every thread begins.
+    entry: u32,
+    /// The number that an instruction addresses.
+    most: u32,
+}
+
+impl Limits {
+    pub(super) fn of(program: &Kernel, target: &Target) -> Limits {
+        let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
+        let (mut role_of, mut requested) = (BTreeMap::new(), BTreeMap::new());
+        program.walk(&mut |_, op| {
+            if op.kind == OpKind::Ttg(TtgOp::Roles) {
+                for (role, block) in op.regions.iter().enumerate() {
+                    program.walk_block(*block, &mut |id, op| {
+                        role_of.insert(id, role);
+                        if let OpKind::Nv(NvOp::SetMaxNReg { registers }) = op.kind {
+                            requested.insert(role, registers);
+                        }
+                    });
+                }
             }
-        }
-    });
-    (role_of, requested)
+        });
+        Limits { role_of, requested, entry: entry(warps, target), most: target.registers }
+    }
+
+    /// The role that executes an operation.
+    pub(super) fn role_of(&self, op: OpId) -> Option<usize> {
+        self.role_of.get(&op).copied()
+    }
+
+    /// The number of registers of a thread of a role, or of a program without roles.
+    pub(super) fn registers(&self, role: Option<usize>) -> u32 {
+        role.and_then(|role| self.requested.get(&role).copied()).unwrap_or(self.entry).min(self.most)
+    }
 }
 
 /// The number of registers with which each thread of so many warps begins.

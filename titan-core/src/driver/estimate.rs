@@ -6,7 +6,7 @@
 //! Deliberately absent: registers of individual addresses and scalars.
 
 use super::table::OTHER_REGISTERS;
-use crate::ir::{Block, Kernel, LocalOp, NvOp, OpId, OpKind, Value};
+use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, OpId, OpKind, Value};
 use crate::plan::Target;
 use std::collections::BTreeSet;
 
@@ -48,10 +48,17 @@ pub(super) const fn is_mma(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Nv(NvOp::Wgmma) | OpKind::Local(LocalOp::Mma) | OpKind::Mma)
 }
 
-/// The maximum number of registers of the tiles that are live at the same time in a barrier program. Calls `at_mma` for each MMA, with the
-/// tiles that are live after it, its result included.
-pub(super) fn live(program: &Kernel, at_mma: &mut dyn FnMut(OpId, &BTreeSet<Value>)) -> u32 {
-    let mut walk = Walk { kernel: program, most: 0, at_mma };
+/// Whether the assembler moves no computation across an operation of a barrier program, so that what is live there is in registers or in
+/// local memory: MMAs, waits for them, and reductions across lanes.
+pub(super) const fn is_fixed(kind: &OpKind) -> bool {
+    let waits = matches!(kind, OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. }));
+    is_mma(kind) || waits || matches!(kind, OpKind::Local(LocalOp::Fold { .. }))
+}
+
+/// The maximum number of registers of the tiles that are live at the same time in a barrier program. Calls `at_op` for each operation, with
+/// the tiles that are live after it, its results included.
+pub(super) fn live(program: &Kernel, at_op: &mut dyn FnMut(OpId, &BTreeSet<Value>)) -> u32 {
+    let mut walk = Walk { kernel: program, most: 0, at_op };
     walk.block(program.body, BTreeSet::new());
     walk.most
 }
@@ -68,7 +75,7 @@ pub(super) fn registers(program: &Kernel, value: Value) -> u32 {
 struct Walk<'k> {
     kernel: &'k Kernel,
     most: u32,
-    at_mma: &'k mut dyn FnMut(OpId, &BTreeSet<Value>),
+    at_op: &'k mut dyn FnMut(OpId, &BTreeSet<Value>),
 }
 
 impl Walk<'_> {
@@ -86,9 +93,7 @@ impl Walk<'_> {
             let op = self.kernel.op(*id);
             needed.extend(op.results.iter().filter(|v| self.registers(**v) > 0));
             self.keep(&needed);
-            if is_mma(&op.kind) {
-                (self.at_mma)(*id, &needed);
-            }
+            (self.at_op)(*id, &needed);
             needed.retain(|v| !op.results.contains(v));
             let mut inside = BTreeSet::new();
             for region in &op.regions {

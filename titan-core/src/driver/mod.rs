@@ -17,6 +17,7 @@
 mod accumulators;
 mod backend;
 mod cluster;
+mod crowded;
 mod estimate;
 mod not_chosen;
 mod order;
@@ -322,6 +323,7 @@ fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Ma
         Ok(mut made) => {
             if made.is_new() && target.bulk_tensor {
                 made.notes.extend(not_chosen::notes(&made, no_cluster));
+                made.notes.extend(crowded::notes(&made));
             }
             return Ok(Made { pays, ..made });
         }

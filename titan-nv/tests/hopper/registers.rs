@@ -1,6 +1,7 @@
 //! Accumulators that do not fit in registers, and roles of too many warps, are refused where the user wrote them; what is just below the
 //! limit is compiled, and the assembler agrees with both.
 
+use super::kernels::{self, Mask};
 use super::ptxas;
 use titan_core::diag::Code;
 use titan_core::driver::{compile, follow, stages, why_not_bulk};
@@ -75,6 +76,42 @@ fn what_is_compiled_has_no_spills() {
         let text = String::from_utf8(made.code.payload).expect("PTX is text");
         let usages = ptxas::assemble(&ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{tile:?}: {e}"));
         assert!(usages.iter().all(|usage| usage.spilled == 0), "{tile:?}: {usages:?}");
+    }
+}
+
+/// Tiles of attention (queries, head, keys), the beginnings of the notes about registers, and whether the assembler spills more than a few.
+const TILES: [([u32; 3], &[&str], bool); 12] = [
+    ([128, 128, 128], &[], false),
+    ([128, 64, 176], &[], false),
+    ([128, 256, 64], &[], false),
+    ([128, 96, 64], &[], false),
+    ([64, 256, 64], &[], false),
+    ([256, 64, 64], &[], false),
+    ([256, 64, 128], &["a thread has 255 registers, and tiles take 208"], true),
+    ([256, 128, 64], &["a thread has 255 registers, and tiles take 208"], true),
+    ([384, 64, 64], &["a thread has 255 registers, and tiles take 216"], true),
+    ([320, 64, 64], &["2 warpgroups share rows", "a thread has 232 registers, and tiles take 200"], true),
+    ([192, 64, 128], &["2 warpgroups share rows"], true),
+    ([192, 128, 64], &["2 warpgroups share rows"], true),
+];
+
+/// Where the assembler moves tiles to local memory, a note says that they are too large; where it does not, there is no such note.
+#[test]
+fn notes_of_tiles_that_take_too_many_registers() {
+    let ptxas = ptxas::unless_absent();
+    for (sizes, expected, spills) in TILES {
+        let kernel = verified(&kernels::text(sizes, Mask::Causal));
+        let variants = compile(&kernel, hopper(), None).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));
+        let best = &variants[0];
+        let about = |note: &&String| note.contains(" registers, and tiles take") || note.contains("share rows");
+        let mut found: Vec<&String> = best.notes.iter().filter(about).collect();
+        found.sort();
+        let alike = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
+        assert!(alike, "{sizes:?}: {found:#?}");
+        let Some(ptxas) = &ptxas else { continue };
+        let text = String::from_utf8(best.payload.clone()).expect("PTX is text");
+        let usages = ptxas::assemble(ptxas, "sm_90a", &text).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));
+        assert_eq!(usages.iter().any(|usage| usage.spilled > 100), spills, "{sizes:?}: {usages:?}");
     }
 }
 
