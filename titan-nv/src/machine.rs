@@ -28,6 +28,9 @@ pub enum Feature {
     Fp8Mma,
     /// Thread block clusters, distributed shared memory, `barrier.cluster`. PTX 7.8, sm_90.
     Cluster,
+    /// Bulk copies to several programs of a cluster, without a loss of speed. PTX ISA, `cp.async.bulk.tensor`: other targets than sm_90a and
+    /// sm_100a to sm_110a may execute `.multicast::cluster` much more slowly, and sm_120a is such a target.
+    Multicast,
     /// `cp.async.bulk.tensor`: tiles copied by the tensor memory accelerator. PTX 8.0, sm_90.
     Tma,
     /// `mbarrier.try_wait` and `arrive.expect_tx`: barriers that count bytes. PTX 7.8 and 8.0, sm_90.
@@ -121,6 +124,7 @@ const HOPPER: &[Feature] = &[
     Feature::Fp8Convert,
     Feature::Fp8Mma,
     Feature::Cluster,
+    Feature::Multicast,
     Feature::Tma,
     Feature::TransactionBarrier,
     Feature::StMatrix,
@@ -136,6 +140,7 @@ const BLACKWELL: &[Feature] = &[
     Feature::Fp8Convert,
     Feature::Fp8Mma,
     Feature::Cluster,
+    Feature::Multicast,
     Feature::Tma,
     Feature::TransactionBarrier,
     Feature::StMatrix,

@@ -24,7 +24,7 @@ pub fn target(machine: &Machine) -> Target {
         atoms: atoms(machine),
         group_atoms: group_atoms(machine),
         bulk_tensor: machine.has(Feature::Tma),
-        clusters: machine.has(Feature::Cluster),
+        clusters: machine.has(Feature::Cluster) && machine.has(Feature::Multicast),
         role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
         copy_async: machine.has(Feature::CpAsync),
         load_matrix: machine.has(Feature::LdMatrix),

@@ -18,7 +18,7 @@ cargo xtask <chore>
 
   test [ARGS..]   every test of the workspace; ARGS go to `cargo test`
   tools [--from WHEEL]
-                  bring what tests compare with to target/tools (about 530 MB); `test` does it too
+                  bring what tests compare with to target/tools (about 1.4 GB); `test` does it too
   bundle [FOLDER] tests and benchmark for a machine with a GPU and its driver only, stripped, to be copied there
   asan            tests of the CPU device and the runtime under AddressSanitizer, where rustc has it
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
@@ -67,18 +67,9 @@ fn tools(args: &[String]) -> std::io::Result<bool> {
     let mut all_there = true;
     for (name, brought) in tools::bring(from) {
         match brought {
-            Ok((path, outcome)) => println!("{}: {outcome:?}", path.display()),
+            Ok(path) => println!("{name}: {}", path.display()),
             Err(why) => {
                 println!("{name}: {why}");
-                all_there = false;
-            }
-        }
-    }
-    if from.is_none() {
-        match python::with_triton() {
-            Ok(path) => println!("{}", path.display()),
-            Err(why) => {
-                println!("Python with Triton: {why}");
                 all_there = false;
             }
         }

@@ -3,16 +3,12 @@
 //! A test that cannot run here passes and writes a line `SKIPPED <test>: <why>` to stderr. The lines are repeated at the
 //! end, so that a skipped test is not mistaken for one that ran.
 
-use crate::python::PYTHON;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The line that a skipped test prints.
 const MARK: &str = "SKIPPED ";
-
-/// Where tests find NVIDIA's assembler.
-const PTXAS: &str = "TITAN_PTXAS";
 
 /// All packages with all features, whatever is then run of them: so nothing is built twice.
 const EVERY: [&str; 4] = ["test", "--workspace", "--features", "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip"];
@@ -25,19 +21,10 @@ const ON_DEVICES: [&str; 7] =
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the outcome is printed to the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     let mut tests = cargo();
-    for (name, brought) in crate::tools::bring(None) {
-        match brought {
-            Ok((path, _)) if name == "ptxas" && std::env::var_os(PTXAS).is_none() => {
-                tests.env(PTXAS, path);
-            }
-            Ok(_) => {}
-            Err(why) => eprintln!("xtask: tests run without {name}: {why}"),
-        }
-    }
-    if std::env::var_os(PYTHON).is_none() {
-        match crate::python::with_triton() {
-            Ok(path) => drop(tests.env(PYTHON, path)),
-            Err(why) => eprintln!("xtask: tests run without Triton: {why}"),
+    for tool in crate::tools::ALL.iter().filter(|tool| std::env::var_os(tool.variable).is_none()) {
+        match tool.brought(None) {
+            Ok(path) => drop(tests.env(tool.variable, path)),
+            Err(why) => eprintln!("xtask: tests run without {}: {why}", tool.name),
         }
     }
     if let Err(why) = crate::llvm::bring() {

@@ -18,7 +18,7 @@ use titan_amd::isa::decode;
 /// The folder with the compiled kernels, made once.
 fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER.get_or_init(|| make("kernels that Triton compiles", "triton-amd")).as_deref()
+    FOLDER.get_or_init(|| make("kernels that Triton compiles", "triton-amd", "tests/triton/kernels.py")).as_deref()
 }
 
 fn load(folder: &Path, file: &str) -> Module {

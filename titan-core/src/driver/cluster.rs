@@ -13,7 +13,6 @@
 use super::schedule::Cluster;
 use super::table::CLUSTER;
 use crate::analysis::cluster::Differing;
-use crate::expand::is_loaded;
 use crate::ir::{Encoding, HostExpr, HostOp, Kernel, OpKind, Token, TtgOp, Ty};
 use crate::lay_out;
 use crate::pipeline::cluster::{NoDeal, deal, extent};
@@ -23,7 +22,7 @@ use std::fmt;
 /// The reason why a kernel has no cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoCluster {
-    /// The machine does not support clusters.
+    /// The machine has no clusters, or no fast copies to several programs.
     Machine,
     /// This is the variant for launches in which clusters do not pay off.
     DoesNotPay,
@@ -38,15 +37,11 @@ pub(super) enum NoCluster {
 impl fmt::Display for NoCluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoCluster::Machine => f.write_str("the target has none"),
+            NoCluster::Machine => f.write_str("the target has no fast copies to several programs"),
             NoCluster::DoesNotPay => f.write_str("for launches with one tile along its axis"),
             NoCluster::AnyOutputs => f.write_str("there is one variant for outputs that are not aligned"),
             NoCluster::NoDeal(why) => why.fmt(f),
-            NoCluster::NothingShared => {
-                f.write_str(
-                "neighbouring tiles share no tile that is copied in bulk in parts and that only MMAs of warpgroups read",
-            )
-            }
+            NoCluster::NothingShared => f.write_str("neighbouring tiles share no tile that is copied in bulk in parts"),
         }
     }
 }
@@ -92,10 +87,6 @@ fn shared_bytes(kernel: &Kernel) -> u64 {
     kernel.walk(&mut |_, op| {
         let OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. }) = op.kind else { return };
         let Some(Ty::Token(Token::Slot, pipe)) = op.args.first().map(|v| kernel.ty(*v)) else { return };
-        // Loads by threads would have to be fenced from the copies of other programs.
-        if is_loaded(kernel, pipe.index()) {
-            return;
-        }
         let encodings = laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
         for (source, id) in op.args[1..].iter().zip(encodings) {
             let encoding: Option<&Encoding> = laid.encodings.get(id.index());

@@ -16,7 +16,7 @@ use super::rings::{loaded_name, pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
-use crate::ir::{Block, Kernel, OpId, Pipe, Tails, Value};
+use crate::ir::{Block, Def, Kernel, OpId, OpKind, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::shift;
@@ -172,14 +172,30 @@ fn writes_operands(Filled { rings, plan, .. }: &Filled) -> bool {
             }
         }
     }
+    // The operation that computes a tile, before transposes.
+    let made_by = |mut value: Value| {
+        while let Some(OpKind::Permute(_)) = rings.def_op(value).map(|op| &op.kind) {
+            value = rings.def_op(value)?.args.first().copied()?;
+        }
+        if let Def::Result(op, _) = rings.value(value).def { Some(op) } else { None }
+    };
     let of_groups = |id: &OpId| plan.mmas.get(id).is_some_and(MmaPlan::is_of_groups);
     let written = |id: &OpId| rings.op(*id).results.iter().any(|v| plan.is_resident(*v));
+    // Operands in shared memory that this iteration computes, and threads write there.
+    let computed = |ops: &[OpId], id: &OpId| {
+        let Some((mma, [a, b, _])) = plan.mmas.get(id).zip(plan::operands(rings.op(*id))) else { return false };
+        let in_shared = [(a, &mma.a_source), (b, &mma.b_source)]
+            .into_iter()
+            .filter(|(value, source)| matches!(source, plan::Source::Shared(_)) && rings.ty(*value).is_in_registers());
+        in_shared.filter_map(|(value, _)| made_by(value)).any(|op| ops.contains(&op))
+    };
     let mut any = false;
     rings.walk(&mut |_, op| {
         if op.kind.is_loop() {
             let mut ops = Vec::new();
             op.regions.iter().for_each(|region| ops_of(rings, *region, &mut ops));
-            any |= ops.iter().any(of_groups) && ops.iter().any(written);
+            let of_groups = |id: &&OpId| of_groups(id);
+            any |= ops.iter().filter(of_groups).any(|id| ops.iter().any(written) || computed(&ops, id));
         }
     });
     any

@@ -105,10 +105,9 @@ impl Expand<'_> {
         (copies && only).then_some(boxes)
     }
 
-    /// Whether some copies to a ring are for all programs of the cluster. Only MMAs of warpgroups read such a ring: loads by threads would
-    /// have to be fenced from the copies of other programs.
+    /// Whether some copies to a ring are for all programs of the cluster.
     pub(super) fn is_shared(&self, pipe: Pipe) -> bool {
-        if self.laid.cluster == 1 || is_loaded(self.k, pipe.index()) || self.laid.free != FreeBy::Mbarrier {
+        if self.laid.cluster == 1 || self.laid.free != FreeBy::Mbarrier {
             return false;
         }
         let encodings = self.laid.stages.get(pipe.index()).map_or(&[][..], Vec::as_slice);
@@ -126,7 +125,7 @@ impl Expand<'_> {
 }
 
 /// Whether threads load from the stages of a ring; MMAs of warpgroups do not count.
-pub(crate) fn is_loaded(kernel: &Kernel, pipe: usize) -> bool {
+pub(super) fn is_loaded(kernel: &Kernel, pipe: usize) -> bool {
     let mut tiles: BTreeSet<Value> = BTreeSet::new();
     let mut loaded = false;
     kernel.walk(&mut |_, op| {

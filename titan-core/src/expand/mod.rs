@@ -41,7 +41,6 @@ use crate::analysis::cluster::Differing;
 use crate::ir::{Builder, Kernel, LaidOut, OpId, OpKind, Value};
 use crate::pipeline::vtok::{self, Groups};
 use crate::plan::{LowerError, Target};
-pub(crate) use filling::is_loaded;
 use ring::Ring;
 use std::collections::BTreeMap;
 

@@ -173,7 +173,7 @@ impl OpKind {
             | OpKind::LoadAcquire
             | OpKind::SequenceWait => Family::Protocol,
             OpKind::MbarrierFence
-            | OpKind::ProxyFence
+            | OpKind::ProxyFence { .. }
             | OpKind::ClusterArrive
             | OpKind::ClusterWait
             | OpKind::MakeMap { .. } => Family::Order,

@@ -109,7 +109,7 @@ impl Builder {
             | OpKind::BulkCommit
             | OpKind::BulkWait { .. }
             | OpKind::StoreMatrix { .. }
-            | OpKind::ProxyFence
+            | OpKind::ProxyFence { .. }
             | OpKind::Elect
             | OpKind::GroupFence
             | OpKind::GroupMma(_)

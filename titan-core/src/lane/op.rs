@@ -613,8 +613,12 @@ pub enum OpKind {
         /// Whether the wait is only for reads of shared memory, and not for writes to the tensor.
         read: bool,
     },
-    /// Orders this thread's earlier accesses to shared memory through the generic proxy before its later accesses through the async proxy.
-    ProxyFence,
+    /// Orders accesses to shared memory through the generic proxy that this thread has made, or observed, before later ones through the async
+    /// proxy: those of its own program, or of all programs of the cluster.
+    ProxyFence {
+        /// Whether those of other programs of the cluster are ordered too.
+        cluster: bool,
+    },
     /// Whether this lane is the elected one of its warp; it is always the same lane. Convergent.
     Elect,
     /// Orders accesses to registers before later MMAs of the warpgroup that use them. Convergent for a warpgroup.

@@ -125,7 +125,7 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::BulkStore { rank } => format!("bulk_store.{rank}d"),
         OpKind::BulkCommit => "bulk_commit".into(),
         OpKind::BulkWait { n, read } => format!("bulk_wait{} {n}", if *read { ".read" } else { "" }),
-        OpKind::ProxyFence => "proxy_fence".into(),
+        OpKind::ProxyFence { cluster } => format!("proxy_fence{}", if *cluster { " cluster" } else { "" }),
         OpKind::Elect => "elect".into(),
         OpKind::GroupFence => "group_fence".into(),
         OpKind::GroupMma(mma) => group_mma(mma),

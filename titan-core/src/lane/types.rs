@@ -127,7 +127,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         OpKind::MbarrierFence
         | OpKind::ClusterArrive
         | OpKind::ClusterWait
-        | OpKind::ProxyFence
+        | OpKind::ProxyFence { .. }
         | OpKind::GroupFence
         | OpKind::GroupCommit => (vec![], vec![]),
         OpKind::MapCluster => (vec![B32, B32], vec![B32]),

@@ -376,7 +376,7 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::BulkCommit
         | OpKind::BulkWait { .. }
         | OpKind::StoreMatrix { .. }
-        | OpKind::ProxyFence
+        | OpKind::ProxyFence { .. }
         | OpKind::GroupFence
         | OpKind::GroupCommit
         | OpKind::GroupWait(_)

@@ -3,7 +3,7 @@
 use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Block, Family, FenceSpace, Flow, ForKind, Op, OpId, OpKind, Pred, Proxy, TtgOp, Ty, Value};
+use crate::ir::{Block, Family, FenceSpace, Flow, ForKind, Op, OpId, OpKind, Pred, Proxy, Scope, TtgOp, Ty, Value};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
@@ -104,8 +104,9 @@ impl Lower<'_> {
             OpKind::Ttg(TtgOp::Roles) => self.roles(op)?,
             // The waits at the end of a role are separate operations.
             OpKind::Ttg(TtgOp::Finalize | TtgOp::Claim(..)) => {}
-            OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, space: FenceSpace::Shared, .. }) => {
-                self.b.op(lane::OpKind::ProxyFence, &[]);
+            OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space: FenceSpace::Shared }) => {
+                // No program outside of the cluster accesses its shared memory.
+                self.b.op(lane::OpKind::ProxyFence { cluster: *scope > Scope::Cta }, &[]);
             }
             OpKind::Ttg(TtgOp::Fence { .. }) => return Err(self.unsupported("a fence between other proxies")),
             OpKind::Ttg(_) => return Err(self.defect("a ring operation in a barrier program")),

@@ -29,7 +29,7 @@ pub struct Target {
     pub group_atoms: Vec<MmaAtom>,
     /// Whether there are bulk copies of tiles to shared memory by tensor maps.
     pub bulk_tensor: bool,
-    /// Whether programs can be launched in clusters, with multicast copies.
+    /// Whether programs can be launched in clusters, and bulk copies to several of them are as fast as to one.
     pub clusters: bool,
     /// The number of warps of a role must be a multiple of this.
     pub role_warps: u32,

@@ -1,58 +1,22 @@
-"""Answers questions about layouts with Triton's library, without a GPU: one line for each line of the standard input.
-
-usage: layouts.py FOLDER, in which `libtriton.so` lies
+"""Answers questions about layouts with Triton, without a GPU: one line for each line of the standard input.
 
     mma WM WN | wgmma N WM WN | operand INDEX WIDTH (mma.. | wgmma..) | blocked V.. / L.. / W.. / ORDER.. | nvmma BYTES BITS TRANSPOSED
         and then `: EXTENTS..`: the bases of the linear layout, one list for each of register, lane and warp, or of offsets
     conflicts BITS V.. / L.. / W.. / ORDER.. with nvmma.. | rows   and then `: EXTENTS..`: one number
 """
 
-import importlib.machinery
 import sys
-import types
 
+from triton._C.libtriton import gluon_ir, ir
 
-class Recorded:
-    """Stands for the classes that the library makes its answers of: keeps what they are made of."""
-
-    def __init__(self, *args, **named):
-        self.lists = [*args, *named.values()]
-
-
-class Package(types.ModuleType):
-    """Stands for the modules in which the library looks for those classes: the rest of Triton is not here."""
-
-    __path__ = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = type(name, (Recorded,), {})
-        setattr(self, name, made)
-        return made
-
-
-class Finder:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return importlib.machinery.ModuleSpec(name, Finder, is_package=True) if name.split(".")[0] == "triton" else None
-
-    @staticmethod
-    def create_module(spec):
-        return Package(spec.name)
-
-    @staticmethod
-    def exec_module(module):
-        pass
-
-
-sys.meta_path.insert(0, Finder)
-sys.path.insert(0, sys.argv[1])
-import libtriton  # noqa: E402
-
-context = libtriton.ir.context()
-libtriton.ir.load_dialects(context)
-builder = libtriton.gluon_ir.GluonOpBuilder(context)
+context = ir.context()
+ir.load_dialects(context)
+builder = gluon_ir.GluonOpBuilder(context)
+# Asked for bank conflicts, the library looks at the function that is built, and crashes if there is none.
+module = builder.create_module()
+function = builder.get_or_insert_function(module, "layouts", builder.get_function_ty([], []), "public", False)
+module.push_back(function)
+builder.set_insertion_point_to_start(function.add_entry_block())
 
 
 def numbers(words):
@@ -93,8 +57,8 @@ def answer(line):
         layout = blocked(words[1:])
     else:
         layout = shared(words, len(extents))
-    lists = [part for part in builder.to_linear_layout(layout, extents).lists if isinstance(part, list)]
-    kept = lists[:1] if words[0] == "nvmma" else lists[:3]
+    linear = builder.to_linear_layout(layout, extents)
+    kept = [linear.offset_bases] if words[0] == "nvmma" else [linear.reg_bases, linear.lane_bases, linear.warp_bases]
     return " | ".join(" ".join(",".join(map(str, base)) for base in bases) for bases in kept)
 
 

@@ -9,4 +9,6 @@ mod oracle;
 mod planned;
 mod random;
 mod shared;
+#[path = "../shared/triton.rs"]
+mod triton;
 mod ways;

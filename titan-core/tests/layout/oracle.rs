@@ -1,13 +1,13 @@
-//! Layouts against those of another compiler: Triton's library computes them without a GPU, asked by `layouts.py`.
+//! Layouts against those of another compiler: Triton computes them without a GPU, asked by `layouts.py`.
 //!
-//! `cargo xtask tools` brings it to `target/tools`. Without it, or without Python, the tests say that they are skipped.
+//! `cargo xtask tools` installs it under `target/tools`. Without it, or without Python, the tests say that they are skipped.
 
 use crate::fragments::{ATOMS, ONE};
 use crate::random::{Random, held};
+use crate::triton;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use titan_core::ir::Elem;
 use titan_core::lane::{Builder, Func, IntBin, OpKind, Space, Value, banks};
 use titan_core::layout::atoms::{WarpGrid, accumulator, group_accumulator, operand_a, operand_b};
@@ -15,41 +15,17 @@ use titan_core::layout::{Bit, Coords, Encoding, Layout};
 
 /// The answers to questions, one line each; `None`, with a message, if the other compiler is not installed.
 fn ask(test: &str, questions: &[String]) -> Option<Vec<String>> {
-    let skip = |why: &str| {
-        let line = format!("SKIPPED {test}: {why}\n");
-        std::io::stderr().write_all(line.as_bytes()).expect("written");
-    };
-    let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder").join("tools");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/layout/layouts.py");
-    let is_library = |e: std::io::Result<std::fs::DirEntry>| {
-        e.is_ok_and(|e| e.file_name().to_string_lossy().starts_with("libtriton"))
-    };
-    if !std::fs::read_dir(&tools).is_ok_and(|mut all| all.any(is_library)) {
-        skip("there is no library of Triton; `cargo xtask tools` brings it");
-        return None;
-    }
-    let child = Command::new("python3")
-        .arg(script)
-        .arg(&tools)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        skip("`python3` does not start");
-        return None;
-    };
+    let python = triton::python(test)?;
+    let mut command = triton::command(python, "tests/layout/layouts.py");
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("it started before");
     let mut input = child.stdin.take().expect("piped");
     let text = questions.join("\n") + "\n";
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let done = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    if said.contains("ModuleNotFoundError") {
-        skip("the library is for another version of Python; `cargo xtask tools` brings the right one");
-        return None;
-    }
-    writer.join().expect("no panic").expect("all questions are read");
     assert!(done.status.success(), "{said}");
+    writer.join().expect("no panic").expect("all questions are read");
     let answers: Vec<String> = String::from_utf8_lossy(&done.stdout).lines().map(str::to_owned).collect();
     assert_eq!(answers.len(), questions.len(), "{said}");
     Some(answers)

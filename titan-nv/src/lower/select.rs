@@ -5,7 +5,7 @@ use super::memory::Access;
 use super::{Arg, Done, Lower};
 use crate::ptx::isa::group::{
     BULK_COMMIT, BULK_WAIT, BULK_WAIT_READ, FEWER_REGISTERS, GROUP_COMMIT, GROUP_FENCE, INIT_FENCE, MORE_REGISTERS,
-    PROXY_FENCE,
+    PROXY_FENCE, PROXY_FENCE_CLUSTER,
 };
 use crate::ptx::isa::memory::{COPY_COMMIT, COPY_WAIT};
 use crate::ptx::isa::sync::{
@@ -77,7 +77,8 @@ impl Lower<'_> {
             OpKind::LoadAcquire => self.load_acquire(op),
             OpKind::SequenceWait => self.sequence_wait(op),
             OpKind::MbarrierFence => self.inst(&INIT_FENCE, &[]),
-            OpKind::ProxyFence => self.inst(&PROXY_FENCE, &[]),
+            OpKind::ProxyFence { cluster: false } => self.inst(&PROXY_FENCE, &[]),
+            OpKind::ProxyFence { cluster: true } => self.inst(&PROXY_FENCE_CLUSTER, &[]),
             OpKind::ClusterArrive => self.inst(&CLUSTER_ARRIVE, &[]),
             OpKind::ClusterWait => self.inst(&CLUSTER_WAIT, &[]),
             OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),

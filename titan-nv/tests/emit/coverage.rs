@@ -69,7 +69,7 @@ variants! {
     OpKind::BulkStore { .. } => "bulk_store",
     OpKind::BulkCommit => "bulk_commit",
     OpKind::BulkWait { .. } => "bulk_wait",
-    OpKind::ProxyFence => "proxy_fence",
+    OpKind::ProxyFence { .. } => "proxy_fence",
     OpKind::Elect => "elect",
     OpKind::GroupFence => "group_fence",
     OpKind::GroupMma(_) => "group_mma",

@@ -31,7 +31,7 @@ pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
         | OpKind::BulkStore { .. }
         | OpKind::BulkCommit
         | OpKind::BulkWait { .. }
-        | OpKind::ProxyFence
+        | OpKind::ProxyFence { .. }
         | OpKind::MapEntry(_)
         | OpKind::Elect => Some(Feature::Tma),
         OpKind::MakeMap { .. } => Some(Feature::ReplaceMap),
@@ -148,7 +148,8 @@ pub(crate) fn all() -> Vec<Case> {
         case("map_cluster", OpKind::MapCluster, &[Ty::B32, Ty::B32], |b, operands| {
             vec![b.one(OpKind::MapCluster, operands)]
         }),
-        plain(OpKind::ProxyFence, &[]),
+        plain(OpKind::ProxyFence { cluster: false }, &[]),
+        plain(OpKind::ProxyFence { cluster: true }, &[]),
         plain(OpKind::BulkCommit, &[]),
         plain(OpKind::GroupFence, &[]),
         plain(OpKind::SetMaxRegisters { registers: 40, more: false }, &[]),

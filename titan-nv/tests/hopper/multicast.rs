@@ -79,7 +79,11 @@ pub(super) fn verified(text: &str) -> Verified {
 
 /// The kernel with clusters; `None` leaves the choice to the compiler.
 pub(super) fn compiled(text: &str, cluster: Option<Cluster>) -> Stages {
-    let (kernel, machine) = (verified(text), Machine::from_name("sm_90a").expect("it is known"));
+    compiled_for("sm_90a", text, cluster)
+}
+
+pub(super) fn compiled_for(target: &str, text: &str, cluster: Option<Cluster>) -> Stages {
+    let (kernel, machine) = (verified(text), Machine::from_name(target).expect("it is known"));
     let chosen = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message));
     let Some(cluster) = cluster else { return chosen };
     let schedule = titan_core::driver::Schedule { cluster: Some(cluster), bodies: Vec::new(), ..chosen.schedule };

@@ -368,6 +368,6 @@ fn what_is_not_chosen_has_a_reason() {
     let grid = "not persistent: the grid depends on more than extents and constants";
     assert_eq!(not_chosen(&once), [[grid, "one instance: each program has one tile", own]; 2]);
     let gathered = with_roles(&Case { how: [How::Gathered, How::Columns(2)], ..PLAIN });
-    let shared = "no cluster: neighbouring tiles share no tile that is copied in bulk in parts and that only MMAs of warpgroups read";
+    let shared = "no cluster: neighbouring tiles share no tile that is copied in bulk in parts";
     assert_eq!(not_chosen(&gathered), [[shared]; 2]);
 }

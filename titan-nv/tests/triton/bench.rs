@@ -9,7 +9,7 @@ use titan_nv::emu::{DevicePtr, EmuError, Launch, Memory, Module, Options, Param,
 /// The folder with the compiled kernels, made once.
 pub(crate) fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOLDER.get_or_init(|| make("kernels of another compiler", "triton")).as_deref()
+    FOLDER.get_or_init(|| make("kernels of another compiler", "triton", "tests/triton/kernels.py")).as_deref()
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]

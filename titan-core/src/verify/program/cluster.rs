@@ -16,11 +16,13 @@
 //! The bytes of round `r` from other programs can arrive before this program expects them, but not before its phase `r − 1` of `full` is
 //! complete: the copies were started after the readers of all programs had released round `r − 1`, for which they had waited.
 //!
-//! Deliberately absent: reads through the generic proxy of slots to which other programs copy, which are rejected.
+//! Threads may read a slot to which other programs copy. Their reads are fenced from these copies at cluster scope: rule 67 asks for it,
+//! since a copy for all programs is one of this program too.
+//!
+//! Deliberately absent: programs of a cluster that run different code.
 
 use super::realize::Check;
-use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
-use crate::verify::coexecution::rings::find;
+use crate::ir::{BinOp, Block, Effect, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Value};
 use crate::verify::program::wrong;
 use crate::verify::roles::threads;
 
@@ -79,7 +81,6 @@ impl Check<'_> {
             self.same_claims(block);
         }
         self.same_tiles();
-        self.no_generic_reads();
         self.apart_outputs();
     }
 
@@ -144,37 +145,6 @@ impl Check<'_> {
             for region in &op.regions {
                 self.same_claims(*region);
             }
-        }
-    }
-
-    /// Checks that threads do not read the slots to which other programs copy.
-    fn no_generic_reads(&mut self) {
-        let kernel = self.kernel;
-        let shared: Vec<_> =
-            self.rings.iter().filter(|(_, ring)| ring.shared.is_some()).map(|(pipe, _)| *pipe).collect();
-        let regions: Vec<_> = kernel
-            .ops
-            .iter()
-            .filter(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(_, pipe)) if shared.contains(&pipe)))
-            .filter_map(|op| op.args.first().copied())
-            .collect();
-        let mut wrong = Vec::new();
-        kernel.walk(&mut |id, op| {
-            let of_tile = |v: &Value| {
-                matches!(kernel.ty(*v), Ty::Smem(..))
-                    && find::region_of(kernel, *v).is_some_and(|region| regions.contains(&region))
-            };
-            // Copies by threads are of other tiles of the slot.
-            let own = matches!(
-                op.kind,
-                OpKind::Nv(NvOp::Wgmma | NvOp::BulkLoad { .. }) | OpKind::Local(LocalOp::Copy { .. })
-            );
-            if !own && !find::is_view(kernel, op) && op.args.iter().any(of_tile) {
-                wrong.push(id);
-            }
-        });
-        for id in wrong {
-            self.error(id, "threads read a slot here to which other programs of the cluster copy");
         }
     }
 }

@@ -46,8 +46,10 @@ pub static EXPECT: Form =
     form("mbarrier.arrive.expect_tx.shared.b64", &[Out(B64), Memory(Shared), Int(B32)], MBARRIER, 80, 90);
 /// Makes initialised mbarriers visible to bulk copies.
 pub static INIT_FENCE: Form = form("fence.mbarrier_init.release.cluster", &[], FENCE, 80, 90);
-/// Orders generic accesses to shared memory before those of the async proxy.
+/// Orders generic accesses to shared memory before those of the async proxy by the same program.
 pub static PROXY_FENCE: Form = form("fence.proxy.async.shared::cta", &[], FENCE, 80, 90);
+/// The same for those of all programs of the cluster.
+pub static PROXY_FENCE_CLUSTER: Form = form("fence.proxy.async.shared::cluster", &[], FENCE, 80, 90);
 /// Elects one lane of the warp.
 pub static ELECT: Form = form("elect.sync _|", &[Out(Pred), Const], SYNC, 80, 90);
 
@@ -257,6 +259,7 @@ pub fn all() -> Vec<&'static Form> {
         &EXPECT,
         &INIT_FENCE,
         &PROXY_FENCE,
+        &PROXY_FENCE_CLUSTER,
         &ELECT,
         &BULK_COMMIT,
         &BULK_WAIT,
