@@ -251,9 +251,12 @@ fn deepest(
     let looped = kernel.op(candidate.op);
     let ops = &kernel.block(*looped.regions.first()?).ops;
     let loads = candidate.loads.iter().map(|load| ops.iter().position(|id| id == load)).collect::<Option<Vec<_>>>()?;
-    let encoding = |load: &OpId| plan.smem_resident.get(kernel.op(*load).results.first()?.index())?.as_ref();
-    let stage =
-        candidate.loads.iter().filter_map(encoding).map(|e| u64::from(e.bytes().next_multiple_of(e.align()))).sum();
+    let bytes = |load: &OpId| {
+        let tile = *kernel.op(*load).results.first()?;
+        let encoding = plan.smem_resident.get(tile.index()).and_then(Option::as_ref);
+        encoding.map_or_else(|| tile_bytes(kernel, tile), |e| Some(e.bytes().next_multiple_of(e.align()).into()))
+    };
+    let stage = candidate.loads.iter().filter_map(bytes).sum();
     let bound = |i: usize| looped.args.get(i).and_then(|v| kernel.int_constant(*v));
     let trips = bound(0).zip(bound(1)).map(|(lo, hi)| hi.saturating_sub(lo));
     let fits = |depth: &depth::Depth| {
@@ -356,14 +359,15 @@ fn loops_fit(kernel: &Kernel, target: &Target, schedule: &Schedule) -> bool {
         let body = loops.get(ahead.number).and_then(|op| kernel.op(*op).regions.first());
         let ops = body.map_or(&[][..], |body| &kernel.block(*body).ops);
         let loads = ahead.loads.iter().filter_map(|at| kernel.op(*ops.get(*at)?).results.first());
-        let bytes = |value: &Value| {
-            let ty = kernel.ty(*value);
-            let shape = ty.tile_shape()?;
-            Some((shape.len() as u64 * u64::from(ty.elem().bits())).div_ceil(8))
-        };
-        let stage: u64 = loads.filter_map(bytes).sum();
+        let stage: u64 = loads.filter_map(|tile| tile_bytes(kernel, *tile)).sum();
         stage.saturating_mul(ahead.slots.into()) <= target.shared_bytes.into()
     })
+}
+
+/// The bytes of the elements of a tile.
+fn tile_bytes(kernel: &Kernel, tile: Value) -> Option<u64> {
+    let ty = kernel.ty(tile);
+    Some((ty.tile_shape()?.len() as u64 * u64::from(ty.elem().bits())).div_ceil(8))
 }
 
 /// Whether more shared memory could lead to another schedule, because a ring has fewer slots than desired.

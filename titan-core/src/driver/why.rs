@@ -11,6 +11,7 @@ use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::{Made, rule};
 use crate::analysis::boxes::{NoBox, of_op as box_of};
 use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::pipeline::operands::computed_from;
 use crate::plan::{self, Plan, Target};
 use crate::verify::Verified;
 
@@ -152,8 +153,9 @@ fn operands(kernel: &Verified, made: &Made, notes: &mut Notes) {
 fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
     let Some(body) = kernel.op(looped).regions.first() else { return };
     let all = vec![true; kernel.sig.params.len()];
+    let computed = computed_from(kernel, looped);
     kernel.walk_block(*body, &mut |_, op| {
-        let Some(tile) = op.results.first() else { return };
+        let Some(tile) = op.results.first().filter(|tile| !computed.contains(tile)) else { return };
         let name = loaded_name(kernel, *tile);
         if let OpKind::GatherRows { .. } = op.kind {
             notes.tile(&name, &NoBox::Gathered);

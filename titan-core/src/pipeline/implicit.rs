@@ -1,6 +1,7 @@
 //! Lowers loops over `pipelined(..)` to rings: the tiles of an iteration are copied while earlier iterations compute.
 //!
-//! The loads of a body that are read by MMAs only, and whose coordinates are functions of the loop's counter, fill the stages of one ring.
+//! The loads of a body that are read by MMAs only, or from which operands of MMAs are computed ([`super::operands`]), and whose coordinates
+//! are functions of the loop's counter, fill the stages of one ring. MMAs read a tile where it lies; threads read it to registers.
 //! Time runs from 0 to N + P: at time t the copies of iteration t are issued, if it exists (t < N), and iteration t − P is computed, if it
 //! exists (t ≥ P). The times before P, at which nothing is computed, are a separate loop before the main loop:
 //!
@@ -17,6 +18,7 @@
 //! Deliberately absent: the choice of D and P, which the caller makes; loads to registers; loads of indices ahead of the rows they select.
 
 use super::edit::Edit;
+use super::operands::{computed_from, only_multiplied};
 use crate::ir::{
     BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, TtgOp, Ty,
     Value,
@@ -32,8 +34,8 @@ pub struct Candidate {
     pub loads: Vec<OpId>,
 }
 
-/// The pipelined loops of a kernel with loads that can be prefetched. `staged` selects the loads whose tiles are copied to shared memory
-/// and read by MMAs only.
+/// The pipelined loops of a kernel with loads that can be prefetched. `staged` selects, among the tiles that only MMAs read, those that these
+/// read in shared memory.
 #[must_use]
 pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candidate> {
     let mut found = Vec::new();
@@ -43,11 +45,12 @@ pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candid
             return;
         }
         let inside = inside(kernel, *body);
+        let computed = computed_from(kernel, id);
         let ahead = |load: &OpId| {
             let op = kernel.op(*load);
             let zero = op.args.last().and_then(|pad| kernel.constant(*pad)).is_some_and(is_zero);
             let loads = matches!(op.kind, OpKind::Load(..) | OpKind::GatherRows { .. });
-            let plain = loads && zero && staged(op.results[0]);
+            let plain = loads && zero && (staged(op.results[0]) || computed.contains(&op.results[0]));
             let input = op.args.first().and_then(|t| crate::analysis::number::root(kernel, *t));
             let input = input.is_some_and(|p| crate::analysis::forms::is_input(kernel, p));
             plain && input && op.args.iter().all(|v| computed_ahead(kernel, *body, &inside, *v, 0))
@@ -184,9 +187,15 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
         let (elem, shape) = tile_of(kernel, *load)?;
         let view = edit.one(OpKind::Ttg(TtgOp::View { field, elem, shape }), &[perm])?;
         let value = kernel.op(*load).results[0];
-        edit.kernel.values[view.index()].name = kernel.value(value).name.clone();
-        edit.replace(value, view);
-        retype(&mut edit.kernel, view);
+        if only_multiplied(kernel, body, value) {
+            edit.kernel.values[view.index()].name = kernel.value(value).name.clone();
+            edit.replace(value, view);
+            retype(&mut edit.kernel, view);
+        } else {
+            let tile = edit.one(OpKind::Ttg(TtgOp::Read), &[view])?;
+            edit.kernel.values[tile.index()].name = kernel.value(value).name.clone();
+            edit.replace(value, tile);
+        }
     }
     edit.put_before(body, first);
     for load in &candidate.loads {

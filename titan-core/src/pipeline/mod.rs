@@ -30,6 +30,7 @@ pub mod fuse;
 mod grid;
 pub mod implicit;
 pub mod instances;
+pub(crate) mod operands;
 pub mod peel;
 pub mod persist;
 pub mod raster;
