@@ -86,3 +86,22 @@ fn no_schedule_of_converted_operands_is_given_up() {
         }
     }
 }
+
+/// Fewer steps than slots, as many, and more; the last one ragged or whole.
+#[test]
+fn every_number_of_steps() {
+    let (gemm, text) = converted(&PLAIN, [false, true]);
+    for target in ["sm_80", "sm_90a", "sm_100a"] {
+        let made = compiled_for(&text, target);
+        let rings = made.rings.pipes.iter().map(|pipe| (pipe.slots, pipe.fields.len()));
+        let rings: Vec<(u32, usize)> = rings.collect();
+        assert!(rings.iter().all(|(slots, fields)| *slots >= 2 && *fields == 2), "{target}: {rings:?}");
+        for (number, k) in [16, 64, 80, 128, 208, 256, 272, 448, 592].into_iter().enumerate() {
+            let gemm = Gemm { size: [80, 144, k], ..gemm };
+            let orders = orders();
+            let options = &orders[number % orders.len()];
+            run(&gemm, &made, options, number as u64)
+                .unwrap_or_else(|e| panic!("{gemm:?} for {target}, {:?}: {e}", options.completion));
+        }
+    }
+}
