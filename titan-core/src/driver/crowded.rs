@@ -2,8 +2,8 @@
 //!
 //! What does not fit in registers the assembler keeps in local memory, and it says so in its own output at most. Accumulators that cannot
 //! fit are an error ([`super::accumulators`]). Here all tiles count that are live at an operation that nothing is moved across: an MMA, a
-//! wait for MMAs, a reduction across lanes. Exempt are tiles that are computed from scalars alone, such as masks, and broadcasts: the
-//! assembler computes these where they are used. This is an estimate, and the note says so.
+//! wait for MMAs, a reduction across lanes. Exempt are tiles that are computed from scalars alone, such as masks, broadcasts, and fragments
+//! that are loaded from shared memory: the assembler makes these where they are used. This is an estimate, and the note says so.
 //!
 //! Worked example, attention with MMAs of warpgroups, where [`OTHER_REGISTERS`] are needed besides tiles, and [`COPYING`] more without roles.
 //! The spilled bytes are those that `ptxas` 12.9 reports:
@@ -98,13 +98,15 @@ fn shared_rows(made: &Made) -> BTreeSet<String> {
     notes
 }
 
-/// The tiles that take no registers of their own: broadcasts, and what is computed from scalars alone.
+/// The tiles that take no registers of their own: broadcasts, what is computed from scalars alone, and what is loaded from shared memory, such
+/// as the fragments of MMAs of warps, which are loaded one by one.
 fn computed_again(program: &Kernel) -> BTreeSet<Value> {
     let mut small = BTreeSet::new();
     program.walk(&mut |_, op| {
         let from_scalars = || op.args.iter().all(|v| small.contains(v) || program.ty(*v).tile_shape().is_none());
         let pure = op.kind.effect() == Effect::Pure && op.regions.is_empty();
-        if matches!(op.kind, OpKind::Broadcast { .. }) || pure && from_scalars() {
+        let moved = matches!(op.kind, OpKind::Broadcast { .. } | OpKind::Local(LocalOp::Load));
+        if moved || pure && from_scalars() {
             small.extend(op.results.iter().copied());
         }
     });

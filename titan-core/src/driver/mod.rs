@@ -82,16 +82,28 @@ pub fn compile(
     source: Option<(&str, u32)>,
 ) -> Result<Vec<Variant>, LowerError> {
     let target = known(kernel, backend)?;
+    // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
+    let most = match (target.bulk_tensor, may_be_new(kernel, &target)) {
+        (true, false) => return Ok(Vec::new()),
+        (true, true) => Arguments::AlignedInputs,
+        (false, _) => Arguments::Any,
+    };
+    compile_for(kernel, (backend, &target), most, source)
+}
+
+/// The variants of a kernel for a target, for aligned arguments up to those that are `most`.
+fn compile_for(
+    kernel: &Verified,
+    (backend, target): (&dyn Backend, &Target),
+    most: Arguments,
+    source: Option<(&str, u32)>,
+) -> Result<Vec<Variant>, LowerError> {
     let mut variants = Vec::new();
-    for arguments in Arguments::ALL {
-        // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
-        if target.bulk_tensor && (arguments == Arguments::Any || !may_be_new(kernel, &target)) {
-            break;
-        }
-        let made = || for_devices(kernel, (backend, &target), arguments, source);
+    for arguments in Arguments::ALL.into_iter().take_while(|arguments| *arguments <= most) {
+        let made = || for_devices(kernel, (backend, target), arguments, source);
         match arguments {
             Arguments::Aligned if plan::has_wide_accesses(kernel) => variants.extend(made()?),
-            Arguments::AlignedInputs if plan::plan(kernel, &target, true).gains_from_any_outputs(kernel) => {
+            Arguments::AlignedInputs if plan::plan(kernel, target, true).gains_from_any_outputs(kernel) => {
                 // Launches that it would serve have other code, so it may not fit.
                 variants.extend(made().unwrap_or_default());
             }
@@ -103,8 +115,8 @@ pub fn compile(
     Ok(variants)
 }
 
-/// The variants of [`compile`], and one more without assumptions if they all have some: for kernels that have no code for older machines. It
-/// has neither bulk copies nor MMAs of warpgroups.
+/// The variants of [`compile`], and if they all have assumptions those without bulk copies and MMAs of warpgroups, of which the last one has no
+/// assumptions: for kernels that have no code for older machines.
 ///
 /// # Errors
 /// Returns an error if the machine cannot run the kernel with all arguments.
@@ -117,7 +129,7 @@ pub fn compile_alone(
     if variants.last().is_none_or(|last| !last.assumptions.is_empty()) {
         let target =
             Target { bulk_tensor: false, clusters: false, group_atoms: Vec::new(), role_warps: 1, ..backend.target() };
-        variants.extend(for_devices(kernel, (backend, &target), Arguments::Any, source)?);
+        variants.extend(compile_for(kernel, (backend, &target), Arguments::Any, source)?);
     }
     Ok(variants)
 }
@@ -323,8 +335,8 @@ fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Ma
         Ok(mut made) => {
             if made.is_new() && target.bulk_tensor {
                 made.notes.extend(not_chosen::notes(&made, no_cluster));
-                made.notes.extend(crowded::notes(&made));
             }
+            made.notes.extend(crowded::notes(&made));
             return Ok(Made { pays, ..made });
         }
         Err(Stop::Refused(error)) => return Err(error),

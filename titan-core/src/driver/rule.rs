@@ -418,6 +418,20 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         };
         notes.push(format!("pipelined: {} in {slots} slots, {how}", names.join(", ")));
     }
+    if schedule.loops.is_empty() && !loops.is_empty() {
+        let multiplies = |looped: &OpId| {
+            let mut any = false;
+            kernel.op(*looped).regions.iter().for_each(|body| {
+                kernel.walk_block(*body, &mut |_, op| any |= op.kind == OpKind::Mma);
+            });
+            any
+        };
+        if !loops.iter().any(multiplies) {
+            notes.push("nothing is copied ahead: loops over `pipelined(..)` have no MMA".to_owned());
+        } else if !schedule.arguments.aligned() {
+            notes.push("nothing is copied ahead: this code is for rows of any alignment".to_owned());
+        }
+    }
     for load in loops.iter().flat_map(|looped| implicit::changing_rows(kernel, *looped)) {
         let op = kernel.op(load);
         let name = op.results.first().map_or_else(String::new, |tile| loaded_name(kernel, *tile));

@@ -15,8 +15,8 @@
 
 use std::fmt;
 
-/// The arguments that a variant is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The arguments that a variant is for, those with the most assumptions first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arguments {
     /// Rows of tensors are aligned to 16 bytes, and a multiple of 16 bytes long, which allows wide accesses and asynchronous copies.
     Aligned,

@@ -109,7 +109,10 @@ impl LowerError {
             sum.push(format!("{rest} for the rest"));
         }
         let (name, limit) = (target.name, target.shared_bytes);
-        let message = format!("it needs {needed} bytes of shared memory, but {name} has {limit}: {}", sum.join(", "));
+        let message = format!(
+            "it needs {needed} bytes of shared memory, but code for {name} may use {limit}: {}",
+            sum.join(", ")
+        );
         LowerError {
             loc: parts.first().map_or_else(Loc::default, |(_, _, _, loc)| *loc),
             help: Some("use smaller tiles".to_owned()),
@@ -123,12 +126,13 @@ fn contents(name: &str) -> String {
     match (name, name.split_once(", ")) {
         (_, Some((ring, "barriers"))) => format!("the barriers of `{ring}`"),
         (_, Some((ring, _))) => format!("the counters of `{ring}`"),
-        ("exchange", _) => "a tile that passes from thread to thread, as in a transpose".to_owned(),
+        ("exchange", _) => "a tile that passes from thread to thread, as in a transpose or before a store".to_owned(),
         ("reshape", _) => "a tile that is reshaped".to_owned(),
         ("reduction" | "scalar", _) => "the partial results of a reduction".to_owned(),
         ("slice", _) => "slices of a tile that is stored".to_owned(),
         ("pairs", _) => "a tile of 4-bit elements that is stored".to_owned(),
         ("print", _) => "`tprint!`".to_owned(),
+        _ if name.starts_with('%') => "a tile without a name".to_owned(),
         _ => format!("`{name}`"),
     }
 }

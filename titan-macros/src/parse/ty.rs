@@ -55,6 +55,10 @@ impl Parser<'_> {
             self.cx.error(Code::Generics, l.ident.span(), "kernels cannot have lifetime parameters");
         }
         let mut inner = self.ty(&r.elem);
+        if let syn::Type::Reference(_) = &*r.elem {
+            let title = "a reference to a reference is no parameter";
+            self.cx.error_help(Code::Parameter, span, title, "take the tensor by one `&` or `&mut`");
+        }
         match &mut inner.kind {
             TypeKind::Tensor { mutable, .. } => *mutable = r.mutability.is_some(),
             TypeKind::Infer => {}
