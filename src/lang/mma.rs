@@ -11,16 +11,15 @@ use super::tile::Tile;
 /// `c[m, n] + Σ_k a[m, k] · b[k, n]`; of rank 3, for every batch. Products are exact, sums accumulate in `C`'s type or
 /// better, `i32` wraps. The operands `a` and `b` are tiles in registers or in shared memory.
 #[must_use]
-pub fn mma<A, B, C, SC>(a: A, b: B, c: Tile<C, SC>) -> Tile<C, SC>
+pub fn mma<A, B, C>(a: A, b: B, c: C) -> Tile<C::Elem, C::Shape>
 where
     A: MmaOperand,
     B: MmaOperand,
-    C: Elem,
-    A::Elem: MmaTypes<B::Elem, C>,
-    A::Shape: MmaShapes<B::Shape, SC>,
-    SC: Shape,
+    C: MmaOperand + MmaAccumulator<<A::Shape as MmaShapes<B::Shape>>::Product>,
+    A::Elem: MmaTypes<B::Elem, C::Elem>,
+    A::Shape: MmaShapes<B::Shape>,
 {
-    product_of(a.registers(), b.registers(), c)
+    product_of(a.registers(), b.registers(), c.registers())
 }
 
 /// An operand of `mma`: a tile in registers or in shared memory.
@@ -62,7 +61,7 @@ where
     A: MmaTypes<B, C>,
     B: Elem,
     C: Elem,
-    SA: MmaShapes<SB, SC>,
+    SA: MmaShapes<SB>,
     SB: Shape,
     SC: Shape,
 {
@@ -81,41 +80,62 @@ where
     Tile::new(sums.into_iter().map(A::end).collect())
 }
 
-/// Shapes `[M, K]`, `[K, N]`, `[M, N]`, or all three with one more batch axis in front.
+/// Shapes `[M, K]` and `[K, N]`, or both with one more batch axis in front.
 #[diagnostic::on_unimplemented(
     message = "`mma` cannot multiply a tile of `{Self}` by one of `{SB}`",
     label = "these shapes do not fit together",
     note = "`mma(a, b, c)` takes `a` of [M, K], `b` of [K, N] and `c` of [M, N]; `.t()` transposes an operand"
 )]
-pub trait MmaShapes<SB, SC>: Shape {
+pub trait MmaShapes<SB>: Shape {
+    /// The shape of the product.
+    type Product: Shape;
     /// The extents: batches, M, N, K.
     #[doc(hidden)]
     const MNK: [i32; 4];
 }
 
 #[diagnostic::do_not_recommend]
-impl<const M: i32, const N: i32, const K: i32> MmaShapes<D2<K, N>, D2<M, N>> for D2<M, K> {
+impl<const M: i32, const N: i32, const K: i32> MmaShapes<D2<K, N>> for D2<M, K> {
+    type Product = D2<M, N>;
     const MNK: [i32; 4] = [1, M, N, K];
 }
 
 #[diagnostic::do_not_recommend]
-impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, N>, D3<Z, M, N>> for D3<Z, M, K> {
+impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, N>> for D3<Z, M, K> {
+    type Product = D3<Z, M, N>;
     const MNK: [i32; 4] = [Z, M, N, K];
 }
 
-/// A type that no operand has. Because it has impls too, rustc does not infer the shape and the accumulator from the only legal
+/// An accumulator to which a product of shape `P` is added: a tile of that shape. It is a trait of the whole tile, so that rustc does not
+/// infer the shape of an accumulator that is written, and reports another shape as one mistake.
+#[diagnostic::on_unimplemented(
+    message = "`mma` cannot add a product of shape `{P}` to the accumulator `{Self}`",
+    label = "the accumulator does not have the shape of the product",
+    note = "the accumulator has the rows of `a` and the columns of `b`: give it the shape `{P}`"
+)]
+pub trait MmaAccumulator<P> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Elem, S: Shape> MmaAccumulator<S> for Tile<T, S> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Elem, S: Shape> MmaAccumulator<Nothing> for Tile<T, S> {}
+
+/// A type that no operand has. Because it has impls too, rustc does not infer a shape or the type of the accumulator from the only legal
 /// combination, so that a mistake is reported as an illegal combination, with TITAN's message, and not as one wrong argument.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]
-impl<const M: i32, const K: i32> MmaShapes<Nothing, Nothing> for D2<M, K> {
+impl<const M: i32, const K: i32> MmaShapes<Nothing> for D2<M, K> {
+    type Product = Self;
     const MNK: [i32; 4] = [0; 4];
 }
 
 #[diagnostic::do_not_recommend]
-impl<const Z: i32, const M: i32, const K: i32> MmaShapes<Nothing, Nothing> for D3<Z, M, K> {
+impl<const Z: i32, const M: i32, const K: i32> MmaShapes<Nothing> for D3<Z, M, K> {
+    type Product = Self;
     const MNK: [i32; 4] = [0; 4];
 }
 

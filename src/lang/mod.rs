@@ -65,7 +65,7 @@ pub use self::elementwise::{Beside, select};
 pub use self::float::Float;
 pub use self::gather::{RowIndex, RowIndices};
 pub use self::layout::Transpose;
-pub use self::mma::{MmaOperand, MmaShapes, MmaTypes, mma};
+pub use self::mma::{MmaAccumulator, MmaOperand, MmaShapes, MmaTypes, mma};
 pub use self::own::{Own, Work};
 pub use self::permute::{Permuted2, Permuted3, Permuted4};
 pub use self::pipeline::{

@@ -71,6 +71,25 @@ fn the_code_for_older_gpus_is_left_out() {
     );
 }
 
+#[titan::kernel(targets(cpu))]
+fn on_the_cpu(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<64>([p]));
+}
+
+#[test]
+fn a_kernel_for_the_cpu_alone_says_what_can_be_listed() {
+    let all = titan::kernels().unwrap();
+    let found = all.iter().find(|k| k.name == "on_the_cpu").unwrap();
+    let [(target, why)] = &found.refused[..] else { panic!("{:?}", found.refused) };
+    assert_eq!(target, "sm_80");
+    assert_eq!(
+        why,
+        "it is compiled for the CPU alone, by `targets(cpu)` in its attribute\n  help: list a target that this device runs; the targets \
+         are `sm_80`, `sm_90a`, `sm_100a`, `sm_103a` and `sm_120a`; every kernel runs on the CPU, whether `cpu` is listed or not"
+    );
+}
+
 #[cfg(feature = "emulator")]
 #[test]
 fn tensors_that_cannot_be_copied_in_bulk_have_code_too() {

@@ -277,15 +277,17 @@ fn resume(mut state: State) -> TokenStream {
     });
     let Some((item, asks)) = parsed else { return errors(cx) };
     let symbols = signature::symbols(&item);
-    for key in state.missing() {
-        let span = asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
-        if symbols.contains(key) {
-            cx.error_help(Code::ConstEval, span, items::not_compiled_in(key), items::extent_help(key));
-        } else if let Some(span) = signature::mentioned(&item, key) {
-            cx.push(undeclared(key, span));
-        } else {
-            cx.push(not_for_kernels(key, span));
-        }
+    let place = |key: &String| asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
+    // A shape name hides a constant of the same name.
+    for key in state.keys.iter().filter(|key| symbols.contains(*key)) {
+        let error = Diagnostic::new(Code::ConstEval, place(key), items::not_compiled_in(key));
+        cx.push(error.help(items::extent_help(key)).help(items::constant_help(key)));
+    }
+    for key in state.missing().filter(|key| !symbols.contains(*key)) {
+        cx.push(match signature::mentioned(&item, key) {
+            Some(span) => undeclared(key, span),
+            None => not_for_kernels(key, place(key)),
+        });
     }
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),

@@ -7,7 +7,7 @@ use crate::items::{FnEnv, Generics, Items};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 use std::collections::BTreeMap;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Elem, InstanceArg};
 
 /// One declared instance.
@@ -85,7 +85,33 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
         cx.error(Code::Generics, func.name.span(), title);
         return Vec::new();
     }
-    rows.iter().filter_map(|row| instance(cx, item, items, row)).collect()
+    let instances: Vec<Instance> = rows.iter().filter_map(|row| instance(cx, item, items, row)).collect();
+    if instances.len() == rows.len() {
+        distinct(cx, item, &rows, &instances);
+    }
+    instances
+}
+
+/// Reports an instance that is listed a second time, at the first of its values that is.
+fn distinct(cx: &Ctxt, item: &KernelItem, rows: &[Row<'_>], instances: &[Instance]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (i, instance) in instances.iter().enumerate() {
+        let name = instance.full_name(&item.func.name.to_string());
+        let Some(first) = seen.get(&name).copied() else {
+            seen.insert(name, i);
+            continue;
+        };
+        // The product repeats the values of the other lists: these are the same ones, not others of the same value.
+        let mut values = item.func.generics.iter().filter_map(|g| {
+            let of = |row: usize| rows.get(row)?.get(&g.name.to_string()).copied();
+            of(first).zip(of(i))
+        });
+        if let Some((one, two)) = values.find(|(one, two)| !std::ptr::eq(*one, *two)) {
+            let title = format!("`instances` lists `{name}` twice");
+            let error = Diagnostic::new(Code::Generics, two.span, title).related(one.span, "it is listed here first");
+            cx.push(error.help("remove one of the two"));
+        }
+    }
 }
 
 /// The arguments of every declared instance as written, in the order of the generic parameters.

@@ -174,6 +174,14 @@ pub(crate) fn extent_help(name: &str) -> String {
     )
 }
 
+/// The help for a shape name that may be meant as a constant.
+pub(crate) fn constant_help(name: &str) -> String {
+    format!(
+        "`#[shape({name})]` makes `{name}` the name of an extent; a constant, marked `#[titan::constant]`, is written there in braces: \
+        `#[shape({{ {name} }})]`"
+    )
+}
+
 /// The name in an extent, for messages; `n` if the extent is another expression.
 fn arg_name(arg: &GenericArg) -> String {
     match &arg.value {

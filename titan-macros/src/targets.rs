@@ -35,9 +35,12 @@ pub(crate) fn gpu(name: &str) -> Option<&'static str> {
 
 /// All targets, for messages.
 pub(crate) fn listed() -> String {
-    let all: Vec<String> = std::iter::once(&CPU).chain(GPUS.iter().rev()).map(|t| format!("`{t}`")).collect();
-    let (last, others) = all.split_last().expect("the CPU is a target");
-    format!("{} and {last}", others.join(", "))
+    let gpus: Vec<String> = GPUS.iter().rev().map(|t| format!("`{t}`")).collect();
+    let (last, others) = gpus.split_last().expect("there are targets");
+    format!(
+        "the targets are {} and {last}; every kernel runs on the CPU, whether `{CPU}` is listed or not",
+        others.join(", ")
+    )
 }
 
 /// The GPU targets for which a kernel is compiled.
@@ -47,15 +50,14 @@ pub(crate) fn chosen(named: Option<&[&'static str]>) -> Vec<&'static str> {
 
 /// The GPU targets that a kernel leaves out, each with the reason that a launch on it reports.
 pub(crate) fn left_out(chosen: &[&str]) -> Vec<(String, String)> {
-    let told = |t: &&str| {
-        let named: Vec<String> = chosen.iter().map(|name| format!("`{name}`")).collect();
-        let named = if named.is_empty() { "no GPU".to_owned() } else { format!("only {}", named.join(" and ")) };
-        let reason = format!(
-            "it has no code for this device: `targets(..)` in its attribute lists {named}\n  help: list a target \
-             that this device runs, such as `{t}`"
-        );
-        ((*t).to_owned(), reason)
+    let named: Vec<String> = chosen.iter().map(|name| format!("`{name}`")).collect();
+    let why = if named.is_empty() {
+        format!("it is compiled for the CPU alone, by `targets({CPU})` in its attribute")
+    } else {
+        format!("it has no code for this device: `targets(..)` in its attribute lists only {}", named.join(" and "))
     };
+    let reason = format!("{why}\n  help: list a target that this device runs; {}", listed());
+    let told = |t: &&str| ((*t).to_owned(), reason.clone());
     DEFAULT.iter().filter(|t| !chosen.contains(*t)).map(told).collect()
 }
 

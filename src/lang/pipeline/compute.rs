@@ -7,7 +7,7 @@ use super::bundle::Bundle;
 use super::stage::Stage;
 use super::views::SmemRef;
 use crate::lang::elem::Elem;
-use crate::lang::mma::{MmaShapes, MmaTypes, mma};
+use crate::lang::mma::{MmaAccumulator, MmaOperand, MmaShapes, MmaTypes, mma};
 use crate::lang::shape::Shape;
 use crate::lang::tile::Tile;
 
@@ -38,35 +38,33 @@ impl<C, S> fmt::Debug for Compute<'_, C, S> {
 }
 
 /// Starts the MMA `a · b + acc`, with operands as of [`mma`], both in shared memory.
-pub fn mma_async<'s, A, B, C, SA, SB, SC>(
+pub fn mma_async<'s, A, B, C, SA, SB>(
     a: SmemRef<'s, A, SA>,
     b: SmemRef<'s, B, SB>,
-    acc: Tile<C, SC>,
-) -> Compute<'s, C, SC>
+    acc: C,
+) -> Compute<'s, C::Elem, C::Shape>
 where
-    A: MmaTypes<B, C>,
+    A: MmaTypes<B, C::Elem>,
     B: Elem,
-    C: Elem,
-    SA: MmaShapes<SB, SC>,
+    C: MmaOperand + MmaAccumulator<SA::Product>,
+    SA: MmaShapes<SB>,
     SB: Shape,
-    SC: Shape,
 {
     Compute { result: mma(a.tile, b.tile, acc), stages: PhantomData }
 }
 
 /// Issues the same MMA as [`mma_async`], with the left operand in registers.
-pub fn mma_async_reg<'s, A, B, C, SA, SB, SC>(
+pub fn mma_async_reg<'s, A, B, C, SA, SB>(
     a: Tile<A, SA>,
     b: SmemRef<'s, B, SB>,
-    acc: Tile<C, SC>,
-) -> Compute<'s, C, SC>
+    acc: C,
+) -> Compute<'s, C::Elem, C::Shape>
 where
-    A: MmaTypes<B, C>,
+    A: MmaTypes<B, C::Elem>,
     B: Elem,
-    C: Elem,
-    SA: MmaShapes<SB, SC>,
+    C: MmaOperand + MmaAccumulator<SA::Product>,
+    SA: MmaShapes<SB>,
     SB: Shape,
-    SC: Shape,
 {
     Compute { result: mma(a, b.tile, acc), stages: PhantomData }
 }
@@ -102,8 +100,9 @@ impl<'r, C: Elem, S: Shape, const KEEP: i32> Acc<'r, C, S, KEEP> {
     where
         TA: MmaTypes<TB, C>,
         TB: Elem,
-        SA: MmaShapes<SB, S>,
+        SA: MmaShapes<SB>,
         SB: Shape,
+        Tile<C, S>: MmaAccumulator<SA::Product>,
     {
         let (a, b) = operands(&stage);
         Self::from_tile(mma(a.tile, b.tile, self.sum))
@@ -119,8 +118,9 @@ impl<'r, C: Elem, S: Shape, const KEEP: i32> Acc<'r, C, S, KEEP> {
     where
         TA: MmaTypes<TB, C>,
         TB: Elem,
-        SA: MmaShapes<SB, S>,
+        SA: MmaShapes<SB>,
         SB: Shape,
+        Tile<C, S>: MmaAccumulator<SA::Product>,
     {
         let b = operand(&stage).tile;
         Self::from_tile(mma(a, b, self.sum))

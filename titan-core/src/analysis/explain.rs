@@ -4,6 +4,8 @@
 //! does not depend on the axis; an index from memory; an overflow; one access whose parts overlap; two accesses that divide the output
 //! differently.
 
+mod parts;
+
 use super::access::{Access, Kind};
 use super::affine::Term;
 use super::forms::is_input;
@@ -148,6 +150,9 @@ impl Context<'_> {
                 );
                 return Some(error(title).help("multiply by a constant; or count in tiles: `store_tile`, `load_tile`"));
             }
+            if let Some(error) = self.unbounded_part(access, *v) {
+                return Some(error);
+            }
             let title =
                 format!("in a large grid {index} overflows `i32` and may wrap to another program's part of `{name}`");
             return Some(
@@ -182,28 +187,6 @@ impl Context<'_> {
         }
     }
 
-    /// An index that is decomposed by arithmetic instead of `unflatten`.
-    fn taken_apart(&self, error: impl Fn(String) -> Diagnostic<Loc>, v: Value) -> Diagnostic<Loc> {
-        let (name, who, index) = (self.output.name(), self.who(), self.called(v, "its index"));
-        let error = error(format!(
-            "{} are not known to write different parts of `{name}`: {index} is made of quotients and remainders of {who}, which \
-             are not followed",
-            self.programs()
-        ));
-        if self.is_persistent() {
-            return error
-                .help(format!("take the tiles as they come: `for out in {name}.tiles::<..>()`, with `out.index()`"))
-                .help(format!("in groups of 8 rows: `for out in {name}.tiles_grouped::<.., 8>()`"));
-        }
-        error
-            .help(format!("decompose it with `let [i, j] = unflatten({}, [rows, columns])`", self.source()))
-            .help(format!(
-                "in groups of 8 rows: `let [i, j] = unflatten_grouped::<8>({}, [rows, columns])`",
-                self.source()
-            ))
-            .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"))
-    }
-
     /// A segment that is not accepted as a key.
     fn segment(&self, access: &Access) -> Option<Diagnostic<Loc>> {
         let (output, name) = (self.output, self.output.name());
@@ -236,24 +219,6 @@ impl Context<'_> {
             at = *op.args.first()?;
         }
         None
-    }
-
-    /// A coordinate of an `unflatten` on which the access does not depend.
-    fn part(&self, access: &Access) -> Option<Diagnostic<Loc>> {
-        let (output, name) = (self.output, self.output.name());
-        let base = |t: Term| t == Term::Program(self.axis) || (self.axis == 0 && t == Term::Work);
-        output.forms.groups.iter().enumerate().find_map(|(g, group)| {
-            group.base.as_source().filter(|(t, _)| base(*t))?;
-            let told = |i: &usize| output.told(&[access], Term::Part(g, *i), &mut Vec::new()).is_some();
-            let (known, missing): (Vec<usize>, Vec<usize>) =
-                (0..group.needed.len()).filter(|i| group.needed[*i]).partition(told);
-            let (_, part) = (known.first()?, missing.first()?);
-            let made = output.kernel.op(group.op);
-            let part = self.called(*made.results.get(*part)?, "one part of the index");
-            let title = format!("programs that differ only in {part} may write the same part of `{name}`");
-            let error = output.error(Code::Overlap, access, title).related(made.loc, format!("{part} is one of these"));
-            Some(error.help(format!("index an axis of `{name}` by {part} as well")))
-        })
     }
 
     /// A coordinate that is a sum over several program axes.
@@ -384,6 +349,19 @@ impl Context<'_> {
 
     fn advise(&self, error: Diagnostic<Loc>, access: Option<&Access>) -> Diagnostic<Loc> {
         let name = self.output.name();
+        if let Some(access) = access.filter(|a| a.kind == Kind::Read) {
+            let own = format!("a program reads only the part of `{name}` that it stores: ");
+            let error = if is_of_offsets(self.output, access) {
+                error.help(format!("{own}keep the offsets in an input, a parameter that is taken by `&`"))
+            } else {
+                error
+                    .help(format!("{own}read `{name}` at the index of the store"))
+                    .help("or read from an input: another parameter, taken by `&`")
+            };
+            return error.help(format!(
+                "`unsafe {{ {name}.shared() }}` makes you responsible for disjoint accesses of programs"
+            ));
+        }
         let in_tiles = access.filter(|a| a.kind == Kind::Write && self.is_in_tiles(a));
         let index = if let Some(access) = in_tiles {
             let staged = matches!(self.output.kernel.op(access.op).kind, OpKind::Ttg(_));
@@ -450,14 +428,16 @@ fn count(n: i64) -> String {
     if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
 }
 
+/// Whether an access reads a tensor as the offsets of segments.
+fn is_of_offsets(output: &Output<'_>, access: &Access) -> bool {
+    let kind = &output.kernel.op(access.op).kind;
+    matches!(kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. })
+}
+
 /// The verb for an access in messages, before the name of the tensor.
 fn verb(output: &Output<'_>, access: &Access) -> &'static str {
-    let offsets = matches!(
-        output.kernel.op(access.op).kind,
-        OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. }
-    );
     match access.kind {
-        Kind::Read if offsets => "this use as offsets of",
+        Kind::Read if is_of_offsets(output, access) => "this use as offsets of",
         Kind::Read => "this load of",
         Kind::Write => "this store to",
         Kind::Scatter => "this scatter to",

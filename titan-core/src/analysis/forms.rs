@@ -419,7 +419,7 @@ impl Forms {
 }
 
 /// Whether the results of an operation are the coordinates of a number in a box.
-const fn is_box(kind: &OpKind) -> bool {
+pub(super) const fn is_box(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Unflatten | OpKind::UnflattenGrouped(_))
 }
 

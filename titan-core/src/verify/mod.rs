@@ -55,6 +55,7 @@
 //! 25. Every `&mut` tensor is stored to. T0401
 //! 26. It is partitioned, scattered to, updated atomically or exempted by the user (`shared`), and only one of these. T0402, T0406
 //! 27. Parts of 4-bit outputs do not share bytes. T0407
+//! 34. No output is copied from. T0617 (`pipes::tensors`)
 //!
 //! **Pipelines: declarations** (`pipes::shape`)
 //!
@@ -66,7 +67,6 @@
 //! 32. A tile is used by the role that computes it, unless it is a function of scalars. T0615
 //! 33. An output that one role stores, scatters to or updates atomically is accessed by other roles only by the same kind of scatter
 //!     or atomic update, or for other tiles of its loop, whose parts of the output are disjoint. T0616
-//! 34. No tensor that the kernel writes is copied from. T0617
 //! 35. A role ends in `finalize`, which occurs nowhere else. T0619
 //! 62. The rings and the regions fit in the shared memory of a program. T0620
 //! 77. A role with several instances is one loop over the tiles of an output, of which each instance takes some, and so are the roles with
@@ -262,13 +262,18 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     }
     reject_if_any(kernel.ops.iter().filter_map(only_laid_out).collect())?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
+    let copies = pipes::tensors::sources(&kernel);
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,
         Err(found) => {
-            errors.extend(found);
+            // A copy from an output is one mistake, wherever it reads.
+            let of_a_copy =
+                |e: &Error| copies.iter().any(|c| c.site == e.site || e.related.iter().any(|r| r.0 == c.site));
+            errors.extend(found.into_iter().filter(|e| !of_a_copy(e)));
             Partition::default()
         }
     };
+    errors.extend(copies);
     reject_if_any(errors)?;
     let (conditions, anew) = protocols(&kernel)?;
     kernel.sig.requires.extend(conditions);

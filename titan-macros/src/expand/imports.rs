@@ -45,11 +45,12 @@ pub(crate) fn prelude() -> TokenStream {
 /// Makes rustc check that this name in the file refers to the function of the language.
 fn comparison(krate: &TokenStream, name: &Ident) -> Option<TokenStream> {
     let (half, single, matrix) = (quote!(#krate::lang::f16), quote!(f32), quote!(#krate::lang::D2<1, 1>));
+    let tile = quote!(#krate::lang::Tile);
     let args = match name.to_string().as_str() {
         "iota" | "unflatten" | "unflatten_grouped" => quote!(::<1>),
         "select" => quote!(::<#single, #matrix, #single, #single>),
-        "mma" => quote!(::<#krate::lang::Tile<#half, #matrix>, #krate::lang::Tile<#half, #matrix>, #single, #matrix>),
-        "mma_async" | "mma_async_reg" => quote!(::<#half, #half, #single, #matrix, #matrix, #matrix>),
+        "mma" => quote!(::<#tile<#half, #matrix>, #tile<#half, #matrix>, #tile<#single, #matrix>>),
+        "mma_async" | "mma_async_reg" => quote!(::<#half, #half, #tile<#single, #matrix>, #matrix, #matrix>),
         "role" => quote!(::<#krate::lang::pipeline::NoRoles>),
         "cdiv" | "program_id" | "num_programs" | "pipelined" => quote!(),
         _ => return None,

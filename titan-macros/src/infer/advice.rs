@@ -3,6 +3,7 @@
 use super::method::Call;
 use super::misfit::expected_help;
 use super::misfit::extents;
+use super::pipe::PipeTy;
 use super::{ITy, Infer, S};
 use crate::ast::{Expr, ExprKind};
 use crate::method::{self, Receiver, lookup};
@@ -55,6 +56,10 @@ impl Infer<'_> {
             {
                 in_brackets(*n)
             }
+            (ITy::Tile(..) | ITy::Scalar(_), ITy::Pipe(PipeTy::View(..))) => {
+                "`.load()` loads a tile of a stage to registers: `stage.get().load()`".to_owned()
+            }
+            (ITy::Tensor(_), _) => "name a parameter that is a tensor, or a view of one".to_owned(),
             (ITy::Unit, _) => "end the statement with `;`, or store the value".to_owned(),
             (_, ITy::Unit) => "a store has no value, and an `if` has one only with an `else`".to_owned(),
             _ => return None,
@@ -98,10 +103,7 @@ impl Infer<'_> {
             return false;
         }
         let title = format!("a mask of shape {mask} does not fit tiles of shape {arm}");
-        match expected_help(arm, mask) {
-            Some(help) => self.cx.error_help(Code::ShapeMismatch, span, title, help),
-            None => self.cx.error(Code::ShapeMismatch, span, title),
-        }
+        self.cx.error_help(Code::ShapeMismatch, span, title, expected_help(arm, mask));
         true
     }
 

@@ -1,5 +1,7 @@
 //! Calls of device functions: the generic parameters that arguments determine, and the type of the result.
 
+use super::advice::load_help;
+use super::pipe::PipeTy;
 use super::{E, ElemSlot, ITy, Infer, S};
 use crate::ast::{Expr, GenericArg, GenericKind, Path, TypeKind, TypeRef};
 use crate::consts::ConstValue;
@@ -92,7 +94,7 @@ impl Infer<'_> {
             _ => {
                 let title =
                     format!("{} does not match the type of this parameter of `{}`", self.describe(got), dev.func.name);
-                self.cx.error(Code::Arguments, span, title);
+                self.cx.error_help(Code::Arguments, span, title, parameter_help(&want.kind, got));
             }
         }
     }
@@ -134,7 +136,12 @@ impl Infer<'_> {
         let Some(shape) = self.shape_of(got) else { return };
         if shape.rank() != dims.len() {
             let title = format!("expected a tile of rank {}, found rank {}", dims.len(), shape.rank());
-            self.cx.error(Code::ShapeMismatch, span, title);
+            let help = if shape.rank() < dims.len() {
+                "`.reshape::<..>()` adds axes of extent 1, `.broadcast::<AXIS, N>()` an axis of N"
+            } else {
+                "`.reshape::<..>()` merges axes, a reduction such as `.reduce_sum::<0>()` removes one"
+            };
+            self.cx.error_help(Code::ShapeMismatch, span, title, help);
             return;
         }
         for (dim, extent) in dims.iter().zip(shape.iter()) {
@@ -142,18 +149,23 @@ impl Infer<'_> {
             match const_param(&dev.func, dim) {
                 Some(name) => match bound.consts.iter().find(|(n, _)| *n == name) {
                     Some((_, v)) if *v == extent => {}
-                    Some((_, v)) => self.cx.error(
-                        Code::ShapeMismatch,
-                        span,
-                        format!("`{name}` is {v} by one argument and {extent} by another"),
-                    ),
+                    Some((_, v)) => {
+                        let title = format!("`{name}` is {v} by one argument and {extent} by another");
+                        let help = format!(
+                            "pass tiles of the same extent, or declare a parameter besides `{name}` for the other"
+                        );
+                        self.cx.error_help(Code::ShapeMismatch, span, title, help);
+                    }
                     None => bound.consts.push((name, extent)),
                 },
                 None => {
                     let want = device_const(dev, dim, bound);
                     if let Some(want) = want.filter(|w| *w != extent) {
                         let title = format!("an extent is {extent}, but `{}` takes {want}", dev.func.name);
-                        self.cx.error(Code::ShapeMismatch, span, title);
+                        let help = format!(
+                            "pass a tile of extent {want}, or make the extent a constant parameter: `const N: i32`"
+                        );
+                        self.cx.error_help(Code::ShapeMismatch, span, title, help);
                     }
                 }
             }
@@ -290,4 +302,31 @@ fn device_const(dev: &DeviceFn, dim: &GenericArg, bound: &Bound) -> Option<i64> 
         ..Generics::default()
     };
     crate::items::FnEnv { func: &dev.func, generics: &generics, items: &dev.items }.const_arg(dim).ok()
+}
+
+/// Help for an argument of a device function that is of another kind than its parameter.
+fn parameter_help(want: &TypeKind, got: &ITy) -> String {
+    match (want, got) {
+        (TypeKind::Tile(..) | TypeKind::Elem(..), ITy::Tensor(t)) => load_help(t.rank),
+        (TypeKind::Tile(..), ITy::Scalar(_)) => {
+            "`Tile::<f32, 64>::full(v)` makes a tile that repeats one value".to_owned()
+        }
+        (TypeKind::Tile(..), ITy::Row(..) | ITy::Col(..)) => {
+            "pass the vector without `.row()` or `.col()`, or `.broadcast::<AXIS, N>()` of it".to_owned()
+        }
+        (TypeKind::Tile(..), ITy::Pipe(PipeTy::View(..))) => {
+            "`.load()` loads a tile of a stage to registers".to_owned()
+        }
+        (TypeKind::Tile(..), _) => "the parameter is a tile".to_owned(),
+        (TypeKind::Elem(..), ITy::Tile(..)) => {
+            "the parameter is a scalar: reduce the tile along each axis, `.reduce_sum::<0>()`, or declare a tile"
+                .to_owned()
+        }
+        (TypeKind::Elem(..), _) => "the parameter is a scalar".to_owned(),
+        (TypeKind::Tensor { rank, optional: false, .. }, _) => format!("the parameter is a tensor of rank {rank}"),
+        (TypeKind::Tensor { rank, .. }, _) => format!("the parameter is an `Option` of a tensor of rank {rank}"),
+        (TypeKind::Tuple(list), _) => format!("the parameter is a tuple of {}", list.len()),
+        (TypeKind::Array(..), _) => "the parameter is an array".to_owned(),
+        _ => "pass a value of the type of the parameter".to_owned(),
+    }
 }

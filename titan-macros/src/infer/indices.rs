@@ -1,6 +1,6 @@
 //! Indices into tensors: coordinates, row indices, index tiles, offsets of segments.
 
-use super::advice::in_brackets;
+use super::advice::{in_brackets, load_help};
 use super::method::Call;
 use super::{E, ITy, Infer, S, TensorTy};
 use crate::ast::{Expr, ExprKind};
@@ -71,7 +71,9 @@ impl Infer<'_> {
                     if let (Some(n), Some(s)) = (n, self.shape_of(*s))
                         && s[..] != [n]
                     {
-                        self.cx.error(Code::ShapeMismatch, arg.span, format!("row indices of shape {s} for {n} rows"));
+                        let title = format!("row indices of shape {s} for {n} rows");
+                        let help = format!("one index for each row: a `Tile<i32, {n}>`");
+                        self.cx.error_help(Code::ShapeMismatch, arg.span, title, help);
                     }
                 }
                 ITy::Scalar(e) => {
@@ -82,7 +84,12 @@ impl Infer<'_> {
                 other => {
                     let title =
                         format!("a row index must be an `i32` or a `Tile<i32, N>`, not {}", self.describe(other));
-                    self.cx.error(Code::Arguments, arg.span, title);
+                    let help = match other {
+                        ITy::Tensor(t) => load_help(t.rank),
+                        _ => "write the number of one row, or load or compute a tile of them, as in `iota::<N>()`"
+                            .to_owned(),
+                    };
+                    self.cx.error_help(Code::Arguments, arg.span, title, help);
                 }
             }
         }

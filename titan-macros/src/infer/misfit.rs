@@ -112,17 +112,17 @@ pub(super) fn shape_help(a: TileShape, b: TileShape) -> String {
     }
 }
 
-/// The expression that turns a tile of shape `got` into one of shape `want`, if there is one.
-pub(super) fn expected_help(want: TileShape, got: TileShape) -> Option<String> {
+/// Help for a tile of shape `got` where one of shape `want` is expected: the expression that makes it one, if there is one.
+pub(super) fn expected_help(want: TileShape, got: TileShape) -> String {
     let reversed: Vec<i32> = got.iter().rev().copied().collect();
     match (&want[..], &got[..]) {
-        (w, [_, _]) if w == &reversed[..] => Some("`.t()` exchanges rows and columns".to_owned()),
+        (w, [_, _]) if w == &reversed[..] => "`.t()` exchanges rows and columns".to_owned(),
         _ if want.len() == got.len() => {
-            Some(format!("`.reshape::<{}>()` changes the shape of the same elements", extents(want)))
+            format!("`.reshape::<{}>()` changes the shape of the same elements", extents(want))
         }
-        ([m, _], [k]) if m == k => Some(format!("`.broadcast::<1, {}>()` repeats the vector in every column", want[1])),
-        ([_, n], [k]) if n == k => Some(format!("`.broadcast::<0, {}>()` repeats the vector in every row", want[0])),
-        _ => None,
+        ([m, _], [k]) if m == k => format!("`.broadcast::<1, {}>()` repeats the vector in every column", want[1]),
+        ([_, n], [k]) if n == k => format!("`.broadcast::<0, {}>()` repeats the vector in every row", want[0]),
+        _ => format!("load or create it with the extents of the other one, `::<{}>`", extents(want)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::advice::load_help;
 use super::misfit::shape_help;
+use super::pipe::PipeTy;
 use super::{E, ITy, Infer, S};
 use crate::ast::BinaryOp;
 use proc_macro2::Span;
@@ -88,7 +89,8 @@ impl Infer<'_> {
             }
             _ => {
                 let title = format!("{} and {} do not fit together", self.describe(a), self.describe(b));
-                self.cx.error(Code::Arguments, span, format!("`{}`: {title}", op.symbol()));
+                let title = format!("`{}`: {title}", op.symbol());
+                self.cx.error_help(Code::Arguments, span, title, operand_kinds(&[a, b]));
                 None
             }
         }
@@ -136,9 +138,17 @@ impl Infer<'_> {
                 let title = format!("{} cannot be combined with a tile", self.describe(other));
                 match other {
                     ITy::Tensor(t) => self.cx.error_help(Code::Arguments, span, title, load_help(t.rank)),
-                    _ => self.cx.error(Code::Arguments, span, title),
+                    _ => self.cx.error_help(Code::Arguments, span, title, operand_kinds(&[other])),
                 }
             }
         }
     }
+}
+
+/// Help for operands of which one is of a kind that is not computed with.
+fn operand_kinds(operands: &[&ITy]) -> &'static str {
+    if operands.iter().any(|t| matches!(t, ITy::Pipe(PipeTy::View(..)))) {
+        return "`.load()` loads a tile of a stage to registers: `stage.get().load()`";
+    }
+    "only tiles, rows, columns and scalars are computed with: use the parts of arrays and tuples by `let [i, j] = ..` and `let (a, b) = ..`"
 }

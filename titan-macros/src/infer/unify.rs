@@ -68,10 +68,7 @@ impl Infer<'_> {
                 self.elem_or_report(*x, *y, span);
                 if let Err((s, r)) = self.unify_shape(*s, *r) {
                     let title = format!("expected a tile of shape {s}, found shape {r}");
-                    match expected_help(s, r) {
-                        Some(help) => self.cx.error_help(Code::ShapeMismatch, span, title, help),
-                        None => self.cx.error(Code::ShapeMismatch, span, title),
-                    }
+                    self.cx.error_help(Code::ShapeMismatch, span, title, expected_help(s, r));
                     return ITy::Unknown;
                 }
                 a.clone()

@@ -98,7 +98,13 @@ impl Infer<'_> {
             (PatKind::Wild | PatKind::Bad, _) | (PatKind::Tuple(_) | PatKind::Array(_), ITy::Unknown | ITy::Never) => {}
             (PatKind::Tuple(_) | PatKind::Array(_), t) => {
                 let title = format!("this pattern does not match {}", self.describe(t));
-                self.cx.error(Code::Arguments, pat.span, title);
+                let parts = |n: usize| (0..n).map(|i| format!("v{i}")).collect::<Vec<_>>().join(", ");
+                let help = match t {
+                    ITy::Tuple(tys) => format!("name each of its parts: `({})`", parts(tys.len())),
+                    ITy::Array(_, n) => format!("name each of its parts: `[{}]`", parts(*n)),
+                    _ => "it has no parts: write one name".to_owned(),
+                };
+                self.cx.error_help(Code::Arguments, pat.span, title, help);
             }
         }
     }

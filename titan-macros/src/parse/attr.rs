@@ -134,7 +134,7 @@ fn unchecked(input: ParseStream<'_>) -> syn::Result<bool> {
 
 /// The GPU targets that `targets(..)` lists. `cpu` may be listed too, but makes no difference: kernels always run on the CPU.
 fn targets(p: &Parser<'_>, key: &Ident, names: &[Target]) -> Vec<&'static str> {
-    let help = || format!("the targets are {}", crate::targets::listed());
+    let help = crate::targets::listed;
     if names.is_empty() {
         p.cx.error_help(Code::Attribute, key.span(), "`targets(..)` is empty", help());
     }
@@ -152,7 +152,12 @@ fn targets(p: &Parser<'_>, key: &Ident, names: &[Target]) -> Vec<&'static str> {
         let twice = seen.contains(&name);
         seen.push(name);
         if twice {
-            p.cx.error(Code::Attribute, name.span(), format!("target `{name}` is listed twice"));
+            p.cx.error_help(
+                Code::Attribute,
+                name.span(),
+                format!("target `{name}` is listed twice"),
+                "remove one of them",
+            );
         } else if let Some(target) = crate::targets::gpu(&name.to_string()) {
             out.push(target);
         } else if name != crate::targets::CPU {

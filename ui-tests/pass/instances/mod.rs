@@ -5,6 +5,8 @@ mod missing;
 mod none_at_all;
 mod not_an_element;
 mod not_an_integer;
+mod same_twice;
+mod same_values_twice;
 mod shape_parameter;
 mod too_many;
 mod unbounded_parameter;

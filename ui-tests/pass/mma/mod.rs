@@ -1,5 +1,6 @@
 mod accumulator_element;
 mod accumulator_shape;
+mod accumulator_swapped;
 mod elements;
 mod inner_extents;
 mod many_instances;

@@ -5,6 +5,7 @@ mod accumulator_of_halves;
 mod all_slots_held;
 mod claim_dropped;
 mod copied_from_an_output;
+mod copied_from_another_part;
 mod copy_not_committed;
 mod filled_after_a_branch;
 mod filled_before_the_roles;

@@ -1,3 +1,4 @@
+mod constant_without_braces;
 mod malformed;
 mod more_extents_than_axes;
 mod never_holds;

@@ -1,6 +1,6 @@
 //! Rules of pipelines that each role obeys by itself, in the order in which they are checked:
 //!
-//! * `shape`: the declarations of rings and roles, the contents of stages, and the roles that fill and read (rules 28 to 35);
+//! * `shape`: the declarations of rings and roles, the contents of stages, and the roles that fill and read (rules 28 to 33 and 35);
 //! * `instances`: roles with several instances, which take tiles in turn (rule 77);
 //! * `tokens`: every token is consumed once on every path, and no stage is read after its release (rules 36 to 40);
 //! * `stores`: elements that are stored from staging slots are not accessed otherwise afterwards (rule 63).
@@ -10,8 +10,9 @@
 pub(super) mod anew;
 pub(super) mod instances;
 pub(super) mod shape;
+mod sides;
 pub(super) mod stores;
-mod tensors;
+pub(super) mod tensors;
 pub(super) mod tokens;
 
 use crate::ir::{Kernel, Pipe, Token, Ty, Value};

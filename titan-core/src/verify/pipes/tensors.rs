@@ -1,21 +1,20 @@
-//! Rules 33 and 34: concurrent accesses of roles to outputs.
+//! Rules 33 and 34: concurrent accesses of roles to outputs, and copies from them.
 
 use crate::analysis::access::{Kind, kind_of};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::analysis::turns::{Turn, Turns, each_turn};
 use crate::diag::Code;
-use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Value};
+use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Unit, Value};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Violations of rules 33 and 34.
+/// Violations of rule 33.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut errors = Vec::new();
     outputs(kernel, &mut errors);
-    sources(kernel, &mut errors);
     errors
 }
 
@@ -106,21 +105,41 @@ const fn done(kind: Kind) -> &'static str {
     }
 }
 
-/// Checks rule 34: no copy reads an output.
-fn sources(kernel: &Kernel, errors: &mut Vec<Error>) {
+/// Violations of rule 34: no copy reads an output. It is checked together with the output rule, so that a copy from an output is not
+/// explained as a part of the output that other programs write. An output to which nothing is stored is T0401.
+pub(in crate::verify) fn sources(kernel: &Kernel) -> Vec<Error> {
+    let (mut stored, mut errors) = (BTreeSet::new(), Vec::new());
     kernel.walk(&mut |_, op| {
-        if !matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })) {
-            return;
-        }
-        if let Some(param) = op.args.first().and_then(|t| root(kernel, *t)).filter(|p| !is_input(kernel, *p)) {
-            let tensor = kernel.display_name(kernel.param(param));
-            let title = format!("a copy from `{tensor}`, which the kernel may write while the copy is in flight");
-            let error = Error::new(Code::SourceWritten, op.loc, title);
-            errors.push(error.help(format!(
-                "take `{tensor}` by `&`, or load it: `{tensor}.load_tile(..)` is in order with the stores"
-            )));
+        if kind_of(&op.kind).is_some_and(|kind| kind != Kind::Read) {
+            stored.extend(op.args.first().and_then(|t| root(kernel, *t)));
         }
     });
+    kernel.walk(&mut |_, op| {
+        let load = if let OpKind::Ttg(TtgOp::Source(unit, _)) = &op.kind {
+            match unit {
+                Unit::Tile => "load_tile",
+                Unit::Elem => "load_at",
+            }
+        } else if let OpKind::Ttg(TtgOp::SourceRows { .. }) = &op.kind {
+            "gather_rows"
+        } else {
+            return;
+        };
+        let source = op.args.first().and_then(|t| root(kernel, *t));
+        if let Some(param) = source.filter(|p| !is_input(kernel, *p) && stored.contains(p)) {
+            let tensor = kernel.display_name(kernel.param(param));
+            let title =
+                format!("a copy from `{tensor}`, which is an output: the kernel may write it while the copy is in flight");
+            let place = if kernel.roles.is_empty() { "" } else { " in the role that stores it" };
+            let error = Error::new(Code::SourceWritten, op.loc, title)
+                .help("copy from an input: a parameter that is taken by `&`")
+                .help(format!(
+                    "or load `{tensor}`{place}: `{tensor}.{load}(..)` reads what the program has stored, or what was there before"
+                ));
+            errors.push(error);
+        }
+    });
+    errors
 }
 
 /// The outputs that an operation writes, except by scatters and atomic updates, whose results are defined in any order.

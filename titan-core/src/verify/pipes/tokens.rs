@@ -4,6 +4,9 @@
 //! its head must be live again. An MMA in flight borrows the stages of its operands; carried MMAs borrow carried stages, so the walk
 //! repeats a body until the borrows no longer change.
 
+mod state;
+
+use self::state::{State, borrow_of, rename};
 use super::{named, ring_of};
 use crate::diag::Code;
 use crate::ir::{Block, Family, Fill, Flow, Kernel, Loc, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, UnOp, Use, Value};
@@ -20,24 +23,20 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
         );
         poison.extend(op.args.first().filter(|_| may).and_then(|slot| ring_of(kernel, *slot)));
     });
-    let mut walk = Walk { kernel, poison, loops: Vec::new(), errors: Vec::new(), reported: BTreeSet::new() };
+    let mut walk = Walk {
+        kernel,
+        poison,
+        loops: Vec::new(),
+        errors: Vec::new(),
+        reported: BTreeSet::new(),
+        not_there: BTreeSet::new(),
+        one_path: BTreeMap::new(),
+    };
     walk.block(kernel.body, State::default());
+    for (token, error) in std::mem::take(&mut walk.one_path) {
+        walk.report(token, error);
+    }
     walk.errors
-}
-
-/// The state of tokens on one path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
-    /// The tokens, each with the location where it was consumed, if it was.
-    tokens: BTreeMap<Value, Option<Loc>>,
-    /// The loop depth at which each token was created.
-    level: BTreeMap<Value, usize>,
-    /// For each MMA in flight or tile in shared memory, the stages that it reads.
-    borrows: BTreeMap<Value, BTreeSet<Value>>,
-    /// The stages that are known not to be poisoned.
-    sound: BTreeSet<Value>,
-    /// For each part of a read permission, the operation that split it.
-    parts: BTreeMap<Value, OpId>,
 }
 
 struct Loop {
@@ -57,6 +56,11 @@ struct Walk<'a> {
     errors: Vec<Error>,
     /// The tokens for which an error has been reported.
     reported: BTreeSet<Value>,
+    /// What a second use of a token gives, and what follows from that: without the second use it is not there, so it is not lost either.
+    not_there: BTreeSet<Value>,
+    /// The errors of tokens that are used on one path only. If such a token is used after the paths join, the mistake is that second use:
+    /// a use on the other path would not correct it.
+    one_path: BTreeMap<Value, Error>,
 }
 
 impl Walk<'_> {
@@ -137,6 +141,9 @@ impl Walk<'_> {
             }
         }
         self.borrow(id, op, state);
+        if again || op.args.iter().any(|v| self.not_there.contains(v)) {
+            self.not_there.extend(&op.results);
+        }
         if let OpKind::Ttg(TtgOp::Consumed) = op.kind {
             self.released(op.args[0], op, state);
         }
@@ -300,11 +307,11 @@ impl Walk<'_> {
         for end in ends {
             for token in before.tokens.keys() {
                 let (a, b) = (joined.tokens.get(token).copied().flatten(), end.tokens.get(token).copied().flatten());
-                if a.is_some() != b.is_some() {
+                if a.is_some() != b.is_some() && !self.not_there.contains(token) {
                     let title = format!("{} is used on one path only", named(self.kernel, *token));
                     let error = Error::new(Code::TokenLost, self.born(*token), title).related(loc, "of this branch");
                     let error = error.related(a.or(b).unwrap_or_default(), "it is used here");
-                    self.report(*token, error.help("use it on the other path too"));
+                    self.one_path.entry(*token).or_insert(error.help("use it on the other path too"));
                 }
                 joined.tokens.insert(*token, a.or(b));
             }
@@ -417,6 +424,9 @@ impl Walk<'_> {
     }
 
     fn lost(&mut self, token: Value, exit: Loc) {
+        if self.not_there.contains(&token) {
+            return;
+        }
         let kernel = self.kernel;
         let name = named(kernel, token);
         let (code, what, help) = match kernel.ty(token) {
@@ -456,33 +466,5 @@ impl Walk<'_> {
             error = error.related(exit, "control leaves here");
         }
         self.report(token, error.help(help));
-    }
-}
-
-/// Every borrow of one of `from` becomes a borrow of all of `to`.
-fn borrow_of(state: &mut State, from: &[Value], to: &[Value]) {
-    for stages in state.borrows.values_mut() {
-        let before = stages.len();
-        stages.retain(|s| !from.contains(s));
-        if stages.len() != before {
-            stages.extend(to);
-        }
-    }
-}
-
-/// Renames `from` to `to`, in borrows too.
-fn rename(state: &mut State, from: &[Value], to: &[Value]) {
-    for (a, b) in from.iter().zip(to) {
-        let stages = state.borrows.get(a).cloned();
-        if let Some(stages) = stages {
-            state.borrows.insert(*b, stages);
-        }
-    }
-    for stages in state.borrows.values_mut() {
-        for (a, b) in from.iter().zip(to) {
-            if stages.remove(a) {
-                stages.insert(*b);
-            }
-        }
     }
 }

@@ -24,7 +24,8 @@ impl Infer<'_> {
                 ITy::Unknown | ITy::Never => None,
                 other => {
                     let title = format!("`Stage::join` takes the parts of a stage, not {}", self.describe(&other));
-                    self.cx.error(Code::Arguments, args[0].span, title);
+                    let help = "split a stage first: `let [a, b] = stage.split::<2>();`, then `Stage::join([a, b])`";
+                    self.cx.error_help(Code::Arguments, args[0].span, title, help);
                     None
                 }
             },

@@ -63,7 +63,9 @@ impl Infer<'_> {
                 match self.fault(count).map(usize::try_from) {
                     Some(Ok(n @ 2..=16)) => ITy::Array(Box::new(ITy::Pipe(PipeTy::Part(fields.clone()))), n),
                     Some(_) => {
-                        self.cx.error(Code::Arguments, n.span, "a stage can be split for 2 to 16 readers");
+                        let title = "a stage can be split for 2 to 16 readers";
+                        let help = "write their number, as in `stage.split::<2>()`; one reader uses the stage itself";
+                        self.cx.error_help(Code::Arguments, n.span, title, help);
                         ITy::Unknown
                     }
                     None => ITy::Unknown,
@@ -105,34 +107,30 @@ impl Infer<'_> {
             other => {
                 if !matches!(other, ITy::Unknown | ITy::Never) {
                     let title = format!("expected a stage for the accumulator, found {}", self.describe(&other));
-                    self.cx.error(Code::Arguments, call.args[0].span, title);
+                    let help = "give it the whole stage, `ring.ready().wait()`: the closure selects the operands in it";
+                    self.cx.error_help(Code::Arguments, call.args[0].span, title, help);
                 }
                 ITy::Unknown
             }
         };
+        let example = if in_registers { "as in `|s| s.get()`" } else { "as in `|s| (s.a(), s.b())`" };
         let mut operands: Vec<ITy> = call.args[1..call.args.len() - 1].iter().map(|a| self.expr(a)).collect();
-        let named = self.named_operands(call.args.last(), &stage);
+        let named = self.named_operands(call.args.last(), &stage, example);
         match named {
             Some(ITy::Tuple(list)) if !in_registers && list.len() == 2 => operands.extend(list),
             Some(one) if in_registers => operands.push(one),
             Some(ITy::Unknown | ITy::Never) | None => return same,
             Some(other) => {
-                let title = format!(
-                    "the closure must return both operands, as in `|s| (s.a(), s.b())`; it returns {}",
-                    self.describe(&other)
-                );
-                self.cx.error(Code::Arguments, call.span(), title);
+                let title = format!("the closure must return both operands; it returns {}", self.describe(&other));
+                self.cx.error_help(Code::Arguments, call.span(), title, example);
                 return same;
             }
         }
         let views = operands.iter().skip(usize::from(in_registers)).all(|o| matches!(o, ITy::Pipe(PipeTy::View(..))));
         let (PipeTy::Acc(e, s, _), true) = (acc, views) else {
             if !operands.iter().any(|o| matches!(o, ITy::Unknown | ITy::Never)) {
-                self.cx.error(
-                    Code::Arguments,
-                    call.span(),
-                    "the closure must return tiles of the stage that is its argument",
-                );
+                let title = "the closure must return tiles of the stage that is its argument";
+                self.cx.error_help(Code::Arguments, call.span(), title, example);
             }
             return same;
         };
@@ -142,18 +140,15 @@ impl Infer<'_> {
     }
 
     /// The operands of an MMA that its closure selects from the stage.
-    fn named_operands(&mut self, closure: Option<&Expr>, stage: &ITy) -> Option<ITy> {
+    fn named_operands(&mut self, closure: Option<&Expr>, stage: &ITy, example: &str) -> Option<ITy> {
         let closure = closure?;
         let ExprKind::Closure { params, body } = &closure.kind else {
-            self.cx.error(
-                Code::Arguments,
-                closure.span,
-                "expected a closure that returns the operands in the stage, as in `|s| (s.a(), s.b())`",
-            );
+            let title = "expected a closure that returns the operands in the stage";
+            self.cx.error_help(Code::Arguments, closure.span, title, example);
             return None;
         };
         let [param] = &params[..] else {
-            self.cx.error(Code::Arguments, closure.span, "the closure takes one argument, the stage");
+            self.cx.error_help(Code::Arguments, closure.span, "the closure takes one argument, the stage", example);
             return None;
         };
         self.bind(param, stage);

@@ -121,11 +121,9 @@ impl Infer<'_> {
                 ITy::Unknown | ITy::Never => drop(self.expr(&call.args[1])),
                 other => {
                     self.expr(&call.args[1]);
-                    self.cx.error(
-                        Code::Arguments,
-                        call.args[0].span,
-                        format!("expected a tensor to store to, found {}", self.describe(&other)),
-                    );
+                    let title = format!("expected a tensor to store to, found {}", self.describe(&other));
+                    let help = "name the output, and the place in it: `written.store(y, [i, j])`";
+                    self.cx.error_help(Code::Arguments, call.args[0].span, title, help);
                 }
             }
         }
@@ -147,11 +145,12 @@ impl Infer<'_> {
                 }
             }
             ITy::Unknown | ITy::Never => {}
-            other => self.cx.error(
-                Code::Arguments,
-                arg.span,
-                format!("expected a written staging slot, found {}", self.describe(&other)),
-            ),
+            other => {
+                let title = format!("expected a written staging slot, found {}", self.describe(&other));
+                let help =
+                    "write the tile to a slot first, `staging.acquire().write(v)`, or store it by `out.store(v)`";
+                self.cx.error_help(Code::Arguments, arg.span, title, help);
+            }
         }
         ITy::Pipe(PipeTy::Store)
     }

@@ -1,0 +1,16 @@
+//! The second release is the mistake, not the missing one of the other arm.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, n: i32) {
+    let ring = Ring::<Smem<f32, 8, 8>, 2>::new();
+    ring.acquire().copy(x.tile([0, 0])).commit();
+    let stage = ring.ready().wait();
+    y.store_tile([0, 0], stage.get().load());
+    if n > 3 {
+        stage.release();
+    }
+    stage.release();
+}
+
+fn main() {}
