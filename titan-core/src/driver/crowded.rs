@@ -18,7 +18,8 @@
 //! Attention of 192 × 64 × 128 needs 168 + 40 of 232 and spills 348 bytes nevertheless. There, two warpgroups share rows, since 192 rows are
 //! not a multiple of two times 64; this has a note of its own.
 //!
-//! Deliberately absent: scalars and addresses, which are not counted one by one; errors.
+//! Deliberately absent: scalars and addresses, which are not counted one by one; tiles that the assembler could compute later but does not, so
+//! that it may spill where there is no note (128 × 256 × 128, causal: 664 bytes); errors.
 
 use super::Made;
 use super::accumulators::Limits;
@@ -57,7 +58,7 @@ pub(super) fn notes(made: &Made) -> Vec<String> {
             *most = Most { registers, loc: op.loc };
         }
     });
-    let mut notes = Vec::new();
+    let mut notes = BTreeSet::new();
     for (role, Most { registers, loc }) in most {
         let each = limits.registers(role);
         let others = if role.is_some() { OTHER_REGISTERS } else { OTHER_REGISTERS + COPYING };
@@ -67,13 +68,13 @@ pub(super) fn notes(made: &Made) -> Vec<String> {
         let name = role.filter(|_| made.schedule.roles == Roles::Kept).and_then(|role| program.roles.get(role));
         let who = name.map_or_else(|| "a thread".to_owned(), |role| format!("a thread of `{}`", role.name));
         let at = if loc.line > 0 { format!(" (line {} of the kernel)", loc.line) } else { String::new() };
-        notes.push(format!(
+        notes.insert(format!(
             "{who} has {each} registers, and tiles take {registers} of them, besides about {others} for addresses and counters: \
              probably some lie in local memory, which is slow, and smaller tiles are faster{at}"
         ));
     }
     notes.extend(shared_rows(made));
-    notes
+    notes.into_iter().collect()
 }
 
 /// The notes about rows of MMAs that warpgroups share although they are reduced.

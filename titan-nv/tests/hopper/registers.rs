@@ -95,7 +95,8 @@ const TILES: [([u32; 3], &[&str], bool); 12] = [
     ([192, 128, 64], &["2 warpgroups share rows"], true),
 ];
 
-/// Where the assembler moves tiles to local memory, a note says that they are too large; where it does not, there is no such note.
+/// Of these tiles, a note says that those are too large which the assembler moves to local memory, and no other. It is an estimate: there are
+/// tiles that the assembler moves without a note.
 #[test]
 fn notes_of_tiles_that_take_too_many_registers() {
     let ptxas = ptxas::unless_absent();

@@ -114,6 +114,17 @@ impl Flow<'_> {
     fn found(self) -> Found {
         let reach = self.reach;
         let mut hazards: Vec<Hazard> = self.hazards.into_values().collect();
+        // What lacks a fence in program order lacks it on the path through an arrival at an mbarrier too: it is one mistake.
+        let at_users = hazards.iter().flat_map(|h| h.pairs.iter().filter(|pair| pair.user == h.at));
+        let in_order: BTreeSet<(OpId, OpId)> = at_users.map(|pair| (pair.generic, pair.user)).collect();
+        for hazard in &mut hazards {
+            let at = hazard.at;
+            if sync_point(self.kernel, at) == Some(SyncPoint::Cluster) {
+                continue;
+            }
+            hazard.pairs.retain(|pair| pair.user == at || !in_order.contains(&(pair.generic, pair.user)));
+        }
+        hazards.retain(|h| !h.pairs.is_empty() || !h.landing.is_empty());
         hazards.sort_by_key(|h| reach.position(h.at));
         let mut reuses: Vec<(OpId, BTreeSet<Reuse>)> = self.reuses.into_iter().collect();
         reuses.sort_by_key(|(at, _)| reach.position(*at));
@@ -124,19 +135,20 @@ impl Flow<'_> {
     fn demands(&mut self, id: OpId, op: &Op, row: &Traffic, state: &State) {
         for t in self.touches.get(&id).cloned().unwrap_or_default() {
             self.demand(id, (id, t, scope_of(&op.kind)), None, state);
+            self.reused(id, &t, false, state);
         }
         match row.order {
             Order::Releases | Order::Synchronizes => {
                 for ((user, peer), open) in self.reach.after(id) {
                     // Other programs access the memory of this one only by multicast.
                     if !peer || scope_of(&self.kernel.op(user).kind) > Scope::Cta {
-                        self.foreign(id, (user, open), state);
+                        self.foreign(id, (user, open), !peer, state);
                     }
                 }
             }
             Order::Specializes => {
                 for (user, open) in self.reach.after_specialization(self.role) {
-                    self.foreign(id, (user, open), state);
+                    self.foreign(id, (user, open), true, state);
                 }
             }
             Order::Ends if !(self.roles && op.kind == OpKind::Return) => {
@@ -159,10 +171,17 @@ impl Flow<'_> {
         }
     }
 
-    fn foreign(&mut self, at: OpId, (user, uncovered): (OpId, Uncovered), state: &State) {
+    /// Checks the accesses of another role, another warp of the role, or another program, after a wait for an arrival. `here`: in the same
+    /// program.
+    fn foreign(&mut self, at: OpId, (user, uncovered): (OpId, Uncovered), here: bool, state: &State) {
         let scope = scope_of(&self.kernel.op(user).kind);
+        // The thread that issues bulk stores of a role also waits for them, in program order.
+        let own = here && self.reach.position(user).0 == self.role;
         for t in self.touches.get(&user).cloned().unwrap_or_default() {
             self.demand(at, (user, t, scope), Some(uncovered), state);
+            if !own {
+                self.reused(at, &t, true, state);
+            }
         }
     }
 
@@ -199,6 +218,10 @@ impl Flow<'_> {
                 };
             }
         }
+    }
+
+    /// Records the bulk stores that may still read bytes which an access writes.
+    fn reused(&mut self, at: OpId, t: &Touched, foreign: bool, state: &State) {
         if t.writes && matches!(t.place, Place::Shared { .. }) {
             for ((store, loose), flight) in &state.stores {
                 if t.overlaps(&flight.touched, foreign || *loose) {

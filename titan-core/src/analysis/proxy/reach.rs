@@ -258,8 +258,22 @@ impl<'k> Reach<'k> {
         others.into_iter().flat_map(|r| self.path(Begin::Role(r)).clone()).collect()
     }
 
-    /// The operations that may access memory after a wait for an arrival, each with what may be uncovered before it. Of the arriving role
-    /// itself, these are only operations in another program of the cluster.
+    /// Whether the threads of a role are several warps, each of which executes the same code.
+    fn has_warps(&self, role: usize) -> bool {
+        let Some(laid) = self.kernel.laid_out.as_deref() else { return false };
+        self.kernel.roles.get(role).map_or(laid.warps, |role| role.warps) > 1
+    }
+
+    /// The operations that may access memory after a wait for an arrival, each with what may be uncovered before it. Those of the arriving
+    /// role itself are included where another program of the cluster executes them, or another warp of the role:
+    ///
+    /// ```text
+    /// warp 0: read %slot; arrive %b; fence; ..          warp 1: ..; fence; wait %b; bulk load to %slot
+    /// ```
+    ///
+    /// Both warps execute read, arrive, fence, wait and load in this order. Yet no fence is on the path from the read of warp 0 to the load of
+    /// warp 1: one comes after the arrival, the other before the wait. A barrier at which all warps of a role meet has no such gap, and one
+    /// thread needs no path, since its operations are in program order.
     pub(super) fn after(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
         if let Some(known) = self.after.get(&arrival) {
             return known.clone();
@@ -271,6 +285,7 @@ impl<'k> Reach<'k> {
 
     fn search(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
         let own = self.at.get(&arrival).map(|a| a.role);
+        let several = own.is_some_and(|own| self.has_warps(own));
         let mut found: BTreeMap<Act, Uncovered> = BTreeMap::new();
         let mut begun: BTreeMap<Act, Uncovered> = BTreeMap::new();
         let mut open = vec![(arrival, false, Uncovered::ALL)];
@@ -281,13 +296,21 @@ impl<'k> Reach<'k> {
             };
             let waits: Vec<OpId> =
                 self.sync_points.iter().filter(|(id, at)| learns(*id) && word.is(*at)).map(|(id, _)| *id).collect();
+            let kind = &self.kernel.op(tells).kind;
+            let everywhere = word == SyncPoint::Cluster || matches!(kind, OpKind::Nv(NvOp::ArriveCluster { .. }));
+            let programs: &[bool] = match (everywhere, peer) {
+                (true, _) => &[false, true],
+                (false, true) => &[true],
+                (false, false) => &[false],
+            };
+            // All warps of a role meet at a barrier of its own.
+            let meets = self.at.get(&tells).map(|a| a.role) == own && traffic(kind).order == Order::Synchronizes;
             for wait in waits {
                 let role = self.at.get(&wait).map(|a| a.role);
-                let peers: &[bool] = if word == SyncPoint::Cluster { &[false, true] } else { &[false] };
-                for more in peers {
-                    let act = (wait, peer || *more);
-                    // A path that returns to the same role has passed the fences of that role.
-                    if (role != own || act.1) && grows(&mut begun, act, uncovered) {
+                for other in programs {
+                    let act = (wait, *other);
+                    let in_order = role == own && !act.1 && (!several || meets);
+                    if !in_order && grows(&mut begun, act, uncovered) {
                         for (id, lacks) in self.path(Begin::Wait(wait)) {
                             let lacks = uncovered.and(*lacks);
                             if !lacks.is_empty() && grows(&mut found, (*id, act.1), lacks) {

@@ -16,7 +16,7 @@
 //! The bytes of round `r` from other programs can arrive before this program expects them, but not before its phase `r − 1` of `full` is
 //! complete: the copies were started after the readers of all programs had released round `r − 1`, for which they had waited.
 //!
-//! Threads may read a slot to which other programs copy. Their reads are fenced from these copies at cluster scope: rule 67 asks for it,
+//! Threads may read a slot to which other programs copy. Their reads are fenced from these copies at cluster scope: rule 68 asks for it,
 //! since a copy for all programs is one of this program too.
 //!
 //! Deliberately absent: programs of a cluster that run different code.
