@@ -184,18 +184,7 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
         made.copy_if(&mut edit, some, at)?;
     }
     for (field, load) in (0u8..).zip(&candidate.loads) {
-        let (elem, shape) = tile_of(kernel, *load)?;
-        let view = edit.one(OpKind::Ttg(TtgOp::View { field, elem, shape }), &[perm])?;
-        let value = kernel.op(*load).results[0];
-        if only_multiplied(kernel, body, value) {
-            edit.kernel.values[view.index()].name = kernel.value(value).name.clone();
-            edit.replace(value, view);
-            retype(&mut edit.kernel, view);
-        } else {
-            let tile = edit.one(OpKind::Ttg(TtgOp::Read), &[view])?;
-            edit.kernel.values[tile.index()].name = kernel.value(value).name.clone();
-            edit.replace(value, tile);
-        }
+        view(&mut edit, kernel, body, perm, (field, *load))?;
     }
     edit.put_before(body, first);
     for load in &candidate.loads {
@@ -210,6 +199,21 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
         op.kind = OpKind::For(ForKind::Sequential);
     }
     Some(edit.kernel)
+}
+
+/// Replaces a loaded tile by the tile of the stage: where it lies if only MMAs read it, and otherwise in registers.
+fn view(edit: &mut Edit, kernel: &Kernel, body: Block, perm: Value, (field, load): (u8, OpId)) -> Option<()> {
+    let (elem, shape) = tile_of(kernel, load)?;
+    let loaded = kernel.op(load).results[0];
+    let view = edit.one(OpKind::Ttg(TtgOp::View { field, elem, shape }), &[perm])?;
+    let multiplied = only_multiplied(kernel, body, loaded);
+    let tile = if multiplied { view } else { edit.one(OpKind::Ttg(TtgOp::Read), &[view])? };
+    edit.kernel.values[tile.index()].name = kernel.value(loaded).name.clone();
+    edit.replace(loaded, tile);
+    if multiplied {
+        retype(&mut edit.kernel, view);
+    }
+    Some(())
 }
 
 /// Changes a loop over `lo..hi` with a variable `lo` to `0..n`: near 2³¹, `lo + 1` could overflow, and copies would be issued wrongly. Such

@@ -43,11 +43,9 @@ pub(crate) fn only_multiplied(kernel: &Kernel, body: Block, tile: Value) -> bool
     let mut only = true;
     kernel.walk_block(body, &mut |_, op| {
         if op.args.contains(&tile) {
-            only &= match op.kind {
-                OpKind::Permute(_) => op.results.iter().all(|turned| only_multiplied(kernel, body, *turned)),
-                OpKind::Mma => op.args.get(2) != Some(&tile),
-                _ => false,
-            };
+            let turned = || op.results.iter().all(|turned| only_multiplied(kernel, body, *turned));
+            let multiplied = op.kind == OpKind::Mma && op.args.get(2) != Some(&tile);
+            only &= multiplied || matches!(op.kind, OpKind::Permute(_)) && turned();
         }
     });
     only
