@@ -49,10 +49,10 @@ fn features_are_listed_once_and_stay() {
     }
     for pair in Machine::all().windows(2) {
         let lost: Vec<_> = pair[0].features.iter().filter(|f| !pair[1].has(**f)).collect();
-        // sm_100a has no wgmma, and sm_120a no tensor memory.
+        // sm_100a has no wgmma, and sm_120a no tensor memory and no fast multicast.
         let expected: &[&Feature] = match pair[1].name {
             "sm_100a" => &[&Feature::Wgmma],
-            "sm_120a" => &[&Feature::Tcgen05],
+            "sm_120a" => &[&Feature::Multicast, &Feature::Tcgen05],
             _ => &[],
         };
         assert_eq!(lost, expected, "{} to {}", pair[0].name, pair[1].name);

@@ -6,6 +6,7 @@ mod optional_output;
 mod packed_scalar;
 mod rank_six;
 mod rank_zero;
+mod reference_to_reference;
 mod returns_a_value;
 mod returns_early_with_a_value;
 mod string_parameter;
