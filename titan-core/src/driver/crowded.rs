@@ -24,6 +24,7 @@
 use super::Made;
 use super::accumulators::Limits;
 use super::estimate::{is_fixed, live, registers};
+use super::rings::at_line;
 use super::schedule::Roles;
 use super::table::OTHER_REGISTERS;
 use crate::ir::{Effect, Kernel, Loc, LocalOp, OpKind, Value};
@@ -67,7 +68,7 @@ pub(super) fn notes(made: &Made) -> Vec<String> {
         }
         let name = role.filter(|_| made.schedule.roles == Roles::Kept).and_then(|role| program.roles.get(role));
         let who = name.map_or_else(|| "a thread".to_owned(), |role| format!("a thread of `{}`", role.name));
-        let at = if loc.line > 0 { format!(" (line {} of the kernel)", loc.line) } else { String::new() };
+        let at = at_line(loc);
         notes.insert(format!(
             "{who} has {each} registers, and tiles take {registers} of them, besides about {others} for addresses and counters: \
              probably some lie in local memory, which is slow, and smaller tiles are faster{at}"

@@ -83,10 +83,12 @@ pub fn compile(
 ) -> Result<Vec<Variant>, LowerError> {
     let target = known(kernel, backend)?;
     // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
-    let most = match (target.bulk_tensor, may_be_new(kernel, &target)) {
-        (true, false) => return Ok(Vec::new()),
-        (true, true) => Arguments::AlignedInputs,
-        (false, _) => Arguments::Any,
+    let most = if !target.bulk_tensor {
+        Arguments::Any
+    } else if may_be_new(kernel, &target) {
+        Arguments::AlignedInputs
+    } else {
+        return Ok(Vec::new());
     };
     compile_for(kernel, (backend, &target), most, source)
 }

@@ -8,6 +8,7 @@
 
 use super::Made;
 use super::cluster::NoCluster;
+use super::rings::at_line;
 use super::schedule::{Roles, Schedule};
 use super::table::{INSTANCES, RASTER_ROWS};
 use crate::ir::{GridSpec, NvOp, OpKind};
@@ -93,7 +94,7 @@ fn stores_waited(made: &Made) -> BTreeSet<String> {
     made.barriers.walk(&mut |_, op| {
         let (OpKind::Nv(NvOp::BulkStore { .. }), Some(to)) = (&op.kind, op.args.first()) else { return };
         let Some(tensor) = made.barriers.def_op(*to).and_then(|source| source.args.first()) else { return };
-        let at = if op.loc.line > 0 { format!(" (line {} of the kernel)", op.loc.line) } else { String::new() };
+        let at = at_line(op.loc);
         notes.insert(format!(
             "the next tile begins when `{}` is stored: the buffers of the store and those of the tile would not fit in shared memory \
              together{at}",

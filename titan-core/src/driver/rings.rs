@@ -3,7 +3,7 @@
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
 use crate::analysis::number::root;
-use crate::ir::{ForKind, Kernel, OpId, OpKind, Pipe, Tails, Value};
+use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Pipe, Tails, Value};
 use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::carry::carry;
 use crate::pipeline::fuse::fuse;
@@ -114,4 +114,9 @@ pub(super) fn loaded_name(kernel: &Kernel, tile: Value) -> String {
         }
         (_, _) => format!("`{}`", kernel.display_name(tile)),
     }
+}
+
+/// The line of an operation as the end of a note, if it is known.
+pub(super) fn at_line(loc: Loc) -> String {
+    if loc.line > 0 { format!(" (line {} of the kernel)", loc.line) } else { String::new() }
 }

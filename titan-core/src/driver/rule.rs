@@ -12,7 +12,7 @@
 
 use super::estimate::Estimate;
 use super::not_chosen;
-use super::rings::{loaded_name, pipelined_loops, with_rings};
+use super::rings::{at_line, loaded_name, pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
@@ -435,7 +435,7 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
     for load in loops.iter().flat_map(|looped| implicit::changing_rows(kernel, *looped)) {
         let op = kernel.op(load);
         let name = op.results.first().map_or_else(String::new, |tile| loaded_name(kernel, *tile));
-        let at = if op.loc.line > 0 { format!(" (line {} of the kernel)", op.loc.line) } else { String::new() };
+        let at = at_line(op.loc);
         notes.push(format!("{name} is not copied ahead: the indices of its rows change in the loop{at}"));
     }
     if schedule.persistent {

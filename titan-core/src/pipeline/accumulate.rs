@@ -14,6 +14,7 @@
 //! Deliberately absent: stages that several MMAs read, and accumulators that the loop uses in other ways.
 
 use super::edit::Edit;
+use super::operands::only_read_by;
 use crate::ir::{Block, ForKind, Kernel, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 
 /// The number of MMAs that stay in flight.
@@ -77,7 +78,7 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
         if op.kind == OpKind::Ttg(TtgOp::Consumed) {
             let [release] = users(kernel, body, *op.results.first()?)[..] else { return None };
             ends = Some([user, release]);
-        } else if !views || !is_read_by(kernel, body, *op.results.first()?, mma) {
+        } else if !views || !only_read_by(kernel, body, *op.results.first()?, &|id, _| id == mma) {
             return None;
         }
     }
@@ -94,16 +95,6 @@ fn stage(kernel: &Kernel, tile: Value) -> Option<Value> {
     }
     let views = matches!(op.kind, OpKind::Ttg(TtgOp::View { .. }));
     (views && matches!(kernel.ty(from), Ty::Token(Token::Rperm, _))).then_some(from)
-}
-
-/// Whether this MMA is the only reader of a tile, or of its transpose.
-fn is_read_by(kernel: &Kernel, body: Block, tile: Value, mma: OpId) -> bool {
-    users(kernel, body, tile).into_iter().all(|user| {
-        let op = kernel.op(user);
-        user == mma
-            || matches!(op.kind, OpKind::Permute(_))
-                && op.results.first().is_some_and(|v| is_read_by(kernel, body, *v, mma))
-    })
 }
 
 fn one(edit: &mut Edit, around: Block, looped: OpId, found: &Found) -> Option<()> {

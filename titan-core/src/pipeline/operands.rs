@@ -40,12 +40,19 @@ pub(crate) fn computed_from(kernel: &Kernel, looped: OpId) -> BTreeSet<Value> {
 
 /// Whether only MMAs read a tile in a block, after transposes, and as an operand.
 pub(crate) fn only_multiplied(kernel: &Kernel, body: Block, tile: Value) -> bool {
+    only_read_by(kernel, body, tile, &|id, tile| {
+        let op = kernel.op(id);
+        op.kind == OpKind::Mma && op.args.get(2) != Some(&tile)
+    })
+}
+
+/// Whether all operations of a block that read a tile, after transposes, are certain ones: `by` is given each and the tile that it reads.
+pub(super) fn only_read_by(kernel: &Kernel, body: Block, tile: Value, by: &dyn Fn(OpId, Value) -> bool) -> bool {
     let mut only = true;
-    kernel.walk_block(body, &mut |_, op| {
+    kernel.walk_block(body, &mut |id, op| {
         if op.args.contains(&tile) {
-            let turned = || op.results.iter().all(|turned| only_multiplied(kernel, body, *turned));
-            let multiplied = op.kind == OpKind::Mma && op.args.get(2) != Some(&tile);
-            only &= multiplied || matches!(op.kind, OpKind::Permute(_)) && turned();
+            let turned = matches!(op.kind, OpKind::Permute(_));
+            only &= by(id, tile) || turned && op.results.iter().all(|v| only_read_by(kernel, body, *v, by));
         }
     });
     only

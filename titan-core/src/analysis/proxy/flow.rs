@@ -117,11 +117,8 @@ impl Flow<'_> {
         // What lacks a fence in program order lacks it on the path through an arrival at an mbarrier too: it is one mistake.
         let at_users = hazards.iter().flat_map(|h| h.pairs.iter().filter(|pair| pair.user == h.at));
         let in_order: BTreeSet<(OpId, OpId)> = at_users.map(|pair| (pair.generic, pair.user)).collect();
-        for hazard in &mut hazards {
+        for hazard in hazards.iter_mut().filter(|h| sync_point(self.kernel, h.at) != Some(SyncPoint::Cluster)) {
             let at = hazard.at;
-            if sync_point(self.kernel, at) == Some(SyncPoint::Cluster) {
-                continue;
-            }
             hazard.pairs.retain(|pair| pair.user == at || !in_order.contains(&(pair.generic, pair.user)));
         }
         hazards.retain(|h| !h.pairs.is_empty() || !h.landing.is_empty());

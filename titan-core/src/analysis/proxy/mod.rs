@@ -60,7 +60,8 @@
 //!
 //! In these, a role has several warps that execute the same code: bytes of a generic access by one of them may be accessed asynchronously
 //! by another. A fence between the two in program order is on the path of causality, on either side of the barrier between the warps: each
-//! warp fences its own accesses before it arrives, or all of them fence what they have observed after waiting. Tiles in shared memory
+//! warp fences its own accesses before it arrives, or all of them fence what they have observed after waiting. Between an arrival at an mbarrier and
+//! a wait for it, a fence is on no path from one warp to another (`reach`). Tiles in shared memory
 //! (`ttg.local.*`) have the address of their region, an asynchronous copy is a `cp.async`, and a claim accesses no memory.
 //!
 //! Deliberately absent: what the verifier's rules of barriers check (whether accesses are ordered at all); the proxy of tensor-map reads;
