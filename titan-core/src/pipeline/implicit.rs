@@ -1,6 +1,6 @@
 //! Lowers loops over `pipelined(..)` to rings: the tiles of an iteration are copied while earlier iterations compute.
 //!
-//! The loads of a body that are read by MMAs only, or from which operands of MMAs are computed ([`super::operands`]), and whose coordinates
+//! The loads of a body that are read by MMAs only, or from which operands of MMAs are computed (`operands.rs`), and whose coordinates
 //! are functions of the loop's counter, fill the stages of one ring. MMAs read a tile where it lies; threads read it to registers.
 //! Time runs from 0 to N + P: at time t the copies of iteration t are issued, if it exists (t < N), and iteration t − P is computed, if it
 //! exists (t ≥ P). The times before P, at which nothing is computed, are a separate loop before the main loop:
