@@ -73,6 +73,7 @@ mod decode;
 mod error;
 mod exec;
 mod facts;
+mod fences;
 mod group;
 mod job;
 mod lane;

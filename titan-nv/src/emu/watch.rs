@@ -7,21 +7,26 @@ use super::cluster::Cluster;
 use super::decode;
 use super::error::ErrorCode;
 use super::exec::Fail;
+use super::fences::Fences;
 use super::launch::Env;
 use titan_sim::engine::race::Races;
 use titan_sim::engine::{Agent, BarrierId, Class, Event, Observer, Place, SpaceId, Stop, Wait};
 use titan_sim::sanitize::{Config, Finding, Names, Rule, Sanitizer, Side, Work};
 
 /// The observers of one block.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) races: Option<Races>,
     pub(crate) sanitizer: Option<Sanitizer>,
+    fences: Fences,
 }
 
 impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let first = self.races.event(event);
+        if self.sanitizer.is_none() || !self.fences.passes(event) {
+            return first;
+        }
         self.sanitizer.event(event).and(first)
     }
 }
@@ -36,13 +41,15 @@ impl Watch {
         let spaces = || (0..blocks).map(SpaceId::new).collect();
         let races = || Races::over(env.threads as usize * blocks, spaces(), base, len);
         let config = env.options.sanitize.then(|| config(env.threads, blocks)).flatten();
-        Watch { races: env.options.races.then(races), sanitizer: config.map(Sanitizer::new) }
+        let fences = Fences::new((env.threads as usize).max(1));
+        Watch { races: env.options.races.then(races), sanitizer: config.map(Sanitizer::new), fences }
     }
 
     /// Prepares the observers for another block.
     pub(crate) fn restart(&mut self) {
         self.races.iter_mut().for_each(Races::restart);
         self.sanitizer.iter_mut().for_each(Sanitizer::restart);
+        self.fences.restart();
     }
 
     pub(crate) const fn is_off(&self) -> bool {
@@ -185,6 +192,10 @@ const fn help(finding: &Finding) -> Option<&'static str> {
         ),
         Rule::ExitInFlight => Some("wait for the copies by `cp.async.wait_all` before the block ends"),
         Rule::OutstandingRead | Rule::OutstandingWrite => Some("order them by `bar.sync`, or by an mbarrier"),
+        Rule::MissingFence | Rule::NarrowFence => Some(
+            "each thread that reads or writes the bytes executes `fence.proxy.async` before it arrives at the barrier, or the thread \
+             that starts the asynchronous operation does so after it has waited",
+        ),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Bulk tensor copies against what they mean, element by element.
 
-use crate::harness::{Shape, bytes, orders, run, text, wait};
+use crate::harness::{Shape, bytes, orders, refuses, run, text, wait};
 use titan_nv::emu::{DevicePtr, Memory, Options, Param};
 use titan_nv::tma::{self, Element, Fill, MAX_RANK, Swizzle, TensorMap};
 use titan_sim::engine::Rng;
@@ -224,4 +224,60 @@ fn a_store_is_not_there_before_the_wait() {
     run(&text, shape, &[Param::Ptr(a), Param::Ptr(b)], &mut memory, &Options::default()).unwrap();
     assert_eq!(memory.read(b, 4).unwrap(), [1; 4], "only the source was waited for");
     assert_eq!(memory.read(a, 16).unwrap(), 5_u32.to_le_bytes().repeat(4));
+}
+
+/// A second copy over bytes that the threads of a warp have read, with something between the reads and the copy.
+fn copied_over(between: &str) -> String {
+    let copy = "@%p0 bra STARTED$; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 128;\n\
+        cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%rd0], 128, [%r1];\nSTARTED$:\n";
+    let body = format!(
+        "mov.u32 %r0, smem; mov.u32 %r1, bars; mov.u32 %r2, %tid.x; setp.ne.u32 %p0, %r2, 0;\n\
+         ld.param.u64 %rd0, [a]; ld.param.u64 %rd1, [b]; shl.b32 %r3, %r2, 2; add.u32 %r4, %r0, %r3;\n\
+         @%p0 bra READY; mbarrier.init.shared::cta.b64 [%r1], 1; mbarrier.init.shared::cta.b64 [%r1+8], 32;\n\
+         fence.mbarrier_init.release.cluster;\n\
+         READY: bar.sync 0;\n{}{}\
+         ld.shared.u32 %r5, [%r4];\n{between}\n{}{}\
+         cvt.u64.u32 %rd2, %r3; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r5; ret;",
+        copy.replace('$', "0"),
+        wait("%r1", 0, "W0"),
+        copy.replace('$', "1"),
+        wait("%r1", 1, "W1"),
+    );
+    text(".param .u64 a, .param .u64 b", 128, "", &body)
+}
+
+#[test]
+fn a_fence_covers_the_reads_of_its_own_thread_and_those_released_to_it() {
+    const FENCE: &str = "fence.proxy.async.shared::cta;";
+    let mut memory = Memory::new();
+    let words: Vec<u8> = (0..32_u32).flat_map(u32::to_le_bytes).collect();
+    let (a, b) = (memory.upload("a", &words), memory.alloc_named("b", 128));
+    let (shape, params) = (Shape { blocks: 1, cluster: 1, threads: 32, shared: 128 }, [Param::Ptr(a), Param::Ptr(b)]);
+    let arrived = format!("mbarrier.arrive.shared::cta.b64 _, [%r1+8];\n{}", wait("%r1+8", 0, "R"));
+    for between in [
+        format!("{FENCE} bar.sync 0;"),
+        format!("bar.sync 0; @!%p0 {FENCE}"),
+        format!("bar.warp.sync 0xffffffff; @!%p0 {FENCE}"),
+        format!("{FENCE} {arrived}"),
+        format!("{arrived} @!%p0 {FENCE}"),
+        format!("@%p0 {FENCE} @!%p0 {FENCE} bar.sync 0;"),
+    ] {
+        for options in orders() {
+            run(&copied_over(&between), shape, &params, &mut memory, &options)
+                .unwrap_or_else(|e| panic!("{between}: {e}"));
+            assert_eq!(memory.read(b, 128).unwrap(), words);
+        }
+    }
+    for between in [
+        "bar.sync 0;".to_owned(),
+        format!("@!%p0 {FENCE} bar.sync 0;"),
+        format!("@%p0 {FENCE} bar.sync 0;"),
+        format!("@!%p0 {FENCE} {arrived}"),
+        format!("{arrived} @%p0 {FENCE} bar.sync 0; ld.shared.u32 %r5, [%r4]; @!%p0 {FENCE} bar.warp.sync 0xffffffff;"),
+        "fence.proxy.async.global; bar.sync 0;".to_owned(),
+        format!("@!%p0 {FENCE} @%p0 fence.proxy.async.global; bar.sync 0;"),
+    ] {
+        let wrong = (titan_nv::emu::ErrorCode::Race, "[sanitizer: missing-fence]");
+        refuses(&between, &copied_over(&between), shape, &params, &memory, wrong);
+    }
 }
