@@ -3,7 +3,7 @@
 use super::filling::{Filling, is_loaded};
 use super::{Expand, Made, Stage};
 use crate::ir::{
-    BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, NvOp, OpKind, Pipe, Pred, RegionOp,
+    BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, Loc, NvOp, OpKind, Pipe, Pred, RegionOp,
     TileShape, TtgOp, Ty, Value,
 };
 use std::collections::BTreeSet;
@@ -87,9 +87,19 @@ fn may_be_poison(kernel: &Kernel, pipe: Pipe) -> bool {
     found
 }
 
+/// The initialisations of barriers and counters.
+#[derive(Default)]
+struct Inits {
+    /// The ring's location, the operation, and what it initialises.
+    ops: Vec<(Loc, NvOp, Value)>,
+    /// Whether bulk copies or threads of other programs arrive at one of the barriers: then a fence must follow its initialisation.
+    fenced: bool,
+}
+
 impl Expand<'_> {
     /// Creates the memory of every ring, and initialises its barriers and counters.
     pub(super) fn make_rings(&mut self) -> Made<()> {
+        let mut inits = Inits::default();
         for index in 0..self.k.pipes.len() {
             let pipe = Pipe::new(index);
             let slots = self.k.pipes[index].slots;
@@ -122,8 +132,16 @@ impl Expand<'_> {
             if joins_roles(self.k, pipe) {
                 self.rings[index].filling = self.filling(pipe);
                 self.rings[index].shared = self.rings[index].filling.has_boxes() && self.is_shared(pipe);
-                self.rings[index].mode = self.join(pipe, slots)?;
+                self.rings[index].mode = self.join(pipe, slots, &mut inits)?;
             }
+        }
+        // One thread executes all of them, one behind the other, and one fence is enough for all.
+        for (loc, op, words) in inits.ops {
+            self.b.set_loc(loc);
+            self.op(OpKind::Nv(op), &[words])?;
+        }
+        if inits.fenced {
+            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
         }
         Ok(())
     }
@@ -164,8 +182,8 @@ impl Expand<'_> {
         Ok(region)
     }
 
-    /// Creates the barriers and counters between roles.
-    fn join(&mut self, pipe: Pipe, slots: u32) -> Made<Mode> {
+    /// Creates the barriers and counters between roles. Their initialisations are added to `inits`.
+    fn join(&mut self, pipe: Pipe, slots: u32, inits: &mut Inits) -> Made<Mode> {
         let [fill, read] = sides(self.k, pipe);
         let warps = |role: &usize| self.k.roles.get(*role).map_or(1, |r| r.warps);
         let filling: u32 = fill.iter().map(warps).sum::<u32>() * self.laid.lanes;
@@ -182,26 +200,23 @@ impl Expand<'_> {
             // One more thread arrives with the bytes of the bulk copies.
             Filling::Mixed(_) => filling + 1,
         };
-        self.op(OpKind::Nv(NvOp::MbarrierInit { count }), &[full])?;
-        if boxes && !shared {
-            // The barrier counts the bytes of bulk copies, so its initialisation must be fenced.
-            self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
-        }
+        let loc = self.k.pipes[pipe.index()].loc;
+        inits.ops.push((loc, NvOp::MbarrierInit { count }, full));
+        // The barrier counts the bytes of bulk copies.
+        inits.fenced |= boxes;
         if self.laid.free == FreeBy::Mbarrier {
             let empty = self.one(OpKind::Nv(NvOp::MbarrierAlloc { at: 8 * slots, n: slots }), &[words])?;
             let programs = if shared { self.laid.cluster } else { 1 };
-            self.op(OpKind::Nv(NvOp::MbarrierInit { count: reading * programs }), &[empty])?;
-            if shared {
-                // Readers of other programs arrive at the barrier, so its initialisation must be fenced.
-                self.op(OpKind::Nv(NvOp::FenceMbarrierInit), &[])?;
-            }
+            inits.ops.push((loc, NvOp::MbarrierInit { count: reading * programs }, empty));
+            // Readers of other programs arrive at the barrier.
+            inits.fenced |= shared;
             return Ok(Mode::Mbarriers { full, empty });
         }
         let mut counters = Vec::new();
         for role in &read {
             let of = self.k.roles.get(*role).map_or_else(String::new, |r| r.name.clone());
             let counter = self.region(4 * slots, slots, &format!("{name}, releases by {of}"))?;
-            self.op(OpKind::Nv(NvOp::SequenceInit), &[counter])?;
+            inits.ops.push((loc, NvOp::SequenceInit, counter));
             counters.push(counter);
         }
         Ok(Mode::Sequence { full, words: counters, readers: read.into_iter().collect() })

@@ -35,6 +35,24 @@ pub(super) struct Barriers {
     skip: Option<Reg>,
 }
 
+/// What is initialised before the roles begin.
+#[derive(Clone, Copy, Debug)]
+enum Initial {
+    /// Barriers, and the arrivals that each of them counts.
+    Barriers(Barriers, u32),
+    /// Counters, which begin at zero.
+    Counters(Bytes),
+}
+
+impl Initial {
+    const fn buffer(&self) -> u32 {
+        match self {
+            Initial::Barriers(barriers, _) => barriers.buffer,
+            Initial::Counters(bytes) => bytes.buffer,
+        }
+    }
+}
+
 /// The regions that several roles access: those that are defined before the roles and used in at least two of them.
 pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
     let mut by_role: Vec<BTreeSet<Value>> = Vec::new();
@@ -51,6 +69,11 @@ pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
     let is_region = |v: &Value| kernel.ty(*v) == crate::ir::Ty::Barrier(crate::ir::BarrierTy::Region);
     let twice = |v: &Value| by_role.iter().filter(|named| named.contains(v)).count() > 1;
     by_role.iter().flatten().copied().filter(|v| is_region(v) && twice(v)).collect()
+}
+
+/// Whether an operation initialises barriers or counters.
+pub(super) const fn is_init(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Nv(NvOp::MbarrierInit { .. } | NvOp::SequenceInit))
 }
 
 impl Lower<'_> {
@@ -144,6 +167,47 @@ impl Lower<'_> {
         })
     }
 
+    /// Lowers initialisations of barriers and counters that follow each other: one thread executes all of them in one branch. With a condition
+    /// on each of them, NVIDIA's assembler would wait for earlier accesses before each, and repeat some for each thread of the warp.
+    pub(super) fn initialise(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
+        let all = ops.iter().map(|id| self.initial(self.k.op(*id))).collect::<Result<Vec<_>, _>>()?;
+        let mut open = self.begin_first_thread();
+        // The accesses of one thread are ordered among themselves: each buffer is marked once.
+        let buffers: BTreeSet<u32> = all.iter().map(Initial::buffer).collect();
+        buffers.into_iter().for_each(|buffer| self.touch(Region::Buffer(buffer), true));
+        for (id, initial) in ops.iter().zip(all) {
+            self.at = Some(*id);
+            self.b.set_loc(self.k.op(*id).loc);
+            match initial {
+                Initial::Barriers(barriers, count) => {
+                    for i in 0..barriers.n {
+                        let at = self.barrier_word(barriers, i);
+                        self.b.op(lane::OpKind::MbarrierInit { count, masked: false }, &[at]);
+                    }
+                }
+                Initial::Counters(bytes) => {
+                    let (base, zero) = (self.b.one(lane::OpKind::Buffer(bytes.buffer), &[]), self.b.i32(0));
+                    for i in 0..bytes.parts {
+                        let at = self.b.add_const(base, i64::from(i * bytes.stride));
+                        let store =
+                            lane::OpKind::Store { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: false };
+                        self.b.op(store, &[at, zero]);
+                    }
+                }
+            }
+        }
+        self.end_one_thread(&mut open);
+        Ok(())
+    }
+
+    /// What an operation initialises.
+    fn initial(&self, op: &Op) -> Result<Initial, LowerError> {
+        if let OpKind::Nv(NvOp::MbarrierInit { count }) = op.kind {
+            return Ok(Initial::Barriers(self.barriers_of(op.args[0])?, count));
+        }
+        Ok(Initial::Counters(self.bytes_of(op.args[0])?))
+    }
+
     pub(super) fn nv_op(&mut self, op: &Op, nv: NvOp) -> Result<(), LowerError> {
         match nv {
             NvOp::MbarrierAlloc { at, n } => {
@@ -159,25 +223,8 @@ impl Lower<'_> {
                 let skip = Some(self.b.mul(slot, eight));
                 self.define(op.results[0], LoweredValue::Barriers(Barriers { n: 1, skip, ..barriers }));
             }
-            NvOp::MbarrierInit { count } => {
-                let barriers = self.barriers_of(op.args[0])?;
-                self.touch(Region::Buffer(barriers.buffer), true);
-                let first = self.is_first_thread();
-                for i in 0..barriers.n {
-                    let at = self.barrier_word(barriers, i);
-                    self.b.op(lane::OpKind::MbarrierInit { count, masked: true }, &[at, first]);
-                }
-            }
-            NvOp::SequenceInit => {
-                let bytes = self.bytes_of(op.args[0])?;
-                self.touch(Region::Buffer(bytes.buffer), true);
-                let (first, zero) = (self.is_first_thread(), self.b.i32(0));
-                let base = self.b.one(lane::OpKind::Buffer(bytes.buffer), &[]);
-                for i in 0..bytes.parts {
-                    let at = self.b.add_const(base, i64::from(i * bytes.stride));
-                    let store = lane::OpKind::Store { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: true };
-                    self.b.op(store, &[at, zero, first]);
-                }
+            NvOp::MbarrierInit { .. } | NvOp::SequenceInit => {
+                return Err(self.defect("initialisations are lowered together"));
             }
             NvOp::BulkLoad { .. } => self.bulk_load(op)?,
             NvOp::BulkStore { .. } => self.bulk_store(op)?,

@@ -1,5 +1,6 @@
 //! Blocks, loops and branches. A carried tile becomes one carried value for each of its registers.
 
+use super::barrier::is_init;
 use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
@@ -14,11 +15,19 @@ impl Lower<'_> {
 
     /// Lowers operations in sequence.
     pub(super) fn operations(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
-        for id in ops {
+        let mut rest = ops;
+        while let [id, behind @ ..] = rest {
+            let inits = rest.iter().take_while(|id| is_init(&self.k.op(**id).kind)).count();
+            if inits > 0 {
+                self.initialise(&rest[..inits])?;
+                rest = &rest[inits..];
+                continue;
+            }
             self.op(*id)?;
             if self.b.is_terminated() {
                 break;
             }
+            rest = behind;
         }
         Ok(())
     }

@@ -145,7 +145,16 @@ impl Lower<'_> {
         vec![only, self.b.begin_if(elected, &[])]
     }
 
-    fn end_one_thread(&mut self, open: &mut Vec<lane::Open>) {
+    /// The same on machines that elect no threads, for which the first thread does as well.
+    pub(super) fn begin_first_thread(&mut self) -> Vec<lane::Open> {
+        if self.target.bulk_tensor || self.elected {
+            return self.begin_one_thread();
+        }
+        let first = self.is_first_thread();
+        vec![self.b.begin_if(first, &[])]
+    }
+
+    pub(super) fn end_one_thread(&mut self, open: &mut Vec<lane::Open>) {
         while let Some(mut inner) = open.pop() {
             self.b.terminate(lane::OpKind::Yield, &[]);
             self.b.begin_else(&mut inner);

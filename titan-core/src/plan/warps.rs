@@ -4,50 +4,100 @@
 //! for two MMAs, one of which may be live while the other is computed. A tile that a loop carries beside an MMA counts like an accumulator:
 //! a sum to which the result of each step is added, unless it is the accumulator itself. Other tiles are distributed so that a thread holds
 //! about 16 elements. Four warps keep the four schedulers of an SM busy, so a program has fewer only if its tiles are too small.
+//!
+//! MMAs of warpgroups read a first operand that threads compute from registers, all of it at the same time. So it counts too, if there are
+//! enough rows for the additional warpgroups. Worked example, attention with 128 queries, a head of 32 and 128 keys a step: scores of 128 × 128
+//! and an output of 128 × 32 are 160 elements a thread of 4 warps, which would do. Probabilities of 16 bits take another 64 registers, and that
+//! spills; of 8 warps, whose 128 rows are 64 for each warpgroup, a thread has 112 in all.
 
 use super::{Target, is_elementwise};
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, OpKind, Value};
+use crate::lane::{GroupMma, MmaAtom};
 use std::collections::BTreeSet;
 
 /// The maximum number of accumulator elements per thread.
 const ACCUMULATORS: u64 = 128;
 /// The maximum number of accumulator elements of two MMAs per thread.
 const OF_TWO: u64 = 160;
+/// The maximum number of registers of two MMAs per thread, a first operand that was computed included.
+const WITH_OPERANDS: u64 = 176;
 /// The desired number of elements of other tiles per thread.
 const ELEMENTS: u64 = 16;
+
+/// What the number of warps is chosen by.
+struct Tiles {
+    /// The elements of the result of each MMA, and of sums beside them; the most first.
+    mmas: Vec<u64>,
+    /// The elements of the largest tile in registers.
+    largest: u64,
+    /// The 32-bit registers, over all threads, of the largest first operand of an MMA that threads compute.
+    computed: u64,
+    /// The fewest rows of an MMA.
+    rows: u64,
+}
+
+impl Tiles {
+    fn of(kernel: &Kernel) -> Tiles {
+        let mut tiles = Tiles { mmas: Vec::new(), largest: 1, computed: 0, rows: u64::MAX };
+        kernel.walk(&mut |_, op| {
+            for result in &op.results {
+                let Some(shape) = kernel.ty(*result).tile_shape().filter(|_| kernel.ty(*result).is_in_registers())
+                else {
+                    continue;
+                };
+                let n = shape.len() as u64;
+                tiles.largest = tiles.largest.max(n);
+                if let Some([a, ..]) = super::mma::operands(op) {
+                    tiles.mmas.push(n);
+                    tiles.computed = tiles.computed.max(registers_if_computed(kernel, a));
+                    let rows = shape.iter().rev().nth(1).and_then(|rows| u64::try_from(*rows).ok());
+                    tiles.rows = tiles.rows.min(rows.unwrap_or(1));
+                }
+            }
+        });
+        tiles.mmas.extend(sums(kernel));
+        tiles.mmas.sort_unstable_by(|a, b| b.cmp(a));
+        tiles
+    }
+
+    /// The number of warps for which two MMAs of warpgroups fit in registers together with a first operand that is computed; `None` if there
+    /// is none, or the additional warpgroups would share rows.
+    fn warps_with_operands(&self, target: &Target) -> Option<u64> {
+        let [first, second, ..] = self.mmas[..] else { return None };
+        let all = (self.computed > 0).then_some(first + second + self.computed)?;
+        let warps = all.div_ceil(WITH_OPERANDS * u64::from(target.lanes)).next_power_of_two();
+        let rows = |atom: &MmaAtom| u64::from(atom.m) * (warps / u64::from(GroupMma::WARPS)).max(1);
+        target.group_atoms.iter().any(|atom| self.rows.is_multiple_of(rows(atom))).then_some(warps)
+    }
+}
 
 /// The number of warps, a power of two.
 pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) -> u32 {
     let lanes = u64::from(target.lanes);
-    let mut mmas = Vec::new();
-    let mut largest = 1u64;
-    kernel.walk(&mut |_, op| {
-        for result in &op.results {
-            if let (true, Some(shape)) = (kernel.ty(*result).is_in_registers(), kernel.ty(*result).tile_shape()) {
-                let n = shape.len() as u64;
-                if super::mma::operands(op).is_some() {
-                    mmas.push(n);
-                }
-                largest = largest.max(n);
-            }
-        }
-    });
-    mmas.extend(sums(kernel));
-    mmas.sort_unstable_by(|a, b| b.cmp(a));
-    let (n, per_thread, why) = match mmas[..] {
+    let tiles = Tiles::of(kernel);
+    let (n, per_thread, why) = match tiles.mmas[..] {
         [first, second, ..] if (first + second) * ACCUMULATORS > first * OF_TWO => {
             (first + second, OF_TWO, "accumulators of two MMAs")
         }
         [first, ..] => (first, ACCUMULATORS, "accumulators"),
-        [] => (largest, ELEMENTS, "elements"),
+        [] => (tiles.largest, ELEMENTS, "elements"),
     };
-    let most = u64::from(target.max_warps.min(if mmas.is_empty() { 16 } else { 8 }));
+    let most = u64::from(target.max_warps.min(if tiles.mmas.is_empty() { 16 } else { 8 }));
     let enough = n.div_ceil(per_thread * lanes).next_power_of_two();
+    let enough = enough.max(tiles.warps_with_operands(target).unwrap_or(1));
     let useful = n.div_ceil(lanes).next_power_of_two();
     let warps = enough.max(4).min(useful).min(most).max(1);
     notes.push(format!("{warps} warps: {} {why} a thread of {n}", n.div_ceil(warps * lanes)));
     u32::try_from(warps).unwrap_or(1)
+}
+
+/// The 32-bit registers, over all threads, of a tile that threads compute; 0 for one that is loaded.
+fn registers_if_computed(kernel: &Kernel, tile: Value) -> u64 {
+    let ty = kernel.ty(tile);
+    let elements = ty.tile_shape().filter(|_| ty.is_in_registers()).map_or(0, |shape| shape.len() as u64);
+    let computed = kernel.def_op(tile).is_some_and(|op| is_elementwise(&op.kind));
+    if computed { elements * u64::from(ty.elem().bits()) / 32 } else { 0 }
 }
 
 /// The numbers of elements of the tiles that loops with MMAs carry, except for those that become accumulators.

@@ -8,6 +8,9 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The bytes of a barrier.
+const MBARRIER: u32 = 8;
+
 /// A region of shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Region {
@@ -72,7 +75,7 @@ impl Regions {
         twice
     }
 
-    /// The bytes of a tile, or all bytes to which a value refers.
+    /// The bytes of a tile, of an array of barriers, or all bytes to which a value refers.
     fn bytes(&self, kernel: &Kernel, slots: &Slots<'_>, value: Value) -> Option<Bytes> {
         let region = self.of(value)?;
         let Region { offset, bytes, parts } = *self.regions.get(region)?;
@@ -86,6 +89,9 @@ impl Regions {
                     part = (offset, offset.saturating_add(size));
                 }
                 sized = true;
+            }
+            if let OpKind::Nv(NvOp::MbarrierAlloc { at, n }) = op.kind {
+                part = (at, at.saturating_add(n.saturating_mul(MBARRIER)));
             }
             if op.kind == OpKind::Region(RegionOp::At) {
                 picked = op.args.get(1).copied();
