@@ -121,6 +121,7 @@ fn every_source_and_argument_is_seen() {
     let signature = "(%c: mut tensor<f32>[N], %n: i32) grid(cdiv(N, 128))";
     let at = "%d = const 128 : i32\n%x = mul %m, %d\n%k = min %n, %d\n%l = max %k, %zero\n";
     accepts(signature, &format!("{at}%at = add %x, %l\nstore_at %c[%at], %t"));
+    accepts(signature, &format!("{at}%f = mul %m, %w\n%y = mul %l, %d\n%at = add %f, %y\nstore_at %c[%at], %t"));
     let (title, _) = one(signature, &format!("{at}%y = mul %l, %d\n%at = add %x, %y\nstore_at %c[%at], %t"));
     assert!(title.ends_with("64 of every 128 indices"), "{title}");
 }
