@@ -13,8 +13,6 @@
 
 mod help;
 #[cfg(test)]
-mod random;
-#[cfg(test)]
 mod tests;
 mod trap;
 

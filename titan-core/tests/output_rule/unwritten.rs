@@ -1,13 +1,12 @@
 //! Random kernels with small strides, offsets, loops and guards: the elements that they write are enumerated. An error must be true for its
 //! own example, so that no kernel is rejected that writes all elements for all arguments that it accepts.
 
-use super::unwritten;
-use crate::analysis::cover::needs;
-use crate::analysis::partition::Partition;
-use crate::ir::{HostEnv, Kernel, Symbol};
-use crate::text::parse_one;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use titan_core::analysis::cover::{needs, unwritten};
+use titan_core::analysis::partition::Partition;
+use titan_core::ir::{HostEnv, Kernel, Symbol};
+use titan_core::text::parse_one;
 
 /// The number of programs.
 const PROGRAMS: i64 = 48;
@@ -220,7 +219,7 @@ fn is_accepted(kernel: &Kernel, partition: &Partition, extent: i64) -> bool {
 }
 
 /// The number after a word in a message.
-fn after(title: &str, word: &str) -> i64 {
+pub(crate) fn after(title: &str, word: &str) -> i64 {
     let (_, rest) = title.split_once(word).unwrap_or_else(|| panic!("{title}"));
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or_else(|_| panic!("{title}"))
 }
