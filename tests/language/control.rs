@@ -4,7 +4,7 @@ use super::{device, ramp, same};
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]
-fn counted(#[shape(N)] y: &mut Tensor<i32, 1>, n: i32) {
+fn counted(#[shape(8)] y: &mut Tensor<i32, 1>, n: i32) {
     let mut s = Tile::<i32, 8>::zeros();
     let mut count = 0;
     for i in 0..n {

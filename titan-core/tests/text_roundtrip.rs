@@ -79,6 +79,15 @@ fn a_gemm_comes_back() {
 }
 
 #[test]
+fn every_grid_comes_back() {
+    for grid in ["grid(N)", "grid unchecked(N)", "grid unchecked()", "grid persistent", "grid unchecked persistent"] {
+        let kernel = parse_one(&format!("kernel @k(%c: mut tensor<f32>[N]) {grid} {{\n    return\n}}\n")).expect(grid);
+        assert_eq!(kernel.sig.partial, grid.contains("unchecked"), "{grid}");
+        assert!(comes_back(&kernel).contains(grid), "{grid}");
+    }
+}
+
+#[test]
 fn loops_and_regions_come_back() {
     let mut b = Builder::new("type", vec![]);
     let n = b.scalar("n", Elem::I32);

@@ -144,8 +144,8 @@ fn one(
     sh.b.set_tails(item.config.tails);
     if let Some(grid) = &grid {
         sh.b.set_grid(grid.clone());
-        sh.b.set_partial(item.config.partial);
     }
+    sh.b.set_partial(item.config.partial);
     let Shared { b, .. } = sh;
     clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, places))
 }
@@ -195,9 +195,16 @@ fn finish(
             if let Some(s) = &short {
                 let extent = item.config.grid.iter().find_map(|(_, list)| list.get(usize::from(s.need.axis)));
                 let span = extent.map_or_else(|| item.func.name.span(), |e| e.span);
-                cx.push_grid(s.diagnostic(&verified.sig).map_site(|_| span), &verified.sig.instance);
+                cx.push_cover(s.diagnostic(&verified.sig).map_site(|_| span), &verified.sig.instance);
+                return None;
             }
-            short.is_none().then_some(verified)
+            // A grid with too few programs may be the reason for elements that are not written.
+            let unwritten = cover::unwritten(&verified, verified.partition());
+            for diag in &unwritten {
+                let diag = diag.clone().map_site(|loc| places.span(loc, item.func.name.span()));
+                cx.push_cover(diag, &verified.sig.instance);
+            }
+            unwritten.is_empty().then_some(verified)
         }
         Err(diags) => {
             diags.into_iter().for_each(|d| report(cx, item, places, d));

@@ -2,7 +2,7 @@
 //!
 //! A context that is dropped without [`Ctxt::finish`] would lose errors; dropping one panics in tests.
 
-use crate::general::general;
+use crate::general::{Samples, general};
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use std::cell::{Cell, RefCell};
@@ -24,8 +24,8 @@ pub(crate) struct Ctxt {
     instance: RefCell<Option<(String, usize)>>,
     /// For each error, the instances that have it.
     instances: RefCell<Vec<Vec<String>>>,
-    /// The generic arguments and the help of each error of a grid.
-    grids: RefCell<Vec<(Vec<InstanceArg>, Diag)>>,
+    /// The generic arguments and the help of each error of an output that is not covered.
+    covers: RefCell<Vec<(Vec<InstanceArg>, Diag)>>,
     /// The number of reports, including repeated ones.
     reports: Cell<usize>,
 }
@@ -39,7 +39,7 @@ impl Ctxt {
             calls: RefCell::default(),
             instance: RefCell::default(),
             instances: RefCell::default(),
-            grids: RefCell::default(),
+            covers: RefCell::default(),
             reports: Cell::new(0),
         }
     }
@@ -68,8 +68,7 @@ impl Ctxt {
             diag.site = *call;
         }
         if let Some(errors) = self.errors.borrow_mut().as_mut() {
-            let place = |s: Span| (s.start().line, s.start().column);
-            let known = errors.iter().position(|e| e.code == diag.code && place(e.site) == place(diag.site));
+            let known = errors.iter().position(|e| is_same(e, &diag));
             let mut instances = self.instances.borrow_mut();
             if known.is_none() {
                 errors.push(diag);
@@ -82,21 +81,26 @@ impl Ctxt {
         }
     }
 
-    /// Reports an error of a grid in an instance. If several instances have it, its help names generic parameters, not their values.
-    pub(crate) fn push_grid(&self, diag: Diag, args: &[InstanceArg]) {
-        self.grids.borrow_mut().push((args.to_vec(), diag.clone()));
+    /// Reports an error of an output that is not covered in an instance. If several instances have it, its help names generic parameters, not
+    /// their values.
+    pub(crate) fn push_cover(&self, diag: Diag, args: &[InstanceArg]) {
+        self.covers.borrow_mut().push((args.to_vec(), diag.clone()));
         self.push(diag);
     }
 
-    /// Replaces values of generic parameters in the help of errors of a grid.
+    /// Replaces values of generic parameters in the help of errors of outputs that are not covered.
     fn generalize(&self, errors: &mut [Diag]) {
-        let grids = self.grids.borrow();
-        for diag in errors.iter_mut().filter(|diag| diag.code == Code::GridShort) {
-            for (i, help) in diag.help.iter_mut().enumerate() {
-                let samples = grids.iter().map(|(args, d)| Some((d.help.get(i)?.as_str(), &args[..]))).collect();
-                if let Some(text) = Option::and_then(samples, |samples| general(&samples)) {
-                    *help = text;
-                }
+        let covers = self.covers.borrow();
+        for diag in errors.iter_mut() {
+            let of_instances = || covers.iter().filter(|(_, d)| is_same(d, diag));
+            let samples = |i: usize| {
+                of_instances()
+                    .map(|(args, d)| Some((d.help.get(i)?.as_str(), &args[..])))
+                    .collect::<Option<Samples<'_>>>()
+            };
+            let general = (0..diag.help.len()).map(|i| general(&samples(i)?)).collect::<Vec<_>>();
+            for (help, text) in diag.help.iter_mut().zip(general) {
+                *help = text.unwrap_or_else(|| std::mem::take(help));
             }
         }
     }
@@ -162,6 +166,12 @@ impl Ctxt {
         let (ours, rustcs) = errors.into_iter().partition(is_ours);
         Reports { ours, rustcs, inlined: self.inlined.take() }
     }
+}
+
+/// Whether two errors are of the same rule at the same place.
+fn is_same(a: &Diag, b: &Diag) -> bool {
+    let place = |d: &Diag| (d.site.start().line, d.site.start().column);
+    a.code == b.code && place(a) == place(b)
 }
 
 /// Whether TITAN reports an error in a kernel's own body.

@@ -56,6 +56,8 @@ pub struct AxisClaims {
     pub extent: Option<i64>,
     /// Whether a view may cut the axis at an odd element.
     pub odd_cut: bool,
+    /// Whether a view is a part of the axis: a slice or a segment.
+    pub cut: bool,
 }
 
 /// An access to a tensor parameter.
@@ -221,6 +223,7 @@ impl Accesses {
                 let claim = base.as_ref().zip(claim).and_then(|(b, c)| b.plus(&c));
                 let claims = &mut view.access.axes[*axis];
                 claims.spans.extend(claim);
+                claims.cut = true;
                 claims.odd_cut |= !(forms.of(*lo).is_even() && forms.of(*hi).is_even());
                 *base = base.take().zip(slice_start(forms, *lo)).and_then(|(b, s)| b.plus(&s));
             }
@@ -228,6 +231,7 @@ impl Accesses {
                 let (axis, base) = view.lanes.first_mut()?;
                 view.access.coordinates.push((*axis, *e));
                 let whole = base.as_ref().and_then(Affine::as_constant) == Some(0);
+                view.access.axes[*axis].cut = true;
                 *base = None;
                 if let Some(number) = self.segment(kernel, forms, (*off, *e), id).filter(|_| whole) {
                     *base = Some(Affine::term(Term::SegmentStart(number)));

@@ -11,12 +11,18 @@
 //!
 //! A grid may be larger: stores outside of a tensor are dropped.
 //!
+//! Whether the programs write all of their parts is another question, see [`unwritten()`].
+//!
 //! Deliberately absent: outputs that are scattered to, updated atomically or exempt from the rule; parts that start at an argument or are
-//! in reverse order, and elements before the first part; whether a program writes all of its part.
+//! in reverse order.
 
 mod example;
+mod reach;
 #[cfg(test)]
 mod tests;
+mod unwritten;
+
+pub use unwritten::unwritten;
 
 use super::affine::Term;
 use super::forms::Forms;

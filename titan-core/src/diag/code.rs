@@ -94,6 +94,7 @@ codes! {
     GridDisagrees "T0408" Titan "outputs that imply different grids";
     ReadView "T0409" Titan "a view for reading that is stored through, or the reverse";
     GridShort "T0410" Titan "a grid that leaves parts of an output unwritten";
+    Unwritten "T0411" Titan "elements of an output that no program writes";
     EarlyExit "T0501" Titan "an early exit from a pipelined loop";
     Condition "T0502" TitanInKernels "a condition that is not one uniform bool";
     NestedPipeline "T0503" Titan "a pipelined loop inside a pipelined loop";

@@ -194,8 +194,8 @@ fn indices(extent: i64) -> Vec<i64> {
     all
 }
 
-/// Two programs that touch one element, in a launch that does not trap.
-pub(crate) fn collision(case: &Case) -> Option<String> {
+/// What each program touches, in a launch that does not trap.
+fn launch(case: &Case) -> Option<Vec<([i64; 2], [Span; 2])>> {
     let first = match case.of_scalar {
         Some(by) => (i64::from(case.scalar) + i64::from(by) - 1) / i64::from(by),
         None => case.grid[0],
@@ -208,6 +208,19 @@ pub(crate) fn collision(case: &Case) -> Option<String> {
             all.extend(boxes.into_iter().map(|b| ([p, q], b)));
         }
     }
+    Some(all)
+}
+
+/// Whether some program stores to an index along an axis, in a launch that does not trap.
+pub(crate) fn stores_to(case: &Case, axis: usize, index: i64) -> bool {
+    let touches = case.touches.iter().filter(|t| t.store).cloned().collect();
+    let all = launch(&Case { touches, ..case.clone() }).unwrap_or_default();
+    all.iter().any(|(_, b)| (b[axis].0..b[axis].1).contains(&index))
+}
+
+/// Two programs that touch one element, in a launch that does not trap.
+pub(crate) fn collision(case: &Case) -> Option<String> {
+    let mut all = launch(case)?;
     let meet = |a: Span, b: Span| a.0.max(b.0) < a.1.min(b.1);
     all.sort_unstable_by_key(|(_, b)| b[0]);
     for (i, (p, a)) in all.iter().enumerate() {

@@ -51,7 +51,9 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
         match (name.as_str(), value) {
             (_, Value::Instances(axes)) => config.instances = axes.into_iter().filter_map(|a| axis(p, a)).collect(),
             (_, Value::Grid(partial, list)) => {
-                config.grid = Some((key.span(), list.iter().map(|e| p.expr(e)).collect()));
+                // `unchecked` alone is said of the inferred grid.
+                let declared = !(partial && list.is_empty());
+                config.grid = declared.then(|| (key.span(), list.iter().map(|e| p.expr(e)).collect()));
                 config.partial = partial;
             }
             (_, Value::Targets(list)) => config.targets = Some(targets(p, &key, &list)),
@@ -121,15 +123,16 @@ fn is_tma(requirement: &syn::Expr) -> bool {
     matches!(requirement, syn::Expr::Path(path) if path.path.is_ident(crate::targets::TMA))
 }
 
-/// The word `unchecked` before the extents of a grid; before a comma or an operator it is a shape name.
+/// The word `unchecked` before the extents of a grid, or alone; before a comma or an operator it is a shape name.
 fn unchecked(input: ParseStream<'_>) -> syn::Result<bool> {
     let word = input.fork();
     let is_word = word.parse::<Ident>().is_ok_and(|w| w == "unchecked");
     let before_extent = word.peek(Ident::peek_any) || word.peek(syn::Lit) || word.peek(token::Paren);
-    if is_word && before_extent {
+    let is_said = is_word && (before_extent || word.is_empty());
+    if is_said {
         input.parse::<Ident>()?;
     }
-    Ok(is_word && before_extent)
+    Ok(is_said)
 }
 
 /// The GPU targets that `targets(..)` lists. `cpu` may be listed too, but makes no difference: kernels always run on the CPU.

@@ -1,5 +1,7 @@
 mod atomic_and_stored;
 mod beside_the_tile;
+mod element_coordinates;
+mod first_tile_left_out;
 mod forgotten_part;
 mod grid_of_a_constant;
 mod grid_of_generics;
@@ -16,6 +18,7 @@ mod packed_pair;
 mod packed_scatter;
 mod read_of_a_neighbour;
 mod read_of_another_part;
+mod row_longer_than_its_tile;
 mod same_place;
 mod scattered_and_read;
 mod second_axis_forgotten;

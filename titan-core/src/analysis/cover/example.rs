@@ -1,9 +1,12 @@
-//! Arguments for which a declared grid is too small: a search among small numbers and numbers around the kernel's constants.
+//! Arguments that a kernel accepts and for which an output is not covered: a search among small numbers and numbers around the kernel's
+//! constants.
 //!
-//! An example that is found is certain. If none is found, the launch still checks.
+//! An example that is found is certain. If none is found for a grid, the launch still checks.
 
 use super::Short;
-use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, Need, ParamKind, Signature, Symbol};
+use crate::analysis::affine::I32;
+use crate::analysis::grid::bound;
+use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, HostNames as _, HostOp, Need, ParamKind, Signature, Symbol};
 
 /// The maximum number of combinations that are tried.
 const TRIES: usize = 4096;
@@ -22,6 +25,14 @@ impl Values<'_> {
     fn of(&self, leaf: &HostExpr) -> i64 {
         self.leaves.iter().position(|l| l == leaf).and_then(|i| self.values.get(i)).copied().unwrap_or(1)
     }
+
+    /// Whether the types of scalar arguments can hold their values.
+    fn are_arguments(&self, sig: &Signature) -> bool {
+        self.leaves.iter().zip(&self.values).all(|(leaf, value)| {
+            let range = bound(sig, leaf);
+            (range.lo..=range.hi).contains(value)
+        })
+    }
 }
 
 impl HostEnv for Values<'_> {
@@ -38,43 +49,102 @@ impl HostEnv for Values<'_> {
     }
 }
 
-/// Arguments that the kernel accepts and for which `extent` is less than the number of programs needed.
-pub(super) fn find(sig: &Signature, extent: &HostExpr, need: Need) -> Option<Short> {
-    let asked = [extent, &need.programs];
-    let mut leaves = Vec::new();
-    asked.iter().for_each(|e| add_leaves(e, &mut leaves));
-    let by_name = |leaf: &HostExpr| matches!(leaf, HostExpr::Symbol(_));
-    if !leaves.iter().all(by_name) {
-        return None;
-    }
-    let shown = leaves.len();
-    let output = shape(sig, need.param);
-    let demands = demands(sig, &output, &mut leaves);
-    let candidates = candidates(asked.into_iter().chain(demands.iter().map(|(e, _)| e)));
-    // Non-empty grids are preferred, since launches reject empty ones anyway.
-    [1, 0].into_iter().find_map(|least| {
-        (0..combinations(candidates.len(), leaves.len())).find_map(|number| {
-            let values = choose(sig, &leaves, &candidates, number);
+/// What arguments are searched for.
+pub(super) struct Search<'a> {
+    /// The signature of the kernel.
+    pub(super) sig: &'a Signature,
+    /// The output, which is not empty.
+    pub(super) param: usize,
+    /// The expressions whose leaves are in the example.
+    pub(super) asked: Vec<HostExpr>,
+    /// Expressions with the minimum of each, besides those of the signature.
+    pub(super) demands: Vec<(HostExpr, i64)>,
+}
+
+impl Search<'_> {
+    /// Arguments that the kernel accepts and for which the test has a result, as names with values.
+    pub(super) fn find<T>(&self, test: &dyn Fn(&[i64]) -> Option<T>) -> Option<(Vec<(String, i64)>, T)> {
+        let asked: Vec<HostExpr> = self.asked.iter().map(|e| named(self.sig, e)).collect();
+        let mut leaves = Vec::new();
+        asked.iter().for_each(|e| add_leaves(e, &mut leaves));
+        let shown = leaves.len();
+        let (demands, others) = demands(self, &mut leaves);
+        let candidates = candidates(asked.iter().chain(demands.iter().map(|(e, _)| e)));
+        let found = (0..combinations(candidates.len(), leaves.len())).find_map(|number| {
+            let values = choose(self.sig, &leaves, &candidates, number);
             let values = Values { leaves: &leaves, values };
-            let meets = |(e, least): &(HostExpr, i64)| e.eval(&values).is_ok_and(|v| v >= *least);
-            if !demands.iter().all(meets) {
+            let meets = |(e, least): &(HostExpr, i64)| e.eval(&values).is_ok_and(|v| (*least..=I32.hi).contains(&v));
+            if !(values.are_arguments(self.sig) && demands.iter().all(meets)) {
                 return None;
             }
-            let (found, wanted) = (extent.eval(&values).ok()?, need.programs.eval(&values).ok()?);
-            (found >= least && found < wanted).then(|| {
-                let name = |leaf: &HostExpr| match leaf {
-                    HostExpr::Symbol(s) => sig.symbols.get(s.index()).cloned().unwrap_or_default(),
-                    HostExpr::Scalar(_)
-                    | HostExpr::Dim(..)
-                    | HostExpr::Const(_)
-                    | HostExpr::Not(_)
-                    | HostExpr::Binary(..) => String::new(),
-                };
-                let example = leaves.iter().zip(&values.values).take(shown).map(|(l, v)| (name(l), *v)).collect();
-                Short { need: need.clone(), example, found, wanted, right: Vec::new() }
-            })
+            let results = asked.iter().map(|e| e.eval(&values).ok()).collect::<Option<Vec<i64>>>()?;
+            let found = test(&results)?;
+            let names = leaves.iter().take(shown).map(|l| name(self.sig, l));
+            Some((names.zip(values.values.iter().copied()).collect(), found))
+        })?;
+        // What is demanded of other arguments must be possible too.
+        let Some((first, _)) = others.first() else { return Some(found) };
+        let other = Search { sig: self.sig, param: self.param, asked: vec![first.clone()], demands: others };
+        other.find(&|_| Some(())).map(|_| found)
+    }
+}
+
+/// Arguments that the kernel accepts and for which `extent` is less than the number of programs needed.
+pub(super) fn find(sig: &Signature, extent: &HostExpr, need: Need) -> Option<Short> {
+    let asked = vec![extent.clone(), need.programs.clone()];
+    let mut leaves = Vec::new();
+    asked.iter().for_each(|e| add_leaves(&named(sig, e), &mut leaves));
+    if !leaves.iter().all(|leaf| matches!(leaf, HostExpr::Symbol(_))) {
+        return None;
+    }
+    let search = Search { sig, param: need.param, asked, demands: Vec::new() };
+    // Non-empty grids are preferred, since launches reject empty ones anyway.
+    let (example, [found, wanted]) = [1, 0].into_iter().find_map(|least| {
+        search.find(&|results| match *results {
+            [found, wanted] if found >= least && found < wanted => Some([found, wanted]),
+            _ => None,
         })
-    })
+    })?;
+    Some(Short { need, example, found, wanted, right: Vec::new() })
+}
+
+/// The name of a leaf in an example.
+fn name(sig: &Signature, leaf: &HostExpr) -> String {
+    match leaf {
+        HostExpr::Symbol(s) => sig.symbol(*s),
+        HostExpr::Scalar(p) => sig.param(*p),
+        HostExpr::Dim(p, axis) => format!("{}.dim({axis})", sig.param(*p)),
+        HostExpr::Const(_) | HostExpr::Not(_) | HostExpr::Binary(..) => String::new(),
+    }
+}
+
+/// The expression with the declared extents of tensors instead of `dim`, so that each extent has one leaf.
+pub(super) fn named(sig: &Signature, e: &HostExpr) -> HostExpr {
+    resolved(sig, e, sig.params.len())
+}
+
+/// The same through at most this many declarations, since an extent may be declared as itself.
+fn resolved(sig: &Signature, e: &HostExpr, most: usize) -> HostExpr {
+    match e {
+        HostExpr::Dim(param, axis) => match shape(sig, *param).get(*axis) {
+            Some(DimSpec::Bind(symbol)) => HostExpr::Symbol(*symbol),
+            Some(DimSpec::Equals(declared)) if most > 0 => {
+                let declared = resolved(sig, declared, most - 1);
+                if mentions_dim(&declared) { e.clone() } else { declared }
+            }
+            Some(DimSpec::Equals(_) | DimSpec::Any) | None => e.clone(),
+        },
+        HostExpr::Not(a) => HostExpr::Not(Box::new(resolved(sig, a, most))),
+        HostExpr::Binary(op, a, b) => HostExpr::binary(*op, resolved(sig, a, most), resolved(sig, b, most)),
+        HostExpr::Const(_) | HostExpr::Symbol(_) | HostExpr::Scalar(_) => e.clone(),
+    }
+}
+
+/// Whether an expression contains an extent of a tensor that is not a shape name.
+pub(super) fn mentions_dim(e: &HostExpr) -> bool {
+    let mut found = false;
+    e.visit(&mut |node| found |= matches!(node, HostExpr::Dim(..)));
+    found
 }
 
 fn shape(sig: &Signature, param: usize) -> Vec<DimSpec> {
@@ -84,36 +154,50 @@ fn shape(sig: &Signature, param: usize) -> Vec<DimSpec> {
     }
 }
 
-/// The conditions on the leaves, as expressions with the minimum of each: the output is not empty, the extents exist, and the requirements
-/// hold that mention the same names. Other requirements are about other arguments.
-fn demands(sig: &Signature, output: &[DimSpec], leaves: &mut Vec<HostExpr>) -> Vec<(HostExpr, i64)> {
-    let mut open: Vec<(HostExpr, i64)> = sig.requires.iter().map(|e| (e.clone(), 1)).collect();
+/// Expressions with the minimum of each.
+type Demands = Vec<(HostExpr, i64)>;
+
+/// The conditions on the leaves: the output is not empty, the extents exist, and the requirements and demands hold that mention the same
+/// names. Other requirements are about other arguments; the demands that are about other arguments are the second result.
+fn demands(search: &Search<'_>, leaves: &mut Vec<HostExpr>) -> (Demands, Demands) {
+    let sig = search.sig;
+    let mut others: Demands = search.demands.iter().map(|(e, least)| (named(sig, e), *least)).collect();
+    let mut open: Demands = sig.requires.iter().map(|e| (named(sig, e), 1)).collect();
     for param in 0..sig.params.len() {
-        let equal =
-            shape(sig, param).into_iter().filter_map(|d| if let DimSpec::Equals(e) = d { Some(e) } else { None });
-        open.extend(equal.map(|e| (e, 0)));
+        for (axis, dim) in shape(sig, param).into_iter().enumerate() {
+            let DimSpec::Equals(declared) = dim else { continue };
+            open.push((named(sig, &declared), 0));
+            // An extent with a leaf of its own equals what is declared.
+            let own = named(sig, &HostExpr::Dim(param, axis));
+            if mentions_dim(&own) && own != named(sig, &declared) {
+                open.push((HostExpr::binary(HostOp::Eq, own, named(sig, &declared)), 1));
+            }
+        }
     }
     let mut out = Vec::new();
-    for dim in output {
-        if let DimSpec::Equals(e) = dim {
-            add_leaves(e, leaves);
-            out.push((e.clone(), 1));
+    for (axis, dim) in shape(sig, search.param).iter().enumerate() {
+        if let DimSpec::Equals(_) = dim {
+            let extent = named(sig, &HostExpr::Dim(search.param, axis));
+            add_leaves(&extent, leaves);
+            out.push((extent, 1));
         }
     }
     loop {
-        let before = open.len();
-        open.retain(|(e, least)| {
-            let mut own = Vec::new();
-            add_leaves(e, &mut own);
-            let related = own.iter().any(|l| leaves.contains(l));
-            if related {
-                add_leaves(e, leaves);
-                out.push((e.clone(), *least));
-            }
-            !related
-        });
-        if open.len() == before {
-            return out;
+        let before = out.len();
+        for list in [&mut open, &mut others] {
+            list.retain(|(e, least)| {
+                let mut own = Vec::new();
+                add_leaves(e, &mut own);
+                let is_related = own.is_empty() || own.iter().any(|l| leaves.contains(l));
+                if is_related {
+                    add_leaves(e, leaves);
+                    out.push((e.clone(), *least));
+                }
+                !is_related
+            });
+        }
+        if out.len() == before {
+            return (out, others);
         }
     }
 }

@@ -61,6 +61,7 @@ fn grids_that_are_rounded_down_are_short() {
         "max(cdiv(N, 64), 1)",
         "cdiv(N, 32)",
         "3) require(N <= 192",
+        "3) require(dim(%c, 0) <= 192",
         "%n",
         "%n / 64",
         "unchecked",

@@ -203,10 +203,10 @@ impl<'a> Parser<'a> {
         if !self.eat_word("grid") {
             return Ok((GridSpec::Extents(Vec::new()), false));
         }
-        if self.eat_word("persistent") {
-            return Ok((GridSpec::Persistent, false));
-        }
         let partial = self.eat_word("unchecked");
+        if self.eat_word("persistent") {
+            return Ok((GridSpec::Persistent, partial));
+        }
         Ok((GridSpec::Extents(self.exprs(scope)?), partial))
     }
 

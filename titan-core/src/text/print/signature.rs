@@ -26,7 +26,9 @@ impl Printer<'_> {
         }
         self.params(sig);
         match &sig.grid {
+            GridSpec::Persistent if sig.partial => self.out.push_str(" grid unchecked persistent"),
             GridSpec::Persistent => self.out.push_str(" grid persistent"),
+            GridSpec::Extents(extents) if extents.is_empty() && sig.partial => self.out.push_str(" grid unchecked()"),
             GridSpec::Extents(extents) if extents.is_empty() => {}
             GridSpec::Extents(extents) if sig.partial => self.exprs(" grid unchecked(", extents),
             GridSpec::Extents(extents) => self.exprs(" grid(", extents),

@@ -1,0 +1,178 @@
+//! Elements of partitioned outputs that no program writes, although there are enough programs.
+//!
+//! For each axis of an output, [`super::reach`] over-approximates the indices that the stores of all programs write. If it leaves out an
+//! index, and the kernel accepts arguments for which the axis is longer than that, then no element at that index is written.
+//!
+//! What is found: parts that are stored at a distance larger than their extent, such as `store_tile([m * BM, n], ..)`, whose coordinates
+//! are numbers of tiles; stores that begin after the first element; and stores that end before the last one, if none of the sources or loops
+//! of the kernel divides the rest of the axis.
+//!
+//! Deliberately absent: guards of stores, counters of loops beyond their range, dependences between axes, the union of elements that
+//! different sources select, and kernels that reject arguments by themselves, if it is not known which (see [`trap`]). In all these cases a
+//! kernel is accepted.
+
+mod help;
+#[cfg(test)]
+mod tests;
+mod trap;
+
+use super::example::{Search, mentions_dim, named};
+use super::reach::{Reach, gap};
+use super::{extent, needs};
+use crate::analysis::access::{Access, Accesses, Kind};
+use crate::analysis::affine::Affine;
+use crate::analysis::forms::Forms;
+use crate::analysis::partition::{Class, Partition};
+use crate::analysis::uses::Tree;
+use crate::diag::{Code, Diagnostic};
+use crate::ir::{GridSpec, HostExpr, HostNames as _, HostOp, Kernel, Loc};
+
+/// Elements of an output that no program writes, for arguments that the kernel accepts.
+struct Found<'a> {
+    kernel: &'a Kernel,
+    /// The output.
+    param: usize,
+    /// The axis along which elements are left out.
+    axis: usize,
+    /// The first index that is left out.
+    index: i64,
+    /// The extent of the axis.
+    extent: HostExpr,
+    /// The arguments, as names with values.
+    example: Vec<(String, i64)>,
+    /// All stores to the output.
+    stores: &'a [&'a Access],
+    /// What they may write along the axis.
+    reaches: Vec<Reach>,
+    /// The store at which this is reported.
+    blamed: usize,
+}
+
+/// T0411: for each output that has elements that no program writes, the first axis along which they are.
+#[must_use]
+pub fn unwritten(kernel: &Kernel, partition: &Partition) -> Vec<Diagnostic<Loc>> {
+    if kernel.sig.partial {
+        return Vec::new();
+    }
+    let forms = Forms::new(kernel, true);
+    let accesses = Accesses::new(kernel, &forms, &Tree::new(kernel));
+    let Some(mut demands) = trap::conditions(kernel, &forms, &accesses) else { return Vec::new() };
+    demands.extend(launches(kernel, partition));
+    let of_output = |(param, class): &(usize, Class)| {
+        matches!(class, Class::Partitioned(_)).then_some(())?;
+        let stores = accesses.list.iter().filter(|a| a.param == *param && a.kind == Kind::Write);
+        let stores: Vec<&Access> = stores.collect();
+        let rank = stores.first()?.axes.len();
+        (0..rank).find_map(|axis| along(kernel, &demands, &forms, (*param, axis), &stores))
+    };
+    partition.outputs.iter().filter_map(of_output).collect()
+}
+
+/// The error for an axis of an output.
+fn along(
+    kernel: &Kernel,
+    demands: &[(HostExpr, i64)],
+    forms: &Forms,
+    (param, axis): (usize, usize),
+    stores: &[&Access],
+) -> Option<Diagnostic<Loc>> {
+    let reach = |a: &&Access| Reach::of(a.axes.get(axis)?, &forms.ranges);
+    let reaches = stores.iter().map(reach).collect::<Option<Vec<Reach>>>()?;
+    let index = gap(&reaches)?;
+    let extent = named(&kernel.sig, &extent(&kernel.sig, param, axis)?);
+    let found = Found {
+        kernel,
+        param,
+        axis,
+        index,
+        extent,
+        example: Vec::new(),
+        stores,
+        blamed: blamed(&reaches, index),
+        reaches,
+    };
+    // Without a name, nothing is declared about the extent, and it may be meant to end where the stores do.
+    if mentions_dim(&found.extent) && !found.is_before() && !found.is_repeated() {
+        return None;
+    }
+    let asked = vec![found.extent.clone(), HostExpr::Const(index), HostExpr::Const(index.checked_add(1)?)];
+    let search = Search { sig: &kernel.sig, param, asked, demands: demands.to_vec() };
+    let longer = |results: &[i64]| results.first().filter(|extent| **extent > index).copied();
+    let (example, _) = search.find(&longer)?;
+    Some(Found { example, ..found }.diagnostic(forms))
+}
+
+/// What a launch demands of a declared grid: programs, and as many as the parts of the outputs.
+fn launches(kernel: &Kernel, partition: &Partition) -> Vec<(HostExpr, i64)> {
+    let GridSpec::Extents(declared) = &kernel.sig.grid else { return Vec::new() };
+    let mut out: Vec<(HostExpr, i64)> = declared.iter().map(|e| (e.clone(), 1)).collect();
+    for need in needs(kernel, partition) {
+        let declared = declared.get(usize::from(need.axis)).cloned().unwrap_or(HostExpr::Const(1));
+        if declared != need.programs {
+            out.push((HostExpr::binary(HostOp::Sub, declared, need.programs), 0));
+        }
+    }
+    out
+}
+
+/// The store whose elements end before an index; the first store, if there is none.
+fn blamed(reaches: &[Reach], index: i64) -> usize {
+    let ends = |r: &Reach| index > 0 && r.run(index - 1).is_some();
+    let repeated = reaches.iter().position(|r| ends(r) && r.step > 0);
+    repeated.or_else(|| reaches.iter().position(ends)).unwrap_or(0)
+}
+
+impl Found<'_> {
+    fn diagnostic(&self, forms: &Forms) -> Diagnostic<Loc> {
+        let Found { kernel, param, axis, index, .. } = self;
+        let when = self.example.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(" and ");
+        let when = if when.is_empty() { String::new() } else { format!("with {when} ") };
+        let (name, reason) = (kernel.sig.param(*param), self.reason());
+        let title = format!("{when}no program writes `{name}` at index {index} along axis {axis}: {reason}");
+        let place = self.stores.get(self.blamed).map_or_else(Loc::default, |a| kernel.op(a.op).loc);
+        let mut error = Diagnostic::new(Code::Unwritten, place, title);
+        let purpose = format!("{}, if the rest is left unwritten on purpose", self.unchecked());
+        for (i, help) in self.helps(forms).into_iter().chain([purpose]).enumerate() {
+            let or = if i > 0 { "or " } else { "" };
+            error = error.help(format!("{or}{help}"));
+        }
+        error
+    }
+
+    /// The reach of the store at which the error is reported.
+    fn reach(&self) -> Option<&Reach> {
+        self.reaches.get(self.blamed)
+    }
+
+    /// Whether stores are repeated at a distance that is larger than their extent.
+    fn is_repeated(&self) -> bool {
+        self.reach().is_some_and(|r| r.step > r.span() && r.most.is_none_or(|most| most >= self.index))
+    }
+
+    /// Whether the elements that are left out are the first ones.
+    fn is_before(&self) -> bool {
+        self.reaches.iter().all(|r| r.least.is_some_and(|least| least > self.index))
+    }
+
+    fn reason(&self) -> String {
+        let others = self.stores.len() > 1;
+        let Some(reach) = self.reach() else { return String::new() };
+        if self.is_before() {
+            let least = self.reaches.iter().filter_map(|r| r.least).min().unwrap_or(0);
+            return if others {
+                format!("its stores begin at {least}")
+            } else {
+                format!("the store begins at {least}")
+            };
+        }
+        if self.is_repeated() {
+            let (step, span) = (reach.step, reach.span());
+            let claims = self.stores.get(self.blamed).and_then(|a| a.axes.get(self.axis));
+            let is_exact = claims.and_then(|c| c.start.as_ref()).is_some_and(Affine::is_exact);
+            let most = if is_exact { "" } else { "at most " };
+            let rest = if others { ", and no other store writes the rest" } else { "" };
+            return format!("this store writes {most}{span} of every {step} indices{rest}");
+        }
+        if others { "its stores end there".to_owned() } else { "the store ends there".to_owned() }
+    }
+}
