@@ -80,11 +80,12 @@ fn what_is_compiled_has_no_spills() {
 }
 
 /// Tiles of attention (queries, head, keys), the beginnings of the notes about registers, and whether the assembler spills more than a few.
-const TILES: [([u32; 3], &[&str], bool); 12] = [
+const TILES: [([u32; 3], &[&str], bool); 13] = [
     ([128, 128, 128], &[], false),
     ([128, 64, 176], &[], false),
     ([128, 256, 64], &[], false),
     ([128, 96, 64], &[], false),
+    ([128, 32, 128], &[], false),
     ([64, 256, 64], &[], false),
     ([256, 64, 64], &[], false),
     ([256, 64, 128], &["a thread has 255 registers, and tiles take 208"], true),
