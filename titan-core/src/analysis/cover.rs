@@ -163,12 +163,7 @@ impl Short {
     pub fn diagnostic(&self, sig: &Signature) -> Diagnostic<Loc> {
         let Short { need, example, found, wanted, right } = self;
         let (axis, name, parts) = (need.axis, sig.param(need.param), need.text());
-        let written = |e: &HostExpr| {
-            let mut out = String::new();
-            // Writing to a string cannot fail.
-            let _ = e.write(&mut out, sig);
-            out
-        };
+        let written = |e: &HostExpr| e.in_attribute(sig);
         let when = example.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(" and ");
         let when = if when.is_empty() { String::new() } else { format!("with {when} ") };
         let title = format!(

@@ -135,7 +135,7 @@ impl Expand<'_> {
                 self.rings[index].mode = self.join(pipe, slots, &mut inits)?;
             }
         }
-        // One thread executes all of them, one behind the other, and one fence is enough for all.
+        // One thread executes all of them, one after the other, and one fence is enough for all.
         for (loc, op, words) in inits.ops {
             self.b.set_loc(loc);
             self.op(OpKind::Nv(op), &[words])?;

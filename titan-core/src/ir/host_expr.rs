@@ -209,51 +209,74 @@ impl HostExpr {
         }
     }
 
-    /// Writes the expression with the given names for its leaves, in Rust's syntax.
+    /// Writes the expression with the given names for its leaves, in the syntax of tile IR.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write(&self, f: &mut dyn fmt::Write, names: &dyn HostNames) -> fmt::Result {
+        self.write_as(f, (names, Syntax::TileIr), 0)
+    }
+
+    /// The expression as the user writes it in the attribute of a kernel: `M.max(K)` and `x.dim(0)` instead of `max(M, K)` and `dim(x, 0)`.
+    #[must_use]
+    pub fn in_attribute(&self, names: &dyn HostNames) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write_as(&mut out, (names, Syntax::Attribute), 0);
+        out
+    }
+
+    /// Writes the expression, in parentheses if its precedence is too low for its position.
+    fn write_as(
+        &self,
+        f: &mut dyn fmt::Write,
+        how @ (names, syntax): (&dyn HostNames, Syntax),
+        least: u8,
+    ) -> fmt::Result {
         match self {
             HostExpr::Const(v) => write!(f, "{v}"),
             HostExpr::Symbol(s) => f.write_str(&names.symbol(*s)),
             HostExpr::Scalar(p) => f.write_str(&names.param(*p)),
-            HostExpr::Dim(p, axis) => write!(f, "dim({}, {axis})", names.param(*p)),
+            HostExpr::Dim(p, axis) => match syntax {
+                Syntax::TileIr => write!(f, "dim({}, {axis})", names.param(*p)),
+                Syntax::Attribute => write!(f, "{}.dim({axis})", names.param(*p)),
+            },
             HostExpr::Not(a) => {
                 f.write_str("!")?;
-                a.write_inner(f, names, PREFIX)
+                a.write_as(f, how, PREFIX)
+            }
+            HostExpr::Binary(op, ..) if op.binds() < least => {
+                f.write_str("(")?;
+                self.write_as(f, how, 0)?;
+                f.write_str(")")
+            }
+            HostExpr::Binary(op @ (HostOp::Min | HostOp::Max), a, b) if syntax == Syntax::Attribute => {
+                a.write_as(f, how, op.binds())?;
+                write!(f, ".{}(", op.text())?;
+                b.write_as(f, how, 0)?;
+                f.write_str(")")
             }
             HostExpr::Binary(op, a, b) if op.is_call() => {
                 write!(f, "{}(", op.text())?;
-                a.write(f, names)?;
+                a.write_as(f, how, 0)?;
                 f.write_str(", ")?;
-                b.write(f, names)?;
+                b.write_as(f, how, 0)?;
                 f.write_str(")")
             }
             HostExpr::Binary(op, a, b) => {
-                a.write_inner(f, names, op.binds() + u8::from(op.is_comparison()))?;
+                a.write_as(f, how, op.binds() + u8::from(op.is_comparison()))?;
                 write!(f, " {} ", op.text())?;
-                b.write_inner(f, names, op.binds() + 1)
+                b.write_as(f, how, op.binds() + 1)
             }
         }
     }
+}
 
-    /// Writes the expression, in parentheses if its precedence is too low for its position.
-    fn write_inner(&self, f: &mut dyn fmt::Write, names: &dyn HostNames, least: u8) -> fmt::Result {
-        match self {
-            HostExpr::Binary(op, ..) if op.binds() < least => {
-                f.write_str("(")?;
-                self.write(f, names)?;
-                f.write_str(")")
-            }
-            HostExpr::Const(_)
-            | HostExpr::Symbol(_)
-            | HostExpr::Scalar(_)
-            | HostExpr::Dim(..)
-            | HostExpr::Not(_)
-            | HostExpr::Binary(..) => self.write(f, names),
-        }
-    }
+/// How a host expression is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    TileIr,
+    Attribute,
 }
 
 /// The precedence of `!`.

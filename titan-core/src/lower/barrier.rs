@@ -171,7 +171,7 @@ impl Lower<'_> {
     /// on each of them, NVIDIA's assembler would wait for earlier accesses before each, and repeat some for each thread of the warp.
     pub(super) fn initialise(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
         let all = ops.iter().map(|id| self.initial(self.k.op(*id))).collect::<Result<Vec<_>, _>>()?;
-        let mut open = self.begin_first_thread();
+        let mut open = self.begin_any_thread();
         // The accesses of one thread are ordered among themselves: each buffer is marked once.
         let buffers: BTreeSet<u32> = all.iter().map(Initial::buffer).collect();
         buffers.into_iter().for_each(|buffer| self.touch(Region::Buffer(buffer), true));

@@ -145,8 +145,8 @@ impl Lower<'_> {
         vec![only, self.b.begin_if(elected, &[])]
     }
 
-    /// The same on machines that elect no threads, for which the first thread does as well.
-    pub(super) fn begin_first_thread(&mut self) -> Vec<lane::Open> {
+    /// Opens a branch for one thread: the elected one, or the first one on machines that elect none.
+    pub(super) fn begin_any_thread(&mut self) -> Vec<lane::Open> {
         if self.target.bulk_tensor || self.elected {
             return self.begin_one_thread();
         }

@@ -5,8 +5,8 @@
 //! a sum to which the result of each step is added, unless it is the accumulator itself. Other tiles are distributed so that a thread holds
 //! about 16 elements. Four warps keep the four schedulers of an SM busy, so a program has fewer only if its tiles are too small.
 //!
-//! MMAs of warpgroups read a first operand that threads compute from registers, all of it at the same time. So it counts too, if there are
-//! enough rows for the additional warpgroups. Worked example, attention with 128 queries, a head of 32 and 128 keys a step: scores of 128 × 128
+//! If threads compute the first operand of an MMA of warpgroups, the MMA reads it from registers, all of it at once. So on machines with such
+//! MMAs it counts too, if there are enough rows for the additional warpgroups. Worked example, attention with 128 queries, a head of 32 and 128 keys a step: scores of 128 × 128
 //! and an output of 128 × 32 are 160 elements a thread of 4 warps, which would do. Probabilities of 16 bits take another 64 registers, and that
 //! spills; of 8 warps, whose 128 rows are 64 for each warpgroup, a thread has 112 in all.
 
@@ -33,13 +33,13 @@ struct Tiles {
     largest: u64,
     /// The 32-bit registers, over all threads, of the largest first operand of an MMA that threads compute.
     computed: u64,
-    /// The fewest rows of an MMA.
+    /// The greatest common divisor of the numbers of rows of the MMAs.
     rows: u64,
 }
 
 impl Tiles {
     fn of(kernel: &Kernel) -> Tiles {
-        let mut tiles = Tiles { mmas: Vec::new(), largest: 1, computed: 0, rows: u64::MAX };
+        let mut tiles = Tiles { mmas: Vec::new(), largest: 1, computed: 0, rows: 0 };
         kernel.walk(&mut |_, op| {
             for result in &op.results {
                 let Some(shape) = kernel.ty(*result).tile_shape().filter(|_| kernel.ty(*result).is_in_registers())
@@ -52,7 +52,7 @@ impl Tiles {
                     tiles.mmas.push(n);
                     tiles.computed = tiles.computed.max(registers_if_computed(kernel, a));
                     let rows = shape.iter().rev().nth(1).and_then(|rows| u64::try_from(*rows).ok());
-                    tiles.rows = tiles.rows.min(rows.unwrap_or(1));
+                    tiles.rows = common_divisor(tiles.rows, rows.unwrap_or(1));
                 }
             }
         });
@@ -85,11 +85,20 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     };
     let most = u64::from(target.max_warps.min(if tiles.mmas.is_empty() { 16 } else { 8 }));
     let enough = n.div_ceil(per_thread * lanes).next_power_of_two();
-    let enough = enough.max(tiles.warps_with_operands(target).unwrap_or(1));
+    let with_operands = tiles.warps_with_operands(target).filter(|warps| *warps > enough);
     let useful = n.div_ceil(lanes).next_power_of_two();
-    let warps = enough.max(4).min(useful).min(most).max(1);
-    notes.push(format!("{warps} warps: {} {why} a thread of {n}", n.div_ceil(warps * lanes)));
+    let warps = with_operands.unwrap_or(enough).max(4).min(useful).min(most).max(1);
+    let beside = if with_operands.is_some() { ", beside a first operand that is computed" } else { "" };
+    notes.push(format!("{warps} warps: {} {why} a thread of {n}{beside}", n.div_ceil(warps * lanes)));
     u32::try_from(warps).unwrap_or(1)
+}
+
+/// The greatest common divisor; that of 0 and a number is the number.
+const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// The 32-bit registers, over all threads, of a tile that threads compute; 0 for one that is loaded.

@@ -90,7 +90,8 @@ impl Regions {
                 }
                 sized = true;
             }
-            if let OpKind::Nv(NvOp::MbarrierAlloc { at, n }) = op.kind {
+            if let (OpKind::Nv(NvOp::MbarrierAlloc { at, n }), 1) = (&op.kind, parts) {
+                let (at, n) = (*at, *n);
                 part = (at, at.saturating_add(n.saturating_mul(MBARRIER)));
             }
             if op.kind == OpKind::Region(RegionOp::At) {

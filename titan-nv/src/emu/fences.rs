@@ -1,20 +1,23 @@
 //! Which proxy fences count for all threads of a warp.
 //!
 //! The sanitizer takes the threads of a warp as one, so that a fence by one of them would cover the reads of all. But a fence
-//! orders what its own thread did, and what other threads released to it before. So a fence is reported to the sanitizer only
-//! when it covers every thread of the warp that has read shared memory since its last release:
+//! orders what its own thread did, and what other threads released to it before. So a fence counts for reads only when it
+//! covers every thread of the warp that has read shared memory since its last release:
 //!
 //! | step | fence of thread 0 |
 //! |---|---|
 //! | all threads of a warp read | |
-//! | thread 0 executes the fence | not reported: threads 1 to 31 have released nothing |
+//! | thread 0 executes the fence | counts for writes only: threads 1 to 31 have released nothing |
 //! | `bar.sync` | releases the reads of all threads |
-//! | thread 0 executes the fence | reported |
+//! | thread 0 executes the fence | counts |
 //!
-//! If all threads of the warp execute the fence, that of the last one is reported. What threads have *written* needs no such rule: [`proxy`]
+//! If all threads of the warp execute the fence, that of the last one counts. What threads have *written* needs no such rule: [`proxy`]
 //! keeps the view of each thread on the bytes themselves.
 //!
-//! Deliberately absent: to whom a thread has released. A release to a third thread counts too; whether the fence's thread has acquired from
+//! Strong reads are those of counters and flags, to which no copy goes, and are not recorded.
+//!
+//! Deliberately absent: which bytes a thread has read, so that the fence of one thread does not count for reads if others of its warp have read
+//! anything; to whom a thread has released. A release to a third thread counts too; whether the fence's thread has acquired from
 //! it is seen by the race detector.
 //!
 //! Source: PTX ISA, "Causality order", proxy-preserved base causality order.
@@ -22,10 +25,15 @@
 //! [`proxy`]: super::proxy
 
 use std::collections::BTreeMap;
-use titan_sim::engine::{AccessKind, Agent, Event, FenceSpace, Proxy, Scope};
+use titan_sim::engine::{AccessKind, Agent, Event, FenceSpace, Proxy, Scope, Strength};
 
 /// The memory and the scope of a fence.
 type Fence = (FenceSpace, Scope);
+
+/// Whether a fence orders all that another one orders.
+fn covers((space, scope): Fence, (of, least): Fence) -> bool {
+    (space == FenceSpace::All || space == of) && scope >= least
+}
 
 /// The threads that have read shared memory since their last release, each with the fences that it has executed since its last read.
 #[derive(Debug)]
@@ -44,7 +52,7 @@ impl Fences {
         self.readers.clear();
     }
 
-    /// Records an event. Returns whether the sanitizer is to receive it.
+    /// Records an event. Returns whether the sanitizer is to receive it as it is; otherwise it is a fence that counts for writes only.
     pub(crate) fn passes(&mut self, event: &Event<'_>) -> bool {
         match *event {
             Event::Access(ref access) => {
@@ -52,7 +60,8 @@ impl Fences {
                     AccessKind::Read | AccessKind::Atomic => true,
                     AccessKind::Write => false,
                 };
-                if reads && access.proxy == Proxy::Generic && access.helper.is_none() {
+                let plain = access.strength == Strength::Weak && access.helper.is_none();
+                if reads && plain && access.proxy == Proxy::Generic {
                     self.readers.insert(access.agent, Vec::new());
                 }
                 true
@@ -101,6 +110,8 @@ impl Fences {
         let block = agent.index() / self.threads * self.threads;
         let first = block + (agent.index() - block) / 32 * 32;
         let after = (first + 32).min(block + self.threads);
-        self.readers.range(Agent::new(first)..Agent::new(after)).all(|(_, fences)| fences.contains(&fence))
+        self.readers
+            .range(Agent::new(first)..Agent::new(after))
+            .all(|(_, fences)| fences.iter().any(|own| covers(*own, fence)))
     }
 }

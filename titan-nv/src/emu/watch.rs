@@ -24,10 +24,9 @@ pub(crate) struct Watch {
 impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let first = self.races.event(event);
-        if self.sanitizer.is_none() || !self.fences.passes(event) {
-            return first;
-        }
-        self.sanitizer.event(event).and(first)
+        let Some(sanitizer) = &mut self.sanitizer else { return first };
+        let second = if self.fences.passes(event) { sanitizer.event(event) } else { sanitizer.fence_writes(event) };
+        second.and(first)
     }
 }
 

@@ -261,6 +261,7 @@ fn a_fence_covers_the_reads_of_its_own_thread_and_those_released_to_it() {
         format!("{FENCE} {arrived}"),
         format!("{arrived} @!%p0 {FENCE}"),
         format!("@%p0 {FENCE} @!%p0 {FENCE} bar.sync 0;"),
+        format!("@%p0 {FENCE} @!%p0 fence.proxy.async; bar.sync 0;"),
     ] {
         for options in orders() {
             run(&copied_over(&between), shape, &params, &mut memory, &options)
@@ -280,4 +281,28 @@ fn a_fence_covers_the_reads_of_its_own_thread_and_those_released_to_it() {
         let wrong = (titan_nv::emu::ErrorCode::Race, "[sanitizer: missing-fence]");
         refuses(&between, &copied_over(&between), shape, &params, &memory, wrong);
     }
+}
+
+/// A thread that writes, executes the fence, and stores the bytes in bulk needs none of the other threads, which have read something else.
+#[test]
+fn a_fence_covers_the_writes_of_its_own_thread() {
+    let mut memory = Memory::new();
+    let b = memory.alloc_named("b", 16);
+    let with = |fence: &str| {
+        let body = format!(
+            "mov.u32 %r0, smem; mov.u32 %r2, %tid.x; setp.ne.u32 %p0, %r2, 0; ld.param.u64 %rd1, [b];\n\
+             @!%p0 st.shared.u32 [%r0+64], 7; bar.sync 0; ld.shared.u32 %r5, [%r0+64];\n@%p0 bra DONE;\n\
+             st.shared.v4.u32 [%r0], {{%r5, %r5, %r5, %r5}}; {fence}\n\
+             cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r0], 16; cp.async.bulk.commit_group;\n\
+             cp.async.bulk.wait_group 0;\nDONE: ret;"
+        );
+        text(".param .u64 b", 128, "", &body)
+    };
+    let (shape, params) = (Shape { blocks: 1, cluster: 1, threads: 32, shared: 128 }, [Param::Ptr(b)]);
+    for options in orders() {
+        run(&with("fence.proxy.async.shared::cta;"), shape, &params, &mut memory, &options).unwrap();
+        assert_eq!(memory.read(b, 16).unwrap(), 7_u32.to_le_bytes().repeat(4));
+    }
+    let wrong = (titan_nv::emu::ErrorCode::Race, "[sanitizer: missing-fence]");
+    refuses("no fence", &with(""), shape, &params, &memory, wrong);
 }

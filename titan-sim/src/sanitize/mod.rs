@@ -155,6 +155,18 @@ impl Sanitizer {
         &self.config
     }
 
+    /// Receives a fence between proxies that orders earlier writes alone. A client whose agents share a partition reports a fence so if another
+    /// agent of the partition has read without being ordered before it. Other events are ignored.
+    ///
+    /// # Errors
+    /// Those of [`Observer::event`].
+    pub fn fence_writes(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        let Event::Fence { agent, from, to, scope, space, place } = *event else { return Ok(()) };
+        self.events += 1;
+        self.set_at(agent, place, None);
+        self.fence(agent, (from, to), scope, (space, false))
+    }
+
     /// The side of a finding for an agent at its current place, without bytes.
     fn side(&self, agent: Agent, deed: Deed) -> Side {
         let (place, tag) = self.at.get(agent.index()).copied().unwrap_or((Place::new(0), 0));
@@ -246,7 +258,7 @@ impl Sanitizer {
             Event::Acquire { agent, space, address } => self.acquire(agent, (space, address)),
             Event::Fence { agent, from, to, scope, space, place } => {
                 self.set_at(agent, place, None);
-                self.fence(agent, (from, to), scope, space)
+                self.fence(agent, (from, to), scope, (space, true))
             }
             Event::Fork { agent, into } => self.share(&[agent], into),
             Event::Join { agents, into } => self.share(agents, &[into]),

@@ -263,7 +263,7 @@ impl Sanitizer {
         agent: Agent,
         (from, to): (Proxy, Proxy),
         scope: Scope,
-        space: FenceSpace,
+        (space, of_reads): (FenceSpace, bool),
     ) -> Result<(), Stop> {
         let Some(p) = self.known(agent)? else { return Ok(()) };
         if from == Proxy::Generic && to != Proxy::Generic {
@@ -273,7 +273,8 @@ impl Sanitizer {
                 FenceSpace::Global => self.config.home_of(id).is_none(),
             };
             self.memory.each_of(about, |e| {
-                let meant = space != FenceSpace::Inits || e.side.deed == Deed::Init;
+                let meant =
+                    (space != FenceSpace::Inits || e.side.deed == Deed::Init) && (of_reads || e.side.deed.writes());
                 if meant && e.side.proxy == Proxy::Generic && e.seen.has(p, Unit::Base) {
                     e.fences.fence(p, to, scope);
                 }

@@ -59,6 +59,18 @@ impl Reach {
         self.hi - self.lo + 1
     }
 
+    /// The next index after another one that may be written.
+    pub(super) fn next(&self, after: i64) -> Option<i64> {
+        let first = after.checked_add(1)?.max(self.least.unwrap_or(i64::MIN));
+        let at = if self.step == 0 || self.span() >= self.step {
+            first
+        } else {
+            let in_step = first.checked_sub(self.lo)?.rem_euclid(self.step);
+            if in_step < self.span() { first } else { first.checked_add(self.step - in_step)? }
+        };
+        self.most.is_none_or(|most| at <= most).then_some(at)
+    }
+
     /// The last of the adjacent indices from `at` on that may be written; `None` if `at` is not written.
     pub(super) fn run(&self, at: i64) -> Option<i64> {
         if self.least.is_some_and(|least| at < least) || self.most.is_some_and(|most| at > most) {

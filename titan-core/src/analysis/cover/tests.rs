@@ -100,7 +100,7 @@ fn outputs_are_looked_at_one_by_one() {
     assert!(title.contains("but `b` has") && title.contains("elements along axis 0"), "{title}");
     accepts("(%a: mut tensor<f32>[N], %b: mut tensor<f32>[M]) grid(max(cdiv(N, 64), M))", &two);
     let both = titles("(%a: mut tensor<f32>[N], %b: mut tensor<f32>[M]) grid(1)", &two);
-    assert_eq!(both[1], "`grid(max(cdiv(N, 64), M))` covers all outputs");
+    assert_eq!(both[1], "`grid(cdiv(N, 64).max(M))` covers all outputs");
     // These outputs have no parts.
     let atomic = format!("{HEAD}atomic_add_tile %c[%p], %t");
     accepts("(%c: mut tensor<f32>[N]) grid(2)", &atomic);

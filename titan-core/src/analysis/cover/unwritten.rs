@@ -25,7 +25,7 @@ use crate::analysis::forms::Forms;
 use crate::analysis::partition::{Class, Partition};
 use crate::analysis::uses::Tree;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{GridSpec, HostExpr, HostNames as _, HostOp, Kernel, Loc};
+use crate::ir::{GridSpec, HostExpr, HostNames as _, HostOp, Kernel, Loc, Param, ParamKind, Signature};
 
 /// Elements of an output that no program writes, for arguments that the kernel accepts.
 struct Found<'a> {
@@ -58,6 +58,7 @@ pub fn unwritten(kernel: &Kernel, partition: &Partition) -> Vec<Diagnostic<Loc>>
     let accesses = Accesses::new(kernel, &forms, &Tree::new(kernel));
     let Some(mut demands) = trap::conditions(kernel, &forms, &accesses) else { return Vec::new() };
     demands.extend(launches(kernel, partition));
+    demands.extend(whole_bytes(&kernel.sig));
     let of_output = |(param, class): &(usize, Class)| {
         matches!(class, Class::Partitioned(_)).then_some(())?;
         let stores = accesses.list.iter().filter(|a| a.param == *param && a.kind == Kind::Write);
@@ -113,6 +114,17 @@ fn launches(kernel: &Kernel, partition: &Partition) -> Vec<(HostExpr, i64)> {
         }
     }
     out
+}
+
+/// What a launch demands of tensors with two elements in a byte: the extent of the last axis is even.
+fn whole_bytes(sig: &Signature) -> Vec<(HostExpr, i64)> {
+    let even = |(param, p): (usize, &Param)| {
+        let ParamKind::Tensor { elem, shape, .. } = &p.kind else { return None };
+        let last = extent(sig, param, shape.len().checked_sub(1).filter(|_| elem.bits() < 8)?)?;
+        let odd = HostExpr::binary(HostOp::Rem, last, HostExpr::Const(2));
+        Some((HostExpr::binary(HostOp::Sub, HostExpr::Const(0), odd), 0))
+    };
+    sig.params.iter().enumerate().filter_map(even).collect()
 }
 
 /// The store whose elements end before an index; the first store, if there is none.
@@ -173,6 +185,14 @@ impl Found<'_> {
             let rest = if others { ", and no other store writes the rest" } else { "" };
             return format!("this store writes {most}{span} of every {step} indices{rest}");
         }
+        if let Some(next) = self.resumes() {
+            return format!("the next store begins at {next}");
+        }
         if others { "its stores end there".to_owned() } else { "the store ends there".to_owned() }
+    }
+
+    /// The next index that a store may write, if some continue behind the index that is left out.
+    fn resumes(&self) -> Option<i64> {
+        self.reaches.iter().filter_map(|r| r.next(self.index)).min()
     }
 }

@@ -5,7 +5,8 @@ use crate::analysis::access::AxisClaims;
 use crate::analysis::cover::example::mentions_dim;
 use crate::analysis::cover::reach::Reach;
 use crate::analysis::forms::Forms;
-use crate::ir::{BinOp, GridSpec, HostExpr, HostNames as _, Op, OpKind, ParamKind, Signature, TtgOp, Unit, Value};
+use crate::ir::{BinOp, Def, GridSpec, HostExpr, HostNames as _, Op, OpKind, ParamKind, TtgOp, Unit, Value};
+use std::collections::BTreeSet;
 
 impl Found<'_> {
     /// How to write the rest.
@@ -16,6 +17,9 @@ impl Found<'_> {
         if self.is_repeated() {
             let numbers = self.tile_numbers(forms);
             return if numbers.is_empty() { vec![self.adjoin()] } else { numbers };
+        }
+        if self.resumes().is_some() {
+            return vec![self.adjoin()];
         }
         let index = self.index;
         let Some(extent) = self.own_extent() else { return Vec::new() };
@@ -98,7 +102,11 @@ impl Found<'_> {
 
     /// How to begin with the first element.
     fn begin_at_zero(&self) -> Option<String> {
-        let least = self.reach()?.least?;
+        // The store that begins first is the one to move.
+        let least = self.reaches.iter().filter_map(|r| r.least).min()?;
+        if self.reach()?.least? != least || self.is_of_a_loop() {
+            return Some(format!("let the first store along axis {} begin at 0", self.axis));
+        }
         Some(match self.in_tiles(self.axis) {
             Some((_, tile, _)) if least % tile == 0 => {
                 format!(
@@ -111,11 +119,27 @@ impl Found<'_> {
         })
     }
 
+    /// Whether the coordinate of the store depends on the counter of a loop, which may be what begins too late.
+    fn is_of_a_loop(&self) -> bool {
+        let Some((_, _, at)) = self.coordinate(self.axis) else { return false };
+        let (mut open, mut seen) = (vec![at], BTreeSet::from([at]));
+        while let Some(value) = open.pop() {
+            match self.kernel.value(value).def {
+                Def::BlockArg(..) => return true,
+                Def::Param(_) => {}
+                Def::Result(op, _) => {
+                    open.extend(self.kernel.op(op).args.iter().copied().filter(|v| seen.insert(*v)));
+                }
+            }
+        }
+        false
+    }
+
     /// The extent of the axis, as an expression of the kernel's attribute.
     fn own_extent(&self) -> Option<String> {
         let sig = &self.kernel.sig;
         if !mentions_dim(&self.extent) {
-            return Some(text(&self.extent, sig));
+            return Some(self.extent.in_attribute(sig));
         }
         match sig.params.get(self.param).map(|p| &p.kind) {
             Some(ParamKind::Tensor { optional: false, .. }) => {
@@ -138,19 +162,11 @@ impl Found<'_> {
     /// The attribute that allows the rest to stay unwritten.
     pub(super) fn unchecked(&self) -> String {
         match &self.kernel.sig.grid {
-            GridSpec::Extents(declared) if declared.iter().any(mentions_dim) => "`grid(unchecked ..)`".to_owned(),
             GridSpec::Extents(declared) if !declared.is_empty() => {
-                let all = declared.iter().map(|e| text(e, &self.kernel.sig)).collect::<Vec<_>>().join(", ");
+                let all = declared.iter().map(|e| e.in_attribute(&self.kernel.sig)).collect::<Vec<_>>().join(", ");
                 format!("`grid(unchecked {all})`")
             }
             GridSpec::Extents(_) | GridSpec::Persistent => "`grid(unchecked)`".to_owned(),
         }
     }
-}
-
-fn text(e: &HostExpr, sig: &Signature) -> String {
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = e.write(&mut out, sig);
-    out
 }

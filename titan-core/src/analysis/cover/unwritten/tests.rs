@@ -140,6 +140,15 @@ fn the_first_elements_are_written() {
     assert!(one(fewer, "%at = add %m, %one\nstore_tile %c[%at], %t").0.starts_with("with N = 65"));
     let wrong = "(%c: mut tensor<f32>[N]) grid(cdiv(N, 64)) require(N == 0)";
     accepts(wrong, "%at = add %m, %one\nstore_tile %c[%at], %t");
+    // The loop, or the store that begins first, is what begins too late.
+    let looped = "%n = dim<0> %c\n%k = const 63 : i32\n%u = add %n, %k\n%tiles = div %u, %w\n\
+        for %i = %one to %tiles step %one {\nstore_tile %c[%i], %t\ncontinue\n}";
+    let (title, help) = one("(%c: mut tensor<f32>[N])", looped);
+    assert!(title.ends_with("the store begins at 64"), "{title}");
+    assert_eq!(help[0], "let the first store along axis 0 begin at 0");
+    let two = "%at = add %m, %four\nstore_tile %c[%at], %t\n%to = add %m, %one\nstore_tile %c[%to], %t";
+    let (_, help) = one("(%c: mut tensor<f32>[N]) grid(1)", two);
+    assert_eq!(help[0], "let the first store along axis 0 begin at 0");
     // Elements before the first one do not exist.
     accepts(signature, "%x = mul %m, %w\n%at = sub %x, %four\nstore_at %c[%at], %t");
 }
@@ -187,6 +196,20 @@ fn an_axis_that_no_program_divides_is_written_to_its_end() {
     let (title, _) = one("(%c: mut tensor<f32>[M, N]) grid(M)", &format!("{row}\nstore_tile %c[%m, %one], %r"));
     assert_eq!(title, "with N = 129 no program writes `c` at index 128 along axis 1: its stores end there");
     accepts("(%c: mut tensor<f32>[M, N]) grid(M) require(N <= 128)", &format!("{row}\nstore_tile %c[%m, %one], %r"));
+    let apart = format!("{row}\n%two = const 2 : i32\nstore_tile %c[%m, %two], %r");
+    let (title, help) = one("(%c: mut tensor<f32>[M, N]) grid(M)", &apart);
+    assert_eq!(title, "with N = 65 no program writes `c` at index 64 along axis 1: the next store begins at 128");
+    assert_eq!(
+        help[0],
+        "coordinates of `store_tile` are numbers of tiles: advance the one along axis 1 by 1 from tile to tile"
+    );
+    // The last extent of a tensor with two elements in a byte is even.
+    let packed = "(%q: in tensor<u4>[M, N], %c: mut tensor<f32>[M, N]) grid(M)";
+    assert!(one(packed, row).0.starts_with("with N = 66 no program"), "{:?}", one(packed, row));
+    accepts(&format!("{packed} require(N <= 65)"), row);
+    // The help is in the syntax of the attribute.
+    let (_, help) = one("(%x: in tensor<f32>[K, N], %c: mut tensor<f32>[M, N]) grid(max(M, K))", row);
+    assert!(help.iter().any(|h| h.contains("`grid(unchecked M.max(K))`")), "{help:?}");
 }
 
 #[test]

@@ -10,14 +10,17 @@ use crate::analysis::cover::extent;
 use crate::analysis::forms::Forms;
 use crate::analysis::tiles::cdiv;
 use crate::ir::{BinOp, Def, Elem, GridSpec, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Value};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// The maximum of a range that is used as a bound.
 const LARGEST: i64 = 1 << 16;
+/// The maximum number of values, with repetitions, for which bounds are computed.
+const VALUES: u32 = 1024;
 
 /// The conditions, as expressions with the minimum of each; `None` if they are not known.
 pub(super) fn conditions(kernel: &Kernel, forms: &Forms, accesses: &Accesses) -> Option<Vec<(HostExpr, i64)>> {
-    let mut bounds = Bounds { kernel, forms, ends: BTreeMap::new() };
+    let mut bounds = Bounds { kernel, forms, ends: BTreeMap::new(), left: Cell::new(VALUES) };
     let mut trapping: Vec<OpId> = Vec::new();
     kernel.walk(&mut |id, op| {
         if let (OpKind::For(_), [_, end, ..], Some(region)) = (&op.kind, &op.args[..], op.regions.first()) {
@@ -56,6 +59,8 @@ struct Bounds<'a> {
     forms: &'a Forms,
     /// The end of the loop of each loop variable.
     ends: BTreeMap<Value, Value>,
+    /// The number of values that may still be bounded: an expression repeats what a value is computed from at each of its uses.
+    left: Cell<u32>,
 }
 
 impl Bounds<'_> {
@@ -69,6 +74,7 @@ impl Bounds<'_> {
 
     /// An expression that is at least a value.
     fn most(&self, value: Value) -> Option<HostExpr> {
+        self.left.set(self.left.get().checked_sub(1)?);
         let one_less = |e: HostExpr| HostExpr::binary(HostOp::Sub, e, HostExpr::Const(1));
         let found = match self.kernel.value(value).def {
             Def::Param(_) => self.exact(value),
