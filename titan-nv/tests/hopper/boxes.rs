@@ -261,7 +261,7 @@ fn a_fence_covers_the_reads_of_its_own_thread_and_those_released_to_it() {
         format!("{FENCE} {arrived}"),
         format!("{arrived} @!%p0 {FENCE}"),
         format!("@%p0 {FENCE} @!%p0 {FENCE} bar.sync 0;"),
-        format!("@%p0 {FENCE} @!%p0 fence.proxy.async; bar.sync 0;"),
+        format!("@%p0 fence.proxy.async; @!%p0 {FENCE} bar.sync 0;"),
     ] {
         for options in orders() {
             run(&copied_over(&between), shape, &params, &mut memory, &options)
