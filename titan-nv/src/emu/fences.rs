@@ -17,8 +17,8 @@
 //! Strong reads are those of counters and flags, to which no copy goes, and are not recorded.
 //!
 //! Deliberately absent: which bytes a thread has read, so that the fence of one thread does not count for reads if others of its warp have read
-//! anything; a fence that some threads execute in a wider form counts only if the thread that executes the narrower one is the last; to whom a thread has released. A release to a third thread counts too; whether the fence's thread has acquired from
-//! it is seen by the race detector.
+//! anything; a fence that some threads execute in a wider form counts only if the thread that executes the narrower one is the last; to whom
+//! a thread has released. A release to a third thread counts too; whether the fence's thread has acquired from it is seen by the race detector.
 //!
 //! Source: PTX ISA, "Causality order", proxy-preserved base causality order.
 //!

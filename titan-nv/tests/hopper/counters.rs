@@ -122,7 +122,7 @@ fn mistakes(text: &str) -> Vec<(String, String)> {
             say("a release before all warps have read", barrier..barrier + 1, &[]);
             let wait = lines[..at].iter().rposition(|l| l.contains("wgmma.wait_group")).expect("a wait for MMAs");
             say("a release of what an MMA reads", wait..wait + 1, &[]);
-        } else if line.contains("st.shared.b32 [smem+") && line.contains("@%p") {
+        } else if line.contains("st.shared.b32 [smem+") && lines[..at].last().is_some_and(|l| l.ends_with(", 0;")) {
             say("a counter that is not initialised", here.clone(), &[]);
             let (head, _) = line.rsplit_once(", ").expect("a number");
             let one = format!("{{ .reg .b32 %m; mov.b32 %m, 1; {head}, %m; }}");
