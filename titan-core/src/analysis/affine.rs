@@ -226,3 +226,12 @@ impl Affine {
         }
     }
 }
+
+/// The greatest common divisor of two numbers, which is not negative; that of 0 and a number is the number's absolute value.
+pub(crate) fn greatest_divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}

@@ -164,8 +164,7 @@ impl Short {
         let Short { need, example, found, wanted, right } = self;
         let (axis, name, parts) = (need.axis, sig.param(need.param), need.text());
         let written = |e: &HostExpr| e.in_attribute(sig);
-        let when = example.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(" and ");
-        let when = if when.is_empty() { String::new() } else { format!("with {when} ") };
+        let when = example::when(example);
         let title = format!(
             "{when}the grid has {found} {} along its axis {axis}, but `{name}` has {wanted} {parts}, one for each: the rest would \
              keep what it holds",

@@ -11,6 +11,7 @@
 //! spills; of 8 warps, whose 128 rows are 64 for each warpgroup, a thread has 112 in all.
 
 use super::{Target, is_elementwise};
+use crate::analysis::affine::greatest_divisor;
 use crate::analysis::uses::Tree;
 use crate::ir::{Kernel, OpKind, Value};
 use crate::lane::{GroupMma, MmaAtom};
@@ -34,7 +35,7 @@ struct Tiles {
     /// The 32-bit registers, over all threads, of the largest first operand of an MMA that threads compute.
     computed: u64,
     /// The greatest common divisor of the numbers of rows of the MMAs.
-    rows: u64,
+    rows: i64,
 }
 
 impl Tiles {
@@ -51,8 +52,8 @@ impl Tiles {
                 if let Some([a, ..]) = super::mma::operands(op) {
                     tiles.mmas.push(n);
                     tiles.computed = tiles.computed.max(registers_if_computed(kernel, a));
-                    let rows = shape.iter().rev().nth(1).and_then(|rows| u64::try_from(*rows).ok());
-                    tiles.rows = common_divisor(tiles.rows, rows.unwrap_or(1));
+                    let rows = shape.iter().rev().nth(1).map_or(1, |rows| i64::from(*rows));
+                    tiles.rows = greatest_divisor(tiles.rows, rows);
                 }
             }
         });
@@ -67,8 +68,9 @@ impl Tiles {
         let [first, second, ..] = self.mmas[..] else { return None };
         let all = (self.computed > 0).then_some(first + second + self.computed)?;
         let warps = all.div_ceil(WITH_OPERANDS * u64::from(target.lanes)).next_power_of_two();
-        let rows = |atom: &MmaAtom| u64::from(atom.m) * (warps / u64::from(GroupMma::WARPS)).max(1);
-        target.group_atoms.iter().any(|atom| self.rows.is_multiple_of(rows(atom))).then_some(warps)
+        let rows = u64::try_from(self.rows).unwrap_or(1);
+        let together = |atom: &MmaAtom| u64::from(atom.m) * (warps / u64::from(GroupMma::WARPS)).max(1);
+        target.group_atoms.iter().any(|atom| rows.is_multiple_of(together(atom))).then_some(warps)
     }
 }
 
@@ -91,14 +93,6 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     let beside = if with_operands.is_some() { ", beside a first operand that is computed" } else { "" };
     notes.push(format!("{warps} warps: {} {why} a thread of {n}{beside}", n.div_ceil(warps * lanes)));
     u32::try_from(warps).unwrap_or(1)
-}
-
-/// The greatest common divisor; that of 0 and a number is the number.
-const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// The 32-bit registers, over all threads, of a tile that threads compute; 0 for one that is loaded.

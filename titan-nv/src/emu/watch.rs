@@ -18,14 +18,16 @@ use titan_sim::sanitize::{Config, Finding, Names, Rule, Sanitizer, Side, Work};
 pub(crate) struct Watch {
     pub(crate) races: Option<Races>,
     pub(crate) sanitizer: Option<Sanitizer>,
-    fences: Fences,
+    /// What fences count for, if the program accesses memory by another proxy than the generic one.
+    fences: Option<Fences>,
 }
 
 impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let first = self.races.event(event);
         let Some(sanitizer) = &mut self.sanitizer else { return first };
-        let second = if self.fences.passes(event) { sanitizer.event(event) } else { sanitizer.fence_writes(event) };
+        let passes = self.fences.as_mut().is_none_or(|fences| fences.passes(event));
+        let second = if passes { sanitizer.event(event) } else { sanitizer.fence_writes(event) };
         second.and(first)
     }
 }
@@ -40,7 +42,7 @@ impl Watch {
         let spaces = || (0..blocks).map(SpaceId::new).collect();
         let races = || Races::over(env.threads as usize * blocks, spaces(), base, len);
         let config = env.options.sanitize.then(|| config(env.threads, blocks)).flatten();
-        let fences = Fences::new((env.threads as usize).max(1));
+        let fences = env.program.has_async_proxy.then(|| Fences::new((env.threads as usize).max(1)));
         Watch { races: env.options.races.then(races), sanitizer: config.map(Sanitizer::new), fences }
     }
 
@@ -48,7 +50,7 @@ impl Watch {
     pub(crate) fn restart(&mut self) {
         self.races.iter_mut().for_each(Races::restart);
         self.sanitizer.iter_mut().for_each(Sanitizer::restart);
-        self.fences.restart();
+        self.fences.iter_mut().for_each(Fences::restart);
     }
 
     pub(crate) const fn is_off(&self) -> bool {

@@ -6,7 +6,7 @@
 use super::Short;
 use crate::analysis::affine::I32;
 use crate::analysis::grid::bound;
-use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, HostNames as _, HostOp, Need, ParamKind, Signature, Symbol};
+use crate::ir::{DimSpec, Elem, HostEnv, HostExpr, HostOp, Need, ParamKind, Signature, Symbol};
 
 /// The maximum number of combinations that are tried.
 const TRIES: usize = 4096;
@@ -79,7 +79,7 @@ impl Search<'_> {
             }
             let results = asked.iter().map(|e| e.eval(&values).ok()).collect::<Option<Vec<i64>>>()?;
             let found = test(&results)?;
-            let names = leaves.iter().take(shown).map(|l| name(self.sig, l));
+            let names = leaves.iter().take(shown).map(|l| l.in_attribute(self.sig));
             Some((names.zip(values.values.iter().copied()).collect(), found))
         })?;
         // What is demanded of other arguments must be possible too.
@@ -108,14 +108,10 @@ pub(super) fn find(sig: &Signature, extent: &HostExpr, need: Need) -> Option<Sho
     Some(Short { need, example, found, wanted, right: Vec::new() })
 }
 
-/// The name of a leaf in an example.
-fn name(sig: &Signature, leaf: &HostExpr) -> String {
-    match leaf {
-        HostExpr::Symbol(s) => sig.symbol(*s),
-        HostExpr::Scalar(p) => sig.param(*p),
-        HostExpr::Dim(p, axis) => format!("{}.dim({axis})", sig.param(*p)),
-        HostExpr::Const(_) | HostExpr::Not(_) | HostExpr::Binary(..) => String::new(),
-    }
+/// The arguments of an example at the beginning of a message; empty if there are none.
+pub(super) fn when(example: &[(String, i64)]) -> String {
+    let when = example.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(" and ");
+    if when.is_empty() { String::new() } else { format!("with {when} ") }
 }
 
 /// The expression with the declared extents of tensors instead of `dim`, so that each extent has one leaf.

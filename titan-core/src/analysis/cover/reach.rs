@@ -10,7 +10,7 @@
 //! [`super::needs`].
 
 use crate::analysis::access::AxisClaims;
-use crate::analysis::affine::{I32, Term, TermRanges};
+use crate::analysis::affine::{I32, Term, TermRanges, greatest_divisor};
 
 /// The maximum number of runs of indices that are looked at, in a search for an index that is not written.
 const STEPS: usize = 4096;
@@ -49,7 +49,7 @@ impl Reach {
             };
             reach.least = moved(reach.least, low);
             reach.most = moved(reach.most, high);
-            reach.step = common(reach.step, by.checked_abs()?);
+            reach.step = greatest_divisor(reach.step, by.checked_abs()?);
         }
         Some(reach)
     }
@@ -107,12 +107,4 @@ fn bounds(term: Term, ranges: &TermRanges) -> Option<(Option<i64>, Option<i64>)>
         Term::Clipped(_) => Some((Some(0), known.map(|r| r.hi))),
         Term::SegmentStart(_) => None,
     }
-}
-
-/// The greatest common divisor of two numbers that are not negative.
-const fn common(mut a: i64, mut b: i64) -> i64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

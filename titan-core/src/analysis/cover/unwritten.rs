@@ -16,7 +16,7 @@ mod help;
 mod tests;
 mod trap;
 
-use super::example::{Search, mentions_dim, named};
+use super::example::{Search, mentions_dim, named, when};
 use super::reach::{Reach, gap};
 use super::{extent, needs};
 use crate::analysis::access::{Access, Accesses, Kind};
@@ -46,6 +46,18 @@ struct Found<'a> {
     reaches: Vec<Reach>,
     /// The store at which this is reported.
     blamed: usize,
+}
+
+/// Which elements along an axis no program writes.
+enum LeftOut {
+    /// Those before the first one that is written, which has this index.
+    Before(i64),
+    /// Those between the elements that a store writes, which repeats at a larger distance.
+    Between(Reach),
+    /// Those before the next one that is written, which has this index.
+    Until(i64),
+    /// Those after the last one that is written.
+    End,
 }
 
 /// T0411: for each output that has elements that no program writes, the first axis along which they are.
@@ -93,7 +105,7 @@ fn along(
         reaches,
     };
     // Without a name, nothing is declared about the extent, and it may be meant to end where the stores do.
-    if mentions_dim(&found.extent) && !found.is_before() && !found.is_repeated() {
+    if mentions_dim(&found.extent) && matches!(found.left_out(), LeftOut::Until(_) | LeftOut::End) {
         return None;
     }
     let asked = vec![found.extent.clone(), HostExpr::Const(index), HostExpr::Const(index.checked_add(1)?)];
@@ -137,8 +149,7 @@ fn blamed(reaches: &[Reach], index: i64) -> usize {
 impl Found<'_> {
     fn diagnostic(&self, forms: &Forms) -> Diagnostic<Loc> {
         let Found { kernel, param, axis, index, .. } = self;
-        let when = self.example.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(" and ");
-        let when = if when.is_empty() { String::new() } else { format!("with {when} ") };
+        let when = when(&self.example);
         let (name, reason) = (kernel.sig.param(*param), self.reason());
         let title = format!("{when}no program writes `{name}` at index {index} along axis {axis}: {reason}");
         let place = self.stores.get(self.blamed).map_or_else(Loc::default, |a| kernel.op(a.op).loc);
@@ -156,43 +167,34 @@ impl Found<'_> {
         self.reaches.get(self.blamed)
     }
 
-    /// Whether stores are repeated at a distance that is larger than their extent.
-    fn is_repeated(&self) -> bool {
-        self.reach().is_some_and(|r| r.step > r.span() && r.most.is_none_or(|most| most >= self.index))
-    }
-
-    /// Whether the elements that are left out are the first ones.
-    fn is_before(&self) -> bool {
-        self.reaches.iter().all(|r| r.least.is_some_and(|least| least > self.index))
+    /// Which elements are left out.
+    fn left_out(&self) -> LeftOut {
+        let least = self.reaches.iter().map(|r| r.least).min().flatten();
+        if let Some(least) = least.filter(|least| *least > self.index) {
+            return LeftOut::Before(least);
+        }
+        let repeats = |r: &&Reach| r.step > r.span() && r.most.is_none_or(|most| most >= self.index);
+        if let Some(reach) = self.reach().filter(repeats) {
+            return LeftOut::Between(*reach);
+        }
+        self.reaches.iter().filter_map(|r| r.next(self.index)).min().map_or(LeftOut::End, LeftOut::Until)
     }
 
     fn reason(&self) -> String {
         let others = self.stores.len() > 1;
-        let Some(reach) = self.reach() else { return String::new() };
-        if self.is_before() {
-            let least = self.reaches.iter().filter_map(|r| r.least).min().unwrap_or(0);
-            return if others {
-                format!("its stores begin at {least}")
-            } else {
-                format!("the store begins at {least}")
-            };
+        match self.left_out() {
+            LeftOut::Before(least) if others => format!("its stores begin at {least}"),
+            LeftOut::Before(least) => format!("the store begins at {least}"),
+            LeftOut::Between(reach) => {
+                let claims = self.stores.get(self.blamed).and_then(|a| a.axes.get(self.axis));
+                let is_exact = claims.and_then(|c| c.start.as_ref()).is_some_and(Affine::is_exact);
+                let most = if is_exact { "" } else { "at most " };
+                let rest = if others { ", and no other store writes the rest" } else { "" };
+                format!("this store writes {most}{} of every {} indices{rest}", reach.span(), reach.step)
+            }
+            LeftOut::Until(next) => format!("the next store begins at {next}"),
+            LeftOut::End if others => "its stores end there".to_owned(),
+            LeftOut::End => "the store ends there".to_owned(),
         }
-        if self.is_repeated() {
-            let (step, span) = (reach.step, reach.span());
-            let claims = self.stores.get(self.blamed).and_then(|a| a.axes.get(self.axis));
-            let is_exact = claims.and_then(|c| c.start.as_ref()).is_some_and(Affine::is_exact);
-            let most = if is_exact { "" } else { "at most " };
-            let rest = if others { ", and no other store writes the rest" } else { "" };
-            return format!("this store writes {most}{span} of every {step} indices{rest}");
-        }
-        if let Some(next) = self.resumes() {
-            return format!("the next store begins at {next}");
-        }
-        if others { "its stores end there".to_owned() } else { "the store ends there".to_owned() }
-    }
-
-    /// The next index that a store may write, if some continue behind the index that is left out.
-    fn resumes(&self) -> Option<i64> {
-        self.reaches.iter().filter_map(|r| r.next(self.index)).min()
     }
 }

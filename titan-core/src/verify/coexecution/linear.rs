@@ -8,6 +8,7 @@
 //! A [`Linear`] is an integer, not an integer modulo 2³². That a sum of 32-bit arithmetic does not overflow is proved where the sum
 //! is created (`values`, `bounds`).
 
+use crate::analysis::affine::greatest_divisor;
 use crate::ir::Pred;
 use std::collections::BTreeMap;
 
@@ -421,15 +422,6 @@ impl Linear {
             sum.checked_add(k.checked_mul(if *k > 0 { low? } else { high? })?)
         })
     }
-}
-
-/// The (positive) greatest common divisor of two numbers that are not zero.
-fn greatest_divisor(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i64::try_from(a).unwrap_or(1)
 }
 
 #[cfg(test)]

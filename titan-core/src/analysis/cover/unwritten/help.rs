@@ -1,6 +1,6 @@
 //! What to write instead of a store that leaves elements unwritten.
 
-use super::Found;
+use super::{Found, LeftOut};
 use crate::analysis::access::AxisClaims;
 use crate::analysis::cover::example::mentions_dim;
 use crate::analysis::cover::reach::Reach;
@@ -11,16 +11,19 @@ use std::collections::BTreeSet;
 impl Found<'_> {
     /// How to write the rest.
     pub(super) fn helps(&self, forms: &Forms) -> Vec<String> {
-        if self.is_before() {
-            return self.begin_at_zero().into_iter().collect();
+        match self.left_out() {
+            LeftOut::Before(least) => vec![self.begin_at_zero(least)],
+            LeftOut::Between(_) => {
+                let numbers = self.tile_numbers(forms);
+                if numbers.is_empty() { vec![self.adjoin()] } else { numbers }
+            }
+            LeftOut::Until(_) => vec![self.adjoin()],
+            LeftOut::End => self.end_at_extent(),
         }
-        if self.is_repeated() {
-            let numbers = self.tile_numbers(forms);
-            return if numbers.is_empty() { vec![self.adjoin()] } else { numbers };
-        }
-        if self.resumes().is_some() {
-            return vec![self.adjoin()];
-        }
+    }
+
+    /// How to write to the end of the axis, or to state that it is reached.
+    fn end_at_extent(&self) -> Vec<String> {
         let index = self.index;
         let Some(extent) = self.own_extent() else { return Vec::new() };
         // A requirement on a constant cannot be met.
@@ -100,23 +103,20 @@ impl Found<'_> {
         })
     }
 
-    /// How to begin with the first element.
-    fn begin_at_zero(&self) -> Option<String> {
+    /// How to begin with the first element, for stores that begin at `least`.
+    fn begin_at_zero(&self, least: i64) -> String {
+        let axis = self.axis;
         // The store that begins first is the one to move.
-        let least = self.reaches.iter().filter_map(|r| r.least).min()?;
-        if self.reach()?.least? != least || self.is_of_a_loop() {
-            return Some(format!("let the first store along axis {} begin at 0", self.axis));
+        if self.reach().and_then(|r| r.least) != Some(least) || self.is_of_a_loop() {
+            return format!("let the first store along axis {axis} begin at 0");
         }
-        Some(match self.in_tiles(self.axis) {
+        match self.in_tiles(axis) {
             Some((_, tile, _)) if least % tile == 0 => {
-                format!(
-                    "the first tile has number 0: subtract {} from the coordinate along axis {}",
-                    least / tile,
-                    self.axis
-                )
+                let number = least / tile;
+                format!("the first tile has number 0: subtract {number} from the coordinate along axis {axis}")
             }
-            Some(_) | None => format!("subtract {least} from the coordinate along axis {}", self.axis),
-        })
+            Some(_) | None => format!("subtract {least} from the coordinate along axis {axis}"),
+        }
     }
 
     /// Whether the coordinate of the store depends on the counter of a loop, which may be what begins too late.
