@@ -24,8 +24,9 @@ use crate::lane::{self, GroupMma, GroupOperand, IntBin};
 use crate::launch::abi::{MapParam, PartMap};
 use crate::layout::{Coords, Layout, Swizzle};
 
-/// The maximum number of panels of a tile whose bulk copies are not in a loop: more need too many registers.
-const UNROLLED: usize = 16;
+/// The maximum number of panels of a tile whose bulk copies are not in a loop. Each of them has an address and a coordinate; with 15 panels,
+/// the thread that only copies needed more than the registers that it keeps ([`crate::driver::table::REGISTERS`]), and spilled.
+const UNROLLED: usize = 8;
 
 /// A panel of a tile in shared memory: its offset, and its first column.
 struct Panel {
