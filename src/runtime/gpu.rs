@@ -7,7 +7,9 @@ use super::kernel::{KernelRef, Loaded};
 use super::print::print_line;
 use crate::error::{Error, Result};
 use titan_core::artifact::{GridRule, TensorFact, TensorFacts, Variant};
-use titan_core::ir::{Const, HostEnv, HostNames, ParamKind, Signature, Symbol};
+#[cfg(feature = "cuda")]
+use titan_core::ir::HostNames;
+use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
 #[cfg(feature = "emulator")]
 use titan_core::launch::abi::{self, Slot};
 use titan_core::launch::abi::{GpuArg, MapParam};
