@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 /// A generator that is the same everywhere.
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub fn new(seed: u64) -> Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -191,7 +191,7 @@ impl Text {
 }
 
 /// A program without roles.
-pub fn alone(rng: &mut Rng, stores: bool) -> String {
+pub(crate) fn alone(rng: &mut Rng, stores: bool) -> String {
     let mut text = Text::begin("", stores);
     for _ in 0..3 {
         text.statements(rng, 2, "%own0");
@@ -202,7 +202,7 @@ pub fn alone(rng: &mut Rng, stores: bool) -> String {
 }
 
 /// Two roles that meet again and again, in a loop of equal length.
-pub fn together(rng: &mut Rng) -> String {
+pub(crate) fn together(rng: &mut Rng) -> String {
     let mut text = Text::begin(" role(one, 4) role(two, 4)", false);
     // How they meet in an iteration: both at a named barrier, or one tells the other.
     let meets: Vec<u64> = (0..1 + rng.below(3)).map(|_| rng.below(3)).collect();

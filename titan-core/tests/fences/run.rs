@@ -287,7 +287,7 @@ impl Run {
 }
 
 /// What is wrong in one run; `None` if it gets stuck.
-pub fn run(kernel: &Kernel, args: &[i64]) -> Option<Vec<String>> {
+pub(crate) fn run(kernel: &Kernel, args: &[i64]) -> Option<Vec<String>> {
     let mut first = Trace { kernel, env: BTreeMap::new(), events: Vec::new() };
     let scalars: Vec<usize> = (0..kernel.sig.params.len())
         .filter(|i| !matches!(kernel.ty(kernel.param(*i)), titan_core::ir::Ty::Tensor(..)))

@@ -7,7 +7,7 @@ use titan_core::diag::Code;
 
 /// How often a loop runs: an extent and a constant, or a constant alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count {
+pub(crate) struct Count {
     /// `n` or `m`.
     pub extent: Option<usize>,
     pub more: i64,
@@ -15,7 +15,7 @@ pub struct Count {
 
 /// When something happens, by the counter of the innermost loop.
 #[derive(Clone, Copy, Debug)]
-pub enum Guard {
+pub(crate) enum Guard {
     /// `j + by < count`
     Below(i64, Count),
     /// `j >= from`
@@ -35,17 +35,17 @@ impl Guard {
 }
 
 /// How many inputs there are that say something.
-pub const FLAGS: usize = 2;
+pub(crate) const FLAGS: usize = 2;
 
 /// What programs are run with: extents, and for each input a bit for each counter.
 #[derive(Clone, Copy, Debug)]
-pub struct Args {
+pub(crate) struct Args {
     pub extents: [i64; 2],
     pub flags: [u64; FLAGS],
 }
 
 #[derive(Clone, Debug)]
-pub enum Item {
+pub(crate) enum Item {
     /// Takes a slot of a ring and fills it.
     Fill(usize),
     /// Takes a slot into a variable, to be filled later.
@@ -62,14 +62,14 @@ pub enum Item {
 
 /// Roles over rings with these slots.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     pub slots: Vec<usize>,
     pub roles: Vec<Vec<Item>>,
 }
 
 impl Program {
     /// The kernel as text. With one role, nothing parts.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = "kernel @p(%a: in tensor<f32>[N], %b: in tensor<f32>[M], %c: mut tensor<f32>[K], ".to_owned();
         out += "%flags0: in tensor<i32>[F], %flags1: in tensor<i32>[F]) grid(1) ";
         for slots in &self.slots {
@@ -100,14 +100,14 @@ impl Program {
     }
 
     /// What the verifier says: nothing, or the first code.
-    pub fn verdict(&self) -> Option<Code> {
+    pub(crate) fn verdict(&self) -> Option<Code> {
         let text = self.text();
         let kernel = titan_core::text::parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         titan_core::verify::verify(kernel).err().map(|errors| errors[0].code)
     }
 
     /// Whether all roles reach their ends with empty rings, with these arguments.
-    pub fn runs(&self, args: Args) -> bool {
+    pub(crate) fn runs(&self, args: Args) -> bool {
         let mut run = Steps {
             program: self,
             filled: vec![BTreeSet::new(); self.slots.len()],
