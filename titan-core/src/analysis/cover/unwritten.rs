@@ -169,6 +169,7 @@ impl Found<'_> {
 
     /// Which elements are left out.
     fn left_out(&self) -> LeftOut {
+        // `None` is less than every index: if one store has no least index, there is none of all.
         let least = self.reaches.iter().map(|r| r.least).min().flatten();
         if let Some(least) = least.filter(|least| *least > self.index) {
             return LeftOut::Before(least);
