@@ -5,6 +5,7 @@ mod named_enum;
 pub mod allocate;
 pub mod analysis;
 pub mod artifact;
+pub mod collections;
 pub mod diag;
 pub mod driver;
 pub mod expand;

@@ -12,9 +12,9 @@ use crate::pipeline;
 use crate::resolve;
 use crate::signature;
 use proc_macro2::{Ident, Span};
-use std::collections::{BTreeMap, BTreeSet};
 use titan_core::analysis::cover;
 use titan_core::analysis::grid::infer_grid;
+use titan_core::collections::{SortedMap, SortedSet};
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Builder, Elem, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
 use titan_core::verify::{Verified, verify};
@@ -26,7 +26,7 @@ pub(crate) struct Compiled {
     /// `None` after an error.
     pub(crate) kernel: Option<Verified>,
     /// The inferred element types of expressions for which the kernel writes none.
-    pub(crate) elems: BTreeMap<ExprId, Elem>,
+    pub(crate) elems: SortedMap<ExprId, Elem>,
     /// The places of its operations in the user's file.
     pub(crate) places: Vec<Span>,
 }
@@ -76,7 +76,7 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
         .into_iter()
         .map(|instance| {
             cx.compiles(instance.full_name(&item.func.name.to_string()), total);
-            let mut elems = BTreeMap::new();
+            let mut elems = SortedMap::new();
             let mut places = Places::new(item.func.name.span());
             let kernel = one(cx, item, items, &instance, (&mut elems, &mut places));
             let places = kernel.as_ref().map(|k| used(k, &places)).unwrap_or_default();
@@ -87,7 +87,7 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
 
 /// The places of a kernel's operations, each once.
 fn used(kernel: &Verified, places: &Places) -> Vec<Span> {
-    let mut locs: BTreeSet<Loc> = kernel.pipes.iter().map(|p| p.loc).collect();
+    let mut locs: SortedSet<Loc> = kernel.pipes.iter().map(|p| p.loc).collect();
     kernel.walk(&mut |_, op| {
         locs.insert(op.loc);
     });
@@ -99,7 +99,7 @@ fn one(
     item: &KernelItem,
     items: &Items,
     instance: &Instance,
-    (elems_found, places): (&mut BTreeMap<ExprId, Elem>, &mut Places),
+    (elems_found, places): (&mut SortedMap<ExprId, Elem>, &mut Places),
 ) -> Option<Verified> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
     let before = cx.reports();
@@ -151,7 +151,7 @@ fn one(
 }
 
 /// Records the inferred element types of tiles and casts for which none is written.
-fn found(e: &Expr, infer: &Infer<'_>, elems: &mut BTreeMap<ExprId, Elem>) {
+fn found(e: &Expr, infer: &Infer<'_>, elems: &mut SortedMap<ExprId, Elem>) {
     let open = match &e.kind {
         ExprKind::Method { name, generics, .. } => generics.is_empty() && (name == "cast" || name == "bitcast"),
         ExprKind::Call {

@@ -6,7 +6,7 @@ use crate::ctxt::Ctxt;
 use crate::items::{FnEnv, Generics, Items};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
-use std::collections::BTreeMap;
+use titan_core::collections::SortedMap;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Elem, InstanceArg};
 
@@ -94,7 +94,7 @@ pub(crate) fn expand(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Instanc
 
 /// Reports an instance that is listed a second time, at the first of its values that is.
 fn distinct(cx: &Ctxt, item: &KernelItem, rows: &[Row<'_>], instances: &[Instance]) {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut seen: SortedMap<String, usize> = SortedMap::new();
     for (i, instance) in instances.iter().enumerate() {
         let name = instance.full_name(&item.func.name.to_string());
         let Some(first) = seen.get(&name).copied() else {
@@ -122,11 +122,11 @@ pub(crate) fn written(item: &KernelItem) -> Vec<Vec<String>> {
 }
 
 /// The values of one instance, by the names of the generic parameters.
-type Row<'a> = BTreeMap<String, &'a InstanceValue>;
+type Row<'a> = SortedMap<String, &'a InstanceValue>;
 
 /// The product of the axes, the last one varying fastest; cut off at four times the limit.
 fn product(item: &KernelItem) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = vec![BTreeMap::new()];
+    let mut rows: Vec<Row<'_>> = vec![SortedMap::new()];
     for axis in &item.config.instances {
         let extended = rows.iter().flat_map(|row| {
             axis.values.iter().map(move |values| {
@@ -140,7 +140,7 @@ fn product(item: &KernelItem) -> Vec<Row<'_>> {
     rows
 }
 
-fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &BTreeMap<String, &InstanceValue>) -> Option<Instance> {
+fn instance(cx: &Ctxt, item: &KernelItem, items: &Items, row: &SortedMap<String, &InstanceValue>) -> Option<Instance> {
     let mut out = Instance { tokens: Vec::new(), args: Vec::new(), generics: Generics::default() };
     for g in &item.func.generics {
         let name = g.name.to_string();

@@ -4,15 +4,15 @@ use crate::ast::{Expr, Function, GenericArg, GenericArgValue, Path, Res, TypeKin
 use crate::consts::{self, ConstEnv, ConstValue, NotConst};
 use crate::ctxt::Diag;
 use proc_macro2::Span;
-use std::collections::BTreeMap;
+use titan_core::collections::SortedMap;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Elem, TileShape};
 
 /// Items by the text of the path by which a function refers to them.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    pub(crate) devices: BTreeMap<String, DeviceFn>,
-    pub(crate) constants: BTreeMap<String, Constant>,
+    pub(crate) devices: SortedMap<String, DeviceFn>,
+    pub(crate) constants: SortedMap<String, Constant>,
 }
 
 /// A device function with the items that its body uses.
@@ -57,9 +57,9 @@ impl ConstEnv for ItemEnv<'_> {
 /// The generic arguments of a function.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Generics {
-    pub(crate) elems: BTreeMap<String, Elem>,
-    pub(crate) shapes: BTreeMap<String, TileShape>,
-    pub(crate) consts: BTreeMap<String, ConstValue>,
+    pub(crate) elems: SortedMap<String, Elem>,
+    pub(crate) shapes: SortedMap<String, TileShape>,
+    pub(crate) consts: SortedMap<String, ConstValue>,
 }
 
 /// A function with its generic arguments, in which the types and constants of its body are evaluated.

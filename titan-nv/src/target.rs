@@ -2,7 +2,7 @@
 
 use crate::machine::{Feature, Machine, MmaShape};
 use crate::ptx::isa::group::{self, accumulators};
-use std::collections::BTreeSet;
+use titan_core::collections::SortedSet;
 use titan_core::ir::{Elem, MMA_TRIPLES};
 use titan_core::lane::{GroupMma, MmaAtom};
 use titan_core::plan::Target;
@@ -38,7 +38,7 @@ pub fn target(machine: &Machine) -> Target {
 /// Code for `sm_90a` runs only on such devices (PTX ISA, `.target`: "architecture-specific").
 pub(crate) fn shared_classes(machine: &Machine) -> Vec<u32> {
     let runs = |other: &&Machine| machine.runs_on(other.capability);
-    let classes: BTreeSet<u32> = Machine::all().iter().filter(runs).map(|m| m.shared_per_block).collect();
+    let classes: SortedSet<u32> = Machine::all().iter().filter(runs).map(|m| m.shared_per_block).collect();
     classes.into_iter().collect()
 }
 

@@ -5,16 +5,16 @@
 //! copy that is in flight when the roles begin keeps its region live until they end.
 
 use super::{Region, Span};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Class, Completion, Family, Flow, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The regions that operations in flight access, each with the class of the operation.
-type InFlight = BTreeSet<(Class, usize)>;
+type InFlight = SortedSet<(Class, usize)>;
 
 /// Extends the live ranges of regions to all operations at which accesses to them may be in flight. Positions are those of the operations
 /// in program order, as in `Span`.
-pub(super) fn extend_spans(kernel: &Kernel, by_value: &BTreeMap<Value, usize>, regions: &mut [Region]) {
-    let mut at = BTreeMap::new();
+pub(super) fn extend_spans(kernel: &Kernel, by_value: &SortedMap<Value, usize>, regions: &mut [Region]) {
+    let mut at = SortedMap::new();
     let mut clock = 0;
     kernel.walk(&mut |id, _| {
         clock += 1;
@@ -32,9 +32,9 @@ struct Around {
 
 struct Flight<'k> {
     kernel: &'k Kernel,
-    by_value: &'k BTreeMap<Value, usize>,
+    by_value: &'k SortedMap<Value, usize>,
     regions: &'k mut [Region],
-    at: BTreeMap<OpId, u32>,
+    at: SortedMap<OpId, u32>,
     loops: Vec<Around>,
 }
 

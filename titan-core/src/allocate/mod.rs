@@ -23,8 +23,8 @@
 
 mod flight;
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BarrierTy, Block, Kernel, NvOp, Op, OpId, OpKind, RegionOp, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The bytes at the beginning that are unused if MMAs of warpgroups read regions; barriers fill the rest up to the next region.
 const UNUSED: u32 = 16;
@@ -55,7 +55,7 @@ struct Region {
     made: u32,
     span: Option<Span>,
     /// The roles that use it.
-    codes: BTreeSet<Code>,
+    codes: SortedSet<Code>,
 }
 
 /// Assigns an address to every region of a barrier program. Returns the size of the shared memory.
@@ -112,7 +112,7 @@ fn in_different_roles(a: &Region, b: &Region) -> bool {
 /// not used in other roles, and so could share the buffers' bytes.
 pub(crate) fn stores_need_more(kernel: &Kernel) -> bool {
     let (regions, by_value) = Walk::of(kernel);
-    let mut buffers = BTreeSet::new();
+    let mut buffers = SortedSet::new();
     kernel.walk(&mut |_, op| {
         if let OpKind::Nv(NvOp::BulkStore { .. }) = op.kind {
             buffers.extend(op.args.iter().filter_map(|v| by_value.get(v)).copied());
@@ -127,14 +127,14 @@ struct Walk<'k> {
     kernel: &'k Kernel,
     clock: u32,
     regions: Vec<Region>,
-    by_value: BTreeMap<Value, usize>,
+    by_value: SortedMap<Value, usize>,
     role: Option<Code>,
 }
 
 impl<'k> Walk<'k> {
     /// The regions of a program, live from their first use to the last, and the values that refer to each.
-    fn of(kernel: &'k Kernel) -> (Vec<Region>, BTreeMap<Value, usize>) {
-        let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: BTreeMap::new(), role: None };
+    fn of(kernel: &'k Kernel) -> (Vec<Region>, SortedMap<Value, usize>) {
+        let mut walk = Walk { kernel, clock: 0, regions: Vec::new(), by_value: SortedMap::new(), role: None };
         walk.block(kernel.body);
         (walk.regions, walk.by_value)
     }
@@ -165,7 +165,7 @@ impl<'k> Walk<'k> {
     fn name(&mut self, id: OpId, op: &Op) {
         if let OpKind::Region(RegionOp::Place { bytes, .. }) = op.kind {
             self.by_value.extend(op.results.first().map(|v| (*v, self.regions.len())));
-            let (made, codes) = (self.clock, BTreeSet::new());
+            let (made, codes) = (self.clock, SortedSet::new());
             self.regions.push(Region { op: id, bytes, align: 16, made, span: None, codes });
         } else if self.renames(op) {
             let (Some(result), Some(of)) = (op.results.first(), op.args.first()) else { return };

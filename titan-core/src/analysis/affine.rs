@@ -9,8 +9,8 @@
 //!
 //! Deliberately absent: products of terms, modular facts (parity is derived from the coefficients), and symbolic bounds.
 
+use crate::collections::SortedMap;
 use crate::ir::Value;
-use std::collections::BTreeMap;
 
 /// The range of an `i32`, both ends included.
 pub const I32: Range = Range { lo: i32::MIN as i64, hi: i32::MAX as i64 };
@@ -96,19 +96,19 @@ impl Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affine {
     /// The coefficients of the terms.
-    pub terms: BTreeMap<Term, i64>,
+    pub terms: SortedMap<Term, i64>,
     /// The range of the rest.
     pub rest: Range,
 }
 
 /// The ranges of terms. A term without an entry may have any `i32` value.
-pub type TermRanges = BTreeMap<Term, Range>;
+pub type TermRanges = SortedMap<Term, Range>;
 
 impl Affine {
     /// A form without terms.
     #[must_use]
     pub fn range(rest: Range) -> Affine {
-        Affine { terms: BTreeMap::new(), rest }
+        Affine { terms: SortedMap::new(), rest }
     }
 
     /// The unknown form.
@@ -126,7 +126,7 @@ impl Affine {
     /// The form of a term alone.
     #[must_use]
     pub fn term(t: Term) -> Affine {
-        Affine { terms: BTreeMap::from([(t, 1)]), rest: Range::point(0) }
+        Affine { terms: SortedMap::from([(t, 1)]), rest: Range::point(0) }
     }
 
     /// The value of a constant form.
@@ -168,7 +168,7 @@ impl Affine {
         if c == 0 {
             return Some(Affine::constant(0));
         }
-        let terms: Option<BTreeMap<Term, i64>> =
+        let terms: Option<SortedMap<Term, i64>> =
             self.terms.iter().map(|(t, k)| Some((*t, k.checked_mul(c)?))).collect();
         Some(Affine { terms: terms?, rest: self.rest.times(Range::point(c))? })
     }

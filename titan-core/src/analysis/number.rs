@@ -6,8 +6,8 @@
 //!
 //! Deliberately absent: values read from memory, even if every program reads the same; equalities that need algebra.
 
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Const, Def, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
-use std::collections::BTreeMap;
 
 /// The numbers of invariant values.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Numbers {
             }
         }
         // Operations are found by their operands, so that one pass over a kernel with many operations is enough.
-        let mut known: BTreeMap<(Vec<Value>, u64), Vec<OpId>> = BTreeMap::new();
+        let mut known: SortedMap<(Vec<Value>, u64), Vec<OpId>> = SortedMap::new();
         kernel.walk(&mut |id, op| {
             if !may_number(&op.kind) || op.results.iter().any(|r| matches!(kernel.ty(*r), Ty::Tile(..))) {
                 return;

@@ -48,9 +48,9 @@ use super::explain;
 use super::forms::Forms;
 use super::grid::wide_axes;
 use super::uses::Tree;
+use crate::collections::SortedMap;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{self, Def, Kernel, Loc, OpKind, ParamKind};
-use std::collections::BTreeMap;
 
 /// How the values of a source divide an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub(super) struct Output<'a> {
 }
 
 /// A claim about an access in terms of a source: its coefficient, the terms that are the same for all programs, and the rest.
-type Seen = (i64, BTreeMap<Term, i64>, Range);
+type Seen = (i64, SortedMap<Term, i64>, Range);
 
 impl Output<'_> {
     fn class(&self, all: &[&Access], axes: &[u8]) -> Result<Class, Vec<Diagnostic<Loc>>> {
@@ -263,7 +263,7 @@ impl Output<'_> {
     }
 
     /// The division of an axis into parts of equal size by a source, and the terms that are the same for all programs.
-    pub(super) fn stride(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<(By, BTreeMap<Term, i64>)> {
+    pub(super) fn stride(&self, accesses: &[&Access], source: Term, axis: usize) -> Option<(By, SortedMap<Term, i64>)> {
         let (first, others) = accesses.split_first()?;
         self.seen(first, source, axis).into_iter().find_map(|(size, base, range)| {
             let even = size % 2 == 0 && base.values().all(|c| c % 2 == 0);
@@ -290,7 +290,7 @@ impl Output<'_> {
     /// The claims about an access along an axis that depend on a source.
     pub(super) fn seen(&self, access: &Access, source: Term, axis: usize) -> Vec<Seen> {
         let see = |span: &Affine| {
-            let (mut base, mut rest) = (BTreeMap::new(), span.rest);
+            let (mut base, mut rest) = (SortedMap::new(), span.rest);
             let coefficient = span.terms.get(&source).copied()?;
             for (term, c) in span.terms.iter().filter(|(t, _)| **t != source) {
                 if term.is_source() {
@@ -307,7 +307,7 @@ impl Output<'_> {
 
     /// The keys of the segments whose starts are terms of all programs: two programs either differ in these segments or have the same
     /// start.
-    fn bases_agree(&self, accesses: &[&Access], base: &BTreeMap<Term, i64>, open: &mut Vec<Term>) -> Option<Vec<Key>> {
+    fn bases_agree(&self, accesses: &[&Access], base: &SortedMap<Term, i64>, open: &mut Vec<Term>) -> Option<Vec<Key>> {
         let mut keys = Vec::new();
         for term in base.keys() {
             if let Term::SegmentStart(number) = term {

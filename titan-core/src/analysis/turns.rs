@@ -17,8 +17,8 @@ use super::forms::Forms;
 use super::number::Numbers;
 use super::partition::Output;
 use super::uses::Tree;
+use crate::collections::SortedSet;
 use crate::ir::{Block, Def, Effect, ForKind, Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty, Value};
-use std::collections::BTreeSet;
 
 /// A role that consists of a loop over the tiles of its program.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +65,8 @@ pub fn walk(kernel: &Kernel, region: Block) -> Result<Walk, NoWalk> {
 
 /// The rings that the operations in a block use.
 #[must_use]
-pub fn rings(kernel: &Kernel, block: Block) -> BTreeSet<Pipe> {
-    let mut found = BTreeSet::new();
+pub fn rings(kernel: &Kernel, block: Block) -> SortedSet<Pipe> {
+    let mut found = SortedSet::new();
     kernel.walk_block(block, &mut |_, op| {
         for value in op.args.iter().chain(&op.results) {
             if let Ty::Token(_, pipe) = kernel.ty(*value) {

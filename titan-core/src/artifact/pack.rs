@@ -27,8 +27,8 @@ mod code;
 
 use super::Variant;
 use super::decode::{Read, Reader, malformed};
+use crate::collections::SortedMap;
 use code::{Bits, Byte, Decoder, Encoder, Flag};
-use std::collections::BTreeMap;
 
 /// The placeholder for a number in a form. Texts do not contain it: code that does is not packed.
 const NUMBER: u8 = 0;
@@ -153,7 +153,7 @@ impl Model {
 pub(super) struct Forms {
     all: Vec<Form>,
     /// The index of each form in `all`.
-    known: BTreeMap<Vec<u8>, usize>,
+    known: SortedMap<Vec<u8>, usize>,
     /// The form of the last line.
     at: usize,
     model: Model,
@@ -165,7 +165,7 @@ impl Forms {
     pub(super) fn new() -> Forms {
         Forms {
             all: vec![Form::default()],
-            known: BTreeMap::from([(Vec::new(), 0)]),
+            known: SortedMap::from([(Vec::new(), 0)]),
             at: 0,
             model: Model::new(),
             left: MOST,

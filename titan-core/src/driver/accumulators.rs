@@ -15,9 +15,9 @@
 
 use super::estimate::{is_mma, live, registers};
 use super::table::OTHER_REGISTERS;
+use crate::collections::SortedMap;
 use crate::ir::{Def, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp, Value};
 use crate::plan::{LowerError, Target};
-use std::collections::BTreeMap;
 
 /// The number of warps up to which threads get equal parts of the registers: those of a warpgroup.
 const WHOLE: u32 = 4;
@@ -74,9 +74,9 @@ fn too_many_warps(program: &Kernel, target: &Target, warps: u32) -> LowerError {
 /// The registers that the threads of a program have.
 pub(super) struct Limits {
     /// The role of each operation that has one.
-    role_of: BTreeMap<OpId, usize>,
+    role_of: SortedMap<OpId, usize>,
     /// The number of registers that roles request.
-    requested: BTreeMap<usize, u32>,
+    requested: SortedMap<usize, u32>,
     /// The number with which every thread begins.
     entry: u32,
     /// The number that an instruction addresses.
@@ -86,7 +86,7 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn of(program: &Kernel, target: &Target) -> Limits {
         let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
-        let (mut role_of, mut requested) = (BTreeMap::new(), BTreeMap::new());
+        let (mut role_of, mut requested) = (SortedMap::new(), SortedMap::new());
         program.walk(&mut |_, op| {
             if op.kind == OpKind::Ttg(TtgOp::Roles) {
                 for (role, block) in op.regions.iter().enumerate() {

@@ -27,10 +27,10 @@ use super::estimate::{is_fixed, live, registers};
 use super::rings::at_line;
 use super::schedule::Roles;
 use super::table::OTHER_REGISTERS;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Effect, Kernel, Loc, LocalOp, OpKind, Value};
 use crate::lane::GroupMma;
 use crate::plan::Method;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The registers for the addresses of copies that the threads of a program without roles start besides their computation.
 const COPYING: u32 = 8;
@@ -46,7 +46,7 @@ pub(super) fn notes(made: &Made) -> Vec<String> {
     let program = &made.barriers;
     let limits = Limits::of(program, &made.plan.target);
     let small = computed_again(program);
-    let mut most: BTreeMap<Option<usize>, Most> = BTreeMap::new();
+    let mut most: SortedMap<Option<usize>, Most> = SortedMap::new();
     live(program, &mut |at, live| {
         let op = program.op(at);
         if !is_fixed(&op.kind) {
@@ -59,7 +59,7 @@ pub(super) fn notes(made: &Made) -> Vec<String> {
             *most = Most { registers, loc: op.loc };
         }
     });
-    let mut notes = BTreeSet::new();
+    let mut notes = SortedSet::new();
     for (role, Most { registers, loc }) in most {
         let each = limits.registers(role);
         let others = if role.is_some() { OTHER_REGISTERS } else { OTHER_REGISTERS + COPYING };
@@ -79,12 +79,12 @@ pub(super) fn notes(made: &Made) -> Vec<String> {
 }
 
 /// The notes about rows of MMAs that warpgroups share although they are reduced.
-fn shared_rows(made: &Made) -> BTreeSet<String> {
+fn shared_rows(made: &Made) -> SortedSet<String> {
     let mut across = false;
     made.laid_out.walk(&mut |_, op| {
         across |= matches!(op.kind, OpKind::Local(LocalOp::Fold { parts, .. }) if parts > 1);
     });
-    let mut notes = BTreeSet::new();
+    let mut notes = SortedSet::new();
     for mma in made.plan.mmas.values().filter(|_| across) {
         let Method::Group(atom) = mma.method else { continue };
         let groups = (1 << mma.acc.warp_bits().len()) / GroupMma::WARPS;
@@ -102,8 +102,8 @@ fn shared_rows(made: &Made) -> BTreeSet<String> {
 
 /// The tiles that take no registers of their own: broadcasts, what is computed from scalars alone, and what is loaded from shared memory, such
 /// as the fragments of MMAs of warps, which are loaded one by one.
-fn computed_again(program: &Kernel) -> BTreeSet<Value> {
-    let mut small = BTreeSet::new();
+fn computed_again(program: &Kernel) -> SortedSet<Value> {
+    let mut small = SortedSet::new();
     program.walk(&mut |_, op| {
         let from_scalars = || op.args.iter().all(|v| small.contains(v) || program.ty(*v).tile_shape().is_none());
         let pure = op.kind.effect() == Effect::Pure && op.regions.is_empty();

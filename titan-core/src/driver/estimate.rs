@@ -6,9 +6,9 @@
 //! Deliberately absent: registers of individual addresses and scalars.
 
 use super::table::OTHER_REGISTERS;
+use crate::collections::SortedSet;
 use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, OpId, OpKind, Value};
 use crate::plan::Target;
-use std::collections::BTreeSet;
 
 /// The resources that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +57,9 @@ pub(super) const fn is_fixed(kind: &OpKind) -> bool {
 
 /// The maximum number of registers of the tiles that are live at the same time in a barrier program. Calls `at_op` for each operation, with
 /// the tiles that are live after it, its results included.
-pub(super) fn live(program: &Kernel, at_op: &mut dyn FnMut(OpId, &BTreeSet<Value>)) -> u32 {
+pub(super) fn live(program: &Kernel, at_op: &mut dyn FnMut(OpId, &SortedSet<Value>)) -> u32 {
     let mut walk = Walk { kernel: program, most: 0, at_op };
-    walk.block(program.body, BTreeSet::new());
+    walk.block(program.body, SortedSet::new());
     walk.most
 }
 
@@ -75,7 +75,7 @@ pub(super) fn registers(program: &Kernel, value: Value) -> u32 {
 struct Walk<'k> {
     kernel: &'k Kernel,
     most: u32,
-    at_op: &'k mut dyn FnMut(OpId, &BTreeSet<Value>),
+    at_op: &'k mut dyn FnMut(OpId, &SortedSet<Value>),
 }
 
 impl Walk<'_> {
@@ -83,19 +83,19 @@ impl Walk<'_> {
         registers(self.kernel, value)
     }
 
-    fn keep(&mut self, needed: &BTreeSet<Value>) {
+    fn keep(&mut self, needed: &SortedSet<Value>) {
         self.most = needed.iter().fold(0, |sum: u32, v| sum.saturating_add(self.registers(*v))).max(self.most);
     }
 
     /// Processes a block after which the tiles `needed` are live. Returns the tiles that are live before it.
-    fn block(&mut self, block: Block, mut needed: BTreeSet<Value>) -> BTreeSet<Value> {
+    fn block(&mut self, block: Block, mut needed: SortedSet<Value>) -> SortedSet<Value> {
         for id in self.kernel.block(block).ops.iter().rev() {
             let op = self.kernel.op(*id);
             needed.extend(op.results.iter().filter(|v| self.registers(**v) > 0));
             self.keep(&needed);
             (self.at_op)(*id, &needed);
             needed.retain(|v| !op.results.contains(v));
-            let mut inside = BTreeSet::new();
+            let mut inside = SortedSet::new();
             for region in &op.regions {
                 let mut behind = needed.clone();
                 if op.kind.is_loop() {
@@ -103,7 +103,7 @@ impl Walk<'_> {
                     self.kernel.walk_block(*region, &mut |_, op| {
                         behind.extend(op.args.iter().filter(|v| self.registers(**v) > 0));
                     });
-                    let mut made: BTreeSet<Value> = self.kernel.block(*region).args.iter().copied().collect();
+                    let mut made: SortedSet<Value> = self.kernel.block(*region).args.iter().copied().collect();
                     self.kernel.walk_block(*region, &mut |_, op| {
                         made.extend(&op.results);
                         made.extend(op.regions.iter().flat_map(|r| &self.kernel.block(*r).args));

@@ -11,10 +11,10 @@ use super::cluster::NoCluster;
 use super::rings::at_line;
 use super::schedule::{Roles, Schedule};
 use super::table::{INSTANCES, RASTER_ROWS};
+use crate::collections::SortedSet;
 use crate::ir::{GridSpec, NvOp, OpKind};
 use crate::pipeline::persist::{NoWalk, persistent};
 use crate::plan::Target;
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// The reason why the programs of a kernel are not persistent.
@@ -89,8 +89,8 @@ pub(super) fn notes(made: &Made, no_cluster: Option<NoCluster>) -> Vec<String> {
 }
 
 /// The notes about stores for which a role waits, although it could compute the next tile while they are in flight.
-fn stores_waited(made: &Made) -> BTreeSet<String> {
-    let mut notes = BTreeSet::new();
+fn stores_waited(made: &Made) -> SortedSet<String> {
+    let mut notes = SortedSet::new();
     made.barriers.walk(&mut |_, op| {
         let (OpKind::Nv(NvOp::BulkStore { .. }), Some(to)) = (&op.kind, op.args.first()) else { return };
         let Some(tensor) = made.barriers.def_op(*to).and_then(|source| source.args.first()) else { return };

@@ -20,8 +20,8 @@
 
 use super::rotate::{is_light, needed, rotate};
 use super::schedule::Body;
+use crate::collections::SortedSet;
 use crate::ir::{Block, Effect, Kernel, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
-use std::collections::BTreeSet;
 
 /// Chooses the orders of the bodies of all loops for which another order is better.
 #[must_use]
@@ -57,7 +57,7 @@ pub(super) fn apply(kernel: &Kernel, orders: &[Body]) -> Option<Kernel> {
             made = rotate(&made, block, &early)?;
         }
         let ops = &made.block(block).ops;
-        let distinct: BTreeSet<&usize> = order.iter().collect();
+        let distinct: SortedSet<&usize> = order.iter().collect();
         let new: Vec<OpId> = order.iter().map(|at| ops.get(*at).copied()).collect::<Option<_>>()?;
         let whole = distinct.len() == ops.len() && new.len() == ops.len() && new.last() == ops.last();
         if !whole || !defined_first(&made, &new) {
@@ -71,15 +71,15 @@ pub(super) fn apply(kernel: &Kernel, orders: &[Body]) -> Option<Kernel> {
 
 /// The loads for the first MMA of a body from a stage that the loop carries. None if there is no second MMA, since the wait for the next
 /// stage and these loads come before the last MMA.
-fn first_fragments(kernel: &Kernel, body: Block) -> BTreeSet<OpId> {
+fn first_fragments(kernel: &Kernel, body: Block) -> SortedSet<OpId> {
     let ops = &kernel.block(body).ops;
     let carried = |v: &&Value| matches!(kernel.ty(**v), Ty::Token(Token::Rperm, _));
-    let stages: BTreeSet<Value> = kernel.block(body).args.iter().filter(carried).copied().collect();
+    let stages: SortedSet<Value> = kernel.block(body).args.iter().filter(carried).copied().collect();
     let mut products = ops.iter().filter(|id| is_product(kernel.op(**id)));
-    let (Some(first), Some(_)) = (products.next(), products.next()) else { return BTreeSet::new() };
+    let (Some(first), Some(_)) = (products.next(), products.next()) else { return SortedSet::new() };
     let loads = |v: &Value| {
         let from = ops.iter().copied().find(|id| kernel.op(*id).results.contains(v))?;
-        let all = needed(kernel, body, &BTreeSet::from([from]))?;
+        let all = needed(kernel, body, &SortedSet::from([from]))?;
         let of_stage = all.iter().any(|id| kernel.op(*id).args.iter().any(|v| stages.contains(v)));
         (kernel.op(from).kind == OpKind::Local(LocalOp::Load) && of_stage).then_some(from)
     };
@@ -88,7 +88,7 @@ fn first_fragments(kernel: &Kernel, body: Block) -> BTreeSet<OpId> {
 
 /// Whether no operation uses the result of a later one of the same block.
 fn defined_first(kernel: &Kernel, ops: &[OpId]) -> bool {
-    let mut later: BTreeSet<Value> = ops.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
+    let mut later: SortedSet<Value> = ops.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
     ops.iter().all(|id| {
         let right = !uses(kernel, *id, &later);
         later.retain(|v| !kernel.op(*id).results.contains(v));
@@ -108,7 +108,7 @@ fn bodies(kernel: &Kernel) -> Vec<Block> {
 }
 
 /// Whether an operation, or one nested in it, uses one of these values.
-fn uses(kernel: &Kernel, id: OpId, values: &BTreeSet<Value>) -> bool {
+fn uses(kernel: &Kernel, id: OpId, values: &SortedSet<Value>) -> bool {
     let op = kernel.op(id);
     let mut any = op.args.iter().any(|v| values.contains(v));
     for region in &op.regions {
@@ -138,7 +138,7 @@ fn loads_first(kernel: &Kernel, ops: &[OpId], rotated: bool) -> Vec<OpId> {
     for id in ops {
         let op = kernel.op(*id);
         if let Some(product) = held {
-            let results: BTreeSet<Value> = kernel.op(product).results.iter().copied().collect();
+            let results: SortedSet<Value> = kernel.op(product).results.iter().copied().collect();
             let passes = is_light(op) || rotated && is_of_stages(op);
             if passes && !op.args.iter().any(|arg| results.contains(arg)) {
                 out.push(*id);
@@ -177,7 +177,7 @@ fn copies_later(kernel: &Kernel, ops: &mut Vec<OpId>, rotated: bool) {
     let of_slot = |id: &OpId| acquires(id) && kernel.op(*id).results.first().copied() == slot;
     let begin = ops[..copy].iter().position(of_slot).unwrap_or(copy);
     let moved: Vec<OpId> = if begin == copy { vec![ops[copy]] } else { vec![ops[begin], ops[copy]] };
-    let results: BTreeSet<Value> = moved.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
+    let results: SortedSet<Value> = moved.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
     let may_pass =
         |id: &OpId| moved.contains(id) || (is(id, is_light) || is(id, is_product)) && !uses(kernel, *id, &results);
     if !ops[begin..=first].iter().all(may_pass) {

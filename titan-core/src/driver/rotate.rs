@@ -16,9 +16,9 @@
 //!
 //! Deliberately absent: loads that depend on the loop's counter, and operations with effects.
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::Block;
 use crate::ir::{BlockData, Def, Effect, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Value, ValueData};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether an operation is a pure computation or a load of a tile.
 pub(super) fn is_light(op: &Op) -> bool {
@@ -34,7 +34,7 @@ fn loop_of(kernel: &Kernel, body: Block) -> Option<OpId> {
 
 /// The operations of a body that the loads depend on, in order and including the loads; `None` if one of them cannot be executed one
 /// iteration earlier.
-pub(super) fn needed(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Option<Vec<OpId>> {
+pub(super) fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<OpId>> {
     let BlockData { args, ops } = kernel.block(body);
     let counter = args.first()?;
     let (mut wanted, mut found) = (loads.clone(), Vec::new());
@@ -57,7 +57,7 @@ pub(super) fn needed(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Op
 }
 
 /// The kernel with loads of a loop's body moved one iteration earlier; `None` if that is impossible.
-pub(super) fn rotate(kernel: &Kernel, body: Block, loads: &BTreeSet<OpId>) -> Option<Kernel> {
+pub(super) fn rotate(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Kernel> {
     let looped = loop_of(kernel, body)?;
     let needed = needed(kernel, body, loads)?;
     let around = (0..kernel.blocks.len()).map(Block::new).find(|b| kernel.block(*b).ops.contains(&looped))?;
@@ -103,7 +103,11 @@ fn value(kernel: &mut Kernel, data: ValueData) -> Value {
 }
 
 /// Copies operations with renamed operands. Returns the copies, and the renaming of their results.
-fn copied(kernel: &mut Kernel, ops: &[OpId], mut names: BTreeMap<Value, Value>) -> (Vec<OpId>, BTreeMap<Value, Value>) {
+fn copied(
+    kernel: &mut Kernel,
+    ops: &[OpId],
+    mut names: SortedMap<Value, Value>,
+) -> (Vec<OpId>, SortedMap<Value, Value>) {
     let mut made = Vec::new();
     for id in ops {
         let op = kernel.op(*id).clone();

@@ -17,8 +17,8 @@
 
 use super::Expand;
 use crate::analysis::one_thread;
+use crate::collections::SortedSet;
 use crate::ir::{Block, FreeBy, Kernel, NvOp, OpKind, Pipe, Token, TtgOp, Ty, Value};
-use std::collections::BTreeSet;
 
 /// The way in which the stages of a ring are filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Expand<'_> {
             }
         });
         let filled = |block: Block| {
-            let mut pipes = BTreeSet::new();
+            let mut pipes = SortedSet::new();
             self.k.walk_block(block, &mut |_, op| {
                 if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {
                     pipes.insert(pipe);
@@ -126,7 +126,7 @@ impl Expand<'_> {
 
 /// Whether threads load from the stages of a ring; MMAs of warpgroups do not count.
 pub(super) fn is_loaded(kernel: &Kernel, pipe: usize) -> bool {
-    let mut tiles: BTreeSet<Value> = BTreeSet::new();
+    let mut tiles: SortedSet<Value> = SortedSet::new();
     let mut loaded = false;
     kernel.walk(&mut |_, op| {
         let of_ring = |v: &Value| {

@@ -38,11 +38,11 @@ mod stage;
 mod walk;
 
 use crate::analysis::cluster::Differing;
+use crate::collections::SortedMap;
 use crate::ir::{Builder, Kernel, LaidOut, OpId, OpKind, Value};
 use crate::pipeline::vtok::{self, Groups};
 use crate::plan::{LowerError, Target};
 use ring::Ring;
-use std::collections::BTreeMap;
 
 /// The numbers of registers per thread in kernels where roles release registers for others (`setmaxnreg`).
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ pub fn expand(kernel: &Kernel, target: &Target, registers: Registers, anew: &[us
         anew,
         b,
         made,
-        stages: BTreeMap::new(),
+        stages: SortedMap::new(),
         rings: Vec::new(),
         groups: vtok::assign(kernel, &|pipe| !ring::joins_roles(kernel, pipe)),
         moving: Vec::new(),
@@ -129,7 +129,7 @@ struct Expand<'a> {
     /// The new value of each old value that is not a token.
     made: Vec<Option<Value>>,
     /// The stages of old tokens.
-    stages: BTreeMap<Value, Stage>,
+    stages: SortedMap<Value, Stage>,
     rings: Vec<Ring>,
     /// The positions of commits, and the counts of waits.
     groups: Groups,

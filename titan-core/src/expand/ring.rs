@@ -2,11 +2,11 @@
 
 use super::filling::{Filling, is_loaded};
 use super::{Expand, Made, Stage};
+use crate::collections::SortedSet;
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, Loc, NvOp, OpKind, Pipe, Pred, RegionOp,
     TileShape, TtgOp, Ty, Value,
 };
-use std::collections::BTreeSet;
 
 /// A ring, a side of it, and a component of that side's clock: the slot, or the parity or number of the round.
 pub(super) type ClockPart = (usize, usize, usize);
@@ -50,8 +50,8 @@ pub(super) fn joins_roles(kernel: &Kernel, pipe: Pipe) -> bool {
 }
 
 /// The roles that fill a ring, and those that read it.
-pub(super) fn sides(kernel: &Kernel, pipe: Pipe) -> [BTreeSet<usize>; 2] {
-    let mut found = [BTreeSet::new(), BTreeSet::new()];
+pub(super) fn sides(kernel: &Kernel, pipe: Pipe) -> [SortedSet<usize>; 2] {
+    let mut found = [SortedSet::new(), SortedSet::new()];
     kernel.walk(&mut |_, op| {
         if op.kind != OpKind::Ttg(TtgOp::Roles) {
             return;
@@ -224,7 +224,7 @@ impl Expand<'_> {
 
     /// The clocks that advance in blocks, in order.
     pub(super) fn moving_in(&self, blocks: &[Block]) -> Vec<ClockPart> {
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         for block in blocks {
             self.k.walk_block(*block, &mut |_, op| {
                 let Some((pipe, reads)) = advances(&op.kind) else { return };

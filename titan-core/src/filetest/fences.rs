@@ -4,11 +4,11 @@
 //! `; call "name" generic`. The test also checks that a second run changes nothing.
 
 use super::Report;
+use crate::collections::SortedSet;
 use crate::ir::{CallProxy, Kernel};
 use crate::pipeline::fence::{Mode, Options, fence};
 use crate::text::{parse, print};
 use crate::verify::verify;
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The line that separates the kernels from the result of the pass.
@@ -36,7 +36,7 @@ fn verdict(kernel: &Kernel) -> String {
     match verify(kernel.clone()) {
         Ok(_) => "accepted".to_owned(),
         Err(errors) => {
-            let codes: BTreeSet<&str> = errors.iter().map(|e| e.code.number()).collect();
+            let codes: SortedSet<&str> = errors.iter().map(|e| e.code.number()).collect();
             format!("rejected: {}", codes.into_iter().collect::<Vec<_>>().join(", "))
         }
     }

@@ -14,7 +14,7 @@ use super::family::{Copying, Family};
 use super::func::{Func, Op, OpId, Value};
 use super::op::{IntBin, OpKind, Space, Ty};
 use super::uniform::{Level, Uniformity, analyze};
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 /// An access with bank conflicts, which takes more phases than necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Conflict {
 #[must_use]
 pub fn conflicts(func: &Func) -> Vec<Conflict> {
     let uniform = analyze(func);
-    let mut run = Run { func, uniform: &uniform, known: BTreeMap::new() };
+    let mut run = Run { func, uniform: &uniform, known: SortedMap::new() };
     let mut out = Vec::new();
     func.walk(&mut |id, op| {
         if let Some(degree) = run.degree(op)
@@ -45,7 +45,7 @@ struct Run<'a> {
     func: &'a Func,
     uniform: &'a Uniformity,
     /// The value in each lane; `None` where it depends on data.
-    known: BTreeMap<Value, Option<Vec<u32>>>,
+    known: SortedMap<Value, Option<Vec<u32>>>,
 }
 
 impl Run<'_> {

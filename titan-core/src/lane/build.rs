@@ -9,9 +9,9 @@ use super::func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueDat
 use super::op::{FloatBin, FloatTy, IntBin, OpKind, Role, Ty};
 use super::range::{self, Range};
 use super::types::{TypeError, infer};
+use crate::collections::SortedMap;
 use crate::ir::{Loc, Pred};
 use crate::launch::abi::{MapParam, Slot};
-use std::collections::BTreeMap;
 
 /// Builds a function.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Builder {
 pub(super) struct Scope {
     block: Block,
     pub(super) around: Around,
-    pub(super) known: BTreeMap<(OpKind, Vec<Value>), Vec<Value>>,
+    pub(super) known: SortedMap<(OpKind, Vec<Value>), Vec<Value>>,
 }
 
 /// The kind of region that a block is.
@@ -77,7 +77,7 @@ impl Builder {
             ops: Vec::new(),
             blocks: vec![BlockData::default()],
         };
-        let scope = Scope { block: body, around: Around::Once, known: BTreeMap::new() };
+        let scope = Scope { block: body, around: Around::Once, known: SortedMap::new() };
         Builder {
             func,
             open: vec![scope],
@@ -255,7 +255,7 @@ impl Builder {
         let values: Vec<Value> =
             args.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::BlockArg(block, i), level)).collect();
         self.func.blocks[block.index()].args.clone_from(&values);
-        self.open.push(Scope { block, around, known: BTreeMap::new() });
+        self.open.push(Scope { block, around, known: SortedMap::new() });
         (block, values)
     }
 

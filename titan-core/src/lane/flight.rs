@@ -16,13 +16,13 @@
 use super::family::{Family, Flow, Grouped};
 use super::func::{Func, Op, OpId, Value};
 use super::op::OpKind;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::collections::{SortedMap, SortedSet};
 
 /// The values in flight: the results of MMAs, and the values that loops and branches derive from them.
 #[must_use]
-pub fn in_flight(func: &Func) -> BTreeSet<Value> {
+pub fn in_flight(func: &Func) -> SortedSet<Value> {
     let starts = |op: &Op| matches!(op.kind, OpKind::GroupMma(_));
-    let mut found: BTreeSet<Value> =
+    let mut found: SortedSet<Value> =
         func.ops.iter().filter(|op| starts(op)).flat_map(|op| &op.results).copied().collect();
     if found.is_empty() {
         return found;
@@ -47,8 +47,8 @@ pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
     // The values that are in flight on some of the paths that lead to them. A loop may begin with ordinary values, before any of its MMAs.
     let mut mixed = handed(func);
     mixed.retain(|hand| !hand.initial && in_flight.contains(&hand.to) && !in_flight.contains(&hand.from));
-    let mixed: BTreeSet<Value> = mixed.into_iter().map(|hand| hand.to).collect();
-    let mut uses: BTreeMap<Value, u32> = BTreeMap::new();
+    let mixed: SortedSet<Value> = mixed.into_iter().map(|hand| hand.to).collect();
+    let mut uses: SortedMap<Value, u32> = SortedMap::new();
     let mut wrong = None;
     func.walk(&mut |id, op| {
         for (place, value) in op.args.iter().enumerate().filter(|(_, v)| in_flight.contains(v)) {

@@ -6,8 +6,8 @@ use super::func::{Block, Func, Op, OpId, Value};
 use super::op::{OpKind, Role, Ty};
 use super::types::infer;
 use super::{flight, hazard, print, uniform};
+use crate::collections::SortedSet;
 use crate::ir::Loc;
-use std::collections::BTreeSet;
 
 /// A violation of the rules of lane IR.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,8 +26,13 @@ pub struct LaneError {
 /// # Errors
 /// Returns the first violation.
 pub fn verify(func: &Func) -> Result<(), LaneError> {
-    let mut run =
-        Run { func, visible: vec![false; func.values.len()], loops: Vec::new(), role: None, barriers: BTreeSet::new() };
+    let mut run = Run {
+        func,
+        visible: vec![false; func.values.len()],
+        loops: Vec::new(),
+        role: None,
+        barriers: SortedSet::new(),
+    };
     func.walk(&mut |_, op| {
         if let OpKind::Roles(roles) = &op.kind {
             run.barriers.extend(roles.iter().map(|role| role.barrier));
@@ -55,7 +60,7 @@ struct Run<'a> {
     /// The role whose code is being checked.
     role: Option<Role>,
     /// The numbers of the barriers that belong to roles.
-    barriers: BTreeSet<u8>,
+    barriers: SortedSet<u8>,
 }
 
 impl Run<'_> {

@@ -1,14 +1,14 @@
 //! Blocks, loops and branches. The match on operations here is exhaustive.
 
 use super::{Laid, LayOut};
+use crate::collections::SortedMap;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Family, Flow, NvOp, Op, OpId, OpKind, Ty, Value};
-use std::collections::BTreeMap;
 
 impl LayOut<'_> {
     /// Lays out a block, including its terminator.
     pub(super) fn block(&mut self, block: Block) -> Laid<()> {
-        self.memo.push(BTreeMap::new());
+        self.memo.push(SortedMap::new());
         for id in &self.k.block(block).ops {
             self.visit(*id)?;
         }

@@ -213,7 +213,7 @@ impl LayOut<'_> {
         };
         let carried = *carried;
         self.b.put(carried, &flat);
-        self.memo.push(std::collections::BTreeMap::new());
+        self.memo.push(crate::collections::SortedMap::new());
         let by = self.index(unroll);
         let at = self.one(OpKind::Binary(crate::ir::BinOp::Mul), &[step, by])?;
         let rows = self.fragment(&Operand::Shared(*a), 1, (unroll, at), (&along.0, mma.staged.0))?;

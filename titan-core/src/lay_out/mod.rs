@@ -32,13 +32,13 @@ mod tile;
 pub(crate) use memory::{by_map, copies_itself, first_axis, part_by_map, parts};
 
 use crate::analysis::uses::Tree;
+use crate::collections::SortedMap;
 use crate::ir::{
     Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, RoleDecl, TileShape,
     Ty, Value,
 };
 use crate::plan::{LowerError, Plan};
 use crate::verify::Verified;
-use std::collections::BTreeMap;
 
 /// Lays out a kernel by its plan.
 ///
@@ -59,11 +59,11 @@ struct LayOut<'a> {
     /// The new value of each old one; for a tile, the tile in its own layout.
     made: Vec<Option<Value>>,
     /// The old tiles that were converted to other layouts, for each open block.
-    memo: Vec<BTreeMap<(Value, LayoutId), Value>>,
+    memo: Vec<SortedMap<(Value, LayoutId), Value>>,
     /// The number of warps that execute the current code: those of the program, or of a role.
     warps: u32,
     /// The old accumulators that have MMAs in flight.
-    in_flight: BTreeMap<Value, group::InFlight>,
+    in_flight: SortedMap<Value, group::InFlight>,
     /// The MMAs of warpgroups in the order of their groups, each by the result of its last step, since control flow last joined.
     committed: Vec<Value>,
     /// The numbers of groups committed so far, of MMAs and of bulk stores.
@@ -103,9 +103,9 @@ impl<'a> LayOut<'a> {
             b,
             tree: Tree::new(kernel),
             made,
-            memo: vec![BTreeMap::new()],
+            memo: vec![SortedMap::new()],
             warps: plan.warps,
-            in_flight: BTreeMap::new(),
+            in_flight: SortedMap::new(),
             committed: Vec::new(),
             groups: 0,
             stores: 0,

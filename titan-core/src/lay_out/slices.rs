@@ -54,13 +54,13 @@ use super::{Laid, LayOut};
 use crate::analysis::boxes;
 use crate::analysis::number::root;
 use crate::analysis::turns::{Turns, walk};
+use crate::collections::SortedSet;
 use crate::ir::{
     BinOp, Block, Def, Elem, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit,
     Value,
 };
 use crate::layout::{Encoding, Layout};
 use crate::plan::Method;
-use std::collections::BTreeSet;
 
 /// Bytes of a row of a slice: the maximum width of a swizzle.
 const ROW: u32 = 128;
@@ -282,7 +282,7 @@ impl LayOut<'_> {
         let ParamKind::Tensor { elem, optional: false, .. } = self.k.sig.params.get(param)?.kind else { return None };
         let aligned = self.plan.aligned && *self.plan.vectored.get(param)?;
         // Several roles that store to a tensor store different elements.
-        let regions: BTreeSet<Option<Block>> = accesses.iter().map(|id| self.role_of(*id)).collect();
+        let regions: SortedSet<Option<Block>> = accesses.iter().map(|id| self.role_of(*id)).collect();
         let alone = accesses.iter().all(|id| matches!(self.k.op(*id).kind, OpKind::Store(_)))
             && regions.len() == accesses.len();
         let whole = matches!(self.k.ty(old), Ty::Tile(..)) && elem.bits() >= 16;

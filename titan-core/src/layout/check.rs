@@ -2,7 +2,7 @@
 //! construction except for their definition.
 
 use super::{Encoding, Layout};
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 /// Checks that every element of the tile is held, that no thread holds an element twice, and that the threads that hold an element are as
 /// many as the bits marked as copies imply.
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 pub fn layout(layout: &Layout) -> Result<(), String> {
     let (lanes, warps) = (1usize << layout.lane_bits().len(), 1usize << layout.warp_bits().len());
     let copies = layout.lane_bits().iter().chain(layout.warp_bits()).filter(|b| **b == super::Bit::Copy).count();
-    let mut held: BTreeMap<super::Coords, usize> = BTreeMap::new();
+    let mut held: SortedMap<super::Coords, usize> = SortedMap::new();
     for warp in 0..warps {
         for lane in 0..lanes {
-            let mut own = BTreeMap::new();
+            let mut own = SortedMap::new();
             for register in 0..layout.registers() {
                 let at = layout.coords(register, lane, warp);
                 if let Some(other) = own.insert(at, register) {
@@ -44,7 +44,7 @@ pub fn layout(layout: &Layout) -> Result<(), String> {
 /// Returns a description of the first wrong element.
 pub fn encoding(encoding: &Encoding) -> Result<(), String> {
     let size = encoding.bits / 8;
-    let mut owner: BTreeMap<u32, super::Coords> = BTreeMap::new();
+    let mut owner: SortedMap<u32, super::Coords> = SortedMap::new();
     let mut at = [0u32; 4];
     loop {
         let start = encoding.offset(at);

@@ -1,8 +1,8 @@
 //! Conversions of tiles between register layouts.
 
 use super::{Bit, Coords, Encoding, Layout};
+use crate::collections::{SortedMap, SortedSet};
 use crate::lane::banks;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The method of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
     if !agree(from.lane_bits(), to.lane_bits()) || !agree(from.warp_bits(), to.warp_bits()) {
         return None;
     }
-    let have: BTreeMap<Coords, usize> = (0..from.registers()).map(|r| (from.register_coords(r), r)).collect();
+    let have: SortedMap<Coords, usize> = (0..from.registers()).map(|r| (from.register_coords(r), r)).collect();
     let inside = |at: &Coords| at.iter().zip(to.extents()).all(|(x, n)| x < n);
     (0..to.registers())
         .map(|r| {
@@ -120,7 +120,7 @@ impl Side<'_> {
         let addresses: Vec<u32> = self.lanes.iter().map(|at| encoding.offset(*at)).collect();
         // All elements are at multiples of their size and of the distance between rows.
         let distances = if encoding.bits.is_multiple_of(32) && encoding.pitch.is_multiple_of(4) {
-            BTreeSet::from([0])
+            SortedSet::from([0])
         } else {
             self.registers.iter().step_by(together as usize).map(|at| encoding.offset(*at) % 4).collect()
         };

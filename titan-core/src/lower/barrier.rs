@@ -7,9 +7,9 @@
 
 use super::tile::{LoweredValue, Origin, Staged};
 use super::{Lower, LowerError, Reg, WarpSet};
+use crate::collections::SortedSet;
 use crate::ir::{Kernel, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp, Value};
 use crate::lane::{self, Region, Role, Space};
-use std::collections::BTreeSet;
 
 /// A region of shared memory, or one of its parts.
 #[derive(Clone, Copy, Debug)]
@@ -54,14 +54,14 @@ impl Initial {
 }
 
 /// The regions that several roles access: those that are defined before the roles and used in at least two of them.
-pub(super) fn joined(kernel: &Kernel) -> BTreeSet<Value> {
-    let mut by_role: Vec<BTreeSet<Value>> = Vec::new();
+pub(super) fn joined(kernel: &Kernel) -> SortedSet<Value> {
+    let mut by_role: Vec<SortedSet<Value>> = Vec::new();
     kernel.walk(&mut |_, op| {
         if op.kind != OpKind::Ttg(TtgOp::Roles) {
             return;
         }
         for region in &op.regions {
-            let mut named = BTreeSet::new();
+            let mut named = SortedSet::new();
             kernel.walk_block(*region, &mut |_, op| named.extend(op.args.iter().copied()));
             by_role.push(named);
         }
@@ -173,7 +173,7 @@ impl Lower<'_> {
         let all = ops.iter().map(|id| self.initial(self.k.op(*id))).collect::<Result<Vec<_>, _>>()?;
         let mut open = self.begin_any_thread();
         // The accesses of one thread are ordered among themselves: each buffer is marked once.
-        let buffers: BTreeSet<u32> = all.iter().map(Initial::buffer).collect();
+        let buffers: SortedSet<u32> = all.iter().map(Initial::buffer).collect();
         buffers.into_iter().for_each(|buffer| self.touch(Region::Buffer(buffer), true));
         for (id, initial) in ops.iter().zip(all) {
             self.at = Some(*id);

@@ -55,13 +55,13 @@ mod tile;
 mod vector;
 
 use crate::analysis::uses::Tree;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Kernel, LaidOut, Loc, OpId, Value};
 use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
 pub use crate::plan::LowerError;
 use crate::plan::Target;
-use std::collections::{BTreeMap, BTreeSet};
 use tile::LoweredValue;
 
 /// A value of the lane IR: a register of a thread.
@@ -110,7 +110,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
 
 /// The maximum degree of bank conflicts in shared memory, for each line.
 fn conflicts(func: &Func) -> Vec<(Loc, u32)> {
-    let mut worst: BTreeMap<u32, (Loc, u32)> = BTreeMap::new();
+    let mut worst: SortedMap<u32, (Loc, u32)> = SortedMap::new();
     for conflict in lane::banks::conflicts(func) {
         let loc = func.op(conflict.op).loc;
         let most = worst.entry(loc.line).or_insert((loc, 0));
@@ -142,7 +142,7 @@ struct Lower<'a> {
     /// The operation that is being lowered.
     at: Option<OpId>,
     /// Regions that are accessed by several roles.
-    joined: BTreeSet<Value>,
+    joined: SortedSet<Value>,
     /// The warp set that executes the current code.
     warp_set: WarpSet,
     /// Whether only one elected thread of the warp set executes the current code.

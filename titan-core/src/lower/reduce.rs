@@ -4,10 +4,10 @@
 //! is replaced by the neutral element.
 use super::tile::{LoweredValue, register_index};
 use super::{Lower, LowerError, Reg, scalar};
+use crate::collections::SortedMap;
 use crate::ir::{ArgOp, Const, Elem, Fold, Op, Pred, ReduceOp, UnOp};
 use crate::lane::{self, Shuffle, Ty};
 use crate::layout::Layout;
-use std::collections::BTreeMap;
 
 /// An item of a reduction: a tuple of registers, one for each element type in `elems`.
 pub(super) type Tuple = Vec<Reg>;
@@ -78,7 +78,7 @@ impl Lower<'_> {
         let items = self.neutralize(items, layout, axis, line.neutral);
         let narrow = layout.without(axis);
         let index = register_index(&narrow);
-        let mut lines: BTreeMap<usize, Vec<Tuple>> = BTreeMap::new();
+        let mut lines: SortedMap<usize, Vec<Tuple>> = SortedMap::new();
         for (r, item) in items.into_iter().enumerate() {
             let mut at = layout.register_coords(r).to_vec();
             at.remove(axis);

@@ -4,10 +4,10 @@
 use super::reduce::{Combine, Tuple};
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
+use crate::collections::SortedMap;
 use crate::ir::{Elem, Op, Pred};
 use crate::lane::{self, IntBin, Shuffle};
 use crate::layout::Layout;
-use std::collections::BTreeMap;
 
 impl Lower<'_> {
     /// Scans a tile along an axis, with the accumulator type `acc`.
@@ -24,7 +24,7 @@ impl Lower<'_> {
 
     /// Scans each line of registers along the axis.
     fn scan(&mut self, regs: &[Reg], layout: &Layout, axis: usize, f: Combine<'_>) -> Result<Vec<Reg>, LowerError> {
-        let mut lines: BTreeMap<Vec<u32>, Vec<(u32, usize)>> = BTreeMap::new();
+        let mut lines: SortedMap<Vec<u32>, Vec<(u32, usize)>> = SortedMap::new();
         for r in 0..layout.registers() {
             let mut at = layout.register_coords(r).to_vec();
             let along = at.remove(axis);

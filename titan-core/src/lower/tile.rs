@@ -4,10 +4,10 @@ use super::barrier::{Barriers, Bytes};
 use super::staging::Source;
 use super::tensor::View;
 use super::{Lower, LowerError, Reg, scalar};
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Elem, Op, OpKind, Ty, Value};
 use crate::lane;
 use crate::layout::{Coords, Encoding, Layout};
-use std::collections::BTreeMap;
 
 /// The maximum number of quotients that are computed together: all operands and results are live in registers.
 const QUOTIENTS: usize = 32;
@@ -216,7 +216,7 @@ impl Lower<'_> {
                 self.regs(*arg)
             });
         }
-        let mut done: BTreeMap<Vec<Reg>, Reg> = BTreeMap::new();
+        let mut done: SortedMap<Vec<Reg>, Reg> = SortedMap::new();
         if let (OpKind::Binary(BinOp::Div), [numerators, divisors]) = (&op.kind, columns.as_slice()) {
             done = self.quotients(self.k.ty(op.args[0]).elem(), numerators, divisors);
         }
@@ -237,15 +237,15 @@ impl Lower<'_> {
     }
 
     /// The quotients of the elements of a tile, by their operands. Quotients by the same register share one reciprocal.
-    fn quotients(&mut self, elem: Elem, numerators: &[Reg], divisors: &[Reg]) -> BTreeMap<Vec<Reg>, Reg> {
-        let mut rows: BTreeMap<Reg, Vec<Reg>> = BTreeMap::new();
+    fn quotients(&mut self, elem: Elem, numerators: &[Reg], divisors: &[Reg]) -> SortedMap<Vec<Reg>, Reg> {
+        let mut rows: SortedMap<Reg, Vec<Reg>> = SortedMap::new();
         for (x, y) in numerators.iter().zip(divisors) {
             let row = rows.entry(*y).or_default();
             if !row.contains(x) {
                 row.push(*x);
             }
         }
-        let mut done = BTreeMap::new();
+        let mut done = SortedMap::new();
         for (y, row) in rows {
             for part in row.chunks(QUOTIENTS) {
                 let quotients = scalar::quotients(&mut self.b, self.target, elem, part, y);
@@ -278,6 +278,6 @@ impl Lower<'_> {
 }
 
 /// The register that holds each element, by the contribution of the register to its coordinates.
-pub(super) fn register_index(layout: &Layout) -> BTreeMap<Coords, usize> {
+pub(super) fn register_index(layout: &Layout) -> SortedMap<Coords, usize> {
     (0..layout.registers()).map(|r| (layout.register_coords(r), r)).collect()
 }

@@ -1,10 +1,10 @@
 //! In-place edits of a kernel: operations are appended to its arenas, and inserted into blocks.
 
+use crate::collections::SortedMap;
 use crate::ir::infer::infer;
 use crate::ir::{
     BinOp, Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Pred, Ty, Value, ValueData,
 };
-use std::collections::BTreeMap;
 
 /// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
 pub(super) struct Edit {
@@ -167,7 +167,7 @@ impl Edit {
     }
 
     /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
-    pub(super) fn copies(&mut self, ops: &[OpId], names: &mut BTreeMap<Value, Value>) {
+    pub(super) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
         for id in ops {
             let Op { kind, args, results, regions, loc } = self.kernel.op(*id).clone();
             let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
@@ -182,7 +182,7 @@ impl Edit {
         }
     }
 
-    fn copied_block(&mut self, block: Block, names: &mut BTreeMap<Value, Value>) -> Block {
+    fn copied_block(&mut self, block: Block, names: &mut SortedMap<Value, Value>) -> Block {
         let BlockData { args, ops } = self.kernel.block(block).clone();
         let types: Vec<Ty> = args.iter().map(|v| self.kernel.ty(*v)).collect();
         let new = Block::new(self.kernel.blocks.len());

@@ -10,8 +10,8 @@
 //! kernels keep their roles.
 
 use super::edit::Edit;
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, TtgOp, Ty, Value};
-use std::collections::BTreeMap;
 
 /// The kernel with fused roles and the prefetch distance `distance`; `None` if its roles cannot be fused. The result is not verified.
 ///
@@ -32,7 +32,7 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
     edit.loc = kernel.op(specialized).loc;
     let body = edit.kernel.body;
-    let mut fuse = Fuse { distance: i64::from(distance), names: BTreeMap::new() };
+    let mut fuse = Fuse { distance: i64::from(distance), names: SortedMap::new() };
     let (fill, read) = (kernel.block(fill).ops.clone(), kernel.block(read).ops.clone());
     fuse.sequence(&mut edit, &fill, &read)?;
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
@@ -104,7 +104,7 @@ fn same_constant(kernel: &Kernel, a: Value, b: Value) -> bool {
 struct Fuse {
     distance: i64,
     /// The new values for those of the filling role.
-    names: BTreeMap<Value, Value>,
+    names: SortedMap<Value, Value>,
 }
 
 impl Fuse {

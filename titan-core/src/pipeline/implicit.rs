@@ -19,11 +19,11 @@
 
 use super::edit::Edit;
 use super::operands::{computed_from, only_multiplied};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{
     BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, TtgOp, Ty,
     Value,
 };
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A loop that can be pipelined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,8 +87,8 @@ fn is_zero(c: crate::ir::Const) -> bool {
 }
 
 /// Values that are defined in a block or in nested blocks.
-pub(super) fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
-    let mut found: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
+pub(super) fn inside(kernel: &Kernel, block: Block) -> SortedSet<Value> {
+    let mut found: SortedSet<Value> = kernel.block(block).args.iter().copied().collect();
     kernel.walk_block(block, &mut |_, op| {
         found.extend(&op.results);
         for region in &op.regions {
@@ -99,7 +99,7 @@ pub(super) fn inside(kernel: &Kernel, block: Block) -> BTreeSet<Value> {
 }
 
 /// Whether a value of a loop's body can be computed for a later iteration, because it is a function of the counter.
-fn computed_ahead(kernel: &Kernel, body: Block, inside: &BTreeSet<Value>, value: Value, depth: usize) -> bool {
+fn computed_ahead(kernel: &Kernel, body: Block, inside: &SortedSet<Value>, value: Value, depth: usize) -> bool {
     if !inside.contains(&value) {
         return true;
     }
@@ -262,7 +262,7 @@ fn tile_of(kernel: &Kernel, load: OpId) -> Option<(crate::ir::Elem, crate::ir::T
 /// The values from which the copies of an iteration are generated.
 struct Made<'a> {
     candidate: &'a Candidate,
-    inside: BTreeSet<Value>,
+    inside: SortedSet<Value>,
     counter: Value,
     bytes: u32,
 }
@@ -276,7 +276,7 @@ impl Made<'_> {
     /// `acquire; copy iteration at`
     fn copy(&self, edit: &mut Edit, at: Value) -> Option<()> {
         let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
-        let mut known = BTreeMap::from([(self.counter, at)]);
+        let mut known = SortedMap::from([(self.counter, at)]);
         let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
         let mut args = vec![slot];
         for load in &self.candidate.loads {
@@ -299,7 +299,7 @@ impl Made<'_> {
     }
 
     /// A value of the body, computed for another iteration.
-    fn ahead(&self, edit: &mut Edit, value: Value, known: &mut BTreeMap<Value, Value>) -> Option<Value> {
+    fn ahead(&self, edit: &mut Edit, value: Value, known: &mut SortedMap<Value, Value>) -> Option<Value> {
         if let Some(done) = known.get(&value) {
             return Some(*done);
         }
@@ -340,7 +340,7 @@ fn retype(kernel: &mut Kernel, view: Value) {
 
 /// The last operation of a block that reads a stage, directly or in its regions.
 fn last_reader(kernel: &Kernel, body: Block, perm: Value) -> Option<OpId> {
-    let mut stage: BTreeSet<Value> = BTreeSet::from([perm]);
+    let mut stage: SortedSet<Value> = SortedSet::from([perm]);
     let mut last = None;
     for id in &kernel.block(body).ops {
         let mut reads = false;

@@ -25,8 +25,8 @@
 
 use super::edit::Edit;
 use crate::analysis::turns::{Walk, rings, walk};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Block, Kernel, OpId, OpKind, Pipe, Pred, RoleDecl, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernel with the instances that its roles declare; `None` if that is impossible. Roles with one instance are unchanged.
 #[must_use]
@@ -45,9 +45,9 @@ fn several(kernel: &Kernel, role: usize) -> Option<Kernel> {
     let regions = kernel.op(roles).regions.clone();
     let decl = kernel.roles.get(role)?.clone();
     let own = rings(kernel, *regions.get(role)?);
-    let partners: BTreeSet<usize> =
+    let partners: SortedSet<usize> =
         (0..regions.len()).filter(|i| *i != role && !rings(kernel, regions[*i]).is_disjoint(&own)).collect();
-    let shared: BTreeSet<Pipe> = partners
+    let shared: SortedSet<Pipe> = partners
         .iter()
         .flat_map(|partner| rings(kernel, regions[*partner]))
         .filter(|ring| own.contains(ring))
@@ -93,10 +93,10 @@ fn unused(new: &[(RoleDecl, Block)], roles: &[RoleDecl], name: &str) -> String {
 }
 
 /// The rings of an instance, by those of the role.
-type Renamed = BTreeMap<Pipe, Pipe>;
+type Renamed = SortedMap<Pipe, Pipe>;
 
 /// Declares the rings of each instance, all with the user's name. The first instance keeps the rings of the role, with fewer slots.
-fn parts(kernel: &mut Kernel, own: &BTreeSet<Pipe>, shared: &BTreeSet<Pipe>, instances: u32) -> Option<Vec<Renamed>> {
+fn parts(kernel: &mut Kernel, own: &SortedSet<Pipe>, shared: &SortedSet<Pipe>, instances: u32) -> Option<Vec<Renamed>> {
     let mut all = vec![Renamed::new(); instances as usize];
     for ring in own {
         let whole = kernel.pipe(*ring)?.clone();
@@ -131,7 +131,7 @@ impl Turn {
     fn dealt(&self, edit: &mut Edit, region: Block, walked: Walk, arms: &[Option<&Renamed>]) -> Option<Block> {
         let ops = edit.kernel.block(region).ops.clone();
         edit.block(&[], |edit, _| {
-            let mut names = BTreeMap::new();
+            let mut names = SortedMap::new();
             for id in ops {
                 if id == walked.looped {
                     self.looped(edit, walked, arms, &names)?;
@@ -148,7 +148,7 @@ impl Turn {
         edit: &mut Edit,
         walked: Walk,
         arms: &[Option<&Renamed>],
-        outer: &BTreeMap<Value, Value>,
+        outer: &SortedMap<Value, Value>,
     ) -> Option<()> {
         let op = edit.kernel.op(walked.looped).clone();
         let body = edit.kernel.block(walked.body).clone();
@@ -182,7 +182,7 @@ fn branches(
     edit: &mut Edit,
     turn: Value,
     ops: &[OpId],
-    names: &BTreeMap<Value, Value>,
+    names: &SortedMap<Value, Value>,
     (first, arms): (i64, &[Option<&Renamed>]),
 ) -> Option<()> {
     let (arm, later) = arms.split_first()?;
@@ -205,7 +205,7 @@ fn branches(
 }
 
 /// Adds copies of operations that use other rings.
-fn with_rings(edit: &mut Edit, ops: &[OpId], names: &mut BTreeMap<Value, Value>, rings: &Renamed) {
+fn with_rings(edit: &mut Edit, ops: &[OpId], names: &mut SortedMap<Value, Value>, rings: &Renamed) {
     let (old_ops, old_values) = (edit.kernel.ops.len(), edit.kernel.values.len());
     edit.copies(ops, names);
     let renamed = |ring: &mut Pipe| *ring = rings.get(ring).copied().unwrap_or(*ring);

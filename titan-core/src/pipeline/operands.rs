@@ -13,22 +13,22 @@
 //! Deliberately absent: tiles that are combined with results of MMAs, such as biases, and those of loops without MMAs; rows of tiles that
 //! indices select.
 
+use crate::collections::SortedSet;
 use crate::ir::{Block, Def, Effect, Kernel, OpId, OpKind, Ty, Value};
-use std::collections::BTreeSet;
 
 /// The least size of an asynchronous copy by a thread, in bits (PTX ISA, `cp.async`: `cp-size`).
 const LEAST_COPY: u32 = 32;
 
 /// The tiles of `Load` operations in the body of a loop from which operands of MMAs in it are computed by threads, and whose rows can be
 /// copied asynchronously.
-pub(crate) fn computed_from(kernel: &Kernel, looped: OpId) -> BTreeSet<Value> {
-    let mut found = BTreeSet::new();
+pub(crate) fn computed_from(kernel: &Kernel, looped: OpId) -> SortedSet<Value> {
+    let mut found = SortedSet::new();
     let Some(body) = kernel.op(looped).regions.first() else { return found };
     let inside = super::implicit::inside(kernel, *body);
     kernel.walk_block(*body, &mut |_, op| {
         let (OpKind::Mma, [a, b, _]) = (&op.kind, &op.args[..]) else { return };
         for operand in [*a, *b] {
-            let mut loads = BTreeSet::new();
+            let mut loads = SortedSet::new();
             if only_loads(kernel, &inside, operand, &mut loads) {
                 found.extend(loads);
             }
@@ -59,7 +59,7 @@ pub(super) fn only_read_by(kernel: &Kernel, body: Block, tile: Value, by: &dyn F
 }
 
 /// Whether a tile is computed from loads of the loop, scalars and values from outside of it alone. Collects the loads.
-fn only_loads(kernel: &Kernel, inside: &BTreeSet<Value>, tile: Value, loads: &mut BTreeSet<Value>) -> bool {
+fn only_loads(kernel: &Kernel, inside: &SortedSet<Value>, tile: Value, loads: &mut SortedSet<Value>) -> bool {
     if !inside.contains(&tile) || matches!(kernel.ty(tile), Ty::Scalar(_)) || loads.contains(&tile) {
         return true;
     }

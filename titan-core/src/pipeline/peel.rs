@@ -18,8 +18,8 @@
 //! Deliberately absent: loops with early exits, and steps other than 1.
 
 use super::edit::Edit;
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Block, Family, Flow, ForKind, Kernel, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
-use std::collections::BTreeMap;
 
 /// The kernel with all such loops peeled; `None` if there are none.
 #[must_use]
@@ -110,7 +110,7 @@ fn one(edit: &mut Edit, found: &Found) -> Option<()> {
     let init = init.to_vec();
     let then = edit.block(&[], |edit, _| {
         let data = edit.kernel.block(body).clone();
-        let mut names: BTreeMap<Value, Value> =
+        let mut names: SortedMap<Value, Value> =
             data.args.iter().copied().zip([lo].into_iter().chain(init.clone())).collect();
         let (last, ops) = data.ops.split_last()?;
         edit.copies(ops, &mut names);

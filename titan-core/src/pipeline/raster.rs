@@ -20,8 +20,8 @@ use super::edit::Edit;
 use super::grid::Asks;
 use super::persist::{computed, require_programs};
 use crate::analysis::uses::Tree;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Def, GridSpec, Kernel, OpId, OpKind, TtgOp, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernel with programs in groups of `rows` rows; `None` if that has no benefit, or the grid is not supported.
 #[must_use]
@@ -71,8 +71,8 @@ fn asks_only_for_its_place(kernel: &Kernel) -> bool {
 /// programs in a column.
 fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
     let (Ok(last), Ok(before)) = (u8::try_from(axes - 1), u8::try_from(axes - 2)) else { return false };
-    let mut loads: Vec<BTreeSet<u8>> = Vec::new();
-    let mut axes = Axes { kernel, tree: Tree::new(kernel), known: BTreeMap::new() };
+    let mut loads: Vec<SortedSet<u8>> = Vec::new();
+    let mut axes = Axes { kernel, tree: Tree::new(kernel), known: SortedMap::new() };
     kernel.walk(&mut |_, op| {
         let OpKind::For(_) = op.kind else { return };
         for region in &op.regions {
@@ -91,30 +91,30 @@ fn shares_tiles(kernel: &Kernel, axes: usize) -> bool {
 struct Axes<'k> {
     kernel: &'k Kernel,
     tree: Tree,
-    known: BTreeMap<Value, BTreeSet<u8>>,
+    known: SortedMap<Value, SortedSet<u8>>,
 }
 
 impl Axes<'_> {
-    fn of_all(&mut self, values: &[Value]) -> BTreeSet<u8> {
+    fn of_all(&mut self, values: &[Value]) -> SortedSet<u8> {
         values.iter().flat_map(|value| self.of(*value)).collect()
     }
 
-    fn of(&mut self, value: Value) -> BTreeSet<u8> {
+    fn of(&mut self, value: Value) -> SortedSet<u8> {
         if let Some(known) = self.known.get(&value) {
             return known.clone();
         }
         // A value that depends on itself through a loop depends on the initial values of the loop.
-        self.known.insert(value, BTreeSet::new());
+        self.known.insert(value, SortedSet::new());
         let kernel = self.kernel;
         let found = match kernel.value(value).def {
-            Def::Param(_) => BTreeSet::new(),
+            Def::Param(_) => SortedSet::new(),
             Def::BlockArg(block, _) => {
                 let around = self.tree.owner(block).map(|id| kernel.op(id));
-                around.map_or_else(BTreeSet::new, |op| self.of_all(&op.args))
+                around.map_or_else(SortedSet::new, |op| self.of_all(&op.args))
             }
             Def::Result(id, _) => {
                 let op = kernel.op(id);
-                if let OpKind::ProgramId(axis) = op.kind { BTreeSet::from([axis]) } else { self.of_all(&op.args) }
+                if let OpKind::ProgramId(axis) = op.kind { SortedSet::from([axis]) } else { self.of_all(&op.args) }
             }
         };
         self.known.insert(value, found.clone());

@@ -24,8 +24,8 @@ use super::exits::without_exits;
 use super::peel::jumps;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, BlockData, Def, Family, Flow, Kernel, Op, OpId, OpKind, RoleDecl, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of the roles.
 const NAMES: [&str; 2] = ["producer", "consumer"];
@@ -39,14 +39,14 @@ pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     if !kernel.roles.is_empty() || kernel.op(*last).kind != OpKind::Return {
         return None;
     }
-    let mut slice = Slice { kernel, ops: BTreeSet::new(), values: BTreeSet::new() };
+    let mut slice = Slice { kernel, ops: SortedSet::new(), values: SortedSet::new() };
     slice.find()?;
     let shared = slice.before_roles(ops);
     let ops: Vec<OpId> = ops.iter().copied().filter(|id| !shared.contains(id)).collect();
     let mut edit = Edit::new(kernel.clone());
     edit.loc = kernel.op(*last).loc;
     let producer = edit.block(&[], |edit, _| {
-        let mut names = BTreeMap::new();
+        let mut names = SortedMap::new();
         slice.copy(edit, &ops, &mut names)?;
         end(edit);
         Some(())
@@ -97,9 +97,9 @@ fn without_copies(kernel: &mut Kernel, role: Block) {
 /// The operations that the role that copies executes.
 struct Slice<'k> {
     kernel: &'k Kernel,
-    ops: BTreeSet<OpId>,
+    ops: SortedSet<OpId>,
     /// The values that are needed; of loops and branches, not all are.
-    values: BTreeSet<Value>,
+    values: SortedSet<Value>,
 }
 
 impl Slice<'_> {
@@ -125,7 +125,7 @@ impl Slice<'_> {
     /// checks that the offsets are in order. They stay before the roles, in program order, with what they are computed from, unless that
     /// are loops or branches, or depends on what the kernel writes. Of several traps of a program, another one may be reported then.
     fn before_roles(&self, ops: &[OpId]) -> Vec<OpId> {
-        let mut shared: BTreeSet<OpId> = BTreeSet::new();
+        let mut shared: SortedSet<OpId> = SortedSet::new();
         for id in ops {
             let kind = &self.kernel.op(*id).kind;
             if matches!(kind, OpKind::RaggedCount { .. } | OpKind::Segment) {
@@ -137,7 +137,7 @@ impl Slice<'_> {
 
     /// An operation with all of these operations from which it is computed; `None` if one of them must stay where it is.
     fn computed_from(&self, ops: &[OpId], last: OpId) -> Option<Vec<OpId>> {
-        let (mut found, mut wanted): (Vec<OpId>, BTreeSet<Value>) = (Vec::new(), BTreeSet::new());
+        let (mut found, mut wanted): (Vec<OpId>, SortedSet<Value>) = (Vec::new(), SortedSet::new());
         for id in ops.iter().rev().skip_while(|id| **id != last) {
             let op = self.kernel.op(*id);
             if *id == last || op.results.iter().any(|v| wanted.contains(v)) {
@@ -317,7 +317,7 @@ impl Slice<'_> {
     }
 
     /// Copies those of these operations that are in the slice.
-    fn copy(&self, edit: &mut Edit, ops: &[OpId], names: &mut BTreeMap<Value, Value>) -> Option<()> {
+    fn copy(&self, edit: &mut Edit, ops: &[OpId], names: &mut SortedMap<Value, Value>) -> Option<()> {
         for id in ops.iter().filter(|id| self.ops.contains(id)) {
             let op = self.kernel.op(*id).clone();
             if op.regions.is_empty() {
@@ -346,7 +346,7 @@ impl Slice<'_> {
         edit: &mut Edit,
         block: Block,
         wanted: &[usize],
-        names: &mut BTreeMap<Value, Value>,
+        names: &mut SortedMap<Value, Value>,
     ) -> Option<Block> {
         let BlockData { args, ops } = self.kernel.block(block).clone();
         // The counter of a loop, and the kept carried values.

@@ -30,8 +30,8 @@ use super::edit::Edit;
 use super::implicit::inside;
 use super::peel::leaves;
 use crate::analysis::tiles::is_natural;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 use threshold::{Threshold, of_condition, of_tile};
 
 /// The kernel with such loops split; `None` if there are none. `tiles` says whether tiles that are loaded count as masks.
@@ -97,7 +97,7 @@ fn has_mma(kernel: &Kernel, body: Block) -> bool {
 
 /// The operations of a body, in order, without those whose results nothing uses.
 fn used(kernel: &Kernel, body: Block) -> Vec<OpId> {
-    let mut needed: BTreeSet<Value> = BTreeSet::new();
+    let mut needed: SortedSet<Value> = SortedSet::new();
     let mut used = Vec::new();
     for id in kernel.block(body).ops.iter().rev() {
         let op = kernel.op(*id);
@@ -130,7 +130,7 @@ fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
     // The end of the first loop is between the bounds of the loop, if that has iterations; otherwise neither loop has any.
     let end = edit.one(OpKind::Binary(BinOp::Max), &[from, end?])?;
     let end = edit.one(OpKind::Binary(BinOp::Min), &[to, end])?;
-    let mut names = BTreeMap::new();
+    let mut names = SortedMap::new();
     edit.copies(&[*looped], &mut names);
     let copy = *edit.pending.last()?;
     edit.kernel.ops.get_mut(copy.index())?.args[1] = end;
@@ -144,11 +144,11 @@ fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
 }
 
 /// Replaces the conditions of a loop that are true for every element, and values that follow from them.
-fn remove_masks(edit: &mut Edit, looped: OpId, masks: &BTreeSet<Value>) -> Option<()> {
+fn remove_masks(edit: &mut Edit, looped: OpId, masks: &SortedSet<Value>) -> Option<()> {
     let body = *edit.kernel.op(looped).regions.first()?;
     let outer = std::mem::take(&mut edit.pending);
     let holds = edit.one(OpKind::Const(Const::Int(Elem::Bool, 1)), &[])?;
-    let mut known: BTreeSet<Value> = BTreeSet::from([holds]);
+    let mut known: SortedSet<Value> = SortedSet::from([holds]);
     for id in edit.kernel.block(body).ops.clone() {
         let op = edit.kernel.op(id).clone();
         let Some(result) = op.results.first().copied().filter(|_| op.results.len() == 1) else { continue };

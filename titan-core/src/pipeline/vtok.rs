@@ -20,8 +20,9 @@ mod check;
 
 pub use check::check;
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Family, Flow, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Loops with at most this many iterations are walked iteration by iteration.
 const WALK: i64 = 64;
@@ -30,9 +31,9 @@ const WALK: i64 = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     /// For each `wait_ready`, the number of groups that may be in flight after it.
-    pub waits: BTreeMap<OpId, u32>,
+    pub waits: SortedMap<OpId, u32>,
     /// Branches and copies after which a group is committed.
-    pub commits: BTreeSet<OpId>,
+    pub commits: SortedSet<OpId>,
 }
 
 /// The state of a ring's stages.
@@ -48,7 +49,7 @@ struct Ring {
 struct State {
     rings: Vec<Ring>,
     /// The pending waits, each with its ring and the age of its stage.
-    claims: BTreeMap<Value, (Pipe, i64)>,
+    claims: SortedMap<Value, (Pipe, i64)>,
 }
 
 impl State {
@@ -90,7 +91,7 @@ pub fn assign(kernel: &Kernel, counts: &dyn Fn(Pipe) -> bool) -> Groups {
     let deepest = kernel.pipes.iter().map(|p| p.slots as usize).max().unwrap_or(1);
     let rings = kernel.pipes.iter().map(|_| Ring { ahead: Some(0), younger: VecDeque::new() }).collect();
     let mut walk = Walk { kernel, deepest, counts, loops: Vec::new(), out: Groups::default() };
-    walk.block(kernel.body, State { rings, claims: BTreeMap::new() });
+    walk.block(kernel.body, State { rings, claims: SortedMap::new() });
     walk.out
 }
 

@@ -3,23 +3,23 @@ use super::Target;
 use super::classes::{Classes, is_elementwise};
 use super::mma::MmaPlan;
 use crate::analysis::uses::Tree;
+use crate::collections::SortedMap;
 use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
 use crate::layout::Layout;
-use std::collections::BTreeMap;
 
 pub(super) fn choose(
     kernel: &Kernel,
     target: &Target,
     warps: u32,
     classes: &Classes,
-    mmas: &BTreeMap<OpId, MmaPlan>,
+    mmas: &SortedMap<OpId, MmaPlan>,
 ) -> Vec<Option<Layout>> {
     let tree = Tree::new(kernel);
-    let mut run = Run { kernel, target, warps, classes, tree, by_class: BTreeMap::new() };
+    let mut run = Run { kernel, target, warps, classes, tree, by_class: SortedMap::new() };
     for (id, mma) in mmas {
         run.by_class.entry(classes.class(kernel.op(*id).results[0])).or_insert_with(|| mma.acc.clone());
     }
-    let mut members: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
+    let mut members: SortedMap<usize, Vec<Value>> = SortedMap::new();
     for i in 0..kernel.values.len() {
         let value = Value::new(i);
         if classes.has_layout(kernel, value) {
@@ -50,7 +50,7 @@ struct Run<'a> {
     warps: u32,
     classes: &'a Classes,
     tree: Tree,
-    by_class: BTreeMap<usize, Layout>,
+    by_class: SortedMap<usize, Layout>,
 }
 
 impl Run<'_> {

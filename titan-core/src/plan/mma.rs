@@ -3,12 +3,12 @@ use super::classes::Classes;
 use super::no_group::NoGroup;
 use super::{Plan, Target};
 use crate::analysis::uses::Tree;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use crate::lane::{GroupMma, MmaAtom};
 use crate::layout::atoms::{self, WarpGrid};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Encoding, Layout, Swizzle};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The method of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl MmaPlan {
 }
 
 /// Chooses methods and layouts. Sources are chosen by `settle` once the layouts of the operands are known.
-pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Classes) -> BTreeMap<OpId, MmaPlan> {
-    let mut mmas = BTreeMap::new();
+pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Classes) -> SortedMap<OpId, MmaPlan> {
+    let mut mmas = SortedMap::new();
     let whole_rows = whole_rows(kernel, classes);
     kernel.walk(&mut |id, op| {
         if let Some(args) = operands(op)
@@ -102,8 +102,8 @@ pub fn operands(op: &Op) -> Option<[Value; 3]> {
 
 /// The MMAs for which each warp should compute whole rows: those whose rows are reduced, or whose result is operand A of another MMA, and
 /// the latter MMA. Reductions then stay within a warp, and accumulators become operands in registers.
-fn whole_rows(kernel: &Kernel, classes: &Classes) -> BTreeSet<OpId> {
-    let (mut made, mut reduced, mut multiplied) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+fn whole_rows(kernel: &Kernel, classes: &Classes) -> SortedSet<OpId> {
+    let (mut made, mut reduced, mut multiplied) = (SortedSet::new(), SortedSet::new(), SortedMap::new());
     kernel.walk(&mut |id, op| {
         if let Some([a, ..]) = operands(op) {
             made.insert(classes.class(op.results[0]));

@@ -25,12 +25,12 @@ pub(crate) use no_group::NoGroup;
 pub use target::Target;
 
 use crate::analysis::cover;
+use crate::collections::SortedMap;
 pub use crate::ir::FreeBy;
 use crate::ir::{Access, Def, HostExpr, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::verify::Verified;
 use classes::Classes;
-use std::collections::BTreeMap;
 
 /// The plan of a kernel for a target.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct Plan {
     /// The layout of each tile that has one, by value.
     pub layouts: Vec<Option<Layout>>,
     /// The method of each `mma`.
-    pub mmas: BTreeMap<OpId, MmaPlan>,
+    pub mmas: SortedMap<OpId, MmaPlan>,
     /// The encodings, by value, of loaded tiles that only MMAs read, so that they are loaded directly to shared memory.
     pub smem_resident: Vec<Option<Encoding>>,
     /// The encodings of the tiles of stages, by ring and field.
@@ -196,8 +196,8 @@ fn by_role(
     target: &Target,
     classes: &Classes,
     notes: &mut Vec<String>,
-) -> (u32, BTreeMap<OpId, MmaPlan>, Vec<Option<Layout>>) {
-    let mut mmas = BTreeMap::new();
+) -> (u32, SortedMap<OpId, MmaPlan>, Vec<Option<Layout>>) {
+    let mut mmas = SortedMap::new();
     let mut layouts = vec![None; kernel.values.len()];
     let mut specialized = None;
     kernel.walk(&mut |id, op| {
@@ -209,7 +209,7 @@ fn by_role(
     for (role, region) in kernel.roles.iter().zip(regions) {
         // The lowering reports an error for numbers that are not powers of two.
         let warps = 1 << role_warps(target, role.warps).max(1).ilog2();
-        let mut own = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+        let mut own = (crate::collections::SortedSet::new(), crate::collections::SortedSet::new());
         kernel.walk_block(region, &mut |id, op| {
             own.0.insert(id);
             own.1.extend(op.results.iter().copied());

@@ -13,9 +13,9 @@
 use super::{Target, is_elementwise};
 use crate::analysis::affine::greatest_divisor;
 use crate::analysis::uses::Tree;
+use crate::collections::SortedSet;
 use crate::ir::{Kernel, OpKind, Value};
 use crate::lane::{GroupMma, MmaAtom};
-use std::collections::BTreeSet;
 
 /// The maximum number of accumulator elements per thread.
 const ACCUMULATORS: u64 = 128;
@@ -109,7 +109,7 @@ fn sums(kernel: &Kernel) -> Vec<u64> {
     let mut found = Vec::new();
     kernel.walk(&mut |_, op| {
         let (OpKind::For(_) | OpKind::Loop, [body]) = (&op.kind, &op.regions[..]) else { return };
-        let mut of_mma = BTreeSet::new();
+        let mut of_mma = SortedSet::new();
         kernel.walk_block(*body, &mut |_, op| {
             if super::mma::operands(op).is_some() {
                 of_mma.extend(op.results.iter().filter_map(|v| kernel.ty(*v).tile_shape()).map(|s| s.len() as u64));
@@ -128,7 +128,7 @@ fn sums(kernel: &Kernel) -> Vec<u64> {
 
 /// Whether a tile, or the result of elementwise operations on it, is the initial accumulator of an MMA.
 fn becomes_accumulator(kernel: &Kernel, tree: &Tree, tile: Value) -> bool {
-    let (mut open, mut seen) = (vec![tile], BTreeSet::from([tile]));
+    let (mut open, mut seen) = (vec![tile], SortedSet::from([tile]));
     while let Some(value) = open.pop() {
         for id in tree.users(value) {
             let op = kernel.op(*id);

@@ -35,6 +35,7 @@ mod state;
 mod tiles;
 
 use crate::analysis::uses::Tree;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{
     Block, BlockData, Claim, Class, Completion, Family, Flow, Kernel, LaidOut, NvGroup, NvOp, Op, OpId, OpKind, TtgOp,
     Value,
@@ -43,13 +44,12 @@ use numbered::{Number, Numbered, Passage};
 use regions::Regions;
 use slots::{Slot, Slots};
 use state::{MostInFlight, State, Turn, join};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Inserts the barriers of a barrier program whose regions are allocated. Returns the number of barriers.
 pub fn synchronize(kernel: &mut Kernel) -> usize {
     let barriers = needed(kernel);
-    let mut warp_sets = BTreeMap::new();
+    let mut warp_sets = SortedMap::new();
     for id in &barriers {
         warp_sets.insert(*id, None);
     }
@@ -79,12 +79,12 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
 pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     let tree = Tree::new(kernel);
     let mut run = Run::new(kernel, &tree);
-    let found = run.conflicts(Some(&BTreeSet::new()));
+    let found = run.conflicts(Some(&SortedSet::new()));
     (found.into_iter().collect(), run.in_flight.into_iter().collect())
 }
 
 /// The operations that need a barrier before them.
-fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
+fn needed(kernel: &Kernel) -> SortedSet<OpId> {
     let tree = Tree::new(kernel);
     let mut run = Run::new(kernel, &tree);
     let mut barriers = run.conflicts(None);
@@ -108,7 +108,7 @@ fn needed(kernel: &Kernel) -> BTreeSet<OpId> {
 /// barrier                                      if more { copies to a free one }
 /// loads of the stage                           loads of the stage
 /// ```
-fn hoist(kernel: &Kernel, run: &mut Run<'_>, barriers: &mut BTreeSet<OpId>) {
+fn hoist(kernel: &Kernel, run: &mut Run<'_>, barriers: &mut SortedSet<OpId>) {
     let mut branches = Vec::new();
     kernel.walk(&mut |id, op| {
         let inside = |block: &Block| kernel.block(*block).ops.iter().filter(|o| barriers.contains(o)).copied();
@@ -173,24 +173,24 @@ struct Run<'k> {
     slots: Slots<'k>,
     numbered: Numbered,
     /// For each loop over tiles, the outputs of which its iterations write different elements.
-    divided: BTreeMap<OpId, BTreeSet<usize>>,
+    divided: SortedMap<OpId, SortedSet<usize>>,
     /// For each class of commit groups, the greatest number of groups that a wait leaves in flight.
     most_in_flight: MostInFlight,
     /// The accesses of the operations that were walked.
     touches: Vec<Option<Rc<[Number]>>>,
     /// The operations with a barrier before them; `None`: every operation that needs a barrier has one.
-    fixed: Option<BTreeSet<OpId>>,
+    fixed: Option<SortedSet<OpId>>,
     /// The operations that conflict with earlier accesses.
-    found: BTreeSet<OpId>,
+    found: SortedSet<OpId>,
     /// The operations that conflict with a copy in flight.
-    in_flight: BTreeSet<OpId>,
+    in_flight: SortedSet<OpId>,
     loops: Vec<Around>,
     /// The state at the head of each loop.
-    heads: BTreeMap<OpId, State>,
+    heads: SortedMap<OpId, State>,
     /// The role whose code is being walked.
     role: Option<usize>,
     /// All accesses of the role.
-    of_role: BTreeSet<Number>,
+    of_role: SortedSet<Number>,
     /// In the code of a role, the copies that were in flight when the roles began.
     before_roles: State,
 }
@@ -207,19 +207,19 @@ impl<'k> Run<'k> {
             most_in_flight: MostInFlight::of(kernel),
             touches: vec![None; kernel.ops.len()],
             fixed: None,
-            found: BTreeSet::new(),
-            in_flight: BTreeSet::new(),
+            found: SortedSet::new(),
+            in_flight: SortedSet::new(),
             loops: Vec::new(),
-            heads: BTreeMap::new(),
+            heads: SortedMap::new(),
             role: None,
-            of_role: BTreeSet::new(),
+            of_role: SortedSet::new(),
             before_roles: State::default(),
         }
     }
 
     /// The operations that conflict with an access since the last barrier, given the barriers in `fixed`; without `fixed`, every
     /// conflicting operation gets a barrier.
-    fn conflicts(&mut self, fixed: Option<&BTreeSet<OpId>>) -> BTreeSet<OpId> {
+    fn conflicts(&mut self, fixed: Option<&SortedSet<OpId>>) -> SortedSet<OpId> {
         self.fixed = fixed.cloned();
         self.heads.clear();
         loop {
@@ -392,7 +392,7 @@ impl<'k> Run<'k> {
         touches.iter().for_each(|touch| self.note_role(*touch));
         let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
         let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
-        let none = BTreeSet::new();
+        let none = SortedSet::new();
         let own = ours.iter().any(|touch| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed));
         if own || touches.iter().any(|touch| self.before_roles.conflicts_in_flight(&self.numbered, *touch, &none)) {
             self.in_flight.insert(id);
@@ -419,7 +419,7 @@ impl<'k> Run<'k> {
     }
 
     /// Records that copies are complete: their accesses may have happened at any time until now.
-    fn arrive(&mut self, done: BTreeSet<Number>, state: &mut State) {
+    fn arrive(&mut self, done: SortedSet<Number>, state: &mut State) {
         for touch in done {
             self.note_role(touch);
             if self.is_ours(touch) {
@@ -445,7 +445,7 @@ impl<'k> Run<'k> {
     /// in flight when roles begin and when they end: each role has those of its own threads, and waits for no others. So no role may access
     /// what a copy accesses that is in flight when the roles begin.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
-        let (mut all, mut after) = (BTreeSet::new(), None);
+        let (mut all, mut after) = (SortedSet::new(), None);
         self.before_roles = state.in_flight();
         for (role, block) in op.regions.iter().enumerate() {
             self.role = Some(role);
@@ -453,7 +453,7 @@ impl<'k> Run<'k> {
             if let Some(out) = self.block(*block, self.before_roles.clone()) {
                 join(&mut after, self.renamed(&out, Passage::Role, &[]));
             }
-            all.append(&mut self.of_role);
+            all.extend(std::mem::take(&mut self.of_role));
         }
         self.role = None;
         self.before_roles = State::default();

@@ -2,8 +2,8 @@
 
 use super::slots::Slot;
 use super::state::{Bytes, Touch, Turn};
+use crate::collections::SortedMap;
 use crate::ir::OpId;
-use std::collections::BTreeMap;
 
 /// The number of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,8 +24,8 @@ pub(super) enum Passage {
 #[derive(Default)]
 pub(super) struct Numbered {
     all: Vec<Touch>,
-    numbers: BTreeMap<Touch, Number>,
-    renamed: BTreeMap<(Passage, Number), Number>,
+    numbers: SortedMap<Touch, Number>,
+    renamed: SortedMap<(Passage, Number), Number>,
 }
 
 impl Numbered {

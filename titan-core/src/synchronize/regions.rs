@@ -2,11 +2,11 @@
 
 use super::slots::Slots;
 use super::state::{Bytes, Column, Touch};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
     Access, BarrierTy, BinOp, Family, Kernel, NvOp, Op, OpKind, ParamKind, RegionOp, TtgOp, Ty, Unit, Value,
 };
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The bytes of a barrier.
 const MBARRIER: u32 = 8;
@@ -22,16 +22,16 @@ pub(super) struct Region {
 /// The regions of a kernel.
 pub(super) struct Regions {
     regions: Vec<Region>,
-    by_value: BTreeMap<Value, usize>,
+    by_value: SortedMap<Value, usize>,
     /// The regions that several roles access; mbarriers and counters order these accesses.
-    pub(super) joined: BTreeSet<usize>,
+    pub(super) joined: SortedSet<usize>,
     /// The regions of rings; claims state when copies to them are complete.
-    pub(super) claimed: BTreeSet<usize>,
+    pub(super) claimed: SortedSet<usize>,
 }
 
 impl Regions {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let (mut regions, mut by_value) = (Vec::new(), BTreeMap::new());
+        let (mut regions, mut by_value) = (Vec::new(), SortedMap::new());
         kernel.walk(&mut |_, op| {
             if let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = op.kind {
                 by_value.extend(op.results.first().map(|v| (*v, regions.len())));
@@ -45,7 +45,7 @@ impl Regions {
             let of = op.args.first().and_then(|v| by_value.get(v)).copied();
             by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
         });
-        let mut found = Regions { regions, by_value, joined: BTreeSet::new(), claimed: BTreeSet::new() };
+        let mut found = Regions { regions, by_value, joined: SortedSet::new(), claimed: SortedSet::new() };
         kernel.walk(&mut |_, op| {
             let region = op.args.first().filter(|_| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))));
             found.claimed.extend(region.and_then(|v| found.by_value.get(v)));
@@ -59,14 +59,14 @@ impl Regions {
         self.by_value.get(&value).copied()
     }
 
-    fn of_several_roles(&self, kernel: &Kernel) -> BTreeSet<usize> {
-        let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    fn of_several_roles(&self, kernel: &Kernel) -> SortedSet<usize> {
+        let (mut once, mut twice) = (SortedSet::new(), SortedSet::new());
         kernel.walk(&mut |_, op| {
             if op.kind != OpKind::Ttg(TtgOp::Roles) {
                 return;
             }
             for role in &op.regions {
-                let mut named = BTreeSet::new();
+                let mut named = SortedSet::new();
                 kernel.walk_block(*role, &mut |_, op| named.extend(op.args.iter().filter_map(|v| self.of(*v))));
                 twice.extend(named.intersection(&once).copied());
                 once.extend(named);

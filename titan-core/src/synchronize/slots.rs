@@ -14,9 +14,9 @@
 //! Deliberately absent: clocks that advance in some iterations only, which may select any slot.
 
 use crate::analysis::uses::Tree;
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Block, Def, Kernel, OpId, OpKind, Pred, Value};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// An unknown number, the same in all slots with this root.
@@ -57,19 +57,19 @@ struct Carried {
     /// The slot of each carried value inside of the loop.
     inside: Vec<Option<Slot>>,
     /// By how much each root has advanced at each `continue` and `break`; absent if unknown.
-    moves: BTreeMap<(OpId, Root), i64>,
+    moves: SortedMap<(OpId, Root), i64>,
 }
 
 /// The slots of the indices of a kernel.
 pub(super) struct Slots<'k> {
     kernel: &'k Kernel,
     tree: &'k Tree,
-    loops: RefCell<BTreeMap<(OpId, u32), Rc<Carried>>>,
+    loops: RefCell<SortedMap<(OpId, u32), Rc<Carried>>>,
 }
 
 impl<'k> Slots<'k> {
     pub(super) const fn new(kernel: &'k Kernel, tree: &'k Tree) -> Self {
-        Slots { kernel, tree, loops: RefCell::new(BTreeMap::new()) }
+        Slots { kernel, tree, loops: RefCell::new(SortedMap::new()) }
     }
 
     /// The slot that an index selects, of `slots` slots.
@@ -183,7 +183,7 @@ impl<'k> Slots<'k> {
             let slot = (*slot)?;
             Some(Slot { root: Root::Loop(looped, first(&slot)?), ..slot })
         });
-        let mut now = Carried { inside: inside.collect(), moves: BTreeMap::new() };
+        let mut now = Carried { inside: inside.collect(), moves: SortedMap::new() };
         loop {
             self.loops.borrow_mut().insert((looped, slots), Rc::new(now.clone()));
             let (moves, wrong) = self.check(looped, slots, &now);
@@ -204,8 +204,8 @@ impl<'k> Slots<'k> {
     }
 
     /// By how much roots advance along each edge; and the carried values that do not advance with their root.
-    fn check(&self, looped: OpId, slots: u32, now: &Carried) -> (BTreeMap<(OpId, Root), i64>, Vec<usize>) {
-        let (mut moves, mut wrong) = (BTreeMap::new(), Vec::new());
+    fn check(&self, looped: OpId, slots: u32, now: &Carried) -> (SortedMap<(OpId, Root), i64>, Vec<usize>) {
+        let (mut moves, mut wrong) = (SortedMap::new(), Vec::new());
         for (edge, leaves, given) in self.edges(looped) {
             for (at, slot) in now.inside.iter().enumerate() {
                 let (Some(slot), Some(value)) = (slot, given.get(at)) else { continue };

@@ -2,8 +2,8 @@
 
 use super::numbered::{Number, Numbered};
 use super::slots::Slot;
+use crate::collections::SortedSet;
 use crate::ir::{Kernel, NvGroup, NvOp, OpKind, TileShape, Value};
-use std::collections::BTreeSet;
 
 /// The memory that an operation accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ pub(super) enum Bytes {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Turn<'t> {
     /// The next iteration of a loop over tiles begins, in which these outputs are written elsewhere.
-    Next(&'t BTreeSet<usize>),
+    Next(&'t SortedSet<usize>),
     /// The loop over tiles, or the role, is left.
     Left,
     /// The iteration of the loop over tiles, if there is one around, stays the same.
@@ -136,7 +136,7 @@ struct Mark {
     touch: Number,
     /// The slots of stages that differ from the accessed slot: the slot was in use when they were acquired, or they were in use when it was
     /// acquired.
-    apart: BTreeSet<Value>,
+    apart: SortedSet<Value>,
     /// Whether a stage of the ring was released since, which may be this one.
     released: bool,
 }
@@ -158,9 +158,9 @@ impl Mark {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// The accesses since the last barrier.
-    touched: BTreeSet<Mark>,
+    touched: SortedSet<Mark>,
     /// The stages that were waited for and not yet released, by ring and slot.
-    ready: BTreeSet<(usize, Value)>,
+    ready: SortedSet<(usize, Value)>,
     /// The accesses in flight of each class ([`class_index`]).
     in_flight: [InFlight; 3],
 }
@@ -169,9 +169,9 @@ pub(super) struct State {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct InFlight {
     /// The accesses of the open commit group.
-    open: BTreeSet<Number>,
+    open: SortedSet<Number>,
     /// The accesses of committed groups, the newest group first; the last one may be several groups.
-    groups: Vec<BTreeSet<Number>>,
+    groups: Vec<SortedSet<Number>>,
 }
 
 impl State {
@@ -221,20 +221,20 @@ impl State {
     fn in_flight_except<'s>(
         &'s self,
         all: &'s Numbered,
-        regions: &'s BTreeSet<usize>,
+        regions: &'s SortedSet<usize>,
     ) -> impl Iterator<Item = Number> + 's {
         let copies = self.in_flight.iter().flat_map(|own| own.open.iter().chain(own.groups.iter().flatten()));
         copies.copied().filter(|copy| !all.region(*copy).is_some_and(|region| regions.contains(&region)))
     }
 
     /// Whether an access conflicts with a copy in flight: the bytes overlap, and one of the two writes.
-    pub(super) fn conflicts_in_flight(&self, all: &Numbered, touch: Number, but: &BTreeSet<usize>) -> bool {
+    pub(super) fn conflicts_in_flight(&self, all: &Numbered, touch: Number, but: &SortedSet<usize>) -> bool {
         self.in_flight_except(all, but).any(|other| all.conflict(touch, other))
     }
 
     /// Whether an access is in flight that must be complete when its threads end: a write, or the read of a bulk store, whose source is
     /// gone with the program. What a bulk store writes to an output is complete when the launch is.
-    pub(super) fn is_unfinished(&self, all: &Numbered, but: &BTreeSet<usize>) -> bool {
+    pub(super) fn is_unfinished(&self, all: &Numbered, but: &SortedSet<usize>) -> bool {
         let stores = class_index(NvGroup::BulkStore);
         self.in_flight.iter().enumerate().any(|(class, own)| {
             let mut accesses = own.open.iter().chain(own.groups.iter().flatten());
@@ -246,7 +246,7 @@ impl State {
     }
 
     pub(super) fn touch(&mut self, all: &Numbered, touch: Number) {
-        let mut apart = BTreeSet::new();
+        let mut apart = SortedSet::new();
         if let Bytes::Shared { region, index: Some(index), .. } = all.bytes(touch) {
             // Stages that are in use at the same time have different slots.
             let others = self.ready.iter().filter(|(ring, slot)| *ring == region && *slot != index);
@@ -281,7 +281,7 @@ impl State {
 
     /// Records that the thread's own copies are complete, except those of the `n` newest groups; with `read`, that they have read their
     /// sources, while they may still write. Returns the accesses that they may have made until now.
-    pub(super) fn wait(&mut self, all: &Numbered, class: NvGroup, (n, read): (usize, bool)) -> BTreeSet<Number> {
+    pub(super) fn wait(&mut self, all: &Numbered, class: NvGroup, (n, read): (usize, bool)) -> SortedSet<Number> {
         let groups = &mut self.of(class).groups;
         let complete = |access: &Number| !read || !all.writes(*access);
         if n >= GROUPS {
@@ -290,7 +290,7 @@ impl State {
             return oldest.copied().filter(complete).collect();
         }
         let waited = groups.split_off(n.min(groups.len())).into_iter().flatten();
-        let (done, writing): (BTreeSet<Number>, BTreeSet<Number>) = waited.partition(complete);
+        let (done, writing): (SortedSet<Number>, SortedSet<Number>) = waited.partition(complete);
         if !writing.is_empty() {
             // They are at least this old.
             groups.push(writing);
@@ -300,7 +300,7 @@ impl State {
 
     /// The state with only the copies in flight, and no accesses since the last barrier.
     pub(super) fn in_flight(&self) -> State {
-        State { touched: BTreeSet::new(), ready: BTreeSet::new(), ..self.clone() }
+        State { touched: SortedSet::new(), ready: SortedSet::new(), ..self.clone() }
     }
 
     /// Replaces the copies in flight by those of another state.
@@ -336,7 +336,7 @@ impl State {
         let touched = self.touched.iter().map(mark).collect();
         let mut ready = self.ready.clone();
         ready.extend(self.ready.iter().flat_map(|(ring, value)| named(*value).map(|new| (*ring, new))));
-        let mut all = |set: &BTreeSet<Number>| set.iter().map(|copy| rename(*copy)).collect();
+        let mut all = |set: &SortedSet<Number>| set.iter().map(|copy| rename(*copy)).collect();
         let in_flight = self.in_flight.each_ref();
         let in_flight =
             in_flight.map(|own| InFlight { open: all(&own.open), groups: own.groups.iter().map(&mut all).collect() });

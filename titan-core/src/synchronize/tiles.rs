@@ -25,11 +25,11 @@ use super::regions::output;
 use super::role_blocks;
 use super::state::Bytes;
 use crate::analysis::turns::Turns;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, ForKind, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Ty};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// For each loop over tiles, the outputs that its iterations write in bulk, each other elements.
-pub(super) fn divided(kernel: &Kernel) -> BTreeMap<OpId, BTreeSet<usize>> {
+pub(super) fn divided(kernel: &Kernel) -> SortedMap<OpId, SortedSet<usize>> {
     let mut found = Found::default();
     let roles = role_blocks(kernel);
     let all = if roles.is_empty() { vec![kernel.body] } else { roles.into_iter().map(|(_, block)| block).collect() };
@@ -37,12 +37,12 @@ pub(super) fn divided(kernel: &Kernel) -> BTreeMap<OpId, BTreeSet<usize>> {
         found.in_loops(kernel, threads, block);
     }
     if found.stores.is_empty() {
-        return BTreeMap::new();
+        return SortedMap::new();
     }
     kernel.walk(&mut |id, op| found.look(kernel, id, op));
     let turns = Turns::new(kernel);
-    let mut divided: BTreeMap<OpId, BTreeSet<usize>> = BTreeMap::new();
-    let mut outputs: BTreeMap<usize, Vec<Store>> = BTreeMap::new();
+    let mut divided: SortedMap<OpId, SortedSet<usize>> = SortedMap::new();
+    let mut outputs: SortedMap<usize, Vec<Store>> = SortedMap::new();
     for store in found.stores.values() {
         outputs.entry(store.output).or_default().push(*store);
     }
@@ -74,9 +74,9 @@ struct Store {
 
 #[derive(Default)]
 struct Found {
-    stores: BTreeMap<OpId, Store>,
+    stores: SortedMap<OpId, Store>,
     /// The outputs that are also accessed otherwise.
-    otherwise: BTreeSet<usize>,
+    otherwise: SortedSet<usize>,
 }
 
 impl Found {

@@ -28,7 +28,7 @@ use crate::shadow::Shadow;
 use crate::targets;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use std::collections::BTreeMap;
+use titan_core::collections::SortedMap;
 use titan_core::ir::Elem;
 
 /// The inputs of all parts of an expansion.
@@ -247,11 +247,11 @@ impl<'a> Body<'a> {
 }
 
 /// The inferred element types on which all instances agree. After an error, rustc reads the code as written.
-fn agreed(compiled: &[Compiled]) -> BTreeMap<ExprId, Elem> {
-    let [first, rest @ ..] = compiled else { return BTreeMap::new() };
+fn agreed(compiled: &[Compiled]) -> SortedMap<ExprId, Elem> {
+    let [first, rest @ ..] = compiled else { return SortedMap::new() };
     let mut elems = first.elems.clone();
     elems.retain(|id, elem| rest.iter().all(|c| c.elems.get(id) == Some(elem)));
-    if compiled.iter().any(|c| c.kernel.is_none()) { BTreeMap::new() } else { elems }
+    if compiled.iter().any(|c| c.kernel.is_none()) { SortedMap::new() } else { elems }
 }
 
 /// `type T = f16;`

@@ -24,7 +24,7 @@ use crate::ast::{Expr, ExprId, Stmt};
 use crate::ctxt::Ctxt;
 use crate::items::{Fault, FnEnv};
 use proc_macro2::Span;
-use std::collections::BTreeSet;
+use titan_core::collections::SortedSet;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Access, Elem, TileShape};
 
@@ -115,7 +115,7 @@ pub(crate) struct Infer<'a> {
     /// The results of the enclosing loops' `break` values.
     loops: Vec<(Option<String>, ITy)>,
     /// Tensors that are indexed as if they had another rank, with that rank.
-    other_ranks: BTreeSet<(String, usize)>,
+    other_ranks: SortedSet<(String, usize)>,
 }
 
 impl<'a> Infer<'a> {
@@ -130,7 +130,7 @@ impl<'a> Infer<'a> {
             beside: Vec::new(),
             ret: ITy::Unit,
             loops: Vec::new(),
-            other_ranks: BTreeSet::new(),
+            other_ranks: SortedSet::new(),
         }
     }
 

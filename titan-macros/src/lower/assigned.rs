@@ -1,13 +1,13 @@
 //! The variables that code assigns, and whether it returns: loops must carry these variables, and inlining must wrap a return.
 
 use crate::ast::{Block, Cond, Expr, ExprKind, Res, Stmt, VarId};
-use std::collections::BTreeSet;
+use titan_core::collections::SortedSet;
 
 /// The effects of code on its surroundings.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     /// Variables that are assigned, including those declared inside.
-    pub(super) assigned: BTreeSet<VarId>,
+    pub(super) assigned: SortedSet<VarId>,
     /// Whether there is a `return`.
     pub(super) returns: bool,
 }

@@ -6,7 +6,7 @@ use super::{Closure, FnLower, Lowered, Stop, Val};
 use crate::ast::{Block, Cond, Expr, Pat, Stmt, VarId};
 use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
-use std::collections::BTreeSet;
+use titan_core::collections::SortedSet;
 use titan_core::diag::Code;
 use titan_core::ir::{OpKind, TtgOp, Ty, Value};
 
@@ -24,7 +24,7 @@ pub(super) enum Arm<'x> {
 
 impl Arm<'_> {
     /// The variables that it assigns.
-    fn assigned(&self) -> BTreeSet<VarId> {
+    fn assigned(&self) -> SortedSet<VarId> {
         match self {
             Arm::Block(b) | Arm::Tensor(_, _, b) | Arm::Stage(_, _, b) => assigned::of_block(b).assigned,
             Arm::Passed(_, e) | Arm::Else(e) => e.map(|e| assigned::of_expr(e).assigned).unwrap_or_default(),
@@ -211,7 +211,8 @@ impl FnLower<'_, '_, '_> {
     fn merged_vars(&self, first: &Arm<'_>, second: &Arm<'_>) -> Vec<VarId> {
         let (a, b) = (first.assigned(), second.assigned());
         let declared_inside = |v: VarId| self.vars[v].is_none() && !(a.contains(&v) && b.contains(&v));
-        a.union(&b).copied().filter(|v| !declared_inside(*v)).collect()
+        let all: SortedSet<VarId> = a.iter().chain(&b).copied().collect();
+        all.into_iter().filter(|v| !declared_inside(*v)).collect()
     }
 
     /// Ends an arm: yields the merged variables and the arm's value. `None` if the end of the arm is unreachable.

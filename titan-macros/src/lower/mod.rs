@@ -21,7 +21,7 @@ use crate::ctxt::{Ctxt, Diag};
 use crate::infer::{E, ITy, Infer};
 use crate::items::FnEnv;
 use proc_macro2::{LineColumn, Span};
-use std::collections::BTreeMap;
+use titan_core::collections::SortedMap;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{Builder, Const, Elem, Loc, OpKind, RoleDecl, TileShape, Ty, TypeError, UnOp, Value};
 use val::{OwnVal, PipeVal, Val};
@@ -36,12 +36,12 @@ type Lowered<T> = Result<T, Stop>;
 #[derive(Debug)]
 pub(crate) struct Places {
     origin: LineColumn,
-    spans: BTreeMap<Loc, Span>,
+    spans: SortedMap<Loc, Span>,
 }
 
 impl Places {
     pub(crate) fn new(origin: Span) -> Self {
-        Places { origin: origin.start(), spans: BTreeMap::new() }
+        Places { origin: origin.start(), spans: SortedMap::new() }
     }
 
     fn loc(&mut self, span: Span) -> Loc {
@@ -79,7 +79,7 @@ pub(crate) struct Shared<'c> {
     pub(crate) b: Builder,
     pub(crate) places: &'c mut Places,
     /// The values of the shape names.
-    pub(crate) symbols: BTreeMap<String, Value>,
+    pub(crate) symbols: SortedMap<String, Value>,
     /// The roles of the attribute, each with the name of its arm.
     pub(crate) roles: Vec<(String, RoleDecl)>,
     owns: Vec<own::OwnState>,
@@ -91,7 +91,7 @@ pub(crate) struct Shared<'c> {
 
 impl<'c> Shared<'c> {
     pub(crate) fn new(cx: &'c Ctxt, b: Builder, places: &'c mut Places) -> Self {
-        Shared { cx, b, places, symbols: BTreeMap::new(), roles: Vec::new(), owns: Vec::new(), depth: 0, inlined: 0 }
+        Shared { cx, b, places, symbols: SortedMap::new(), roles: Vec::new(), owns: Vec::new(), depth: 0, inlined: 0 }
     }
 }
 

@@ -13,7 +13,7 @@ mod ty;
 use crate::ast::{Expr, ExprId, Function, GenericKind, GenericParam, Path};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
-use std::collections::BTreeMap;
+use titan_core::collections::SortedMap;
 use titan_core::ir::Elem;
 
 /// A constant expression that became a parameter.
@@ -30,14 +30,14 @@ pub(crate) struct Shadow<'a> {
     pub(crate) func: &'a Function,
     /// The inferred element types where the kernel writes none: `Tile::zeros()`, `.cast()`. They are written in the shadow, because
     /// rustc's inference is weaker: in `mma(a, b, Tile::zeros()) * s` it would ask for a type.
-    pub(crate) elems: BTreeMap<ExprId, Elem>,
+    pub(crate) elems: SortedMap<ExprId, Elem>,
     /// Fresh parameters so far. Device functions cannot have any.
     pub(crate) fresh: Vec<Fresh>,
 }
 
 impl<'a> Shadow<'a> {
     pub(crate) fn new(krate: &'a TokenStream, func: &'a Function) -> Self {
-        Shadow { krate, func, elems: BTreeMap::new(), fresh: Vec::new() }
+        Shadow { krate, func, elems: SortedMap::new(), fresh: Vec::new() }
     }
 
     /// The statements of the body, in braces.

@@ -40,7 +40,7 @@ pub(super) fn order(copies: &[(Reg, From)], fresh: &mut dyn FnMut(Reg) -> Reg) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use titan_core::collections::SortedMap;
     use titan_core::lane::Ty;
 
     fn reg(number: u32) -> Reg {
@@ -48,13 +48,13 @@ mod tests {
     }
 
     /// The contents of registers after ordered copies, where each register starts with its own number.
-    fn run(copies: &[(Reg, From)]) -> (BTreeMap<u32, u64>, usize) {
+    fn run(copies: &[(Reg, From)]) -> (SortedMap<u32, u64>, usize) {
         let mut next = 100;
         let ordered = order(copies, &mut |_| {
             next += 1;
             reg(next)
         });
-        let mut held: BTreeMap<u32, u64> = (0..200).map(|n| (n, u64::from(n))).collect();
+        let mut held: SortedMap<u32, u64> = (0..200).map(|n| (n, u64::from(n))).collect();
         for (to, from) in &ordered {
             let value = match from {
                 From::Reg(r) => held[&r.number],

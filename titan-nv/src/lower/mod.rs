@@ -36,7 +36,7 @@ use crate::ptx::isa::{Slot, find};
 use crate::ptx::{Address, Base, Entry, Form, Guard, Inst, Label, Line, Module, Operand, Param, Reg, Special, check};
 use control::Frame;
 use error::Fault;
-use std::collections::{BTreeMap, BTreeSet};
+use titan_core::collections::{SortedMap, SortedSet};
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{self, Func, IntBin, Op, Ty, Value, uniform};
 use titan_core::launch::abi::{MapParam, PartMap, Slot as Word};
@@ -115,7 +115,7 @@ fn entry(func: &Func, machine: &Machine, first_line: Option<u32>) -> Result<(Ent
         first_line,
         at: (0, 0),
         values: vec![None; func.values.len()],
-        pairs: BTreeMap::new(),
+        pairs: SortedMap::new(),
         warp_id: None,
         in_flight: lane::in_flight(func),
         registers: [0; 4],
@@ -205,10 +205,10 @@ struct Lower<'a> {
     at: (u32, u32),
     values: Vec<Option<Reg>>,
     /// The registers with pairs of 8-bit floats, by the register to which the first float was extracted.
-    pairs: BTreeMap<Reg, Reg>,
+    pairs: SortedMap<Reg, Reg>,
     warp_id: Option<Reg>,
     /// The values that MMAs of warpgroups in flight compute: each stays in one register.
-    in_flight: BTreeSet<Value>,
+    in_flight: SortedSet<Value>,
     registers: [u32; 4],
     /// The number of branches to each label.
     labels: Vec<u32>,

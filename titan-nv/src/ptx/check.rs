@@ -6,7 +6,7 @@
 use super::isa::Slot;
 use super::module::{Address, Base, Entry, Inst, Line, Module, Operand, Reg};
 use crate::machine::Machine;
-use std::collections::BTreeMap;
+use titan_core::collections::SortedMap;
 use titan_core::lane::Ty;
 
 /// Checks a module for a machine.
@@ -18,7 +18,7 @@ pub fn check(module: &Module, machine: &Machine) -> Result<(), String> {
 }
 
 fn of_entry(entry: &Entry, version: u32, machine: &Machine) -> Result<(), String> {
-    let mut labels: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut labels: SortedMap<u32, u32> = SortedMap::new();
     for line in &entry.body {
         if let Line::Label(label) = line {
             *labels.entry(label.0).or_default() += 1;

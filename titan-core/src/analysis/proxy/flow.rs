@@ -5,13 +5,13 @@ use super::reach::{Reach, SyncPoint, Uncovered, sync_point, threads};
 use super::state::{Flight, State};
 use super::walk::{Walk, walk};
 use super::{Found, Hazard, Overlay, Pair, Reuse, fence_of};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{Order, Traffic, traffic};
 use crate::ir::{Claim, Class, Def, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Proxy, Scope, TtgOp, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds the missing fences and waits of a kernel.
 pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
-    let (mut touches, mut awaited) = (BTreeMap::new(), BTreeSet::new());
+    let (mut touches, mut awaited) = (SortedMap::new(), SortedSet::new());
     kernel.walk(&mut |id, op| {
         if traffic(&op.kind).order == Order::AwaitsToken {
             awaited.extend(token(kernel, op));
@@ -31,8 +31,8 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         roles,
         role: 0,
         landed: Vec::new(),
-        hazards: BTreeMap::new(),
-        reuses: BTreeMap::new(),
+        hazards: SortedMap::new(),
+        reuses: SortedMap::new(),
     };
     // Copies that arrive at a barrier are known to all roles only after all roles have been walked.
     loop {
@@ -50,17 +50,17 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
 struct Flow<'k> {
     kernel: &'k Kernel,
     overlay: &'k Overlay,
-    touches: BTreeMap<OpId, Vec<Touched>>,
+    touches: SortedMap<OpId, Vec<Touched>>,
     /// The commits whose tokens are waited for; the groups of others need not be counted.
-    awaited: BTreeSet<OpId>,
+    awaited: SortedSet<OpId>,
     reach: Reach<'k>,
     /// Whether the kernel has roles.
     roles: bool,
     role: usize,
     /// `cp.async` copies that arrive at a barrier when they complete.
     landed: Vec<(SyncPoint, OpId, usize, Touched)>,
-    hazards: BTreeMap<OpId, Hazard>,
-    reuses: BTreeMap<OpId, BTreeSet<Reuse>>,
+    hazards: SortedMap<OpId, Hazard>,
+    reuses: SortedMap<OpId, SortedSet<Reuse>>,
 }
 
 /// The commit whose token an operation waits for.
@@ -116,14 +116,14 @@ impl Flow<'_> {
         let mut hazards: Vec<Hazard> = self.hazards.into_values().collect();
         // What lacks a fence in program order lacks it on the path through an arrival at an mbarrier too: it is one mistake.
         let at_users = hazards.iter().flat_map(|h| h.pairs.iter().filter(|pair| pair.user == h.at));
-        let in_order: BTreeSet<(OpId, OpId)> = at_users.map(|pair| (pair.generic, pair.user)).collect();
+        let in_order: SortedSet<(OpId, OpId)> = at_users.map(|pair| (pair.generic, pair.user)).collect();
         for hazard in hazards.iter_mut().filter(|h| sync_point(self.kernel, h.at) != Some(SyncPoint::Cluster)) {
             let at = hazard.at;
             hazard.pairs.retain(|pair| pair.user == at || !in_order.contains(&(pair.generic, pair.user)));
         }
         hazards.retain(|h| !h.pairs.is_empty() || !h.landing.is_empty());
         hazards.sort_by_key(|h| reach.position(h.at));
-        let mut reuses: Vec<(OpId, BTreeSet<Reuse>)> = self.reuses.into_iter().collect();
+        let mut reuses: Vec<(OpId, SortedSet<Reuse>)> = self.reuses.into_iter().collect();
         reuses.sort_by_key(|(at, _)| reach.position(*at));
         Found { hazards, reuses }
     }
@@ -150,7 +150,7 @@ impl Flow<'_> {
             }
             Order::Ends if !(self.roles && op.kind == OpKind::Return) => {
                 let open = state.stores.iter().map(|((store, _), f)| Reuse { store: *store, younger: f.younger });
-                let open: BTreeSet<Reuse> = open.collect();
+                let open: SortedSet<Reuse> = open.collect();
                 if !open.is_empty() {
                     self.reuses.entry(id).or_default().extend(open);
                 }
@@ -206,7 +206,7 @@ impl Flow<'_> {
                     continue;
                 }
                 let pair = Pair { generic: key.op, user, scope, space: mark.touched.space() };
-                let new = || Hazard { at, role: self.role, pairs: BTreeSet::new(), landing: BTreeSet::new() };
+                let new = || Hazard { at, role: self.role, pairs: SortedSet::new(), landing: SortedSet::new() };
                 let hazard = self.hazards.entry(at).or_insert_with(new);
                 if key.landing {
                     hazard.landing.insert(pair)

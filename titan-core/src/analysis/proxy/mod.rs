@@ -73,21 +73,21 @@ mod reach;
 mod state;
 mod walk;
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{FenceSpace, Kernel, OpId, OpKind, Proxy, Scope, TtgOp};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Tentative changes to a kernel, which is analysed without being edited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlay {
     /// Fences generic → async to insert before operations.
-    pub fences: BTreeMap<OpId, (Scope, FenceSpace)>,
+    pub fences: SortedMap<OpId, (Scope, FenceSpace)>,
     /// Fences to ignore.
-    pub gone: BTreeSet<OpId>,
+    pub gone: SortedSet<OpId>,
     /// Bulk stores after which their group is to be committed.
-    pub commits: BTreeSet<OpId>,
+    pub commits: SortedSet<OpId>,
     /// Waits for bulk stores to insert before operations, with the number of groups that may stay in flight.
-    pub waits: BTreeMap<OpId, u32>,
+    pub waits: SortedMap<OpId, u32>,
 }
 
 /// A generic access, and an async access that may not observe it.
@@ -111,9 +111,9 @@ pub struct Hazard {
     /// The number of the role, in the order of the kernel; 0 for kernels without roles.
     pub role: usize,
     /// The accesses that must be fenced from each other.
-    pub pairs: BTreeSet<Pair>,
+    pub pairs: SortedSet<Pair>,
     /// The pairs that no fence at this operation can cover, because the copies may be incomplete.
-    pub landing: BTreeSet<Pair>,
+    pub landing: SortedSet<Pair>,
 }
 
 impl Hazard {
@@ -146,7 +146,7 @@ pub struct Found {
     /// Missing fences.
     pub hazards: Vec<Hazard>,
     /// Missing waits for bulk stores: the operations that need one, and the stores.
-    pub reuses: Vec<(OpId, BTreeSet<Reuse>)>,
+    pub reuses: Vec<(OpId, SortedSet<Reuse>)>,
 }
 
 impl Found {
@@ -158,7 +158,7 @@ impl Found {
 
     /// The pairs of all hazards.
     #[must_use]
-    pub fn pairs(&self) -> BTreeSet<(OpId, Pair)> {
+    pub fn pairs(&self) -> SortedSet<(OpId, Pair)> {
         self.hazards.iter().flat_map(|h| h.pairs.iter().chain(&h.landing).map(|p| (h.at, *p))).collect()
     }
 }

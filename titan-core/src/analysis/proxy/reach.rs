@@ -3,9 +3,9 @@
 
 use super::walk::{Fact, Walk, walk};
 use super::{Overlay, fence_of};
+use crate::collections::SortedMap;
 use crate::ir::traffic::{Order, traffic};
 use crate::ir::{AmdOp, Block, Def, FenceSpace, Kernel, NvOp, Op, OpId, OpKind, Scope, Stated, TtgOp, Value};
-use std::collections::BTreeMap;
 
 /// The concurrent blocks; in a kernel with roles, the code before the roles is last.
 pub(super) fn threads(kernel: &Kernel) -> Vec<Block> {
@@ -132,20 +132,20 @@ pub(super) struct Reach<'k> {
     kernel: &'k Kernel,
     overlay: &'k Overlay,
     threads: Vec<Block>,
-    at: BTreeMap<OpId, At>,
-    owner: BTreeMap<Block, OpId>,
+    at: SortedMap<OpId, At>,
+    owner: SortedMap<Block, OpId>,
     /// The operations that arrive or wait, with their synchronization points.
     sync_points: Vec<(OpId, SyncPoint)>,
     /// For each start, what is uncovered before the operations after it that access memory or arrive.
-    paths: BTreeMap<Begin, BTreeMap<OpId, Uncovered>>,
-    after: BTreeMap<OpId, BTreeMap<Act, Uncovered>>,
+    paths: SortedMap<Begin, SortedMap<OpId, Uncovered>>,
+    after: SortedMap<OpId, SortedMap<Act, Uncovered>>,
 }
 
 /// The data-flow analysis of what is uncovered from one point on.
 struct Path<'k> {
     overlay: &'k Overlay,
     from: Option<OpId>,
-    open: BTreeMap<OpId, Uncovered>,
+    open: SortedMap<OpId, Uncovered>,
 }
 
 impl Walk for Path<'_> {
@@ -183,11 +183,11 @@ impl<'k> Reach<'k> {
             kernel,
             overlay,
             threads: threads(kernel),
-            at: BTreeMap::new(),
-            owner: BTreeMap::new(),
+            at: SortedMap::new(),
+            owner: SortedMap::new(),
             sync_points: Vec::new(),
-            paths: BTreeMap::new(),
-            after: BTreeMap::new(),
+            paths: SortedMap::new(),
+            after: SortedMap::new(),
         };
         for (role, block) in reach.threads.clone().into_iter().enumerate() {
             let mut number = 0;
@@ -236,7 +236,7 @@ impl<'k> Reach<'k> {
     }
 
     /// The operations after a point of a role, each with what may be uncovered before it.
-    fn path(&mut self, begin: Begin) -> &BTreeMap<OpId, Uncovered> {
+    fn path(&mut self, begin: Begin) -> &SortedMap<OpId, Uncovered> {
         let (kernel, overlay) = (self.kernel, self.overlay);
         let (role, from, start) = match begin {
             Begin::Wait(wait) => (self.at.get(&wait).map(|a| a.role), Some(wait), Uncovered::default()),
@@ -244,7 +244,7 @@ impl<'k> Reach<'k> {
         };
         let block = role.and_then(|r| self.threads.get(r).copied());
         self.paths.entry(begin).or_insert_with(|| {
-            let mut path = Path { overlay, from, open: BTreeMap::new() };
+            let mut path = Path { overlay, from, open: SortedMap::new() };
             if let Some(block) = block {
                 walk(kernel, block, start, &mut path);
             }
@@ -274,7 +274,7 @@ impl<'k> Reach<'k> {
     /// Both warps execute read, arrive, fence, wait and load in this order. Yet no fence is on the path from the read of warp 0 to the load of
     /// warp 1: one comes after the arrival, the other before the wait. A barrier at which all warps of a role meet has no such gap, and one
     /// thread needs no path, since its operations are in program order.
-    pub(super) fn after(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
+    pub(super) fn after(&mut self, arrival: OpId) -> SortedMap<Act, Uncovered> {
         if let Some(known) = self.after.get(&arrival) {
             return known.clone();
         }
@@ -283,11 +283,11 @@ impl<'k> Reach<'k> {
         found
     }
 
-    fn search(&mut self, arrival: OpId) -> BTreeMap<Act, Uncovered> {
+    fn search(&mut self, arrival: OpId) -> SortedMap<Act, Uncovered> {
         let own = self.at.get(&arrival).map(|a| a.role);
         let several = own.is_some_and(|own| self.has_warps(own));
-        let mut found: BTreeMap<Act, Uncovered> = BTreeMap::new();
-        let mut begun: BTreeMap<Act, Uncovered> = BTreeMap::new();
+        let mut found: SortedMap<Act, Uncovered> = SortedMap::new();
+        let mut begun: SortedMap<Act, Uncovered> = SortedMap::new();
         let mut open = vec![(arrival, false, Uncovered::ALL)];
         while let Some((tells, peer, uncovered)) = open.pop() {
             let Some(word) = sync_point(self.kernel, tells) else { continue };
@@ -326,7 +326,7 @@ impl<'k> Reach<'k> {
 }
 
 /// Merges `more` into the known state of an operation; returns whether it changes.
-fn grows(known: &mut BTreeMap<Act, Uncovered>, act: Act, more: Uncovered) -> bool {
+fn grows(known: &mut SortedMap<Act, Uncovered>, act: Act, more: Uncovered) -> bool {
     let entry = known.entry(act).or_default();
     let before = *entry;
     entry.join(&more);

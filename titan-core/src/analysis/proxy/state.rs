@@ -3,8 +3,8 @@
 use super::bytes::Touched;
 use super::reach::SyncPoint;
 use super::walk::Fact;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Class, FenceSpace, Kernel, OpId, Scope, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of groups from which on counts are not distinguished.
 const MANY: u32 = 64;
@@ -36,26 +36,26 @@ pub(super) struct Mark {
 /// The state at a point of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    pub(super) seen: BTreeMap<Key, Mark>,
+    pub(super) seen: SortedMap<Key, Mark>,
     /// For each token of a group, the maximum number of groups committed after it.
-    tokens: BTreeMap<OpId, (Class, u32)>,
+    tokens: SortedMap<OpId, (Class, u32)>,
     /// Bulk stores that may still read their regions, each with whether it is of an earlier iteration.
-    pub(super) stores: BTreeMap<(OpId, bool), Flight>,
+    pub(super) stores: SortedMap<(OpId, bool), Flight>,
     /// The slots of rings that are ready on every path; `None` where no path was walked yet.
-    ready: Option<BTreeSet<Slot>>,
+    ready: Option<SortedSet<Slot>>,
 }
 
 /// A slot of a ring: its region, and the values that are known to be its index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Slot {
     region: Value,
-    names: BTreeSet<Value>,
+    names: SortedSet<Value>,
 }
 
 impl Slot {
     /// What is known of a slot that is one of two.
     fn common(&self, other: &Slot) -> Option<Slot> {
-        let names: BTreeSet<Value> = self.names.intersection(&other.names).copied().collect();
+        let names: SortedSet<Value> = self.names.intersection(&other.names).copied().collect();
         (self.region == other.region && !names.is_empty()).then_some(Slot { region: self.region, names })
     }
 }
@@ -109,12 +109,12 @@ impl Fact for State {
 impl State {
     /// The state at the start of a role.
     pub(super) fn start() -> State {
-        State { ready: Some(BTreeSet::new()), ..State::default() }
+        State { ready: Some(SortedSet::new()), ..State::default() }
     }
 
     /// Records that all copies into a slot are complete. Which of the copies in flight that are is not known: any may be one of them.
     pub(super) fn slot_ready(&mut self, region: Value, index: Value) {
-        self.ready.get_or_insert_default().insert(Slot { region, names: BTreeSet::from([index]) });
+        self.ready.get_or_insert_default().insert(Slot { region, names: SortedSet::from([index]) });
         let of_ring = |mark: &Mark| mark.touched.pick().is_some_and(|pick| pick.region == region);
         let copies: Vec<(Key, Mark)> =
             self.seen.iter().filter(|(k, m)| k.landing && of_ring(m)).map(|(k, m)| (*k, *m)).collect();

@@ -1,8 +1,8 @@
 //! A forward data-flow analysis over the structured code of a role: states are joined after branches, loops are walked to a fixed
 //! point.
 
+use crate::collections::SortedMap;
 use crate::ir::{Block, Family, Flow, Kernel, Op, OpId, OpKind, TtgOp, Value};
-use std::collections::BTreeMap;
 
 /// The state at one point, which only grows at joins.
 pub(super) trait Fact: Clone + Default + PartialEq {
@@ -28,7 +28,7 @@ pub(super) trait Walk {
 
 /// Analyses a role: every operation is visited until the state before it no longer grows.
 pub(super) fn walk<W: Walk>(kernel: &Kernel, block: Block, start: W::State, walk: &mut W) {
-    Walker { kernel, walk, loops: Vec::new(), headers: BTreeMap::new() }.block(block, start);
+    Walker { kernel, walk, loops: Vec::new(), headers: SortedMap::new() }.block(block, start);
 }
 
 /// A loop that is being walked.
@@ -44,7 +44,7 @@ struct Walker<'k, 'w, W: Walk> {
     walk: &'w mut W,
     loops: Vec<Frame<W::State>>,
     /// The states found so far at the heads of loops, which only grow.
-    headers: BTreeMap<OpId, W::State>,
+    headers: SortedMap<OpId, W::State>,
 }
 
 fn unite<S: Fact>(into: &mut Option<S>, more: &S) {

@@ -38,8 +38,8 @@ mod state;
 use super::family::{Copying, Family, Flow, Grouped};
 use super::func::{Block, Func, Op, OpId};
 use super::op::{OpKind, Role, Space};
+use crate::collections::{SortedMap, SortedSet};
 use state::{State, conflict, join};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks the barriers of a function with allocated shared memory, and removes the marks. Returns the first error: a mark that
 /// conflicts with an earlier access without a barrier in between, or an access to shared memory without a mark.
@@ -73,10 +73,10 @@ pub(super) fn unordered(func: &Func) -> Option<(OpId, String)> {
 struct Run<'a> {
     func: &'a Func,
     /// Marks and role operations that conflict with an earlier access.
-    conflicts: BTreeSet<OpId>,
+    conflicts: SortedSet<OpId>,
     loops: Vec<Around>,
     /// The state at the head of each loop.
-    heads: BTreeMap<OpId, State>,
+    heads: SortedMap<OpId, State>,
     /// The role whose code is being walked.
     role: Option<Role>,
     /// The first operation that no barrier can order, and the reason.
@@ -97,9 +97,9 @@ impl Run<'_> {
     fn over(func: &Func) -> Run<'_> {
         let mut run = Run {
             func,
-            conflicts: BTreeSet::new(),
+            conflicts: SortedSet::new(),
             loops: Vec::new(),
-            heads: BTreeMap::new(),
+            heads: SortedMap::new(),
             role: None,
             unordered: None,
             unmarked: None,

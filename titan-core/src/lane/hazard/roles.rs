@@ -9,15 +9,15 @@ use super::super::func::{Block, Func, Op, OpId};
 use super::super::op::{OpKind, Region, Role};
 use super::Run;
 use super::state::{State, Touch, conflict, join};
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 
 impl Run<'_> {
     /// Walks the code of each role. Returns the state after the roles.
     pub(super) fn split(&mut self, id: OpId, roles: &[Role], op: &Op, mut state: State) -> Option<State> {
         let func = self.func;
-        let inside: BTreeSet<Touch> =
+        let inside: SortedSet<Touch> =
             op.regions.iter().flat_map(|code| marks(func, *code)).map(|(_, touch)| touch).collect();
-        let meets = |outside: &BTreeSet<Touch>| {
+        let meets = |outside: &SortedSet<Touch>| {
             inside.iter().any(|touch| outside.iter().any(|other| conflict(func, *touch, *other)))
         };
         if meets(&state.in_flight) {

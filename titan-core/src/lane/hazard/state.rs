@@ -2,7 +2,7 @@
 
 use super::super::func::Func;
 use super::super::op::Region;
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 
 /// A region, and whether the access writes it.
 pub(super) type Touch = (Region, bool);
@@ -30,12 +30,12 @@ fn overlap(func: &Func, a: Region, b: Region) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// The accesses since the last barrier; in the code of a role, those of its threads.
-    pub(super) touched: BTreeSet<Touch>,
+    pub(super) touched: SortedSet<Touch>,
     /// The current row of marks, which states the regions of an access. The flag is whether an access has followed, so that the next mark
     /// begins a new row.
-    open: BTreeSet<(Touch, bool)>,
+    open: SortedSet<(Touch, bool)>,
     /// The accesses of copies in flight: the buffers that they write, the tensors that they read.
-    pub(super) in_flight: BTreeSet<Touch>,
+    pub(super) in_flight: SortedSet<Touch>,
     /// The reads of MMAs of warpgroups in flight, and those of bulk stores.
     pub(super) mmas: Reads,
     pub(super) stores: Reads,
@@ -43,7 +43,7 @@ pub(super) struct State {
 
 /// Reads in flight, by the number of groups committed since: those at 0 are in no group yet, those at the maximum, [`OLDEST`], may be older.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reads(BTreeSet<(usize, Touch)>);
+pub(super) struct Reads(SortedSet<(usize, Touch)>);
 
 /// The maximum age of a group.
 const OLDEST: usize = 8;
@@ -55,9 +55,9 @@ impl Reads {
     }
 
     /// Takes the reads that are complete when all groups but the latest `n` are.
-    fn complete(&mut self, n: u32) -> BTreeSet<Touch> {
+    fn complete(&mut self, n: u32) -> SortedSet<Touch> {
         // Groups of the maximum age may be older than it says, and then are complete.
-        let (complete, left): (BTreeSet<_>, _) =
+        let (complete, left): (SortedSet<_>, _) =
             self.0.iter().partition(|(age, _)| *age > n as usize || *age == OLDEST);
         let perhaps = complete.iter().filter(|(age, _)| *age <= n as usize).copied();
         self.0 = perhaps.chain(left).collect();
@@ -79,7 +79,7 @@ impl State {
     }
 
     /// The reads in flight, of MMAs and of bulk stores.
-    pub(super) fn reads_in_flight(&self) -> BTreeSet<Touch> {
+    pub(super) fn reads_in_flight(&self) -> SortedSet<Touch> {
         self.mmas.all().chain(self.stores.all()).collect()
     }
 

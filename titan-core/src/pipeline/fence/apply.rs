@@ -3,10 +3,10 @@
 use super::super::edit::Edit;
 use super::place::Around;
 use crate::analysis::proxy::{Overlay, threads};
+use crate::collections::SortedMap;
 use crate::ir::{
     BarrierTy, Block, Class, FenceSpace, Kernel, NvGroup, NvOp, OpId, OpKind, Proxy, Scope, TtgOp, Ty, Value,
 };
-use std::collections::BTreeMap;
 
 /// Temporary token numbers of new groups, greater than all numbers in a text, until all tokens are renumbered.
 const NEW: u32 = u32::MAX / 2;
@@ -59,7 +59,7 @@ pub(super) fn apply(kernel: Kernel, overlay: &Overlay) -> Kernel {
 
 /// Numbers the tokens of bulk stores of a role in program order.
 fn number(kernel: &mut Kernel, block: Block) {
-    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut numbers: SortedMap<u32, u32> = SortedMap::new();
     let mut commits: Vec<OpId> = Vec::new();
     let mut values: Vec<Value> = Vec::new();
     kernel.walk_block(block, &mut |id, op| {

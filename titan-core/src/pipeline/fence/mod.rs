@@ -34,8 +34,8 @@ mod tilelang;
 pub use report::{Left, Placed, Report};
 
 use crate::analysis::proxy::{Found, Overlay, find};
+use crate::collections::SortedMap;
 use crate::ir::{CallProxy, Kernel, OpKind, RegionOp};
-use std::collections::BTreeMap;
 
 /// The rules by which fences are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,12 +57,12 @@ pub struct Options {
     /// Whether missing commits and waits of bulk stores are inserted.
     pub handshake: bool,
     /// The proxy of opaque calls that do not declare one, by name.
-    pub calls: BTreeMap<String, CallProxy>,
+    pub calls: SortedMap<String, CallProxy>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { mode: Mode::Regions, remove_unneeded: false, handshake: true, calls: BTreeMap::new() }
+        Options { mode: Mode::Regions, remove_unneeded: false, handshake: true, calls: SortedMap::new() }
     }
 }
 
@@ -103,7 +103,7 @@ pub fn fence(kernel: &Kernel, options: &Options) -> Fenced {
 }
 
 /// The kernel with the undeclared calls declared by the options.
-fn declare(kernel: &Kernel, calls: &BTreeMap<String, CallProxy>) -> Kernel {
+fn declare(kernel: &Kernel, calls: &SortedMap<String, CallProxy>) -> Kernel {
     let mut declared = kernel.clone();
     for op in &mut declared.ops {
         if let OpKind::Region(RegionOp::Call(call)) = &mut op.kind

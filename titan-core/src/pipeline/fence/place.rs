@@ -1,23 +1,23 @@
 //! Placement of fences. Every choice is checked by the analysis before it is made.
 
 use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
+use crate::collections::SortedMap;
 use crate::ir::traffic::{Order, traffic};
 use crate::ir::{Block, Effect, FenceSpace, Kernel, NvOp, OpId, OpKind, Scope};
-use std::collections::BTreeMap;
 
 /// The nesting of operations.
 pub(super) struct Around {
     /// The block that contains each operation.
-    pub(super) block: BTreeMap<OpId, Block>,
+    pub(super) block: SortedMap<OpId, Block>,
     /// The operation that owns each block.
-    owner: BTreeMap<Block, OpId>,
+    owner: SortedMap<Block, OpId>,
     /// The operations in program order.
     pub(super) order: Vec<OpId>,
 }
 
 impl Around {
     pub(super) fn new(kernel: &Kernel) -> Around {
-        let mut around = Around { block: BTreeMap::new(), owner: BTreeMap::new(), order: Vec::new() };
+        let mut around = Around { block: SortedMap::new(), owner: SortedMap::new(), order: Vec::new() };
         around.add(kernel, kernel.body);
         around
     }
@@ -84,7 +84,7 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
 /// Adds the missing fences of a kernel to the overlay.
 pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
     let around = Around::new(kernel);
-    let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
+    let mut role_of: SortedMap<OpId, usize> = SortedMap::new();
     // Every round removes at least one pair, so that their number limits the number of rounds.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
         let found = find(kernel, overlay);
@@ -114,7 +114,7 @@ fn widen(
     overlay: &mut Overlay,
     hazard: &Hazard,
     fence: (Scope, FenceSpace),
-    roles: &BTreeMap<OpId, usize>,
+    roles: &SortedMap<OpId, usize>,
 ) -> Option<OpId> {
     for (at, (scope, space)) in overlay.fences.clone() {
         let wider = (scope.max(fence.0), join(space, fence.1));

@@ -2,9 +2,9 @@
 
 use super::place::Around;
 use crate::analysis::proxy::{Found, Overlay, Pair};
+use crate::collections::SortedSet;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{FenceSpace, Kernel, Loc, OpId, Scope};
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// A fence that was placed.
@@ -92,7 +92,7 @@ pub(super) fn report(kernel: &Kernel, overlay: &Overlay, unneeded: &[OpId], left
         report.waits.extend(overlay.waits.get(&id).map(|n| (at, *n)));
         report.unneeded.extend(unneeded.contains(&id).then_some(at));
         if let Some(hazard) = left.at(id) {
-            let landing: BTreeSet<&Pair> = hazard.landing.iter().collect();
+            let landing: SortedSet<&Pair> = hazard.landing.iter().collect();
             let what = "`cp.async` copies that may be incomplete are read or overwritten through the async proxy: wait for their group first";
             report.left.extend((!landing.is_empty()).then_some(Left { at, what }));
             let what = "generic accesses are not fenced";

@@ -3,8 +3,8 @@
 //! Deliberately absent: the rewrite.
 
 use super::super::peel::leaves;
+use crate::collections::SortedSet;
 use crate::ir::{Block, BlockData, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
-use std::collections::BTreeSet;
 
 /// The loads of a loop that could be shifted, one group for each of its two MMAs: each group needs a separate ring.
 ///
@@ -126,7 +126,7 @@ fn only_for(kernel: &Kernel, body: Block, operand: Value, mma: OpId) -> Vec<OpId
 
 /// Whether a value depends on another one within a body.
 pub(super) fn depends(kernel: &Kernel, body: Block, value: Value, on: Value) -> bool {
-    let mut wanted = BTreeSet::from([value]);
+    let mut wanted = SortedSet::from([value]);
     for id in kernel.block(body).ops.iter().rev() {
         let op = kernel.op(*id);
         if op.results.iter().any(|v| wanted.contains(v)) {
@@ -147,7 +147,7 @@ pub(super) fn parts(kernel: &Kernel, looped: OpId) -> Option<Parts> {
         return None;
     }
     let stages = [stage(kernel, body, chain.first)?, stage(kernel, body, chain.second)?];
-    let apart: BTreeSet<OpId> = stages
+    let apart: SortedSet<OpId> = stages
         .iter()
         .flatten()
         .flatten()

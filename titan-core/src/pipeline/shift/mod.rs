@@ -33,9 +33,9 @@ mod find;
 pub use find::loads_apart;
 
 use super::edit::Edit;
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Block, Kernel, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use find::{Chain, Parts, depends, parts};
-use std::collections::BTreeMap;
 
 /// The kernel with all such loops shifted; `None` if there are none.
 #[must_use]
@@ -53,7 +53,7 @@ pub fn shift(kernel: &Kernel) -> Option<Kernel> {
     any.then(|| edit.kernel.canonical())
 }
 
-type Names = BTreeMap<Value, Value>;
+type Names = SortedMap<Value, Value>;
 
 fn named(names: &Names, value: Value) -> Value {
     names.get(&value).copied().unwrap_or(value)

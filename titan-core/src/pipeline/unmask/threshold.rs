@@ -13,9 +13,9 @@
 //! program checks, and then `c · j + h` is less than `x + la`; no iteration number is negative.
 
 use crate::analysis::affine::Range;
+use crate::collections::SortedSet;
 use crate::ir::{BinOp, Block, Kernel, Op, OpKind, Pred, TtgOp, Ty, Unit, Value};
 use crate::pipeline::edit::Edit;
-use std::collections::BTreeSet;
 
 /// The iteration below which a property holds.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl Sum {
 }
 
 /// A loop: its body, and the values that are defined in it.
-type Loop<'a> = (Block, &'a BTreeSet<Value>);
+type Loop<'a> = (Block, &'a SortedSet<Value>);
 
 /// The threshold of a comparison.
 pub(super) fn of_condition(kernel: &Kernel, looped: Loop<'_>, pred: Pred, args: &[Value]) -> Option<Threshold> {

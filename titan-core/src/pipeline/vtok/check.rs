@@ -6,8 +6,9 @@
 //! Deliberately absent: the code of roles, whose groups belong to different threads.
 
 use super::Groups;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Family, Flow, Kernel, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// The error that a stage is read before its group must be complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +29,12 @@ pub fn check(kernel: &Kernel, groups: &Groups, most: i64) -> Result<(), Early> {
             kernel,
             groups,
             trips,
-            counters: BTreeMap::new(),
+            counters: SortedMap::new(),
             open: Vec::new(),
             queue: VecDeque::new(),
-            complete: BTreeSet::new(),
+            complete: SortedSet::new(),
             clocks: vec![(0, 0); kernel.pipes.len()],
-            claims: BTreeMap::new(),
+            claims: SortedMap::new(),
             early: None,
         };
         run.block(kernel.body);
@@ -50,15 +51,15 @@ struct Run<'k> {
     /// The number of iterations of loops of unknown length.
     trips: i64,
     /// The known integers: counters, and functions of them.
-    counters: BTreeMap<Value, i64>,
+    counters: SortedMap<Value, i64>,
     /// The stages in the open group.
     open: Vec<(Pipe, i64)>,
     /// The committed groups that may be in flight, the oldest first.
     queue: VecDeque<Vec<(Pipe, i64)>>,
-    complete: BTreeSet<(Pipe, i64)>,
+    complete: SortedSet<(Pipe, i64)>,
     /// For each ring, the next times of its filling side and of its reading side.
     clocks: Vec<(i64, i64)>,
-    claims: BTreeMap<Value, (Pipe, i64)>,
+    claims: SortedMap<Value, (Pipe, i64)>,
     early: Option<OpId>,
 }
 

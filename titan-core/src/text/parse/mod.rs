@@ -14,9 +14,9 @@ mod types;
 
 use super::TextPos;
 use super::lex::{Lexer, Tok, Token, unquote};
+use crate::collections::SortedMap;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{Block, Kernel, Typed, Value};
-use std::collections::BTreeMap;
 
 /// The maximum nesting depth of blocks and host expressions; greater than the verifier allows, so that every verified kernel can be parsed.
 pub const MAX_DEPTH: usize = 136;
@@ -140,7 +140,7 @@ struct Name<'a> {
 struct Body<'a> {
     kernel: Kernel,
     /// The values by name, `None` if they are poisoned, each with the position of its definition.
-    values: BTreeMap<&'a str, (Option<Value>, usize)>,
+    values: SortedMap<&'a str, (Option<Value>, usize)>,
     /// The open blocks, the outermost first.
     open: Vec<Block>,
     /// The open loops, the outermost first: for each, the types of the operands of its `break`, once known.

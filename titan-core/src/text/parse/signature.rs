@@ -2,13 +2,13 @@
 
 use super::expr::Scope;
 use super::{Body, Name, Parse, Parser};
+use crate::collections::SortedMap;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
     Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind,
     PipeDecl, PipeSpace, Place, RoleDecl, Signature, Tails, Ty, Value, ValueData,
 };
 use crate::text::lex::{Tok, unquote};
-use std::collections::BTreeMap;
 
 impl<'a> Parser<'a> {
     /// Parses a kernel; after an error in the signature, everything up to the next kernel is skipped.
@@ -310,6 +310,6 @@ impl Body<'_> {
             ops: Vec::new(),
             blocks: vec![BlockData::default()],
         };
-        Body { kernel, values: BTreeMap::new(), open: vec![Block::new(0)], loops: Vec::new() }
+        Body { kernel, values: SortedMap::new(), open: vec![Block::new(0)], loops: Vec::new() }
     }
 }

@@ -1,14 +1,14 @@
 //! Names of values.
 
+use crate::collections::SortedMap;
 use crate::ir::{Block, Kernel, Value};
 use crate::text::MAX_DEPTH;
 use crate::text::lex::{is_word, quote};
-use std::collections::BTreeMap;
 
 /// The names of the values, in the order of the text: the second `acc` is `%acc.2`, and a value without a name has its number.
 pub(super) fn names(kernel: &Kernel) -> Vec<Option<String>> {
     let blocks = Once::new(kernel);
-    let mut names = Names { kernel, seen: BTreeMap::new(), names: vec![None; kernel.values.len()], blocks };
+    let mut names = Names { kernel, seen: SortedMap::new(), names: vec![None; kernel.values.len()], blocks };
     for i in 0..kernel.sig.params.len().min(kernel.values.len()) {
         names.add(Value::new(i), Some(&kernel.sig.params[i].name));
     }
@@ -18,7 +18,7 @@ pub(super) fn names(kernel: &Kernel) -> Vec<Option<String>> {
 
 struct Names<'k> {
     kernel: &'k Kernel,
-    seen: BTreeMap<&'k str, u32>,
+    seen: SortedMap<&'k str, u32>,
     names: Vec<Option<String>>,
     blocks: Once,
 }

@@ -2,18 +2,18 @@
 //! roles (`crate::verify::coexecution`).
 
 use super::place::error;
+use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Stated, Value};
 use crate::verify::Error;
 use crate::verify::coexecution::barriers::lives::MAX_COUNT;
 use crate::verify::roles::beginning;
-use std::collections::BTreeMap;
 
 /// Checks rule 48: barriers are initialised once, before any other use, and fenced.
 pub(super) fn lives(kernel: &Kernel, errors: &mut Vec<Error>) {
     let begin = beginning(kernel);
-    let mut inits: BTreeMap<Value, Vec<(OpId, Loc)>> = BTreeMap::new();
+    let mut inits: SortedMap<Value, Vec<(OpId, Loc)>> = SortedMap::new();
     kernel.walk(&mut |id, op| {
         counts(kernel, op, errors);
         if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {

@@ -1,13 +1,13 @@
 //! Rule 51: hardware limits on threads, registers and barrier numbers.
 
 use super::place::error;
+use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Effect, Kernel, Loc, NvOp, Op, OpId, OpKind, RoleDecl, Stated};
 use crate::verify::Error;
 use crate::verify::coexecution::barriers::messages;
 use crate::verify::roles::threads;
-use std::collections::BTreeMap;
 
 /// The number of registers of a multiprocessor (CUDA programming guide, "Technical specifications per compute capability").
 const REGISTERS: u64 = 65_536;
@@ -22,7 +22,7 @@ const WARPGROUP: u32 = 4;
 
 /// Checks rule 51: numbers of threads, registers and barriers.
 pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let mut named: BTreeMap<u8, (u32, Loc)> = BTreeMap::new();
+    let mut named: SortedMap<u8, (u32, Loc)> = SortedMap::new();
     let wrong = |errors: &mut Vec<Error>, op: &Op, title: String| error(errors, Code::Participants, op.loc, title);
     kernel.walk(&mut |_, op| match op.kind.stated() {
         Stated::Named { id, threads } => {

@@ -3,6 +3,7 @@
 
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
+use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{BarrierTy, Block, Kernel, Loc, NvOp, Op, OpKind, RegionOp, Stated, Tcgen05Op, TtgOp, Ty, Value};
@@ -10,7 +11,6 @@ use crate::verify::coexecution::barriers::index::out_of_range;
 use crate::verify::coexecution::barriers::objects;
 use crate::verify::roles::{beginning, roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
-use std::collections::BTreeMap;
 
 /// The size of an mbarrier in bytes, and its alignment (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
@@ -241,7 +241,7 @@ fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
 /// Checks rule 52: the tokens of a class are numbered in program order, role by role.
 fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (_, block) in threads(kernel) {
-        let mut next: BTreeMap<crate::ir::Class, u32> = BTreeMap::new();
+        let mut next: SortedMap<crate::ir::Class, u32> = SortedMap::new();
         kernel.walk_block(block, &mut |_, op| {
             let Some(Ty::Barrier(BarrierTy::Vtok(class, n))) = op.results.first().map(|v| kernel.ty(*v)) else {
                 return;

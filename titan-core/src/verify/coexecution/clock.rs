@@ -46,8 +46,8 @@ use super::rings::pairs::{Clocks, Pairs, Shown, Side};
 use super::run::Run;
 use super::state::{Frame, Ring, State};
 use super::values::Known;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{OpKind, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// How a carried integer or its counter advances.
 #[derive(Clone, Debug)]
@@ -102,15 +102,15 @@ pub(super) enum Back {
 #[derive(Debug, Default)]
 pub(super) struct Deviations {
     /// The carried values that do not increase by constant steps; and those that are not induction variables.
-    stepless: BTreeSet<Value>,
-    free: BTreeSet<Value>,
+    stepless: SortedSet<Value>,
+    free: SortedSet<Value>,
     /// The objects that do not always advance equally; and those that advance together with no other one.
-    uneven: BTreeSet<usize>,
-    alone: BTreeSet<usize>,
+    uneven: SortedSet<usize>,
+    alone: SortedSet<usize>,
     /// The pairs that are related to the clocks of rings, by role, where not all stay related.
-    clocks: BTreeMap<usize, Clocks>,
+    clocks: SortedMap<usize, Clocks>,
     /// The pairs of a role with all work in flight that is in flight at the start of some iteration.
-    in_flight: BTreeMap<usize, Pairs>,
+    in_flight: SortedMap<usize, Pairs>,
 }
 
 impl Deviations {
@@ -155,7 +155,7 @@ impl Deviations {
         let mut any = false;
         for role in roles {
             let own = &before.roles[*role].pairs.clocks;
-            let common = |side: &Side, shown: &BTreeSet<Shown>| -> BTreeSet<Shown> {
+            let common = |side: &Side, shown: &SortedSet<Shown>| -> SortedSet<Shown> {
                 let in_all = |pair: &&Shown| {
                     ends.iter().all(|e| e.roles[*role].pairs.clocks.get(side).is_some_and(|all| all.contains(*pair)))
                 };

@@ -27,8 +27,8 @@
 use super::key::Key;
 use super::linear::{Condition, Facts, Linear};
 use super::values::{Env, Known, Symbols};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Block, Const, Elem, Kernel, Op, OpId, OpKind, Pred, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 impl Symbols<'_> {
     /// The dividend and the divisor, if the integer is a remainder.
@@ -198,7 +198,7 @@ pub(in crate::verify) enum Turn {
 
 /// The cycles of the carried values of loops, from their updates as written.
 #[derive(Clone, Debug, Default)]
-pub(in crate::verify) struct Turns(BTreeMap<Value, Turn>);
+pub(in crate::verify) struct Turns(SortedMap<Value, Turn>);
 
 impl Turns {
     pub(in crate::verify) fn new(kernel: &Kernel) -> Turns {
@@ -223,8 +223,8 @@ impl Turns {
         let Some(body) = kernel.op(id).regions.first().copied() else { return };
         let args: Vec<Value> =
             kernel.block(body).args.iter().skip(1).copied().filter(|v| kernel.ty(*v) == Ty::I32).collect();
-        let versions: Vec<(Value, BTreeSet<Value>)> = args.iter().map(|a| (*a, versions(kernel, body, *a))).collect();
-        let mut comparisons: BTreeMap<Value, (i64, Value)> = BTreeMap::new();
+        let versions: Vec<(Value, SortedSet<Value>)> = args.iter().map(|a| (*a, versions(kernel, body, *a))).collect();
+        let mut comparisons: SortedMap<Value, (i64, Value)> = SortedMap::new();
         for (arg, all) in &versions {
             if let Some((n, compared)) = stage(kernel, body, all) {
                 self.0.insert(*arg, Turn::Stage(n));
@@ -240,8 +240,8 @@ impl Turns {
 }
 
 /// The values that a carried value becomes in a body: carried by inner loops, or updated like stages and parities.
-fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
-    let mut all = BTreeSet::from([arg]);
+fn versions(kernel: &Kernel, body: Block, arg: Value) -> SortedSet<Value> {
+    let mut all = SortedSet::from([arg]);
     // Updates after an inner loop follow it in program order, so that two walks find all of them.
     for _ in 0..2 {
         kernel.walk_block(body, &mut |_, op| {
@@ -269,7 +269,7 @@ fn versions(kernel: &Kernel, body: Block, arg: Value) -> BTreeSet<Value> {
 }
 
 /// The value `v + 1` of one of these values.
-fn stepped(kernel: &Kernel, value: Value, all: &BTreeSet<Value>) -> Option<Value> {
+fn stepped(kernel: &Kernel, value: Value, all: &SortedSet<Value>) -> Option<Value> {
     let op = kernel.def_op(value).filter(|o| o.kind == OpKind::Binary(BinOp::Add))?;
     let [a, b] = op.args[..] else { return None };
     let step = |v: Value| kernel.int_constant(v).is_some_and(|c| c > 0);
@@ -277,7 +277,7 @@ fn stepped(kernel: &Kernel, value: Value, all: &BTreeSet<Value>) -> Option<Value
 }
 
 /// The period of a stage, and the comparisons that test for the wrap.
-fn stage(kernel: &Kernel, body: Block, all: &BTreeSet<Value>) -> Option<(i64, Vec<Value>)> {
+fn stage(kernel: &Kernel, body: Block, all: &SortedSet<Value>) -> Option<(i64, Vec<Value>)> {
     let (mut turn, mut compared) = (None, Vec::new());
     kernel.walk_block(body, &mut |_, op| {
         let [a, b] = op.args[..] else { return };
@@ -305,7 +305,7 @@ fn stage(kernel: &Kernel, body: Block, all: &BTreeSet<Value>) -> Option<(i64, Ve
 }
 
 /// The cycle of these values, if they are the versions of a parity.
-fn parity(kernel: &Kernel, body: Block, all: &BTreeSet<Value>, ends: &BTreeMap<Value, (i64, Value)>) -> Option<Turn> {
+fn parity(kernel: &Kernel, body: Block, all: &SortedSet<Value>, ends: &SortedMap<Value, (i64, Value)>) -> Option<Turn> {
     let mut found = None;
     let mut note = |turn: Option<Turn>| {
         if let Some(turn @ Turn::Parity(..)) = turn {

@@ -3,14 +3,14 @@
 
 use super::barriers::objects::Objects;
 use crate::analysis::uses::Tree;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{AmdOp, Block, Family, Flow, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The relevant operations, and the staging rings.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct Events {
-    pub(super) ops: BTreeSet<OpId>,
-    pub(super) staging: BTreeSet<Pipe>,
+    pub(super) ops: SortedSet<OpId>,
+    pub(super) staging: SortedSet<Pipe>,
 }
 
 impl Events {
@@ -23,8 +23,8 @@ impl Events {
     }
 
     /// These operations, the loops and branches around them, and early exits from such loops.
-    pub(in crate::verify) fn around(kernel: &Kernel, ops: BTreeSet<OpId>) -> BTreeSet<OpId> {
-        let mut events = Events { ops, staging: BTreeSet::new() };
+    pub(in crate::verify) fn around(kernel: &Kernel, ops: SortedSet<OpId>) -> SortedSet<OpId> {
+        let mut events = Events { ops, staging: SortedSet::new() };
         let tree = Tree::new(kernel);
         for id in events.ops.clone() {
             events.ops.extend(tree.around(id));
@@ -84,7 +84,7 @@ impl Events {
 
 /// The scalars that control which barriers are used, and how often: indices, parities, loop bounds, conditions, and
 /// their operands.
-pub(super) fn deciding(kernel: &Kernel, events: &BTreeSet<OpId>) -> BTreeSet<Value> {
+pub(super) fn deciding(kernel: &Kernel, events: &SortedSet<OpId>) -> SortedSet<Value> {
     let scalar = |v: &Value| matches!(kernel.ty(*v), Ty::Scalar(_));
     let sources = carried(kernel);
     let mut open: Vec<Value> = Vec::new();
@@ -92,7 +92,7 @@ pub(super) fn deciding(kernel: &Kernel, events: &BTreeSet<OpId>) -> BTreeSet<Val
         let own = if matches!(op.kind, OpKind::For(_)) { op.args.get(..3) } else { Some(&op.args[..]) };
         open.extend(own.unwrap_or_default().iter().copied().filter(scalar));
     }
-    let mut found = BTreeSet::new();
+    let mut found = SortedSet::new();
     while let Some(value) = open.pop() {
         if found.insert(value) {
             let made_of = kernel.def_op(value).filter(|op| op.regions.is_empty()).map_or(&[][..], |op| &op.args);
@@ -104,8 +104,8 @@ pub(super) fn deciding(kernel: &Kernel, events: &BTreeSet<OpId>) -> BTreeSet<Val
 }
 
 /// For each carried value and result of loops and branches, the values that may be passed to it.
-fn carried(kernel: &Kernel) -> BTreeMap<Value, Vec<Value>> {
-    let mut sources: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
+fn carried(kernel: &Kernel) -> SortedMap<Value, Vec<Value>> {
+    let mut sources: SortedMap<Value, Vec<Value>> = SortedMap::new();
     kernel.walk(&mut |_, op| {
         let (inits, args) = handed(kernel, op);
         let mut hand_on = |from: &[Value]| {

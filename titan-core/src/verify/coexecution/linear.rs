@@ -9,8 +9,8 @@
 //! is created (`values`, `bounds`).
 
 use crate::analysis::affine::greatest_divisor;
+use crate::collections::SortedMap;
 use crate::ir::Pred;
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 thread_local! {
@@ -219,7 +219,7 @@ pub(in crate::verify) struct Facts {
     not_negative: Vec<Linear>,
     opaque: Vec<(Condition, bool)>,
     /// Quotients: the atom, the dividend, the divisor. Neither is negative.
-    quotients: BTreeMap<Atom, (Linear, i64)>,
+    quotients: SortedMap<Atom, (Linear, i64)>,
 }
 
 /// The maximum number of facts that are added up.

@@ -92,9 +92,9 @@ use self::linear::Facts;
 use self::report::Report;
 use self::rings::find::Claims;
 use self::run::Run;
+use crate::collections::SortedSet;
 use crate::ir::{HostExpr, Kernel, OpId, Pipe};
 use crate::verify::Error;
-use std::collections::BTreeSet;
 
 /// The maximum number of examples that are run.
 const EXAMPLES: usize = 40;
@@ -105,7 +105,7 @@ pub(in crate::verify) struct Shown {
     /// The conditions on the launch under which the rules hold.
     pub(in crate::verify) conditions: Vec<HostExpr>,
     /// The rings that may be non-empty at the start of an iteration of a loop, if all roles are there together.
-    pub(in crate::verify) occupied: BTreeSet<(OpId, Pipe)>,
+    pub(in crate::verify) occupied: SortedSet<(OpId, Pipe)>,
 }
 
 /// Checks rules 41 to 45.

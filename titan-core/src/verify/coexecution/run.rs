@@ -9,9 +9,9 @@ use super::rings::find::Claims;
 use super::rings::pairs::Pairs;
 use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::verify::roles::threads;
-use std::collections::{BTreeMap, BTreeSet};
 
 pub(in crate::verify) use super::fault::{Fault, On, Stop, Stuck, Wait, defect};
 
@@ -34,12 +34,12 @@ pub(in crate::verify) struct Run<'k> {
     pub(in crate::verify) kernel: &'k Kernel,
     pub(in crate::verify) symbols: Symbols<'k>,
     /// The relevant operations.
-    pub(in crate::verify) events: BTreeSet<OpId>,
-    pub(in crate::verify) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) events: SortedSet<OpId>,
+    pub(in crate::verify) staging: SortedSet<Pipe>,
     pub(in crate::verify) objects: Objects,
     pub(in crate::verify) turns: Turns,
     /// The integers that control which barriers are used, and how often.
-    pub(super) deciding: BTreeSet<Value>,
+    pub(super) deciding: SortedSet<Value>,
     /// Whether stated times are checked.
     pub(in crate::verify) timed: bool,
     /// Whether the cases of minima, maxima and selects in bounds and conditions are tried, and whether there are any.
@@ -50,7 +50,7 @@ pub(in crate::verify) struct Run<'k> {
     /// The claims of a barrier program about rings.
     pub(super) claims: Claims,
     /// Rings that are not empty at the start of an iteration of a loop.
-    pub(super) occupied: BTreeSet<(OpId, Pipe)>,
+    pub(super) occupied: SortedSet<(OpId, Pipe)>,
     /// The number of enclosing loops of which a representative iteration is executed.
     pub(super) inside: usize,
     /// Counters of arbitrary iterations, with the serial number of the iteration before.
@@ -72,13 +72,13 @@ impl<'k> Run<'k> {
     }
 
     /// A run that ignores barriers, groups and memory.
-    pub(super) fn without_barriers(kernel: &'k Kernel, events: BTreeSet<OpId>) -> Self {
+    pub(super) fn without_barriers(kernel: &'k Kernel, events: SortedSet<OpId>) -> Self {
         Run {
             kernel,
             symbols: Symbols::new(kernel),
             events,
-            deciding: BTreeSet::new(),
-            staging: BTreeSet::new(),
+            deciding: SortedSet::new(),
+            staging: SortedSet::new(),
             objects: Objects::default(),
             claims: Claims::default(),
             turns: Turns::new(kernel),
@@ -87,7 +87,7 @@ impl<'k> Run<'k> {
             undecided: false,
             serial: 0,
             steps: 0,
-            occupied: BTreeSet::new(),
+            occupied: SortedSet::new(),
             inside: 0,
             counters: Vec::new(),
         }
@@ -135,8 +135,8 @@ impl<'k> Run<'k> {
         let role = |block| Role {
             frames: vec![Frame::Block(block, 0)],
             env: Env::default(),
-            tokens: BTreeMap::new(),
-            marks: BTreeMap::new(),
+            tokens: SortedMap::new(),
+            marks: SortedMap::new(),
             pairs: Pairs::default(),
         };
         let machine = Machine::new(&self.objects, threads.len());

@@ -7,14 +7,14 @@ use super::barriers::machine::Machine;
 use super::linear::{Facts, Linear};
 use super::rings::pairs::Pairs;
 use super::values::Env;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Class, ForKind, OpId, Pipe, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A set of times: all below `low`, and some above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Times {
     pub(in crate::verify) low: i64,
-    above: BTreeSet<i64>,
+    above: SortedSet<i64>,
 }
 
 impl Times {
@@ -147,9 +147,9 @@ pub(in crate::verify) struct Role {
     /// The open frames, innermost last; empty when it has ended.
     pub(in crate::verify) frames: Vec<Frame>,
     pub(in crate::verify) env: Env,
-    pub(in crate::verify) tokens: BTreeMap<Value, TokenState>,
+    pub(in crate::verify) tokens: SortedMap<Value, TokenState>,
     /// States of barriers and tokens of groups, with the iteration in which they were created.
-    pub(in crate::verify) marks: BTreeMap<Value, (Mark, u32)>,
+    pub(in crate::verify) marks: SortedMap<Value, (Mark, u32)>,
     /// The meaning of slots and rounds, in barrier programs.
     pub(super) pairs: Pairs,
 }

@@ -6,11 +6,11 @@ use super::linear::{Atom, Condition, Facts, Linear};
 use crate::analysis::boxes;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::fold::of_constants;
 use crate::ir::{
     BinOp, Const, Def, DimSpec, Elem, Kernel, Op, OpId, OpKind, ParamKind, Pred, Symbol, TtgOp, Ty, UnOp, Value,
 };
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A symbolic value.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub(in crate::verify) enum Known {
 /// The symbolic values of loop arguments and results, in one role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::verify) struct Env {
-    pub(in crate::verify) known: BTreeMap<Value, Known>,
+    pub(in crate::verify) known: SortedMap<Value, Known>,
     /// The serial number of the iteration, over all loops: values that are loaded in two iterations differ.
     pub(in crate::verify) serial: u32,
 }
@@ -32,17 +32,17 @@ pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
     keys: Vec<Key>,
     /// An index of the atoms of quotients and of values, which are many.
-    quotients: BTreeMap<(Linear, i64), Atom>,
-    values: BTreeMap<(Value, u32), Atom>,
+    quotients: SortedMap<(Linear, i64), Atom>,
+    values: SortedMap<(Value, u32), Atom>,
     /// The atoms of names, extents, products and operations, by [`Key::fingerprint`].
-    others: BTreeMap<u64, Vec<Atom>>,
+    others: SortedMap<u64, Vec<Atom>>,
     counters: u32,
     /// The operations of the kernel's outermost block.
-    once: BTreeSet<OpId>,
+    once: SortedSet<OpId>,
     /// Numbers that a launch must check to be non-negative, so that no sum overflows `i32`.
     pub(super) required: Vec<Linear>,
     /// Sums that may overflow `i32`.
-    pub(super) may_wrap: BTreeSet<Atom>,
+    pub(super) may_wrap: SortedSet<Atom>,
     /// Whether integers keep their cyclic form even where their value is known.
     pub(super) by_form: bool,
     /// Whether sums are assumed not to overflow: only used to explain errors of a kernel that is rejected already.
@@ -55,7 +55,7 @@ pub(in crate::verify) struct Symbols<'k> {
     pub(super) open: Option<Condition>,
     /// What values are, found since the outermost value was asked for. An index that is advanced in several steps has as many uses of
     /// each step as paths lead to it, twice as many with every step.
-    found: BTreeMap<Value, Option<Known>>,
+    found: SortedMap<Value, Option<Known>>,
     /// How many values are being computed, each for the one before it.
     nested: u32,
 }
@@ -66,19 +66,19 @@ impl<'k> Symbols<'k> {
         Symbols {
             kernel,
             keys: Vec::new(),
-            others: BTreeMap::new(),
-            quotients: BTreeMap::new(),
-            values: BTreeMap::new(),
+            others: SortedMap::new(),
+            quotients: SortedMap::new(),
+            values: SortedMap::new(),
             counters: 0,
             once,
             required: Vec::new(),
-            may_wrap: BTreeSet::new(),
+            may_wrap: SortedSet::new(),
             by_form: false,
             as_written: false,
             speculative: false,
             example: None,
             open: None,
-            found: BTreeMap::new(),
+            found: SortedMap::new(),
             nested: 0,
         }
     }

@@ -9,12 +9,12 @@
 //! Between such iterations its shared memory may be reused. With roles, all of them would have to be at the loop at the same time,
 //! so this is computed only for kernels without roles.
 
+use crate::collections::SortedSet;
 use crate::ir::{Block, Kernel, OpId, Pipe, Ty};
-use std::collections::BTreeSet;
 
 /// For each ring: the number of loops, from the outermost inwards, that enclose all its operations, the last of which is one in which
 /// it restarts; 0 if there is none. `occupied`: the rings that co-execution found non-empty at the heads of loops.
-pub(in crate::verify) fn loops(kernel: &Kernel, occupied: &BTreeSet<(OpId, Pipe)>) -> Vec<usize> {
+pub(in crate::verify) fn loops(kernel: &Kernel, occupied: &SortedSet<(OpId, Pipe)>) -> Vec<usize> {
     let of = |i| {
         let mut around = None;
         if kernel.roles.is_empty() {

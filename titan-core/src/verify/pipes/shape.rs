@@ -2,6 +2,7 @@
 //! of roles to tensors in `tensors`. Nothing here depends on the order of operations.
 
 use super::{sides, tensors};
+use crate::collections::SortedSet;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
@@ -9,7 +10,6 @@ use crate::ir::{
 };
 use crate::verify::roles::roles_op;
 use crate::verify::{Error, SHARED_BYTES};
-use std::collections::BTreeSet;
 
 /// The maximum number of warps of a program.
 const MAX_WARPS: u32 = 32;
@@ -312,7 +312,7 @@ fn store((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, errors: &mut
 /// Checks rule 32: a role does not use a tile that all warps have computed, unless it is a function of scalars.
 fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
     let Some(specialized) = roles_op(kernel) else { return };
-    let mut outside: BTreeSet<Value> = BTreeSet::new();
+    let mut outside: SortedSet<Value> = SortedSet::new();
     for id in &kernel.block(kernel.body).ops {
         let op = kernel.op(*id);
         let made_anywhere = matches!(op.kind, OpKind::Splat(_) | OpKind::Iota(_));
@@ -321,7 +321,7 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
         let of_all = |v: &&Value| rows || !made_anywhere && matches!(kernel.ty(**v), Ty::Tile(..));
         outside.extend(op.results.iter().filter(of_all));
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for region in &kernel.op(specialized).regions {
         kernel.walk_block(*region, &mut |_, op| {
             for value in op.args.iter().filter(|v| outside.contains(v)) {

@@ -1,18 +1,18 @@
 //! Rule 31: the roles that fill and read each ring.
 
+use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::{Block, Kernel, Loc, Op, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::roles::{roles_op, threads};
-use std::collections::BTreeMap;
 
 /// The first operations of each role on a ring.
 #[derive(Default)]
 struct Sides {
     /// The first `acquire` of each role that fills.
-    fill: BTreeMap<usize, Loc>,
+    fill: SortedMap<usize, Loc>,
     /// The first `ready` of each role that reads.
-    read: BTreeMap<usize, Loc>,
+    read: SortedMap<usize, Loc>,
     /// The first `write`, which makes it a staging ring.
     write: Option<Loc>,
     copy: Option<Loc>,
@@ -77,8 +77,8 @@ pub(super) fn check(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 /// The rings that are filled or read before the warps are specialized into roles, each with the first such operation.
-fn early(kernel: &Kernel) -> BTreeMap<Pipe, (&'static str, Loc)> {
-    let mut found = BTreeMap::new();
+fn early(kernel: &Kernel) -> SortedMap<Pipe, (&'static str, Loc)> {
+    let mut found = SortedMap::new();
     let Some(specialized) = roles_op(kernel) else { return found };
     let mut see = |op: &Op| {
         if let OpKind::Ttg(TtgOp::Acquire(pipe)) = op.kind {

@@ -9,12 +9,12 @@ use crate::analysis::access::{Access, Accesses, Kind};
 use crate::analysis::affine::{Affine, Term};
 use crate::analysis::forms::Forms;
 use crate::analysis::uses::Tree;
+use crate::collections::{SortedMap, SortedSet};
 use crate::diag::Code;
 use crate::ir::{Block, Kernel, Op, OpId, OpKind, TtgOp, Ty, Unit, Value};
 use crate::verify::Error;
 use crate::verify::loops::{changes, once, step_of};
 use crate::verify::roles::threads;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Violations of rule 63.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -28,7 +28,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     let accesses = Accesses::new(kernel, &forms, &tree);
     let mut errors = Vec::new();
     for (_, block) in threads(kernel) {
-        let mut order = BTreeMap::new();
+        let mut order = SortedMap::new();
         kernel.walk_block(block, &mut |id, _| {
             order.insert(id, order.len());
         });
@@ -44,7 +44,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
         };
         // One error for an output that is also accessed directly, and one for two stores to it.
         let others = found(false);
-        let mut told: BTreeSet<usize> = others.iter().map(|(_, late)| late.param).collect();
+        let mut told: SortedSet<usize> = others.iter().map(|(_, late)| late.param).collect();
         let again = found(true).into_iter().filter(|(_, late)| told.insert(late.param));
         errors.extend(others.iter().copied().chain(again).map(|(early, late)| look.told(early, late)));
     }
@@ -69,7 +69,7 @@ struct Look<'a> {
     tree: &'a Tree,
     forms: &'a Forms,
     /// The position of each operation in program order.
-    order: BTreeMap<OpId, usize>,
+    order: SortedMap<OpId, usize>,
 }
 
 impl Look<'_> {

@@ -4,12 +4,12 @@ use crate::analysis::access::{Kind, kind_of};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::analysis::turns::{Turn, Turns, each_turn};
+use crate::collections::{SortedMap, SortedSet};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Unit, Value};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Violations of rule 33.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -31,7 +31,7 @@ struct Touch {
 /// Several roles may scatter to it, or several may update it atomically, since the results of these are defined. And several roles may
 /// access it in turn, each in other iterations of the loop over tiles, whose parts of the output are disjoint.
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
-    let mut touches: BTreeMap<usize, Vec<Touch>> = BTreeMap::new();
+    let mut touches: SortedMap<usize, Vec<Touch>> = SortedMap::new();
     let threads = threads(kernel);
     // The analysis is created only for conflicts, which most kernels do not have.
     let turns = LazyCell::new(|| Turns::new(kernel));
@@ -47,7 +47,7 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
     for (param, touches) in touches {
         let tensor = kernel.display_name(kernel.param(param));
-        let mut told = BTreeSet::new();
+        let mut told = SortedSet::new();
         let in_turn = |a: &Touch, b: &Touch| {
             let both = a.turn.as_ref().zip(b.turn.as_ref());
             both.is_some_and(|(a, b)| turns.exclude(a, b) && turns.divides(param))
@@ -108,7 +108,7 @@ const fn done(kind: Kind) -> &'static str {
 /// Violations of rule 34: no copy reads an output. It is checked together with the output rule, so that a copy from an output is not
 /// explained as a part of the output that other programs write. An output to which nothing is stored is T0401.
 pub(in crate::verify) fn sources(kernel: &Kernel) -> Vec<Error> {
-    let (mut stored, mut errors) = (BTreeSet::new(), Vec::new());
+    let (mut stored, mut errors) = (SortedSet::new(), Vec::new());
     kernel.walk(&mut |_, op| {
         if kind_of(&op.kind).is_some_and(|kind| kind != Kind::Read) {
             stored.extend(op.args.first().and_then(|t| root(kernel, *t)));

@@ -8,14 +8,14 @@ mod state;
 
 use self::state::{State, borrow_of, rename};
 use super::{named, ring_of};
+use crate::collections::{SortedMap, SortedSet};
 use crate::diag::Code;
 use crate::ir::{Block, Family, Fill, Flow, Kernel, Loc, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, UnOp, Use, Value};
 use crate::verify::{Error, defect};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Violations of rules 36 to 40.
 pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
-    let mut poison = BTreeSet::new();
+    let mut poison = SortedSet::new();
     kernel.walk(&mut |_, op| {
         let may = matches!(
             op.kind,
@@ -28,9 +28,9 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
         poison,
         loops: Vec::new(),
         errors: Vec::new(),
-        reported: BTreeSet::new(),
-        not_there: BTreeSet::new(),
-        one_path: BTreeMap::new(),
+        reported: SortedSet::new(),
+        not_there: SortedSet::new(),
+        one_path: SortedMap::new(),
     };
     walk.block(kernel.body, State::default());
     for (token, error) in std::mem::take(&mut walk.one_path) {
@@ -41,26 +41,26 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
 
 struct Loop {
     /// The tokens at the head of the loop, without the carried ones.
-    head: BTreeMap<Value, Option<Loc>>,
+    head: SortedMap<Value, Option<Loc>>,
     exits: Vec<State>,
     /// The borrows of carried MMAs, as found at the ends of the body.
-    carried: BTreeMap<Value, BTreeSet<Value>>,
+    carried: SortedMap<Value, SortedSet<Value>>,
     args: Vec<Value>,
 }
 
 struct Walk<'a> {
     kernel: &'a Kernel,
     /// The rings whose stages may be poisoned.
-    poison: BTreeSet<Pipe>,
+    poison: SortedSet<Pipe>,
     loops: Vec<Loop>,
     errors: Vec<Error>,
     /// The tokens for which an error has been reported.
-    reported: BTreeSet<Value>,
+    reported: SortedSet<Value>,
     /// What a second use of a token gives, and what follows from that: without the second use it is not there, so it is not lost either.
-    not_there: BTreeSet<Value>,
+    not_there: SortedSet<Value>,
     /// The errors of tokens that are used on one path only. If such a token is used after the paths join, the mistake is that second use:
     /// a use on the other path would not correct it.
-    one_path: BTreeMap<Value, Error>,
+    one_path: SortedMap<Value, Error>,
 }
 
 impl Walk<'_> {
@@ -187,10 +187,10 @@ impl Walk<'_> {
         let of = |state: &State, v: &Value| state.borrows.get(v).cloned().unwrap_or_default();
         match (&op.kind, &op.args[..]) {
             (OpKind::Ttg(TtgOp::View { .. }), [stage]) => {
-                state.borrows.insert(op.results[0], BTreeSet::from([*stage]));
+                state.borrows.insert(op.results[0], SortedSet::from([*stage]));
             }
             (OpKind::Ttg(TtgOp::AccMma), [acc, own, a, b]) => {
-                let mut stages: BTreeSet<Value> =
+                let mut stages: SortedSet<Value> =
                     of(state, acc).into_iter().chain(of(state, a)).chain(of(state, b)).collect();
                 stages.remove(own);
                 state.borrows.insert(op.results[0], stages);
@@ -202,7 +202,7 @@ impl Walk<'_> {
             (OpKind::Ttg(TtgOp::Join), parts) => self.join(op, parts, state),
             // A tile in shared memory, or an MMA in flight, borrows the stages of its operands.
             (_, args) => {
-                let stages: BTreeSet<Value> = args.iter().flat_map(|v| of(state, v)).collect();
+                let stages: SortedSet<Value> = args.iter().flat_map(|v| of(state, v)).collect();
                 let borrows = |v: &&Value| matches!(self.kernel.ty(**v), Ty::Smem(..) | Ty::Compute(..) | Ty::Acc(..));
                 state.borrows.extend(op.results.iter().filter(borrows).map(|v| (*v, stages.clone())));
             }
@@ -339,7 +339,7 @@ impl Walk<'_> {
         rename(&mut inside, &init, &args);
         loop {
             let head = state.tokens.clone();
-            self.loops.push(Loop { head, exits: Vec::new(), carried: BTreeMap::new(), args: args.clone() });
+            self.loops.push(Loop { head, exits: Vec::new(), carried: SortedMap::new(), args: args.clone() });
             self.block(body, inside.clone());
             let done = self.loops.pop()?;
             let before = inside.borrows.clone();

@@ -5,10 +5,10 @@
 
 use super::realize::Check;
 use super::wrong;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{NvOp, OpKind, Pipe, TtgOp, Value};
 use crate::verify::coexecution::rings::find::{Claims, is_opaque, is_view, places, region_of};
 use crate::verify::roles::threads;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// An access of a role to a region.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +23,14 @@ struct Touched {
 
 impl Check<'_> {
     /// Checks that memory that several roles access is a ring, or a barrier or counter of its slots.
-    pub(super) fn between_roles(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
+    pub(super) fn between_roles(&mut self, joined: &SortedSet<Pipe>, claims: &Claims) {
         let kernel = self.kernel;
-        let words: BTreeSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
+        let words: SortedSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
         let places = places(kernel);
         // `apart` checks what overlaps these.
         let is_joined = |region: &Value| claims.ring_of.get(region).is_some_and(|pipe| joined.contains(pipe));
-        let mut seen: BTreeSet<Touched> = BTreeSet::new();
-        let mut wrong = BTreeMap::new();
+        let mut seen: SortedSet<Touched> = SortedSet::new();
+        let mut wrong = SortedMap::new();
         for (role, (_, block)) in threads(kernel).iter().enumerate() {
             kernel.walk_block(*block, &mut |id, op| {
                 let opaque = is_opaque(&op.kind);
@@ -73,7 +73,7 @@ impl Check<'_> {
         if kernel.roles.is_empty() {
             return;
         }
-        let mut inside = BTreeSet::new();
+        let mut inside = SortedSet::new();
         for (_, block) in threads(kernel) {
             kernel.walk_block(block, &mut |id, _| inside.extend([id]));
         }
@@ -94,7 +94,7 @@ impl Check<'_> {
     /// Checks that a named barrier belongs to one role, and barrier 0 to the whole program.
     pub(super) fn named_barriers(&mut self) {
         let kernel = self.kernel;
-        let mut of: BTreeMap<u8, usize> = BTreeMap::new();
+        let mut of: SortedMap<u8, usize> = SortedMap::new();
         let mut wrong = Vec::new();
         for (role, (_, block)) in threads(kernel).iter().enumerate().filter(|_| !kernel.roles.is_empty()) {
             kernel.walk_block(*block, &mut |id, op| {
@@ -110,16 +110,16 @@ impl Check<'_> {
     }
 
     /// Checks that no other memory that is used in the roles overlaps the rings between roles, or their barriers and counters.
-    pub(super) fn apart(&mut self, joined: &BTreeSet<Pipe>, claims: &Claims) {
+    pub(super) fn apart(&mut self, joined: &SortedSet<Pipe>, claims: &Claims) {
         let kernel = self.kernel;
         let places = places(kernel);
-        let slots: BTreeSet<Value> =
+        let slots: SortedSet<Value> =
             claims.ring_of.iter().filter(|(_, pipe)| joined.contains(pipe)).map(|(region, _)| *region).collect();
-        let words: BTreeSet<Value> =
+        let words: SortedSet<Value> =
             joined.iter().filter_map(|pipe| self.rings.get(pipe)).flat_map(|ring| ring.words(kernel)).collect();
         // Memory that only the operations before the roles access may overlap: the program's barrier before the roles orders these accesses
         // before those to slots. The words of barriers are initialised there.
-        let mut later: BTreeSet<Value> = BTreeSet::new();
+        let mut later: SortedSet<Value> = SortedSet::new();
         for (_, block) in threads(kernel) {
             kernel.walk_block(block, &mut |_, op| later.extend(op.args.iter().filter_map(|v| region_of(kernel, *v))));
         }

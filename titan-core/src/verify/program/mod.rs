@@ -37,10 +37,10 @@ use super::barriers::{boxes, numbers, proxies, strided};
 use super::coexecution;
 use super::coexecution::rings::find::Claims;
 use super::pipes::shape;
+use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::{Bit, Kernel, Loc, OpId, OpKind, TtgOp};
 use crate::synchronize;
-use std::collections::BTreeMap;
 
 /// Checks rules 64 to 72, and 78.
 ///
@@ -85,7 +85,7 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), Vec<Error>> {
 /// Checks rule 67.
 fn warps(kernel: &Kernel) -> Vec<Error> {
     let Some(laid) = kernel.laid_out.as_deref() else { return Vec::new() };
-    let mut role_of: BTreeMap<OpId, usize> = BTreeMap::new();
+    let mut role_of: SortedMap<OpId, usize> = SortedMap::new();
     kernel.walk(&mut |_, op| {
         if op.kind == OpKind::Ttg(TtgOp::Roles) {
             for (role, block) in op.regions.iter().enumerate() {

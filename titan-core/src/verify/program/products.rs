@@ -19,10 +19,10 @@
 //! Deliberately absent: the shared memory that MMAs read, which the claims of rings and barriers between warps cover.
 
 use super::wrong;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Family, Flow, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::roles::threads;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of groups committed since the group of an MMA; `None` if that group is open.
 type Age = Option<u32>;
@@ -35,7 +35,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     if !kernel.values.iter().any(|v| matches!(v.ty, Ty::Compute(..))) {
         return Vec::new();
     }
-    let mut run = Run { kernel, loops: Vec::new(), wrong: BTreeMap::new() };
+    let mut run = Run { kernel, loops: Vec::new(), wrong: SortedMap::new() };
     let threads = threads(kernel);
     for (_, block) in &threads {
         run.block(*block, State::new());
@@ -46,7 +46,7 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     run.wrong.into_iter().map(|(id, title)| wrong(kernel.op(id).loc, title)).collect()
 }
 
-type State = BTreeMap<Value, Age>;
+type State = SortedMap<Value, Age>;
 
 struct Around {
     args: Vec<Value>,
@@ -58,7 +58,7 @@ struct Around {
 struct Run<'k> {
     kernel: &'k Kernel,
     loops: Vec<Around>,
-    wrong: BTreeMap<OpId, String>,
+    wrong: SortedMap<OpId, String>,
 }
 
 /// Whether a fence in the block of an MMA is between it and the operation that writes an operand in registers.
@@ -200,7 +200,7 @@ impl Run<'_> {
         if op.regions.len() < 2 {
             ends.push(state);
         }
-        let same: BTreeSet<Vec<Value>> = ends.iter().map(|end| end.keys().copied().collect()).collect();
+        let same: SortedSet<Vec<Value>> = ends.iter().map(|end| end.keys().copied().collect()).collect();
         if same.len() > 1 {
             self.say(id, "an MMA is in flight after this branch on one path only");
         }

@@ -23,35 +23,35 @@ mod filled;
 
 use super::wrong;
 use crate::analysis::cluster::Differing;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Claim, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::barriers;
 use crate::verify::coexecution::rings::find::{Claims, FilledBy};
 use crate::verify::roles::threads;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The objects that the claims of a ring use.
 #[derive(Default)]
 pub(super) struct Ring {
     /// The roles that fill it, and those that read it.
-    fill: BTreeSet<usize>,
-    read: BTreeSet<usize>,
-    full: BTreeSet<Value>,
+    fill: SortedSet<usize>,
+    read: SortedSet<usize>,
+    full: SortedSet<Value>,
     /// The ways in which its slots are filled.
-    fills: BTreeSet<FilledBy>,
+    fills: SortedSet<FilledBy>,
     /// The bytes of a slot that are written for each claim that it is filled, and those that are copied in bulk, with the programs that get
     /// them.
-    written: BTreeSet<Vec<filled::Bytes>>,
-    boxes: BTreeSet<Vec<(filled::Bytes, u16)>>,
+    written: SortedSet<Vec<filled::Bytes>>,
+    boxes: SortedSet<Vec<(filled::Bytes, u16)>>,
     /// A copy that is for all programs of the cluster; and an arrival that releases slots in this program alone, and one in all programs.
     pub(super) shared: Option<OpId>,
     pub(super) released: [Option<OpId>; 2],
-    empty: BTreeSet<Value>,
+    empty: SortedSet<Value>,
     /// Whether a wait uses the round itself as the parity, and whether one computes the parity from the number of the round.
     pub(super) parities: [bool; 2],
     /// The counter of each reader, and the counters for which each acquisition waits.
-    counters: BTreeMap<usize, BTreeSet<Value>>,
-    awaited: Vec<(OpId, BTreeSet<Value>)>,
+    counters: SortedMap<usize, SortedSet<Value>>,
+    awaited: Vec<(OpId, SortedSet<Value>)>,
 }
 
 impl Ring {
@@ -74,12 +74,12 @@ impl Ring {
 
 pub(super) struct Check<'k> {
     pub(super) kernel: &'k Kernel,
-    pub(super) rings: BTreeMap<Pipe, Ring>,
+    pub(super) rings: SortedMap<Pipe, Ring>,
     /// The operations on barriers and counters that belong to a claim.
-    explained: BTreeSet<OpId>,
-    filled_by: BTreeMap<OpId, FilledBy>,
+    explained: SortedSet<OpId>,
+    filled_by: SortedMap<OpId, FilledBy>,
     /// The releases by each warp without a barrier of its lanes.
-    unmet: BTreeSet<OpId>,
+    unmet: SortedSet<OpId>,
     pub(super) errors: Vec<Error>,
     /// The values that may differ between the programs of a cluster.
     pub(super) differing: Differing,
@@ -103,10 +103,10 @@ pub(super) struct At<'k> {
 pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     let mut check = Check {
         kernel,
-        rings: BTreeMap::new(),
-        explained: BTreeSet::new(),
-        filled_by: BTreeMap::new(),
-        unmet: BTreeSet::new(),
+        rings: SortedMap::new(),
+        explained: SortedSet::new(),
+        filled_by: SortedMap::new(),
+        unmet: SortedSet::new(),
         errors: Vec::new(),
         differing: Differing::new(kernel),
     };
@@ -120,7 +120,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
             }
         });
     }
-    let joined: BTreeSet<Pipe> = check.rings.iter().filter(|(_, r)| r.fill != r.read).map(|(pipe, _)| *pipe).collect();
+    let joined: SortedSet<Pipe> = check.rings.iter().filter(|(_, r)| r.fill != r.read).map(|(pipe, _)| *pipe).collect();
     for (role, (_, block)) in roles.iter().enumerate() {
         check.block(*block, role, &joined);
     }
@@ -155,7 +155,7 @@ impl<'k> Check<'k> {
         self.errors.push(wrong(self.kernel.op(id).loc, title));
     }
 
-    fn block(&mut self, block: Block, role: usize, joined: &BTreeSet<Pipe>) {
+    fn block(&mut self, block: Block, role: usize, joined: &SortedSet<Pipe>) {
         let kernel = self.kernel;
         let ops = &kernel.block(block).ops;
         for (i, id) in ops.iter().enumerate() {
@@ -202,7 +202,7 @@ impl<'k> Check<'k> {
             self.ring(at).empty.insert(empty);
             return Some(());
         }
-        let mut awaited = BTreeSet::new();
+        let mut awaited = SortedSet::new();
         for id in &at.before {
             let op = self.kernel.op(*id);
             let (OpKind::Nv(NvOp::SequenceWait), [counter, least]) = (&op.kind, &op.args[..]) else { break };

@@ -21,8 +21,8 @@
 use super::realize::Check;
 use crate::analysis::number::Numbers;
 use crate::analysis::uses::Tree;
+use crate::collections::SortedSet;
 use crate::ir::{BinOp, ForKind, Kernel, NvOp, Op, OpId, OpKind, Value};
-use std::collections::BTreeSet;
 
 /// How a loop computes the coordinates of a tile from its counter: its bounds, the operation, and the extents, as numbers of values.
 type Way = (Vec<Value>, OpKind, Vec<Value>);
@@ -56,7 +56,7 @@ impl Check<'_> {
             }
         }
         let placed = placed(kernel, &tree, &ranks, size);
-        let mut axes = BTreeSet::new();
+        let mut axes = SortedSet::new();
         for (user, place) in placed {
             let mut results = ways.iter().map(|(_, _, made)| &kernel.op(*made).results);
             match place.and_then(|place| results.find_map(|all| all.iter().position(|v| *v == place))) {

@@ -5,8 +5,8 @@ use crate::analysis::access::AxisClaims;
 use crate::analysis::cover::example::mentions_dim;
 use crate::analysis::cover::reach::Reach;
 use crate::analysis::forms::Forms;
+use crate::collections::SortedSet;
 use crate::ir::{BinOp, Def, GridSpec, HostExpr, HostNames as _, Op, OpKind, ParamKind, TtgOp, Unit, Value};
-use std::collections::BTreeSet;
 
 impl Found<'_> {
     /// How to write the rest.
@@ -122,7 +122,7 @@ impl Found<'_> {
     /// Whether the coordinate of the store depends on the counter of a loop, which may be what begins too late.
     fn is_of_a_loop(&self) -> bool {
         let Some((_, _, at)) = self.coordinate(self.axis) else { return false };
-        let (mut open, mut seen) = (vec![at], BTreeSet::from([at]));
+        let (mut open, mut seen) = (vec![at], SortedSet::from([at]));
         while let Some(value) = open.pop() {
             match self.kernel.value(value).def {
                 Def::BlockArg(..) => return true,

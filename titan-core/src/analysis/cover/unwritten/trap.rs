@@ -9,9 +9,9 @@ use crate::analysis::affine::I32;
 use crate::analysis::cover::extent;
 use crate::analysis::forms::Forms;
 use crate::analysis::tiles::cdiv;
+use crate::collections::SortedMap;
 use crate::ir::{BinOp, Def, Elem, GridSpec, HostExpr, HostOp, Kernel, Op, OpId, OpKind, ParamKind, Value};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
 /// The maximum of a range that is used as a bound.
 const LARGEST: i64 = 1 << 16;
@@ -20,7 +20,7 @@ const VALUES: u32 = 1024;
 
 /// The conditions, as expressions with the minimum of each; `None` if they are not known.
 pub(super) fn conditions(kernel: &Kernel, forms: &Forms, accesses: &Accesses) -> Option<Vec<(HostExpr, i64)>> {
-    let mut bounds = Bounds { kernel, forms, ends: BTreeMap::new(), left: Cell::new(VALUES) };
+    let mut bounds = Bounds { kernel, forms, ends: SortedMap::new(), left: Cell::new(VALUES) };
     let mut trapping: Vec<OpId> = Vec::new();
     kernel.walk(&mut |id, op| {
         if let (OpKind::For(_), [_, end, ..], Some(region)) = (&op.kind, &op.args[..], op.regions.first()) {
@@ -58,7 +58,7 @@ struct Bounds<'a> {
     kernel: &'a Kernel,
     forms: &'a Forms,
     /// The end of the loop of each loop variable.
-    ends: BTreeMap<Value, Value>,
+    ends: SortedMap<Value, Value>,
     /// The number of values that may still be bounded: an expression repeats what a value is computed from at each of its uses.
     left: Cell<u32>,
 }

@@ -36,8 +36,8 @@ use super::super::linear::Linear;
 use super::super::state::Times;
 use super::objects::{Objects, Place};
 use super::tensor::Fences;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Class, OpId};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of groups of bulk stores that are tracked separately.
 const OLDEST: i64 = 2;
@@ -100,7 +100,7 @@ pub(in crate::verify) struct Record {
     pub(in crate::verify) op: OpId,
     pub(in crate::verify) known: Roles,
     /// The phases that carry it.
-    pub(super) sent: BTreeSet<(usize, i64)>,
+    pub(super) sent: SortedSet<(usize, i64)>,
     /// What fences of tensor memory are missing.
     pub(in crate::verify) fences: Fences,
 }
@@ -112,7 +112,7 @@ impl Record {
             role,
             op,
             known,
-            sent: BTreeSet::new(),
+            sent: SortedSet::new(),
             fences: Fences { held: false, skipped: false, missing: 0 },
         }
     }
@@ -144,7 +144,7 @@ pub(in crate::verify) struct Phase {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
     pub(super) done: Times,
-    pub(super) open: BTreeMap<i64, Phase>,
+    pub(super) open: SortedMap<i64, Phase>,
 }
 
 /// The state that operations of the barrier dialect change.
@@ -156,16 +156,16 @@ pub(in crate::verify) struct Machine {
     /// For each memory, the time after the last one at which it was filled.
     latest: Vec<i64>,
     pub(in crate::verify) records: Vec<Record>,
-    issued: BTreeMap<(usize, Class), i64>,
-    waited: BTreeMap<(usize, Class), i64>,
+    issued: SortedMap<(usize, Class), i64>,
+    waited: SortedMap<(usize, Class), i64>,
     /// The barriers that some operation invalidates.
-    mortal: BTreeSet<usize>,
+    mortal: SortedSet<usize>,
     /// The memories that are columns of tensor memory.
-    tensor: BTreeSet<usize>,
+    tensor: SortedSet<usize>,
     /// The roles that have arrived at a barrier without an mbarrier word and wait there.
-    pub(in crate::verify) joined: BTreeMap<usize, (OpId, usize, i64)>,
+    pub(in crate::verify) joined: SortedMap<usize, (OpId, usize, i64)>,
     /// The barriers that were invalidated, and the memories that were freed (by the index of the object), each with the operation.
-    pub(in crate::verify) gone: BTreeMap<usize, OpId>,
+    pub(in crate::verify) gone: SortedMap<usize, OpId>,
     pub(super) everybody: Roles,
 }
 
@@ -358,7 +358,7 @@ impl Machine {
             }
         }
         let what = What::Completed { barrier, time };
-        self.records.push(Record { sent: BTreeSet::from([(barrier, time)]), ..Record::new(what, usize::MAX, op, 0) });
+        self.records.push(Record { sent: SortedSet::from([(barrier, time)]), ..Record::new(what, usize::MAX, op, 0) });
         self.forget();
     }
 

@@ -9,12 +9,12 @@
 
 use super::tensor::Units;
 use crate::analysis::number::root;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
     AmdOp, BarrierTy, BinOp, Block, Def, Kernel, NvOp, Op, OpId, OpKind, RegionOp, Stated, Tcgen05Op, Ty, Value,
 };
 use crate::verify::roles::threads;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,18 +100,18 @@ impl Named {
 pub(in crate::verify) struct Objects {
     pub(in crate::verify) barriers: Vec<Barrier>,
     pub(in crate::verify) memories: Vec<Memory>,
-    barrier_of: BTreeMap<Value, Named>,
-    memory_of: BTreeMap<Value, Named>,
-    named: BTreeMap<u8, usize>,
-    everybody: BTreeMap<bool, usize>,
+    barrier_of: SortedMap<Value, Named>,
+    memory_of: SortedMap<Value, Named>,
+    named: SortedMap<u8, usize>,
+    everybody: SortedMap<bool, usize>,
     /// The barriers of an `alloc`.
-    of_alloc: BTreeMap<Value, Vec<usize>>,
+    of_alloc: SortedMap<Value, Vec<usize>>,
     /// The object of each parameter that bulk stores write.
-    outputs: BTreeMap<usize, usize>,
+    outputs: SortedMap<usize, usize>,
     /// Barriers that some operation invalidates.
-    pub(in crate::verify) mortal: BTreeSet<usize>,
+    pub(in crate::verify) mortal: SortedSet<usize>,
     /// Pairs of bulk stores that write different elements, if none of their coordinates overflows `i32`.
-    pub(in crate::verify) apart: BTreeSet<(OpId, OpId)>,
+    pub(in crate::verify) apart: SortedSet<(OpId, OpId)>,
     /// The operations on tensor memory, by the order in which they are executed.
     pub(in crate::verify) units: Units,
 }
@@ -119,7 +119,7 @@ pub(in crate::verify) struct Objects {
 impl Objects {
     pub(in crate::verify) fn new(kernel: &Kernel) -> Objects {
         let mut all = Objects { apart: super::outputs::apart(kernel), units: Units::new(kernel), ..Objects::default() };
-        let mut counts: BTreeMap<Value, u32> = BTreeMap::new();
+        let mut counts: SortedMap<Value, u32> = SortedMap::new();
         kernel.walk(&mut |_, op| {
             if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
                 counts.entry(*alloc).or_insert(*count);
@@ -202,7 +202,7 @@ impl Objects {
     }
 
     /// The barriers to which an operation refers.
-    pub(in crate::verify) fn names(&self, op: &Op) -> BTreeSet<usize> {
+    pub(in crate::verify) fn names(&self, op: &Op) -> SortedSet<usize> {
         let picks = op.kind == OpKind::Nv(NvOp::MbarrierAt);
         let own = op.args.iter().filter(|_| !picks).filter_map(|v| self.barrier(*v)).map(|n| n.object);
         own.chain(self.wordless(&op.kind)).collect()
@@ -234,7 +234,7 @@ impl Objects {
         };
         match by_constants(kernel, &picks) {
             Some(apart) if n > 1 => {
-                let mut own: BTreeMap<i64, usize> = BTreeMap::new();
+                let mut own: SortedMap<i64, usize> = SortedMap::new();
                 for (picked, index) in apart {
                     let object = *own
                         .entry(index)
@@ -269,7 +269,7 @@ impl Objects {
         self.memory_of.insert(region, Named::only(self.memories.len() - 1));
         match by_constants(kernel, &picks) {
             Some(apart) => {
-                let mut own: BTreeMap<i64, usize> = BTreeMap::new();
+                let mut own: SortedMap<i64, usize> = SortedMap::new();
                 for (picked, index) in apart {
                     let first = offset.saturating_add(part.saturating_mul(u64::try_from(index).unwrap_or(0)));
                     let object = *own.entry(index).or_insert_with(|| {

@@ -6,16 +6,16 @@
 
 use crate::analysis::number::root;
 use crate::analysis::uses::Tree;
+use crate::collections::SortedSet;
 use crate::ir::{BinOp, Def, Kernel, NvOp, Op, OpId, OpKind, Ty, Value};
 use crate::verify::loops::{once, step_of};
-use std::collections::BTreeSet;
 
 /// The maximum extent of a box along one axis (PTX ISA, "tensor map").
 const MAX_BOX: i64 = 256;
 
 /// The pairs of bulk stores that never write the same element, in any iterations, if no coordinate overflows `i32`. A store may be paired
 /// with itself: different iterations of it then write different elements.
-pub(super) fn apart(kernel: &Kernel) -> BTreeSet<(OpId, OpId)> {
+pub(super) fn apart(kernel: &Kernel) -> SortedSet<(OpId, OpId)> {
     let mut stores: Vec<OpId> = Vec::new();
     kernel.walk(&mut |id, op| {
         if matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })) {
@@ -23,7 +23,7 @@ pub(super) fn apart(kernel: &Kernel) -> BTreeSet<(OpId, OpId)> {
         }
     });
     if stores.is_empty() {
-        return BTreeSet::new();
+        return SortedSet::new();
     }
     let look = Look { kernel, tree: Tree::new(kernel) };
     let pairs = stores.iter().flat_map(|a| stores.iter().map(move |b| (*a, *b)));

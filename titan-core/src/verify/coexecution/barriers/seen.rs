@@ -3,8 +3,8 @@
 use super::super::state::Times;
 use super::machine::{By, Machine, Pending, Phase, Phases, Record, Roles, What};
 use super::tensor::Fences;
+use crate::collections::SortedSet;
 use crate::ir::OpId;
-use std::collections::BTreeSet;
 
 impl Machine {
     /// Whether both are equal up to a shift of times.
@@ -54,4 +54,4 @@ impl Machine {
 type SeenPhases = (Times, Vec<(i64, Phase)>);
 
 /// A record, without its operation if that does not matter.
-type Seen = (What, usize, (Roles, Fences), BTreeSet<(usize, i64)>, Option<OpId>);
+type Seen = (What, usize, (Roles, Fences), SortedSet<(usize, i64)>, Option<OpId>);

@@ -33,10 +33,10 @@ use super::super::run::{Fault, Run};
 use super::super::state::State;
 use super::event::{At, refuse};
 use super::machine::{By, Machine, Pending, Record, Roles, What, bit};
+use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::{BarrierTy, Class, Kernel, MmaKind, NvOp, OpId, OpKind, Tcgen05Op, Ty, Value};
 use crate::verify::Error;
-use std::collections::BTreeMap;
 
 /// What determines the order of an operation among those of the same thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ enum Unit {
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Units {
     all: Vec<Unit>,
-    of: BTreeMap<OpId, usize>,
+    of: SortedMap<OpId, usize>,
 }
 
 impl Units {

@@ -25,8 +25,8 @@ use super::super::run::Run;
 use super::super::state::State;
 use super::find::{Access, Arrival, Claims, When};
 use super::pairs::{Accesses, Pair, Side, Stage, is_after};
+use crate::collections::SortedSet;
 use crate::ir::{Claim, Class, Kernel, NvOp, Op, OpId, Pipe, Value};
-use std::collections::BTreeSet;
 
 impl Run<'_> {
     /// A run of a barrier program by its claims alone.
@@ -240,7 +240,7 @@ impl Run<'_> {
         if self.claims.events.is_empty() {
             return;
         }
-        let (none, unmoved) = (BTreeSet::new(), BTreeSet::new());
+        let (none, unmoved) = (SortedSet::new(), SortedSet::new());
         let gone = self.claims.inside.get(&around).filter(|_| !enters).unwrap_or(&none);
         let moved = self.claims.moved.get(&around).unwrap_or(&unmoved);
         state.roles[role].pairs.hand_on(self.kernel, (from, to), moved, gone, &self.claims.counted);

@@ -2,11 +2,11 @@
 
 use super::super::events::Events;
 use super::pairs::Side;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
     BarrierTy, Block, Claim, Class, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
 };
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The completion condition of a claim that a stage is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,35 +53,35 @@ pub(in crate::verify) struct Access {
 #[derive(Clone, Debug, Default)]
 pub(in crate::verify) struct Claims {
     /// The ring of each region to which a claim refers.
-    pub(in crate::verify) ring_of: BTreeMap<Value, Pipe>,
+    pub(in crate::verify) ring_of: SortedMap<Value, Pipe>,
     /// Regions with a word for each slot of a ring, with that ring, as far as known.
-    pub(in crate::verify) companions: BTreeMap<Value, Pipe>,
+    pub(in crate::verify) companions: SortedMap<Value, Pipe>,
     /// Staging rings: a role stores from them the contents that it has written itself.
-    pub(in crate::verify) staging: BTreeSet<Pipe>,
+    pub(in crate::verify) staging: SortedSet<Pipe>,
     /// The accesses of operations to slots.
-    pub(in crate::verify) accesses: BTreeMap<OpId, Vec<Access>>,
+    pub(in crate::verify) accesses: SortedMap<OpId, Vec<Access>>,
     /// Operations that access the memory of a ring not as tiles of a slot.
-    pub(in crate::verify) slotless: BTreeSet<OpId>,
+    pub(in crate::verify) slotless: SortedSet<OpId>,
     /// Rings whose memory an operation accesses through another region, or opaque code as a whole.
-    pub(in crate::verify) under: BTreeMap<OpId, BTreeSet<Pipe>>,
-    pub(in crate::verify) filled_by: BTreeMap<OpId, FilledBy>,
+    pub(in crate::verify) under: SortedMap<OpId, SortedSet<Pipe>>,
+    pub(in crate::verify) filled_by: SortedMap<OpId, FilledBy>,
     /// The rings whose claims state the number of the round; those of the others state its parity.
-    pub(in crate::verify) counted: BTreeSet<Pipe>,
+    pub(in crate::verify) counted: SortedSet<Pipe>,
     /// Releases that no barrier of the lanes of each warp precedes.
-    pub(in crate::verify) unmet: BTreeSet<OpId>,
+    pub(in crate::verify) unmet: SortedSet<OpId>,
     /// Claims and accesses, and the loops and branches around them.
-    pub(in crate::verify) events: BTreeSet<OpId>,
+    pub(in crate::verify) events: SortedSet<OpId>,
     /// The values that are defined in the regions of an operation.
-    pub(in crate::verify) inside: BTreeMap<OpId, BTreeSet<Value>>,
+    pub(in crate::verify) inside: SortedMap<OpId, SortedSet<Value>>,
     /// The clocks that advance in the regions of an operation.
-    pub(in crate::verify) moved: BTreeMap<OpId, BTreeSet<Side>>,
+    pub(in crate::verify) moved: SortedMap<OpId, SortedSet<Side>>,
 }
 
 impl Claims {
     pub(in crate::verify) fn of(kernel: &Kernel) -> Claims {
         let mut all = Claims::default();
-        let mut next = BTreeSet::new();
-        let mut rings = BTreeSet::new();
+        let mut next = SortedSet::new();
+        let mut rings = SortedSet::new();
         kernel.walk(&mut |_, op| {
             if let (OpKind::Ttg(TtgOp::Claim(claim, pipe)), Some(region)) = (&op.kind, op.args.first()) {
                 all.ring_of.insert(*region, *pipe);
@@ -92,7 +92,7 @@ impl Claims {
             }
         });
         all.staging = rings.difference(&next).copied().collect();
-        let mut events = BTreeSet::new();
+        let mut events = SortedSet::new();
         let places = places(kernel);
         kernel.walk(&mut |id, op| {
             let under = all.rings_under(kernel, op, &places);
@@ -133,7 +133,7 @@ impl Claims {
     }
 
     /// The rings whose memory an operation accesses through another region that overlaps them, or as whole regions.
-    fn rings_under(&self, kernel: &Kernel, op: &Op, places: &BTreeMap<Value, (u64, u64)>) -> BTreeSet<Pipe> {
+    fn rings_under(&self, kernel: &Kernel, op: &Op, places: &SortedMap<Value, (u64, u64)>) -> SortedSet<Pipe> {
         let opaque = is_opaque(&op.kind);
         let declares = matches!(op.kind, OpKind::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt));
         let names = declares || matches!(op.kind, OpKind::Region(_) | OpKind::Ttg(TtgOp::Claim(..))) && !opaque;
@@ -149,9 +149,9 @@ impl Claims {
     }
 
     /// Records the values defined and the clocks advanced in a block; returns both.
-    fn blocks(&mut self, kernel: &Kernel, block: Block) -> (BTreeSet<Value>, BTreeSet<Side>) {
-        let mut made: BTreeSet<Value> = kernel.block(block).args.iter().copied().collect();
-        let mut moved = BTreeSet::new();
+    fn blocks(&mut self, kernel: &Kernel, block: Block) -> (SortedSet<Value>, SortedSet<Side>) {
+        let mut made: SortedSet<Value> = kernel.block(block).args.iter().copied().collect();
+        let mut moved = SortedSet::new();
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
             made.extend(&op.results);
@@ -165,7 +165,7 @@ impl Claims {
             if op.regions.is_empty() {
                 continue;
             }
-            let (mut inner, mut moving) = (BTreeSet::new(), BTreeSet::new());
+            let (mut inner, mut moving) = (SortedSet::new(), SortedSet::new());
             for region in &op.regions {
                 let (values, sides) = self.blocks(kernel, *region);
                 inner.extend(values);
@@ -191,8 +191,8 @@ fn accesses_regions(kind: &OpKind) -> bool {
 }
 
 /// The byte ranges of the regions.
-pub(in crate::verify) fn places(kernel: &Kernel) -> BTreeMap<Value, (u64, u64)> {
-    let mut places = BTreeMap::new();
+pub(in crate::verify) fn places(kernel: &Kernel) -> SortedMap<Value, (u64, u64)> {
+    let mut places = SortedMap::new();
     kernel.walk(&mut |_, op| {
         if let (OpKind::Region(RegionOp::Place { offset, bytes, .. }), [region]) = (&op.kind, &op.results[..]) {
             let first = u64::from(*offset);

@@ -2,11 +2,11 @@
 //!
 //! [`super::claims`] explains how they are used.
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Kernel, NvGroup, OpKind, Pipe, Pred, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The stages of rings that work in flight may access, each with the number of groups when its group was committed; `None` if that is open.
-type InFlight = BTreeMap<(Pipe, i64), Option<i64>>;
+type InFlight = SortedMap<(Pipe, i64), Option<i64>>;
 
 /// The values that stand for a time: a slot, and, if the ring is between roles, the number of earlier rounds, or its parity.
 pub(in crate::verify::coexecution) type Pair = (Value, Option<Value>);
@@ -17,7 +17,7 @@ pub(in crate::verify) type Side = (Pipe, bool);
 /// A known relation to a clock: a pair (or (0, 0)), and the number of steps by which the clock is ahead of it.
 pub(in crate::verify::coexecution) type Shown = (Option<Pair>, u32);
 
-pub(in crate::verify::coexecution) type Clocks = BTreeMap<Side, BTreeSet<Shown>>;
+pub(in crate::verify::coexecution) type Clocks = SortedMap<Side, SortedSet<Shown>>;
 
 /// A stage that a role has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Accesses {
 /// The pairs of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::verify) struct Pairs {
-    pub(super) stages: BTreeMap<(Side, Pair), Stage>,
+    pub(super) stages: SortedMap<(Side, Pair), Stage>,
     /// The known relation to each clock.
     pub(in crate::verify::coexecution) clocks: Clocks,
     /// The number of commit groups of asynchronous copies so far, and for each time whose copies may be in flight its group; `None` is the
@@ -153,13 +153,13 @@ impl Pairs {
 
     /// The number of stages of a ring that the role holds.
     pub(in crate::verify::coexecution) fn holds(&self, pipe: Pipe) -> usize {
-        let times: BTreeSet<i64> =
+        let times: SortedSet<i64> =
             self.stages.iter().filter(|(((p, _), _), _)| *p == pipe).map(|(_, stage)| stage.time).collect();
         times.len()
     }
 
-    pub(super) fn clock(&mut self, side: Side) -> &mut BTreeSet<Shown> {
-        self.clocks.entry(side).or_insert_with(|| BTreeSet::from([(None, 0)]))
+    pub(super) fn clock(&mut self, side: Side) -> &mut SortedSet<Shown> {
+        self.clocks.entry(side).or_insert_with(|| SortedSet::from([(None, 0)]))
     }
 
     /// The stage of a pair.
@@ -183,13 +183,13 @@ impl Pairs {
         &mut self,
         kernel: &Kernel,
         (from, to): (&[Value], &[Value]),
-        moved: &BTreeSet<Side>,
-        gone: &BTreeSet<Value>,
-        counted: &BTreeSet<Pipe>,
+        moved: &SortedSet<Side>,
+        gone: &SortedSet<Value>,
+        counted: &SortedSet<Pipe>,
     ) {
         let is_gone = |pair: &Pair| gone.contains(&pair.0) || pair.1.is_some_and(|turn| gone.contains(&turn));
         let targets = |value: Value| from.iter().zip(to).filter(move |(f, _)| **f == value).map(|(_, t)| *t);
-        let mut stages: BTreeMap<(Side, Pair), Stage> =
+        let mut stages: SortedMap<(Side, Pair), Stage> =
             self.stages.iter().filter(|((_, pair), _)| !is_gone(pair)).map(|(key, stage)| (*key, *stage)).collect();
         for ((side, (slot, turn)), stage) in &self.stages {
             for slot in targets(*slot) {
@@ -205,7 +205,7 @@ impl Pairs {
             self.clock(*side);
         }
         for (side, clock) in &mut self.clocks {
-            let mut next = BTreeSet::new();
+            let mut next = SortedSet::new();
             if moved.contains(side) {
                 let exact = counted.contains(&side.0);
                 let slots = kernel.pipe(side.0).map_or(1, |p| p.slots);
@@ -237,7 +237,7 @@ impl Pairs {
 
 /// Whether a value may be part of a pair that is after a pair of the clock, as [`is_after`] finds: it is a constant, a choice, or part of a pair
 /// of the clock itself. Nearly all values that are handed on are none of these.
-fn may_be_after(kernel: &Kernel, value: Value, clock: &BTreeSet<Shown>) -> bool {
+fn may_be_after(kernel: &Kernel, value: Value, clock: &SortedSet<Shown>) -> bool {
     let is_base = |(base, _): &Shown| base.is_some_and(|(slot, turn)| slot == value || turn == Some(value));
     kernel.int_constant(value).is_some()
         || kernel.def_op(value).is_some_and(|op| op.kind == OpKind::Select)

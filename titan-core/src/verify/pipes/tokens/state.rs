@@ -1,21 +1,21 @@
 //! What is known about tokens on one path.
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Loc, OpId, Value};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of tokens on one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// The tokens, each with the location where it was consumed, if it was.
-    pub(super) tokens: BTreeMap<Value, Option<Loc>>,
+    pub(super) tokens: SortedMap<Value, Option<Loc>>,
     /// The loop depth at which each token was created.
-    pub(super) level: BTreeMap<Value, usize>,
+    pub(super) level: SortedMap<Value, usize>,
     /// For each MMA in flight or tile in shared memory, the stages that it reads.
-    pub(super) borrows: BTreeMap<Value, BTreeSet<Value>>,
+    pub(super) borrows: SortedMap<Value, SortedSet<Value>>,
     /// The stages that are known not to be poisoned.
-    pub(super) sound: BTreeSet<Value>,
+    pub(super) sound: SortedSet<Value>,
     /// For each part of a read permission, the operation that split it.
-    pub(super) parts: BTreeMap<Value, OpId>,
+    pub(super) parts: SortedMap<Value, OpId>,
 }
 
 /// Every borrow of one of `from` becomes a borrow of all of `to`.

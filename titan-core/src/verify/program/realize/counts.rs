@@ -3,11 +3,11 @@
 
 use super::{Check, Ring};
 use crate::analysis::one_thread;
+use crate::collections::SortedSet;
 use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Pipe, Value};
 use crate::verify::program::wrong;
 use crate::verify::roles::beginning;
 use crate::verify::roles::threads;
-use std::collections::BTreeSet;
 
 impl Check<'_> {
     /// Checks that a ring has its own barriers and counters, one array of each kind, with matching counts.
@@ -20,14 +20,14 @@ impl Check<'_> {
         let programs = if for_all { self.cluster() } else { 1 };
         self.released_where_copied(&name, loc, &ring);
         let mut say = |title: String| self.errors.push(wrong(loc, title));
-        let others: BTreeSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
+        let others: SortedSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
         let used: Vec<Value> = ring.objects().collect();
-        let distinct: BTreeSet<Value> = used.iter().copied().collect();
+        let distinct: SortedSet<Value> = used.iter().copied().collect();
         if distinct.len() != used.len() || used.iter().any(|v| others.contains(v)) {
             say(format!("a barrier or counter of `{name}` is also used for something else"));
         }
         let lanes = kernel.laid_out.as_deref().map_or(1, |l| l.lanes);
-        let of = |roles: &BTreeSet<usize>| -> u32 {
+        let of = |roles: &SortedSet<usize>| -> u32 {
             roles.iter().filter_map(|r| kernel.roles.get(*r)).map(|r| r.warps).sum()
         };
         let bulk = ring.fills.iter().any(|by| by.bulk);
@@ -72,7 +72,7 @@ impl Check<'_> {
                 "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before bulk copies arrive there"
             ));
         }
-        let counters: BTreeSet<Value> = ring.counters.values().flatten().copied().collect();
+        let counters: SortedSet<Value> = ring.counters.values().flatten().copied().collect();
         let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
         if counters.iter().any(|counter| made(kernel, *counter) != [&OpKind::Nv(NvOp::SequenceInit)]) {
             say(format!("a counter of `{name}` must be set to 0 once, before the roles"));
