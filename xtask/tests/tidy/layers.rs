@@ -19,43 +19,57 @@ const CRATES: &[(&str, &[&str])] = &[
     ("cuda-emulator", &["titan", "titan-core", "titan-nv"]),
     ("hip-emulator", &["titan", "titan-amd", "titan-sim"]),
     ("wheel", &[]),
+    ("test-depth", &[]),
     ("xtask", &[]),
 ];
 
 /// A module of titan-core may name only the modules on its line.
 ///
-/// `num` and `entity` know nothing; `ir` is what a kernel is; `text` and `analysis` read it; `verify` judges it by
+/// `num`, `entity` and `collections` know nothing; `ir` is what a kernel is; `text` and `analysis` read it; `verify` judges it by
 /// `analysis`, and barrier programs by what `synchronize` finds between their warps; `artifact` and `launch` are what a program carries and fills in. `artifact` checks the bounds of host
 /// expressions by the text form's own printer and parser.
 const MODULES: &[(&str, &[&str])] = &[
     ("entity", &[]),
+    ("collections", &[]),
     ("named_enum", &[]),
     ("num", &[]),
     ("diag", &["ir"]),
     ("ir", &["entity", "named_enum", "num", "diag"]),
-    ("text", &["entity", "num", "diag", "ir"]),
-    ("analysis", &["entity", "num", "diag", "ir"]),
-    ("synchronize", &["ir", "analysis", "layout"]),
-    ("verify", &["entity", "num", "diag", "ir", "analysis", "synchronize"]),
+    ("text", &["collections", "entity", "num", "diag", "ir"]),
+    ("analysis", &["collections", "entity", "num", "diag", "ir"]),
+    ("synchronize", &["collections", "ir", "analysis", "layout"]),
+    ("verify", &["collections", "entity", "num", "diag", "ir", "analysis", "synchronize"]),
     ("launch", &["num", "diag", "ir"]),
-    ("lane", &["named_enum", "entity", "num", "ir", "launch"]),
-    ("layout", &["ir", "lane"]),
-    ("plan", &["diag", "ir", "analysis", "verify", "lane", "layout"]),
-    ("pipeline", &["ir", "analysis", "verify"]),
-    ("lay_out", &["ir", "analysis", "verify", "launch", "layout", "plan"]),
-    ("expand", &["ir", "analysis", "layout", "lay_out", "pipeline", "plan"]),
-    ("allocate", &["ir", "layout"]),
+    ("lane", &["collections", "named_enum", "entity", "num", "ir", "launch"]),
+    ("layout", &["collections", "ir", "lane"]),
+    ("plan", &["collections", "diag", "ir", "analysis", "verify", "lane", "layout"]),
+    ("pipeline", &["collections", "ir", "analysis", "verify"]),
+    ("lay_out", &["collections", "ir", "analysis", "verify", "launch", "layout", "plan"]),
+    ("expand", &["collections", "ir", "analysis", "layout", "lay_out", "pipeline", "plan"]),
+    ("allocate", &["collections", "ir", "layout"]),
     (
         "lower",
         &[
-            "diag", "num", "ir", "analysis", "verify", "launch", "lane", "layout", "plan", "lay_out", "expand",
+            "collections",
+            "diag",
+            "num",
+            "ir",
+            "analysis",
+            "verify",
+            "launch",
+            "lane",
+            "layout",
+            "plan",
+            "lay_out",
+            "expand",
             "allocate",
         ],
     ),
-    ("artifact", &["diag", "ir", "launch", "text"]),
+    ("artifact", &["collections", "diag", "ir", "launch", "text"]),
     (
         "driver",
         &[
+            "collections",
             "ir",
             "analysis",
             "verify",
@@ -70,7 +84,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "lower",
         ],
     ),
-    ("filetest", &["diag", "ir", "text", "analysis", "verify", "pipeline"]),
+    ("filetest", &["collections", "diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 
 /// A module of the verifier may name only the modules on its line, which stand above it: so there are no circles. `mod.rs`, which

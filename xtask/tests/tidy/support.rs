@@ -21,6 +21,7 @@ pub(crate) const PACKAGES: &[&str] = &[
     "examples/minilm",
     "benches",
     "library-tests",
+    "test-depth",
 ];
 
 /// The root of the repository.

@@ -1,0 +1,62 @@
+//! The two depths of this repository's tests. The quick depth runs samples with fixed seeds, in which every rule, layer, kind of
+//! mutation, kernel and error code is still met; the full depth runs every case.
+//!
+//! `cargo xtask test` and `cargo test` are quick, `cargo xtask test --full` sets `TITAN_TESTS=full`. A test is sampled only if its time
+//! makes it worthwhile; CONTRIBUTING lists those that are.
+//!
+//! Deliberately absent: samples that change from run to run. A failure must be reproducible from its message alone.
+
+/// The environment variable that selects the depth.
+pub const VARIABLE: &str = "TITAN_TESTS";
+
+/// The value of [`VARIABLE`] that selects the full depth.
+pub const FULL: &str = "full";
+
+/// Whether every case runs.
+#[must_use]
+pub fn is_full() -> bool {
+    std::env::var_os(VARIABLE).is_some_and(|value| value == FULL)
+}
+
+/// The number of random cases: `full` of them in the full depth, `quick` otherwise.
+#[must_use]
+pub fn cases<N>(full: N, quick: N) -> N {
+    if is_full() { full } else { quick }
+}
+
+/// All items in the full depth, otherwise `quick` of them, chosen with a fixed seed, in their order.
+#[must_use]
+pub fn sample<T>(items: impl IntoIterator<Item = T>, quick: usize) -> Vec<T> {
+    sample_each(items, quick, |_| ())
+}
+
+/// All items in the full depth, otherwise `quick` of each kind, chosen with a fixed seed, in their order. Of a kind with fewer items,
+/// all are taken: a kind that occurs among the items occurs in the sample, if `quick` is not zero.
+#[must_use]
+pub fn sample_each<T, K: Ord>(items: impl IntoIterator<Item = T>, quick: usize, kind: impl Fn(&T) -> K) -> Vec<T> {
+    let items = items.into_iter().collect();
+    if is_full() { items } else { choose(items, quick, kind) }
+}
+
+/// The sample of the quick depth. Items draw random numbers in their order, and of each kind those with the least numbers are taken, so
+/// that every subset of that size is equally likely.
+fn choose<T, K: Ord>(items: Vec<T>, quick: usize, kind: impl Fn(&T) -> K) -> Vec<T> {
+    let mut drawn: std::collections::BTreeMap<K, Vec<(u64, usize)>> = std::collections::BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        drawn.entry(kind(item)).or_default().push((scramble(index as u64), index));
+    }
+    let mut is_taken = vec![false; items.len()];
+    for numbers in drawn.values_mut() {
+        numbers.sort_unstable();
+        numbers.iter().take(quick).for_each(|&(_, index)| is_taken[index] = true);
+    }
+    items.into_iter().zip(is_taken).filter_map(|(item, is_taken)| is_taken.then_some(item)).collect()
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014), a bijection.
+fn scramble(index: u64) -> u64 {
+    let z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

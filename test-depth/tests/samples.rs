@@ -1,0 +1,38 @@
+//! What a sample has, in both depths.
+
+use std::collections::BTreeSet;
+use test_depth::{cases, is_full, sample, sample_each};
+
+#[test]
+fn a_sample_keeps_the_order_and_has_the_size_that_was_asked_for() {
+    let some = sample(0..1000, 10);
+    assert!(some.is_sorted());
+    assert_eq!(some.len(), if is_full() { 1000 } else { 10 });
+    assert_eq!(some, sample(0..1000, 10), "the seed is fixed");
+    assert_eq!(cases(1000, 10), some.len());
+}
+
+#[test]
+fn a_sample_is_spread_over_all_items() {
+    let some = sample(0..1000, 40);
+    let tenths: BTreeSet<i32> = some.iter().map(|n| n / 100).collect();
+    assert!(tenths.len() >= 9, "{some:?}");
+}
+
+#[test]
+fn every_kind_is_met() {
+    // Kind 0 has one item, kind 1 has two, and so on.
+    let items: Vec<(usize, usize)> = (0..20).flat_map(|kind| (0..=kind).map(move |n| (kind, n))).collect();
+    let some = sample_each(items.clone(), 3, |&(kind, _)| kind);
+    for kind in 0..20 {
+        let (all, found) = (items.iter().filter(|i| i.0 == kind), some.iter().filter(|i| i.0 == kind));
+        let all = all.count();
+        assert_eq!(found.count(), if is_full() { all } else { all.min(3) }, "kind {kind}");
+    }
+}
+
+#[test]
+fn fewer_items_than_asked_for_are_all_taken() {
+    assert_eq!(sample(0..3, 10), [0, 1, 2]);
+    assert_eq!(sample(0..0, 10), []);
+}
