@@ -4,7 +4,7 @@
 //! Every kernel is expanded several times, each time in a fresh rustc, and the quickest time counts: the others measure what
 //! else the machine does.
 
-use super::test::cargo;
+use crate::cargo::cargo;
 use std::collections::BTreeMap;
 use std::io;
 
