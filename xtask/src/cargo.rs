@@ -1,8 +1,7 @@
 //! How this repository's commands call cargo: one target folder, one profile and one set of features for tests, lints, documentation
 //! and AddressSanitizer, so that what two of them need is built once. Most expensive is the compiler inside the macro.
 //!
-//! Deliberately absent: incremental compilation. It costs a fifth more in a fresh clone; who edits one crate again and again sets
-//! `CARGO_INCREMENTAL=1`, which is respected.
+//! Deliberately absent: settings of the profile, which are in the manifest, so that a plain `cargo test` shares them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,9 +13,6 @@ const FEATURES: &str = "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip";
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    if std::env::var_os("CARGO_INCREMENTAL").is_none() {
-        command.env("CARGO_INCREMENTAL", "0");
-    }
     command
 }
 
