@@ -62,6 +62,34 @@ fn choose<T, K: Ord>(items: Vec<T>, quick: usize, kind: impl Fn(&T) -> K) -> Vec
     items.into_iter().zip(is_taken).filter_map(|(item, is_taken)| is_taken.then_some(item)).collect()
 }
 
+/// All items in the full depth, otherwise few of them in which every trait of the items is met: what an item combines is named by
+/// `traits`, such as `["f16", "transposed", "sm_90a"]`. Names must tell different dimensions apart.
+///
+/// The product of four layouts, three operands and two targets has 24 items, of which four have all nine traits.
+#[must_use]
+pub fn covering<T, K: Ord>(items: impl IntoIterator<Item = T>, traits: impl Fn(&T) -> Vec<K>) -> Vec<T> {
+    let items = items.into_iter().collect();
+    if is_full() { items } else { cover(items, traits) }
+}
+
+/// The cover of the quick depth: as long as a trait is not met, the item is taken that adds the most. It ends because each step adds at
+/// least one trait.
+fn cover<T, K: Ord>(items: Vec<T>, traits: impl Fn(&T) -> Vec<K>) -> Vec<T> {
+    let traits: Vec<std::collections::BTreeSet<K>> = items.iter().map(|i| traits(i).into_iter().collect()).collect();
+    let mut is_met: std::collections::BTreeSet<&K> = std::collections::BTreeSet::new();
+    let mut is_taken = vec![false; items.len()];
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|index| scramble(*index as u64));
+    loop {
+        let gain = |index: &usize| traits[*index].iter().filter(|t| !is_met.contains(t)).count();
+        // Of several that add as much, the first in the random order.
+        let Some(best) = order.iter().rev().copied().max_by_key(gain).filter(|best| gain(best) > 0) else { break };
+        is_taken[best] = true;
+        is_met.extend(&traits[best]);
+    }
+    items.into_iter().zip(is_taken).filter_map(|(item, is_taken)| is_taken.then_some(item)).collect()
+}
+
 /// The finalizer of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014), a bijection.
 fn scramble(index: u64) -> u64 {
     let z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
