@@ -35,7 +35,7 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
 /// Rewrites what tests compare with: all of it, whatever a sample would leave out.
 pub(crate) fn bless() -> io::Result<bool> {
     let options = Options { full: true, ..Options::default() };
-    with(&options, &[("TITAN_BLESS", "1".into()), ("TRYBUILD", "overwrite".into())])
+    with(&options, &[("TITAN_BLESS", "1".into())])
 }
 
 /// Test programs that run with an environment of their own.
