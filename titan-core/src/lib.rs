@@ -18,8 +18,6 @@ pub mod collections;
 pub mod diag;
 pub mod driver;
 pub mod expand;
-#[cfg(feature = "filetest")]
-pub mod filetest;
 pub mod ir;
 pub mod lane;
 pub mod launch;

@@ -18,8 +18,6 @@
 
 mod example;
 mod reach;
-#[cfg(test)]
-mod tests;
 mod unwritten;
 
 pub use unwritten::unwritten;

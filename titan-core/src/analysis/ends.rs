@@ -262,6 +262,3 @@ impl Run<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

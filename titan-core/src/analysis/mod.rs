@@ -46,6 +46,3 @@ pub mod vector;
 
 mod explain;
 mod origin;
-
-#[cfg(test)]
-mod tests;

@@ -187,6 +187,3 @@ fn minus_constant(kernel: &Kernel, value: Value) -> (Value, i64) {
     let [a, b] = op.args[..] else { return (value, 0) };
     kernel.int_constant(b).map_or((value, 0), |n| (a, n))
 }
-
-#[cfg(test)]
-mod tests;

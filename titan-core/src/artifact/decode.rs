@@ -78,11 +78,6 @@ pub(super) fn malformed(what: &'static str, at: usize) -> ArtifactError {
 }
 
 impl<'a> Reader<'a> {
-    #[cfg(test)]
-    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0 }
-    }
-
     pub(super) fn at(&self) -> usize {
         self.at
     }

@@ -382,6 +382,3 @@ fn zigzag(v: i32) -> u32 {
 fn unzigzag(v: u32) -> i32 {
     (v >> 1).cast_signed() ^ -(v & 1).cast_signed()
 }
-
-#[cfg(test)]
-mod tests;

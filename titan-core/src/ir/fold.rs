@@ -127,28 +127,3 @@ fn compare(pred: Pred, e: Elem, a: i64, b: i64) -> bool {
         Pred::Ge => !less(e, a, b),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folding_follows_the_written_meaning() {
-        let check = |op, e, a, b, want: i64| assert_eq!(of_constants(op, e, a, b), Some(want), "{op} {e} {a} {b}");
-        check(BinOp::Div, Elem::I32, 7, 0, 0);
-        check(BinOp::Rem, Elem::I32, 7, 0, 7);
-        check(BinOp::Div, Elem::I32, -7, 2, -3);
-        check(BinOp::Div, Elem::I32, i32::MIN.into(), -1, i32::MIN.into());
-        check(BinOp::Rem, Elem::I64, i64::MIN, -1, 0);
-        check(BinOp::Div, Elem::U64, -1, 2, i64::MAX);
-        check(BinOp::Shl, Elem::I32, 1, 32, 0);
-        check(BinOp::Shl, Elem::I32, 1, 31, i32::MIN.into());
-        check(BinOp::Shr, Elem::I32, -8, 40, -1);
-        check(BinOp::Shr, Elem::I32, -8, -1, -1);
-        check(BinOp::Shr, Elem::U8, 255, 4, 15);
-        check(BinOp::Add, Elem::U8, 255, 1, 0);
-        check(BinOp::Max, Elem::U64, -1, 1, -1);
-        assert!(compare(Pred::Gt, Elem::U64, -1, 1));
-        assert!(compare(Pred::Ge, Elem::I32, 3, 3));
-    }
-}

@@ -31,8 +31,6 @@
 pub mod banks;
 mod build;
 mod dce;
-#[cfg(any(test, feature = "filetest"))]
-pub mod eval;
 pub mod family;
 mod flight;
 mod fold;

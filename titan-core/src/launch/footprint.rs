@@ -149,6 +149,3 @@ fn solvable(terms: &[Term], target: i128, patience: &mut u32) -> bool {
         *patience == 0 || solvable(rest, target - k * first.stride, patience)
     })
 }
-
-#[cfg(test)]
-mod tests;

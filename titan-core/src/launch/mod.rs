@@ -18,8 +18,6 @@ mod error;
 mod footprint;
 mod idle;
 pub mod report;
-#[cfg(test)]
-mod tests;
 
 pub use env::Arguments;
 pub use error::{BindError, Origin, Rule};

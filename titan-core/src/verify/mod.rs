@@ -157,9 +157,6 @@ mod signature;
 mod structure;
 mod types;
 
-#[cfg(test)]
-mod tests;
-
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::op_table::mnemonic;
@@ -167,6 +164,14 @@ use crate::ir::{Family, HostExpr, Kernel, Loc, Op, OpKind, RegionOp, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
+
+/// For this repository's tests only, and no part of the stable interface: the reasoning about integers, and co-execution step by step,
+/// neither of which a verdict shows.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::coexecution::linear::{Atom, Condition, Facts, Linear};
+    pub use super::coexecution::walk::{Event, Recorded, Turned, Walked, turn, walk};
+}
 
 /// A kernel that satisfies all rules of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The errors of functions, measured against the table of `docs/semantics.md`: of `f32` and halves against `libm` in `f64`, of
 //! `f64` against sums of two `f64`; the approximate operations of machines exact and at both ends of their contracts.
 
+use crate::eval::Margin;
 use crate::harness::{Lane, Random, target};
 use crate::wide::Wide;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, SQRT_2};
 use titan_core::ir::{Elem, UnOp};
-use titan_core::lane::eval::Margin;
 use titan_core::lower::scalar::unary;
 
 /// Random places for each margin, beside the edges; five operands around each.

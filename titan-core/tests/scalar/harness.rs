@@ -1,7 +1,7 @@
 //! A lane function of one operation, called like a function; sources of operands; rounding by its definition.
 
+use crate::eval::{self, Evaluator, Margin};
 use titan_core::ir::Elem;
-use titan_core::lane::eval::{self, Evaluator, Margin};
 use titan_core::lane::{Builder, Func, OpKind, Ty, Value, verify};
 use titan_core::lower::scalar::register;
 use titan_core::plan::Target;

@@ -182,7 +182,7 @@ fn what_an_element_cannot_do_is_a_defect_that_the_builder_keeps() {
     let target = target(true);
     for (op, elem) in [(UnOp::Exp, Elem::I32), (UnOp::Not, Elem::F32), (UnOp::Neg, Elem::E4m3), (UnOp::Abs, Elem::Bool)]
     {
-        let (mut b, v) = titan_core::lane::eval::builder(&[false]);
+        let (mut b, v) = crate::eval::builder(&[false]);
         unary(&mut b, &target, op, elem, v[0]);
         let error = b.finish().expect_err("it is refused");
         assert!(error.message.contains(op.name()) && error.message.contains(elem.name()), "{error}");

@@ -2,6 +2,7 @@
 //! crate, `libm`, and rounding by its definition.
 
 mod casts;
+mod eval;
 mod floats;
 mod functions;
 mod harness;

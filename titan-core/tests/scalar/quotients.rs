@@ -1,9 +1,9 @@
 //! Quotients by one divisor are those of division: halves over all of their numbers, `f32` over all exponents, close to ties, and
 //! with every reciprocal that machines may have.
 
+use crate::eval::{self, Evaluator, Margin};
 use crate::harness::{Random, singles, target};
 use titan_core::ir::Elem;
-use titan_core::lane::eval::{self, Evaluator, Margin};
 use titan_core::lane::{FloatBin, FloatTy, Func, OpKind, Ty, Value, verify};
 use titan_core::lower::scalar::{quotients, register};
 

@@ -84,7 +84,6 @@ const MODULES: &[(&str, &[&str])] = &[
             "lower",
         ],
     ),
-    ("filetest", &["collections", "diag", "ir", "text", "analysis", "verify", "pipeline"]),
 ];
 
 /// A module of the verifier may name only the modules on its line, which stand above it: so there are no circles. `mod.rs`, which

@@ -12,8 +12,6 @@
 //! kernel is accepted.
 
 mod help;
-#[cfg(test)]
-mod tests;
 mod trap;
 
 use super::example::{Search, mentions_dim, named, when};

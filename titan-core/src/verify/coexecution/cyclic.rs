@@ -125,7 +125,7 @@ impl Symbols<'_> {
         let turned = if truth {
             self.turned(same, condition, facts)
         } else {
-            self.turned(same, &condition.clone().not(), facts)
+            self.turned(same, &condition.clone().negated(), facts)
         };
         (*new == other).then_some(turned).flatten()
     }

@@ -12,33 +12,34 @@ use crate::analysis::affine::greatest_divisor;
 use crate::collections::SortedMap;
 use crate::ir::Pred;
 
-#[cfg(test)]
-thread_local! {
-    /// The number of sums computed: a measure of the cost of verification.
-    pub(in crate::verify) static SUMS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
 /// The largest constant or coefficient of a number of the kernel. Facts and differences of such numbers do not overflow `i64`.
 const LARGEST: u64 = 1 << 40;
 
 /// An unknown, constrained by the facts only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::verify) struct Atom(pub(in crate::verify) usize);
+pub struct Atom(
+    /// Its number.
+    pub usize,
+);
 
 /// `constant + Σ coefficient · atom`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::verify) struct Linear {
+pub struct Linear {
     constant: i64,
     /// Sorted by atom; no coefficient is zero.
     terms: Vec<(Atom, i64)>,
 }
 
 impl Linear {
-    pub(in crate::verify) fn constant(constant: i64) -> Linear {
+    /// A number.
+    #[must_use]
+    pub fn constant(constant: i64) -> Linear {
         Linear { constant, terms: Vec::new() }
     }
 
-    pub(in crate::verify) fn atom(atom: Atom) -> Linear {
+    /// An unknown alone.
+    #[must_use]
+    pub fn atom(atom: Atom) -> Linear {
         Linear { constant: 0, terms: vec![(atom, 1)] }
     }
 
@@ -47,9 +48,8 @@ impl Linear {
     }
 
     /// `self + times · other`
-    pub(in crate::verify) fn plus(&self, times: i64, other: &Linear) -> Linear {
-        #[cfg(test)]
-        SUMS.with(|sums| sums.set(sums.get() + 1));
+    #[must_use]
+    pub fn plus(&self, times: i64, other: &Linear) -> Linear {
         let constant = self.constant.wrapping_add(times.wrapping_mul(other.constant));
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let mut own = &self.terms[..];
@@ -75,11 +75,15 @@ impl Linear {
         self.plus(-1, other)
     }
 
-    pub(in crate::verify) fn plus_const(&self, c: i64) -> Linear {
+    /// The sum with a number.
+    #[must_use]
+    pub fn plus_const(&self, c: i64) -> Linear {
         self.plus(1, &Linear::constant(c))
     }
 
-    pub(in crate::verify) fn times(&self, k: i64) -> Linear {
+    /// The product with a number.
+    #[must_use]
+    pub fn times(&self, k: i64) -> Linear {
         Linear::default().plus(k, self)
     }
 
@@ -167,7 +171,8 @@ impl Linear {
 
 /// A condition on symbolic integers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::verify) enum Condition {
+pub enum Condition {
+    /// A condition that is decided.
     Known(bool),
     /// The integer is not negative, or the negation.
     NotNegative(Linear, bool),
@@ -178,7 +183,9 @@ pub(in crate::verify) enum Condition {
 }
 
 impl Condition {
-    pub(in crate::verify) fn compare(pred: Pred, a: &Linear, b: &Linear) -> Condition {
+    /// The result of a comparison.
+    #[must_use]
+    pub fn compare(pred: Pred, a: &Linear, b: &Linear) -> Condition {
         match pred {
             Pred::Eq => Condition::Zero(a.minus(b), true),
             Pred::Ne => Condition::Zero(a.minus(b), false),
@@ -189,7 +196,9 @@ impl Condition {
         }
     }
 
-    pub(in crate::verify) fn not(self) -> Condition {
+    /// The negation.
+    #[must_use]
+    pub fn negated(self) -> Condition {
         match self {
             Condition::Known(v) => Condition::Known(!v),
             Condition::NotNegative(l, v) => Condition::NotNegative(l, !v),
@@ -199,7 +208,8 @@ impl Condition {
     }
 
     /// The count of a counter from which the condition has its other truth value.
-    pub(in crate::verify) fn turning_point(&self, counter: Atom) -> Option<Linear> {
+    #[must_use]
+    pub fn turning_point(&self, counter: Atom) -> Option<Linear> {
         let Condition::NotNegative(l, _) = self else { return None };
         let rest = |k: i64| l.plus(-k, &Linear::atom(counter));
         match l.coefficient(counter) {
@@ -214,7 +224,7 @@ impl Condition {
 
 /// The facts that are assumed.
 #[derive(Clone, Debug, Default)]
-pub(in crate::verify) struct Facts {
+pub struct Facts {
     /// Integers that are not negative.
     not_negative: Vec<Linear>,
     opaque: Vec<(Condition, bool)>,
@@ -229,7 +239,8 @@ const DEPTH: usize = 5;
 pub(in crate::verify) type Bounds<'a> = &'a dyn Fn(Atom) -> (Option<i64>, Option<i64>);
 
 impl Facts {
-    pub(in crate::verify) fn assume(&mut self, condition: &Condition, holds: bool) {
+    /// Adds that a condition holds, or that it does not.
+    pub fn assume(&mut self, condition: &Condition, holds: bool) {
         match condition {
             Condition::Known(_) => {}
             Condition::NotNegative(l, v) if *v == holds => self.add(l.clone()),
@@ -253,7 +264,8 @@ impl Facts {
     }
 
     /// Whether one of the facts alone is a contradiction.
-    pub(in crate::verify) fn impossible(&self) -> bool {
+    #[must_use]
+    pub fn impossible(&self) -> bool {
         self.not_negative.iter().any(|fact| {
             fact.as_constant().is_some_and(|c| c < 0)
                 || self
@@ -281,7 +293,7 @@ impl Facts {
     }
 
     /// `atom` is `of / by`, neither negative.
-    pub(in crate::verify) fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
+    pub fn quotient(&mut self, atom: Atom, of: &Linear, by: i64) {
         if self.quotients.insert(atom, (of.clone(), by)).is_none() {
             let whole = Linear::atom(atom).times(by);
             self.add(Linear::atom(atom));
@@ -290,7 +302,9 @@ impl Facts {
         }
     }
 
-    pub(in crate::verify) fn decide(&self, condition: &Condition) -> Option<bool> {
+    /// Whether a condition holds, if the facts decide it.
+    #[must_use]
+    pub fn decide(&self, condition: &Condition) -> Option<bool> {
         match condition {
             Condition::Known(v) => Some(*v),
             Condition::NotNegative(l, v) => {
@@ -337,7 +351,7 @@ impl Facts {
     }
 
     fn told(&self, condition: &Condition) -> Option<bool> {
-        let other = condition.clone().not();
+        let other = condition.clone().negated();
         self.opaque.iter().find_map(|(c, holds)| {
             if c == condition {
                 Some(*holds)
@@ -389,7 +403,7 @@ impl Facts {
     ///
     /// With `k` the coefficient of the atom in `l`, `m` that in the fact and `g` their greatest common divisor, the remaining goal
     /// is `|m|/g · l + |m|/g − 1 − |k|/g · fact`. For integers `s · l + s − 1 ≥ 0` implies `l ≥ 0`.
-    pub(in crate::verify) fn without<'a>(&'a self, l: &'a Linear, atom: Atom) -> impl Iterator<Item = Linear> + 'a {
+    pub fn without<'a>(&'a self, l: &'a Linear, atom: Atom) -> impl Iterator<Item = Linear> + 'a {
         self.combined(l, atom, |_| true)
     }
 
@@ -423,6 +437,3 @@ impl Linear {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

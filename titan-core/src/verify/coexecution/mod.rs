@@ -81,9 +81,7 @@ pub(in crate::verify) mod state;
 mod step;
 pub(in crate::verify) mod values;
 mod waits;
-
-#[cfg(test)]
-mod tests;
+pub(in crate::verify) mod walk;
 
 use self::barriers::messages::unproven;
 use self::example::Example;

@@ -256,7 +256,7 @@ impl<'k> Symbols<'k> {
                 Some(Known::Condition(Condition::compare(*pred, &a, &b)))
             }
             (OpKind::Unary(UnOp::Not), Ty::Scalar(Elem::Bool)) => {
-                Some(Known::Condition(self.condition(op.args[0], env, facts).not()))
+                Some(Known::Condition(self.condition(op.args[0], env, facts).negated()))
             }
             (_, Ty::Scalar(elem)) => self.structural(value, op, elem, env, facts),
             (_, _) => None,

@@ -28,8 +28,6 @@ mod outputs;
 mod parity;
 mod products;
 mod realize;
-#[cfg(test)]
-mod tests;
 mod tiles;
 
 use super::Error;

@@ -118,7 +118,6 @@ impl Record {
     }
 
     /// The phases that carry it.
-    #[cfg(test)]
     pub(in crate::verify) fn phases(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.sent.iter().copied()
     }

@@ -1,0 +1,4 @@
+//! Functions on constants and indices of kernels.
+
+mod fold;
+mod grouped;

@@ -1,0 +1,13 @@
+//! The parts of the core, each by itself: number formats, tokens, analyses, the rules of the verifier, artifacts, launches.
+//!
+//! What the parts do together is tested elsewhere, by texts of kernels where these can say it (`filetests`).
+
+mod analysis;
+mod artifact;
+mod collections;
+mod ir;
+mod launch;
+mod num;
+mod pipeline;
+mod text;
+mod verify;
