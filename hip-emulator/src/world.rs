@@ -217,7 +217,7 @@ impl World {
         let (module, name) = self.functions.get(&job.function).ok_or(Code::INVALID_HANDLE)?;
         let kernel = module.kernel(name).map_err(|_| Code::INVALID_HANDLE)?;
         let items = job.block.iter().try_fold(1_u32, |all, n| all.checked_mul(*n));
-        let most = kernel.entry().metadata.max_workgroup_size;
+        let most = kernel.entry().max_workgroup_size();
         if items.is_none_or(|n| n == 0 || n > most) || job.grid.contains(&0) {
             return Err(Code(9));
         }

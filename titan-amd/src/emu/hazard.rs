@@ -400,7 +400,7 @@ impl Hazards {
                 }
             }
         }
-        if matches!(op.kind, Kind::Compare(_)) && row.name.starts_with("v_cmpx") {
+        if matches!(op.kind, Kind::Compare(..)) && row.name.starts_with("v_cmpx") {
             self.note_scalar(EXEC, 2, Some(ScalarWrite { time, address }));
         }
         if let (Kind::SetReg, Some(id)) = (op.kind, hwreg(op)) {

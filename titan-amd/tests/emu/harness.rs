@@ -90,7 +90,7 @@ pub(crate) fn over_words_with(body: &str, words: &[u32], options: &Options) -> R
     let ptr = upload(&mut memory, "x", words);
     let n = u32::try_from(words.len()).unwrap();
     Bench::pointers(1).run(&text, (1, n), &[Arg::Ptr(ptr)], &mut memory, options)?;
-    Ok(download(&memory, ptr, words.len()))
+    download(&memory, ptr, words.len())
 }
 
 pub(crate) fn upload(memory: &mut Memory, name: &str, words: &[u32]) -> DevicePtr {
@@ -98,9 +98,9 @@ pub(crate) fn upload(memory: &mut Memory, name: &str, words: &[u32]) -> DevicePt
     memory.upload(name, &bytes).unwrap()
 }
 
-pub(crate) fn download(memory: &Memory, ptr: DevicePtr, n: usize) -> Vec<u32> {
-    let bytes = memory.read(ptr, 4 * n).unwrap();
-    bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect()
+pub(crate) fn download(memory: &Memory, ptr: DevicePtr, n: usize) -> Result<Vec<u32>, EmuError> {
+    let bytes = memory.read(ptr, 4 * n)?;
+    Ok(bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect())
 }
 
 /// Runs one wave whose lanes each have `inputs` words, which `body` finds in `v8` and on; `outputs` words from `v8 + inputs`
@@ -139,6 +139,6 @@ pub(crate) fn records(
     bench.resources.vgprs = 248;
     bench.resources.agprs = 248;
     bench.run(&text, (1, 64), &[Arg::Ptr(ptr)], &mut memory, options)?;
-    let all = download(&memory, ptr, 64 * stride);
+    let all = download(&memory, ptr, 64 * stride)?;
     Ok(all.chunks(stride).flat_map(|w| w[..outputs].to_vec()).collect())
 }
