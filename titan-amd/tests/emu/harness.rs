@@ -103,9 +103,9 @@ pub(crate) fn download(memory: &Memory, ptr: DevicePtr, n: usize) -> Result<Vec<
     Ok(bytes.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect())
 }
 
-/// Runs one wave whose lanes each have `inputs` words, which `body` finds in `v8` and on; `outputs` words from `v8 + inputs`
+/// Runs waves whose lanes each have `inputs` words, which `body` finds in `v8` and on; `outputs` words from `v8 + inputs`
 /// on come back. Words lie lane by lane. Registers up to `v247` and as many accumulators are there, and four KiB of the
-/// local data share.
+/// local data share. There is at least one wave, and one workgroup for each 64 records.
 pub(crate) fn records(
     body: &str,
     (inputs, outputs): (usize, usize),
@@ -113,10 +113,13 @@ pub(crate) fn records(
     options: &Options,
 ) -> Result<Vec<u32>, EmuError> {
     let stride = inputs.max(outputs).max(1);
+    let groups = words.len().div_ceil(64 * inputs.max(1)).max(1);
     let mut text = format!(
         "s_load_dwordx2 s[8:9], s[0:1], 0x0
         v_and_b32_e32 v2, 0x3ff, v0
-        v_mul_u32_u24_e32 v3, {}, v2
+        s_lshl_b32 s2, s2, 6
+        v_add_u32_e32 v3, s2, v2
+        v_mul_u32_u24_e32 v3, {}, v3
         s_waitcnt lgkmcnt(0)
         v_mov_b32_e32 v1, s9
         v_add_co_u32_e32 v0, vcc, s8, v3
@@ -132,13 +135,13 @@ pub(crate) fn records(
     }
     text.push_str("s_endpgm");
     let mut memory = Memory::new();
-    let mut all = vec![0; 64 * stride];
+    let mut all = vec![0; groups * 64 * stride];
     words.chunks(inputs.max(1)).enumerate().for_each(|(l, w)| all[l * stride..][..w.len()].copy_from_slice(w));
     let ptr = upload(&mut memory, "x", &all);
     let mut bench = Bench::pointers(1);
     bench.resources.vgprs = 248;
     bench.resources.agprs = 248;
-    bench.run(&text, (1, 64), &[Arg::Ptr(ptr)], &mut memory, options)?;
-    let all = download(&memory, ptr, 64 * stride)?;
+    bench.run(&text, (u32::try_from(groups).unwrap(), 64), &[Arg::Ptr(ptr)], &mut memory, options)?;
+    let all = download(&memory, ptr, all.len())?;
     Ok(all.chunks(stride).flat_map(|w| w[..outputs].to_vec()).collect())
 }

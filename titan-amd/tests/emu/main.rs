@@ -5,6 +5,7 @@ mod atomics;
 mod bad;
 mod buffers;
 mod diverge;
+mod division;
 mod errors;
 mod harness;
 mod hazards;
