@@ -342,7 +342,8 @@ impl Hazards {
 
     fn control(&self, op: &Op) -> Result<(), Fail> {
         let name = op.inst.row().name;
-        let reads_m0 = op.unit == Unit::LoadLds || name.contains("addtid") || name.starts_with("s_sendmsg");
+        let moves = matches!(op.kind, Kind::MoveRelative(_));
+        let reads_m0 = moves || op.unit == Unit::LoadLds || name.contains("addtid") || name.starts_with("s_sendmsg");
         if let Some(w) = self.m0.filter(|_| reads_m0) {
             self.since(w.time, w.address, 1, "`m0` is read too early after scalar arithmetic writes it")?;
         }

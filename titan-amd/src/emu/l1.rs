@@ -65,7 +65,13 @@ impl L1 {
     }
 
     /// Reads bytes and the shadow of each.
-    pub(crate) fn load(&self, memory: &Memory, address: u64, bytes: &mut [u8], shadows: &mut [u8]) -> Result<(), Fault> {
+    pub(crate) fn load(
+        &self,
+        memory: &Memory,
+        address: u64,
+        bytes: &mut [u8],
+        shadows: &mut [u8],
+    ) -> Result<(), Fault> {
         memory.load_bytes(address, bytes, shadows)?;
         if !self.ahead.is_empty() {
             for (at, byte) in self.ahead.range(address..end(address, bytes.len())) {

@@ -234,7 +234,8 @@ impl Kernel<'_> {
         owned.push(at);
         memory.set_writable(at, false);
         let lds_bytes = descriptor.group_segment_bytes + launch.dynamic_lds;
-        let dispatch = memory.upload("dispatch packet", &self.packet(launch, [lds_bytes, self.private_bytes(options)], at.address()))?;
+        let dispatch = memory
+            .upload("dispatch packet", &self.packet(launch, [lds_bytes, self.private_bytes(options)], at.address()))?;
         owned.push(dispatch);
         memory.set_writable(dispatch, false);
         let base = memory.load(self.module.hash, &self.module.object)?;

@@ -36,7 +36,13 @@ impl Parts {
 ///
 /// # Errors
 /// As [`Space::read_any`].
-pub(crate) fn read(space: &Space, parts: &Parts, address: u64, bytes: &mut [u8], shadows: &mut [u8]) -> Result<bool, Fault> {
+pub(crate) fn read(
+    space: &Space,
+    parts: &Parts,
+    address: u64,
+    bytes: &mut [u8],
+    shadows: &mut [u8],
+) -> Result<bool, Fault> {
     if space.read_any(address, bytes)? {
         shadows.fill(0);
         return Ok(false);
@@ -55,7 +61,13 @@ pub(crate) fn read(space: &Space, parts: &Parts, address: u64, bytes: &mut [u8],
 ///
 /// # Errors
 /// As [`Space::write`].
-pub(crate) fn write(space: &mut Space, parts: &mut Parts, address: u64, bytes: &[u8], shadows: &[u8]) -> Result<(), Fault> {
+pub(crate) fn write(
+    space: &mut Space,
+    parts: &mut Parts,
+    address: u64,
+    bytes: &[u8],
+    shadows: &[u8],
+) -> Result<(), Fault> {
     if shadows.iter().all(|s| *s == 0) {
         space.write(address, bytes)?;
         parts.clear(address, bytes.len());

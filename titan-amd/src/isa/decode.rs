@@ -205,6 +205,10 @@ impl Decoder {
             Class::Hex | Class::Uimm | Class::Waitcnt | Class::Hwreg | Class::Message => {
                 Operand::Imm(self.take(arg.field).cast_signed())
             }
+            Class::IndexMode => match self.take(arg.field) {
+                mode @ 0..=15 => Operand::Imm(mode.cast_signed()),
+                _ => return Err(self.misfit(i, "there are four operands that can be indexed")),
+            },
             Class::SmemOffset => self.smem_offset(i)?,
             Class::BufferAddr => {
                 let count = self.inst.get(Field::Offen) + self.inst.get(Field::Idxen);

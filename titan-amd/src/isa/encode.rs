@@ -219,6 +219,7 @@ impl Words<'_> {
                 Some(v) => v,
                 None => return wrong(),
             },
+            (Class::IndexMode, Operand::Imm(v @ 0..=15)) => v.cast_unsigned(),
             (Class::SmemOffset, _) => return self.smem_offset(i, operand).map(|()| None),
             (Class::BufferAddr, Operand::Off | Operand::V(..)) => {
                 let n = inst.get(Field::Offen) + inst.get(Field::Idxen);

@@ -241,7 +241,10 @@ impl CodeObject {
         let descriptor = Descriptor::from_bytes(name, bytes)?;
         let entry = symbol.value.wrapping_add_signed(descriptor.entry_offset);
         if entry % ENTRY_ALIGN != 0 || !self.code.iter().any(|c| c.contains(&entry)) {
-            return Err(refused(name, "its first instruction is not aligned to 256 bytes, or lies outside of the code"));
+            return Err(refused(
+                name,
+                "its first instruction is not aligned to 256 bytes, or lies outside of the code",
+            ));
         }
         let (name, descriptor_address) = (name.to_owned(), symbol.value);
         Ok(Kernel { name, descriptor_address, descriptor, entry, metadata: None })

@@ -159,7 +159,8 @@ impl Module {
         };
         let kernel = object.kernel(name).ok_or_else(missing)?.clone();
         if kernel.metadata.is_none() {
-            let why = format!("the code object has no metadata for kernel `{name}`, without which HIP does not find it");
+            let why =
+                format!("the code object has no metadata for kernel `{name}`, without which HIP does not find it");
             return Err(LoadError::Object(why));
         }
         let text = CString::new(name).map_err(|_| missing())?;

@@ -41,9 +41,13 @@ fn corners(exponents: u32, fraction: u32, rng: &mut Rng) -> Vec<u64> {
     let (top, bias) = ((1_u64 << exponents) - 1, (1_u64 << (exponents - 1)) - 1);
     let fraction = u64::from(fraction);
     let near: Vec<u64> = match exponents {
-        8 => vec![0, 1, 2, 22, 23, 24, 25, 30, 63, 64, 95, 96, 97, 126, 127, 128, 149, 150, 158, 222, 223, 224, 228, 230, 252, 253, 254],
+        8 => vec![
+            0, 1, 2, 22, 23, 24, 25, 30, 63, 64, 95, 96, 97, 126, 127, 128, 149, 150, 158, 222, 223, 224, 228, 230,
+            252, 253, 254,
+        ],
         _ => {
-            let more = [52, 53, 54, 127, 128, 129, 255, 767, 768, 769, 1022, 1023, 1024, 1074, 1151, 1790, 1791, 1792, 1919];
+            let more =
+                [52, 53, 54, 127, 128, 129, 255, 767, 768, 769, 1022, 1023, 1024, 1074, 1151, 1790, 1791, 1792, 1919];
             [0, 1, 2, 2044, 2045, 2046].into_iter().chain(more).collect()
         }
     };
@@ -95,7 +99,10 @@ fn f32_quotients_are_rounded_correctly() {
         for (pair, got) in words.chunks(2).zip(got) {
             let [n, d] = [f32::from_bits(pair[0]), f32::from_bits(pair[1])];
             let (want, got) = (n / d, f32::from_bits(got));
-            assert!(want.to_bits() == got.to_bits() || want.is_nan() && got.is_nan(), "{n:e} / {d:e}: {got:e}, not {want:e}");
+            assert!(
+                want.to_bits() == got.to_bits() || want.is_nan() && got.is_nan(),
+                "{n:e} / {d:e}: {got:e}, not {want:e}"
+            );
         }
     }
 }
@@ -109,7 +116,10 @@ fn f64_quotients_are_rounded_correctly() {
         for ([n, d], got) in pairs.iter().zip(got.chunks(2)) {
             let (n, d) = (f64::from_bits(*n), f64::from_bits(*d));
             let (want, got) = (n / d, f64::from_bits(u64::from(got[0]) | u64::from(got[1]) << 32));
-            assert!(want.to_bits() == got.to_bits() || want.is_nan() && got.is_nan(), "{n:e} / {d:e}: {got:e}, not {want:e}");
+            assert!(
+                want.to_bits() == got.to_bits() || want.is_nan() && got.is_nan(),
+                "{n:e} / {d:e}: {got:e}, not {want:e}"
+            );
         }
     }
 }

@@ -280,6 +280,20 @@ const PAIRS: &[Pair] = &[
         0,
     ),
     (
+        "s_mov_b32 m0, 0",
+        "s_movrels_b32 s24, s20",
+        "$m0 = S_MOV_B32 0",
+        "$sgpr24 = S_MOVRELS_B32 $sgpr20, implicit $m0",
+        0,
+    ),
+    (
+        "s_mov_b32 m0, 0",
+        "s_movreld_b64 s[24:25], s[20:21]",
+        "$m0 = S_MOV_B32 0",
+        "S_MOVRELD_B64 $sgpr24_sgpr25, $sgpr20_sgpr21, implicit $m0",
+        0,
+    ),
+    (
         "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0xf0",
         "s_getreg_b32 s20, hwreg(HW_REG_MODE)",
         "S_SETREG_IMM32_B32 240, 14337, implicit-def $mode, implicit $mode",

@@ -9,6 +9,7 @@ mod division;
 mod errors;
 mod harness;
 mod hazards;
+mod index;
 mod matrix;
 mod memory;
 mod mix;

@@ -111,7 +111,6 @@ fn scalar_loads_complete_in_any_order() {
     assert!(pairs.contains(&(true, false)) && pairs.contains(&(false, true)), "{pairs:?}");
 }
 
-
 #[test]
 fn a_destination_in_flight_is_poison_until_it_is_waited_for() {
     wrong("v_mov_b32_e32 v4, 0\nglobal_load_dword v4, v[0:1], off\nv_mov_b32_e32 v4, 1", "in-flight");

@@ -96,7 +96,13 @@ impl Transfer {
     }
 
     /// An atomic operation on one piece.
-    fn exchange(&self, effects: &mut Effects<'_>, piece: &Piece, data: &AtomicData, read: &mut Data) -> Result<(), Fail> {
+    fn exchange(
+        &self,
+        effects: &mut Effects<'_>,
+        piece: &Piece,
+        data: &AtomicData,
+        read: &mut Data,
+    ) -> Result<(), Fail> {
         let Action::Atomic { f, swaps, mode, .. } = &self.action else { return Ok(()) };
         let n = usize::from(piece.bytes);
         if let At::Global(address) = piece.at {
@@ -263,7 +269,8 @@ impl Transfer {
     /// The error for an access outside of a lane's private memory.
     #[cold]
     fn outside(&self, piece: &Piece, offset: u64, len: usize, size: usize) -> Fail {
-        let message = format!("{len} bytes at {offset:#x} of private memory, of which the work item was given {size} bytes");
+        let message =
+            format!("{len} bytes at {offset:#x} of private memory, of which the work item was given {size} bytes");
         let help = "a kernel with recursion, calls through pointers or arrays of variable size gets `Options::stack_bytes`: HIP's \
                     `hipLimitStackSize`";
         Fail::new(ErrorCode::OutOfBounds, message).lane(piece.lane.into()).help(help).or_at(self.pc, self.wave)

@@ -62,7 +62,11 @@ impl Group<'_> {
         };
         let (second, third) = (rest(1)?, rest(2)?);
         let x = |l: usize| {
-            [first.bits.values[l], second.as_ref().map_or(0, |v| v.values[l]), third.as_ref().map_or(0, |v| v.values[l])]
+            [
+                first.bits.values[l],
+                second.as_ref().map_or(0, |v| v.values[l]),
+                third.as_ref().map_or(0, |v| v.values[l]),
+            ]
         };
         let mut values = [0; 64];
         lanes_of(exec).for_each(|l| values[l] = f(mode, x(l)));
@@ -273,9 +277,8 @@ impl Group<'_> {
             let below = (1_u64 << l) - 1;
             if high { below >> 32 } else { below & WORD }
         };
-        let values = std::array::from_fn(|l| {
-            u64::from(int::u(b.values[l]).wrapping_add((a.values[l] & below(l)).count_ones()))
-        });
+        let values =
+            std::array::from_fn(|l| u64::from(int::u(b.values[l]).wrapping_add((a.values[l] & below(l)).count_ones())));
         let shadows = shadows(&[&a, &b], ALL, |l| if a.shadow(l) & below(l) | b.shadow(l) == 0 { 0 } else { WORD });
         self.write(wave, op, &Bits { values, shadows }, ALL)
     }

@@ -138,9 +138,12 @@ const fn signed24(x: u64) -> u64 {
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn function(name: &str) -> Option<ShadowFn> {
     Some(match name {
-        "v_mov_b32" | "v_mov_b64" | "v_accvgpr_read_b32" | "v_accvgpr_write_b32" | "v_accvgpr_mov_b32" | "v_not_b32" => {
-            |_, s| s[0]
-        }
+        "v_mov_b32"
+        | "v_mov_b64"
+        | "v_accvgpr_read_b32"
+        | "v_accvgpr_write_b32"
+        | "v_accvgpr_mov_b32"
+        | "v_not_b32" => |_, s| s[0],
         "v_bfrev_b32" => |_, s| s[0].reverse_bits() >> 32,
         "v_and_b32" => |x, s| and(x[0], s[0], x[1], s[1]),
         "v_or_b32" => |x, s| or(x[0], s[0], x[1], s[1]),
@@ -168,9 +171,7 @@ pub(crate) fn function(name: &str) -> Option<ShadowFn> {
         "v_add_u32" | "v_add_i32" => |x, s| sum(x[0], s[0], x[1], s[1]) & WORD,
         "v_sub_u32" | "v_sub_i32" => |x, s| difference(x[0], s[0], x[1], s[1]) & WORD,
         "v_subrev_u32" => |x, s| difference(x[1], s[1], x[0], s[0]) & WORD,
-        "v_add3_u32" => {
-            |x, s| sum(x[0].wrapping_add(x[1]), sum(x[0], s[0], x[1], s[1]), x[2], s[2]) & WORD
-        }
+        "v_add3_u32" => |x, s| sum(x[0].wrapping_add(x[1]), sum(x[0], s[0], x[1], s[1]), x[2], s[2]) & WORD,
         "v_xad_u32" => |x, s| sum(x[0] ^ x[1], s[0] | s[1], x[2], s[2]) & WORD,
         "v_lshl_add_u32" => |x, s| {
             let shadow = shifted(x[1] & 31, s[1] & 31, WORD, |n| s[0] << n);
@@ -223,9 +224,9 @@ pub(crate) fn function(name: &str) -> Option<ShadowFn> {
         "v_pk_add_u16" | "v_pk_add_i16" => |x, s| halves(x, s, |x, s| sum(x[0], s[0], x[1], s[1])),
         "v_pk_sub_u16" | "v_pk_sub_i16" => |x, s| halves(x, s, |x, s| difference(x[0], s[0], x[1], s[1])),
         "v_pk_mul_lo_u16" => |x, s| halves(x, s, |x, s| product(x[0], s[0], x[1], s[1])),
-        "v_pk_mad_u16" | "v_pk_mad_i16" => |x, s| {
-            halves(x, s, |x, s| sum(x[0].wrapping_mul(x[1]), product(x[0], s[0], x[1], s[1]), x[2], s[2]))
-        },
+        "v_pk_mad_u16" | "v_pk_mad_i16" => {
+            |x, s| halves(x, s, |x, s| sum(x[0].wrapping_mul(x[1]), product(x[0], s[0], x[1], s[1]), x[2], s[2]))
+        }
         "v_pk_lshlrev_b16" => |x, s| halves(x, s, |x, s| shifted(x[0] & 15, s[0] & 15, HALF, |n| s[1] << n)),
         "v_pk_lshrrev_b16" => |x, s| halves(x, s, |x, s| shifted(x[0] & 15, s[0] & 15, HALF, |n| s[1] >> n)),
         "v_pk_ashrrev_i16" => {

@@ -98,7 +98,8 @@ pub(crate) fn tests_result(name: &str) -> bool {
     let base = base.trim_end_matches("_i32").trim_end_matches("_i64");
     matches!(
         base,
-        "s_and" | "s_or"
+        "s_and"
+            | "s_or"
             | "s_xor"
             | "s_andn2"
             | "s_orn2"
