@@ -228,6 +228,16 @@ impl Memory {
         Ok(out)
     }
 
+    /// The undefined bits of bytes: those that were never written, and those that depend on such.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn undefined_bits(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
+        let (mut bytes, mut shadows) = (vec![0; len], vec![0; len]);
+        self.load_bytes(ptr.0, &mut bytes, &mut shadows).map_err(|f| fault(&self.space, &f))?;
+        Ok(shadows)
+    }
+
     /// The memory of the engine, for messages.
     pub(crate) const fn space(&self) -> &Space {
         &self.space

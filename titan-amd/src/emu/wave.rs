@@ -248,15 +248,19 @@ impl Wave {
         Some(())
     }
 
-    /// Whether `vcc` is not zero, for branches: one lane that is defined decides if it is set.
-    pub(crate) fn any_vcc(&self) -> Result<bool, Fail> {
+    /// Whether `vcc` is zero, as 0 or 1: one lane that is defined decides if it is set.
+    pub(crate) fn vccz(&self) -> Result<Value, Fail> {
         let (code, n) = VCC_PAIR;
         let vcc = self.scalars.get(code, n)?;
-        match (vcc.bits & !vcc.shadow != 0, vcc.shadow != 0) {
-            (true, _) => Ok(true),
-            (false, false) => Ok(false),
-            (false, true) => Err(undefined("a branch", self.scalars.origin(code, n))),
-        }
+        let undecided = vcc.shadow != 0 && vcc.bits & !vcc.shadow == 0;
+        Ok(Value { bits: u64::from(vcc.bits == 0), shadow: undecided.into() })
+    }
+
+    /// Whether a branch finds that `vcc` is not zero.
+    pub(crate) fn any_vcc(&self) -> Result<bool, Fail> {
+        let (code, n) = VCC_PAIR;
+        let zero = self.vccz()?;
+        if zero.shadow == 0 { Ok(zero.bits == 0) } else { Err(undefined("a branch", self.scalars.origin(code, n))) }
     }
 }
 

@@ -156,7 +156,9 @@ impl Words<'_> {
             }
             (Class::Smem, Operand::S(code, _)) if code >= M0 => return wrong(),
             (Class::Sdst | Class::Smem, Operand::S(code, _)) => code.into(),
-            (Class::SrcS, Operand::EXEC) => return Err(inst.misfit(i, "a mask of lanes is in other registers than `exec`")),
+            (Class::SrcS, Operand::EXEC) => {
+                return Err(inst.misfit(i, "a mask of lanes is in other registers than `exec`"));
+            }
             (Class::Ssrc | Class::SsrcInline | Class::SrcS | Class::Soffset, Operand::S(code, _)) => code.into(),
             (Class::Src | Class::SrcInline, Operand::S(code, n)) => {
                 if n > 2 {

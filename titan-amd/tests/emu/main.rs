@@ -16,6 +16,7 @@ mod mix;
 #[path = "../isa/random.rs"]
 mod random;
 mod scalar;
+mod shadows;
 #[path = "../support/mod.rs"]
 mod support;
 mod vector;

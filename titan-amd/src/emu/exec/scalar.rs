@@ -198,7 +198,7 @@ pub(super) fn special_value(w: &Wave, special: Special) -> Run<Value> {
         Special::SharedLimit => Value::defined(SHARED_APERTURE | 0xFFFF_FFFF),
         Special::PrivateBase => Value::defined(PRIVATE_APERTURE),
         Special::PrivateLimit => Value::defined(PRIVATE_APERTURE | 0xFFFF_FFFF),
-        Special::Vccz => Value::defined(u64::from(!w.any_vcc()?)),
+        Special::Vccz => w.vccz()?,
         Special::Execz => Value::defined(u64::from(w.exec() == 0)),
         Special::Scc => w.scc(),
     })

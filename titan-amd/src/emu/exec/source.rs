@@ -185,6 +185,7 @@ impl Group<'_> {
             }
             From::Scalar(code, n) => w.scalar_origin(code, n),
             From::Special(Special::Scc) => w.scc_origin(),
+            From::Special(Special::Vccz) => w.scalar_origin(VCC, 2),
             From::Special(_) | From::Constant(_) | From::Nothing => None,
         }
     }
