@@ -136,7 +136,10 @@ impl Memory {
     /// As [`Memory::alloc`].
     pub fn upload(&mut self, name: &str, bytes: &[u8]) -> Result<DevicePtr, EmuError> {
         let ptr = self.alloc(name, bytes.len())?;
-        self.write(ptr, bytes)?;
+        // No allocation holds the address of no bytes.
+        if !bytes.is_empty() {
+            self.write(ptr, bytes)?;
+        }
         Ok(ptr)
     }
 
