@@ -155,6 +155,15 @@ pub(crate) struct Env<'a> {
 }
 
 impl Kernel<'_> {
+    /// Checks that a launch fits the kernel and the machine, without running anything.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`].
+    pub fn check_launch(&self, launch: &Launch<'_>) -> Result<(), EmuError> {
+        self.check(launch)?;
+        self.arguments(launch).map(drop)
+    }
+
     /// Runs the kernel.
     ///
     /// # Errors
