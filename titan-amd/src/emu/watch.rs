@@ -21,21 +21,36 @@ const SCALAR_WORK: Work = Work { name: "scalar load", unit: Unit::Base, ordered:
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     sanitizer: Option<Sanitizer>,
+    /// The waves that have ended.
+    ended: Vec<Agent>,
 }
 
 impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
-        self.sanitizer.event(event)
+        match *event {
+            // A barrier waits for a wave until it has ended, so that what the wave did is over for those that pass.
+            Event::Meet { rendezvous, waited, passed } if !self.ended.is_empty() => {
+                let passed = [passed, &self.ended].concat();
+                self.sanitizer.event(&Event::Meet { rendezvous, waited, passed: &passed })
+            }
+            _ => self.sanitizer.event(event),
+        }
     }
 }
 
 impl Watch {
     pub(crate) fn new(env: &Env<'_>) -> Watch {
-        Watch { sanitizer: env.options.sanitize.then(|| config(env.waves())).flatten().map(Sanitizer::new) }
+        let sanitizer = env.options.sanitize.then(|| config(env.waves())).flatten().map(Sanitizer::new);
+        Watch { sanitizer, ended: Vec::new() }
     }
 
     pub(crate) const fn is_off(&self) -> bool {
         self.sanitizer.is_none()
+    }
+
+    /// Records that a wave ends.
+    pub(crate) fn ends(&mut self, agent: Agent) {
+        self.ended.push(agent);
     }
 
     /// Records the place of a wave, for events that do not carry it.

@@ -192,7 +192,7 @@ impl Inst {
         all.extend(is(Mods::BROADCAST, &[Field::Cbsz, Field::Abid]));
         all.extend(is(Mods::BLGP, &[Field::Blgp]));
         all.extend(is(Mods::MATRIX_NEG, &[Field::Blgp]));
-        all.extend(is(Mods::OFFSET, &[Field::Offset, Field::Offset0, Field::Offset1, Field::SmemOffset]));
+        all.extend(is(Mods::OFFSET, &[Field::Offset, Field::Offset0, Field::Offset1, Field::SmemOffset, Field::Soe]));
         all.extend(is(Mods::SWIZZLE, &[Field::Offset0, Field::Offset1]));
         all.extend(is(Mods::OFFSET2, &[Field::Offset0, Field::Offset1]));
         all.extend(is(Mods::CACHE, &[Field::Sc0, Field::Nt, Field::Sc1]));

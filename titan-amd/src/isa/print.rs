@@ -261,7 +261,7 @@ impl Inst {
 
     fn scalar_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offset = self.offset();
-        if offset != 0 {
+        if offset != 0 || self.get(Field::Soe) != 0 {
             write!(f, " offset:{}", hex(offset))?;
         }
         if self.get(Field::Glc) != 0 { write!(f, " glc") } else { Ok(()) }

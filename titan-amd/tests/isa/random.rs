@@ -213,6 +213,11 @@ fn modifier(rng: &mut Rng, inst: &Inst, field: Field) -> Option<u32> {
             Some(Operand::S(..)) => rng.below(1 << 20) as u32,
             _ => return None,
         },
+        // An offset of 0 that is encoded besides a register.
+        Field::Soe => match inst.operands().last() {
+            Some(Operand::S(..)) if inst.get(Field::SmemOffset) == 0 => 1,
+            _ => return None,
+        },
         Field::Offen | Field::Idxen => return None,
         _ => 1,
     })

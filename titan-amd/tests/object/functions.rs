@@ -70,6 +70,10 @@ fn errors_name_the_function_of_the_instruction() {
     let launch = Launch { grid: [1, 1, 1], block: [64, 1, 1], dynamic_lds: 0, args: Args::Packed(&[]) };
     let run = module.kernel("kernel").unwrap().run(&launch, &mut Memory::new(), &Options::default());
     let error = run.unwrap_err();
-    assert_eq!(error.report().site.as_ref().unwrap_or_else(|| panic!("{error}")).function, Some(("after".to_owned(), 8)), "{error}");
+    assert_eq!(
+        error.report().site.as_ref().unwrap_or_else(|| panic!("{error}")).function,
+        Some(("after".to_owned(), 8)),
+        "{error}"
+    );
     assert!(error.to_string().contains("(`after` + 0x8): global_load_dword v1, v[2:3], off"), "{error}");
 }

@@ -58,6 +58,8 @@ impl Group<'_> {
             self.wait_queue(wave, queue, 0, world)?;
         }
         self.waves[wave].done = true;
-        self.engine.exit(&[self.agent(wave)], world.watch).map_err(Fail::from)
+        let agent = self.agent(wave);
+        world.watch.ends(agent);
+        self.engine.exit(&[agent], world.watch).map_err(Fail::from)
     }
 }
