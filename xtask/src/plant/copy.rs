@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The folders of this command.
 #[derive(Debug)]
-pub(crate) struct Copy {
+pub(crate) struct RepositoryCopy {
     /// The copy of the repository.
     pub(crate) tree: PathBuf,
     /// What cargo builds of it.
@@ -24,9 +24,9 @@ pub(crate) struct Copy {
     _lock: fs::File,
 }
 
-impl Copy {
+impl RepositoryCopy {
     /// Makes the copy, or brings it up to date, which also takes out a defect that an interrupted run has left.
-    pub(crate) fn make(root: &Path) -> io::Result<Copy> {
+    pub(crate) fn make(root: &Path) -> io::Result<RepositoryCopy> {
         let folder = crate::tools::target()?.join("plant");
         let [tree, target, cache] = ["tree", "target", "cache"].map(|name| folder.join(name));
         fs::create_dir_all(&tree)?;
@@ -37,7 +37,7 @@ impl Copy {
             update(&root.join(path), &tree.join(path))?;
         }
         remove_others(&tree, &tree, &tracked)?;
-        Ok(Copy { tree: tree.canonicalize()?, target, cache, _lock: lock })
+        Ok(RepositoryCopy { tree: tree.canonicalize()?, target, cache, _lock: lock })
     }
 
     /// Plants a defect, until the result is dropped.
@@ -84,13 +84,20 @@ fn update(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    if from.is_symlink() {
-        let aim = fs::read_link(from)?;
-        if fs::read_link(to).is_ok_and(|is| is == aim) { Ok(()) } else { link(&aim, to) }
-    } else if fs::read(from)? != fs::read(to).unwrap_or_default() || !to.exists() {
-        fs::copy(from, to).map(drop)
-    } else {
-        Ok(())
+    let aim = fs::read_link(from).ok();
+    let is = fs::read_link(to).ok();
+    if aim != is {
+        // A link would be followed, and another file changed.
+        match fs::remove_file(to) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    match aim {
+        Some(aim) if is.as_ref() == Some(&aim) => Ok(()),
+        Some(aim) => link(&aim, to),
+        None if to.exists() && fs::read(from)? == fs::read(to)? => Ok(()),
+        None => fs::copy(from, to).map(drop),
     }
 }
 

@@ -55,15 +55,16 @@ impl Reader {
 
     /// Takes a line; whether it decides what became of the defect, so that the rest need not be waited for.
     pub(crate) fn line(&mut self, line: &str) -> bool {
-        if let Some(what) = not_compiled(line) {
-            let own = [format!("`{}` (lib)", self.package), format!("`{}` (bin", self.package)];
-            self.verdict.get_or_insert(if own.iter().any(|own| what.starts_with(own)) {
-                Verdict::NotBuilt
-            } else {
-                Verdict::Found(format!("{} does not compile", what.replace('`', "")))
-            });
-        } else if line.starts_with("built in ") {
-            self.is_running = true;
+        if !self.is_running {
+            self.is_running = line.starts_with("built in ");
+            if let Some(what) = not_compiled(line) {
+                let own = [format!("`{}` (lib)", self.package), format!("`{}` (bin", self.package)];
+                self.verdict.get_or_insert(if own.iter().any(|own| what.starts_with(own)) {
+                    Verdict::NotBuilt
+                } else {
+                    Verdict::Found(format!("{} does not compile", what.replace('`', "")))
+                });
+            }
         } else if let Some((success, label)) = ended(line) {
             if !success {
                 let test = self.failing.take().map_or(String::new(), |test| format!(" {test}"));

@@ -57,7 +57,9 @@ fn test_programs_exist() {
                 wrong.push(format!("`{}`: there is no package `{package}`", defect.name));
                 continue;
             };
-            let Some(program) = program.as_deref().filter(|program| !["lib", "bin"].contains(program)) else { continue };
+            let Some(program) = program.as_deref().filter(|program| !["lib", "bin"].contains(program)) else {
+                continue;
+            };
             let paths = [format!("tests/{program}.rs"), format!("tests/{program}/main.rs")];
             if !paths.iter().any(|path| folder.join(path).exists()) {
                 wrong.push(format!("`{}`: `{package}` has no test program `{program}`", defect.name));

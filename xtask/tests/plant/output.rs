@@ -34,7 +34,8 @@ fn a_run_without_tests_is_an_error() {
 fn the_first_failed_test_is_named() {
     let output = "built in 0 min 02 s; 2 test programs run\n[  1/2] ok        0.1 s  titan-core lane: 20 passed\nrunning 2 tests\ntest a::good ... ok\ntest a::bad ... FAILED\ntest a::worse ... FAILED\n\ntest result: FAILED.\n[  2/2] FAILED    0.1 s  titan-core pipes: 1 passed, 2 failed\n";
     assert_eq!(read(output, false), found("titan-core pipes a::bad"));
-    let headed = output.replace("test a::bad ... FAILED", "test a::bad ... some output\nFAILED\n---- a::bad stdout ----");
+    let headed =
+        output.replace("test a::bad ... FAILED", "test a::bad ... some output\nFAILED\n---- a::bad stdout ----");
     assert_eq!(read(&headed, false), found("titan-core pipes a::bad"));
 }
 
@@ -53,6 +54,13 @@ fn what_does_not_compile_is_told_apart() {
     assert_eq!(read(other, false), found("titan-gpu (test \"language\") does not compile"));
     let own_test = "error: could not compile `titan-gpu-core` (test \"lane\") due to 1 previous error\n";
     assert_eq!(read(own_test, false), found("titan-gpu-core (test \"lane\") does not compile"));
+}
+
+/// Tests of compile errors print such errors.
+#[test]
+fn what_tests_print_is_no_message_of_the_build() {
+    let output = "built in 0 min 02 s; 1 test programs run\nerror: could not compile `titan-gpu-core` (lib) due to 1 previous error\n[  1/1] FAILED    0.1 s  ui-tests ui: 0 passed, 1 failed\n";
+    assert_eq!(read(output, false), found("ui-tests ui"));
 }
 
 #[test]
