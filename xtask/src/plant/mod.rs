@@ -144,7 +144,9 @@ fn expect_green(copy: &RepositoryCopy, defects: &[&Defect], is_full: bool, minut
         let names = names.join(", ");
         match trial::run(copy, &tests, is_full, minutes, "")? {
             Verdict::Survived => println!("  {names}: passed in {:.0} s", since.elapsed().as_secs_f64()),
-            verdict => return Err(io::Error::other(format!("without a defect, {names}: {verdict}"))),
+            verdict @ (Verdict::Found(_) | Verdict::NotBuilt) => {
+                return Err(io::Error::other(format!("without a defect, {names}: {verdict}")));
+            }
         }
     }
     Ok(())
@@ -157,7 +159,7 @@ fn try_one(copy: &RepositoryCopy, defect: &Defect, is_full: bool, minutes: u64) 
     for tests in by_package(&defect.tests.iter().collect::<Vec<_>>()) {
         match trial::run(copy, &tests, is_full, minutes, &package)? {
             Verdict::Survived => {}
-            verdict => return Ok(verdict),
+            verdict @ (Verdict::Found(_) | Verdict::NotBuilt) => return Ok(verdict),
         }
     }
     Ok(Verdict::Survived)
