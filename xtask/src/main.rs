@@ -17,6 +17,7 @@ mod bundle;
 mod cargo;
 mod lint;
 mod llvm;
+mod plant;
 mod python;
 mod test;
 mod times;
@@ -35,6 +36,7 @@ cargo xtask <chore>
   bundle [FOLDER] tests and benchmark for a machine with a GPU and its driver only, stripped, to be copied there
   asan            tests of the CPU device and the runtime under AddressSanitizer, where rustc has it
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
+  plant [ARGS..]  plant defects of one line in a copy, and report which of them the tests find; `--help` lists the arguments
   times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
 
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         "lint" => lint::run(),
         "bless" => test::bless(),
         "bundle" => bundle::run(rest),
+        "plant" => plant::run(rest),
         "tidy" => test::tidy(),
         "times" => times::run(),
         "help" | "--help" | "-h" => {
