@@ -48,7 +48,7 @@ pub(crate) fn run() -> io::Result<bool> {
     // One test limits its address space, which the sanitizer needs most of.
     let skipped = "tiles_without_room_are_an_error";
     // Barrier programs in the simulator and the emulator, which `--test simulator` runs, are safe Rust.
-    let args = ["-p", "titan-gpu-cpu", "--lib", "--test", "executor", "--test", "threads", "--", "--skip", skipped];
+    let args = ["-p", "titan-gpu-cpu", "--test", "executor", "--test", "threads", "--", "--skip", skipped];
     let mut passed = run(&args, true)?;
     // Tests that forget what they should drop, on purpose, leak.
     let (tidy, forgetful) = (["order", "await", "memory"], ["launch", "lifetimes", "lent"]);
