@@ -1,11 +1,13 @@
-//! What the library keeps: devices with memory, streams as queues, events, code objects.
+//! What the library keeps: devices with memory, code objects; [`streams`] has streams as queues, and events.
 
-use crate::runtime::host::{Source, Target};
+mod streams;
+
 use crate::say;
 use crate::setting::{Order, Settings};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use titan_amd::emu::{Args, DevicePtr, EmuError, ErrorCode, Launch, Memory, Module, Options};
+use streams::{Event, Stream};
+use titan_amd::emu::{Args, DevicePtr, EmuError, Launch, Memory, Module, Options};
 use titan_sim::engine::Rng;
 
 /// A `hipError_t` that is no success.
@@ -16,6 +18,7 @@ impl Code {
     pub(crate) const INVALID_VALUE: Code = Code(1);
     pub(crate) const OUT_OF_MEMORY: Code = Code(2);
     pub(crate) const NO_DEVICE: Code = Code(100);
+    pub(crate) const INVALID_CONFIGURATION: Code = Code(9);
     pub(crate) const INVALID_DEVICE: Code = Code(101);
     pub(crate) const INVALID_IMAGE: Code = Code(200);
     pub(crate) const NO_BINARY: Code = Code(209);
@@ -31,29 +34,6 @@ pub(crate) type Done<T = ()> = Result<T, Code>;
 /// The handle of an object: never 0.
 pub(crate) type Id = usize;
 
-/// What a queue does.
-#[derive(Debug)]
-enum Op {
-    Fill {
-        at: DevicePtr,
-        value: u8,
-        bytes: usize,
-    },
-    In {
-        at: DevicePtr,
-        from: Source,
-    },
-    Out {
-        at: DevicePtr,
-        to: Target,
-    },
-    Launch(Box<Job>),
-    /// An event is recorded, for the so-many-th time.
-    Record(Id, u64),
-    /// The queue waits for that.
-    Wait(Id, u64),
-}
-
 /// A launch.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -64,17 +44,11 @@ pub(crate) struct Job {
     pub(crate) args: Vec<u8>,
 }
 
-#[derive(Debug, Default)]
-struct Event {
-    /// Times that it was recorded, and of these, that the record has run.
-    recorded: u64,
-    reached: u64,
-}
-
+/// How the arguments of a kernel lie in memory: the offset and the size of each, and how many bytes there can be.
 #[derive(Debug)]
-struct Stream {
-    device: usize,
-    queue: VecDeque<Op>,
+pub(crate) struct Parameters {
+    pub(crate) layout: Vec<(usize, usize)>,
+    pub(crate) bytes: usize,
 }
 
 /// A device.
@@ -82,6 +56,8 @@ struct Stream {
 struct Board {
     memory: Memory,
     allocated: BTreeMap<u64, usize>,
+    /// The default stream, once it is used.
+    default: Option<Id>,
 }
 
 /// Everything.
@@ -99,6 +75,9 @@ pub(crate) struct World {
     calls: BTreeMap<&'static str, u64>,
 }
 
+/// The first handle: lower numbers stand for the default stream and the like.
+const FIRST: Id = 16;
+
 /// Windows of addresses of each device: none of two devices is the same.
 const WINDOWS: u64 = 1 << 12;
 
@@ -107,7 +86,8 @@ impl World {
         let seed = if let Order::Random(seed) = settings.order { seed } else { 0 };
         let board = |i: usize| {
             let first = 1 + i as u64 * WINDOWS;
-            Board { memory: Memory::with_windows(first, first + WINDOWS - 1), allocated: BTreeMap::new() }
+            let memory = Memory::with_windows(first, first + WINDOWS - 1);
+            Board { memory, allocated: BTreeMap::new(), default: None }
         };
         World {
             boards: (0..settings.devices.len()).map(board).collect(),
@@ -116,7 +96,7 @@ impl World {
             events: BTreeMap::new(),
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
-            next: 1,
+            next: FIRST,
             rng: Rng::new(seed),
             sticky: None,
             calls: BTreeMap::new(),
@@ -169,111 +149,21 @@ impl World {
         Ok(())
     }
 
+    /// Whether all these bytes belong to one allocation that is not freed.
+    pub(crate) fn is_allocated(&self, address: u64, bytes: usize) -> Done {
+        let inside = |board: &Board| {
+            let before = board.allocated.range(..=address).next_back();
+            before.is_some_and(|(base, size)| {
+                let left = (*size as u64).checked_sub(address - base);
+                left.is_some_and(|left| bytes as u64 <= left)
+            })
+        };
+        if bytes == 0 || self.boards.iter().any(inside) { Ok(()) } else { Err(Code::INVALID_VALUE) }
+    }
+
     pub(crate) fn memory(&self, device: usize) -> Done<(usize, usize)> {
         let used = self.boards.get(device).ok_or(Code::INVALID_DEVICE)?.used();
         Ok((self.settings.memory - used, self.settings.memory))
-    }
-
-    // Streams.
-
-    pub(crate) fn stream(&mut self, device: usize) -> Id {
-        let id = self.id();
-        self.streams.insert(id, Stream { device, queue: VecDeque::new() });
-        id
-    }
-
-    /// Destroys a stream. Its work still completes; here it runs now.
-    pub(crate) fn end_stream(&mut self, stream: Id) -> Done {
-        self.run_out(stream)?;
-        self.streams.remove(&stream);
-        Ok(())
-    }
-
-    fn enqueue(&mut self, stream: Id, op: Op) -> Done {
-        self.streams.get_mut(&stream).ok_or(Code::INVALID_HANDLE)?.queue.push_back(op);
-        match self.settings.order {
-            Order::Late => Ok(()),
-            Order::Early => {
-                while self.run_one(None)? {}
-                Ok(())
-            }
-            Order::Random(_) => self.run_some(),
-        }
-    }
-
-    pub(crate) fn fill(&mut self, stream: Id, at: u64, value: u8, bytes: usize) -> Done {
-        self.enqueue(stream, Op::Fill { at: DevicePtr::from_address(at), value, bytes })
-    }
-
-    pub(crate) fn copy_in(&mut self, stream: Id, at: u64, from: Source) -> Done {
-        self.enqueue(stream, Op::In { at: DevicePtr::from_address(at), from })
-    }
-
-    pub(crate) fn copy_out(&mut self, stream: Id, at: u64, to: Target) -> Done {
-        self.enqueue(stream, Op::Out { at: DevicePtr::from_address(at), to })
-    }
-
-    pub(crate) fn launch(&mut self, stream: Id, job: Job) -> Done {
-        let (module, name) = self.functions.get(&job.function).ok_or(Code::INVALID_HANDLE)?;
-        let kernel = module.kernel(name).map_err(|_| Code::INVALID_HANDLE)?;
-        let items = job.block.iter().try_fold(1_u32, |all, n| all.checked_mul(*n));
-        let most = kernel.entry().metadata.max_workgroup_size;
-        if items.is_none_or(|n| n == 0 || n > most) || job.grid.contains(&0) {
-            return Err(Code(9));
-        }
-        self.enqueue(stream, Op::Launch(Box::new(job)))
-    }
-
-    pub(crate) fn synchronize(&mut self, stream: Id) -> Done {
-        self.run_out(stream)
-    }
-
-    /// Whether the stream is empty; makes some progress if not, so that polling terminates.
-    pub(crate) fn query(&mut self, stream: Id) -> Done {
-        self.run_one(None)?;
-        let stream = self.streams.get(&stream).ok_or(Code::INVALID_HANDLE)?;
-        if stream.queue.is_empty() { Ok(()) } else { Err(Code::NOT_READY) }
-    }
-
-    // Events.
-
-    pub(crate) fn event(&mut self) -> Id {
-        let id = self.id();
-        self.events.insert(id, Event::default());
-        id
-    }
-
-    pub(crate) fn record(&mut self, event: Id, stream: Id) -> Done {
-        let state = self.events.get_mut(&event).ok_or(Code::INVALID_HANDLE)?;
-        state.recorded += 1;
-        let time = state.recorded;
-        self.enqueue(stream, Op::Record(event, time))
-    }
-
-    pub(crate) fn wait(&mut self, stream: Id, event: Id) -> Done {
-        let time = self.events.get(&event).ok_or(Code::INVALID_HANDLE)?.recorded;
-        self.enqueue(stream, Op::Wait(event, time))
-    }
-
-    fn is_reached(&self, event: Id, time: u64) -> bool {
-        self.events.get(&event).is_none_or(|e| e.reached >= time)
-    }
-
-    pub(crate) fn query_event(&mut self, event: Id) -> Done {
-        self.run_one(None)?;
-        let time = self.events.get(&event).ok_or(Code::INVALID_HANDLE)?.recorded;
-        if self.is_reached(event, time) { Ok(()) } else { Err(Code::NOT_READY) }
-    }
-
-    pub(crate) fn synchronize_event(&mut self, event: Id) -> Done {
-        let time = self.events.get(&event).ok_or(Code::INVALID_HANDLE)?.recorded;
-        while !self.is_reached(event, time) {
-            let holder =
-                self.streams.iter().find(|(_, s)| s.queue.iter().any(|o| matches!(o, Op::Record(e, _) if *e == event)));
-            let Some(stream) = holder.map(|(id, _)| *id) else { return Err(Code::INVALID_HANDLE) };
-            self.step(stream)?;
-        }
-        Ok(())
     }
 
     // Code.
@@ -294,101 +184,60 @@ impl World {
 
     pub(crate) fn function(&mut self, module: Id, name: &str) -> Done<Id> {
         let module = Arc::clone(self.modules.get(&module).ok_or(Code::INVALID_HANDLE)?);
-        module.kernel(name).map_err(|_| Code::NOT_FOUND)?;
+        // AMD's runtime finds kernels by their metadata.
+        module.kernel(name).ok().filter(|k| k.entry().metadata.is_some()).ok_or(Code::NOT_FOUND)?;
         let id = self.id();
         self.functions.insert(id, (module, name.to_owned()));
         Ok(id)
     }
 
-    // Running.
-
-    /// Runs a random number of operations that can run.
-    fn run_some(&mut self) -> Done {
-        while self.rng.below(3) > 0 {
-            if !self.run_one(None)? {
-                break;
-            }
-        }
-        Ok(())
+    /// How the arguments of a kernel lie in memory.
+    pub(crate) fn parameters(&self, function: Id) -> Done<Parameters> {
+        let (module, name) = self.functions.get(&function).ok_or(Code::INVALID_HANDLE)?;
+        let kernel = module.kernel(name).map_err(|_| Code::INVALID_HANDLE)?;
+        let visible = kernel.entry().args().iter().filter(|a| !a.kind.is_hidden());
+        let layout = visible.map(|a| (a.offset as usize, a.size as usize)).collect();
+        Ok(Parameters { layout, bytes: kernel.entry().descriptor.kernarg_bytes as usize })
     }
 
-    /// Runs the first operation of some queue that can run; of this queue, if one is asked for. Whether there was one.
-    fn run_one(&mut self, only: Option<Id>) -> Done<bool> {
-        let can = |(id, s): (&Id, &Stream)| match s.queue.front() {
-            None => None,
-            Some(Op::Wait(event, time)) if !self.is_reached(*event, *time) => None,
-            Some(_) => Some(*id),
-        };
-        let ready: Vec<Id> = self.streams.iter().filter_map(can).filter(|id| only.is_none_or(|o| o == *id)).collect();
-        if ready.is_empty() {
-            return Ok(false);
+    /// What AMD's runtime refuses when a kernel is launched: `ihipLaunchKernel_validate` of its sources.
+    fn check_launch(&self, job: &Job) -> Done {
+        const LDS: u64 = 64 * 1024;
+        const ITEMS: u64 = 1024;
+        let (module, name) = self.functions.get(&job.function).ok_or(Code::INVALID_HANDLE)?;
+        let kernel = module.kernel(name).map_err(|_| Code::INVALID_HANDLE)?;
+        if job.grid.contains(&0) {
+            return Err(Code::INVALID_VALUE);
         }
-        let random = matches!(self.settings.order, Order::Random(_));
-        let id = ready[if random { self.rng.below(ready.len()) } else { 0 }];
-        let Some(stream) = self.streams.get_mut(&id) else { return Ok(false) };
-        let device = stream.device;
-        if let Some(op) = stream.queue.pop_front() {
-            self.run(device, op)?;
+        if job.block.contains(&0) {
+            return Err(Code::INVALID_CONFIGURATION);
         }
-        Ok(true)
-    }
-
-    /// Runs the next operation of a stream, or else what it waits for.
-    fn step(&mut self, stream: Id) -> Done {
-        if matches!(self.settings.order, Order::Random(_)) {
-            self.run_some()?;
+        let items = job.block.iter().try_fold(1_u64, |all, n| all.checked_mul(u64::from(*n)));
+        if u64::from(job.dynamic_lds) > LDS || items.is_none_or(|n| n > ITEMS) {
+            return Err(Code::INVALID_VALUE);
         }
-        if self.run_one(Some(stream))? {
-            return Ok(());
+        if items > Some(kernel.entry().max_workgroup_size().into()) {
+            return Err(Code::LAUNCH_FAILURE);
         }
-        let front = self.streams.get(&stream).and_then(|s| s.queue.front());
-        let Some(Op::Wait(event, time)) = front else { return Ok(()) };
-        let (event, time) = (*event, *time);
-        let records = |s: &Stream| s.queue.iter().any(|o| matches!(o, Op::Record(e, t) if *e == event && *t == time));
-        let holder = self.streams.iter().find(|(_, s)| records(s)).map(|(id, _)| *id);
-        holder.map_or(Err(Code::LAUNCH_FAILURE), |holder| self.step(holder))
-    }
-
-    fn run_out(&mut self, stream: Id) -> Done {
-        while !self.streams.get(&stream).ok_or(Code::INVALID_HANDLE)?.queue.is_empty() {
-            self.step(stream)?;
+        if u64::from(kernel.entry().descriptor.group_segment_bytes) + u64::from(job.dynamic_lds) > LDS {
+            return Err(Code::OUT_OF_MEMORY);
         }
-        Ok(())
-    }
-
-    fn run(&mut self, device: usize, op: Op) -> Done {
-        let Some(board) = self.boards.get_mut(device) else { return Err(Code::INVALID_DEVICE) };
-        let memory = &mut board.memory;
-        let done = match op {
-            Op::Fill { at, value, bytes } => memory.write(at, &vec![value; bytes]),
-            Op::In { at, from } => memory.write(at, &from.read()),
-            Op::Out { at, to } => memory.read(at, to.len()).map(|bytes| to.write(&bytes)),
-            Op::Launch(job) => {
-                let Some((module, name)) = self.functions.get(&job.function) else { return Err(Code::INVALID_HANDLE) };
-                run_kernel(module, name, &job, memory)
-            }
-            Op::Record(event, time) => {
-                if let Some(event) = self.events.get_mut(&event) {
-                    event.reached = event.reached.max(time);
-                }
-                Ok(())
-            }
-            Op::Wait(..) => Ok(()),
-        };
-        done.map_err(|error| {
+        // What is left is refused by the emulator for reasons of its own.
+        kernel.check_launch(&job.launch()).map_err(|error| {
             say(&error.to_string());
-            let bad_access = matches!(error.code(), ErrorCode::OutOfBounds | ErrorCode::Permission);
-            let code = if bad_access { Code::ILLEGAL_ADDRESS } else { Code::LAUNCH_FAILURE };
-            self.sticky = Some(code);
-            code
+            Code::INVALID_CONFIGURATION
         })
     }
 }
 
+impl Job {
+    fn launch(&self) -> Launch<'_> {
+        Launch { grid: self.grid, block: self.block, dynamic_lds: self.dynamic_lds, args: Args::Packed(&self.args) }
+    }
+}
+
 fn run_kernel(module: &Module, name: &str, job: &Job, memory: &mut Memory) -> Result<(), EmuError> {
-    let (grid, block, dynamic_lds) = (job.grid, job.block, job.dynamic_lds);
-    let launch = Launch { grid, block, dynamic_lds, args: Args::Packed(&job.args) };
-    module.kernel(name)?.run(&launch, memory, &Options::default()).map(drop)
+    module.kernel(name)?.run(&job.launch(), memory, &Options::default()).map(drop)
 }
 
 impl Board {

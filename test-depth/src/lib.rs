@@ -6,6 +6,15 @@
 //!
 //! Deliberately absent: samples that change from run to run. A failure must be reproducible from its message alone.
 
+#![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm, clippy::allow_attributes)
+)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
+#![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
+
 /// The environment variable that selects the depth.
 pub const VARIABLE: &str = "TITAN_TESTS";
 
@@ -49,6 +58,34 @@ fn choose<T, K: Ord>(items: Vec<T>, quick: usize, kind: impl Fn(&T) -> K) -> Vec
     for numbers in drawn.values_mut() {
         numbers.sort_unstable();
         numbers.iter().take(quick).for_each(|&(_, index)| is_taken[index] = true);
+    }
+    items.into_iter().zip(is_taken).filter_map(|(item, is_taken)| is_taken.then_some(item)).collect()
+}
+
+/// All items in the full depth, otherwise few of them in which every trait of the items is met: what an item combines is named by
+/// `traits`, such as `["f16", "transposed", "sm_90a"]`. Names must tell different dimensions apart.
+///
+/// The product of four layouts, three operands and two targets has 24 items, of which four have all nine traits.
+#[must_use]
+pub fn covering<T, K: Ord>(items: impl IntoIterator<Item = T>, traits: impl Fn(&T) -> Vec<K>) -> Vec<T> {
+    let items = items.into_iter().collect();
+    if is_full() { items } else { cover(items, traits) }
+}
+
+/// The cover of the quick depth: as long as a trait is not met, the item is taken that adds the most. It ends because each step adds at
+/// least one trait.
+fn cover<T, K: Ord>(items: Vec<T>, traits: impl Fn(&T) -> Vec<K>) -> Vec<T> {
+    let traits: Vec<std::collections::BTreeSet<K>> = items.iter().map(|i| traits(i).into_iter().collect()).collect();
+    let mut is_met: std::collections::BTreeSet<&K> = std::collections::BTreeSet::new();
+    let mut is_taken = vec![false; items.len()];
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|index| scramble(*index as u64));
+    loop {
+        let gain = |index: &usize| traits[*index].iter().filter(|t| !is_met.contains(t)).count();
+        // Of several that add as much, the first in the random order.
+        let Some(best) = order.iter().rev().copied().max_by_key(gain).filter(|best| gain(best) > 0) else { break };
+        is_taken[best] = true;
+        is_met.extend(&traits[best]);
     }
     items.into_iter().zip(is_taken).filter_map(|(item, is_taken)| is_taken.then_some(item)).collect()
 }

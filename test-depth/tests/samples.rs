@@ -1,7 +1,7 @@
 //! What a sample has, in both depths.
 
 use std::collections::BTreeSet;
-use test_depth::{cases, is_full, sample, sample_each};
+use test_depth::{cases, covering, is_full, sample, sample_each};
 
 #[test]
 fn a_sample_keeps_the_order_and_has_the_size_that_was_asked_for() {
@@ -35,4 +35,18 @@ fn every_kind_is_met() {
 fn fewer_items_than_asked_for_are_all_taken() {
     assert_eq!(sample(0..3, 10), [0, 1, 2]);
     assert_eq!(sample(0..0, 10), []);
+}
+
+#[test]
+fn a_covering_sample_has_every_trait_and_few_items() {
+    let items: Vec<[usize; 3]> =
+        (0..4).flat_map(|a| (0..3).flat_map(move |b| (0..2).map(move |c| [a, b, c]))).collect();
+    let traits = |item: &[usize; 3]| item.iter().copied().enumerate().collect();
+    let some = covering(items.clone(), traits);
+    let met =
+        |items: &[[usize; 3]]| items.iter().flat_map(traits as fn(&[usize; 3]) -> Vec<_>).collect::<BTreeSet<_>>();
+    assert_eq!(met(&some), met(&items));
+    assert_eq!(some.len(), if is_full() { 24 } else { 4 }, "{some:?}");
+    assert!(some.is_sorted());
+    assert_eq!(covering(Vec::<[usize; 3]>::new(), traits), Vec::<[usize; 3]>::new());
 }

@@ -28,7 +28,13 @@ pub(crate) fn every_kernel_is_assembled(least: usize, of_hopper: usize) {
     let own = kernels.iter().filter(|k| k.refused.is_empty()).count();
     assert!(own >= of_hopper, "only {own} instances have code for Hopper");
     let Some(ptxas) = ptxas::unless_absent() else { return };
+    let kernels = one_of_each(kernels);
     MACHINES.iter().for_each(|(target, machines)| every_variant_is_assembled(&ptxas, &kernels, target, machines));
+}
+
+/// All instances; in the quick depth one of each kernel.
+pub(crate) fn one_of_each(kernels: Vec<KernelInfo>) -> Vec<KernelInfo> {
+    test_depth::sample_each(kernels, 1, |kernel| kernel.name.split("::<").next().unwrap_or_default().to_owned())
 }
 
 fn every_variant_is_assembled(ptxas: &Path, kernels: &[KernelInfo], target: &str, machines: &[&str]) {

@@ -10,6 +10,14 @@
 //! Errors are collected in a `ctxt::Ctxt`; if there are any, `expand::fallback` generates an item with which the rest of the user's
 //! file still type-checks. After that point nothing can fail. The macro never panics, for any tokens.
 
+#![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm, clippy::allow_attributes)
+)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
+#![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "a front end picks one shape of a tree among many; the walkers over all of it (resolve, infer, lower, shadow) are \

@@ -2,7 +2,7 @@
 //! and a script that runs them and prints a table. Neither cargo nor a toolkit is needed there; the processor and the system
 //! must be alike.
 
-use super::test::cargo;
+use crate::cargo::cargo;
 use serde_json::Value;
 use std::fs;
 use std::io;

@@ -66,6 +66,9 @@ pub(crate) fn with_triton(wheel: Option<&Path>) -> Result<PathBuf, String> {
     Err(format!("`{}` cannot import Triton {RELEASE}", python.display()))
 }
 
+/// In the tools' folder, the file that is written when everything is installed, and the program.
+pub(crate) const MARKS: (&str, &str) = ("python/complete.txt", "python/bin/python3");
+
 /// The file that is written when everything is installed, with the release.
 const COMPLETE: &str = "complete.txt";
 

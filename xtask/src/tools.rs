@@ -35,12 +35,20 @@ pub(crate) struct Tool {
     wheel: &'static str,
     /// Brings it, from the wheel that the user has or from the package index; its program.
     bring: fn(Option<&Path>) -> Result<PathBuf, String>,
+    /// The file in the tools' folder that is there when it was brought completely, and its program there.
+    marks: (&'static str, &'static str),
 }
 
 /// All of them.
 pub(crate) const ALL: [Tool; 2] = [
-    Tool { name: "ptxas", variable: "TITAN_PTXAS", wheel: WHEEL.file, bring: ptxas },
-    Tool { name: "Triton", variable: "TITAN_PYTHON", wheel: python::WHEELS, bring: python::with_triton },
+    Tool { name: "ptxas", variable: "TITAN_PTXAS", wheel: WHEEL.file, bring: ptxas, marks: ("ptxas", "ptxas") },
+    Tool {
+        name: "Triton",
+        variable: "TITAN_PYTHON",
+        wheel: python::WHEELS,
+        bring: python::with_triton,
+        marks: python::MARKS,
+    },
 ];
 
 /// Where a tool is, or why it is not there.
@@ -60,6 +68,17 @@ pub(crate) fn bring(from: Option<&str>) -> Vec<Brought> {
 }
 
 impl Tool {
+    /// Where it is, if an earlier command brought it.
+    pub(crate) fn present(&self) -> Result<PathBuf, String> {
+        let folder = dir().map_err(|error| error.to_string())?;
+        let (mark, program) = self.marks;
+        if folder.join(mark).is_file() && folder.join(program).is_file() {
+            Ok(folder.join(program))
+        } else {
+            Err("`--full` or `cargo xtask tools` brings it".to_owned())
+        }
+    }
+
     /// Brings it, if it is pinned for this kind of machine.
     pub(crate) fn brought(&self, wheel: Option<&Path>) -> Result<PathBuf, String> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {

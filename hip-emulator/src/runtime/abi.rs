@@ -1,9 +1,10 @@
 //! The functions of the interface.
 
-use super::host::{Extra, Image, Out, Source, Target, Text};
+use super::host::{Extra, Image, Out, Params, Source, Target, Text};
 use crate::setting::Settings;
 use crate::world::{Code, Done, Id, Job, World};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -12,6 +13,8 @@ static WORLD: OnceLock<Mutex<World>> = OnceLock::new();
 thread_local! {
     /// The thread's device.
     static DEVICE: Cell<c_int> = const { Cell::new(0) };
+    /// The thread's own stream of each device that it has used.
+    static OWN: RefCell<BTreeMap<usize, Id>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Calls a function: its result as a number.
@@ -24,6 +27,20 @@ fn call(function: &'static str, body: impl FnOnce(&mut World) -> Done) -> c_uint
 
 fn current(world: &World) -> Done<usize> {
     world.device(DEVICE.get())
+}
+
+/// `hipStreamLegacy` and `hipStreamPerThread`, which are no pointers.
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
+
+/// The stream that a handle stands for: null and `hipStreamLegacy` for the default stream of the thread's device.
+fn stream_of(world: &mut World, stream: Handle) -> Done<Id> {
+    let device = current(world)?;
+    match stream.addr() {
+        0 | LEGACY => Ok(world.default_stream(device)),
+        PER_THREAD => Ok(OWN.with_borrow_mut(|own| *own.entry(device).or_insert_with(|| world.stream(device, true)))),
+        id => Ok(id),
+    }
 }
 
 /// An object's number as a pointer.
@@ -87,13 +104,19 @@ functions! {
     };
     hipFree(at: Handle) |w| w.free(at.addr() as u64);
     hipMemsetD8Async(at: Handle, value: u8, bytes: usize, stream: Handle) |w| {
-        w.fill(stream.addr(), at.addr() as u64, value, bytes)
+        let stream = stream_of(w, stream)?;
+        w.is_allocated(at.addr() as u64, bytes)?;
+        w.fill(stream, at.addr() as u64, value, bytes)
     };
     hipMemcpyHtoDAsync(at: Handle, from: *const c_void, bytes: usize, stream: Handle) |w| {
-        w.copy_in(stream.addr(), at.addr() as u64, Source::new(from, bytes))
+        let stream = stream_of(w, stream)?;
+        w.is_allocated(at.addr() as u64, bytes)?;
+        w.copy_in(stream, at.addr() as u64, Source::new(from, bytes)?)
     };
     hipMemcpyDtoHAsync(to: *mut c_void, at: Handle, bytes: usize, stream: Handle) |w| {
-        w.copy_out(stream.addr(), at.addr() as u64, Target::new(to, bytes))
+        let stream = stream_of(w, stream)?;
+        w.is_allocated(at.addr() as u64, bytes)?;
+        w.copy_out(stream, at.addr() as u64, Target::new(to, bytes)?)
     };
     hipModuleLoadData(module: Out<Handle>, image: Image) |w| {
         let device = current(w)?;
@@ -106,25 +129,55 @@ functions! {
     };
     hipModuleLaunchKernel(
         function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, lds: c_uint,
-        stream: Handle, _params: Handle, extra: Extra
+        stream: Handle, params: Params, extra: Extra
     ) |w| {
-        let (grid, block, args) = ([gx, gy, gz], [bx, by, bz], extra.arguments()?);
-        w.launch(stream.addr(), Job { function: function.addr(), grid, block, dynamic_lds: lds, args })
+        let (function, grid, block) = (function.addr(), [gx, gy, gz], [bx, by, bz]);
+        let parameters = w.parameters(function)?;
+        let args = match (params.is_null(), extra.is_null()) {
+            // Only one of them can say what the arguments are.
+            (false, false) => return Err(Code::INVALID_VALUE),
+            (false, true) => params.arguments(&parameters.layout)?,
+            (true, false) => extra.arguments(parameters.bytes)?,
+            (true, true) if parameters.layout.is_empty() => Vec::new(),
+            (true, true) => return Err(Code::INVALID_VALUE),
+        };
+        let stream = stream_of(w, stream)?;
+        w.launch(stream, Job { function, grid, block, dynamic_lds: lds, args })
     };
-    hipStreamCreateWithFlags(stream: Out<Handle>, _flags: c_uint) |w| {
+    hipStreamCreateWithFlags(stream: Out<Handle>, flags: c_uint) |w| {
+        // `hipStreamNonBlocking`: the default stream does not wait for it.
+        const NON_BLOCKING: c_uint = 1;
+        if flags > NON_BLOCKING {
+            return Err(Code::INVALID_VALUE);
+        }
         let device = current(w)?;
-        let id = w.stream(device);
+        let id = w.stream(device, flags != NON_BLOCKING);
         stream.set(handle(id))
     };
-    hipStreamDestroy(stream: Handle) |w| w.end_stream(stream.addr());
-    hipStreamSynchronize(stream: Handle) |w| w.synchronize(stream.addr());
-    hipStreamQuery(stream: Handle) |w| w.query(stream.addr());
-    hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) |w| w.wait(stream.addr(), event.addr());
+    hipStreamDestroy(stream: Handle) |w| match stream.addr() {
+        0..=PER_THREAD => Err(Code::INVALID_HANDLE),
+        id => w.end_stream(id),
+    };
+    hipStreamSynchronize(stream: Handle) |w| {
+        let stream = stream_of(w, stream)?;
+        w.synchronize(stream)
+    };
+    hipStreamQuery(stream: Handle) |w| {
+        let stream = stream_of(w, stream)?;
+        w.query(stream)
+    };
+    hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) |w| {
+        let stream = stream_of(w, stream)?;
+        w.wait(stream, event.addr())
+    };
     hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) |w| {
         let id = w.event();
         event.set(handle(id))
     };
-    hipEventRecord(event: Handle, stream: Handle) |w| w.record(event.addr(), stream.addr());
+    hipEventRecord(event: Handle, stream: Handle) |w| {
+        let stream = stream_of(w, stream)?;
+        w.record(event.addr(), stream)
+    };
     hipEventQuery(event: Handle) |w| w.query_event(event.addr());
     hipEventSynchronize(event: Handle) |w| w.synchronize_event(event.addr());
 }

@@ -57,23 +57,66 @@ impl Text {
 #[derive(Debug)]
 pub(crate) struct Image(*const u8);
 
+/// The largest code object that is believed, in bytes.
+const MOST: usize = 1 << 30;
+
+/// The sizes of the file's header and of a section's, in bytes.
+const HEADER: usize = 64;
+const SECTION: usize = 64;
+
+fn number(bytes: &[u8], at: usize, n: usize) -> usize {
+    bytes[at..at + n].iter().rev().fold(0, |all, b| all << 8 | usize::from(*b))
+}
+
 impl Image {
+    /// The bytes of the file. The caller tells no size: it follows from the headers, which may be corrupt, so that nothing is read that is not
+    /// the process's memory.
     pub(crate) fn get(&self) -> Done<Vec<u8>> {
-        const HEADER: usize = 64;
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the interface promises an ELF file of 64 bits, which begins with a header of 64 bytes.
-        let header = unsafe { std::slice::from_raw_parts(self.0, HEADER) };
-        let number =
-            |at: usize, n: usize| header[at..at + n].iter().rev().fold(0_usize, |all, b| all << 8 | usize::from(*b));
-        if !header.starts_with(b"\x7fELF") {
+        let header = self.read(HEADER)?;
+        if !header.starts_with(b"\x7fELF\x02\x01") {
             return Err(Code::INVALID_IMAGE);
         }
-        // The section headers are the last thing in a code object.
-        let size = number(40, 8).saturating_add(number(58, 2).saturating_mul(number(60, 2)));
-        // SAFETY: the caller promises the whole file, which ends with its section headers.
-        Ok(unsafe { std::slice::from_raw_parts(self.0, size.max(HEADER)) }.to_vec())
+        let (start, each, count) = (number(&header, 40, 8), number(&header, 58, 2), number(&header, 60, 2));
+        let table = start.checked_add(each * count).filter(|end| each == SECTION && *end <= MOST);
+        let mut size = table.ok_or(Code::INVALID_IMAGE)?.max(HEADER);
+        let head = self.read(size)?;
+        // As AMD's runtime: up to the end of the sections, if one lies behind their headers.
+        for section in head.get(start..).unwrap_or_default().chunks_exact(SECTION).take(count) {
+            const NOBITS: usize = 8;
+            if number(section, 4, 4) != NOBITS {
+                let end = number(section, 24, 8).checked_add(number(section, 32, 8));
+                size = size.max(end.filter(|e| *e <= MOST).ok_or(Code::INVALID_IMAGE)?);
+            }
+        }
+        if size == head.len() { Ok(head) } else { self.read(size) }
+    }
+
+    /// The first bytes, if the process has memory there.
+    #[cfg(target_os = "linux")]
+    fn read(&self, len: usize) -> Done<Vec<u8>> {
+        use std::os::unix::fs::FileExt as _;
+        // A bit at a time, so that no more memory is allocated than there is to be read.
+        const PART: usize = 1 << 20;
+        let memory = std::fs::File::open("/proc/self/mem").map_err(|_| Code::INVALID_IMAGE)?;
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            let (at, part) = (bytes.len(), PART.min(len - bytes.len()));
+            bytes.try_reserve(part).map_err(|_| Code::OUT_OF_MEMORY)?;
+            bytes.resize(at + part, 0);
+            let address = (self.0.addr() + at) as u64;
+            memory.read_exact_at(&mut bytes[at..], address).map_err(|_| Code::INVALID_IMAGE)?;
+        }
+        Ok(bytes)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unnecessary_wraps, reason = "memory cannot be asked for here")]
+    fn read(&self, len: usize) -> Done<Vec<u8>> {
+        // SAFETY: the caller of the interface promises an ELF file, which is as long as its headers say.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, len) }.to_vec())
     }
 }
 
@@ -85,11 +128,18 @@ pub(crate) struct Source(*const u8, usize);
 unsafe impl Send for Source {}
 
 impl Source {
-    pub(crate) fn new(from: *const c_void, bytes: usize) -> Source {
-        Source(from.cast(), bytes)
+    pub(crate) fn new(from: *const c_void, bytes: usize) -> Done<Source> {
+        if from.is_null() && bytes > 0 { Err(Code::INVALID_VALUE) } else { Ok(Source(from.cast(), bytes)) }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.1
     }
 
     pub(crate) fn read(&self) -> Vec<u8> {
+        if self.1 == 0 {
+            return Vec::new();
+        }
         // SAFETY: the caller promises so many bytes until the copy has run.
         unsafe { std::slice::from_raw_parts(self.0, self.1) }.to_vec()
     }
@@ -104,10 +154,13 @@ unsafe impl Send for Target {}
 
 impl Target {
     /// Overwrites memory that a copy will write, so that a read that is too early has a wrong result.
-    pub(crate) fn new(to: *mut c_void, bytes: usize) -> Target {
+    pub(crate) fn new(to: *mut c_void, bytes: usize) -> Done<Target> {
+        if to.is_null() && bytes > 0 {
+            return Err(Code::INVALID_VALUE);
+        }
         let target = Target(to.cast(), bytes);
         target.write(&vec![0xFF; bytes]);
-        target
+        Ok(target)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -115,43 +168,80 @@ impl Target {
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) {
+        if self.1 == 0 {
+            return;
+        }
         // SAFETY: the caller promises room for so many bytes until the copy has run.
         unsafe { self.0.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len().min(self.1)) };
     }
 }
 
-/// The list behind the parameters of a launch: where the arguments are.
+/// The list behind the parameters of a launch: where the arguments are, as one block.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Extra(*const *mut c_void);
 
 impl Extra {
-    /// The arguments' bytes.
-    pub(crate) fn arguments(&self) -> Done<Vec<u8>> {
-        if self.0.is_null() {
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The arguments' bytes, at most so many.
+    pub(crate) fn arguments(&self, most: usize) -> Done<Vec<u8>> {
+        // AMD's runtime takes the tags in this order only.
+        const TAGS: [usize; 3] = [1, 2, 3];
+        let mut values = [std::ptr::null_mut::<c_void>(); 2];
+        for (i, want) in TAGS.into_iter().enumerate() {
+            // SAFETY: the caller promises pairs of a tag and a value, and the tag 3 at the end; the tags before were others.
+            let tag = unsafe { *self.0.add(2 * i) }.addr();
+            if tag != want {
+                return Err(Code::INVALID_VALUE);
+            }
+            if let Some(value) = values.get_mut(i) {
+                // SAFETY: as above: a value follows a tag that is not the last one.
+                *value = unsafe { *self.0.add(2 * i + 1) };
+            }
+        }
+        let [buffer, size] = values;
+        if size.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        let (mut buffer, mut size) = (std::ptr::null::<u8>(), std::ptr::null::<usize>());
-        let mut at = 0;
-        loop {
-            // SAFETY: the caller promises pairs of a tag and a value, and the tag 3 at the end.
-            let tag = unsafe { *self.0.add(at) }.addr();
-            if tag == 3 {
-                break;
-            }
-            // SAFETY: as above.
-            let value = unsafe { *self.0.add(at + 1) };
-            match tag {
-                1 => buffer = value.cast(),
-                2 => size = value.cast(),
-                _ => return Err(Code::INVALID_VALUE),
-            }
-            at += 2;
-        }
-        if buffer.is_null() || size.is_null() {
+        // SAFETY: the caller promises a size there.
+        let size = unsafe { size.cast::<usize>().read_unaligned() };
+        if size > most || (buffer.is_null() && size > 0) {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises a size, and so many bytes.
-        Ok(unsafe { std::slice::from_raw_parts(buffer, size.read_unaligned()) }.to_vec())
+        if size == 0 {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the caller promises so many bytes.
+        Ok(unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), size) }.to_vec())
+    }
+}
+
+/// The parameters of a launch: a pointer to each argument.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct Params(*const *const u8);
+
+impl Params {
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The arguments' bytes, given the offset and the size of each.
+    pub(crate) fn arguments(&self, layout: &[(usize, usize)]) -> Done<Vec<u8>> {
+        let end = layout.iter().map(|(at, size)| at + size).max().unwrap_or(0);
+        let mut bytes = vec![0; end];
+        for (i, (at, size)) in layout.iter().enumerate() {
+            // SAFETY: the caller promises a pointer for each argument of the kernel.
+            let from = unsafe { *self.0.add(i) };
+            if from.is_null() {
+                return Err(Code::INVALID_VALUE);
+            }
+            // SAFETY: the caller promises as many bytes behind each pointer as the argument has.
+            bytes[*at..at + size].copy_from_slice(unsafe { std::slice::from_raw_parts(from, *size) });
+        }
+        Ok(bytes)
     }
 }

@@ -60,6 +60,11 @@ pub(crate) fn in_every_order(test: &str, body: impl Fn()) {
 /// The code object of two kernels: `vector_add`, of x, y, z and a length, 256 work items each; and `stray`, which writes far
 /// behind its first argument.
 pub(crate) fn code_object() -> Vec<u8> {
+    object_with_lds(0)
+}
+
+/// The same kernels with a local data share of so many bytes.
+pub(crate) fn object_with_lds(lds_bytes: u32) -> Vec<u8> {
     let stray = "s_load_dwordx2 s[4:5], s[0:1], 0x0\nv_mov_b32_e32 v0, 0\ns_waitcnt lgkmcnt(0)
         s_add_u32 s4, s4, 0x10000000\ns_addc_u32 s5, s5, 0\nglobal_store_dword v0, v0, s[4:5]\ns_endpgm";
     let kernel = |name: &str, text: &str| {
@@ -74,7 +79,7 @@ pub(crate) fn code_object() -> Vec<u8> {
                 vgprs: 8,
                 agprs: 0,
                 sgprs: 32,
-                lds_bytes: 0,
+                lds_bytes,
                 kernarg_bytes: 32,
                 grid_axes: 1,
                 item_axes: 1,

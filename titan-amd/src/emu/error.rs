@@ -64,8 +64,8 @@ impl ErrorCode {
 pub struct Site {
     /// The address within the code object.
     pub address: u64,
-    /// The kernel that contains it, and the offset from its start, in bytes.
-    pub kernel: Option<(String, u64)>,
+    /// The function that contains it, which is a kernel or called by one, and the offset from its start, in bytes.
+    pub function: Option<(String, u64)>,
     /// The instruction at that address.
     pub instruction: String,
 }
@@ -73,7 +73,7 @@ pub struct Site {
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.address)?;
-        if let Some((name, offset)) = &self.kernel {
+        if let Some((name, offset)) = &self.function {
             write!(f, " (`{name}` + {offset:#x})")?;
         }
         if self.instruction.is_empty() { Ok(()) } else { write!(f, ": {}", self.instruction) }

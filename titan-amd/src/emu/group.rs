@@ -3,17 +3,21 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::error::ErrorCode;
-use super::exec::transfer::{Action, At, Piece, Transfer};
+use super::exec::effect::Effects;
+use super::exec::transfer::{Action, At, Data, Piece, Transfer};
 use super::exec::{Run, Step, World};
 use super::fail::Fail;
+use super::l1::L1;
 use super::launch::Env;
-use super::wave::{Serial, Wave};
+use super::shaded::Parts;
+use super::wave::{Counter, Fill, Serial, Wave};
 use titan_sim::engine::{
     Access, AccessKind, Agent, Class, Completion, Engine, Event, Helper, Observer as _, Op, OpId, Place, Proxy,
-    RendezvousId, Scheduler, Space, SpaceId, State, Strength,
+    RendezvousId, Rng, Scheduler, Space, SpaceId, State, Strength,
 };
 
-/// The queue in which an operation waits for its completion.
+/// The queue in which an operation waits for its completion. An operation on generic addresses is two: one on vector memory, and one on
+/// the local data share, each for the lanes whose addresses are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// Vector memory: completes in order; `vmcnt`.
@@ -24,15 +28,12 @@ pub(crate) enum Queue {
     Lds,
     /// Scalar memory: completes in any order; `lgkmcnt`.
     Smem,
-    /// Flat addresses: complete in any order; both counters.
-    Flat,
 }
 
 /// The classes of operations in the engine.
 pub(crate) const VM: Class = Class(0);
 pub(crate) const LDS: Class = Class(1);
 pub(crate) const SMEM: Class = Class(2);
-pub(crate) const FLAT: Class = Class(3);
 
 impl Queue {
     const fn class(self) -> Class {
@@ -40,23 +41,22 @@ impl Queue {
             Queue::Vm | Queue::ToLds => VM,
             Queue::Lds => LDS,
             Queue::Smem => SMEM,
-            Queue::Flat => FLAT,
         }
     }
 
-    /// The index of the queue among those that complete in order.
-    const fn order(self) -> Option<usize> {
+    /// The counter, for queues that complete in order.
+    const fn counter(self) -> Option<Counter> {
         match self {
-            Queue::Vm | Queue::ToLds => Some(0),
-            Queue::Lds => Some(1),
-            Queue::Smem | Queue::Flat => None,
+            Queue::Vm | Queue::ToLds => Some(Counter::Vm),
+            Queue::Lds => Some(Counter::Lds),
+            Queue::Smem => None,
         }
     }
 
     /// The largest number of operations that the counter can count; hardware waits before it issues more.
     const fn most(self) -> usize {
         match self {
-            Queue::Vm | Queue::ToLds | Queue::Flat => 63,
+            Queue::Vm | Queue::ToLds => 63,
             Queue::Lds | Queue::Smem => 15,
         }
     }
@@ -70,10 +70,11 @@ pub(crate) enum Turn {
     Spent,
 }
 
-/// The number of instructions that a wave executes before another one is scheduled.
-const QUANTUM: u32 = 1 << 10;
-/// The number of instructions of a workgroup's turn.
-const TURN: u64 = 1 << 20;
+/// The number of instructions that a wave executes before another one is scheduled. A wave that waits in a loop for another one executes
+/// as many of them for nothing.
+const QUANTUM: u32 = 1 << 7;
+/// The number of such parts, for each wave, of a workgroup's turn.
+const TURN: u64 = 4;
 
 pub(crate) struct Group<'a> {
     pub(crate) env: &'a Env<'a>,
@@ -82,6 +83,8 @@ pub(crate) struct Group<'a> {
     pub(crate) engine: Engine<Transfer>,
     pub(crate) barrier: RendezvousId,
     lds: SpaceId,
+    lds_parts: Parts,
+    l1: L1,
     scheduler: Scheduler,
     /// The number of operations issued so far.
     serial: Serial,
@@ -93,14 +96,11 @@ impl<'a> Group<'a> {
     pub(crate) fn new(env: &'a Env<'a>, id: [u32; 3]) -> Run<Group<'a>> {
         let waves = (0..env.waves()).map(|w| env.start(id, w)).collect::<Run<Vec<_>>>()?;
         let mut engine = Engine::new(waves.len(), env.options.completion);
-        let mut space = Space::new("LDS");
-        if env.lds_bytes > 0 {
-            space.allocate("the workgroup's LDS", 0, env.lds_bytes as usize);
-        }
-        let lds = engine.add_space(space);
+        let lds = engine.add_space(local_memory(env.lds_bytes as usize, env.fill(id).of(4)));
         let barrier = engine.add_meeting();
         let scheduler = Scheduler::new(env.options.schedule);
-        Ok(Group { env, id, waves, engine, barrier, lds, scheduler, serial: 0, conflicts: 0 })
+        let (lds_parts, l1, serial, conflicts) = (Parts::default(), L1::default(), 0, 0);
+        Ok(Group { env, id, waves, engine, barrier, lds, lds_parts, l1, scheduler, serial, conflicts })
     }
 
     #[expect(clippy::unused_self, reason = "agents are numbered like waves")]
@@ -114,7 +114,7 @@ impl<'a> Group<'a> {
 
     /// Runs until the workgroup ends or its turn's steps are used up.
     pub(crate) fn run(&mut self, world: &mut World<'_>) -> Run<Turn> {
-        let mut left = TURN;
+        let mut left = TURN * u64::from(QUANTUM) * self.waves.len() as u64;
         loop {
             if self.waves.iter().all(|w| w.done) {
                 return Ok(Turn::Done);
@@ -134,6 +134,11 @@ impl<'a> Group<'a> {
                 match self.step(wave, world).map_err(|f| f.or_at(pc, wave))? {
                     Step::Next | Step::Jump(_) => {}
                     Step::Wait | Step::End => break,
+                    // The wave waits for another one, maybe of another workgroup.
+                    Step::Yield => {
+                        left = left.saturating_sub(QUANTUM.into());
+                        break;
+                    }
                 }
             }
             if left == 0 || *world.steps > self.env.options.max_steps {
@@ -157,17 +162,38 @@ impl<'a> Group<'a> {
     // Operations in flight.
 
     pub(crate) fn complete(&mut self, op: OpId, world: &mut World<'_>) -> Run<()> {
-        let (waves, memory) = (&mut self.waves, &mut *world.memory);
-        self.engine.complete(op, world.watch, |spaces, o| o.payload.apply(spaces, waves, memory))
+        let Group { engine, waves, lds_parts, l1, .. } = self;
+        let memory = &mut *world.memory;
+        engine.complete(op, world.watch, |spaces, o| {
+            complete_one(&o.payload, &mut Effects { spaces, lds_parts, waves, memory, l1 })
+        })
     }
 
     /// Completes all but the last `at_most` operations of a wave's queue.
     pub(crate) fn wait_queue(&mut self, wave: usize, queue: Queue, at_most: u32, world: &mut World<'_>) -> Run<()> {
         let agent = self.agent(wave);
         world.watch.at(agent, self.place(wave)).map_err(Fail::from)?;
-        let (waves, memory) = (&mut self.waves, &mut *world.memory);
-        self.engine
-            .wait_groups(agent, queue.class(), at_most, world.watch, |spaces, o| o.payload.apply(spaces, waves, memory))
+        let Group { engine, waves, lds_parts, l1, .. } = self;
+        let memory = &mut *world.memory;
+        engine.wait_groups(agent, queue.class(), at_most, world.watch, |spaces, o| {
+            complete_one(&o.payload, &mut Effects { spaces, lds_parts, waves, memory, l1 })
+        })
+    }
+
+    /// Performs the vector memory operations of a wave that are in flight, because the wave is about to tell other waves something: what
+    /// they then issue comes after these operations. See [`L1`].
+    pub(crate) fn perform_all(&mut self, wave: usize, world: &mut World<'_>) -> Run<()> {
+        let Group { engine, waves, lds_parts, l1, .. } = self;
+        let all = waves[wave].in_order(Counter::Vm).all();
+        let todo: Vec<OpId> = all.filter(|(serial, _)| !l1.is_performed(*serial)).map(|(_, op)| op).collect();
+        let memory = &mut *world.memory;
+        for op in todo {
+            let Some(transfer) = engine.pending().get(op).map(|o| &o.payload) else { continue };
+            // Performing them changes neither the spaces nor the operations of the engine.
+            let mut effects = Effects { spaces: &mut [], lds_parts, waves, memory, l1 };
+            transfer.perform_early(&mut effects)?;
+        }
+        Ok(())
     }
 
     fn place(&self, wave: usize) -> Place {
@@ -175,32 +201,33 @@ impl<'a> Group<'a> {
         Place::new(usize::try_from(offset).unwrap_or(usize::MAX))
     }
 
-    /// Starts an operation, whose addresses and data are captured.
+    /// Starts an operation, whose addresses and data are captured. `generic`: it is a part of an operation on generic addresses.
     pub(crate) fn issue(
         &mut self,
         wave: usize,
-        queue: Queue,
+        (queue, generic): (Queue, bool),
         mut transfer: Transfer,
         world: &mut World<'_>,
     ) -> Run<()> {
+        if queue == Queue::Lds && transfer.writes_lds() {
+            self.perform_all(wave, world)?;
+        }
         self.serial += 1;
         transfer.serial = self.serial;
         let (agent, class) = (self.agent(wave), queue.class());
         self.make_room(wave, queue, world)?;
-        let after = queue.order().and_then(|i| self.waves[wave].last[i]).into_iter().collect();
+        let last = queue.counter().and_then(|c| self.waves[wave].in_order(c).all().next_back());
+        let after = last.map(|(_, op)| op).into_iter().collect();
         let pieces = transfer.pieces.clone();
         let (reserved, scalar, mut deed) = (transfer.reserved, scalar_result(&transfer.action), deed(&transfer));
-        if let (Action::Store { data }, false) = (&transfer.action, world.watch.is_off()) {
+        if let (Action::Store { data, .. }, false) = (&transfer.action, world.watch.is_off()) {
             deed.same = self.repeated(&transfer.pieces, data);
         }
         let op = Op { agent, class, after, signals: Vec::new(), payload: transfer };
         let id = self.engine.issue(op, false, self.place(wave), world.watch).map_err(Fail::from)?;
         self.reserve(wave, queue, reserved, scalar)?;
-        if let Some(i) = queue.order() {
-            self.waves[wave].last[i] = Some(id);
-        }
-        if queue == Queue::Flat {
-            self.waves[wave].flat.push((id, false, false));
+        if let Some(counter) = queue.counter() {
+            self.waves[wave].in_order_mut(counter).issue(self.serial, id, generic);
         }
         self.tell(wave, (class, id), &pieces, &deed, world)?;
         self.engine.commit(agent, class, world.watch).map_err(Fail::from)?;
@@ -212,13 +239,17 @@ impl<'a> Group<'a> {
 
     /// Completes the oldest operation if the counter could not count another one, as hardware does before it issues more.
     fn make_room(&mut self, wave: usize, queue: Queue, world: &mut World<'_>) -> Run<()> {
-        let of = self.engine.pending().of(self.agent(wave), queue.class());
-        if of.len() >= queue.most()
-            && let Some(oldest) = of.first()
-        {
-            self.complete(*oldest, world)?;
-        }
-        Ok(())
+        let oldest = match queue.counter() {
+            Some(counter) => {
+                let mut all = self.waves[wave].in_order(counter).all();
+                if all.len() < queue.most() { None } else { all.next().map(|(_, op)| op) }
+            }
+            None => {
+                let of = self.engine.pending().of(self.agent(wave), queue.class());
+                of.first().copied().filter(|_| of.len() >= queue.most())
+            }
+        };
+        oldest.map_or(Ok(()), |op| self.complete(op, world))
     }
 
     /// Reserves the registers that an operation will write. Operations of one queue write them in order; those of two queues in any order.
@@ -236,7 +267,7 @@ impl<'a> Group<'a> {
         let Some((file, first, n, lanes)) = vector else { return Ok(()) };
         for r in first..=first + (n - 1) {
             let unordered = |owner: &Serial| {
-                self.in_flight(*owner).is_some_and(|o| o.class != queue.class() || queue.order().is_none())
+                self.in_flight(*owner).is_some_and(|o| o.class != queue.class() || queue.counter().is_none())
             };
             let owner = self.waves[wave].file(file).owners(r.into(), lanes).find(unordered);
             if owner.is_some() {
@@ -298,20 +329,20 @@ impl<'a> Group<'a> {
 
     /// For each piece of a store to the local data share, whether it writes the bytes that are there already, or will be there when the
     /// operations in flight are complete. Waves that hold the same value may store it to the same address, which is not a race.
-    fn repeated(&self, pieces: &[Piece], data: &[u8]) -> Vec<bool> {
+    fn repeated(&self, pieces: &[Piece], data: &Data) -> Vec<bool> {
         let mut earlier: Vec<&Transfer> = self.engine.pending().iter().map(|(_, op)| &op.payload).collect();
-        earlier.retain(|t| t.touches_lds());
+        earlier.retain(|t| t.writes_lds());
         earlier.sort_unstable_by_key(|t| t.serial);
-        let mut rest = data;
+        let mut start = 0;
         let same = pieces.iter().map(|piece| {
-            let (bytes, tail) = rest.split_at(piece.bytes.into());
-            rest = tail;
+            let (bytes, shadows) = data.part(start, piece.bytes.into());
+            start += usize::from(piece.bytes);
             let (Some(address), Some(space)) = (piece.at.lds(), self.engine.space(self.lds)) else { return false };
             let mut there = [0; 16];
             let there = &mut there[..bytes.len()];
             let mut known = [space.read_any(address, there) == Ok(true); 16];
             earlier.iter().for_each(|t| t.foresee(address, there, &mut known));
-            known[..bytes.len()].iter().all(|k| *k) && there == bytes
+            known[..bytes.len()].iter().all(|k| *k) && shadows.iter().all(|s| *s == 0) && there == bytes
         });
         same.collect()
     }
@@ -335,6 +366,34 @@ impl<'a> Group<'a> {
             self.conflicts += most.saturating_sub(1) as u64;
         }
     }
+}
+
+/// Completes an operation, which then is no longer in flight for its wave.
+fn complete_one(transfer: &Transfer, effects: &mut Effects<'_>) -> Run<()> {
+    transfer.complete(effects)?;
+    if let Some(wave) = effects.waves.get_mut(transfer.wave) {
+        for counter in [Counter::Vm, Counter::Lds] {
+            wave.in_order_mut(counter).complete(transfer.serial);
+        }
+    }
+    Ok(())
+}
+
+/// A local data share, whose bytes are undefined or random.
+fn local_memory(bytes: usize, fill: Fill) -> Space {
+    let mut space = Space::new("LDS");
+    if bytes > 0 {
+        space.allocate("the workgroup's LDS", 0, bytes);
+    }
+    if bytes > 0 && fill.defined {
+        let mut rng = Rng::new(fill.seed);
+        #[expect(clippy::cast_possible_truncation, reason = "random bits")]
+        let random: Vec<u8> = (0..bytes).map(|_| rng.next_u64() as u8).collect();
+        // It was just allocated.
+        let written = space.write(0, &random);
+        debug_assert!(written.is_ok(), "the whole space can be written");
+    }
+    space
 }
 
 /// The accesses of an operation to the local data share.

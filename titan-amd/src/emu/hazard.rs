@@ -12,7 +12,7 @@ use super::error::ErrorCode;
 use super::fail::Fail;
 use super::op::{File, From, Kind, Op, To};
 use crate::isa::operand::{EXEC, M0, VCC};
-use crate::isa::{Access, Class, Field, Form, Operand, Unit};
+use crate::isa::{Access, Class, Field, Form, Mods, Operand, Unit};
 
 /// The kind of the last writer of a vector register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,7 +342,8 @@ impl Hazards {
 
     fn control(&self, op: &Op) -> Result<(), Fail> {
         let name = op.inst.row().name;
-        let reads_m0 = op.unit == Unit::LoadLds || name.contains("addtid") || name.starts_with("s_sendmsg");
+        let moves = matches!(op.kind, Kind::MoveRelative(_));
+        let reads_m0 = moves || op.unit == Unit::LoadLds || name.contains("addtid") || name.starts_with("s_sendmsg");
         if let Some(w) = self.m0.filter(|_| reads_m0) {
             self.since(w.time, w.address, 1, "`m0` is read too early after scalar arithmetic writes it")?;
         }
@@ -400,7 +401,7 @@ impl Hazards {
                 }
             }
         }
-        if matches!(op.kind, Kind::Compare(_)) && row.name.starts_with("v_cmpx") {
+        if matches!(op.kind, Kind::Compare(..)) && row.name.starts_with("v_cmpx") {
             self.note_scalar(EXEC, 2, Some(ScalarWrite { time, address }));
         }
         if let (Kind::SetReg, Some(id)) = (op.kind, hwreg(op)) {
@@ -454,11 +455,14 @@ impl Hazards {
     }
 }
 
-/// Whether only a part of a register is written, and bits are moved: ISA §6.2.1, "Limitations for SDWA and OPSEL".
+/// Whether only a part of a register is written, and bits are moved to it: ISA §6.2.1, "Limitations for SDWA and OPSEL". Conversions to
+/// 8-bit floats write a part in any case, but move bits only if they select another than the lowest: stochastic ones one of four bytes by
+/// two bits. Conversions from 8-bit floats with an SDWA word write whole registers; LLVM keeps the distance after them too.
 fn partial(op: &Op) -> bool {
-    let sdwa = op.inst.form() == Form::Sdwa && op.inst.get(Field::DstSel) != 6;
-    let half = op.inst.get(Field::OpSel) & 8 != 0;
-    sdwa || half || matches!(op.kind, Kind::ToSmall)
+    let select = op.inst.get(Field::OpSel);
+    let whole = op.inst.get(Field::DstSel) == 6 && !op.inst.row().mods.has(Mods::SDWA_SOURCE);
+    let sdwa = op.inst.form() == Form::Sdwa && !whole;
+    sdwa || select & 8 != 0 || (matches!(op.kind, Kind::ToSmall) && select & 12 != 0)
 }
 
 /// The number of a hardware register.

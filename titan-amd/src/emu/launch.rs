@@ -9,11 +9,12 @@ use super::fail::Fail;
 use super::group::{Group, Turn};
 use super::memory::{DevicePtr, Memory, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::module::{Kernel, Module};
+use super::private::Private;
 use super::watch::Watch;
-use super::wave::Wave;
+use super::wave::{Fill, Wave};
 use crate::isa::operand::EXEC;
 use crate::object::ArgKind;
-use crate::object::descriptor::UserSgpr;
+use crate::object::descriptor::{MAX_PRIVATE, UserSgpr};
 use titan_sim::engine::{Completion, Schedule};
 
 /// An argument of a kernel.
@@ -75,13 +76,14 @@ pub struct Launch<'a> {
     pub args: Args<'a>,
 }
 
-/// The contents of registers before they are written.
+/// The contents of registers, of private memory and of the local data share before they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Uninitialised {
-    /// Undefined: reading one is an error.
+    /// Undefined, bit by bit. They can be copied and computed with, and what depends on them is undefined as well; it is an error if an
+    /// address, a branch or the mask of active lanes does, or if the host reads them from memory.
     #[default]
     Strict,
-    /// Random bits from a seed, as on hardware: for compilers that read undefined registers where they do not matter.
+    /// Random bits from a seed, as on hardware.
     Random(u64),
 }
 
@@ -96,12 +98,18 @@ pub struct Options {
     pub sanitize: bool,
     /// Whether missing wait states between instructions are errors.
     pub hazards: bool,
-    /// The contents of registers before they are written.
+    /// The contents of registers and on-chip memory before they are written.
     pub uninitialised: Uninitialised,
+    /// The seed of the bits that undefined registers and private memory hold; 0 for zeros and ones. No result depends on them, which a run
+    /// with another seed can show.
+    pub undefined_seed: u64,
     /// The largest number of wave instructions, of all waves together; the launch fails when it is reached.
     pub max_steps: u64,
     /// The number of workgroups that run at a time.
     pub resident: u32,
+    /// The private memory of a work item, in bytes, of a kernel whose need the compiler does not know, if it declares less: HIP's
+    /// `hipLimitStackSize`, with its default.
+    pub stack_bytes: u32,
 }
 
 impl Default for Options {
@@ -112,8 +120,10 @@ impl Default for Options {
             sanitize: true,
             hazards: true,
             uninitialised: Uninitialised::Strict,
+            undefined_seed: 0,
             max_steps: 1 << 32,
             resident: 8,
+            stack_bytes: 1024,
         }
     }
 }
@@ -145,6 +155,15 @@ pub(crate) struct Env<'a> {
 }
 
 impl Kernel<'_> {
+    /// Checks that a launch fits the kernel and the machine, without running anything.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Launch`].
+    pub fn check_launch(&self, launch: &Launch<'_>) -> Result<(), EmuError> {
+        self.check(launch)?;
+        self.arguments(launch).map(drop)
+    }
+
     /// Runs the kernel.
     ///
     /// # Errors
@@ -152,6 +171,11 @@ impl Kernel<'_> {
     pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
         let mut owned = Vec::new();
         let result = self.run_with(launch, memory, options, &mut owned);
+        let base = memory.load(self.module.hash, &self.module.object).unwrap_or(0);
+        memory.keep_notes(|pc, origin| {
+            let site = self.module.site(pc.wrapping_sub(base));
+            (site, format!("the store of bits that depend on {}", origin.told().0))
+        });
         for ptr in owned {
             memory.free(ptr);
             memory.forget(ptr);
@@ -219,13 +243,20 @@ impl Kernel<'_> {
         owned.push(at);
         memory.set_writable(at, false);
         let lds_bytes = descriptor.group_segment_bytes + launch.dynamic_lds;
-        let dispatch = memory.upload("dispatch packet", &self.packet(launch, lds_bytes, at.address()))?;
+        let dispatch = memory
+            .upload("dispatch packet", &self.packet(launch, [lds_bytes, self.private_bytes(options)], at.address()))?;
         owned.push(dispatch);
         memory.set_writable(dispatch, false);
         let base = memory.load(self.module.hash, &self.module.object)?;
         let kernarg = (at.address(), kernarg);
         let (module, kernel, dispatch) = (self.module, *self, dispatch.address());
         Ok(Env { module, kernel, launch, options, base, lds_bytes, kernarg, dispatch, items })
+    }
+
+    /// The private memory of a work item, in bytes: HIP gives kernels that need an unknown size what its limit says.
+    fn private_bytes(&self, options: &Options) -> u32 {
+        let declared = self.entry.descriptor.private_segment_bytes;
+        if self.entry.dynamic_stack() { declared.max(options.stack_bytes.min(MAX_PRIVATE)) } else { declared }
     }
 
     /// The number of work items of a workgroup, if the kernel allows the launch.
@@ -237,11 +268,11 @@ impl Kernel<'_> {
         let Some(items) = items else {
             return wrong(format!("a workgroup of {x} × {y} × {z} work items: 1 to 1024 are possible"));
         };
-        let most = self.entry.metadata.max_workgroup_size;
+        let most = self.entry.max_workgroup_size();
         if items > most {
             return wrong(format!("`{name}` allows workgroups of at most {most} work items, not {items}"));
         }
-        if let Some([a, b, c]) = self.entry.metadata.required_workgroup.filter(|r| *r != launch.block) {
+        if let Some([a, b, c]) = self.entry.required_workgroup().filter(|r| *r != launch.block) {
             return wrong(format!("`{name}` requires workgroups of {a} × {b} × {c} work items, not {x} × {y} × {z}"));
         }
         let total = launch.grid.iter().zip(launch.block).map(|(g, b)| u64::from(*g) * u64::from(b));
@@ -267,7 +298,7 @@ impl Kernel<'_> {
             let at = offset as usize..offset as usize + value.len();
             bytes.get_mut(at).map(|b| b.copy_from_slice(value))
         };
-        let all = &entry.metadata.args;
+        let all = entry.args();
         for arg in all.iter().filter(|a| a.kind.is_hidden()) {
             let value = hidden(arg.kind, launch).to_le_bytes();
             put(arg.offset, &value[..(arg.size as usize).min(8)]);
@@ -283,6 +314,11 @@ impl Kernel<'_> {
                     return Err(wrong(format!("`{name}` takes {most} bytes of arguments, not {len}")));
                 }
                 put(0, given);
+            }
+            Args::Each(_) if entry.metadata.is_none() => {
+                let name = &entry.name;
+                let why = "which say where arguments lie: pass their bytes as `Args::Packed`";
+                return Err(wrong(format!("the code object has no metadata for `{name}`, {why}")));
             }
             Args::Each(given) => {
                 if given.len() != visible.len() {
@@ -303,7 +339,7 @@ impl Kernel<'_> {
     }
 
     /// The dispatch packet: the HSA runtime's specification, §2.9 "Architected queuing language packets".
-    fn packet(&self, launch: &Launch<'_>, lds: u32, kernarg: u64) -> Vec<u8> {
+    fn packet(&self, launch: &Launch<'_>, [lds, private]: [u32; 2], kernarg: u64) -> Vec<u8> {
         let mut packet = vec![0; 64];
         let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &2_u16.to_le_bytes());
@@ -312,7 +348,7 @@ impl Kernel<'_> {
             put(4 + 2 * i, &u16::try_from(*block).unwrap_or(0).to_le_bytes());
             put(12 + 4 * i, &(grid * block).to_le_bytes());
         }
-        put(24, &self.entry.descriptor.private_segment_bytes.to_le_bytes());
+        put(24, &private.to_le_bytes());
         put(28, &lds.to_le_bytes());
         put(40, &kernarg.to_le_bytes());
         packet
@@ -372,31 +408,45 @@ impl Env<'_> {
     /// A wave as hardware starts it: ISA §3.13 "GPR Initialization"; LLVM, "Initial Kernel Execution State".
     pub(crate) fn start(&self, id: [u32; 3], wave: usize) -> Run<Wave> {
         let d = &self.kernel.entry.descriptor;
-        let garbage = match self.options.uninitialised {
-            Uninitialised::Strict => None,
-            Uninitialised::Random(seed) => Some(seed ^ (wave as u64) << 32 ^ u64::from(id[0]) << 8),
-        };
+        let fill = self.fill(id).of(16 + wave as u64);
         let arch = d.arch_vgprs().min(d.vgprs());
         let registers = [arch, d.vgprs() - arch, d.general_sgprs()];
         let preloads = d.user_sgprs().iter().any(|u| matches!(u, UserSgpr::Preload(_)));
         // For hardware that does not load arguments itself, code that does so precedes the first instruction.
         let pc = self.base + self.kernel.entry.entry + if preloads { 256 } else { 0 };
-        let mut w = Wave::new(pc, d.float_mode(), registers, garbage);
+        let mut w = Wave::new(pc, d.float_mode(), registers, fill);
         #[expect(clippy::cast_possible_truncation, reason = "at most 16 waves")]
         let first = wave as u32 * 64;
         let lanes = (self.items - first).min(64);
-        w.set_scalar(EXEC, 2, u64::MAX >> (64 - lanes))?;
+        w.set_defined(EXEC, 2, u64::MAX >> (64 - lanes))?;
         self.user_registers(&mut w, id, wave)?;
         let [bx, by, _] = self.launch.block;
         let ids = w.v.write(0, u64::MAX)?;
         for (item, v) in (first..).zip(ids.iter_mut()) {
             *v = (item % bx) | (item / bx % by) << 10 | (item / bx / by) << 20;
         }
-        let private = d.private_segment_bytes as usize;
+        let private = self.private_bytes() as usize;
         if private > 0 {
-            w.scratch = vec![(vec![0xFF; private], vec![false; private]); 64];
+            w.private = (0..64).map(|lane| Private::new(private, fill.of(64 + lane))).collect();
         }
         Ok(w)
+    }
+
+    /// The contents of a workgroup's registers and on-chip memory before they are written.
+    pub(crate) fn fill(&self, [x, y, z]: [u32; 3]) -> Fill {
+        let (seed, defined) = match self.options.uninitialised {
+            Uninitialised::Strict if self.options.undefined_seed == 0 => return Fill { seed: 0, defined: false },
+            Uninitialised::Strict => (self.options.undefined_seed, false),
+            Uninitialised::Random(seed) => (seed, true),
+        };
+        let group = u64::from(x) | u64::from(y) << 32 ^ u64::from(z) << 16;
+        // Never 0, which stands for zeros.
+        Fill { seed: seed ^ group << 8 | 1 << 63, defined }
+    }
+
+    /// The private memory of a work item, in bytes.
+    pub(crate) fn private_bytes(&self) -> u32 {
+        self.kernel.private_bytes(self.options)
     }
 
     fn user_registers(&self, w: &mut Wave, id: [u32; 3], wave: usize) -> Run<()> {
@@ -405,14 +455,14 @@ impl Env<'_> {
         let mut put = |w: &mut Wave, n: u8, value: u64| {
             let at = next;
             next += n;
-            w.set_scalar(at, n, value)
+            w.set_defined(at, n, value)
         };
         for user in d.user_sgprs() {
             match user {
                 UserSgpr::KernargSegmentPtr => put(w, 2, self.kernarg.0)?,
                 UserSgpr::DispatchPtr => put(w, 2, self.dispatch)?,
                 UserSgpr::DispatchId | UserSgpr::QueuePtr | UserSgpr::FlatScratchInit => put(w, 2, 0)?,
-                UserSgpr::PrivateSegmentSize => put(w, 1, d.private_segment_bytes.into())?,
+                UserSgpr::PrivateSegmentSize => put(w, 1, self.private_bytes().into())?,
                 UserSgpr::PrivateSegmentBuffer => {
                     put(w, 2, 0)?;
                     put(w, 2, 0)?;

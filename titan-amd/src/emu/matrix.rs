@@ -7,7 +7,7 @@
 
 use super::lane::convert::{BF8, FP8};
 use super::lane::{Mode, denormals};
-use super::wave::Lanes;
+use super::vectors::Lanes;
 use crate::isa::Elem;
 use titan_core::num;
 
@@ -179,6 +179,34 @@ pub(crate) fn multiply(s: Shape, a: &[Lanes], b: &[Lanes], c: &[Lanes], mods: Mo
                         if most { f32::MAX.copysign(sum) } else { sum }.to_bits()
                     }
                 };
+            }
+        }
+    }
+    out
+}
+
+/// The shadow of an MMA's result: an element is undefined if a bit of the elements is that it is computed from.
+pub(crate) fn shadow(s: Shape, a: &[Lanes], b: &[Lanes], c: &[Lanes], mods: Modifiers) -> Vec<Lanes> {
+    let plain = if s.d.bits() == 64 { Modifiers::default() } else { mods };
+    let undefined = |elem: Elem, registers: &[Lanes], rows: usize, lane: &dyn Fn(usize) -> usize, at: [usize; 3]| {
+        let [block, row, k] = at;
+        let (l, i) = s.input(rows, block, row, k);
+        item(registers, lane(l), i, elem.bits() as usize) != 0
+    };
+    let mut out = vec![[0; 64]; c.len()];
+    for block in 0..s.blocks {
+        let left: Vec<bool> = (0..s.m)
+            .map(|i| (0..s.k).any(|k| undefined(s.a, a, s.m, &|l| lane_of_a(l, plain), [block, i, k])))
+            .collect();
+        let right: Vec<bool> = (0..s.n)
+            .map(|j| (0..s.k).any(|k| undefined(s.b, b, s.n, &|l| lane_of_b(l, plain), [block, j, k])))
+            .collect();
+        for (i, j) in (0..s.m).flat_map(|i| (0..s.n).map(move |j| (i, j))) {
+            let (lane, at) = s.output(block, i, j);
+            let bits = s.d.bits() as usize;
+            if left[i] || right[j] || item(c, lane, at, bits) != 0 {
+                let words = bits / 32;
+                out[words * at..words * (at + 1)].iter_mut().for_each(|w| w[lane] = u32::MAX);
             }
         }
     }

@@ -3,9 +3,12 @@
 //! Each allocation begins in its own window of 4 GiB: no wrong 32-bit index leads from one allocation to another, and the
 //! loss of the upper half of an address is detected.
 
-use super::error::{EmuError, ErrorCode};
+use super::error::{EmuError, ErrorCode, Report, Site};
+use super::shaded::{self, Parts};
+use super::vectors::Origin;
 use crate::object::CodeObject;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use titan_sim::engine::{AllocationId, Fault, Space};
 
 /// The first address of an allocation, relative to the start of its window.
@@ -45,10 +48,22 @@ impl DevicePtr {
     }
 }
 
+/// A store of undefined bits: its instruction, and where the bits come from.
+pub(crate) type Stored = (Site, String);
+
+/// The number of bytes whose stores with undefined bits are remembered in a launch.
+const MAX_NOTES: usize = 4096;
+
 /// The global memory of an emulated device.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    pub(crate) space: Space,
+    space: Space,
+    /// The bytes that are defined in part.
+    parts: Parts,
+    /// For bytes that the launch in progress has stored with undefined bits: the address of the instruction, and the origin of the bits.
+    notes: BTreeMap<u64, (u64, Origin)>,
+    /// The same for earlier launches, in words.
+    stored: BTreeMap<u64, Arc<Stored>>,
     window: u64,
     last: u64,
     by_base: BTreeMap<u64, AllocationId>,
@@ -76,6 +91,9 @@ impl Memory {
     pub fn with_windows(first: u64, last: u64) -> Memory {
         Memory {
             space: Space::new("global"),
+            parts: Parts::default(),
+            notes: BTreeMap::new(),
+            stored: BTreeMap::new(),
             window: first.max(1),
             last: last.min(LAST_WINDOW),
             by_base: BTreeMap::new(),
@@ -118,7 +136,10 @@ impl Memory {
     /// As [`Memory::alloc`].
     pub fn upload(&mut self, name: &str, bytes: &[u8]) -> Result<DevicePtr, EmuError> {
         let ptr = self.alloc(name, bytes.len())?;
-        self.write(ptr, bytes)?;
+        // No allocation holds the address of no bytes.
+        if !bytes.is_empty() {
+            self.write(ptr, bytes)?;
+        }
         Ok(ptr)
     }
 
@@ -134,6 +155,9 @@ impl Memory {
         if let Some(id) = self.by_base.remove(&ptr.0) {
             let bytes = self.space.describe(id).map_or(0, |d| d.2);
             self.space.forget(id);
+            self.parts.clear(ptr.0, bytes);
+            let noted: Vec<u64> = self.stored.range(ptr.0..ptr.0 + bytes as u64).map(|(a, _)| *a).collect();
+            noted.iter().for_each(|a| drop(self.stored.remove(a)));
             if ptr.0 % WINDOW == SKEW && (SKEW + bytes as u64) < WINDOW {
                 self.spare.push_back(ptr.0 / WINDOW);
             }
@@ -160,7 +184,9 @@ impl Memory {
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
     pub fn write(&mut self, ptr: DevicePtr, bytes: &[u8]) -> Result<(), EmuError> {
-        self.space.write(ptr.0, bytes).map_err(|f| fault(&self.space, &f))
+        self.space.write(ptr.0, bytes).map_err(|f| fault(&self.space, &f))?;
+        self.parts.clear(ptr.0, bytes.len());
+        Ok(())
     }
 
     /// Copies bytes, written or not.
@@ -168,17 +194,31 @@ impl Memory {
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
     pub fn copy(&mut self, from: DevicePtr, to: DevicePtr, len: usize) -> Result<(), EmuError> {
-        self.space.copy(from.0, to.0, len).map_err(|f| fault(&self.space, &f))
+        self.space.copy(from.0, to.0, len).map_err(|f| fault(&self.space, &f))?;
+        self.parts.copy(from.0, to.0, len);
+        Ok(())
     }
 
-    /// Reads bytes that were all written.
+    /// Reads bytes that were all written, with bits that are defined.
     ///
     /// # Errors
     /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`], [`ErrorCode::Uninitialised`].
     pub fn read(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
         let mut out = vec![0; len];
-        self.space.read(ptr.0, &mut out).map_err(|f| fault(&self.space, &f))?;
+        self.space.read(ptr.0, &mut out).map_err(|f| self.unreadable(&f))?;
         Ok(out)
+    }
+
+    /// The error for a fault of a read; for undefined bits that a kernel has stored, with the store.
+    fn unreadable(&self, fault: &Fault) -> EmuError {
+        let error = self::fault(&self.space, fault);
+        let Fault::Undefined { address, allocation } = fault else { return error };
+        let Some(stored) = self.stored.get(address) else { return error };
+        let (name, base) = self.space.describe(*allocation).map_or(("?", 0), |(name, base, _)| (name, base));
+        let message = format!("byte {} of `{name}` has undefined bits", address - base);
+        let (site, what) = &**stored;
+        let report = Report { message, other: Some((site.clone(), what.clone())), ..error.report().clone() };
+        EmuError::from_report(report)
     }
 
     /// Reads bytes, written or not; those that were not written are `0xFF`.
@@ -189,6 +229,53 @@ impl Memory {
         let mut out = vec![0; len];
         self.space.read_any(ptr.0, &mut out).map_err(|f| fault(&self.space, &f))?;
         Ok(out)
+    }
+
+    /// The undefined bits of bytes: those that were never written, and those that depend on such.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OutOfBounds`], [`ErrorCode::Permission`].
+    pub fn undefined_bits(&self, ptr: DevicePtr, len: usize) -> Result<Vec<u8>, EmuError> {
+        let (mut bytes, mut shadows) = (vec![0; len], vec![0; len]);
+        self.load_bytes(ptr.0, &mut bytes, &mut shadows).map_err(|f| fault(&self.space, &f))?;
+        Ok(shadows)
+    }
+
+    /// The memory of the engine, for messages.
+    pub(crate) const fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Reads bytes and the shadow of each.
+    pub(crate) fn load_bytes(&self, address: u64, bytes: &mut [u8], shadows: &mut [u8]) -> Result<(), Fault> {
+        shaded::read(&self.space, &self.parts, address, bytes, shadows).map(drop)
+    }
+
+    /// Writes bytes with the shadow of each.
+    pub(crate) fn store_bytes(&mut self, address: u64, bytes: &[u8], shadows: &[u8]) -> Result<(), Fault> {
+        shaded::write(&mut self.space, &mut self.parts, address, bytes, shadows)
+    }
+
+    /// Whether bytes may be written.
+    pub(crate) fn may_write(&self, address: u64, len: usize) -> Result<(), Fault> {
+        let allocation = self.space.check(address, len)?;
+        if self.space.is_writable(allocation) { Ok(()) } else { Err(Fault::ReadOnly { address, allocation }) }
+    }
+
+    /// Records that the instruction at `pc` stores undefined bits in a byte.
+    pub(crate) fn note(&mut self, address: u64, pc: u64, origin: Origin) {
+        if self.notes.len() < MAX_NOTES {
+            self.notes.insert(address, (pc, origin));
+        }
+    }
+
+    /// Keeps what a launch has recorded, in words.
+    pub(crate) fn keep_notes(&mut self, words: impl Fn(u64, Origin) -> Stored) {
+        let mut known: BTreeMap<(u64, Origin), Arc<Stored>> = BTreeMap::new();
+        for (address, (pc, origin)) in std::mem::take(&mut self.notes) {
+            let stored = known.entry((pc, origin)).or_insert_with(|| Arc::new(words(pc, origin)));
+            self.stored.insert(address, Arc::clone(stored));
+        }
     }
 
     /// Loads a code object, once, and returns the address of its image.

@@ -91,12 +91,11 @@ impl Module {
 
     /// The place of an address in messages.
     pub(super) fn site(&self, address: u64) -> Site {
-        let before = self.object.kernels.iter().filter(|k| k.entry <= address);
-        let kernel = before.max_by_key(|k| k.entry).map(|k| (k.name.clone(), address - k.entry));
+        let function = self.object.function_at(address).map(|(name, offset)| (name.to_owned(), offset));
         let end = self.object.code.iter().find(|c| c.contains(&address)).map_or(address, |c| c.end);
         let decoded = self.object.bytes(address, end - address).map(decode);
         let instruction = decoded.and_then(Result::ok).map_or_else(String::new, |(inst, _)| inst.to_string());
-        Site { address, kernel, instruction }
+        Site { address, function, instruction }
     }
 }
 

@@ -3,11 +3,14 @@
 use super::lane::{self, CompareFn, LaneFn, convert, divide};
 use super::matrix::Shape;
 use super::scalar::{self, MaskFn, ScalarFn, ScalarTest};
+use super::shadow::compare::CompareShadow;
+use super::shadow::scalar::ScalarShadow;
+use super::shadow::{self, ShadowFn};
 use crate::isa::ty::F16;
 use crate::isa::{Access, Arg, Class, Elem, Field, Format, Inline, Inst, Operand, Special, Ty, Unit};
 
 /// An instruction at its address.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Op {
     pub(crate) inst: Inst,
     pub(crate) address: u64,
@@ -56,7 +59,7 @@ pub(crate) enum To {
 }
 
 /// A file of vector registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum File {
     V,
     A,
@@ -88,8 +91,9 @@ impl File {
 /// The operation of an instruction.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    Scalar(ScalarFn),
-    ScalarCompare(ScalarTest),
+    /// A function of scalar sources; which bits of its result are undefined, if it has a rule of its own.
+    Scalar(ScalarFn, Option<ScalarShadow>),
+    ScalarCompare(ScalarTest, Option<CompareShadow>),
     ExecMask(MaskFn, bool),
     GetPc,
     SetPc,
@@ -101,15 +105,19 @@ pub(crate) enum Kind {
     Barrier,
     Wait,
     Trap,
+    Sleep,
     GetReg,
     SetReg,
+    /// A move whose source, or else its destination, `m0` selects.
+    MoveRelative(bool),
+    Index(IndexKind),
     /// A function of each lane's own sources.
-    Lane(LaneFn),
+    Lane(LaneFn, Option<ShadowFn>),
     /// A function of the two halves of packed 32-bit operands, or of the halves of packed `f16`.
     Packed(LaneFn),
     /// A function of whole packed registers.
-    PackedInt(LaneFn),
-    Compare(CompareFn),
+    PackedInt(LaneFn, Option<ShadowFn>),
+    Compare(CompareFn, Option<CompareShadow>),
     Select,
     Carry(CarryKind),
     Mad64 {
@@ -146,6 +154,15 @@ pub(crate) enum Condition {
     Scc(bool),
     Vcc(bool),
     Exec(bool),
+}
+
+/// What an instruction sets of the indexing of vector registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IndexKind {
+    On,
+    Off,
+    Mode,
+    Index,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -292,15 +309,22 @@ fn control(name: &str) -> Option<Kind> {
         "s_getreg_b32" => Some(Kind::GetReg),
         "s_setreg_b32" | "s_setreg_imm32_b32" => Some(Kind::SetReg),
         // Instructions without effect on results.
-        "s_nop" | "s_sleep" | "s_setprio" | "s_icache_inv" | "s_wakeup" | "s_incperflevel" | "s_decperflevel" => {
+        "s_nop" | "s_setprio" | "s_icache_inv" | "s_wakeup" | "s_incperflevel" | "s_decperflevel" => {
             Some(Kind::Nothing)
         }
+        // Others have their turn.
+        "s_sleep" => Some(Kind::Sleep),
+        "s_movrels_b32" | "s_movrels_b64" => Some(Kind::MoveRelative(true)),
+        "s_movreld_b32" | "s_movreld_b64" => Some(Kind::MoveRelative(false)),
+        "s_set_gpr_idx_on" => Some(Kind::Index(IndexKind::On)),
+        "s_set_gpr_idx_off" => Some(Kind::Index(IndexKind::Off)),
+        "s_set_gpr_idx_mode" => Some(Kind::Index(IndexKind::Mode)),
+        "s_set_gpr_idx_idx" => Some(Kind::Index(IndexKind::Index)),
         _ => {
             let mask = || scalar::exec_mask(name).map(|(f, new)| Kind::ExecMask(f, new));
-            scalar::function(name)
-                .map(Kind::Scalar)
-                .or_else(|| scalar::compare(name).map(Kind::ScalarCompare))
-                .or_else(mask)
+            let compare = || scalar::compare(name).map(|f| Kind::ScalarCompare(f, shadow::compare::scalar(name)));
+            let function = scalar::function(name).map(|f| Kind::Scalar(f, shadow::scalar::function(name)));
+            function.or_else(compare).or_else(mask)
         }
     }
 }
@@ -309,7 +333,7 @@ fn vector(inst: &Inst) -> Option<Kind> {
     let row = inst.row();
     let name = row.name;
     if row.format == Format::Vopc {
-        return compare(name).map(Kind::Compare);
+        return compare(name).map(|f| Kind::Compare(f, shadow::compare::vector(name)));
     }
     let special = match name {
         "v_nop" => Kind::Nothing,
@@ -341,12 +365,14 @@ fn arithmetic(inst: &Inst) -> Option<Kind> {
     let row = inst.row();
     let saturates = inst.get(Field::Clamp) != 0 && row.args().first().is_some_and(|a| !a.ty.elem.is_float());
     let function = if saturates { lane::int::saturating(row.name)? } else { lane::function(row.name)? };
+    // The rule is about sums that wrap around.
+    let rule = if saturates { None } else { shadow::function(row.name) };
     let packed = row.format == Format::Vop3p || row.name == "v_pk_fmac_f16";
     let float = row.args().first().is_some_and(|a| a.ty.elem.is_float() && a.ty.count == 2);
     Some(match (packed, float) {
         (true, true) => Kind::Packed(function),
-        (true, false) => Kind::PackedInt(function),
-        (false, _) => Kind::Lane(function),
+        (true, false) => Kind::PackedInt(function, rule),
+        (false, _) => Kind::Lane(function, rule),
     })
 }
 

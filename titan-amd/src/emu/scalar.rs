@@ -44,24 +44,24 @@ fn field(b: u64) -> (u64, u64) {
     (b & 63, b >> 16 & 127)
 }
 
-fn bfe_u32(a: u64, b: u64) -> u64 {
+pub(crate) fn bfe_u32(a: u64, b: u64) -> u64 {
     let (at, width) = (b & 31, field(b).1);
     let rest = of(u(a)) >> at;
     if width >= 32 { rest } else { rest & ((1 << width) - 1) }
 }
 
-fn bfe_i32(a: u64, b: u64) -> u64 {
+pub(crate) fn bfe_i32(a: u64, b: u64) -> u64 {
     let (at, width) = (b & 31, field(b).1.min(32));
     if width == 0 { 0 } else { of(u(((i64::from(i(a)) >> at) << (64 - width) >> (64 - width)).cast_unsigned())) }
 }
 
-fn bfe_u64(a: u64, b: u64) -> u64 {
+pub(crate) fn bfe_u64(a: u64, b: u64) -> u64 {
     let (at, width) = field(b);
     let rest = a >> at;
     if width >= 64 { rest } else { rest & ((1 << width) - 1) }
 }
 
-fn bfe_i64(a: u64, b: u64) -> u64 {
+pub(crate) fn bfe_i64(a: u64, b: u64) -> u64 {
     let (at, width) = field(b);
     let width = width.min(64);
     if width == 0 { 0 } else { ((a.cast_signed() >> at) << (64 - width) >> (64 - width)).cast_unsigned() }

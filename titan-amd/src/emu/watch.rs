@@ -5,7 +5,7 @@
 
 use super::error::ErrorCode;
 use super::fail::Fail;
-use super::group::{FLAT, Group, LDS, SMEM, VM};
+use super::group::{Group, LDS, SMEM, VM};
 use super::launch::Env;
 use titan_sim::engine::{Agent, BarrierId, Class, Event, Observer, Place, SpaceId, Stop, Wait};
 use titan_sim::sanitize::{Config, Deed, Finding, Names, Sanitizer, Side, Unit, Work};
@@ -14,28 +14,43 @@ use titan_sim::sanitize::{Config, Deed, Finding, Names, Sanitizer, Side, Unit, W
 const LDS_WORK: Work = Work { name: "LDS access", unit: Unit::Tma, ordered: true, must_end: false };
 /// The class of loads from memory to the local data share; hardware waits for them when the wave ends.
 const COPY_WORK: Work = Work { must_end: false, ..Work::AMD_COPY };
-/// The class of accesses by flat addresses, which complete in any order.
-const FLAT_WORK: Work = Work { name: "flat access", unit: Unit::Base, ordered: false, must_end: false };
+/// The class of scalar loads, which complete in any order and access no local data share.
+const SCALAR_WORK: Work = Work { name: "scalar load", unit: Unit::Base, ordered: false, must_end: false };
 
 /// The observer of one workgroup.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     sanitizer: Option<Sanitizer>,
+    /// The waves that have ended.
+    ended: Vec<Agent>,
 }
 
 impl Observer for Watch {
     fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
-        self.sanitizer.event(event)
+        match *event {
+            // A barrier waits for a wave until it has ended, so that what the wave did is over for those that pass.
+            Event::Meet { rendezvous, waited, passed } if !self.ended.is_empty() => {
+                let passed = [passed, &self.ended].concat();
+                self.sanitizer.event(&Event::Meet { rendezvous, waited, passed: &passed })
+            }
+            _ => self.sanitizer.event(event),
+        }
     }
 }
 
 impl Watch {
     pub(crate) fn new(env: &Env<'_>) -> Watch {
-        Watch { sanitizer: env.options.sanitize.then(|| config(env.waves())).flatten().map(Sanitizer::new) }
+        let sanitizer = env.options.sanitize.then(|| config(env.waves())).flatten().map(Sanitizer::new);
+        Watch { sanitizer, ended: Vec::new() }
     }
 
     pub(crate) const fn is_off(&self) -> bool {
         self.sanitizer.is_none()
+    }
+
+    /// Records that a wave ends.
+    pub(crate) fn ends(&mut self, agent: Agent) {
+        self.ended.push(agent);
     }
 
     /// Records the place of a wave, for events that do not carry it.
@@ -46,8 +61,7 @@ impl Watch {
 
 fn config(waves: usize) -> Option<Config> {
     let mut config = Config::one_each(waves).ok()?;
-    config.home(SpaceId::new(0), 0).class(VM, COPY_WORK).class(LDS, LDS_WORK).class(FLAT, FLAT_WORK);
-    config.class(SMEM, FLAT_WORK);
+    config.home(SpaceId::new(0), 0).class(VM, COPY_WORK).class(LDS, LDS_WORK).class(SMEM, SCALAR_WORK);
     Some(config)
 }
 
@@ -71,7 +85,7 @@ impl Names for Words {
         match class {
             VM => "a load into the local data share".to_owned(),
             LDS => "an access to the local data share".to_owned(),
-            _ => "an access by flat addresses".to_owned(),
+            _ => "a scalar load".to_owned(),
         }
     }
     fn wait(&self, _: Wait) -> String {

@@ -1,123 +1,79 @@
-//! A wave: its registers, and which of them are defined.
+//! A wave: its registers, its mode, and its operations in flight.
 
 use super::error::ErrorCode;
 use super::fail::Fail;
 use super::hazard::Hazards;
 use super::lane::Mode;
 use super::op::File;
-use crate::isa::operand::{EXEC, M0, SGPRS, TTMP, VCC};
-use titan_sim::engine::{OpId, Rng};
+use super::private::Private;
+use super::scalars::{Scalars, VCC_PAIR, Value, is_exec};
+use super::vectors::{Origin, Vectors};
+use crate::isa::operand::{M0, SGPRS, VCC};
+use std::collections::VecDeque;
+use titan_sim::engine::OpId;
 
 /// The number of an operation in its workgroup, by issue.
 pub(crate) type Serial = u64;
 
-/// The values of a register in all lanes.
-pub(crate) type Lanes = [u32; 64];
-
 /// The mask of all lanes.
 pub(crate) const ALL: u64 = u64::MAX;
 
-/// One file of vector registers.
-#[derive(Clone, Debug)]
-pub(crate) struct Vectors {
-    file: File,
-    values: Vec<Lanes>,
-    /// For each register, the lanes that were never written.
-    undefined: Vec<u64>,
-    /// For each register, the lanes that operations in flight will write.
-    busy: Vec<u64>,
-    /// For each register, these operations in the order of issue, each with its lanes.
-    by: Vec<Vec<(Serial, u64)>>,
+/// The contents of registers and memory before they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    /// The seed of random bits; 0 stands for zeros.
+    pub(crate) seed: u64,
+    /// Whether these bits are defined.
+    pub(crate) defined: bool,
 }
 
-impl Vectors {
-    fn new(file: File, n: usize, garbage: Option<u64>) -> Vectors {
-        let mut rng = Rng::new(garbage.unwrap_or(0));
-        #[expect(clippy::cast_possible_truncation, reason = "random bits")]
-        let fill = |rng: &mut Rng| std::array::from_fn(|_| if garbage.is_some() { rng.next_u64() as u32 } else { 0 });
-        let values = (0..n).map(|_| fill(&mut rng)).collect();
-        let undefined = vec![if garbage.is_some() { 0 } else { ALL }; n];
-        Vectors { file, values, undefined, busy: vec![0; n], by: vec![Vec::new(); n] }
+impl Fill {
+    /// The contents of another part.
+    pub(crate) const fn of(self, part: u64) -> Fill {
+        let seed = if self.seed == 0 { 0 } else { self.seed ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 };
+        Fill { seed, ..self }
+    }
+}
+
+/// The two counters of operations that complete in order, each with its operations in flight in the order of issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// `vmcnt`.
+    Vm,
+    /// `lgkmcnt`, for the local data share.
+    Lds,
+}
+
+/// The operations of a counter that are in flight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InOrder {
+    /// All of them, oldest first.
+    all: VecDeque<(Serial, OpId)>,
+    /// Those of generic addresses: while one is in flight, the order of completion is not known.
+    generic: Vec<Serial>,
+}
+
+impl InOrder {
+    pub(crate) fn issue(&mut self, serial: Serial, op: OpId, generic: bool) {
+        self.all.push_back((serial, op));
+        self.generic.extend(generic.then_some(serial));
     }
 
-    /// A register for reading in these lanes.
-    #[inline]
-    pub(crate) fn read(&self, r: usize, lanes: u64) -> Result<&Lanes, Fail> {
-        let (Some(values), Some(undefined), Some(busy)) = (self.values.get(r), self.undefined.get(r), self.busy.get(r))
-        else {
-            return Err(self.missing(r));
-        };
-        if (undefined | busy) & lanes == 0 { Ok(values) } else { Err(self.bad(r, lanes)) }
-    }
-
-    /// A register for writing in these lanes, which are defined from then on.
-    #[inline]
-    pub(crate) fn write(&mut self, r: usize, lanes: u64) -> Result<&mut Lanes, Fail> {
-        if self.busy.get(r).is_some_and(|b| b & lanes != 0) {
-            return Err(self.bad(r, lanes));
+    pub(crate) fn complete(&mut self, serial: Serial) {
+        if let Some(at) = self.all.iter().position(|(s, _)| *s == serial) {
+            self.all.remove(at);
         }
-        self.check(r)?;
-        self.undefined[r] &= !lanes;
-        Ok(&mut self.values[r])
+        self.generic.retain(|s| *s != serial);
     }
 
-    /// A register for the write of an operation that completes: its lanes become defined, and free if no other operation in flight has
-    /// reserved them.
-    pub(crate) fn complete(&mut self, r: usize, lanes: u64, op: Serial) -> Option<&mut Lanes> {
-        let by = self.by.get_mut(r)?;
-        if let Some((_, own)) = by.iter_mut().find(|(id, _)| *id == op) {
-            *own &= !lanes;
-            by.retain(|(_, own)| *own != 0);
-            self.busy[r] = by.iter().fold(0, |all, (_, own)| all | own);
-        }
-        let undefined = self.undefined.get_mut(r)?;
-        *undefined &= !lanes;
-        self.values.get_mut(r)
+    /// The operations, oldest first.
+    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = (Serial, OpId)> + ExactSizeIterator + '_ {
+        self.all.iter().copied()
     }
 
-    /// Reserves lanes of a register for an operation.
-    pub(crate) fn reserve(&mut self, r: usize, lanes: u64, op: Serial) -> Result<(), Fail> {
-        if r >= self.values.len() {
-            return Err(self.missing(r));
-        }
-        if lanes != 0 {
-            self.busy[r] |= lanes;
-            self.by[r].push((op, lanes));
-        }
-        Ok(())
-    }
-
-    /// The operations for which these lanes of a register are reserved, in the order of issue.
-    pub(crate) fn owners(&self, r: usize, lanes: u64) -> impl DoubleEndedIterator<Item = Serial> + '_ {
-        let by = self.by.get(r).map_or(&[][..], Vec::as_slice);
-        by.iter().filter(move |(_, own)| own & lanes != 0).map(|(op, _)| *op)
-    }
-
-    pub(crate) fn check(&self, r: usize) -> Result<(), Fail> {
-        if r < self.values.len() { Ok(()) } else { Err(self.missing(r)) }
-    }
-
-    #[cold]
-    fn missing(&self, r: usize) -> Fail {
-        let (file, n) = (self.file.name(), self.values.len());
-        Fail::new(
-            ErrorCode::Register,
-            format!("`{file}{r}` is used, and the kernel was given {n} registers of its kind"),
-        )
-    }
-
-    #[cold]
-    fn bad(&self, r: usize, lanes: u64) -> Fail {
-        let name = format!("`{}{r}`", self.file.name());
-        let busy = self.busy[r] & lanes;
-        if busy != 0 {
-            let message = format!("{name} is used while an operation in flight is to write it");
-            let help = "wait for it by `s_waitcnt`";
-            let by = self.owners(r, lanes).next_back();
-            return Fail::new(ErrorCode::InFlight, message).lane(busy.trailing_zeros()).help(help).because(by);
-        }
-        let lane = (self.undefined[r] & lanes).trailing_zeros();
-        Fail::new(ErrorCode::Uninitialised, format!("{name} is read and was never written")).lane(lane)
+    /// Whether an operation of generic addresses is in flight.
+    pub(crate) fn has_generic(&self) -> bool {
+        !self.generic.is_empty()
     }
 }
 
@@ -125,53 +81,40 @@ impl Vectors {
 #[derive(Clone, Debug)]
 pub(crate) struct Wave {
     pub(crate) pc: u64,
-    pub(crate) scc: bool,
+    scc: bool,
+    /// Where the condition code comes from, if it is undefined.
+    scc_origin: Option<Origin>,
     pub(crate) mode: Mode,
+    /// Whether vector registers are indexed by `m0`: `GPR_IDX_EN` of the mode.
+    pub(crate) indexed: bool,
     pub(crate) v: Vectors,
     pub(crate) a: Vectors,
-    scalars: [u32; 128],
-    s_undefined: u128,
-    s_busy: u128,
-    s_by: Option<Serial>,
-    /// The number of general scalar registers that the kernel was allocated.
-    sgprs: u8,
+    scalars: Scalars,
     pub(crate) hazards: Hazards,
-    /// For each counter that completes in order, the last operation.
-    pub(crate) last: [Option<OpId>; 2],
-    /// The operations on flat addresses, which complete in any order, with the counters that were waited for.
-    pub(crate) flat: Vec<(OpId, bool, bool)>,
+    in_order: [InOrder; 2],
     pub(crate) done: bool,
     /// The private memory of each lane.
-    pub(crate) scratch: Vec<Scratch>,
+    pub(crate) private: Vec<Private>,
 }
 
-/// The private memory of a lane: its bytes, and which were written.
-pub(crate) type Scratch = (Vec<u8>, Vec<bool>);
-
 impl Wave {
-    /// Creates a wave whose registers are undefined, or random bits from a seed.
-    pub(crate) fn new(pc: u64, mode: Mode, registers: [u32; 3], garbage: Option<u64>) -> Wave {
+    /// Creates a wave whose registers are undefined, or random bits.
+    pub(crate) fn new(pc: u64, mode: Mode, registers: [u32; 3], fill: Fill) -> Wave {
         let [arch, acc, sgprs] = registers;
-        let named = 1_u128 << EXEC | 1 << (EXEC + 1);
-        let mut rng = Rng::new(garbage.unwrap_or(0) ^ 0x5C);
-        #[expect(clippy::cast_possible_truncation, reason = "random bits")]
-        let scalars = std::array::from_fn(|_| if garbage.is_some() { rng.next_u64() as u32 } else { 0 });
+        let scc_origin = if fill.defined { None } else { Some(Origin::Scc) };
         Wave {
             pc,
             scc: false,
+            scc_origin,
             mode,
-            v: Vectors::new(File::V, arch as usize, garbage.map(|g| g ^ 1)),
-            a: Vectors::new(File::A, acc as usize, garbage.map(|g| g ^ 2)),
-            scalars,
-            s_undefined: if garbage.is_some() { 0 } else { !named },
-            s_busy: 0,
-            s_by: None,
-            sgprs: u8::try_from(sgprs.min(SGPRS.into())).unwrap_or(SGPRS),
+            indexed: false,
+            v: Vectors::new(File::V, arch as usize, fill.of(1)),
+            a: Vectors::new(File::A, acc as usize, fill.of(2)),
+            scalars: Scalars::new(sgprs, fill.of(3)),
             hazards: Hazards::default(),
-            last: [None; 2],
-            flat: Vec::new(),
+            in_order: [InOrder::default(), InOrder::default()],
             done: false,
-            scratch: Vec::new(),
+            private: Vec::new(),
         }
     }
 
@@ -189,86 +132,85 @@ impl Wave {
         }
     }
 
+    pub(crate) const fn in_order(&self, counter: Counter) -> &InOrder {
+        &self.in_order[counter as usize]
+    }
+
+    pub(crate) const fn in_order_mut(&mut self, counter: Counter) -> &mut InOrder {
+        &mut self.in_order[counter as usize]
+    }
+
     /// The mask of active lanes.
     #[inline]
     pub(crate) const fn exec(&self) -> u64 {
-        self.scalars[EXEC as usize] as u64 | (self.scalars[EXEC as usize + 1] as u64) << 32
+        self.scalars.exec()
     }
 
-    fn scalar_index(&self, code: u8) -> Result<usize, Fail> {
-        let named = (SGPRS..TTMP).contains(&code) || (TTMP..=M0).contains(&code) || code >= EXEC;
-        if code < self.sgprs || named {
-            return Ok(code.into());
-        }
-        let message = format!("`s{code}` is used, and the kernel was given {} scalar registers", self.sgprs);
-        Err(Fail::new(ErrorCode::Register, message))
-    }
-
-    /// The value of one or two scalar registers.
+    /// The value of one or two scalar registers, some bits of which may be undefined.
     #[inline]
-    pub(crate) fn scalar(&self, code: u8, n: u8) -> Result<u64, Fail> {
-        let low = self.scalar_word(code)?;
-        if n < 2 { Ok(low.into()) } else { Ok(u64::from(low) | u64::from(self.scalar_word(code + 1)?) << 32) }
+    pub(crate) fn scalar(&self, code: u8, n: u8) -> Result<Value, Fail> {
+        self.scalars.get(code, n)
     }
 
-    /// The value of one scalar register.
+    /// The value of one or two scalar registers that must be defined, because `what` depends on it.
     #[inline]
-    pub(crate) fn scalar_word(&self, code: u8) -> Result<u32, Fail> {
-        let i = self.scalar_index(code)?;
-        if (self.s_undefined | self.s_busy) >> i & 1 == 0 { Ok(self.scalars[i]) } else { Err(self.bad_scalar(code)) }
+    pub(crate) fn defined(&self, code: u8, n: u8, what: &str) -> Result<u64, Fail> {
+        let value = self.scalars.get(code, n)?;
+        if value.shadow == 0 { Ok(value.bits) } else { Err(undefined(what, self.scalars.origin(code, n))) }
     }
 
-    pub(crate) fn set_scalar(&mut self, code: u8, n: u8, value: u64) -> Result<(), Fail> {
-        #[expect(clippy::cast_possible_truncation, reason = "the words of a pair")]
-        let words = [value as u32, (value >> 32) as u32];
-        for (at, word) in (code..).zip(words).take(n.into()) {
-            let i = self.scalar_index(at)?;
-            if self.s_busy >> i & 1 == 1 {
-                return Err(self.bad_scalar(at));
-            }
-            self.scalars[i] = word;
-            self.s_undefined &= !(1 << i);
+    /// The same for one register.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "one register")]
+    pub(crate) fn defined_word(&self, code: u8, what: &str) -> Result<u32, Fail> {
+        self.defined(code, 1, what).map(|v| v as u32)
+    }
+
+    /// Where undefined bits of scalar registers come from.
+    pub(crate) fn scalar_origin(&self, code: u8, n: u8) -> Option<Origin> {
+        self.scalars.origin(code, n)
+    }
+
+    /// Sets one or two scalar registers. Which lanes are active may not depend on undefined bits.
+    pub(crate) fn set_scalar(&mut self, code: u8, n: u8, value: Value, origin: Option<Origin>) -> Result<(), Fail> {
+        if value.shadow != 0 && is_exec(code, n) {
+            return Err(undefined("the mask of active lanes", origin));
         }
-        Ok(())
+        self.scalars.set(code, n, value, origin)
+    }
+
+    /// Sets one or two scalar registers to a defined value.
+    pub(crate) fn set_defined(&mut self, code: u8, n: u8, bits: u64) -> Result<(), Fail> {
+        self.scalars.set(code, n, Value::defined(bits), None)
     }
 
     /// Reserves registers for a scalar load.
     pub(crate) fn reserve_scalar(&mut self, code: u8, n: u8, op: Serial) -> Result<(), Fail> {
-        for at in code..code + n {
-            let i = self.scalar_index(at)?;
-            if self.s_busy >> i & 1 == 1 {
-                return Err(self.bad_scalar(at));
-            }
-            self.s_busy |= 1 << i;
-        }
-        self.s_by = Some(op);
-        Ok(())
+        self.scalars.reserve(code, n, op)
     }
 
-    pub(crate) fn complete_scalar(&mut self, code: u8, words: &[u32]) {
-        for (at, word) in (code..).zip(words) {
-            let i = usize::from(at) & 127;
-            self.s_busy &= !(1 << i);
-            self.s_undefined &= !(1 << i);
-            self.scalars[i] = *word;
-        }
+    pub(crate) fn complete_scalar(&mut self, code: u8, words: &[(u32, u32)], pc: u64) {
+        self.scalars.complete(code, words, pc);
     }
 
-    #[cold]
-    fn bad_scalar(&self, code: u8) -> Fail {
-        let name = match code {
-            VCC => "`vcc_lo`".to_owned(),
-            M0 => "`m0`".to_owned(),
-            _ if code == VCC + 1 => "`vcc_hi`".to_owned(),
-            _ => format!("`s{code}`"),
-        };
-        if self.s_busy >> code & 1 == 1 {
-            let message = format!("{name} is used while a scalar load in flight is to write it");
-            return Fail::new(ErrorCode::InFlight, message)
-                .help("wait for it by `s_waitcnt lgkmcnt(0)`")
-                .because(self.s_by);
-        }
-        Fail::new(ErrorCode::Uninitialised, format!("{name} is read and was never written"))
+    /// The condition code, as 0 or 1.
+    pub(crate) fn scc(&self) -> Value {
+        Value { bits: self.scc.into(), shadow: self.scc_origin.is_some().into() }
+    }
+
+    /// The condition code, on which a branch depends.
+    pub(crate) fn defined_scc(&self) -> Result<bool, Fail> {
+        self.scc_origin.map_or(Ok(self.scc), |o| Err(undefined("a branch", Some(o))))
+    }
+
+    /// Where the condition code comes from, if it is undefined.
+    pub(crate) const fn scc_origin(&self) -> Option<Origin> {
+        self.scc_origin
+    }
+
+    /// Sets the condition code; `undefined` is where it comes from, if it is undefined.
+    pub(crate) const fn set_scc(&mut self, scc: bool, undefined: Option<Origin>) {
+        (self.scc, self.scc_origin) = (scc, undefined);
     }
 
     /// The `MODE` register: ISA §3.5.
@@ -282,12 +224,13 @@ impl Wave {
             | flag(m.dx10_clamp, 8)
             | flag(m.ieee, 9)
             | flag(m.fp16_overflow, 23)
+            | flag(self.indexed, 27)
     }
 
     /// Sets the `MODE` register; `None` if a bit is set that the emulator does not support.
     #[must_use]
     pub(crate) fn set_mode_bits(&mut self, bits: u32) -> Option<()> {
-        if bits & !0x0080_03FF != 0 {
+        if bits & !0x0880_03FF != 0 {
             return None;
         }
         let two = |at: u32| (bits >> at & 3) as u8;
@@ -301,11 +244,46 @@ impl Wave {
             ieee: flag(9),
             fp16_overflow: flag(23),
         };
+        self.indexed = flag(27);
         Some(())
     }
 
-    /// The value of `vcc`, for branches; it must not be pending.
-    pub(crate) fn vcc(&self) -> Result<u64, Fail> {
-        self.scalar(VCC, 2)
+    /// Whether `vcc` is zero, as 0 or 1: one lane that is defined decides if it is set.
+    pub(crate) fn vccz(&self) -> Result<Value, Fail> {
+        let (code, n) = VCC_PAIR;
+        let vcc = self.scalars.get(code, n)?;
+        let undecided = vcc.shadow != 0 && vcc.bits & !vcc.shadow == 0;
+        Ok(Value { bits: u64::from(vcc.bits == 0), shadow: undecided.into() })
+    }
+
+    /// Whether a branch finds that `vcc` is not zero.
+    pub(crate) fn any_vcc(&self) -> Result<bool, Fail> {
+        let (code, n) = VCC_PAIR;
+        let zero = self.vccz()?;
+        if zero.shadow == 0 { Ok(zero.bits == 0) } else { Err(undefined("a branch", self.scalars.origin(code, n))) }
+    }
+}
+
+/// The error for a use of undefined bits.
+#[cold]
+pub(crate) fn undefined(what: &str, origin: Option<Origin>) -> Fail {
+    let Some((source, pc)) = origin.map(Origin::told) else {
+        return Fail::new(ErrorCode::Uninitialised, format!("{what} depends on undefined bits"));
+    };
+    let fail = Fail::new(ErrorCode::Uninitialised, format!("{what} depends on {source}"));
+    match pc {
+        Some(pc) => fail.against(pc, "the load"),
+        None => fail,
+    }
+}
+
+/// The name of a scalar register in messages.
+pub(crate) fn scalar_name(code: u8) -> String {
+    match code {
+        VCC => "`vcc_lo`".to_owned(),
+        M0 => "`m0`".to_owned(),
+        _ if code == VCC + 1 => "`vcc_hi`".to_owned(),
+        _ if code < SGPRS => format!("`s{code}`"),
+        _ => format!("the scalar register {code}"),
     }
 }

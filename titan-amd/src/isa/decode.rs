@@ -205,6 +205,10 @@ impl Decoder {
             Class::Hex | Class::Uimm | Class::Waitcnt | Class::Hwreg | Class::Message => {
                 Operand::Imm(self.take(arg.field).cast_signed())
             }
+            Class::IndexMode => match self.take(arg.field) {
+                mode @ 0..=15 => Operand::Imm(mode.cast_signed()),
+                _ => return Err(self.misfit(i, "there are four operands that can be indexed")),
+            },
             Class::SmemOffset => self.smem_offset(i)?,
             Class::BufferAddr => {
                 let count = self.inst.get(Field::Offen) + self.inst.get(Field::Idxen);
@@ -302,7 +306,7 @@ impl Decoder {
 
     /// ISA §8.2.1.1: the table of `IMM` and `SOE`.
     fn smem_offset(&mut self, i: usize) -> Result<Operand, IsaError> {
-        // The offset was decoded as a modifier, which it is only together with a register.
+        // The offset was decoded as a modifier, which it is only together with a register; `SOE` is one only if the offset is 0.
         let offset = self.inst.get(Field::SmemOffset);
         let (imm, soe) = (self.take(Field::Imm) != 0, self.take(Field::Soe) != 0);
         match (imm, soe) {
@@ -314,9 +318,12 @@ impl Decoder {
                 self.inst.put(Field::SmemOffset, 0);
                 Ok(Operand::S(low(offset), 1))
             }
-            (true, true) if offset != 0 => Ok(Operand::S(low(self.take(Field::SmemSoffset)), 1)),
-            // Bits that are not used, or a second encoding of the same operand.
-            (false, _) | (true, true) => Err(self.misfit(i, "an offset is an immediate, a register, or both")),
+            (true, true) => {
+                self.inst.put(Field::Soe, u32::from(offset == 0));
+                Ok(Operand::S(low(self.take(Field::SmemSoffset)), 1))
+            }
+            // Bits that are not used.
+            (false, _) => Err(self.misfit(i, "an offset is an immediate, a register, or both")),
         }
     }
 }

@@ -156,6 +156,9 @@ impl Words<'_> {
             }
             (Class::Smem, Operand::S(code, _)) if code >= M0 => return wrong(),
             (Class::Sdst | Class::Smem, Operand::S(code, _)) => code.into(),
+            (Class::SrcS, Operand::EXEC) => {
+                return Err(inst.misfit(i, "a mask of lanes is in other registers than `exec`"));
+            }
             (Class::Ssrc | Class::SsrcInline | Class::SrcS | Class::Soffset, Operand::S(code, _)) => code.into(),
             (Class::Src | Class::SrcInline, Operand::S(code, n)) => {
                 if n > 2 {
@@ -219,6 +222,7 @@ impl Words<'_> {
                 Some(v) => v,
                 None => return wrong(),
             },
+            (Class::IndexMode, Operand::Imm(v @ 0..=15)) => v.cast_unsigned(),
             (Class::SmemOffset, _) => return self.smem_offset(i, operand).map(|()| None),
             (Class::BufferAddr, Operand::Off | Operand::V(..)) => {
                 let n = inst.get(Field::Offen) + inst.get(Field::Idxen);
@@ -273,18 +277,22 @@ impl Words<'_> {
         }
     }
 
-    /// ISA §8.2.1.1 "Scalar Memory Addressing": the table of `IMM` and `SOE`. A single register is encoded in `OFFSET`.
+    /// ISA §8.2.1.1 "Scalar Memory Addressing": the table of `IMM` and `SOE`. A single register is encoded in `OFFSET`; `SOE` as a
+    /// modifier adds an offset of 0 to it, as compilers do.
     fn smem_offset(&mut self, i: usize, operand: Operand) -> Result<(), IsaError> {
         let inst = self.inst;
         match operand {
             Operand::Imm(v) => {
-                if inst.get(Field::SmemOffset) != 0 || !(-(1 << 20)..1 << 20).contains(&v) {
+                if inst.get(Field::SmemOffset) != 0 || inst.get(Field::Soe) != 0 || !(-(1 << 20)..1 << 20).contains(&v)
+                {
                     return Err(inst.misfit(i, "an offset has 21 bits"));
                 }
                 self.set(Field::Imm, 1)?;
                 self.set(Field::SmemOffset, v.cast_unsigned() & 0x1F_FFFF)
             }
-            Operand::S(code, 1) if inst.get(Field::SmemOffset) == 0 => self.set(Field::SmemOffset, code.into()),
+            Operand::S(code, 1) if inst.get(Field::SmemOffset) == 0 && inst.get(Field::Soe) == 0 => {
+                self.set(Field::SmemOffset, code.into())
+            }
             Operand::S(code, 1) => {
                 self.set(Field::Imm, 1)?;
                 self.set(Field::Soe, 1)?;

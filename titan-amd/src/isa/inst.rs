@@ -192,7 +192,7 @@ impl Inst {
         all.extend(is(Mods::BROADCAST, &[Field::Cbsz, Field::Abid]));
         all.extend(is(Mods::BLGP, &[Field::Blgp]));
         all.extend(is(Mods::MATRIX_NEG, &[Field::Blgp]));
-        all.extend(is(Mods::OFFSET, &[Field::Offset, Field::Offset0, Field::Offset1, Field::SmemOffset]));
+        all.extend(is(Mods::OFFSET, &[Field::Offset, Field::Offset0, Field::Offset1, Field::SmemOffset, Field::Soe]));
         all.extend(is(Mods::SWIZZLE, &[Field::Offset0, Field::Offset1]));
         all.extend(is(Mods::OFFSET2, &[Field::Offset0, Field::Offset1]));
         all.extend(is(Mods::CACHE, &[Field::Sc0, Field::Nt, Field::Sc1]));
@@ -244,7 +244,8 @@ impl Inst {
         all
     }
 
-    /// Checks that at most one scalar register or literal is read: ISA §6.2.1, "Limitations".
+    /// Checks that at most one scalar register or literal is read: ISA §6.2.1, "Limitations". `m0` as the lane of `v_writelane` is
+    /// not read over the constant bus (LLVM: `V_WRITELANE_B32` with a scalar source takes its lane from `m0`).
     pub(crate) fn check_constant_bus(&self) -> Result<(), IsaError> {
         let vector = matches!(
             self.format(),
@@ -254,6 +255,7 @@ impl Inst {
         for (i, (arg, operand)) in self.args().enumerate() {
             let read = match operand {
                 _ if !vector || arg.access == Access::Write => continue,
+                Operand::M0 if arg.field == Field::Src1 && self.row.name == "v_writelane_b32" => continue,
                 Operand::S(code, _) if code == EXEC || code == EXEC + 1 => operand,
                 Operand::S(code, n) => Operand::S(code, if code == M0 { 1 } else { n }),
                 Operand::Literal(_) | Operand::Special(_) => operand,

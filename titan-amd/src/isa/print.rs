@@ -261,7 +261,7 @@ impl Inst {
 
     fn scalar_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offset = self.offset();
-        if offset != 0 {
+        if offset != 0 || self.get(Field::Soe) != 0 {
             write!(f, " offset:{}", hex(offset))?;
         }
         if self.get(Field::Glc) != 0 { write!(f, " glc") } else { Ok(()) }
@@ -393,12 +393,19 @@ fn immediate(f: &mut fmt::Formatter<'_>, class: Class, value: i32) -> fmt::Resul
         Class::Waitcnt => waitcnt(f, bits),
         Class::Hwreg => hwreg(f, bits),
         Class::Message => message(f, bits),
+        Class::IndexMode => {
+            let chosen = INDEXED.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, name)| *name);
+            write!(f, "gpr_idx({})", chosen.collect::<Vec<_>>().join(","))
+        }
         Class::Simm => write!(f, "{}", sign_extend(bits, 16)),
         // As in LLVM: in decimal if the value could be an inline constant.
         Class::Uimm if bits > 64 => write!(f, "{bits:#x}"),
         _ => write!(f, "{bits}"),
     }
 }
+
+/// The operands whose registers can be indexed, by bit.
+pub(crate) const INDEXED: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
 
 fn waitcnt(f: &mut fmt::Formatter<'_>, imm: u32) -> fmt::Result {
     let counters = COUNTERS.iter().map(|(name, ranges)| (name, counter(imm, ranges)));

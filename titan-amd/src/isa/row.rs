@@ -78,6 +78,8 @@ pub enum Class {
     Hwreg,
     /// A message.
     Message,
+    /// The operands whose vector registers are indexed.
+    IndexMode,
     /// The address of a buffer operation, which depends on `OFFEN` and `IDXEN`.
     BufferAddr,
     /// An offset of a buffer operation: a scalar register or constant.

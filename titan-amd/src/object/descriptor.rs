@@ -9,7 +9,7 @@ pub const SIZE: usize = 64;
 /// The alignment of a kernel's first instruction.
 pub const ENTRY_ALIGN: u64 = 256;
 /// The largest private memory of a work item, in bytes: a wave has up to 8191 times 1 KiB, as LLVM counts.
-const MAX_PRIVATE: u32 = 8191 * 1024 / 64;
+pub(crate) const MAX_PRIVATE: u32 = 8191 * 1024 / 64;
 /// The number of scalar registers in addition to those that a kernel names: `vcc`, `flat_scratch`, `xnack_mask` (LLVM, granulated count).
 const EXTRA_SGPRS: u32 = 6;
 
@@ -352,6 +352,12 @@ impl Descriptor {
     #[must_use]
     pub const fn workitem_ids(&self) -> u32 {
         rsrc2::WORKITEM_ID.get(self.rsrc2)
+    }
+
+    /// Whether the kernel needs private memory of a size that the compiler does not know: `USES_DYNAMIC_STACK`.
+    #[must_use]
+    pub const fn dynamic_stack(&self) -> bool {
+        self.properties >> 11 & 1 == 1
     }
 
     /// Whether private memory is set up.

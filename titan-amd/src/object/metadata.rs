@@ -48,6 +48,8 @@ pub struct KernelMetadata {
     pub max_workgroup_size: u32,
     /// The required extents of a workgroup, if there are any.
     pub required_workgroup: Option<[u32; 3]>,
+    /// Whether it needs private memory of a size that the compiler does not know.
+    pub dynamic_stack: bool,
 }
 
 /// An argument of a kernel.
@@ -154,6 +156,7 @@ impl KernelMetadata {
             agprs: r.agprs,
             max_workgroup_size,
             required_workgroup: None,
+            dynamic_stack: false,
         }
     }
 }
@@ -226,7 +229,7 @@ impl KernelMetadata {
             (".sgpr_count", int(self.sgprs)),
             (".sgpr_spill_count", int(0)),
             (".symbol", Value::text(&self.symbol)),
-            (".uses_dynamic_stack", Value::Bool(false)),
+            (".uses_dynamic_stack", Value::Bool(self.dynamic_stack)),
             (".vgpr_count", int(self.vgprs)),
             (".vgpr_spill_count", int(0)),
             (".wavefront_size", int(64)),
@@ -265,6 +268,7 @@ impl KernelMetadata {
             agprs: value.get(".agpr_count").map_or(Ok(0), |_| n(".agpr_count"))?,
             max_workgroup_size: n(".max_flat_workgroup_size")?,
             required_workgroup: required,
+            dynamic_stack: value.get(".uses_dynamic_stack") == Some(&Value::Bool(true)),
             name,
         })
     }

@@ -7,11 +7,13 @@
 use super::descriptor::{Descriptor, ENTRY_ALIGN, SIZE};
 use super::elf::*;
 use super::error::ObjectError;
-use super::metadata::{KernelMetadata, Metadata};
+use super::metadata::{KernelArg, KernelMetadata, Metadata};
 use super::msgpack::Value;
 
 /// The largest accepted size of an image, in bytes.
 const MAX_IMAGE: u64 = 1 << 30;
+/// The largest workgroup, for kernels of which nothing less is said.
+const MAX_WORKGROUP: u32 = 1024;
 
 /// A code object, loaded from address 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct CodeObject {
     pub kernels: Vec<Kernel>,
     /// The variables: name, address and size.
     pub variables: Vec<(String, u64, u64)>,
+    /// The functions, kernels among them, by address: name, address and size.
+    pub functions: Vec<(String, u64, u64)>,
     /// The addresses of 64-bit words that contain addresses of the image, relative to its start.
     pub relative: Vec<u64>,
 }
@@ -41,8 +45,35 @@ pub struct Kernel {
     pub descriptor: Descriptor,
     /// The address of its first instruction.
     pub entry: u64,
-    /// The metadata.
-    pub metadata: KernelMetadata,
+    /// The metadata, if there are any for it. AMD's loader takes kernels without; HIP finds none of them.
+    pub metadata: Option<KernelMetadata>,
+}
+
+impl Kernel {
+    /// The largest number of work items of a workgroup.
+    #[must_use]
+    pub fn max_workgroup_size(&self) -> u32 {
+        self.metadata.as_ref().map_or(MAX_WORKGROUP, |m| m.max_workgroup_size)
+    }
+
+    /// The required extents of a workgroup, if there are any.
+    #[must_use]
+    pub fn required_workgroup(&self) -> Option<[u32; 3]> {
+        self.metadata.as_ref().and_then(|m| m.required_workgroup)
+    }
+
+    /// The arguments, including hidden ones; none are known without metadata.
+    #[must_use]
+    pub fn args(&self) -> &[KernelArg] {
+        self.metadata.as_ref().map_or(&[], |m| &m.args)
+    }
+
+    /// Whether the kernel needs private memory of a size that the compiler does not know: by recursion, calls through pointers, or
+    /// arrays of variable size.
+    #[must_use]
+    pub fn dynamic_stack(&self) -> bool {
+        self.descriptor.dynamic_stack() || self.metadata.as_ref().is_some_and(|m| m.dynamic_stack)
+    }
 }
 
 /// Bytes that are read with checks of bounds.
@@ -81,6 +112,13 @@ impl<'a> Bytes<'a> {
 fn layout(why: &str) -> ObjectError {
     ObjectError::Layout { why: why.to_owned() }
 }
+
+fn refused(name: &str, why: &str) -> ObjectError {
+    ObjectError::Kernel { name: name.to_owned(), why: why.to_owned() }
+}
+
+/// The end of the name of a kernel's descriptor.
+const DESCRIPTOR_SUFFIX: &str = ".kd";
 
 struct Segment {
     kind: u32,
@@ -124,7 +162,9 @@ impl CodeObject {
         object.relocate(file, &sections)?;
         let symbols = symbols(file, &sections)?;
         let metadata = metadata(file, &segments)?;
-        object.kernels(&symbols, metadata)?;
+        object.described(&symbols, metadata)?;
+        object.undescribed(&symbols)?;
+        object.names(symbols)?;
         Ok(object)
     }
 
@@ -158,40 +198,83 @@ impl CodeObject {
         Ok(())
     }
 
-    fn kernels(&mut self, symbols: &[Symbol], metadata: Metadata) -> Result<(), ObjectError> {
+    /// The kernels that metadata describe.
+    fn described(&mut self, symbols: &[Symbol], metadata: Option<Metadata>) -> Result<(), ObjectError> {
+        let Some(metadata) = metadata else { return Ok(()) };
         if metadata.processor() != Some("gfx942") {
             let found = metadata.processor().unwrap_or(&metadata.target).to_owned();
             return Err(ObjectError::Machine { found, wanted: "gfx942" });
         }
         for kernel in metadata.kernels {
-            let refuse = |why: &str| ObjectError::Kernel { name: kernel.name.clone(), why: why.to_owned() };
             let symbol = symbols.iter().find(|s| s.name == kernel.symbol);
-            let symbol = symbol.ok_or_else(|| refuse("the symbol of its descriptor is missing"))?;
-            if symbol.kind != STT_OBJECT || symbol.size != SIZE as u64 || symbol.value % 64 != 0 {
-                return Err(refuse("the symbol of its descriptor is not that of 64 aligned bytes"));
+            let missing = || refused(&kernel.name, "the symbol of its descriptor is missing");
+            let made = self.kernel_of(symbol.ok_or_else(missing)?, &kernel.name)?;
+            kernel.check(&made.descriptor)?;
+            if self.kernels.iter().any(|k| k.name == kernel.name) {
+                return Err(refused(&kernel.name, "its name is there twice"));
             }
-            let bytes = self.bytes(symbol.value, SIZE as u64).and_then(|b| <&[u8; SIZE]>::try_from(b).ok());
-            let bytes = bytes.ok_or_else(|| refuse("its descriptor lies outside of the image"))?;
-            let descriptor = Descriptor::from_bytes(&kernel.name, bytes)?;
-            let entry = symbol.value.wrapping_add_signed(descriptor.entry_offset);
-            if entry % ENTRY_ALIGN != 0 || !self.code.iter().any(|c| c.contains(&entry)) {
-                return Err(refuse("its first instruction is not aligned to 256 bytes, or lies outside of the code"));
-            }
-            kernel.check(&descriptor)?;
-            let (name, descriptor_address) = (kernel.name.clone(), symbol.value);
-            if self.kernels.iter().any(|k| k.name == name) {
-                return Err(refuse("its name is there twice"));
-            }
-            self.kernels.push(Kernel { name, descriptor_address, descriptor, entry, metadata: kernel });
-        }
-        let variables = symbols.iter().filter(|s| s.kind == STT_OBJECT && s.section != 0 && !s.name.ends_with(".kd"));
-        for variable in variables {
-            if self.bytes(variable.value, variable.size).is_none() {
-                return Err(layout(&format!("the variable `{}` lies outside of the image", variable.name)));
-            }
-            self.variables.push((variable.name.clone(), variable.value, variable.size));
+            self.kernels.push(Kernel { metadata: Some(kernel), ..made });
         }
         Ok(())
+    }
+
+    /// The kernels that only symbols name: AMD's loader takes every object whose name ends so for a descriptor.
+    fn undescribed(&mut self, symbols: &[Symbol]) -> Result<(), ObjectError> {
+        for symbol in symbols.iter().filter(|s| s.kind == STT_OBJECT && s.section != 0) {
+            let Some(name) = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX) else { continue };
+            let known = |k: &Kernel| k.name == name || k.descriptor_address == symbol.value;
+            if !self.kernels.iter().any(known) {
+                let made = self.kernel_of(symbol, name)?;
+                self.kernels.push(made);
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel whose descriptor a symbol names, without metadata.
+    fn kernel_of(&self, symbol: &Symbol, name: &str) -> Result<Kernel, ObjectError> {
+        if symbol.kind != STT_OBJECT || symbol.size != SIZE as u64 || symbol.value % 64 != 0 {
+            return Err(refused(name, "the symbol of its descriptor is not that of 64 aligned bytes"));
+        }
+        let bytes = self.bytes(symbol.value, SIZE as u64).and_then(|b| <&[u8; SIZE]>::try_from(b).ok());
+        let bytes = bytes.ok_or_else(|| refused(name, "its descriptor lies outside of the image"))?;
+        let descriptor = Descriptor::from_bytes(name, bytes)?;
+        let entry = symbol.value.wrapping_add_signed(descriptor.entry_offset);
+        if entry % ENTRY_ALIGN != 0 || !self.code.iter().any(|c| c.contains(&entry)) {
+            return Err(refused(
+                name,
+                "its first instruction is not aligned to 256 bytes, or lies outside of the code",
+            ));
+        }
+        let (name, descriptor_address) = (name.to_owned(), symbol.value);
+        Ok(Kernel { name, descriptor_address, descriptor, entry, metadata: None })
+    }
+
+    /// The names of variables and functions.
+    fn names(&mut self, symbols: Vec<Symbol>) -> Result<(), ObjectError> {
+        for symbol in symbols.into_iter().filter(|s| s.section != 0) {
+            match symbol.kind {
+                STT_OBJECT if !symbol.name.ends_with(DESCRIPTOR_SUFFIX) => {
+                    if self.bytes(symbol.value, symbol.size).is_none() {
+                        return Err(layout(&format!("the variable `{}` lies outside of the image", symbol.name)));
+                    }
+                    self.variables.push((symbol.name, symbol.value, symbol.size));
+                }
+                STT_FUNC => self.functions.push((symbol.name, symbol.value, symbol.size)),
+                _ => {}
+            }
+        }
+        self.functions.sort_by_key(|(_, address, size)| (*address, *size));
+        Ok(())
+    }
+
+    /// The function that contains an address, and the offset of the address in it. Between functions, it is the one before: code that
+    /// compilers put behind a function (islands of branches, padding) belongs to it.
+    #[must_use]
+    pub fn function_at(&self, address: u64) -> Option<(&str, u64)> {
+        let before = self.functions.partition_point(|(_, start, _)| *start <= address);
+        let (name, start, _) = self.functions.get(..before)?.last()?;
+        Some((name, address - start))
     }
 }
 
@@ -326,15 +409,18 @@ fn load(file: Bytes<'_>, segments: &[Segment]) -> Result<CodeObject, ObjectError
         }
     }
     let len = usize::try_from(end).ok().filter(|_| end <= MAX_IMAGE);
-    let mut image = vec![0; len.ok_or_else(|| layout("its image would have more than 1 GiB"))?];
+    let len = len.ok_or_else(|| layout("its image would have more than 1 GiB"))?;
+    // Asked first, because memory that begins as zeros, of which only what is written is touched, cannot be asked for with an error.
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| layout("there is not enough memory for its image"))?;
+    let mut image = vec![0; len];
     for segment in loaded() {
         let bytes = file.slice("a segment", segment.offset, segment.file_size)?;
         #[expect(clippy::cast_possible_truncation, reason = "below MAX_IMAGE")]
         let start = segment.address as usize;
         image[start..start + bytes.len()].copy_from_slice(bytes);
     }
-    let (kernels, variables, relative) = (Vec::new(), Vec::new(), Vec::new());
-    Ok(CodeObject { image, code, writable, kernels, variables, relative })
+    let (kernels, variables, functions, relative) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Ok(CodeObject { image, code, writable, kernels, variables, functions, relative })
 }
 
 /// The symbols of `.symtab`, from which AMD's loader takes kernels.
@@ -371,8 +457,8 @@ fn symbols(file: Bytes<'_>, sections: &[Section]) -> Result<Vec<Symbol>, ObjectE
     Ok(all)
 }
 
-/// The metadata in the first note of the owner "AMDGPU".
-fn metadata(file: Bytes<'_>, segments: &[Segment]) -> Result<Metadata, ObjectError> {
+/// The metadata in the first note of the owner "AMDGPU", if there is one.
+fn metadata(file: Bytes<'_>, segments: &[Segment]) -> Result<Option<Metadata>, ObjectError> {
     for segment in segments.iter().filter(|s| s.kind == PT_NOTE) {
         let notes = Bytes { bytes: file.slice("the notes", segment.offset, segment.file_size)? };
         let (mut at, end) = (0_u64, segment.file_size);
@@ -383,10 +469,10 @@ fn metadata(file: Bytes<'_>, segments: &[Segment]) -> Result<Metadata, ObjectErr
             let start = (at + 12).saturating_add(owner.next_multiple_of(4));
             let bytes = notes.slice("a note", start, len)?;
             if kind == u64::from(NT_METADATA) && name.strip_suffix(b"\0") == Some(b"AMDGPU") {
-                return Metadata::from_value(&Value::from_bytes(bytes)?);
+                return Metadata::from_value(&Value::from_bytes(bytes)?).map(Some);
             }
             at = start.saturating_add(len.next_multiple_of(4));
         }
     }
-    Err(layout("it has no metadata"))
+    Ok(None)
 }

@@ -158,6 +158,11 @@ impl Module {
             names: object.kernels.iter().map(|k| k.name.clone()).collect(),
         };
         let kernel = object.kernel(name).ok_or_else(missing)?.clone();
+        if kernel.metadata.is_none() {
+            let why =
+                format!("the code object has no metadata for kernel `{name}`, without which HIP does not find it");
+            return Err(LoadError::Object(why));
+        }
         let text = CString::new(name).map_err(|_| missing())?;
         let _entered = context.enter()?;
         let mut raw: HipFunction = ptr::null_mut();
@@ -224,11 +229,11 @@ impl Function {
         let refuse = |why: String| Err(Misfit::Launch(why));
         let [x, y, z] = geometry.block;
         let items = u64::from(x) * u64::from(y) * u64::from(z);
-        let most = kernel.metadata.max_workgroup_size;
+        let most = kernel.max_workgroup_size();
         if items == 0 || items > most.into() {
             return refuse(format!("a workgroup of {x} × {y} × {z} work items: the kernel allows 1 to {most}"));
         }
-        if let Some([a, b, c]) = kernel.metadata.required_workgroup.filter(|r| *r != geometry.block) {
+        if let Some([a, b, c]) = kernel.required_workgroup().filter(|r| *r != geometry.block) {
             return refuse(format!("a workgroup of {x} × {y} × {z} work items: the kernel requires {a} × {b} × {c}"));
         }
         let [gx, gy, gz] = geometry.grid;
@@ -248,7 +253,7 @@ impl Function {
 
     /// The arguments in the layout of memory.
     fn pack(&self, args: &[&[u8]]) -> Result<Vec<u8>, Misfit> {
-        let visible: Vec<_> = self.kernel.metadata.args.iter().filter(|a| !a.kind.is_hidden()).collect();
+        let visible: Vec<_> = self.kernel.args().iter().filter(|a| !a.kind.is_hidden()).collect();
         if args.len() != visible.len() {
             let (wants, got) = (visible.len(), args.len());
             return Err(Misfit::Launch(format!("the kernel takes {wants} arguments, not {got}")));

@@ -84,6 +84,16 @@ impl<'a> Trial<'a> {
         Buf { ptr, elements }
     }
 
+    /// Writes bytes into a buffer, from the so-many-th on.
+    pub(crate) fn set(&mut self, buf: Buf, at: usize, bytes: &[u8]) {
+        self.memory.write(buf.ptr.add(at as i64), bytes).expect("inside of the buffer");
+    }
+
+    /// Frees a buffer before the kernel runs.
+    pub(crate) fn free(&mut self, buf: Buf) {
+        self.memory.free(buf.ptr);
+    }
+
     /// A grid along one axis.
     pub(crate) fn run(&mut self, groups: u32, size: u32, args: &[Arg]) {
         self.run_all([groups, 1, 1], [size, 1, 1], 0, args);

@@ -168,7 +168,7 @@ fn corrupted_objects_never_panic_when_they_run() {
         for entry in &module.object().kernels {
             let mut memory = Memory::new();
             let x = upload(&mut memory, "x", &[0; 64]);
-            let visible = entry.metadata.args.iter().filter(|a| !a.kind.is_hidden());
+            let visible = entry.args().iter().filter(|a| !a.kind.is_hidden());
             let args: Vec<Arg> =
                 visible.map(|a| if a.size == 8 { Arg::Ptr(x) } else { Arg::Bytes(vec![0; a.size as usize]) }).collect();
             let launch = Launch { grid: [1, 1, 1], block: [64, 1, 1], dynamic_lds: 0, args: Args::Each(&args) };

@@ -28,8 +28,8 @@ fn run(records: u32, body: &str) -> Result<(Vec<[u32; 4]>, Vec<u32>), EmuError> 
     let mut bench = Bench::pointers(2);
     bench.resources.lds_bytes = 1024;
     bench.run(&text, (1, 64), &[Arg::Ptr(x), Arg::Ptr(y)], &mut memory, &Options::default())?;
-    let y = download(&memory, y, 256).chunks(4).map(|c| c.try_into().unwrap()).collect();
-    Ok((y, download(&memory, x, 256)))
+    let y = download(&memory, y, 256)?.chunks(4).map(|c| c.try_into().unwrap()).collect();
+    Ok((y, download(&memory, x, 256)?))
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn with_no_lane_vector_instructions_do_nothing_and_scalar_ones_go_on() {
 fn registers_written_by_some_lanes_are_undefined_in_others() {
     let body = "v_cmp_gt_u32_e32 vcc, 5, v2\ns_nop 4\ns_and_saveexec_b64 s[20:21], vcc\nv_mov_b32_e32 v4, 1\ns_mov_b64 exec, s[20:21]";
     let error = over_words(body, &[1; 64]).unwrap_err().to_string();
-    assert!(error.contains("`v4` is read and was never written") && error.contains("lane 5 of wave 0"), "{error}");
+    let told = error.contains("byte 20 of `x` has undefined bits") && error.contains("`v4`, which was never written");
+    assert!(told && error.contains("global_store_dword v[0:1], v4, off"), "{error}");
 }
 
 #[test]

@@ -5,16 +5,25 @@ mod atomics;
 mod bad;
 mod buffers;
 mod diverge;
+mod division;
 mod errors;
+mod generic;
 mod harness;
 mod hazards;
+mod index;
 mod matrix;
 mod memory;
 mod mix;
 #[path = "../isa/random.rs"]
 mod random;
 mod scalar;
+mod shadows;
+mod stack;
 #[path = "../support/mod.rs"]
 mod support;
+mod turns;
+mod unaligned;
+mod undefined;
 mod vector;
+mod visibility;
 mod waits;

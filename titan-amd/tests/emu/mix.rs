@@ -74,6 +74,6 @@ fn packed_words_that_are_not_chosen_may_be_anything() {
     assert!(got.chunks(2).zip(words.chunks(2)).all(|(g, w)| g == [w[1], 2.0_f32.to_bits()]));
     for body in ["v_pk_mul_f32 v[10:11], s[20:21], v[8:9]", "v_pk_mul_f32 v[10:11], s[20:21], v[8:9] op_sel:[1,0]"] {
         let error = run(body).unwrap_err().to_string();
-        assert!(error.contains("`s21` is read and was never written"), "{body}: {error}");
+        assert!(error.contains("depend on `s21`, which was never written"), "{body}: {error}");
     }
 }

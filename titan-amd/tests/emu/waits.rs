@@ -112,16 +112,6 @@ fn scalar_loads_complete_in_any_order() {
 }
 
 #[test]
-fn flat_addresses_need_both_counters() {
-    let body = |wait: &str| {
-        format!("flat_load_dword v5, v[0:1]\n{wait}\nv_add_u32_e32 v4, 1, v5\ns_waitcnt vmcnt(0) lgkmcnt(0)")
-    };
-    right(&body("s_waitcnt vmcnt(0) lgkmcnt(0)"), |l| l + 1);
-    wrong(&body("s_waitcnt vmcnt(0)"), "in-flight");
-    wrong(&body("s_waitcnt lgkmcnt(0)"), "in-flight");
-}
-
-#[test]
 fn a_destination_in_flight_is_poison_until_it_is_waited_for() {
     wrong("v_mov_b32_e32 v4, 0\nglobal_load_dword v4, v[0:1], off\nv_mov_b32_e32 v4, 1", "in-flight");
     wrong(

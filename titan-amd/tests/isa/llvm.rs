@@ -44,12 +44,66 @@ const SPELLINGS: &[&str] = &[
     "s_waitcnt vmcnt(63) expcnt(7) lgkmcnt(15)",
     "s_load_dword s8, s[12:13], m0 glc",
     "s_load_dword s8, s[12:13], -0x10",
+    "s_load_dword s8, s[12:13], s4",
+    "s_load_dwordx2 s[42:43], s[0:1], s4 offset:0x0",
+    "s_load_dwordx2 s[42:43], s[0:1], s4 offset:0x7 glc",
     "v_mfma_f64_16x16x4_f64 v[0:7], v[2:3], v[4:5], v[8:15] neg:[1,0,1]",
     "v_add_f32_e64 v1, neg(1), |v3|",
     "v_add_f32_e64 v1, -|0.5|, 64",
     "global_load_dwordx4 a[4:7], v[2:3], off offset:-4096",
     "ds_read_b128 a[4:7], v2 offset:65535",
+    "v_writelane_b32 v1, s4, m0",
+    "v_writelane_b32 v1, m0, m0",
+    "v_writelane_b32 v1, src_scc, m0",
 ];
+
+/// Operands that are scalar registers or constants, in several ways.
+const SCALARS: [&str; 12] = [
+    "s4",
+    "s5",
+    "m0",
+    "vcc_lo",
+    "vcc_hi",
+    "exec_lo",
+    "src_scc",
+    "src_shared_base",
+    "ttmp1",
+    "flat_scratch_lo",
+    "7",
+    "-4.0",
+];
+
+#[test]
+fn scalar_operands_stand_together_where_the_assembler_lets_them() {
+    let Some(mc) = oracle::program("llvm-mc") else {
+        return oracle::skipped("pairs of scalar operands against llvm-mc");
+    };
+    let mut lines = Vec::new();
+    for (a, b) in SCALARS.iter().flat_map(|a| SCALARS.iter().map(move |b| (a, b))) {
+        lines.extend([
+            format!("v_writelane_b32 v1, {a}, {b}"),
+            format!("v_add_u32_e64 v1, {a}, {b}"),
+            format!("v_and_or_b32 v1, {a}, v2, {b}"),
+            format!("v_fma_f32 v1, {a}, {b}, {a}"),
+            format!("v_cmp_lt_u32_e64 s[8:9], {a}, {b}"),
+            format!("v_div_fmas_f32 v1, {a}, {b}, v2"),
+            format!("v_readlane_b32 s8, v1, {b}"),
+        ]);
+    }
+    let (mut accepted, mut wrong) = (0, Vec::new());
+    for (line, theirs) in lines.iter().zip(asm::assemble(&mc, &lines)) {
+        let ours = parse(line).and_then(|inst| inst.bytes());
+        accepted += usize::from(theirs.is_ok());
+        match (&ours, &theirs) {
+            (Ok(ours), Ok(theirs)) if ours == theirs => {
+                assert_eq!(&decode(ours).unwrap_or_else(|e| panic!("{line}: {e}")).0.bytes().unwrap(), ours, "{line}");
+            }
+            (Err(_), Err(_)) => {}
+            _ => wrong.push(format!("{line}: ours {ours:02x?}, theirs {theirs:02x?}")),
+        }
+    }
+    assert!(wrong.is_empty() && accepted > 350, "{accepted} accepted\n{}", wrong.join("\n"));
+}
 
 #[test]
 fn spellings_are_those_of_the_assembler_and_the_disassembler() {

@@ -158,6 +158,7 @@ fn operand(rng: &mut Rng, row: &Row, form: Form, arg: Arg, address: usize, base:
             Operand::Imm(([1, 2, 3, 4, 20][rng.below(5)] | rng.below(32) << 6 | rng.below(32) << 11) as i32)
         }
         Class::Message => Operand::Imm(1),
+        Class::IndexMode => Operand::Imm(rng.below(16) as i32),
         Class::BufferAddr if address == 3 => Operand::V(vector(rng, 2), 2),
         Class::BufferAddr => Operand::V(vector(rng, 1), 1),
         Class::GlobalAddr if base => Operand::V(vector(rng, 1), 1),
@@ -210,6 +211,11 @@ fn modifier(rng: &mut Rng, inst: &Inst, field: Field) -> Option<u32> {
         },
         Field::SmemOffset => match inst.operands().last() {
             Some(Operand::S(..)) => rng.below(1 << 20) as u32,
+            _ => return None,
+        },
+        // An offset of 0 that is encoded besides a register.
+        Field::Soe => match inst.operands().last() {
+            Some(Operand::S(..)) if inst.get(Field::SmemOffset) == 0 => 1,
             _ => return None,
         },
         Field::Offen | Field::Idxen => return None,

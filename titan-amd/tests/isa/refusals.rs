@@ -50,6 +50,8 @@ fn bits_that_nothing_defines_are_refused() {
         // v_mqsad_u32_u8 with a scalar source of 128 bits; v_cndmask_b32_e64 with a constant for a mask.
         (0xD1E7_0044 | 0x0173_F6A2 << 32, "are vector registers"),
         (0xD100_0001 | 0x0202_0702 << 32, "no operand of this kind"),
+        // v_cndmask_b32_e64 v1, v2, v3, exec.
+        (0xD100_0001 | 0x01FA_0702 << 32, "other registers than `exec`"),
         // s_mov_b32 s0, s125; s_mov_b64 s[0:1], m0.
         (0xBE80_007D, "does not exist"),
         (0xBE80_017C, "does not exist"),

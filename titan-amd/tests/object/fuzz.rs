@@ -11,7 +11,7 @@ fn check(object: &CodeObject) {
         assert!(object.code.iter().any(|c| c.contains(&kernel.entry)));
         assert!(object.bytes(kernel.descriptor_address, 64).is_some());
         assert!(kernel.descriptor.group_segment_bytes <= 65_536);
-        assert!(kernel.metadata.args.iter().all(|a| a.offset + a.size <= kernel.metadata.kernarg_bytes));
+        assert!(kernel.args().iter().all(|a| a.offset + a.size <= kernel.descriptor.kernarg_bytes));
     }
     for range in object.code.iter().chain(&object.writable) {
         assert!(range.end <= object.image.len() as u64);

@@ -19,7 +19,7 @@ fn readelf(path: &Path, args: &[&str]) -> (String, String) {
 }
 
 /// Assembles and links what LLVM is given as text.
-fn linked(name: &str, text: &str) -> Option<PathBuf> {
+pub(crate) fn linked(name: &str, text: &str) -> Option<PathBuf> {
     let (mc, lld) = (oracle::program("llvm-mc")?, oracle::program("ld.lld")?);
     let folder = folder(name);
     let (object, linked) = (folder.join("k.o"), folder.join("k.hsaco"));

@@ -21,7 +21,7 @@ fn what_is_written_is_read() {
     for (kernel, written) in object.kernels.iter().zip(program().kernels) {
         assert_eq!(kernel.entry % 256, 0);
         assert_eq!(object.bytes(kernel.entry, written.code.len() as u64), Some(&written.code[..]));
-        assert_eq!(kernel.metadata, written.metadata());
+        assert_eq!(kernel.metadata, Some(written.metadata()));
         assert_eq!((kernel.descriptor.arch_vgprs(), kernel.descriptor.vgprs()), (24, 40));
     }
     // 1 KiB of idle instructions follow the last kernel.

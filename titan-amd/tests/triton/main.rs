@@ -63,7 +63,7 @@ impl Bench {
         let kernel = self.module.kernel(&self.name).unwrap();
         let mut args = args.to_vec();
         // Triton adds pointers to scratch memory that these kernels do not have.
-        args.resize(kernel.entry().metadata.args.len(), Arg::Ptr(DevicePtr::NULL));
+        args.resize(kernel.entry().args().len(), Arg::Ptr(DevicePtr::NULL));
         let grid = grid.map(|g| g as u32);
         let launch = Launch { grid, block: [self.waves * 64, 1, 1], dynamic_lds: self.lds, args: Args::Each(&args) };
         kernel.run(&launch, &mut self.memory, options).unwrap_or_else(|e| panic!("{}: {e}", self.name));

@@ -75,7 +75,7 @@ fn steps_fewer_and_more_than_slots() {
     is_counted(&made);
     for k in [8, 32, 40, 96, 104, 328] {
         let case = Case { how: BOXES, size: [200, 70, k], ..PLAIN };
-        for options in orders() {
+        for options in test_depth::sample(orders(), 2) {
             run_text(&case, &made, &text_of(&made), &options, k as u64)
                 .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
         }
@@ -155,8 +155,10 @@ fn mistakes_are_found() {
     };
     assert_eq!(fails(&text), None);
     let all = mistakes(&text);
+    assert!(all.len() >= 18, "{}", all.len());
+    let kind = |(what, _): &(String, String)| what.split(", line").next().unwrap_or_default().to_owned();
+    let all = test_depth::sample_each(all, 1, kind);
     let missed: Vec<&str> = all.iter().filter(|(_, text)| fails(text).is_none()).map(|(what, _)| &**what).collect();
     ptxas::say(&format!("{} mistakes with counters, {} not found", all.len(), missed.len()));
-    assert!(all.len() >= 18, "{}", all.len());
     assert!(missed.is_empty(), "of {}:\n{}", all.len(), missed.join("\n"));
 }

@@ -46,24 +46,34 @@ const PLAIN: Gemm = Gemm {
 #[test]
 fn converted_operands_are_exact() {
     let orders = orders();
-    let mut number = 0;
+    let mut cases = Vec::new();
     for transposed in [[false, false], [true, false], [false, true], [true, true]] {
         for of in [[true, false], [false, true], [true, true]] {
             for (tile, size) in
                 [([64, 128, 64], [112, 144, 208]), ([128, 64, 32], [144, 80, 144]), ([128, 256, 64], [144, 272, 80])]
             {
-                let bf16 = if number % 2 == 0 { Elem::F16 } else { Elem::Bf16 };
-                let elems = (bf16, bf16, Elem::F32);
-                let (gemm, text) = converted(&Gemm { elems, stored: bf16, transposed, tile, size }, of);
                 for target in ["sm_90a", "sm_100a"] {
-                    let made = compiled_for(&text, target);
-                    let options = &orders[number % orders.len()];
-                    run(&gemm, &made, options, number as u64)
-                        .unwrap_or_else(|e| panic!("{gemm:?}, {of:?} for {target}, {:?}: {e}", options.completion));
-                    number += 1;
+                    cases.push((cases.len(), transposed, of, tile, size, target));
                 }
             }
         }
+    }
+    let traits = |(number, transposed, of, tile, _, target): &(usize, [bool; 2], [bool; 2], [u32; 3], _, &str)| {
+        vec![
+            format!("transposed {transposed:?}"),
+            format!("converted {of:?}"),
+            format!("{tile:?} for {target}"),
+            format!("order {}", number % 4),
+        ]
+    };
+    for (number, transposed, of, tile, size, target) in test_depth::covering(cases, traits) {
+        let float = if number / 2 % 2 == 0 { Elem::F16 } else { Elem::Bf16 };
+        let elems = (float, float, Elem::F32);
+        let (gemm, text) = converted(&Gemm { elems, stored: float, transposed, tile, size }, of);
+        let made = compiled_for(&text, target);
+        let options = &orders[number % orders.len()];
+        run(&gemm, &made, options, number as u64)
+            .unwrap_or_else(|e| panic!("{gemm:?}, {of:?} for {target}, {:?}: {e}", options.completion));
     }
 }
 
@@ -71,7 +81,7 @@ fn converted_operands_are_exact() {
 #[test]
 fn no_schedule_of_converted_operands_is_given_up() {
     for tile in [[64, 128, 64], [128, 64, 32], [128, 256, 64], [64, 64, 64]] {
-        for of in [[true, false], [false, true], [true, true]] {
+        for of in test_depth::sample([[true, false], [false, true], [true, true]], 1) {
             let (_, text) = converted(&Gemm { tile, ..PLAIN }, of);
             let verified = verify(text::parse_one(&text).expect("a kernel")).expect("a right kernel");
             for target in ["sm_80", "sm_90a", "sm_100a", "sm_120a"] {
@@ -96,7 +106,9 @@ fn every_number_of_steps() {
         let rings = made.rings.pipes.iter().map(|pipe| (pipe.slots, pipe.fields.len()));
         let rings: Vec<(u32, usize)> = rings.collect();
         assert!(rings.iter().all(|(slots, fields)| *slots >= 2 && *fields == 2), "{target}: {rings:?}");
-        for (number, k) in [16, 64, 80, 128, 208, 256, 272, 448, 592].into_iter().enumerate() {
+        // None, one, as many as slots, and more; the last one whole or ragged.
+        let steps = [16, 64, 80, 128, 208, 256, 272, 448, 592].into_iter().enumerate();
+        for (number, k) in test_depth::sample_each(steps, 1, |(_, k)| (k % 64 == 0, k / 65 > 1)) {
             let gemm = Gemm { size: [80, 144, k], ..gemm };
             let orders = orders();
             let options = &orders[number % orders.len()];

@@ -152,17 +152,22 @@ fn tiles(extent: i64, size: i64) -> Vec<i32> {
 }
 
 fn all_are_exact(made: &Stages, extents: &[i64]) {
-    let mut runs = 0;
+    let mut cases = Vec::new();
     for extent in extents {
         for axis in [0, 1] {
             let far = Far { extents: if axis == 0 { [*extent, 40] } else { [3, *extent] }, axis, part: ALL };
-            for tile in tiles(*extent, [64, 32][axis]) {
+            for (nth, tile) in tiles(*extent, [64, 32][axis]).into_iter().enumerate() {
                 let first = if axis == 0 { [tile, 0] } else { [0, tile] };
-                let options = &orders()[runs % 4];
-                run(made, far, first, options).unwrap_or_else(|e| panic!("{far:?}, from tile {first:?}: {e}"));
-                runs += 1;
+                cases.push((cases.len(), far, nth, first));
             }
         }
+    }
+    let traits = |(number, far, nth, _): &(usize, Far, usize, _)| {
+        vec![format!("{far:?}"), format!("tile {nth} along {}", far.axis), format!("order {}", number % 4)]
+    };
+    for (number, far, _, first) in test_depth::covering(cases, traits) {
+        let options = &orders()[number % 4];
+        run(made, far, first, options).unwrap_or_else(|e| panic!("{far:?}, from tile {first:?}: {e}"));
     }
 }
 
@@ -181,7 +186,7 @@ fn bulk_copies_of_parts_up_to_the_greatest_extent() {
     let made = compiled(&text(true));
     let of_parts = made.lanes.maps.iter().find(|map| map.param == 0).expect("A has a tensor map");
     assert_eq!(of_parts.part, PartMap::Along(0));
-    let mut runs = 0;
+    let mut cases = Vec::new();
     for rows in [THERE as i32, MOST as i32 - 37, MOST as i32] {
         let inside = |n: i32| rows - n;
         let mut parts = vec![
@@ -201,15 +206,24 @@ fn bulk_copies_of_parts_up_to_the_greatest_extent() {
         if rows == THERE as i32 {
             parts.extend([[i32::MIN, 70], [-5, 1], [0, 65]]);
         }
-        for part in parts {
+        for (which, part) in parts.into_iter().enumerate() {
             let [lo, hi] = [i64::from(part[0]).max(0), i64::from(part[1]).min(rows.into())];
-            for tile in tiles((hi - lo).max(1), 64) {
+            for (nth, tile) in tiles((hi - lo).max(1), 64).into_iter().enumerate() {
                 let far = Far { extents: [rows.into(), 40], axis: 0, part };
-                let options = &orders()[runs % 4];
-                run(&made, far, [tile, 0], options).unwrap_or_else(|e| panic!("{far:?}, from tile {tile}: {e}"));
-                runs += 1;
+                cases.push((cases.len(), far, which, nth, tile));
             }
         }
+    }
+    let traits = |(number, far, which, nth, _): &(usize, Far, usize, usize, _)| {
+        vec![
+            format!("part {which}, order {}", number % 2),
+            format!("tile {nth} of {} rows", far.extents[0]),
+            format!("order {}", number % 4),
+        ]
+    };
+    for (number, far, _, _, tile) in test_depth::covering(cases, traits) {
+        let options = &orders()[number % 4];
+        run(&made, far, [tile, 0], options).unwrap_or_else(|e| panic!("{far:?}, from tile {tile}: {e}"));
     }
 }
 

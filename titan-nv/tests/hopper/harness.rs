@@ -56,6 +56,12 @@ pub(crate) fn orders() -> [Options; 4] {
     ]
 }
 
+/// The orders for a case of many: in the quick depth one of them, in turn, so that each order meets some of the cases.
+pub(crate) fn orders_of(number: usize) -> Vec<Options> {
+    let orders = orders();
+    if test_depth::is_full() { orders.into() } else { vec![orders[number % orders.len()].clone()] }
+}
+
 /// That some order finds a mistake, with or without the sanitizer, of this kind and in these words.
 pub(crate) fn refuses(
     what: &str,

@@ -33,20 +33,34 @@ fn made(gemm: &Gemm, slots: u32, instances: u32, cluster: Option<Cluster>) -> St
 #[test]
 fn any_number_of_tiles_on_any_order() {
     let sizes = [[1, 8, 8], [64, 64, 64], [64, 128, 72], [190, 64, 128], [328, 136, 200], [190, 200, 8]];
-    let (mut number, orders) = (0, orders());
+    let orders = orders();
+    let mut cases = Vec::new();
     for (slots, instances) in [(4, 2), (5, 2), (6, 3)] {
-        for cluster in [None, Some(along(0, 2)), Some(along(1, 2))] {
-            let code = made(&PLAIN, slots, instances, cluster);
+        for (shape, cluster) in [None, Some(along(0, 2)), Some(along(1, 2))].into_iter().enumerate() {
             for size in sizes {
-                let gemm = Gemm { size, ..PLAIN };
-                let programs = cluster.map_or(1, |c| c.size) * [1, 2, 3][number % 3];
-                let options = Options { sanitize: number % 4 == 0, ..orders[number % orders.len()].clone() };
-                run_on(&gemm, &code, &options, number as u64, [programs, 1, 1]).unwrap_or_else(|e| {
-                    panic!("{gemm:?}, {instances} of {slots}, {cluster:?}, {programs}, {:?}: {e}", options.completion)
-                });
-                number += 1;
+                let number = cases.len();
+                cases.push((number, (slots, instances, shape), cluster, size, [1, 2, 3][number % 3]));
             }
         }
+    }
+    let traits = |(number, code, cluster, size, programs): &(usize, (u32, u32, usize), Option<Cluster>, _, u32)| {
+        let is_cluster = cluster.is_some();
+        vec![
+            format!("{code:?}"),
+            format!("{size:?}, {is_cluster}"),
+            format!("{programs} programs, {is_cluster}"),
+            format!("order {}", number % 4),
+        ]
+    };
+    let mut codes = std::collections::BTreeMap::new();
+    for (number, (slots, instances, shape), cluster, size, programs) in test_depth::covering(cases, traits) {
+        let code = codes.entry((slots, instances, shape)).or_insert_with(|| made(&PLAIN, slots, instances, cluster));
+        let gemm = Gemm { size, ..PLAIN };
+        let programs = cluster.map_or(1, |c| c.size) * programs;
+        let options = Options { sanitize: number % 4 == 0, ..orders[number % orders.len()].clone() };
+        run_on(&gemm, code, &options, number as u64, [programs, 1, 1]).unwrap_or_else(|e| {
+            panic!("{gemm:?}, {instances} of {slots}, {cluster:?}, {programs}, {:?}: {e}", options.completion)
+        });
     }
 }
 

@@ -44,7 +44,8 @@ fn products() -> Vec<Gemm> {
 #[test]
 fn products_of_all_elements_and_orders_are_exact() {
     for (number, gemm) in products().iter().enumerate() {
-        for (i, target) in TARGETS.into_iter().enumerate() {
+        let of_quick = |i: usize| test_depth::is_full() || i == number % TARGETS.len();
+        for (i, target) in TARGETS.into_iter().enumerate().filter(|(i, _)| of_quick(*i)) {
             let made = compiled_for(&kernel(gemm), target);
             let code = text(&made);
             assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps for {target}");
@@ -113,18 +114,19 @@ fn clusters_whose_stages_are_read_by_warps() {
         Gemm { elems: bytes, stored: Elem::I32, tile: [64, 96, 64], size: [130, 200, 144], ..PLAIN },
         Gemm { size: [1, 8, 8], ..PLAIN },
     ];
-    for (number, gemm) in cases.iter().enumerate() {
-        for (i, cluster) in [along(0, 2), along(1, 2), along(0, 4)].into_iter().enumerate() {
-            let target = TARGETS[(number + i) % 2];
-            let made = multicast::compiled_for(target, &multicast::kernel(gemm, 3, number % 2 == 1), Some(cluster));
-            let code = text(&made);
-            assert!(code.contains("multicast::cluster") && code.contains("mma.sync"), "{gemm:?}, {cluster:?}\n{code}");
-            assembles(&made, target, 0);
-            for (turn, options) in orders.iter().enumerate().skip(i).step_by(2) {
-                let grid = [[cluster.size, 8, 12][(number + turn) % 3], 1, 1];
-                run_on(gemm, &made, options, number as u64, grid)
-                    .unwrap_or_else(|e| panic!("{gemm:?}, {cluster:?} for {target}, {:?}: {e}", options.completion));
-            }
+    let clusters = [along(0, 2), along(1, 2), along(0, 4)];
+    let cases = cases.iter().enumerate().flat_map(|case| clusters.into_iter().enumerate().map(move |c| (case, c)));
+    let traits = |((number, _), (i, _)): &((usize, _), (usize, _))| vec![(0, *number), (1, *i), (2, (number + i) % 2)];
+    for ((number, gemm), (i, cluster)) in test_depth::covering(cases, traits) {
+        let target = TARGETS[(number + i) % 2];
+        let made = multicast::compiled_for(target, &multicast::kernel(gemm, 3, number % 2 == 1), Some(cluster));
+        let code = text(&made);
+        assert!(code.contains("multicast::cluster") && code.contains("mma.sync"), "{gemm:?}, {cluster:?}\n{code}");
+        assembles(&made, target, 0);
+        for (turn, options) in orders.iter().enumerate().skip(i).step_by(2) {
+            let grid = [[cluster.size, 8, 12][(number + turn) % 3], 1, 1];
+            run_on(gemm, &made, options, number as u64, grid)
+                .unwrap_or_else(|e| panic!("{gemm:?}, {cluster:?} for {target}, {:?}: {e}", options.completion));
         }
     }
     let gemm = Gemm { size: [136, 72, 264], ..PLAIN };

@@ -1,7 +1,7 @@
 //! Kernels that TITAN compiles for sm_90a, in the emulator: matrix products of all elements and orders in memory, with ragged
 //! tensors. Numbers are small and whole, so that every result is exact.
 
-use super::harness::orders;
+use super::harness::orders_of;
 use super::ptxas;
 use std::fmt::Write as _;
 use titan_core::driver::{Arguments, Stages, stages};
@@ -300,7 +300,7 @@ fn products_of_all_elements_and_orders_are_exact() {
         let made = compiled(&kernel(gemm));
         assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
         assembles(&made, "sm_90a", 0);
-        for options in orders() {
+        for options in orders_of(number) {
             run(gemm, &made, &options, number as u64)
                 .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
         }
@@ -319,7 +319,7 @@ fn steps_fewer_and_more_than_slots() {
     let made = compiled(&kernel(&base));
     for k in [8, 32, 40, 64, 96, 1000] {
         let gemm = Gemm { size: [100, 130, k], ..base };
-        for completion in [Completion::Late, Completion::Early] {
+        for completion in test_depth::sample([Completion::Late, Completion::Early], 1 + k % 16 / 8) {
             let options = Options { completion, sanitize: true, ..Options::default() };
             run(&gemm, &made, &options, k as u64).unwrap_or_else(|e| panic!("{gemm:?}: {e}"));
         }
@@ -329,12 +329,13 @@ fn steps_fewer_and_more_than_slots() {
 /// Without rings, all threads copy the operands to shared memory and wait before the MMAs of warpgroups read them.
 #[test]
 fn loops_that_are_not_pipelined() {
-    for (tile, elem) in [([64, 64, 64], Elem::F16), ([128, 32, 32], Elem::Bf16), ([64, 64, 64], Elem::E4m3)] {
+    let tiles = [([64, 64, 64], Elem::F16), ([128, 32, 32], Elem::Bf16), ([64, 64, 64], Elem::E4m3)];
+    for (number, (tile, elem)) in tiles.into_iter().enumerate() {
         let elems = (elem, elem, Elem::F32);
         let gemm = Gemm { elems, stored: Elem::F32, transposed: [false; 2], tile, size: [70, 72, 208] };
         let made = compiled(&kernel(&gemm).replace(" pipelined ", " "));
         assembles(&made, "sm_90a", 0);
-        for options in orders() {
+        for options in orders_of(number) {
             run(&gemm, &made, &options, 3).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
         }
     }

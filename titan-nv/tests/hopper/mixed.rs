@@ -3,7 +3,7 @@
 //!
 //! Numbers are small and whole, so that every result is exact.
 
-use super::harness::orders;
+use super::harness::orders_of;
 use super::lowered::{assembles, compiled, encode};
 use std::fmt::Write as _;
 use titan_core::driver::{Roles, Stages};
@@ -316,7 +316,7 @@ fn one_operand_is_a_box() {
         let by_stores = case.how.iter().any(|how| matches!(how, How::Ones | How::Columns(_)));
         is_mixed(&made, by_stores);
         assembles(&made, "sm_90a", 0);
-        for options in orders() {
+        for options in orders_of(number) {
             run_text(case, &made, &text_of(&made), &options, number as u64)
                 .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
         }
@@ -343,7 +343,7 @@ fn loops_over_pipelined_are_split_and_copy_both_ways() {
             let made = compiled(&plain(&case));
             is_mixed(&made, number == 0);
             assembles(&made, "sm_90a", 0);
-            for options in orders() {
+            for options in orders_of(number + usize::from(how[0] == How::Box)) {
                 run_text(&case, &made, &text_of(&made), &options, number as u64)
                     .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
             }
@@ -354,10 +354,11 @@ fn loops_over_pipelined_are_split_and_copy_both_ways() {
 #[test]
 fn rows_far_apart() {
     // The second row of an operand and of the product already begins beyond 2^30 elements, and the last ones far beyond 2^32.
-    for how in [[How::Gathered, How::Box], [How::Box, How::Rows(8)], [How::Box, How::Box]] {
+    let hows = [[How::Gathered, How::Box], [How::Box, How::Rows(8)], [How::Box, How::Box]];
+    for (number, how) in hows.into_iter().enumerate() {
         let case = Case { how, size: [70, 72, 104], pitch: Some((1 << 30) + 8), ..PLAIN };
-        for made in [compiled(&plain(&case)), compiled(&with_roles(&case))] {
-            for options in orders() {
+        for (roles, made) in [compiled(&plain(&case)), compiled(&with_roles(&case))].into_iter().enumerate() {
+            for options in orders_of(2 * number + roles) {
                 run_text(&case, &made, &text_of(&made), &options, 5)
                     .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
             }

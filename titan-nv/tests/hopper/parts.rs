@@ -3,7 +3,7 @@
 //!
 //! Segments, whose bounds are in memory, and bulk stores to them are compared in `titan-cpu/tests/simulator/grouped.rs`.
 
-use super::harness::orders;
+use super::harness::orders_of;
 use super::lowered::{assembles, compiled};
 use super::mixed::{Case, How, PLAIN, plain, run_text, text_of, with_roles};
 use super::moved::{Moved, moved_coordinates};
@@ -33,11 +33,11 @@ fn operands_that_are_parts_of_tensors() {
     }
     let mut clusters = 0;
     for (number, case) in cases.iter().enumerate() {
-        for made in [compiled(&with_roles(case)), compiled(&plain(case))] {
+        for (roles, made) in [compiled(&with_roles(case)), compiled(&plain(case))].into_iter().enumerate() {
             is_by_parts(&made, case);
             clusters += usize::from(made.lanes.cluster > 1);
             assembles(&made, "sm_90a", 0);
-            for options in orders() {
+            for options in orders_of(number + 2 * roles) {
                 run_text(case, &made, &text_of(&made), &options, number as u64)
                     .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
             }

@@ -293,18 +293,26 @@ fn check(case: &Case, seed: usize) {
 #[test]
 fn all_layouts_of_halves() {
     let swizzles = [Swizzle::B128, Swizzle::B64, Swizzle::B32, Swizzle::None];
-    let mut seed = 0;
+    let mut cases = Vec::new();
     for (ty, acc) in [(Ty::F16, "f32"), (Ty::Bf16, "f32"), (Ty::F16, "f16")] {
         for (a_swizzle, b_swizzle) in swizzles.into_iter().flat_map(|a| swizzles.map(|b| (a, b))) {
             for (a_mn, b_mn) in [(false, false), (true, false), (false, true), (true, true)] {
-                seed += 1;
+                let seed = cases.len() + 1;
                 let n = [64, 128, 192, 256][seed % 4];
                 let a = Operand { ty, mn: 64, k: 64, mn_major: a_mn, swizzle: a_swizzle };
                 let b = Operand { ty, mn: n, k: 64, mn_major: b_mn, swizzle: b_swizzle };
                 let negate = [seed % 3 == 0, seed % 5 == 0];
-                check(&Case { a, b, acc, a_in_registers: false, negate }, seed);
+                cases.push((seed, Case { a, b, acc, a_in_registers: false, negate }));
             }
         }
+    }
+    let traits = |(_, case): &(usize, Case)| {
+        let of = |name: &str, o: &Operand| format!("{name}: {:?}, {}", o.swizzle, o.mn_major);
+        let types = format!("{:?}, {}, {}, {}", case.a.ty, case.acc, case.a.mn_major, case.b.mn_major);
+        vec![of("a", &case.a), of("b", &case.b), types, format!("{:?} {}", case.negate, case.b.mn)]
+    };
+    for (seed, case) in test_depth::covering(cases, traits) {
+        check(&case, seed);
     }
 }
 

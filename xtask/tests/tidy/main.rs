@@ -5,6 +5,7 @@
 //! | `layers` | the dependencies between crates, those between modules of titan-core, and what titan-core must not use |
 //! | `sources` | headers, lengths, no ignored and no unfinished code, where `unsafe` is allowed |
 //! | `manifests` | a reason beside every dependency |
+//! | `lints` | the lints of libraries and programs |
 //! | `format` | sources are as rustfmt writes them |
 //! | `pages` | links lead somewhere; every requirement has its line |
 //!
@@ -12,6 +13,7 @@
 
 mod format;
 mod layers;
+mod lints;
 mod manifests;
 mod pages;
 mod sources;

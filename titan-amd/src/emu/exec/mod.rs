@@ -5,16 +5,28 @@
 //! | [`scalar`] | scalar arithmetic, branches, hardware registers |
 //! | [`source`] | sources of vector instructions: selected parts, moves across lanes, negation |
 //! | [`vector`] | vector arithmetic, comparisons, lanes |
-//! | [`memory`] | addresses and data of memory operations, captured at issue |
-//! | [`transfer`] | the effects of these operations at their completion |
+//! | [`lanes`] | moves of single lanes, 8-bit floats, mixed precision, MMAs |
+//! | [`address`] | addresses of memory operations |
+//! | [`memory`] | vector memory operations, captured at issue |
+//! | [`local`] | operations of the local data share and of scalar memory |
+//! | [`transfer`] | operations in flight |
+//! | [`effect`] | the effects of these operations |
+//! | [`index`] | registers that `m0` selects |
 //! | [`wait`] | counters and barriers |
 
+mod address;
+pub(crate) mod effect;
+mod index;
+mod lanes;
+mod local;
 mod memory;
 mod scalar;
 mod source;
 pub(crate) mod transfer;
 mod vector;
 mod wait;
+
+pub(crate) use source::lanes_of;
 
 use super::error::ErrorCode;
 use super::fail::Fail;
@@ -38,6 +50,8 @@ pub(crate) struct World<'a> {
 pub(crate) enum Step {
     Next,
     Jump(u64),
+    /// The wave continues, after others had their turn.
+    Yield,
     /// The wave waits, and continues behind the instruction.
     Wait,
     End,
@@ -48,12 +62,14 @@ impl Group<'_> {
     pub(crate) fn step(&mut self, wave: usize, world: &mut World<'_>) -> Run<Step> {
         let pc = self.waves[wave].pc;
         let op = self.env.module.fetch(pc.wrapping_sub(self.env.base))?;
+        let indexed = if self.waves[wave].indexed { self.indexed(wave, op)? } else { None };
+        let op = indexed.as_ref().unwrap_or(op);
         if self.env.options.hazards {
             self.waves[wave].hazards.step(op)?;
         }
         let step = self.execute(wave, op, world)?;
         match step {
-            Step::Next | Step::Wait => self.waves[wave].pc = pc + op.size,
+            Step::Next | Step::Wait | Step::Yield => self.waves[wave].pc = pc + op.size,
             Step::Jump(to) => self.waves[wave].pc = to,
             Step::End => {}
         }
@@ -62,8 +78,8 @@ impl Group<'_> {
 
     fn execute(&mut self, wave: usize, op: &Op, world: &mut World<'_>) -> Run<Step> {
         match op.kind {
-            Kind::Scalar(_)
-            | Kind::ScalarCompare(_)
+            Kind::Scalar(..)
+            | Kind::ScalarCompare(..)
             | Kind::ExecMask(..)
             | Kind::GetPc
             | Kind::SetPc
@@ -71,18 +87,21 @@ impl Group<'_> {
             | Kind::Call
             | Kind::Branch(_)
             | Kind::GetReg
-            | Kind::SetReg => self.scalar(wave, op),
+            | Kind::SetReg
+            | Kind::MoveRelative(_)
+            | Kind::Index(_) => self.scalar(wave, op),
             Kind::Nothing | Kind::Cache => Ok(Step::Next),
+            Kind::Sleep => Ok(Step::Yield),
             Kind::End => self.end(wave, world).map(|()| Step::End),
             Kind::Barrier => self.barrier(wave, world),
             Kind::Wait => self.waitcnt(wave, op, world).map(|()| Step::Next),
             Kind::Trap => Err(Fail::new(ErrorCode::Trap, "the kernel executed `s_trap`")),
             Kind::ScalarMemory | Kind::Memory | Kind::Lds => self.memory(wave, op, world).map(|()| Step::Next),
             Kind::Matrix => self.matrix(wave, op).map(|()| Step::Next),
-            Kind::Lane(_)
+            Kind::Lane(..)
             | Kind::Packed(_)
-            | Kind::PackedInt(_)
-            | Kind::Compare(_)
+            | Kind::PackedInt(..)
+            | Kind::Compare(..)
             | Kind::Select
             | Kind::Carry(_)
             | Kind::Mad64 { .. }

@@ -3,10 +3,22 @@
 //! Source: the pseudocode of `V_DIV_SCALE`, `V_DIV_FMAS` and `V_DIV_FIXUP` in ISA §12.11. Quotients that the scaling asks
 //! about are compared by their exponents, as `f64` has room for those of `f32`.
 //!
-//! The manual's pseudocode has two bugs. They show when a compiler's division sequence of these steps, which is correctly rounded on
+//! The manual's pseudocode has three bugs. They show when a compiler's division sequence of these steps, which is correctly rounded on
 //! hardware, is executed with the pseudocode. First, `V_DIV_FMAS` undoes the scaling of `V_DIV_SCALE`, which is by 2^64 (2^128 for
 //! `f64`) up for large quotients and down for small ones, not by 2^32 (2^64) up. Second, if the steps overflow, so that the quotient
-//! of two numbers becomes NaN, `V_DIV_FIXUP` gives infinity.
+//! of two numbers becomes NaN, `V_DIV_FIXUP` gives infinity. Third, if both the reciprocal of the denominator and the quotient are
+//! subnormal, the denominator is scaled down, where the pseudocode would scale it beyond the largest number.
+//!
+//! | the quotient `n / d` | scaled | the result of the steps |
+//! |---|---|---|
+//! | near the largest number | d up | smaller by 2^64, scaled back up |
+//! | of a subnormal d | both up | right |
+//! | subnormal, 1/d subnormal | d down | larger by 2^64, scaled back down and rounded once |
+//! | normal, 1/d subnormal | both down | right |
+//! | subnormal | n up | larger by 2^64, scaled back down |
+//! | of a tiny n | both up | right |
+//!
+//! (The powers are those of `f32`.) `tests/emu/division.rs` compares the sequences with exact quotients.
 
 use super::float::{exponent64, f32_of, f64_of, in32, in64, ldexp64, of_f32, out32, out64};
 use super::half::{fused, read, write};
@@ -55,7 +67,7 @@ fn scale(w: &Width, [s, d, n]: [f64; 3]) -> (f64, bool) {
     } else if field(d, w.bias) == 0 {
         (up(), false)
     } else if tiny_reciprocal && subnormal_quotient(n, d, w.bias) {
-        (if s == d { up() } else { s }, true)
+        (if s == d { ldexp64(s, -w.scale) } else { s }, true)
     } else if tiny_reciprocal {
         (ldexp64(s, -w.scale), false)
     } else if subnormal_quotient(n, d, w.bias) {

@@ -65,12 +65,12 @@ fn perm(a: u64, b: u64, selector: u64) -> u64 {
     u32::from_le_bytes(pick).into()
 }
 
-fn bfe_u(x: u64, at: u64, width: u64) -> u64 {
+pub(crate) fn bfe_u(x: u64, at: u64, width: u64) -> u64 {
     let (at, width) = (at & 31, width & 31);
     u64::from(u(x)) >> at & ((1 << width) - 1)
 }
 
-fn bfe_i(x: u64, at: u64, width: u64) -> u64 {
+pub(crate) fn bfe_i(x: u64, at: u64, width: u64) -> u64 {
     let (at, width) = (at & 31, width & 31);
     if width == 0 {
         return 0;

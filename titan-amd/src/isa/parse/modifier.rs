@@ -165,6 +165,7 @@ fn set_offset(inst: &mut Inst, value: &str) -> Option<()> {
             inst.put(Field::Offset1, all >> 8);
             (Field::Offset0, all & 0xFF)
         }
+        Format::Smem if offset == 0 => (Field::Soe, 1),
         Format::Smem => raw(Field::SmemOffset, 21, true)?,
         Format::Flat => raw(Field::Offset, 12, false)?,
         Format::Global | Format::Scratch => raw(Field::Offset, 13, true)?,

@@ -5,7 +5,7 @@ use crate::isa::error::IsaError;
 use crate::isa::operand::{
     EXEC, FLAT_SCRATCH, Inline, InlineFloat, M0, Operand, SGPRS, Special, TTMP, VCC, XNACK_MASK,
 };
-use crate::isa::print::{COUNTERS, HWREGS, counter};
+use crate::isa::print::{COUNTERS, HWREGS, INDEXED, counter};
 use crate::isa::row::{Arg, Class};
 
 pub(super) fn operand(arg: Arg, text: &str) -> Parsed<(Operand, Marks)> {
@@ -61,6 +61,7 @@ fn immediate(class: Class, text: &str) -> Parsed<Option<Operand>> {
         Class::Waitcnt => return waitcnt(text).map(Some),
         Class::Hwreg => return hwreg(text).map(Some),
         Class::Message => return message(text).map(Some),
+        Class::IndexMode => return index_mode(text).map(Some),
         _ => return Ok(None),
     };
     match known.map(i32::try_from) {
@@ -116,6 +117,17 @@ fn message(text: &str) -> Parsed<Operand> {
     let first = parts.first().and_then(|t| id(t)).ok_or_else(wrong)?;
     let rest = |i: usize| parts.get(i).map_or(Some(0), |t| number(t)).ok_or_else(wrong);
     i32::try_from(first | rest(1)? << 4 | rest(2)? << 8).map(Operand::Imm).map_err(|_| wrong())
+}
+
+fn index_mode(text: &str) -> Parsed<Operand> {
+    let wrong = || IsaError::Syntax { why: format!("`{text}` does not name operands that can be indexed") };
+    if let Some(bits) = number(text) {
+        return i32::try_from(bits).map(Operand::Imm).map_err(|_| wrong());
+    }
+    let parts = arguments(text, "gpr_idx").ok_or_else(wrong)?;
+    let bit = |part: &&str| INDEXED.iter().position(|n| n == part).map(|n| 1 << n).ok_or_else(wrong);
+    let named = parts.iter().filter(|p| !p.is_empty());
+    named.map(bit).try_fold(0, |all, bit| Ok(all | bit?)).map(Operand::Imm)
 }
 
 /// Parses a register or a tuple of registers.

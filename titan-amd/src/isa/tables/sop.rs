@@ -3,7 +3,7 @@
 //!
 //! Source: ISA §12.1 to §12.5; which of them set the condition code is in each instruction's text.
 
-use super::build::{k, op, s1, s2, sc};
+use super::build::{index_by, index_on, k, movrel, op, s1, s2, sc};
 use crate::isa::row::{Access, Class, Implicit, Row, Unit};
 use crate::isa::ty::*;
 
@@ -133,7 +133,12 @@ pub(super) const SOP1: &[Row] = &[
     s1(39, "s_xnor_saveexec_b64", B64, B64).reads(EXEC).writes(EXEC.and(SCC)),
     s1(40, "s_quadmask_b32", B32, B32).writes(SCC),
     s1(41, "s_quadmask_b64", B64, B64).writes(SCC),
+    movrel(42, "s_movrels_b32", B32, Class::Sdst),
+    movrel(43, "s_movrels_b64", B64, Class::Sdst),
+    movrel(44, "s_movreld_b32", B32, Class::Ssrc),
+    movrel(45, "s_movreld_b64", B64, Class::Ssrc),
     s1(48, "s_abs_i32", I32, I32).writes(SCC),
+    index_by(50, "s_set_gpr_idx_idx"),
     s1(51, "s_andn1_saveexec_b64", B64, B64).reads(EXEC).writes(EXEC.and(SCC)),
     s1(52, "s_orn1_saveexec_b64", B64, B64).reads(EXEC).writes(EXEC.and(SCC)),
     s1(53, "s_andn1_wrexec_b64", B64, B64).reads(EXEC).writes(EXEC.and(SCC)),
@@ -159,6 +164,7 @@ pub(super) const SOPC: &[Row] = &[
     sc(13, "s_bitcmp1_b32", B32, U32).writes(SCC),
     sc(14, "s_bitcmp0_b64", B64, U32).writes(SCC),
     sc(15, "s_bitcmp1_b64", B64, U32).writes(SCC),
+    index_on(17, "s_set_gpr_idx_on"),
     sc(18, "s_cmp_eq_u64", U64, U64).writes(SCC),
     sc(19, "s_cmp_lg_u64", U64, U64).writes(SCC),
 ];
@@ -186,4 +192,6 @@ pub(super) const SOPP: &[Row] = &[
     op(19, "s_icache_inv"),
     op(20, "s_incperflevel").imm(Class::Uimm),
     op(21, "s_decperflevel").imm(Class::Uimm),
+    op(28, "s_set_gpr_idx_off").unit(Unit::Salu).writes(Implicit::MODE),
+    op(29, "s_set_gpr_idx_mode").imm(Class::IndexMode).unit(Unit::Salu).writes(Implicit::M0),
 ];

@@ -1,12 +1,25 @@
 //! What each kernel must compute, written in Rust from the kernel's source.
 
 mod atomics;
+mod control;
+mod divide;
 mod elementwise;
+mod exchange;
+mod generic;
+mod grid;
 mod group;
 mod integer;
+mod ir;
+mod local;
 mod matrix;
 mod memory;
+mod plain;
 mod precise;
+mod small;
+mod stack;
+mod structs;
+mod unaligned;
+mod vectors;
 mod wave;
 
 use crate::trial::Trial;
@@ -23,6 +36,19 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
         atomics::CASES,
         precise::CASES,
         matrix::CASES,
+        exchange::CASES,
+        divide::CASES,
+        generic::CASES,
+        stack::CASES,
+        unaligned::CASES,
+        structs::CASES,
+        small::CASES,
+        control::CASES,
+        local::CASES,
+        grid::CASES,
+        vectors::CASES,
+        plain::CASES,
+        ir::CASES,
     ]
     .into_iter()
     .flatten()

@@ -144,6 +144,25 @@ pub(super) const fn s1_src(op: u16, name: &'static str, a: Ty) -> Row {
     salu(Format::Sop1, op, name).arg(Read, Field::Ssrc0, Class::Sdst, a)
 }
 
+/// A move of a register whose number, or that of the destination, `m0` increases.
+pub(super) const fn movrel(op: u16, name: &'static str, ty: Ty, source: Class) -> Row {
+    s1_dst(op, name, ty).arg(Read, Field::Ssrc0, source, ty).reads(Implicit::M0)
+}
+
+/// An instruction that sets which vector registers are indexed.
+pub(super) const fn index(format: Format, op: u16, name: &'static str) -> Row {
+    salu(format, op, name).writes(Implicit::M0)
+}
+
+pub(super) const fn index_on(op: u16, name: &'static str) -> Row {
+    let row = index(Format::Sopc, op, name).writes(Implicit::MODE);
+    row.arg(Read, Field::Ssrc0, Class::Ssrc, B32).arg(Read, Field::Ssrc1, Class::IndexMode, B32)
+}
+
+pub(super) const fn index_by(op: u16, name: &'static str) -> Row {
+    index(Format::Sop1, op, name).fixed(&[(Field::Sdst, 0)]).arg(Read, Field::Ssrc0, Class::Ssrc, B32)
+}
+
 pub(super) const fn swappc(op: u16, name: &'static str) -> Row {
     s1_dst(op, name, B64).arg(Read, Field::Ssrc0, Class::Sdst, B64)
 }

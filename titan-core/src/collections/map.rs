@@ -1,58 +1,15 @@
-//! Ordered maps and sets, as sorted vectors.
-//!
-//! The compiler has well over a hundred types of maps, nearly all of them small and filled in the order of their keys, which are
-//! indices into arenas. The code of a B-tree for each of them was two fifths of everything that was generated for this crate, and
-//! everybody who builds a kernel builds it. A sorted vector needs a twentieth of that code, and is faster at these sizes.
-//!
-//! Costs: a look-up is a binary search; insertion at the end is constant, elsewhere it moves the entries behind, as removal does. The
-//! interface is that of the standard library's ordered collections, as far as it is used here. Deliberately absent: hashing, whose
-//! order would depend on the keys' hashes.
+//! The ordered map.
 
+use super::{find, span};
 use std::borrow::Borrow;
 use std::fmt;
-use std::ops::{Bound, Index, RangeBounds};
+use std::ops::{Index, RangeBounds};
 
 /// An ordered map.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedMap<K, V> {
     /// In strictly increasing order of the keys.
     entries: Vec<(K, V)>,
-}
-
-/// An ordered set.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SortedSet<T> {
-    /// In strictly increasing order.
-    items: Vec<T>,
-}
-
-/// Where `key` is in entries that are sorted by `key_of`, or where it would have to be inserted.
-fn find<E, Q: Ord + ?Sized>(entries: &[E], key: &Q, key_of: impl Fn(&E) -> &Q) -> Result<usize, usize> {
-    match entries.last() {
-        // Most insertions are of a key behind all others.
-        Some(last) if key_of(last) < key => Err(entries.len()),
-        Some(_) => entries.binary_search_by(|entry| key_of(entry).cmp(key)),
-        None => Err(0),
-    }
-}
-
-/// The indices of the entries whose keys are in `range`. As in the standard library, the bounds must be in order.
-fn span<E, Q: Ord>(
-    entries: &[E],
-    range: &impl RangeBounds<Q>,
-    key_of: impl Fn(&E) -> &Q + Copy,
-) -> std::ops::Range<usize> {
-    let start = match range.start_bound() {
-        Bound::Included(key) => find(entries, key, key_of).unwrap_or_else(|at| at),
-        Bound::Excluded(key) => find(entries, key, key_of).map_or_else(|at| at, |at| at + 1),
-        Bound::Unbounded => 0,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(key) => find(entries, key, key_of).map_or_else(|at| at, |at| at + 1),
-        Bound::Excluded(key) => find(entries, key, key_of).unwrap_or_else(|at| at),
-        Bound::Unbounded => entries.len(),
-    };
-    start..end.max(start)
 }
 
 impl<K, V> SortedMap<K, V> {
@@ -229,116 +186,7 @@ impl<'a, K: Ord, V> Entry<'a, K, V> {
     }
 }
 
-impl<T> SortedSet<T> {
-    /// An empty set.
-    #[must_use]
-    pub const fn new() -> Self {
-        SortedSet { items: Vec::new() }
-    }
-
-    /// The number of items.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Whether there are no items.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    /// Removes all items.
-    pub fn clear(&mut self) {
-        self.items.clear();
-    }
-
-    /// The items in order.
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.items.iter()
-    }
-
-    /// The least item.
-    #[must_use]
-    pub fn first(&self) -> Option<&T> {
-        self.items.first()
-    }
-
-    /// The greatest item.
-    #[must_use]
-    pub fn last(&self) -> Option<&T> {
-        self.items.last()
-    }
-
-    /// Removes the items for which `keep` is false.
-    pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
-        self.items.retain(keep);
-    }
-}
-
-impl<T: Ord> SortedSet<T> {
-    /// Whether an item is in the set.
-    pub fn contains<Q: Ord + ?Sized>(&self, item: &Q) -> bool
-    where
-        T: Borrow<Q>,
-    {
-        find(&self.items, item, |t| t.borrow()).is_ok()
-    }
-
-    /// Adds an item; whether it is new.
-    pub fn insert(&mut self, item: T) -> bool {
-        match find(&self.items, &item, |t| t) {
-            Ok(_) => false,
-            Err(at) => {
-                self.items.insert(at, item);
-                true
-            }
-        }
-    }
-
-    /// Removes an item; whether it was there.
-    pub fn remove<Q: Ord + ?Sized>(&mut self, item: &Q) -> bool
-    where
-        T: Borrow<Q>,
-    {
-        find(&self.items, item, |t| t.borrow()).map(|at| self.items.remove(at)).is_ok()
-    }
-
-    /// The items in `range`, in order.
-    pub fn range(&self, range: impl RangeBounds<T>) -> std::slice::Iter<'_, T> {
-        self.items[span(&self.items, &range, |t| t)].iter()
-    }
-
-    /// The items that both sets have.
-    pub fn intersection<'a>(&'a self, other: &'a SortedSet<T>) -> impl Iterator<Item = &'a T> {
-        self.items.iter().filter(|item| other.contains(*item))
-    }
-
-    /// The items that the other set does not have.
-    pub fn difference<'a>(&'a self, other: &'a SortedSet<T>) -> impl Iterator<Item = &'a T> {
-        self.items.iter().filter(|item| !other.contains(*item))
-    }
-
-    /// Whether the other set has all items.
-    #[must_use]
-    pub fn is_subset(&self, other: &SortedSet<T>) -> bool {
-        self.items.iter().all(|item| other.contains(item))
-    }
-
-    /// Whether the other set has no item of this one.
-    #[must_use]
-    pub fn is_disjoint(&self, other: &SortedSet<T>) -> bool {
-        !self.items.iter().any(|item| other.contains(item))
-    }
-}
-
 impl<K, V> Default for SortedMap<K, V> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> Default for SortedSet<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -347,12 +195,6 @@ impl<T> Default for SortedSet<T> {
 impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for SortedMap<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for SortedSet<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self).finish()
     }
 }
 
@@ -374,22 +216,6 @@ impl<K: Ord, V> Extend<(K, V)> for SortedMap<K, V> {
     }
 }
 
-impl<T: Ord> Extend<T> for SortedSet<T> {
-    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
-        for item in items {
-            self.insert(item);
-        }
-    }
-}
-
-impl<'a, T: Ord + Copy + 'a> Extend<&'a T> for SortedSet<T> {
-    fn extend<I: IntoIterator<Item = &'a T>>(&mut self, items: I) {
-        for item in items {
-            self.insert(*item);
-        }
-    }
-}
-
 impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut map = Self::new();
@@ -398,23 +224,9 @@ impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
     }
 }
 
-impl<T: Ord> FromIterator<T> for SortedSet<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        let mut set = Self::new();
-        set.extend(items);
-        set
-    }
-}
-
 impl<K: Ord, V, const N: usize> From<[(K, V); N]> for SortedMap<K, V> {
     fn from(entries: [(K, V); N]) -> Self {
         entries.into_iter().collect()
-    }
-}
-
-impl<T: Ord, const N: usize> From<[T; N]> for SortedSet<T> {
-    fn from(items: [T; N]) -> Self {
-        items.into_iter().collect()
     }
 }
 
@@ -488,23 +300,5 @@ impl<K, V> IntoIterator for SortedMap<K, V> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
-    }
-}
-
-impl<'a, T> IntoIterator for &'a SortedSet<T> {
-    type Item = &'a T;
-    type IntoIter = std::slice::Iter<'a, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.items.iter()
-    }
-}
-
-impl<T> IntoIterator for SortedSet<T> {
-    type Item = T;
-    type IntoIter = std::vec::IntoIter<T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.items.into_iter()
     }
 }

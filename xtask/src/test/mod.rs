@@ -1,0 +1,198 @@
+//! Builds the workspace's tests once and runs them side by side, in one of two depths (`test-depth`).
+//!
+//! A test that cannot run here passes and writes a line `SKIPPED <test>: <why>`. The lines are repeated at the end, so that a
+//! skipped test is not mistaken for one that ran.
+
+mod build;
+mod jobs;
+mod options;
+mod run;
+
+use crate::cargo::cargo;
+pub(crate) use options::Options;
+use run::Outcome;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long everything takes on two cores, in minutes: to build in a fresh clone, and to run in both depths (CONTRIBUTING has the
+/// measurements).
+const MINUTES: (u64, u64, u64) = (6, 3, 25);
+
+/// Runs the tests that are asked for; whether all passed.
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+pub(crate) fn run(args: &[String]) -> io::Result<bool> {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        println!("{}", options::HELP);
+        return Ok(true);
+    }
+    let options = Options::parse(args).map_err(io::Error::other)?;
+    with(&options, &[])
+}
+
+/// Rewrites what tests compare with: all of it, whatever a sample would leave out.
+pub(crate) fn bless() -> io::Result<bool> {
+    let options = Options { full: true, ..Options::default() };
+    with(&options, &[("TITAN_BLESS", "1".into())])
+}
+
+/// Test programs that run with an environment of their own.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) programs: Vec<&'static str>,
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+}
+
+/// Builds with a command of cargo's, and runs the programs of these groups, in the quick depth.
+pub(crate) fn run_groups(mut build: std::process::Command, groups: &[Group], options: &Options) -> io::Result<bool> {
+    let since = Instant::now();
+    let names = groups.iter().flat_map(|group| &group.programs);
+    build.args(names.flat_map(|name| ["--test", name]));
+    let Some(built) = build::run(build)? else { return Ok(false) };
+    let jobs = groups.iter().flat_map(|group| jobs::of_group(&built, group)).collect();
+    let outcomes = run::side_by_side(jobs, &options.passed_on, &environment(options)?, report, waiting);
+    summary(&outcomes, since.elapsed());
+    Ok(outcomes.iter().all(|outcome| outcome.success))
+}
+
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool> {
+    let since = Instant::now();
+    announce(options);
+    let mut environment = environment(options)?;
+    environment.extend(more.iter().cloned());
+    let Some(built) = build::build(options)? else { return Ok(false) };
+    let jobs = jobs::plan(&built, options)?;
+    println!("\nbuilt in {}; {} test programs run", minutes(since.elapsed()), jobs.len());
+    let outcomes = run::side_by_side(jobs, &options.passed_on, &environment, report, waiting);
+    let passed = outcomes.iter().all(|outcome| outcome.success);
+    if options.times {
+        times(&outcomes);
+    }
+    summary(&outcomes, since.elapsed());
+    Ok(passed)
+}
+
+/// Says what will be done, and how long it takes.
+#[expect(clippy::print_stdout, reason = "the plan is printed to the terminal")]
+fn announce(options: &Options) {
+    let (build, quick, full) = MINUTES;
+    let (depth, run) = if options.full { ("full depth: every case", full) } else { ("quick depth: samples", quick) };
+    println!("tests, {depth}.");
+    if options.is_everything() {
+        println!("On two cores this takes about {build} minutes to build in a fresh clone, and {run} to run.");
+    }
+    if options.full {
+        println!(
+            "Tools to compare with (ptxas, Triton, LLVM) are installed first if they are not there: about 1.4 GB."
+        );
+    } else {
+        println!(
+            "Nothing but crates is downloaded. `--full` runs every case, and brings ptxas, Triton and LLVM to compare with."
+        );
+    }
+}
+
+/// The environment of all test programs: the depth, the tools, and what cargo would set.
+#[expect(clippy::print_stdout, reason = "missing tools are printed to the terminal")]
+fn environment(options: &Options) -> io::Result<Vec<(&'static str, OsString)>> {
+    let mut environment = vec![("TITAN_CARGO_ARGS", crate::cargo::WORKSPACE.join("\n").into())];
+    if options.full {
+        environment.push((test_depth::VARIABLE, test_depth::FULL.into()));
+    }
+    for tool in crate::tools::ALL.iter().filter(|tool| std::env::var_os(tool.variable).is_none()) {
+        let brought = if options.full { tool.brought(None) } else { tool.present() };
+        match brought {
+            Ok(path) => environment.push((tool.variable, path.into_os_string())),
+            Err(why) => println!("without {}: {why}", tool.name),
+        }
+    }
+    if options.full
+        && let Err(why) = crate::llvm::bring()
+    {
+        println!("without LLVM 19: {why}");
+    }
+    // Test programs of procedural macros are linked with rustc's own libraries.
+    let sysroot = std::process::Command::new(crate::cargo::rustc()).args(["--print", "sysroot"]).output()?;
+    let libraries = Path::new(String::from_utf8_lossy(&sysroot.stdout).trim()).join("lib");
+    let mut path = libraries.into_os_string();
+    if let Some(own) = std::env::var_os("LD_LIBRARY_PATH") {
+        path.push(":");
+        path.push(own);
+    }
+    environment.push(("LD_LIBRARY_PATH", path));
+    Ok(environment)
+}
+
+/// Prints how a program ended, and what it printed if a test failed.
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+fn report(done: usize, total: usize, outcome: &Outcome) {
+    let Outcome { label, success, passed, failed, wall, output, .. } = outcome;
+    if !success {
+        println!("{output}");
+    }
+    let result = if *success { "ok    " } else { "FAILED" };
+    let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+    println!("[{done:3}/{total}] {result} {:6.1} s  {label}: {passed} passed{failed}", wall.as_secs_f64());
+}
+
+/// Prints what runs while nothing ends.
+#[expect(clippy::print_stdout, reason = "progress is printed to the terminal")]
+fn waiting(running: &[(&str, Duration)]) {
+    let list: Vec<String> = running.iter().map(|(label, time)| format!("{label} ({} s)", time.as_secs())).collect();
+    println!("          still running: {}", list.join(", "));
+}
+
+/// Prints the CPU seconds of each program, most first.
+#[expect(clippy::print_stdout, reason = "the table is printed to the terminal")]
+fn times(outcomes: &[Outcome]) {
+    let mut rows: Vec<&Outcome> = outcomes.iter().collect();
+    rows.sort_by(|a, b| b.cpu.unwrap_or(0.0).total_cmp(&a.cpu.unwrap_or(0.0)));
+    println!("\nCPU s  wall s  tests  program");
+    for Outcome { label, passed, failed, wall, cpu, .. } in rows {
+        let cpu = cpu.map_or("    ?".to_owned(), |s| format!("{s:5.1}"));
+        println!("{cpu}  {:6.1}  {:5}  {label}", wall.as_secs_f64(), passed + failed);
+    }
+    println!("{:5.1}  in all", outcomes.iter().filter_map(|outcome| outcome.cpu).sum::<f64>());
+}
+
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+fn summary(outcomes: &[Outcome], time: Duration) {
+    let skipped: BTreeSet<&String> = outcomes.iter().flat_map(|outcome| &outcome.skipped).collect();
+    println!("\nskipped here:{}", if skipped.is_empty() { " nothing that needs only a CPU" } else { "" });
+    skipped.iter().for_each(|line| println!("  {line}"));
+    for (what, why) in absent() {
+        println!("  {what}: {why}");
+    }
+    let failed: Vec<&Outcome> = outcomes.iter().filter(|outcome| !outcome.success).collect();
+    if !failed.is_empty() {
+        println!("\nfailed:");
+        failed.iter().for_each(|outcome| println!("  {}", outcome.label));
+    }
+    println!("\nall in {}", minutes(time));
+    // A program that ends without a summary of its own, by a signal for instance, counts as one failed test.
+    let lost = failed.iter().filter(|outcome| outcome.failed == 0).count() as u64;
+    let (passed, failures) =
+        outcomes.iter().fold((0, lost), |(p, f), outcome| (p + outcome.passed, f + outcome.failed));
+    println!("tests: {passed} passed, {failures} failed");
+}
+
+fn minutes(time: Duration) -> String {
+    format!("{} min {:02} s", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+/// What no test needs, but some would use.
+fn absent() -> Vec<(&'static str, &'static str)> {
+    let mut all = vec![("tests on GPUs", "`cargo xtask bundle` makes what runs there")];
+    if !Path::new("/proc/driver/nvidia/version").exists() && !Path::new("/dev/kfd").exists() {
+        all.push(("devices", "no NVIDIA and no AMD driver was found; everything ran on the CPU"));
+    }
+    all
+}
+
+/// Only the rules of the repository.
+pub(crate) fn tidy() -> io::Result<bool> {
+    Ok(cargo().args(["test", "-p", "xtask", "--test", "tidy"]).status()?.success())
+}
