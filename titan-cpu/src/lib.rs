@@ -35,3 +35,18 @@ pub use exec::{PrintSink, print_line, set_print_sink};
 pub use plan::lower::CompileError;
 pub use program::{Options, Program};
 pub use runtime::memory;
+
+/// For this repository's tests only, and no part of the stable interface: code of which a machine runs one of several variants, guards that
+/// no launch reaches, and kernels that the verifier refuses.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::math::{Both, FUNCTIONS, LIMIT};
+    pub use crate::runtime::product::Matrix;
+    pub use crate::runtime::unverified;
+
+    /// `c = a · b`, or `c += a · b` if `add`, as a launch computes it. `c` is `m × n`, a row every so many elements; `a` is `m × k`, `b` is
+    /// `k × n`.
+    pub fn product(c: (&mut [f32], usize), shape: [usize; 3], add: bool, a: Matrix<'_, f32>, b: Matrix<'_, f32>) {
+        crate::runtime::product::Multiply::product(c, shape, add, a, b);
+    }
+}

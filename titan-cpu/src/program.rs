@@ -99,7 +99,7 @@ impl Program {
         Self::of(kernel, options)
     }
 
-    /// Compiles a kernel without verification: for tests of behaviour that no verified kernel has.
+    /// Compiles a kernel.
     pub(crate) fn of(kernel: &Kernel, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
         let most = [0, 1, 2].map(|axis| max_extent(&kernel.sig, axis));

@@ -11,7 +11,8 @@ use std::fmt;
 use std::ops::Deref;
 
 /// The library's name as it is installed: first with the version of its interface.
-const LIBRARIES: &[&str] = if cfg!(windows) {
+/// The names of the library, of which the first that exists is opened.
+pub const LIBRARIES: &[&str] = if cfg!(windows) {
     &["amdhip64_7.dll", "amdhip64_6.dll"]
 } else {
     &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"]
@@ -157,10 +158,8 @@ impl Driver {
 
     fn start() -> Result<Driver, Absence> {
         const NO_DEVICE: u32 = 100;
-        let library = open(LIBRARIES).map_err(|reason| Absence::NoLibrary { reason })?;
         // SAFETY: a library of this name exports the functions of the HIP runtime API.
-        let table = unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })?;
-        let calls = Calls(table);
+        let calls = Calls(unsafe { table(LIBRARIES) }?);
         let refused = |e: DriverError| if e.code == NO_DEVICE { Absence::NoDevice } else { Absence::Start(e) };
         // SAFETY: the manual: flags must be 0.
         calls.check("hipInit", unsafe { (calls.hipInit)(0) }).map_err(refused)?;
@@ -193,6 +192,26 @@ fn open(names: &[&str]) -> Result<&'static Library, String> {
         }
     }
     Err(refused.unwrap_or_default())
+}
+
+/// The functions of the first of these libraries that exists.
+///
+/// # Safety
+/// What the library exports under the names of the runtime's functions must be these functions.
+unsafe fn table(names: &[&str]) -> Result<Table, Absence> {
+    let library = open(names).map_err(|reason| Absence::NoLibrary { reason })?;
+    // SAFETY: the caller's.
+    unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })
+}
+
+/// The reason why the first of these libraries that exists is not a runtime's, if it is not.
+///
+/// # Safety
+/// Opening a library runs its initializers, and the caller must know what these do.
+#[must_use]
+pub unsafe fn absence(names: &[&str]) -> Option<Absence> {
+    // SAFETY: nothing is called through the table.
+    unsafe { table(names) }.err()
 }
 
 /// The text before the first NUL byte.
@@ -271,30 +290,5 @@ impl Device {
             Err(_) => Err(DriverError::new("hipInit", 3, || None)),
         };
         self.context.get_or_try(make)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_absence_says_what_is_missing_and_what_to_do() {
-        let refused = open(&["libtitan-has-no-such-library.so", "libtitan-has-not-this-one.so"]);
-        let absent = Absence::NoLibrary { reason: refused.unwrap_err() };
-        let text = absent.to_string();
-        assert!(text.contains(LIBRARIES[0]) && text.contains("libtitan-has-no-such-library"), "{text}");
-        assert!(absent.help().contains("install"));
-        let old = Absence::MissingSymbols { names: vec!["hipMalloc", "hipFree"] };
-        assert_eq!(old.to_string(), "AMD's HIP runtime has no function `hipMalloc`, and one more function is missing");
-        assert!(old.help().contains("6.0"));
-    }
-
-    #[test]
-    fn asking_for_the_runtime_never_panics() {
-        match Driver::get() {
-            Ok(driver) => assert!(!driver.devices().is_empty()),
-            Err(absence) => assert!(!absence.to_string().is_empty()),
-        }
     }
 }

@@ -28,8 +28,6 @@ mod context;
 mod driver;
 mod error;
 mod event;
-#[cfg(all(test, target_os = "linux"))]
-mod header;
 mod memory;
 mod module;
 mod once;
@@ -48,6 +46,16 @@ pub use stream::Stream;
 pub use table::SYMBOLS;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// For this repository's tests only, and no part of the stable interface: what the runtime's interface is, to be compared with its header,
+/// and what happens where it is not installed.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::driver::{LIBRARIES, absence};
+    pub use super::error::names;
+    pub use super::sys::{NUMBERS, PROPERTIES_ROOM};
+    pub use super::table::PROTOTYPES;
+}
 
 /// Locks a mutex. A value that a panicking thread left behind is consistent: nothing here panics between two related writes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,7 @@
 //! The types and numbers of the HIP runtime API that [`super::table`] uses.
 //!
 //! They belong to the binary interface of `libamdhip64.so` 6 and 7. HIP runtime API, `hip_runtime_api.h`, with which
-//! `header.rs` compares them.
+//! a test compares them (`tests/runtime/header.rs`).
 
 use std::ffi::{c_uint, c_void};
 
@@ -32,7 +32,7 @@ pub(super) const MULTIPROCESSOR_COUNT: c_uint = 63;
 pub(super) const MAX_SHARED_MEMORY_PER_BLOCK: c_uint = 74;
 
 /// `hipDeviceProp_tR0600`: its size with room for versions that append to it, and the offset of the architecture's name.
-pub(super) const PROPERTIES_ROOM: usize = 4096;
+pub const PROPERTIES_ROOM: usize = 4096;
 pub(super) const ARCHITECTURE: std::ops::Range<usize> = 1160..1416;
 
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
@@ -43,3 +43,20 @@ pub(super) const EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const LAUNCH_PARAM_BUFFER_POINTER: usize = 1;
 pub(super) const LAUNCH_PARAM_BUFFER_SIZE: usize = 2;
 pub(super) const LAUNCH_PARAM_END: usize = 3;
+
+/// The numbers, by their expressions in C.
+pub const NUMBERS: &[(&str, u64)] = &[
+    ("hipDeviceAttributeMaxGridDimX", MAX_GRID_DIM_X as u64),
+    ("hipDeviceAttributeMaxGridDimY", MAX_GRID_DIM_Y as u64),
+    ("hipDeviceAttributeMaxGridDimZ", MAX_GRID_DIM_Z as u64),
+    ("hipDeviceAttributeMultiprocessorCount", MULTIPROCESSOR_COUNT as u64),
+    ("hipDeviceAttributeMaxSharedMemoryPerBlock", MAX_SHARED_MEMORY_PER_BLOCK as u64),
+    ("offsetof(hipDeviceProp_tR0600, gcnArchName)", ARCHITECTURE.start as u64),
+    ("sizeof(((hipDeviceProp_tR0600*)0)->gcnArchName)", (ARCHITECTURE.end - ARCHITECTURE.start) as u64),
+    ("hipStreamNonBlocking", STREAM_NON_BLOCKING as u64),
+    ("hipEventBlockingSync", EVENT_BLOCKING_SYNC as u64),
+    ("hipEventDisableTiming", EVENT_DISABLE_TIMING as u64),
+    ("(size_t)HIP_LAUNCH_PARAM_BUFFER_POINTER", LAUNCH_PARAM_BUFFER_POINTER as u64),
+    ("(size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE", LAUNCH_PARAM_BUFFER_SIZE as u64),
+    ("(size_t)HIP_LAUNCH_PARAM_END", LAUNCH_PARAM_END as u64),
+];

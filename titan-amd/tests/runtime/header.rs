@@ -4,12 +4,13 @@
 //! `TITAN_PYTHON` names, or `python3`; a C compiler is needed too. Otherwise the test reports that it is skipped. The numbers
 //! were compared with the header of version 7.1.
 
-use super::{error, sys, table};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use titan_amd::runtime::SYMBOLS;
+use titan_amd::runtime::internals::{NUMBERS, PROPERTIES_ROOM, PROTOTYPES, names};
 
 fn header() -> Option<PathBuf> {
     let python = std::env::var_os("TITAN_PYTHON").unwrap_or_else(|| "python3".into());
@@ -28,26 +29,9 @@ fn compiler() -> Option<&'static str> {
 
 /// The expected numbers, by expression in C.
 fn numbers() -> Vec<(String, u64)> {
-    let attribute = |name: &str, value: u32| (format!("hipDeviceAttribute{name}"), value.into());
-    let architecture = "hipDeviceProp_tR0600, gcnArchName";
-    let mut all = vec![
-        attribute("MaxGridDimX", sys::MAX_GRID_DIM_X),
-        attribute("MaxGridDimY", sys::MAX_GRID_DIM_Y),
-        attribute("MaxGridDimZ", sys::MAX_GRID_DIM_Z),
-        attribute("MultiprocessorCount", sys::MULTIPROCESSOR_COUNT),
-        attribute("MaxSharedMemoryPerBlock", sys::MAX_SHARED_MEMORY_PER_BLOCK),
-        (format!("offsetof({architecture})"), sys::ARCHITECTURE.start as u64),
-        ("sizeof(((hipDeviceProp_tR0600*)0)->gcnArchName)".to_owned(), sys::ARCHITECTURE.len() as u64),
-        (format!("sizeof(hipDeviceProp_tR0600) <= {}", sys::PROPERTIES_ROOM), 1),
-        ("hipStreamNonBlocking".to_owned(), sys::STREAM_NON_BLOCKING.into()),
-        ("hipEventBlockingSync".to_owned(), sys::EVENT_BLOCKING_SYNC.into()),
-        ("hipEventDisableTiming".to_owned(), sys::EVENT_DISABLE_TIMING.into()),
-        ("(size_t)HIP_LAUNCH_PARAM_BUFFER_POINTER".to_owned(), sys::LAUNCH_PARAM_BUFFER_POINTER as u64),
-        ("(size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE".to_owned(), sys::LAUNCH_PARAM_BUFFER_SIZE as u64),
-        ("(size_t)HIP_LAUNCH_PARAM_END".to_owned(), sys::LAUNCH_PARAM_END as u64),
-    ];
-    all.extend(error::names().map(|(name, code)| (name.to_owned(), u64::from(code))));
-    all
+    let room = (format!("sizeof(hipDeviceProp_tR0600) <= {PROPERTIES_ROOM}"), 1);
+    let numbers = NUMBERS.iter().map(|(expression, value)| ((*expression).to_owned(), *value));
+    numbers.chain([room]).chain(names().map(|(name, code)| (name.to_owned(), u64::from(code)))).collect()
 }
 
 /// A type of the table in C. Whether something is constant differs between versions, and is left out on both sides.
@@ -81,7 +65,7 @@ fn program() -> String {
     for (expression, _) in numbers() {
         writeln!(text, "printf(\"%s = %llu\\n\", \"{expression}\", (unsigned long long)({expression}));").unwrap();
     }
-    for (name, arguments, result) in table::PROTOTYPES {
+    for (name, arguments, result) in PROTOTYPES {
         let arguments: Vec<String> = arguments.iter().map(|a| spelled(name, a)).collect();
         let ty = format!("{} ({})", spelled(name, result), arguments.join(", "));
         let same = format!("__builtin_types_compatible_p(__typeof__({name}), {ty})");
@@ -112,11 +96,11 @@ fn numbers_and_prototypes_are_those_of_the_header() {
         return std::io::stderr().write_all(line).unwrap();
     };
     let said = run(compiler, &include, &program());
-    let functions = table::PROTOTYPES.iter().map(|(name, ..)| ((*name).to_owned(), 1));
+    let functions = PROTOTYPES.iter().map(|(name, ..)| ((*name).to_owned(), 1));
     let mut compared = 0;
     for (expression, ours) in numbers().into_iter().chain(functions) {
         assert_eq!(said.get(&expression), Some(&ours), "{expression}");
         compared += 1;
     }
-    assert!(compared >= 14 + 25 + table::SYMBOLS.len(), "{compared}");
+    assert!(compared >= 14 + 25 + SYMBOLS.len(), "{compared}");
 }

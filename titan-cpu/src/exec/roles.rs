@@ -6,9 +6,6 @@
 //! Blocks in which a role may have to wait are run here, with an explicit stack that persists between turns; all other blocks,
 //! including those inside of them, are run as without roles.
 
-#[cfg(test)]
-mod tests;
-
 use super::control::{Counter, Flow};
 use super::{Machine, Outcome, trap};
 use crate::plan::rings::RingStep;

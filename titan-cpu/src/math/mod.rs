@@ -7,5 +7,20 @@ pub(crate) mod double;
 pub(crate) mod single;
 mod trig;
 
-#[cfg(test)]
-mod tests;
+pub use trig::LIMIT;
+
+/// A function on `f32`: with fused multiply-adds, and without.
+pub type Both = [fn(f32) -> f32; 2];
+
+/// The functions on `f32` by their names.
+pub const FUNCTIONS: [(&str, Both); 9] = [
+    ("exp", [single::exp::<true>, single::exp::<false>]),
+    ("exp2", [single::exp2::<true>, single::exp2::<false>]),
+    ("ln", [single::ln::<true>, single::ln::<false>]),
+    ("log2", [single::log2::<true>, single::log2::<false>]),
+    ("sin", [single::sin, single::sin]),
+    ("cos", [single::cos, single::cos]),
+    ("tanh", [single::tanh::<true>, single::tanh::<false>]),
+    ("sigmoid", [single::sigmoid::<true>, single::sigmoid::<false>]),
+    ("erf", [single::erf::<true>, single::erf::<false>]),
+];

@@ -5,7 +5,7 @@
 #![expect(clippy::excessive_precision, reason = "coefficients are written as they were computed")]
 
 /// The greatest magnitude that [`sin`] and [`cos`] accept.
-pub(crate) const LIMIT: f32 = 268_435_456.0;
+pub const LIMIT: f32 = 268_435_456.0;
 
 const FRAC_PI_2_HI: f64 = 1.570_796_310_901_641_845_70;
 const FRAC_PI_2_LO: f64 = 1.589_325_477_352_819_669_16e-8;

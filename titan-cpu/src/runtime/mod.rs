@@ -15,8 +15,22 @@
 
 #![expect(unsafe_code, reason = "this is the module for it")]
 
+use crate::{CompileError, Options, Program};
+use titan_core::ir::Kernel;
+
 pub(crate) mod access;
 pub(crate) mod launch;
 pub mod memory;
 pub(crate) mod product;
 pub(crate) mod view;
+
+/// A program of a kernel that nobody has verified: for tests of behaviour that no verified kernel has.
+///
+/// # Errors
+/// The same as of [`Program::compile`].
+///
+/// # Safety
+/// Whoever runs it must know that no two programs of the launch access the same element, unless both only read it.
+pub unsafe fn unverified(kernel: &Kernel, options: Options) -> Result<Program, CompileError> {
+    Program::of(kernel, options)
+}

@@ -8,16 +8,21 @@ use gemm_common::Parallelism;
 
 /// A matrix in a slice: the index of its first element, and the strides between rows and between columns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matrix<'a, T> {
-    pub(crate) data: &'a [T],
-    pub(crate) first: usize,
-    pub(crate) row: isize,
-    pub(crate) col: isize,
+pub struct Matrix<'a, T> {
+    /// The slice.
+    pub data: &'a [T],
+    /// The index of the first element.
+    pub first: usize,
+    /// The distance between rows.
+    pub row: isize,
+    /// The distance between columns.
+    pub col: isize,
 }
 
 impl<T> Matrix<'_, T> {
     /// Whether all of `rows × cols` elements are in the slice.
-    fn holds(&self, rows: usize, cols: usize) -> bool {
+    #[must_use]
+    pub fn holds(&self, rows: usize, cols: usize) -> bool {
         let far = |n: usize, step: isize| isize::try_from(n.saturating_sub(1)).ok().and_then(|n| n.checked_mul(step));
         let (Some(down), Some(right), Ok(first)) =
             (far(rows, self.row), far(cols, self.col), isize::try_from(self.first))
@@ -93,46 +98,3 @@ macro_rules! multiply {
     )*};
 }
 multiply! { f32 gemm_f32; f64 gemm_f64; }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_of_every_order_agree_with_loops() {
-        let (m, n, k) = (5, 7, 11);
-        let a: Vec<f32> = (0u8..55).map(|i| f32::from(i % 13) - 6.0).collect();
-        let b: Vec<f32> = (0u8..77).map(|i| f32::from(i % 17) - 8.0).collect();
-        for (a_row, a_col) in [(11isize, 1isize), (1, 5)] {
-            for (b_row, b_col) in [(7isize, 1isize), (1, 11)] {
-                for add in [false, true] {
-                    let mut c = vec![2.0f32; m * n];
-                    let at = |i: usize, s: isize| i * s.unsigned_abs();
-                    let mut want = vec![if add { 2.0 } else { 0.0 }; m * n];
-                    for i in 0..m {
-                        for j in 0..n {
-                            for l in 0..k {
-                                want[i * n + j] += a[at(i, a_row) + at(l, a_col)] * b[at(l, b_row) + at(j, b_col)];
-                            }
-                        }
-                    }
-                    let left = Matrix { data: &a, first: 0, row: a_row, col: a_col };
-                    let right = Matrix { data: &b, first: 0, row: b_row, col: b_col };
-                    f32::product((&mut c, n), [m, n, k], add, left, right);
-                    assert_eq!(c, want);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_matrix_knows_its_bounds() {
-        let data = [0.0f32; 12];
-        let matrix = |first, row, col| Matrix { data: &data, first, row, col };
-        assert!(matrix(0, 4, 1).holds(3, 4));
-        assert!(!matrix(1, 4, 1).holds(3, 4));
-        assert!(matrix(11, -4, -1).holds(3, 4));
-        assert!(!matrix(10, -4, -1).holds(3, 4));
-        assert!(matrix(3, 0, 0).holds(100, 100));
-    }
-}

@@ -6,8 +6,10 @@ use super::ty::Ty;
 
 /// The memory that a fence between proxies orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub enum Reach {
+    /// Everything.
     All,
+    /// Global memory.
     Global,
     /// Shared memory of the thread's own block.
     Block,

@@ -14,7 +14,7 @@ const WARPS: usize = 4;
 
 /// The steps that one warpgroup has executed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Group {
+pub struct Group {
     /// The steps that not all warps have executed yet.
     steps: VecDeque<Step>,
     /// The number of steps before those.
@@ -24,8 +24,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Records a step of a warp, given by its index in the group. The error is the different step that another warp has executed.
-    pub(crate) fn step(&mut self, warp: usize, step: Step) -> Result<(), Step> {
+    /// Records a step of a warp, given by its index in the group.
+    ///
+    /// # Errors
+    /// The different step that another warp has executed.
+    pub fn step(&mut self, warp: usize, step: Step) -> Result<(), Step> {
         let at = &mut self.at[warp % WARPS];
         let index = *at - self.passed;
         *at += 1;
@@ -41,35 +44,14 @@ impl Group {
         Ok(())
     }
 
+    /// The number of steps that some warps have executed, and others have not.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.steps.len()
+    }
+
     /// The next step that others of the group have executed and this warp has not: the warp must not end.
-    pub(crate) fn missed(&self, warp: usize) -> Option<Step> {
+    pub fn missed(&self, warp: usize) -> Option<Step> {
         self.steps.get(self.at[warp % WARPS] - self.passed).copied()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn warps_are_compared_with_the_first() {
-        let mut g = Group::default();
-        assert_eq!(g.step(2, (7, [1, 0])), Ok(()));
-        assert_eq!(g.step(2, (8, [1, 0])), Ok(()));
-        assert_eq!(g.step(0, (7, [1, 0])), Ok(()));
-        assert_eq!(g.step(1, (7, [2, 0])), Err((7, [1, 0])));
-        assert_eq!(g.missed(0), Some((8, [1, 0])));
-        assert_eq!(g.missed(2), None);
-    }
-
-    #[test]
-    fn what_all_have_executed_is_forgotten() {
-        let mut g = Group::default();
-        for round in 0..3 {
-            for warp in [1, 0, 3, 2] {
-                assert_eq!(g.step(warp, (round, [0; 2])), Ok(()));
-            }
-            assert!(g.steps.is_empty() && g.passed > 0);
-        }
     }
 }

@@ -31,7 +31,7 @@ use titan_sim::engine::Agent;
 use titan_sim::engine::race::{Moment, Races};
 
 /// The size of a tensor map, in bytes.
-pub(crate) const MAP: usize = 128;
+pub const MAP: usize = 128;
 /// The number of stores that are recorded for a byte.
 const DEPTH: usize = 4;
 /// The number of acquires that are recorded for a thread and a map.
@@ -39,8 +39,10 @@ const HISTORY: usize = 3;
 
 /// The threads that a fence is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MapScope {
+pub enum MapScope {
+    /// `.cta`
     Block,
+    /// `.cluster`
     Cluster,
     /// `.gpu` and `.sys`: there is one device.
     Device,
@@ -48,10 +50,13 @@ pub(crate) enum MapScope {
 
 /// A thread, by its number, and the numbers of its block and its cluster in the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Party {
-    pub(crate) thread: u64,
-    pub(crate) block: u64,
-    pub(crate) cluster: u64,
+pub struct Party {
+    /// The thread.
+    pub thread: u64,
+    /// Its block.
+    pub block: u64,
+    /// The cluster of its block.
+    pub cluster: u64,
 }
 
 impl Party {
@@ -92,7 +97,7 @@ pub(crate) type Seen = [Option<u8>; MAP];
 
 /// The stores to global memory of a launch, and the maps that its threads have acquired.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Maps {
+pub struct Maps {
     bytes: BTreeMap<u64, Vec<Store>>,
     /// The bytes that each thread has stored and not released.
     unreleased: BTreeMap<u64, Vec<u64>>,
@@ -116,7 +121,7 @@ impl Maps {
     }
 
     /// Records a store, before it takes place, to bytes that have the contents `value` where they are `written`.
-    pub(crate) fn store(&mut self, by: Party, address: u64, (value, written): (&[u8], &[bool])) {
+    pub fn store(&mut self, by: Party, address: u64, (value, written): (&[u8], &[bool])) {
         self.time = self.time.max(LAUNCH) + 1;
         let mine = self.unreleased.entry(by.thread).or_default();
         for (at, (value, written)) in (address..).zip(value.iter().zip(written)) {
@@ -130,7 +135,7 @@ impl Maps {
     }
 
     /// Records that a thread releases all its stores so far.
-    pub(crate) fn release(&mut self, thread: u64, scope: MapScope) {
+    pub fn release(&mut self, thread: u64, scope: MapScope) {
         self.changed.retain(|(_, by)| *by != thread);
         for at in self.unreleased.remove(&thread).unwrap_or_default() {
             self.release_byte(thread, at, scope);
@@ -138,7 +143,7 @@ impl Maps {
     }
 
     /// Records that a thread releases its stores to the map at an address, and no others.
-    pub(crate) fn release_map(&mut self, thread: u64, address: u64, scope: MapScope) {
+    pub fn release_map(&mut self, thread: u64, address: u64, scope: MapScope) {
         self.changed.remove(&(address, thread));
         let map = address..address + MAP as u64;
         map.clone().for_each(|at| self.release_byte(thread, at, scope));
@@ -157,7 +162,7 @@ impl Maps {
 
     /// Records that a thread acquires the map at an address, whose bytes are now `value` where they are `written`. Later acquires take
     /// nothing away that earlier ones have seen.
-    pub(crate) fn acquire(
+    pub fn acquire(
         &mut self,
         (by, agent, races): (Party, Agent, Option<&Races>),
         scope: MapScope,
@@ -197,7 +202,7 @@ impl Maps {
     }
 
     /// The map at an address as a thread sees it, if the thread or one of its block before it has acquired it.
-    pub(crate) fn seen(&self, block: u64, agent: Agent, races: Option<&Races>, address: u64) -> Option<Seen> {
+    pub fn seen(&self, block: u64, agent: Agent, races: Option<&Races>, address: u64) -> Option<Seen> {
         let is_before = |a: &&Acquired| match (races, a.moment) {
             (Some(races), Some(moment)) => races.is_after(agent, moment),
             (None, _) | (_, None) => true,
@@ -213,136 +218,5 @@ impl Maps {
 fn merge(into: &mut [Byte; MAP], other: &[Byte; MAP]) {
     for (byte, other) in into.iter_mut().zip(other).filter(|(byte, other)| other.0 > byte.0) {
         *byte = *other;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::MapScope::{Block, Cluster, Device};
-    use super::*;
-    use titan_sim::engine::{Event, Observer as _, RendezvousId, SpaceId};
-
-    const AT: u64 = 0x1000;
-
-    fn party(thread: u64) -> Party {
-        Party { thread, block: thread / 10, cluster: thread / 100 }
-    }
-
-    fn agent(thread: u64) -> Agent {
-        Agent::new(usize::try_from(thread).unwrap())
-    }
-
-    /// The state of a map whose bytes are all equal.
-    struct World {
-        maps: Maps,
-        now: u8,
-        races: Races,
-    }
-
-    impl World {
-        fn new() -> World {
-            World { maps: Maps::default(), now: 1, races: Races::new(200, SpaceId::new(0), 0, 0) }
-        }
-
-        fn store(&mut self, by: u64, value: u8) {
-            self.maps.store(party(by), AT, (&[self.now; MAP], &[true; MAP]));
-            self.now = value;
-        }
-
-        fn acquire(&mut self, by: u64, scope: MapScope) -> Option<u8> {
-            let who = (party(by), agent(by), Some(&self.races));
-            self.maps.acquire(who, scope, AT, (&[self.now; MAP], &[true; MAP]));
-            self.seen(by).unwrap()
-        }
-
-        fn seen(&self, by: u64) -> Option<Option<u8>> {
-            let seen = self.maps.seen(party(by).block, agent(by), Some(&self.races), AT)?;
-            assert_eq!(seen, [seen[0]; MAP]);
-            Some(seen[0])
-        }
-    }
-
-    #[test]
-    fn a_store_is_seen_after_release_and_acquire_in_this_order() {
-        let mut w = World::new();
-        assert_eq!(w.seen(5), None);
-        assert_eq!(w.acquire(5, Device), Some(1));
-        w.store(6, 2);
-        assert_eq!(w.seen(5), Some(Some(1)));
-        assert_eq!(w.acquire(5, Device), Some(1), "not released");
-        w.maps.release(6, Device);
-        assert_eq!(w.seen(5), Some(Some(1)), "not acquired again");
-        assert_eq!(w.acquire(5, Device), Some(2));
-        assert_eq!(w.seen(6), None, "its own acquire is missing");
-    }
-
-    #[test]
-    fn a_thread_must_release_and_acquire_its_own_stores() {
-        let mut w = World::new();
-        w.store(6, 2);
-        assert_eq!(w.acquire(6, Device), Some(1));
-        w.maps.release(6, Block);
-        assert_eq!(w.acquire(6, Block), Some(2));
-    }
-
-    #[test]
-    fn each_scope_must_include_the_other_thread() {
-        for (writer, reader, least) in [(6, 7, Block), (6, 17, Cluster), (6, 106, Device)] {
-            for release in [Block, Cluster, Device] {
-                for acquire in [Block, Cluster, Device] {
-                    let mut w = World::new();
-                    w.store(writer, 2);
-                    w.maps.release(writer, release);
-                    let enough = release as u8 >= least as u8 && acquire as u8 >= least as u8;
-                    let other = (acquire == Device).then_some(1);
-                    let want = if enough { Some(2) } else { other };
-                    assert_eq!(w.acquire(reader, acquire), want, "{writer} {release:?}, {reader} {acquire:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_release_is_of_earlier_stores_of_the_thread_and_a_map_releases_itself_only() {
-        let mut w = World::new();
-        w.maps.release(6, Device);
-        w.store(6, 2);
-        w.maps.release(7, Device);
-        assert_eq!(w.acquire(5, Device), Some(1));
-        w.maps.release_map(6, AT + MAP as u64, Device);
-        assert_eq!(w.acquire(5, Device), Some(1));
-        w.maps.release_map(6, AT, Device);
-        assert_eq!(w.acquire(5, Device), Some(2));
-        w.store(7, 3);
-        assert_eq!(w.acquire(5, Device), Some(2), "the one before it");
-    }
-
-    #[test]
-    fn an_acquire_is_for_the_threads_of_the_block_that_come_after_it() {
-        let mut w = World::new();
-        w.store(6, 2);
-        w.maps.release(6, Device);
-        w.acquire(5, Device);
-        assert_eq!([3, 4, 15].map(|t| w.seen(t)), [None; 3]);
-        let both = [agent(5), agent(3), agent(15)];
-        w.races.event(&Event::Meet { rendezvous: RendezvousId::new(0), waited: &both, passed: &[] }).unwrap();
-        assert_eq!([3, 4, 15].map(|t| w.seen(t)), [Some(Some(2)), None, None], "15 is in another block");
-        w.store(6, 3);
-        w.maps.release(6, Device);
-        w.acquire(5, Device);
-        assert_eq!(w.seen(5), Some(Some(3)));
-        assert_eq!(w.seen(3), Some(Some(2)), "still that of before the meeting");
-        w.acquire(3, Device);
-        assert_eq!(w.seen(3), Some(Some(3)));
-    }
-
-    #[test]
-    fn a_narrow_acquire_takes_nothing_away() {
-        let mut w = World::new();
-        w.store(106, 2);
-        w.maps.release(106, Device);
-        assert_eq!(w.acquire(5, Block), None);
-        assert_eq!(w.acquire(5, Device), Some(2));
-        assert_eq!(w.acquire(5, Block), Some(2));
     }
 }

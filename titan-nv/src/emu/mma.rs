@@ -98,18 +98,18 @@ pub(crate) fn exists(shape: MmaShape, a: Ty, b: Ty, acc: Ty, out: Ty) -> bool {
 }
 
 /// The row and column of an element of A.
-pub(crate) fn at_a(m: usize, per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
+pub fn at_a(m: usize, per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
     let (g, t) = (lane / 4, lane % 4);
     if m == 8 { (g, 4 * per * r + per * t + s) } else { (g + 8 * (r % 2), 4 * per * (r / 2) + per * t + s) }
 }
 
 /// The row and column of an element of B.
-fn at_b(per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
+pub fn at_b(per: usize, lane: usize, r: usize, s: usize) -> (usize, usize) {
     (4 * per * r + per * (lane % 4) + s, lane / 4)
 }
 
 /// The row and column of an element of C or D.
-pub(crate) fn at_c(packed: bool, lane: usize, r: usize, s: usize) -> (usize, usize) {
+pub fn at_c(packed: bool, lane: usize, r: usize, s: usize) -> (usize, usize) {
     let (g, t) = (lane / 4, lane % 4);
     if packed { (g + 8 * r, 2 * t + s) } else { (g + 8 * (r / 2), 2 * t + r % 2) }
 }
@@ -140,7 +140,7 @@ pub(crate) fn element(ty: Ty, bits: u64, s: usize) -> f64 {
 }
 
 /// Converts an f16 to f64 by shifting its fields into those of an f32 and correcting the exponent.
-fn half(bits: u64) -> f64 {
+pub fn half(bits: u64) -> f64 {
     let magnitude = lo(bits & 0x7FFF) << 13;
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
     let value = if bits & 0x7C00 == 0x7C00 { f32::from_bits(magnitude | 0x7F80_0000) } else { scaled };
@@ -203,70 +203,4 @@ pub(crate) fn multiply(op: &MmaOp, a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec
 pub(crate) const fn at_8x8(lane: usize, s: usize, transposed: bool) -> (usize, usize) {
     let (row, col) = (lane / 4, 2 * (lane % 4) + s);
     if transposed { (col, row) } else { (row, col) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Elements by the manual's own formulas, fragment by fragment.
-    #[test]
-    fn fragments_of_wide_elements_are_those_of_the_manual() {
-        for lane in 0..32 {
-            let (g, t) = (lane >> 2, lane % 4);
-            // .m16n8k16, halves, A: a_i for i = 0..8.
-            for i in 0..8 {
-                let row = if (0..2).contains(&i) || (4..6).contains(&i) { g } else { g + 8 };
-                let col = t * 2 + (i & 1) + if i >= 4 { 8 } else { 0 };
-                assert_eq!(at_a(16, 2, lane, i / 2, i % 2), (row, col));
-            }
-            // .m16n8k16, halves, B: b_i for i = 0..4.
-            for i in 0..4 {
-                let row = t * 2 + (i & 1) + if i >= 2 { 8 } else { 0 };
-                assert_eq!(at_b(2, lane, i / 2, i % 2), (row, g));
-            }
-            // .m16n8k8, tf32: a0 (g, t), a1 (g+8, t), a2 (g, t+4), a3 (g+8, t+4); b0 (t, g), b1 (t+4, g).
-            for (i, at) in [(g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)].into_iter().enumerate() {
-                assert_eq!(at_a(16, 1, lane, i, 0), at);
-            }
-            assert_eq!((at_b(1, lane, 0, 0), at_b(1, lane, 1, 0)), ((t, g), (t + 4, g)));
-            // .m8n8k4, f64.
-            assert_eq!((at_a(8, 1, lane, 0, 0), at_b(1, lane, 0, 0)), ((g, t), (t, g)));
-        }
-    }
-
-    #[test]
-    fn fragments_of_narrow_elements_and_sums_are_those_of_the_manual() {
-        for lane in 0..32 {
-            let (g, t) = (lane >> 2, lane % 4);
-            // .m16n8k32, bytes: a_i for i = 0..16, b_i for i = 0..8.
-            for i in 0..16 {
-                let row = if (0..4).contains(&i) || (8..12).contains(&i) { g } else { g + 8 };
-                let col = t * 4 + (i & 3) + if i >= 8 { 16 } else { 0 };
-                assert_eq!(at_a(16, 4, lane, i / 4, i % 4), (row, col));
-            }
-            for i in 0..8 {
-                assert_eq!(at_b(4, lane, i / 4, i % 4), (t * 4 + (i & 3) + if i >= 4 { 16 } else { 0 }, g));
-            }
-            // .m16n8k64, nibbles: a_i for i = 0..32.
-            for i in 0..32 {
-                let row = if (0..8).contains(&i) || (16..24).contains(&i) { g } else { g + 8 };
-                let col = t * 8 + (i & 7) + if i >= 16 { 32 } else { 0 };
-                assert_eq!(at_a(16, 8, lane, i / 8, i % 8), (row, col));
-            }
-            // C: c_i for i = 0..4.
-            for i in 0..4 {
-                let at = (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1));
-                assert_eq!((at_c(false, lane, i, 0), at_c(true, lane, i / 2, i % 2)), (at, at));
-            }
-        }
-    }
-
-    #[test]
-    fn halves_are_converted_exactly() {
-        for bits in 0..1 << 16 {
-            let (x, y) = (half(bits), F16.value(bits));
-            assert!(x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(), "{bits:#x}");
-        }
-    }
 }

@@ -97,3 +97,34 @@ pub use launch::{Kernel, Launch, Module, Options, Param, Stats, Uninitialised};
 pub use memory::{DevicePtr, Memory};
 pub use titan_sim::engine::{Completion, Schedule};
 pub use touched::{Ranges, Touched};
+
+/// For this repository's tests only, and no part of the stable interface: parts of the emulator, of which PTX shows no more than what they do
+/// together.
+#[doc(hidden)]
+pub mod internals {
+    use super::product::Descriptor;
+    use super::ty::Ty;
+    use std::ops::Range;
+
+    pub use super::async_op::Reach;
+    pub use super::group::Group;
+    pub use super::lane::Rnd;
+    pub use super::lane::format::{BF16, E4M3, E5M2, F16, F32, Format, round32, sticky};
+    pub use super::maps::{MAP, MapScope, Maps, Party};
+    pub use super::mma::{at_a, at_b, at_c, half};
+    pub use super::products::{Conflict, Products};
+    pub use super::proxy::{Stores, View};
+    pub use super::warp::{Fragment, Warp};
+
+    /// The address of the unit of 16 bytes at byte `byte` of `line` in the matrix of a descriptor.
+    #[must_use]
+    pub fn unit(descriptor: u64, mn: bool, line: u64, byte: u64) -> Option<u64> {
+        Descriptor::new(descriptor).ok().map(|d| d.unit(mn, line, byte))
+    }
+
+    /// The addresses of the units of these rows of `k` elements of bf16.
+    #[must_use]
+    pub fn bf16_units(descriptor: u64, rows: Range<usize>, k: usize) -> Option<Vec<u64>> {
+        Descriptor::new(descriptor).ok().map(|d| d.units(false, rows, k, Ty::Bf16))
+    }
+}

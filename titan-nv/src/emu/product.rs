@@ -71,7 +71,7 @@ impl Descriptor {
 
     /// The address of the 16-byte unit that contains byte `byte` along the contiguous dimension, at `line` of the other.
     /// `mn` says whether the contiguous dimension is M or N.
-    fn unit(&self, mn: bool, line: u64, byte: u64) -> u64 {
+    pub(crate) fn unit(&self, mn: bool, line: u64, byte: u64) -> u64 {
         let Descriptor { start, leading, stride, swizzle } = *self;
         let plain = match (mn, swizzle.span()) {
             (false, Some(w)) => start + line / 8 * stride + line % 8 * u64::from(w) + byte,
@@ -218,27 +218,5 @@ fn for_each_sum(op: &GroupMma, mut f: impl FnMut(usize, usize, usize, usize, usi
                 f(reg, lane, s, row, reg / per_block * 8 + col);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_are_where_the_copy_engine_puts_them() {
-        let d = Descriptor::new(1024 >> 4 | 1 << 16 | (1024 >> 4) << 32 | 1 << 62).unwrap();
-        assert_eq!(d.unit(false, 9, 16), 2176);
-        assert_eq!(d.units(false, 8..9, 16, Ty::Bf16), [2048, 2064]);
-        assert_eq!(d.units(false, 9..10, 16, Ty::Bf16), [2048 + 128 + 16, 2048 + 128]);
-    }
-
-    #[test]
-    fn core_matrices_without_swizzle() {
-        // Two units along K 512 bytes apart, groups of eight rows 128 apart.
-        let d = Descriptor::new(512 >> 4 << 16 | (128 >> 4) << 32).unwrap();
-        assert_eq!(d.unit(false, 8, 16), 128 + 512);
-        // Along N, units 128 bytes apart; groups of eight k 512.
-        assert_eq!(d.unit(true, 9, 16), 128 + 512 + 16);
     }
 }

@@ -20,7 +20,7 @@ struct InFlight {
 
 /// The registers that a warp's MMAs in flight use.
 #[derive(Clone, Debug)]
-pub(crate) struct Products {
+pub struct Products {
     /// For each register, the number of MMAs in flight that accumulate into it, and of those that read it.
     accumulates: Vec<u16>,
     reads: Vec<u16>,
@@ -33,12 +33,12 @@ pub(crate) struct Products {
     /// The last MMA: those of a warp take effect in order.
     pub(crate) last: Option<OpId>,
     /// A register that was written while an MMA used it.
-    pub(crate) clobbered: Option<u32>,
+    pub clobbered: Option<u32>,
 }
 
 /// The reason why an MMA may not be issued with a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conflict {
+pub enum Conflict {
     /// An MMA in flight accumulates into it, in another position or shape.
     OtherAccumulator,
     /// The register was written since the last fence.
@@ -46,7 +46,9 @@ pub(crate) enum Conflict {
 }
 
 impl Products {
-    pub(crate) fn new(n_regs: usize) -> Products {
+    /// For a thread of so many registers.
+    #[must_use]
+    pub fn new(n_regs: usize) -> Products {
         Products {
             accumulates: vec![0; n_regs],
             reads: vec![0; n_regs],
@@ -60,7 +62,7 @@ impl Products {
     }
 
     /// Records that an ordinary instruction writes a register.
-    pub(crate) fn write(&mut self, r: usize) {
+    pub fn write(&mut self, r: usize) {
         self.unfenced[r] = true;
         if self.accumulates[r] + self.reads[r] > 0 {
             self.clobbered = u32::try_from(r).ok();
@@ -68,17 +70,18 @@ impl Products {
     }
 
     /// Whether an MMA in flight accumulates into a register.
-    pub(crate) fn is_accumulator(&self, r: u32) -> bool {
+    pub fn is_accumulator(&self, r: u32) -> bool {
         self.accumulates.get(r as usize).is_some_and(|n| *n > 0)
     }
 
-    pub(crate) fn fence(&mut self) {
+    /// Records a fence: ordinary instructions have written the registers.
+    pub fn fence(&mut self) {
         self.fenced = true;
         self.unfenced.fill(false);
     }
 
     /// Whether an MMA may use these registers; if not, the register and the reason.
-    pub(crate) fn conflict(&self, accumulator: &[u32], operand: &[u32]) -> Option<(u32, Conflict)> {
+    pub fn conflict(&self, accumulator: &[u32], operand: &[u32]) -> Option<(u32, Conflict)> {
         let same = |p: &InFlight| p.accumulator == accumulator;
         let meets = |p: &InFlight, r: &u32| p.accumulator.contains(r);
         let others = self.in_flight.iter().filter(|p| !same(p));
@@ -98,7 +101,7 @@ impl Products {
     }
 
     /// Records the issue of an MMA.
-    pub(crate) fn issue(&mut self, accumulator: &[u32], operand: &[u32], op: OpId) {
+    pub fn issue(&mut self, accumulator: &[u32], operand: &[u32], op: OpId) {
         accumulator.iter().for_each(|r| self.accumulates[*r as usize] += 1);
         operand.iter().for_each(|r| self.reads[*r as usize] += 1);
         let (accumulator, operand) = (accumulator.to_vec(), operand.to_vec());
@@ -107,7 +110,7 @@ impl Products {
     }
 
     /// Commits the MMAs since the last commit as a group.
-    pub(crate) fn commit(&mut self) {
+    pub fn commit(&mut self) {
         for p in &mut self.in_flight {
             p.group.get_or_insert(self.committed);
         }
@@ -115,7 +118,7 @@ impl Products {
     }
 
     /// Waits for all but the last groups; returns the accumulators that become accessible again.
-    pub(crate) fn wait(&mut self, at_most: u32) -> Vec<u32> {
+    pub fn wait(&mut self, at_most: u32) -> Vec<u32> {
         let done = self.committed.saturating_sub(at_most);
         let mut free = Vec::new();
         let (accumulates, reads) = (&mut self.accumulates, &mut self.reads);
@@ -135,44 +138,9 @@ impl Products {
         free
     }
 
-    pub(crate) fn any_in_flight(&self) -> bool {
+    /// Whether an MMA may still use registers.
+    #[must_use]
+    pub fn any_in_flight(&self) -> bool {
         !self.in_flight.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn registers_are_free_after_the_wait_for_their_group() {
-        let mut p = Products::new(8);
-        p.write(0);
-        assert_eq!(p.conflict(&[0, 1], &[2]), Some((0, Conflict::Unfenced)));
-        p.fence();
-        assert_eq!(p.conflict(&[0, 1], &[2]), None);
-        p.issue(&[0, 1], &[2], OpId::new(0));
-        p.commit();
-        assert_eq!(p.conflict(&[0, 1], &[2]), None, "the same accumulator");
-        p.issue(&[0, 1], &[3], OpId::new(1));
-        assert_eq!(p.conflict(&[1, 0], &[]), Some((1, Conflict::OtherAccumulator)));
-        assert_eq!(p.conflict(&[4, 5], &[0]), Some((0, Conflict::OtherAccumulator)));
-        assert_eq!(p.conflict(&[3, 4], &[]), Some((3, Conflict::OtherAccumulator)));
-        p.commit();
-        assert_eq!(p.wait(1), [0_u32; 0], "the second still accumulates");
-        p.write(2);
-        assert_eq!(p.clobbered, None);
-        p.write(3);
-        assert_eq!(p.clobbered, Some(3));
-        assert_eq!(p.wait(0), [0, 1]);
-        assert!(!p.any_in_flight());
-    }
-
-    #[test]
-    fn what_is_not_committed_is_not_waited_for() {
-        let mut p = Products::new(4);
-        p.issue(&[0], &[], OpId::new(0));
-        assert_eq!(p.wait(0), [0_u32; 0]);
-        assert!(p.is_accumulator(0));
     }
 }

@@ -58,14 +58,15 @@ impl Fences {
 /// The difference between an asynchronous operation's view and that of threads: bytes that it reads, with the values it sees, and bytes
 /// that it writes below a store that is not yet visible to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct View {
+pub struct View {
     pub(crate) reads: BTreeMap<Key, Option<u8>>,
-    pub(crate) hidden: BTreeSet<Key>,
+    /// The bytes that it writes below a store that is not yet visible to it: the memory, and the address.
+    pub hidden: BTreeSet<Key>,
 }
 
 impl View {
     /// Replaces values that were read from memory by those that the operation sees.
-    pub(crate) fn correct(&self, space: u32, address: u64, value: &mut [u8], written: &mut [bool]) {
+    pub fn correct(&self, space: u32, address: u64, value: &mut [u8], written: &mut [bool]) {
         for (i, (value, written)) in (0..).zip(value.iter_mut().zip(written)) {
             if let Some(old) = self.reads.get(&(space, address + i)) {
                 (*value, *written) = (old.unwrap_or(0), old.is_some());
@@ -76,7 +77,7 @@ impl View {
 
 /// The recorded stores that asynchronous operations may not see.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stores {
+pub struct Stores {
     bytes: BTreeMap<Key, Vec<Store>>,
     /// The bytes that each thread has stored since its last fence.
     by: BTreeMap<u64, Vec<Key>>,
@@ -86,7 +87,7 @@ pub(crate) struct Stores {
 
 impl Stores {
     /// Records a store, before it takes place, to bytes that have the contents `value` where they are `written`.
-    pub(crate) fn store(&mut self, writer: u64, space: u32, address: u64, (value, written): (&[u8], &[bool])) {
+    pub fn store(&mut self, writer: u64, space: u32, address: u64, (value, written): (&[u8], &[bool])) {
         self.time += 1;
         let mine = self.by.entry(writer).or_default();
         for (i, (value, written)) in (0..).zip(value.iter().zip(written)) {
@@ -101,7 +102,7 @@ impl Stores {
     }
 
     /// Records that a thread of block `rank` executes a fence.
-    pub(crate) fn fence(&mut self, thread: u64, reach: Reach, rank: u32) {
+    pub fn fence(&mut self, thread: u64, reach: Reach, rank: u32) {
         self.time += 1;
         let fences = self.fences.entry(thread).or_default();
         fences.rank = rank;
@@ -135,7 +136,7 @@ impl Stores {
     }
 
     /// The bytes of a range that an operation of `reader` sees differently than threads do.
-    pub(crate) fn read(&self, reader: u64, space: u32, address: u64, len: u64, view: &mut View) {
+    pub fn read(&self, reader: u64, space: u32, address: u64, len: u64, view: &mut View) {
         for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
             let unseen = stores.iter().rev().take_while(|s| !self.sees(reader, space, s));
             if let Some(first) = unseen.last() {
@@ -145,7 +146,7 @@ impl Stores {
     }
 
     /// Adds to `view` the bytes of a range whose latest store `writer` does not see: an asynchronous write leaves that store on top.
-    pub(crate) fn write(&self, writer: u64, space: u32, address: u64, len: u64, view: &mut View) {
+    pub fn write(&self, writer: u64, space: u32, address: u64, len: u64, view: &mut View) {
         for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
             if stores.last().is_some_and(|s| !self.sees(writer, space, s)) {
                 view.hidden.insert(*key);
@@ -154,7 +155,7 @@ impl Stores {
     }
 
     /// Records an asynchronous write to a byte: earlier stores no longer matter, unless they are to remain on top of it.
-    pub(crate) fn written(&mut self, key: Key, new: u8, hidden: bool) {
+    pub fn written(&mut self, key: Key, new: u8, hidden: bool) {
         let Some(stores) = self.bytes.get_mut(&key) else { return };
         if !hidden {
             self.bytes.remove(&key);
@@ -164,77 +165,7 @@ impl Stores {
     }
 
     /// Whether no operation could see a difference.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seen(s: &Stores, reader: u64, current: u8) -> Option<u8> {
-        let mut view = View::default();
-        s.read(reader, 0, 8, 1, &mut view);
-        let (mut value, mut written) = ([current], [true]);
-        view.correct(0, 8, &mut value, &mut written);
-        written[0].then_some(value[0])
-    }
-
-    #[test]
-    fn a_store_is_seen_after_a_fence_of_the_writer_or_the_reader() {
-        let mut s = Stores::default();
-        s.store(6, 0, 8, (&[1], &[true]));
-        assert_eq!([5, 7].map(|t| seen(&s, t, 2)), [Some(1), Some(1)]);
-        s.fence(5, Reach::Block, 0);
-        assert_eq!([5, 7].map(|t| seen(&s, t, 2)), [Some(2), Some(1)]);
-        s.fence(6, Reach::Block, 0);
-        assert_eq!([5, 7].map(|t| seen(&s, t, 2)), [Some(2), Some(2)]);
-        assert!(s.is_empty());
-    }
-
-    #[test]
-    fn a_fence_reaches_what_it_says() {
-        let mut s = Stores::default();
-        s.store(6, 0, 8, (&[1], &[true]));
-        s.fence(6, Reach::Global, 0);
-        s.fence(6, Reach::Block, 1);
-        assert_eq!(seen(&s, 7, 2), Some(1), "neither global memory nor another block");
-        s.fence(6, Reach::Cluster, 1);
-        assert_eq!(seen(&s, 7, 2), Some(2));
-    }
-
-    #[test]
-    fn a_fence_before_the_store_is_none() {
-        let mut s = Stores::default();
-        s.fence(6, Reach::All, 0);
-        s.fence(7, Reach::All, 0);
-        s.store(6, 0, 8, (&[1], &[false]));
-        assert_eq!(seen(&s, 7, 2), None, "it was never written as far as the copy engine knows");
-    }
-
-    #[test]
-    fn each_of_several_stores_needs_a_fence() {
-        let mut s = Stores::default();
-        s.store(5, 0, 8, (&[1], &[true]));
-        s.fence(7, Reach::All, 0);
-        s.store(6, 0, 8, (&[2], &[true]));
-        assert_eq!(seen(&s, 7, 3), Some(2), "the first is seen, the second is not");
-        assert_eq!(seen(&s, 8, 3), Some(1));
-        s.fence(5, Reach::All, 0);
-        assert_eq!(seen(&s, 8, 3), Some(2));
-    }
-
-    #[test]
-    fn an_unfenced_store_may_come_after_a_copy() {
-        let mut s = Stores::default();
-        s.store(5, 0, 8, (&[1], &[true]));
-        let mut view = View::default();
-        s.write(7, 0, 7, 2, &mut view);
-        assert_eq!(view.hidden, BTreeSet::from([(0, 8)]));
-        s.written((0, 8), 80, true);
-        assert_eq!(seen(&s, 7, 2), Some(80));
-        s.written((0, 8), 90, false);
-        assert!(s.is_empty());
     }
 }

@@ -10,9 +10,11 @@ use super::products::Products;
 
 /// A set of threads of a warp that run together.
 #[derive(Clone, Debug)]
-pub(crate) struct Fragment {
-    pub(crate) pc: u32,
-    pub(crate) mask: u32,
+pub struct Fragment {
+    /// The position in the code.
+    pub pc: u32,
+    /// The threads, as a bit mask.
+    pub mask: u32,
     join: Option<usize>,
     pub(crate) wait: Hold,
     /// The block's progress counter at the time of the last poll that did not succeed.
@@ -45,7 +47,7 @@ struct Join {
 
 /// A warp of a block.
 #[derive(Clone, Debug)]
-pub(crate) struct Warp {
+pub struct Warp {
     regs: Vec<Lanes>,
     defined: Vec<u32>,
     preds: Vec<u32>,
@@ -53,8 +55,9 @@ pub(crate) struct Warp {
     /// The carry flag of each thread, as a bit mask.
     pub(crate) carry: u32,
     /// The threads that have not ended, as a bit mask.
-    pub(crate) live: u32,
-    pub(crate) fragments: Vec<Fragment>,
+    pub live: u32,
+    /// The sets of threads that run together.
+    pub fragments: Vec<Fragment>,
     joins: Vec<Join>,
     /// The number of its first thread in the block.
     pub(crate) first: u32,
@@ -69,8 +72,14 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
+    /// The number of places at which threads have met or will.
+    #[must_use]
+    pub fn joins(&self) -> usize {
+        self.joins.len()
+    }
+
     /// Creates a warp of `threads` threads at the start of the program.
-    pub(crate) fn new(n_regs: usize, n_preds: usize, first: u32, threads: u32) -> Warp {
+    pub fn new(n_regs: usize, n_preds: usize, first: u32, threads: u32) -> Warp {
         let live = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
         Warp {
             regs: vec![[0; 32]; n_regs],
@@ -141,7 +150,7 @@ impl Warp {
     }
 
     /// Moves a fragment to a position. If that is its reconvergence point, it ends there, and the merged fragment continues.
-    pub(crate) fn advance(&mut self, f: usize, pc: u32) {
+    pub fn advance(&mut self, f: usize, pc: u32) {
         self.fragments[f].pc = pc;
         let Some(j) = self.fragments[f].join.filter(|j| self.joins[*j].pc == pc) else { return };
         let fragment = self.fragments.swap_remove(f);
@@ -163,7 +172,7 @@ impl Warp {
     }
 
     /// Splits a fragment by the positions at which its threads continue: `(position, threads)`, disjoint, and together all threads.
-    pub(crate) fn split(&mut self, f: usize, meet: u32, ways: &[(u32, u32)]) {
+    pub fn split(&mut self, f: usize, meet: u32, ways: &[(u32, u32)]) {
         let fragment = self.fragments.swap_remove(f);
         let same = fragment.join.filter(|j| self.joins[*j].pc == meet);
         let join = if meet == u32::MAX {
@@ -198,7 +207,7 @@ impl Warp {
     }
 
     /// Ends threads of a fragment.
-    pub(crate) fn exit(&mut self, f: usize, mask: u32) {
+    pub fn exit(&mut self, f: usize, mask: u32) {
         self.live &= !mask;
         self.fragments[f].mask &= !mask;
         let join = self.fragments[f].join;
@@ -241,72 +250,4 @@ pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
             lane
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn masks(w: &Warp) -> Vec<(u32, u32)> {
-        let mut all: Vec<_> = w.fragments.iter().map(|f| (f.pc, f.mask)).collect();
-        all.sort_unstable();
-        all
-    }
-
-    #[test]
-    fn separated_threads_meet() {
-        let mut w = Warp::new(0, 0, 0, 32);
-        w.split(0, 9, &[(1, 0xF), (5, !0xF)]);
-        assert_eq!(masks(&w), [(1, 0xF), (5, !0xF)]);
-        let f = w.fragments.iter().position(|f| f.pc == 1).unwrap();
-        w.advance(f, 9);
-        assert_eq!(masks(&w), [(5, !0xF)]);
-        w.advance(0, 9);
-        assert_eq!(masks(&w), [(9, u32::MAX)]);
-    }
-
-    #[test]
-    fn loops_leave_one_by_one_and_meet_once() {
-        let mut w = Warp::new(0, 0, 0, 4);
-        // In each round one more thread leaves the loop: the loop begins at 2, and its exit is at 7.
-        for lane in 0..3 {
-            let f = w.fragments.iter().position(|f| f.pc != 7).unwrap();
-            let mask = w.fragments[f].mask;
-            w.split(f, 7, &[(7, 1 << lane), (2, mask & !(1 << lane))]);
-            assert_eq!(w.fragments.len(), 1);
-        }
-        assert!(w.joins.len() <= 1, "one join serves all rounds");
-        w.advance(0, 7);
-        assert_eq!(masks(&w), [(7, 0xF)]);
-    }
-
-    #[test]
-    fn nested_joins_at_one_place_cascade() {
-        let mut w = Warp::new(0, 0, 0, 4);
-        w.split(0, 9, &[(1, 0b0011), (5, 0b1100)]);
-        let f = w.fragments.iter().position(|f| f.pc == 1).unwrap();
-        w.split(f, 8, &[(2, 0b0001), (3, 0b0010)]);
-        for pc in [2, 3] {
-            let f = w.fragments.iter().position(|f| f.pc == pc).unwrap();
-            w.advance(f, 8);
-        }
-        let f = w.fragments.iter().position(|f| f.pc == 8).unwrap();
-        w.advance(f, 9);
-        w.advance(0, 9);
-        assert_eq!(masks(&w), [(9, 0xF)]);
-    }
-
-    #[test]
-    fn who_ends_is_not_waited_for() {
-        let mut w = Warp::new(0, 0, 0, 4);
-        w.split(0, 9, &[(1, 0b0011), (5, 0b1100)]);
-        let f = w.fragments.iter().position(|f| f.pc == 1).unwrap();
-        w.advance(f, 9);
-        assert_eq!(masks(&w), [(5, 0b1100)]);
-        w.exit(0, 0b1100);
-        assert_eq!((masks(&w), w.live), (vec![(9, 0b0011)], 0b0011));
-        w.exit(0, 0b0001);
-        w.exit(0, 0b0010);
-        assert!(w.fragments.is_empty() && w.live == 0);
-    }
 }

@@ -15,7 +15,7 @@
 
 mod control;
 mod convert;
-mod copies;
+pub mod copies;
 mod error;
 mod float;
 mod group;

@@ -14,7 +14,8 @@ use std::ops::Deref;
 use std::ptr;
 
 /// The library's name as it is installed, then the name for linkers: toolkits install a stub under the latter, which is not a driver.
-const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
+/// The names of the library, the first that exists is opened.
+pub const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
 /// The reason why no NVIDIA GPU can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,10 +149,8 @@ impl Driver {
     }
 
     fn start() -> Result<Driver, Absence> {
-        let library = open(LIBRARIES).map_err(|reason| Absence::NoLibrary { reason })?;
         // SAFETY: a library of this name exports the functions of the CUDA driver API.
-        let table = unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })?;
-        let calls = Calls(table);
+        let calls = Calls(unsafe { table(LIBRARIES) }?);
         // SAFETY: the manual: flags must be 0.
         calls.check("cuInit", unsafe { (calls.cuInit)(0) }).map_err(Absence::Start)?;
         let devices = calls.devices().map_err(Absence::Start)?;
@@ -183,6 +182,26 @@ fn open(names: &[&str]) -> Result<&'static Library, String> {
         }
     }
     Err(refused.unwrap_or_default())
+}
+
+/// The functions of the first of these libraries that exists.
+///
+/// # Safety
+/// What the library exports under the names of the driver's functions must be these functions.
+unsafe fn table(names: &[&str]) -> Result<Table, Absence> {
+    let library = open(names).map_err(|reason| Absence::NoLibrary { reason })?;
+    // SAFETY: the caller's.
+    unsafe { Table::load(library) }.map_err(|names| Absence::MissingSymbols { names })
+}
+
+/// The reason why the first of these libraries that exists is not a driver's, if it is not.
+///
+/// # Safety
+/// Opening a library runs its initializers, and the caller must know what these do.
+#[must_use]
+pub unsafe fn absence(names: &[&str]) -> Option<Absence> {
+    // SAFETY: nothing is called through the table.
+    unsafe { table(names) }.err()
 }
 
 impl Calls {
@@ -269,33 +288,5 @@ impl Device {
             Err(_) => Err(DriverError::new("cuInit", 3, || None)),
         };
         self.context.get_or_try(make)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_absence_says_what_is_missing_and_what_to_do() {
-        let refused = open(&["libtitan-has-no-such-library.so", "libtitan-has-not-this-one.so"]);
-        let absent = Absence::NoLibrary { reason: refused.unwrap_err() };
-        let text = absent.to_string();
-        assert!(text.contains(LIBRARIES[0]) && text.contains("libtitan-has-no-such-library"), "{text}");
-        assert!(absent.help().contains("install"));
-        let old = Absence::MissingSymbols { names: vec!["cuMemAllocAsync", "cuMemFreeAsync"] };
-        assert_eq!(
-            old.to_string(),
-            "NVIDIA's driver library has no function `cuMemAllocAsync`, and one more function is missing"
-        );
-        assert!(old.help().contains("CUDA 12"));
-    }
-
-    #[test]
-    fn asking_for_the_driver_never_panics() {
-        match Driver::get() {
-            Ok(driver) => assert!(!driver.devices().is_empty()),
-            Err(absence) => assert!(!absence.to_string().is_empty()),
-        }
     }
 }

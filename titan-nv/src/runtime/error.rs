@@ -274,7 +274,7 @@ pub struct DriverError {
 
 impl DriverError {
     /// The error of a call, by its number; `name` provides a name for results that the table lacks.
-    pub(super) fn new(call: &'static str, code: u32, name: impl FnOnce() -> Option<String>) -> Self {
+    pub fn new(call: &'static str, code: u32, name: impl FnOnce() -> Option<String>) -> Self {
         let known = find(code).map(|r| r.name.to_owned());
         let name = known.or_else(name).unwrap_or_else(|| format!("CUresult {code}"));
         DriverError { call, code, name }
@@ -307,6 +307,11 @@ impl DriverError {
     }
 }
 
+/// The name and number of every result.
+pub fn names() -> impl Iterator<Item = (&'static str, u32)> {
+    ROWS.iter().map(|row| (row.name, row.code))
+}
+
 fn find(code: u32) -> Option<&'static Row> {
     ROWS.iter().find(|r| r.code == code)
 }
@@ -318,84 +323,3 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cudarc::driver::sys::cudaError_enum as Known;
-
-    #[test]
-    fn rows_are_in_order_and_say_something() {
-        assert!(ROWS.windows(2).all(|w| w[0].code < w[1].code));
-        for row in ROWS {
-            assert!(!row.meaning.is_empty() && !row.meaning.ends_with('.') && !row.help.is_empty(), "{}", row.name);
-        }
-    }
-
-    /// The numbers and names, against those of the bindings, which are made from the header.
-    #[test]
-    fn numbers_belong_to_their_names() {
-        let bindings = [
-            Known::CUDA_ERROR_INVALID_VALUE,
-            Known::CUDA_ERROR_OUT_OF_MEMORY,
-            Known::CUDA_ERROR_NOT_INITIALIZED,
-            Known::CUDA_ERROR_DEINITIALIZED,
-            Known::CUDA_ERROR_STUB_LIBRARY,
-            Known::CUDA_ERROR_DEVICE_UNAVAILABLE,
-            Known::CUDA_ERROR_NO_DEVICE,
-            Known::CUDA_ERROR_INVALID_DEVICE,
-            Known::CUDA_ERROR_INVALID_IMAGE,
-            Known::CUDA_ERROR_INVALID_CONTEXT,
-            Known::CUDA_ERROR_MAP_FAILED,
-            Known::CUDA_ERROR_NO_BINARY_FOR_GPU,
-            Known::CUDA_ERROR_ECC_UNCORRECTABLE,
-            Known::CUDA_ERROR_INVALID_PTX,
-            Known::CUDA_ERROR_NVLINK_UNCORRECTABLE,
-            Known::CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
-            Known::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-            Known::CUDA_ERROR_JIT_COMPILATION_DISABLED,
-            Known::CUDA_ERROR_INVALID_SOURCE,
-            Known::CUDA_ERROR_OPERATING_SYSTEM,
-            Known::CUDA_ERROR_INVALID_HANDLE,
-            Known::CUDA_ERROR_ILLEGAL_STATE,
-            Known::CUDA_ERROR_NOT_FOUND,
-            Known::CUDA_ERROR_ILLEGAL_ADDRESS,
-            Known::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-            Known::CUDA_ERROR_LAUNCH_TIMEOUT,
-            Known::CUDA_ERROR_CONTEXT_IS_DESTROYED,
-            Known::CUDA_ERROR_ASSERT,
-            Known::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
-            Known::CUDA_ERROR_HARDWARE_STACK_ERROR,
-            Known::CUDA_ERROR_ILLEGAL_INSTRUCTION,
-            Known::CUDA_ERROR_MISALIGNED_ADDRESS,
-            Known::CUDA_ERROR_INVALID_ADDRESS_SPACE,
-            Known::CUDA_ERROR_INVALID_PC,
-            Known::CUDA_ERROR_LAUNCH_FAILED,
-            Known::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-            Known::CUDA_ERROR_NOT_PERMITTED,
-            Known::CUDA_ERROR_NOT_SUPPORTED,
-            Known::CUDA_ERROR_SYSTEM_NOT_READY,
-            Known::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-            Known::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
-            Known::CUDA_ERROR_MPS_CONNECTION_FAILED,
-            Known::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
-            Known::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-            Known::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
-            Known::CUDA_ERROR_UNKNOWN,
-        ];
-        for known in bindings {
-            let row = find(known as u32).unwrap_or_else(|| panic!("no row for {known:?}"));
-            assert_eq!(row.name, format!("{known:?}"));
-        }
-        // All rows but those that are younger than the bindings.
-        assert_eq!(ROWS.len(), bindings.len() + ["CUDA_ERROR_CONTAINED"].len());
-    }
-
-    #[test]
-    fn results_that_are_not_known_keep_their_number() {
-        let error = DriverError::new("cuInit", 4242, || None);
-        assert_eq!((error.kind(), error.name.as_str()), (Kind::Other, "CUresult 4242"));
-        let error = DriverError::new("cuInit", 4242, || Some("CUDA_ERROR_OF_TOMORROW".to_owned()));
-        assert!(error.to_string().ends_with("(CUDA_ERROR_OF_TOMORROW from cuInit)"), "{error}");
-    }
-}

@@ -52,6 +52,15 @@ pub use tensor::{EncodeError, EncodedMap};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// For this repository's tests only, and no part of the stable interface: what the driver's interface is, to be compared with its header.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::driver::{LIBRARIES, absence};
+    pub use super::error::names;
+    pub use super::sys::NUMBERS;
+    pub use super::tensor::encoder_sizes;
+}
+
 /// Locks a mutex. A value that a panicking thread left behind is consistent: nothing here panics between two related writes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::error::DriverError;
 use super::sys::CU_TENSOR_MAP_INTERLEAVE_NONE;
+use super::table::Table;
 use crate::tma::{TensorMap, TensorMapError};
 use std::ffi::c_void;
 
@@ -86,75 +87,18 @@ impl Context {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::table::Table;
-    use super::*;
-    use crate::tma::{Element, Fill, L2Promotion, Swizzle};
-    use cudarc::driver::sys;
-
-    /// The sizes of the arguments and of the result of a function of twelve: of the table, and of the bindings.
+/// The sizes of the arguments and of the result of the encoder, as it is called here.
+#[must_use]
+pub fn encoder_sizes() -> [usize; 13] {
     macro_rules! sizes {
         ($($letter:ident)*) => {
-            type Field<$($letter,)* R> = fn(&Table) -> Option<unsafe extern "C" fn($($letter),*) -> R>;
-            fn of_field<$($letter,)* R>(_: Field<$($letter,)* R>) -> Vec<usize> {
-                vec![$(size_of::<$letter>(),)* size_of::<R>()]
-            }
-            fn of_binding<$($letter,)* R>(_: unsafe fn($($letter),*) -> R) -> Vec<usize> {
-                vec![$(size_of::<$letter>(),)* size_of::<R>()]
+            fn sizes<$($letter,)* R>(
+                _: impl Fn(&Table) -> Option<unsafe extern "C" fn($($letter),*) -> R>,
+            ) -> [usize; 13] {
+                [$(size_of::<$letter>(),)* size_of::<R>()]
             }
         };
     }
     sizes!(A B C D E F G H I J K L);
-
-    /// Against the bindings, which are made from the header.
-    #[test]
-    fn the_prototype_is_that_of_the_header() {
-        assert_eq!(of_field(|table| table.cuTensorMapEncodeTiled), of_binding(sys::cuTensorMapEncodeTiled));
-        assert_eq!(size_of::<EncodedMap>(), size_of::<sys::CUtensorMap>());
-        assert!(align_of::<EncodedMap>() >= align_of::<sys::CUtensorMap>());
-    }
-
-    #[test]
-    fn numbers_are_those_of_the_header() {
-        use sys::CUtensorMapDataType_enum as T;
-        let types = [
-            (Element::U8, T::CU_TENSOR_MAP_DATA_TYPE_UINT8),
-            (Element::U16, T::CU_TENSOR_MAP_DATA_TYPE_UINT16),
-            (Element::U32, T::CU_TENSOR_MAP_DATA_TYPE_UINT32),
-            (Element::I32, T::CU_TENSOR_MAP_DATA_TYPE_INT32),
-            (Element::U64, T::CU_TENSOR_MAP_DATA_TYPE_UINT64),
-            (Element::I64, T::CU_TENSOR_MAP_DATA_TYPE_INT64),
-            (Element::F16, T::CU_TENSOR_MAP_DATA_TYPE_FLOAT16),
-            (Element::F32, T::CU_TENSOR_MAP_DATA_TYPE_FLOAT32),
-            (Element::F64, T::CU_TENSOR_MAP_DATA_TYPE_FLOAT64),
-            (Element::Bf16, T::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16),
-        ];
-        for (own, theirs) in types {
-            assert_eq!(own as u32, theirs as u32, "{own:?}");
-        }
-        use sys::CUtensorMapSwizzle_enum as S;
-        let swizzles = [
-            (Swizzle::None, S::CU_TENSOR_MAP_SWIZZLE_NONE),
-            (Swizzle::B32, S::CU_TENSOR_MAP_SWIZZLE_32B),
-            (Swizzle::B64, S::CU_TENSOR_MAP_SWIZZLE_64B),
-            (Swizzle::B128, S::CU_TENSOR_MAP_SWIZZLE_128B),
-        ];
-        for (own, theirs) in swizzles {
-            assert_eq!(own as u32, theirs as u32, "{own:?}");
-        }
-        use sys::CUtensorMapL2promotion_enum as P;
-        let promotions = [
-            (L2Promotion::None, P::CU_TENSOR_MAP_L2_PROMOTION_NONE),
-            (L2Promotion::B64, P::CU_TENSOR_MAP_L2_PROMOTION_L2_64B),
-            (L2Promotion::B128, P::CU_TENSOR_MAP_L2_PROMOTION_L2_128B),
-            (L2Promotion::B256, P::CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
-        ];
-        for (own, theirs) in promotions {
-            assert_eq!(own as u32, theirs as u32, "{own:?}");
-        }
-        use sys::CUtensorMapFloatOOBfill_enum as F;
-        assert_eq!(Fill::Zero as u32, F::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE as u32);
-        assert_eq!(Fill::Nan as u32, F::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA as u32);
-    }
+    sizes(|table| table.cuTensorMapEncodeTiled)
 }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod cases;
+mod copies;
 mod coverage;
 mod driver;
 mod execute;

@@ -5,9 +5,16 @@
 //! where the model follows them backwards, and copies are made by the reference function.
 
 mod brute;
+mod edit;
 mod fit;
 mod fttc;
+mod index;
+mod kinds;
 mod known;
+mod limits;
+mod map;
+mod param;
 mod parts;
+mod protect;
 mod reference;
 mod theorems;

@@ -494,6 +494,3 @@ struct Arrival {
     drops: bool,
     relaxed: Option<(SpaceId, u64)>,
 }
-
-#[cfg(test)]
-mod tests;

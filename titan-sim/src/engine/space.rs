@@ -409,6 +409,3 @@ impl Bits {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,7 +22,7 @@ pub(crate) mod int;
 
 /// The rounding of an inexact result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Rnd {
+pub enum Rnd {
     /// To nearest, ties to even.
     #[default]
     Near,

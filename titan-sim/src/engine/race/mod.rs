@@ -183,6 +183,3 @@ impl Observer for Races {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -69,20 +69,3 @@ pub(in crate::sim) fn encode(elem: Elem, cells: &Cells) -> Vec<u8> {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_read_back() {
-        for elem in Elem::ALL {
-            let cells =
-                if elem.is_float() { Cells::Float(vec![1.0, -0.5, 0.0, 2.0]) } else { Cells::Int(vec![1, 0, 1, 1]) };
-            let bytes = encode(elem, &cells);
-            assert_eq!(bytes.len(), 4 * size(elem));
-            assert_eq!(format!("{:?}", decode(elem, &bytes)), format!("{cells:?}"), "{elem}");
-        }
-        assert_eq!(decode(Elem::I4, &[0xF]).get(0).int(), -1);
-    }
-}

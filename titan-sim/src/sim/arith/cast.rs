@@ -64,30 +64,3 @@ fn float(from: Elem, to: Elem, v: i64) -> f64 {
 pub(in crate::sim) fn bitcast(from: Elem, to: Elem, cells: &Cells) -> Cells {
     bytes::decode(to, &bytes::encode(from, cells))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn casts_follow_the_written_meaning() {
-        let int = |from, to, x| cast(from, to, x).int();
-        assert_eq!(int(Elem::F32, Elem::I8, Num::Float(300.7)), 127);
-        assert_eq!(int(Elem::F32, Elem::I4, Num::Float(-99.0)), -8);
-        assert_eq!(int(Elem::F32, Elem::U8, Num::Float(-1.0)), 0);
-        assert_eq!(int(Elem::F64, Elem::I64, Num::Float(f64::NAN)), 0);
-        assert_eq!(int(Elem::F64, Elem::U64, Num::Float(1.9e19)).cast_unsigned(), u64::MAX);
-        assert_eq!(int(Elem::I32, Elem::U8, Num::Int(-1)), 255);
-        assert_eq!(int(Elem::U64, Elem::Bool, Num::Int(-1)), 1);
-        assert_eq!(cast(Elem::U64, Elem::F32, Num::Int(-1)), Num::Float(18_446_744_073_709_551_616.0));
-        assert_eq!(cast(Elem::I64, Elem::F32, Num::Int(16_777_217)), Num::Float(16_777_216.0));
-        assert_eq!(cast(Elem::F32, Elem::E4m3, Num::Float(f64::INFINITY)), Num::Float(448.0));
-    }
-
-    #[test]
-    fn bits_stay() {
-        let cells = bitcast(Elem::F32, Elem::I32, &Cells::Float(vec![1.0, -2.0]));
-        assert_eq!((cells.get(0).int(), cells.get(1).int()), (0x3F80_0000, wrap(Elem::I32, 0xC000_0000)));
-        assert_eq!(bitcast(Elem::I16, Elem::F16, &Cells::Int(vec![0x3C00])).get(0), Num::Float(1.0));
-    }
-}

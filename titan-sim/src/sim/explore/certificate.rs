@@ -81,9 +81,9 @@ struct Object {
     history: Vec<u128>,
 }
 
-/// The observer of one order.
+/// The observer of one order, which is told of every event of it.
 #[derive(Clone, Debug, Default)]
-pub(in crate::sim) struct Certificate {
+pub struct Certificate {
     /// The number of agents of a program.
     per: usize,
     agents: Vec<Known>,
@@ -98,13 +98,16 @@ pub(in crate::sim) struct Certificate {
 }
 
 impl Certificate {
-    pub(super) fn new(agents: usize, per: usize) -> Certificate {
+    /// An observer of so many agents, of which each program has `per`: first the agent that starts and joins the others.
+    #[must_use]
+    pub fn new(agents: usize, per: usize) -> Certificate {
         let known = Known { events: vec![0; agents], phases: Vec::new() };
         Certificate { per: per.max(1), agents: vec![known; agents], ..Certificate::default() }
     }
 
     /// The reason why the synchronization may be different in another order, if there is one.
-    pub(super) const fn why(&self) -> Option<&'static str> {
+    #[must_use]
+    pub const fn why(&self) -> Option<&'static str> {
         self.why
     }
 
@@ -119,7 +122,8 @@ impl Certificate {
     }
 
     /// A hash of everything that all orders have in common: the events of each agent, and the parts of each phase.
-    pub(super) fn identity(&self) -> u128 {
+    #[must_use]
+    pub fn identity(&self) -> u128 {
         let mut barriers: Vec<_> = self
             .barriers
             .iter()
@@ -292,7 +296,8 @@ impl Certificate {
         self.require(arrived, "a program may end before a copy arrives");
     }
 
-    pub(in crate::sim) fn told(&mut self, event: &Event<'_>) {
+    /// Records the next event.
+    pub fn told(&mut self, event: &Event<'_>) {
         match *event {
             Event::Issue { agent, op, signals, .. } => self.issue(agent, op, signals),
             Event::Complete { op, .. } => drop(self.ops.remove(&op)),
@@ -328,6 +333,3 @@ impl Certificate {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -45,7 +45,7 @@ mod determinate;
 mod local;
 mod search;
 
-pub(super) use certificate::Certificate;
+pub use certificate::Certificate;
 
 use super::finding::{Found, Schedule};
 use super::grid::Grid;

@@ -1,0 +1,41 @@
+//! Matrix products on slices, against loops.
+
+use titan_cpu::internals::{Matrix, product};
+
+#[test]
+fn products_of_every_order_agree_with_loops() {
+    let (m, n, k) = (5, 7, 11);
+    let a: Vec<f32> = (0u8..55).map(|i| f32::from(i % 13) - 6.0).collect();
+    let b: Vec<f32> = (0u8..77).map(|i| f32::from(i % 17) - 8.0).collect();
+    for (a_row, a_col) in [(11isize, 1isize), (1, 5)] {
+        for (b_row, b_col) in [(7isize, 1isize), (1, 11)] {
+            for add in [false, true] {
+                let mut c = vec![2.0f32; m * n];
+                let at = |i: usize, s: isize| i * s.unsigned_abs();
+                let mut want = vec![if add { 2.0 } else { 0.0 }; m * n];
+                for i in 0..m {
+                    for j in 0..n {
+                        for l in 0..k {
+                            want[i * n + j] += a[at(i, a_row) + at(l, a_col)] * b[at(l, b_row) + at(j, b_col)];
+                        }
+                    }
+                }
+                let left = Matrix { data: &a, first: 0, row: a_row, col: a_col };
+                let right = Matrix { data: &b, first: 0, row: b_row, col: b_col };
+                product((&mut c, n), [m, n, k], add, left, right);
+                assert_eq!(c, want);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matrix_knows_its_bounds() {
+    let data = [0.0f32; 12];
+    let matrix = |first, row, col| Matrix { data: &data, first, row, col };
+    assert!(matrix(0, 4, 1).holds(3, 4));
+    assert!(!matrix(1, 4, 1).holds(3, 4));
+    assert!(matrix(11, -4, -1).holds(3, 4));
+    assert!(!matrix(10, -4, -1).holds(3, 4));
+    assert!(matrix(3, 0, 0).holds(100, 100));
+}
