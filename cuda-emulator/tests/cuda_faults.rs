@@ -145,7 +145,7 @@ fn every_call_may_fail_and_the_next_pass_recovers() {
                 all_is_well(&device, seed);
                 struck
             };
-            for nth in NTH {
+            for nth in test_depth::cases(&NTH[..], &NTH[..2]).iter().copied() {
                 // Not every graph makes every call; one that makes many ends the sweep if it makes no more.
                 let graphs = if nth == 1 { 8 } else { 1 };
                 let struck = (0..graphs).map(|_| strike(nth)).find(|struck| *struck > 0).unwrap_or(0);
@@ -171,7 +171,7 @@ fn memory_without_pools_is_not_lost_either() {
         let (device, emulator) = (device(), Emulator::loaded());
         let room = free_bytes(&device);
         for call in ["cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8Async", "cuEventRecord", "cuEventQuery"] {
-            for nth in NTH {
+            for nth in test_depth::cases(&NTH[..], &NTH[..4]).iter().copied() {
                 emulator.fail(&format!("{call}:{nth}:2"));
                 faulty_pass(&device, &emulator, u64::from(nth));
                 emulator.fail("");
@@ -199,7 +199,7 @@ fn random_graphs_are_in_order_with_refused_and_failed_launches() {
     in_every_order("random_graphs_are_in_order_with_refused_and_failed_launches", || {
         let (device, emulator) = (device(), Emulator::loaded());
         let mut refused = 0;
-        for seed in 0..100 {
+        for seed in 0..test_depth::cases(100, 12) {
             let mut graph = Graph::new(&device, seed).unwrap();
             for call in ["cuLaunchKernel", "cuStreamWaitEvent", "cuEventRecord", "cuEventCreate", "cuLaunchKernel"] {
                 graph.run(12);
@@ -210,7 +210,7 @@ fn random_graphs_are_in_order_with_refused_and_failed_launches() {
             graph.read_all();
             refused += graph.refused;
         }
-        assert!(refused > 60, "{refused}");
+        assert!(refused > test_depth::cases(60, 4), "{refused}");
     });
 }
 

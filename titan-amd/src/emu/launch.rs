@@ -3,6 +3,8 @@
 //! Workgroups run in order, some at a time ([`Options::resident`]), so that workgroups that wait for each other make progress.
 //! There is one thread of execution: the same launch gives the same result and the same first error on every machine.
 
+mod initial;
+
 use super::error::{EmuError, ErrorCode, Report, WaveId};
 use super::exec::{Run, World};
 use super::fail::Fail;
@@ -447,49 +449,6 @@ impl Env<'_> {
     /// The private memory of a work item, in bytes.
     pub(crate) fn private_bytes(&self) -> u32 {
         self.kernel.private_bytes(self.options)
-    }
-
-    fn user_registers(&self, w: &mut Wave, id: [u32; 3], wave: usize) -> Run<()> {
-        let d = &self.kernel.entry.descriptor;
-        let mut next = 0_u8;
-        let mut put = |w: &mut Wave, n: u8, value: u64| {
-            let at = next;
-            next += n;
-            w.set_defined(at, n, value)
-        };
-        for user in d.user_sgprs() {
-            match user {
-                UserSgpr::KernargSegmentPtr => put(w, 2, self.kernarg.0)?,
-                UserSgpr::DispatchPtr => put(w, 2, self.dispatch)?,
-                UserSgpr::DispatchId | UserSgpr::QueuePtr | UserSgpr::FlatScratchInit => put(w, 2, 0)?,
-                UserSgpr::PrivateSegmentSize => put(w, 1, self.private_bytes().into())?,
-                UserSgpr::PrivateSegmentBuffer => {
-                    put(w, 2, 0)?;
-                    put(w, 2, 0)?;
-                }
-                UserSgpr::Preload(n) => {
-                    let words = self.kernarg.1.chunks(4).skip(d.preload_offset() as usize).take(n as usize);
-                    for word in words {
-                        let value = word.iter().rev().fold(0_u64, |all, b| all << 8 | u64::from(*b));
-                        put(w, 1, value)?;
-                    }
-                }
-            }
-        }
-        // Fewer registers may be filled than are reserved.
-        let filled: u32 = d.user_sgprs().iter().map(|u| u.registers()).sum();
-        for _ in filled..d.user_sgpr_count() {
-            put(w, 1, 0)?;
-        }
-        for (asked, value) in d.workgroup_ids().into_iter().zip(id) {
-            if asked {
-                put(w, 1, value.into())?;
-            }
-        }
-        if d.workgroup_info() {
-            put(w, 1, (wave as u64) << 20 | self.waves() as u64)?;
-        }
-        Ok(())
     }
 
     /// Converts an error to the program's terms.

@@ -43,7 +43,12 @@ fn products() -> Vec<Gemm> {
 
 #[test]
 fn products_of_all_elements_and_orders_are_exact() {
-    for (number, gemm) in products().iter().enumerate() {
+    let traits = |(number, gemm): &(usize, Gemm)| {
+        let orders = format!("{:?} {:?}", gemm.transposed, gemm.elems.0);
+        vec![format!("{:?} {:?}", gemm.elems, gemm.stored), orders, format!("{:?} {}", gemm.tile, number % 3)]
+    };
+    for (number, gemm) in &test_depth::covering(products().into_iter().enumerate(), traits) {
+        let number = *number;
         let of_quick = |i: usize| test_depth::is_full() || i == number % TARGETS.len();
         for (i, target) in TARGETS.into_iter().enumerate().filter(|(i, _)| of_quick(*i)) {
             let made = compiled_for(&kernel(gemm), target);

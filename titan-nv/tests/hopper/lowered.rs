@@ -296,7 +296,12 @@ fn products_of_all_elements_and_orders_are_exact() {
     }));
     let tf32 = (Elem::Tf32, Elem::Tf32, Elem::F32);
     cases.push(Gemm { elems: tf32, stored: Elem::F32, transposed: [false; 2], tile: [64, 48, 32], size: [70, 48, 65] });
-    for (number, gemm) in cases.iter().enumerate() {
+    let traits = |(number, gemm): &(usize, Gemm)| {
+        let layout = format!("{:?} {:?}", gemm.transposed, gemm.tile);
+        vec![format!("{:?} {:?}", gemm.elems, gemm.stored), layout, format!("order {}", number % 4)]
+    };
+    for (number, gemm) in &test_depth::covering(cases.into_iter().enumerate(), traits) {
+        let number = *number;
         let made = compiled(&kernel(gemm));
         assert!(!made.lanes.maps.is_empty(), "{gemm:?} has no tensor maps");
         assembles(&made, "sm_90a", 0);

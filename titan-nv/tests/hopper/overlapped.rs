@@ -47,7 +47,7 @@ fn alone_or_not(text: &str, cluster: Option<Cluster>) -> Stages {
 #[test]
 fn results_are_exact_on_all_orders() {
     let mut number = 0;
-    for (gemm, made) in products() {
+    for (nth, (gemm, made)) in products().into_iter().enumerate() {
         let text = text(&made);
         let roles = made.schedule.instances.unwrap_or(1) as usize;
         // Each role waits before the first slice of a tile, and behind its last tile; never for what is written.
@@ -57,7 +57,10 @@ fn results_are_exact_on_all_orders() {
         // Then one tile for each program, and for some none.
         let many = [([3 * bm, 2 * bn, 72], 1), ([5 * bm - 7, 2 * bn - 8, 264], 2), ([bm, 3 * bn, 8], 1)];
         let few = [([bm, 2 * bn, 40], 2), ([bm + 8, bn, 40], 5)];
-        for (size, programs) in many.into_iter().chain(few) {
+        // In the quick depth two of the sizes, in turn.
+        let of_quick = |which: usize| test_depth::is_full() || (which + 5 - nth % 5) % 5 < 2;
+        let sizes = many.into_iter().chain(few).enumerate();
+        for (_, (size, programs)) in sizes.filter(|(which, _)| of_quick(*which)) {
             let gemm = Gemm { size, ..gemm };
             for options in orders_of(number as usize) {
                 let grid = [programs * made.lanes.cluster.max(1), 1, 1];

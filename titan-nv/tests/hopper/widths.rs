@@ -1,7 +1,7 @@
 //! Every width that MMAs of warpgroups have, from the kernel to exact results: N = 8, 16, ..., 256 for floats of 32, 16 and 8 bits, and the
 //! fewer ones of integers; and operands whose rows lie along M or N, with tiles so narrow that no swizzle has their rows.
 
-use super::harness::orders;
+use super::harness::{orders, orders_of};
 use super::lowered::{Gemm, assembles, compiled, kernel, run, run_on};
 use titan_core::driver::Stages;
 use titan_core::ir::Elem;
@@ -21,8 +21,14 @@ fn of_integers(n: u32) -> bool {
     matches!(n, 8 | 24) || n.is_multiple_of(16)
 }
 
-fn widths() -> impl Iterator<Item = u32> {
-    (1..=32).map(|i| 8 * i)
+/// All widths, numbered; in the quick depth some of each parity and size of panels, on every order.
+fn widths() -> Vec<(usize, u32)> {
+    let all = (1..=32).map(|i| 8 * i).enumerate();
+    let traits = |(number, n): &(usize, u32)| {
+        let panel = [64, 32, 16, 8].into_iter().find(|panel| n.is_multiple_of(*panel));
+        vec![format!("{panel:?} {}", n / 129), format!("order {} {}", number % 4, n % 16)]
+    };
+    test_depth::covering(all, traits)
 }
 
 fn text(made: &Stages) -> String {
@@ -50,35 +56,35 @@ fn is_exact(gemm: &Gemm, number: usize) {
 
 #[test]
 fn every_width_of_halves() {
-    for (number, n) in widths().enumerate() {
+    for (number, n) in widths() {
         is_exact(&product(HALVES[number % 2], n, [false; 2]), number);
     }
 }
 
 #[test]
 fn every_width_of_the_other_half_with_rows_along_m() {
-    for (number, n) in widths().enumerate() {
+    for (number, n) in widths() {
         is_exact(&product(HALVES[1 - number % 2], n, [true, false]), number);
     }
 }
 
 #[test]
 fn every_width_of_8_bit_floats() {
-    for (number, n) in widths().enumerate() {
+    for (number, n) in widths() {
         is_exact(&product(FP8[number % 4], n, [false; 2]), number);
     }
 }
 
 #[test]
 fn every_width_of_tf32() {
-    for (number, n) in widths().enumerate() {
+    for (number, n) in widths() {
         is_exact(&product(TF32, n, [false; 2]), number);
     }
 }
 
 #[test]
 fn every_width_of_integers() {
-    for (number, n) in widths().filter(|n| of_integers(*n)).enumerate() {
+    for (number, n) in widths().into_iter().filter(|(_, n)| of_integers(*n)) {
         is_exact(&product(INTEGERS, n, [false; 2]), number);
     }
 }
@@ -87,12 +93,12 @@ fn every_width_of_integers() {
 /// swizzle, and the results are exact in every order.
 #[test]
 fn every_width_of_rows_along_n() {
-    for (number, n) in widths().enumerate() {
+    for (number, n) in widths() {
         let gemm = product(HALVES[number % 2], n, [number % 3 == 0, true]);
         is_exact(&gemm, number);
         if !n.is_multiple_of(16) {
             let made = compiled(&kernel(&gemm));
-            for options in orders() {
+            for options in orders_of(number) {
                 run(&gemm, &made, &options, 7).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
             }
         }
@@ -112,7 +118,7 @@ fn computed_operands_with_rows_along_n() {
         let made = compiled(&kernel(&gemm).replace("%next = mma %ap, %bp,", &computed));
         assert!(text(&made).contains(&format!("wgmma.mma_async.sync.aligned.m64n{n}k16.")), "{gemm:?}");
         assembles(&made, "sm_90a", 0);
-        for options in orders() {
+        for options in orders_of(number) {
             run(&gemm, &made, &options, 11).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
         }
     }
