@@ -25,6 +25,7 @@
 //!
 //! [`Event::Commit`]: crate::engine::Event::Commit
 
+use super::effect::Effect;
 use super::lanes::{Memory, Span};
 use super::mask::{Mask, Partition};
 use crate::engine::{Agent, Class};
@@ -89,13 +90,13 @@ impl Commits {
         let mut any = false;
         while let Some((_, span)) = groups.accessed.front().copied().filter(|(g, _)| *g < complete) {
             groups.accessed.pop_front();
-            memory.each_in(&[span], |e| {
+            let over = |e: &Effect| {
                 let own = e.side.agent == agent && e.side.class == Some(class);
-                if own && e.group.is_some_and(|g| g < complete) {
-                    e.seen.add(Mask::peers(p));
-                    any = true;
-                }
-            });
+                let is = own && e.group.is_some_and(|g| g < complete);
+                any |= is;
+                is
+            };
+            memory.each_in(&[span], over, |e| e.seen.add(Mask::peers(p)));
         }
         any
     }
