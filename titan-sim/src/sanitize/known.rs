@@ -22,7 +22,7 @@ use super::proxy::Fences;
 use super::publish::Mark;
 use super::report::{Deed, Side};
 use crate::engine::{Proxy, SpaceId};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The facts about an access on which it depends whether an event concerns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,22 +72,22 @@ impl KnownId {
 
 /// The least number of records at which those that are not needed are removed.
 const LEAST: usize = 64;
-/// The number of records that were made last, among which one for a new effect is looked for.
+/// The number of records that were made last, among which an equal one is looked for before another is made.
 const RECENT: usize = 16;
 
 /// All records.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     all: Vec<Known>,
-    /// The records that were made for new effects last; what is known of those may have changed since.
-    recent: Vec<KnownId>,
+    /// The records that were made last, oldest first; they may have changed since.
+    recent: VecDeque<KnownId>,
     /// The number of records at which those that are not needed are removed.
     limit: usize,
 }
 
 impl Default for Records {
     fn default() -> Records {
-        Records { all: Vec::new(), recent: Vec::new(), limit: LEAST }
+        Records { all: Vec::new(), recent: VecDeque::new(), limit: LEAST }
     }
 }
 
@@ -112,20 +112,28 @@ impl Records {
     pub(super) fn made(&mut self, space: SpaceId, side: &Side, seen: Mask) -> KnownId {
         let kind = Kind { space, deed: side.deed, proxy: side.proxy };
         let new = |id: &&KnownId| self.all[id.index()].is_new(kind, seen);
-        if let Some(id) = self.recent.iter().rev().find(new) {
-            return *id;
+        match self.recent.iter().rev().find(new) {
+            Some(id) => *id,
+            None => self.make(Known { kind, seen, fences: Fences::default(), marks: Vec::new() }),
         }
-        let id = self.add(Known { kind, seen, fences: Fences::default(), marks: Vec::new() });
-        if self.recent.len() >= RECENT {
-            self.recent.remove(0);
-        }
-        self.recent.push(id);
-        id
     }
 
-    pub(super) fn add(&mut self, known: Known) -> KnownId {
+    /// A record with these contents.
+    pub(super) fn with(&mut self, known: Known) -> KnownId {
+        match self.recent.iter().rev().find(|id| self.all[id.index()] == known) {
+            Some(id) => *id,
+            None => self.make(known),
+        }
+    }
+
+    fn make(&mut self, known: Known) -> KnownId {
+        let id = KnownId::new(self.all.len());
         self.all.push(known);
-        KnownId::new(self.all.len() - 1)
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(id);
+        id
     }
 
     /// Whether there are so many records that those that are not needed should be removed.

@@ -163,7 +163,7 @@ impl Memory {
                     let before = records.of(e);
                     let mut after = before.clone();
                     change(&mut after);
-                    let to = if after == *before { e.known } else { records.add(after) };
+                    let to = if after == *before { e.known } else { records.with(after) };
                     moved.push((e.known, to));
                     to
                 });
