@@ -158,9 +158,11 @@ impl Ground<'_> {
         let (number, at) = split(to);
         let Some(shared) = spaces.get_mut(number.index()) else { return Ok(()) };
         if self.program.has_async_proxy {
-            let (value, written) = shared.extract(at, total).map_err(|f| Fail::of(shared, &f))?;
+            let (mut value, mut written) = ([0; 16], [false; 16]);
+            let (value, written) = (&mut value[..total], &mut written[..total]);
+            shared.look(at, value, written).map_err(|f| Fail::of(shared, &f))?;
             let writer = self.cluster << 32 | agent.index() as u64;
-            self.stores.store(writer, numbered(number), at, (&value, &written));
+            self.stores.store(writer, numbered(number), at, (value, written));
         }
         let done = if defined { shared.write(at, &buffer[..total]) } else { shared.poison_range(at, total) };
         done.map_err(|f| Fail::of(shared, &f))
@@ -198,10 +200,12 @@ impl Ground<'_> {
         let (number, at) = split(piece.shared);
         let Some(space) = spaces.get_mut(number.index()) else { return Ok(()) };
         let mut seen = bytes;
-        if !self.stores.is_empty() {
+        let (stores, of) = (&self.stores, numbered(number));
+        let is_plain = stores.is_empty() || view.hidden.is_empty() && stores.has_none(of, at, len as u64);
+        if !is_plain {
             let (current, _) = space.extract(at, len).map_err(|f| Fail::of(space, &f))?;
             for (i, (byte, current)) in (0..).zip(seen.iter_mut().zip(current)) {
-                let key = (numbered(number), at + i);
+                let key = (of, at + i);
                 let hidden = view.hidden.contains(&key);
                 self.stores.written(key, *byte, hidden);
                 *byte = if hidden { current } else { *byte };

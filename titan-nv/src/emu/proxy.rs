@@ -14,8 +14,13 @@
 //! Whether the threads have also synchronised is checked by the race detector. By the memory model, a fence of a third
 //! thread between the two would do as well (PTX ISA, "Causality order", third clause of proxy-preserved base causality
 //! order); here it does not.
+//!
+//! `pages` has the stores by the pages of their bytes; here is which of them an operation sees.
+
+mod pages;
 
 use super::async_op::Reach;
+use pages::{Pages, Store};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A byte: the number of its memory, and its address in that memory.
@@ -23,17 +28,6 @@ pub(crate) type Key = (u32, u64);
 
 /// The number of global memory; smaller ones are the shared memories of a cluster's blocks.
 pub(crate) const GLOBAL: u32 = u32::MAX;
-
-/// The number of stores that are recorded for a byte.
-const DEPTH: usize = 3;
-
-/// A store to a byte: the contents before it, `None` if it was never written; the thread that stored, and the time.
-#[derive(Clone, Copy, Debug)]
-struct Store {
-    before: Option<u8>,
-    writer: u64,
-    time: u64,
-}
 
 /// The times at which a thread last executed a fence that reaches each memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +37,13 @@ struct Fences {
     block: u64,
     cluster: u64,
     global: u64,
+}
+
+/// The fences of a thread, and the ranges that it has stored since the last one that reaches them: memory, address, number of bytes.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    fences: Fences,
+    stored: Vec<(u32, u64, u64)>,
 }
 
 impl Fences {
@@ -78,10 +79,8 @@ impl View {
 /// The recorded stores that asynchronous operations may not see.
 #[derive(Clone, Debug, Default)]
 pub struct Stores {
-    bytes: BTreeMap<Key, Vec<Store>>,
-    /// The bytes that each thread has stored since its last fence.
-    by: BTreeMap<u64, Vec<Key>>,
-    fences: BTreeMap<u64, Fences>,
+    pages: Pages,
+    threads: BTreeMap<u64, Thread>,
     time: u64,
 }
 
@@ -89,22 +88,21 @@ impl Stores {
     /// Records a store, before it takes place, to bytes that have the contents `value` where they are `written`.
     pub fn store(&mut self, writer: u64, space: u32, address: u64, (value, written): (&[u8], &[bool])) {
         self.time += 1;
-        let mine = self.by.entry(writer).or_default();
-        for (i, (value, written)) in (0..).zip(value.iter().zip(written)) {
-            let key = (space, address + i);
-            let stores = self.bytes.entry(key).or_default();
-            stores.push(Store { before: written.then_some(*value), writer, time: self.time });
-            if stores.len() > DEPTH {
-                stores.remove(0);
-            }
-            mine.push(key);
+        let len = value.len().min(written.len()) as u64;
+        let stored = &mut self.threads.entry(writer).or_default().stored;
+        match stored.last_mut() {
+            Some((s, from, n)) if *s == space && *from + *n == address => *n += len,
+            Some(_) | None => stored.push((space, address, len)),
         }
+        let time = self.time;
+        let before = value.iter().zip(written).map(|(value, written)| written.then_some(*value));
+        self.pages.push(space, address, before.map(|before| Store { before, writer, time }));
     }
 
     /// Records that a thread of block `rank` executes a fence.
     pub fn fence(&mut self, thread: u64, reach: Reach, rank: u32) {
         self.time += 1;
-        let fences = self.fences.entry(thread).or_default();
+        let Thread { fences, stored } = self.threads.entry(thread).or_default();
         fences.rank = rank;
         let (block, cluster, global) = match reach {
             Reach::All => (true, true, true),
@@ -118,54 +116,58 @@ impl Stores {
             }
         }
         // The thread's own stores are visible to all operations from now on.
-        let (fences, bytes) = (*fences, &mut self.bytes);
-        if let Some(mine) = self.by.get_mut(&thread) {
-            mine.retain(|key| {
-                let reached = fences.reaching(key.0) == self.time;
-                if reached && bytes.get(key).is_some_and(|s| s.last().is_some_and(|s| s.writer == thread)) {
-                    bytes.remove(key);
-                }
-                !reached
-            });
-        }
+        let pages = &mut self.pages;
+        stored.retain(|(space, address, len)| {
+            let reached = fences.reaching(*space) == self.time;
+            if reached {
+                pages.forget(*space, *address, *len, |last| last.writer == thread);
+            }
+            !reached
+        });
     }
 
     fn sees(&self, reader: u64, space: u32, store: &Store) -> bool {
-        let fenced = |thread| self.fences.get(&thread).map_or(0, |f| f.reaching(space)) > store.time;
+        let fenced = |thread| self.threads.get(&thread).map_or(0, |t| t.fences.reaching(space)) > store.time;
         fenced(store.writer) || fenced(reader)
     }
 
     /// The bytes of a range that an operation of `reader` sees differently than threads do.
     pub fn read(&self, reader: u64, space: u32, address: u64, len: u64, view: &mut View) {
-        for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
+        self.pages.each(space, address, len, |at, stores| {
             let unseen = stores.iter().rev().take_while(|s| !self.sees(reader, space, s));
             if let Some(first) = unseen.last() {
-                view.reads.insert(*key, first.before);
+                view.reads.insert((space, at), first.before);
             }
-        }
+        });
     }
 
     /// Adds to `view` the bytes of a range whose latest store `writer` does not see: an asynchronous write leaves that store on top.
     pub fn write(&self, writer: u64, space: u32, address: u64, len: u64, view: &mut View) {
-        for (key, stores) in self.bytes.range((space, address)..(space, address.saturating_add(len))) {
+        self.pages.each(space, address, len, |at, stores| {
             if stores.last().is_some_and(|s| !self.sees(writer, space, s)) {
-                view.hidden.insert(*key);
+                view.hidden.insert((space, at));
             }
-        }
+        });
     }
 
     /// Records an asynchronous write to a byte: earlier stores no longer matter, unless they are to remain on top of it.
-    pub fn written(&mut self, key: Key, new: u8, hidden: bool) {
-        let Some(stores) = self.bytes.get_mut(&key) else { return };
+    pub fn written(&mut self, (space, address): Key, new: u8, hidden: bool) {
         if !hidden {
-            self.bytes.remove(&key);
-        } else if let Some(last) = stores.last_mut() {
+            self.pages.forget(space, address, 1, |_| true);
+        } else if let Some(last) = self.pages.last_mut(space, address) {
             last.before = Some(new);
         }
     }
 
     /// Whether no operation could see a difference.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.pages.is_empty()
+    }
+
+    /// The same for these bytes.
+    pub fn has_none(&self, space: u32, address: u64, len: u64) -> bool {
+        let mut none = true;
+        self.pages.each(space, address, len, |_, _| none = false);
+        none
     }
 }

@@ -295,8 +295,20 @@ impl Space {
     /// [`Fault`], but not [`Fault::Undefined`].
     pub fn extract(&self, address: u64, len: usize) -> Result<(Vec<u8>, Vec<bool>), Fault> {
         let (a, at) = self.place(address, len)?;
-        let defined = (at..at + len).map(|i| a.defined.get(i)).collect();
+        let mut defined = vec![false; len];
+        a.defined.copy_to(at, &mut defined);
         Ok((a.bytes[at..at + len].to_vec(), defined))
+    }
+
+    /// Reads bytes, defined or not, and a flag for each of them that states whether it is defined; both have the same length.
+    ///
+    /// # Errors
+    /// [`Fault`], but not [`Fault::Undefined`].
+    pub fn look(&self, address: u64, out: &mut [u8], defined: &mut [bool]) -> Result<(), Fault> {
+        let (a, at) = self.place(address, out.len())?;
+        out.copy_from_slice(&a.bytes[at..at + out.len()]);
+        a.defined.copy_to(at, defined);
+        Ok(())
     }
 
     /// Writes bytes, each of which is defined only if its flag in `defined` is set.
@@ -400,6 +412,16 @@ impl Bits {
 
     fn get(&self, i: usize) -> bool {
         self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
+    }
+
+    /// The bits from `start` on.
+    fn copy_to(&self, start: usize, out: &mut [bool]) {
+        // Mostly all bytes are defined.
+        if self.first_clear(start, out.len()).is_none() {
+            out.fill(true);
+        } else {
+            out.iter_mut().enumerate().for_each(|(i, bit)| *bit = self.get(start + i));
+        }
     }
 
     fn first_clear(&self, start: usize, len: usize) -> Option<usize> {

@@ -102,17 +102,18 @@ impl Sanitizer {
         let (space, start, end) = span;
         let (config, p) = (&self.config, deal.side.partition);
         let mut found: Option<(Rule, Side, Span)> = None;
-        self.memory.space(space).each_of(start, end, |first, last, state| {
+        let known = self.memory.made(space, &deal.side, deal.seen);
+        self.memory.each_of(span, |first, last, state, records| {
             // A missing order is reported before a missing fence.
             let fence = |rule: &Rule| matches!(rule, Rule::MissingFence | Rule::NarrowFence);
             if found.as_ref().is_none_or(|(rule, ..)| fence(rule)) {
                 let near = |e: &super::effect::Effect| config.cta_of(e.side.partition) == config.cta_of(p);
                 let skip = found.is_some() || deal.side.barrier.is_some();
-                let fenced = || if skip { None } else { unfenced(state, deal, near) };
-                let wrong = conflict(state, deal).or_else(fenced);
+                let fenced = || if skip { None } else { unfenced(state, deal, records, near) };
+                let wrong = conflict(state, deal, records).or_else(fenced);
                 found = wrong.map(|(rule, e)| (rule, e.side, (space, first, last))).or(found);
             }
-            record(state, deal);
+            record(state, deal, known, records);
         });
         let Some((rule, other, common)) = found else { return Ok(()) };
         // Lanes may be narrower than what both have in common.

@@ -25,6 +25,7 @@
 //!
 //! [`Event::Commit`]: crate::engine::Event::Commit
 
+use super::effect::Effect;
 use super::lanes::{Memory, Span};
 use super::mask::{Mask, Partition};
 use crate::engine::{Agent, Class};
@@ -86,17 +87,16 @@ impl Commits {
     ) -> bool {
         let Some(groups) = self.groups.get_mut(&(agent, class)) else { return false };
         groups.complete = groups.complete.max(complete);
+        let n = groups.accessed.iter().take_while(|(g, _)| *g < complete).count();
+        let spans: Vec<Span> = groups.accessed.drain(..n).map(|(_, span)| span).collect();
         let mut any = false;
-        while let Some((_, span)) = groups.accessed.front().copied().filter(|(g, _)| *g < complete) {
-            groups.accessed.pop_front();
-            memory.each_in(&[span], |e| {
-                let own = e.side.agent == agent && e.side.class == Some(class);
-                if own && e.group.is_some_and(|g| g < complete) {
-                    e.seen.add(Mask::peers(p));
-                    any = true;
-                }
-            });
-        }
+        let over = |e: &Effect| {
+            let own = e.side.agent == agent && e.side.class == Some(class);
+            let is = own && e.group.is_some_and(|g| g < complete);
+            any |= is;
+            is
+        };
+        memory.each_in(&spans, over, |e| e.seen.add(Mask::peers(p)));
         any
     }
 

@@ -1,13 +1,11 @@
 //! The last write and the last reads of a lane, and the threads that see them.
 //!
 //! The sanitizer that this follows keeps matrices: which logical thread sees the last write, and whose reads each one
-//! sees. Here each relevant access is an [`Effect`] that carries its column: the threads that see it, those that have fenced it, and
-//! the slots where it is published. A new read of the same reader replaces its effect, and with it all publications of
-//! the old one; this implements reader generations.
+//! sees. Here each relevant access is an [`Effect`] that names its column: a record ([`Known`](super::known::Known)) of the threads that see
+//! it, those that have fenced it, and the slots where it is published. A new read of the same reader replaces its effect, and with it all
+//! publications of the old one; this implements reader generations.
 
-use super::mask::Mask;
-use super::proxy::Fences;
-use super::publish::Mark;
+use super::known::{KnownId, Records};
 use super::report::Side;
 use crate::engine::OpId;
 
@@ -21,17 +19,13 @@ pub(super) struct Effect {
     pub(super) group: Option<u32>,
     /// Whether the access is strong: other strong accesses may be unordered with it.
     pub(super) strong: bool,
-    /// The logical threads whose next accesses are ordered after it.
-    pub(super) seen: Mask,
-    /// The partitions that have fenced it, for each proxy and scope.
-    pub(super) fences: Fences,
-    /// The slots in which it is published.
-    pub(super) marks: Vec<Mark>,
+    /// What is known of it: who sees and has fenced it, and where it is published.
+    pub(super) known: KnownId,
 }
 
 impl Effect {
     /// Whether it equals another effect except for the agent within the partition and the bytes.
-    fn is_like(&self, other: &Effect) -> bool {
+    fn is_like(&self, other: &Effect, records: &Records) -> bool {
         let (a, b) = (&self.side, &other.side);
         let same_group = (self.op, self.group, self.strong) == (other.op, other.group, other.strong);
         let same_who = (a.partition, a.unit, a.class) == (b.partition, b.unit, b.class)
@@ -39,9 +33,7 @@ impl Effect {
         same_group
             && same_who
             && (a.deed, a.proxy, a.place, a.tag, a.barrier) == (b.deed, b.proxy, b.place, b.tag, b.barrier)
-            && self.seen == other.seen
-            && self.fences == other.fences
-            && self.marks == other.marks
+            && records.are_alike(self.known, other.known)
     }
 }
 
@@ -72,8 +64,9 @@ impl State {
         self.write.iter().chain(&self.strong)
     }
 
-    pub(super) fn is_like(&self, other: &State) -> bool {
-        let alike = |a: &[Effect], b: &[Effect]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_like(b));
+    pub(super) fn is_like(&self, other: &State, records: &Records) -> bool {
+        let alike =
+            |a: &[Effect], b: &[Effect]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_like(b, records));
         alike(self.write.as_slice(), other.write.as_slice())
             && alike(&self.strong, &other.strong)
             && alike(&self.reads, &other.reads)

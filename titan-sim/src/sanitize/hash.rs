@@ -6,6 +6,7 @@
 
 use super::Sanitizer;
 use super::effect::Effect;
+use super::known::Known;
 use super::publish::Slot;
 use crate::engine::{BarrierId, OpId, Proxy, SpaceId, StateHasher};
 use std::collections::BTreeMap;
@@ -40,29 +41,37 @@ impl Sanitizer {
         Canon { slots, ops }
     }
 
-    fn hash_of(&self, e: &Effect, canon: &Canon) -> u128 {
+    /// The hash of an effect; `known` has those of the records.
+    fn hash_of(&self, e: &Effect, canon: &Canon, known: &[u128]) -> u128 {
         let mut state = StateHasher::default();
         let state = &mut state;
         let side = &e.side;
-        (side.partition, side.unit, side.class, side.deed, side.proxy == Proxy::Generic, e.strong, &e.seen).hash(state);
+        (side.partition, side.unit, side.class, side.deed, side.proxy == Proxy::Generic, e.strong).hash(state);
         // A completed operation no longer has an owner.
         e.op.and_then(|op| canon.ops.get(&op)).hash(state);
         if let (Some(group), Some(class)) = (e.group, side.class) {
             (side.agent, group.checked_sub(self.commits.complete(side.agent, class))).hash(state);
         }
-        e.fences.hash(state);
-        let mut marks: Vec<_> = e.marks.iter().filter_map(|m| Some((*canon.slots.get(&m.slot)?, m.levels))).collect();
-        marks.sort_unstable();
-        marks.hash(state);
+        known.get(e.known.index()).hash(state);
         state.finish128()
+    }
+}
+
+impl Canon {
+    fn hash_of(&self, known: &Known) -> u128 {
+        let mut marks: Vec<_> =
+            known.marks.iter().filter_map(|m| Some((*self.slots.get(&m.slot)?, m.levels))).collect();
+        marks.sort_unstable();
+        StateHasher::of(&(known.seen, &known.fences, marks))
     }
 }
 
 impl Hash for Sanitizer {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let canon = self.canon();
+        let known: Vec<u128> = self.memory.records().all().iter().map(|known| canon.hash_of(known)).collect();
         // Effects of one lane are sorted, since readers are recorded in the order of their accesses.
-        let mut effects: Vec<_> = self.memory.iter().map(|(span, e)| (span, self.hash_of(e, &canon))).collect();
+        let mut effects: Vec<_> = self.memory.iter().map(|(span, e)| (span, self.hash_of(e, &canon, &known))).collect();
         effects.sort_unstable();
         effects.hash(state);
         for (barrier, life) in self.lives.iter() {

@@ -8,6 +8,9 @@
 //! know. Here addresses are known, and so the lanes are exact.
 
 use super::effect::{Effect, State};
+use super::known::{Known, KnownId, Records};
+use super::mask::Mask;
+use super::report::Side;
 use crate::engine::SpaceId;
 use std::collections::BTreeMap;
 
@@ -58,15 +61,15 @@ impl Lanes {
     }
 
     /// Calls `f` with each lane of a range: its first byte, the byte after its last, its state.
-    pub(super) fn each_of(&mut self, start: u64, end: u64, mut f: impl FnMut(u64, u64, &mut State)) {
+    fn each_of(&mut self, start: u64, end: u64, records: &Records, mut f: impl FnMut(u64, u64, &mut State)) {
         if start >= end {
             return;
         }
         // Most accesses have the same range as an earlier one.
         if let Some(lane) = self.lanes.get_mut(&start).filter(|l| l.end == end) {
             f(start, end, &mut lane.state);
-            self.merge(start);
-            self.merge(end);
+            self.merge(start, records);
+            self.merge(end, records);
             return;
         }
         let firsts = self.cover(start, end);
@@ -76,15 +79,15 @@ impl Lanes {
             }
         }
         for first in firsts.into_iter().chain([end]) {
-            self.merge(first);
+            self.merge(first, records);
         }
     }
 
     /// Merges the lanes that end and begin at `at`, if their states are equal.
-    fn merge(&mut self, at: u64) {
+    fn merge(&mut self, at: u64, records: &Records) {
         let Some((first, left)) = self.lanes.range(..at).next_back() else { return };
         let Some(right) = self.lanes.get(&at) else { return };
-        if left.end != at || !left.state.is_like(&right.state) {
+        if left.end != at || !left.state.is_like(&right.state, records) {
             return;
         }
         let (first, end) = (*first, right.end);
@@ -95,7 +98,7 @@ impl Lanes {
     }
 
     /// Calls `f` with the state of the bytes of a range, without cutting lanes at its ends.
-    pub(super) fn touch(&mut self, start: u64, end: u64, mut f: impl FnMut(&mut Effect)) {
+    fn touch(&mut self, start: u64, end: u64, mut f: impl FnMut(&mut Effect)) {
         let from = self.lanes.range(..=start).next_back().map_or(start, |(first, _)| *first);
         for (_, lane) in self.lanes.range_mut(from..end) {
             if lane.end > start {
@@ -105,40 +108,75 @@ impl Lanes {
     }
 }
 
-/// The lanes of all spaces.
+/// The lanes of all spaces, and what is known of their effects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     spaces: BTreeMap<SpaceId, Lanes>,
+    records: Records,
 }
 
 /// A range of bytes: the space, the first byte, the byte after the last.
 pub(super) type Span = (SpaceId, u64, u64);
 
 impl Memory {
-    pub(super) fn space(&mut self, space: SpaceId) -> &mut Lanes {
-        self.spaces.entry(space).or_default()
+    pub(super) const fn records(&self) -> &Records {
+        &self.records
     }
 
-    /// Calls `f` with all effects.
-    pub(super) fn each(&mut self, f: impl FnMut(&mut Effect)) {
-        self.each_of(|_| true, f);
+    /// The record of a new access, which these threads see.
+    pub(super) fn made(&mut self, space: SpaceId, side: &Side, seen: Mask) -> KnownId {
+        self.tidy();
+        self.records.made(space, side, seen)
     }
 
-    /// Calls `f` with all effects in some spaces.
-    pub(super) fn each_of(&mut self, some: impl Fn(SpaceId) -> bool, mut f: impl FnMut(&mut Effect)) {
-        for (_, lanes) in self.spaces.iter_mut().filter(|(id, _)| some(**id)) {
-            for lane in lanes.lanes.values_mut() {
-                lane.state.effects().for_each(&mut f);
-            }
-        }
+    /// Calls `f` with each lane of a range: its first byte, the byte after its last, its state.
+    pub(super) fn each_of(&mut self, span: Span, mut f: impl FnMut(u64, u64, &mut State, &Records)) {
+        let (space, start, end) = span;
+        let records = &self.records;
+        let lanes = self.spaces.entry(space).or_default();
+        lanes.each_of(start, end, records, |first, last, state| f(first, last, state, records));
     }
 
-    /// Calls `f` with all effects in these bytes.
-    pub(super) fn each_in(&mut self, spans: &[Span], mut f: impl FnMut(&mut Effect)) {
+    /// Calls `f` with what is known of all effects.
+    pub(super) fn each(&mut self, f: impl FnMut(&mut Known)) {
+        self.records.all_mut().iter_mut().for_each(f);
+    }
+
+    /// Changes what is known of those effects in these bytes that are `meant`.
+    pub(super) fn each_in(
+        &mut self,
+        spans: &[Span],
+        mut meant: impl FnMut(&Effect) -> bool,
+        mut change: impl FnMut(&mut Known),
+    ) {
+        let records = &mut self.records;
+        // The records that effects here had, and those that they have after the change.
+        let mut moved: Vec<(KnownId, KnownId)> = Vec::new();
         for (space, start, end) in spans {
-            if let Some(lanes) = self.spaces.get_mut(space) {
-                lanes.touch(*start, *end, &mut f);
-            }
+            let Some(lanes) = self.spaces.get_mut(space) else { continue };
+            lanes.touch(*start, *end, |e| {
+                if !meant(e) {
+                    return;
+                }
+                let to = moved.iter().rev().find(|(from, _)| *from == e.known).map(|(_, to)| *to);
+                e.known = to.unwrap_or_else(|| {
+                    let before = records.of(e);
+                    let mut after = before.clone();
+                    change(&mut after);
+                    let to = if after == *before { e.known } else { records.with(after) };
+                    moved.push((e.known, to));
+                    to
+                });
+            });
+        }
+        self.tidy();
+    }
+
+    /// Removes records that are not needed, if there are many.
+    fn tidy(&mut self) {
+        if self.records.are_many() {
+            let states = self.spaces.values_mut().flat_map(|lanes| lanes.lanes.values_mut());
+            self.records.compact(states.flat_map(|lane| lane.state.effects()).map(|e| &mut e.known));
         }
     }
 

@@ -9,7 +9,8 @@
 //! | module | rule |
 //! |---|---|
 //! | [`mask`] | logical threads: partitions, each with its units |
-//! | `lanes`, `effect` | ranges of bytes with equal state; the last accesses of each, and the threads that see them |
+//! | `lanes`, `effect` | ranges of bytes with equal state; the last accesses of each |
+//! | `known` | which threads see an access and have fenced it, and where it is published |
 //! | `visible` | which accesses are legal, and their effect on the state |
 //! | `publish` | arrivals publish, waits acquire; forks, joins, rendezvous |
 //! | `commit` | commit groups |
@@ -54,6 +55,7 @@ pub mod config;
 mod deadlock;
 mod effect;
 mod hash;
+mod known;
 mod lanes;
 pub mod mask;
 mod proxy;

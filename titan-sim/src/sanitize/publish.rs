@@ -16,6 +16,7 @@
 //! Source: Triton's sanitizer: tracking by barrier and parity (#11310), publication modes, reader generations (#11216).
 
 use super::effect::Effect;
+use super::known::Known;
 use super::lanes::{Memory, Span};
 use super::mask::{MAX_PARTITIONS, Mask, Partition, Unit, bit};
 use super::proxy::Levels;
@@ -24,11 +25,11 @@ use crate::engine::{Agent, Class, OpId, Proxy, SpaceId};
 use std::collections::BTreeMap;
 
 /// A place where effects are published: a phase of a barrier, or a word of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Slot(u32);
 
 /// The publication of an effect in a slot, with the fences that were published with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Mark {
     pub(super) slot: Slot,
     pub(super) levels: Levels,
@@ -60,7 +61,7 @@ pub(super) struct Slots {
 /// The number of marks that an effect may have before the marks of dead slots are removed.
 const MARKS: usize = 6;
 
-fn mark(e: &mut Effect, slot: Slot, levels: Levels, live: &BTreeMap<Slot, Published>) {
+fn mark(e: &mut Known, slot: Slot, levels: Levels, live: &BTreeMap<Slot, Published>) {
     if let Some(m) = e.marks.iter_mut().find(|m| m.slot == slot) {
         m.levels.add(levels);
         return;
@@ -129,7 +130,7 @@ impl Slots {
         published.times += 1;
         let again = published.by.insert(p, knows) == Some(knows);
         let live = &self.live;
-        let publish = |e: &mut Effect| {
+        let publish = |e: &mut Known| {
             if !e.seen.has(p, Unit::Base) {
                 return;
             }
@@ -141,7 +142,7 @@ impl Slots {
             mark(e, slot, levels, live);
         };
         if again {
-            memory.each_in(storage.as_slice(), publish);
+            memory.each_in(storage.as_slice(), |_| true, publish);
         } else {
             memory.each(publish);
         }
@@ -152,11 +153,7 @@ impl Slots {
         let Some(published) = self.live.get_mut(&slot) else { return };
         published.times += 1;
         let live = &self.live;
-        memory.each_in(spans, |e| {
-            if e.op == Some(op) {
-                mark(e, slot, Levels::default(), live);
-            }
-        });
+        memory.each_in(spans, |e| e.op == Some(op), |e| mark(e, slot, Levels::default(), live));
     }
 
     /// Copies the publications of one slot to another.
@@ -164,14 +161,14 @@ impl Slots {
         let Some(published) = self.live.get_mut(&to) else { return };
         published.times += 1;
         let live = &self.live;
-        let forward = |e: &mut Effect| {
+        let forward = |e: &mut Known| {
             let found = e.marks.iter().find(|m| m.slot == from).copied();
             if let Some(m) = found {
                 mark(e, to, m.levels, live);
             }
         };
         match spans {
-            Some(spans) => memory.each_in(spans, forward),
+            Some(spans) => memory.each_in(spans, |_| true, forward),
             None => memory.each(forward),
         }
     }
@@ -207,7 +204,7 @@ impl Slots {
         let live = &self.live;
         memory.each(|e| {
             let levels = e.fences.of(p);
-            if e.side.deed == Deed::Init && !levels.is_empty() && e.seen.has(p, Unit::Base) {
+            if e.kind.deed == Deed::Init && !levels.is_empty() && e.seen.has(p, Unit::Base) {
                 mark(e, slot, levels, live);
             }
         });
@@ -235,12 +232,12 @@ impl Slots {
         let mut left = Vec::new();
         for span in spans {
             let mut there = false;
-            memory.each_in(&[*span], |e| {
-                if e.side.agent == agent && e.side.class == Some(class) {
-                    mark(e, slot, Levels::default(), &self.live);
-                    there = true;
-                }
-            });
+            let own = |e: &Effect| {
+                let is = e.side.agent == agent && e.side.class == Some(class);
+                there |= is;
+                is
+            };
+            memory.each_in(&[*span], own, |e| mark(e, slot, Levels::default(), &self.live));
             left.extend(there.then_some(*span));
         }
         left
@@ -269,7 +266,7 @@ impl Slots {
         }
         memory.each(|e| {
             if e.seen.base() & from != 0 {
-                if e.side.proxy == Proxy::Generic {
+                if e.kind.proxy == Proxy::Generic {
                     let levels = e.fences.of_any(from);
                     e.fences.add(into, levels);
                 }

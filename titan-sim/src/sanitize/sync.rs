@@ -272,10 +272,10 @@ impl Sanitizer {
                 FenceSpace::Shared | FenceSpace::Inits => self.config.home_of(id).is_some(),
                 FenceSpace::Global => self.config.home_of(id).is_none(),
             };
-            self.memory.each_of(about, |e| {
-                let meant =
-                    (space != FenceSpace::Inits || e.side.deed == Deed::Init) && (of_reads || e.side.deed.writes());
-                if meant && e.side.proxy == Proxy::Generic && e.seen.has(p, Unit::Base) {
+            self.memory.each(|e| {
+                let deed = e.kind.deed;
+                let meant = (space != FenceSpace::Inits || deed == Deed::Init) && (of_reads || deed.writes());
+                if meant && e.kind.proxy == Proxy::Generic && e.seen.has(p, Unit::Base) && about(e.kind.space) {
                     e.fences.fence(p, to, scope);
                 }
             });
@@ -301,7 +301,7 @@ impl Sanitizer {
     /// A block ends: some agent must have established that each operation on its memory is complete.
     fn check_in_flight(&mut self, agent: Agent, cta: u32) -> Result<(), Stop> {
         let outstanding = |e: &super::effect::Effect| {
-            e.seen.base() == 0 && e.side.class.is_some_and(|c| self.config.work(c).must_end)
+            self.memory.records().of(e).seen.base() == 0 && e.side.class.is_some_and(|c| self.config.work(c).must_end)
         };
         let on_it = self.memory.iter().filter(|(span, _)| self.config.home_of(span.0) == Some(cta));
         let found: Vec<(Span, Side)> = on_it.filter(|(_, e)| outstanding(e)).map(|(span, e)| (span, e.side)).collect();

@@ -20,6 +20,7 @@
 //! [`engine::race`]: crate::engine::race
 
 use super::effect::{Effect, State};
+use super::known::{KnownId, Records};
 use super::mask::{Mask, Unit};
 use super::report::{Deed, Rule, Side};
 use crate::engine::{OpId, Proxy, Scope};
@@ -51,20 +52,20 @@ impl Deal {
     }
 
     /// Whether an effect is ordered before this access, or belongs to the same operation.
-    fn sees(&self, e: &Effect) -> bool {
-        e.seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
+    fn sees(&self, e: &Effect, records: &Records) -> bool {
+        records.of(e).seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
     }
 
-    fn clashes(&self, e: &Effect) -> bool {
-        !(self.strong && e.strong || self.sees(e))
+    fn clashes(&self, e: &Effect, records: &Records) -> bool {
+        !(self.strong && e.strong || self.sees(e, records))
     }
 
     /// The rule that is broken by an effect that the access does not see.
-    fn rule(&self, e: &Effect, write: bool) -> Rule {
+    fn rule(&self, e: &Effect, write: bool, records: &Records) -> Rule {
         let both = self.side.class.is_some() && e.side.class.is_some();
         if both && e.side.partition == self.side.partition {
             Rule::UnorderedAsync
-        } else if e.group.is_some() && e.seen.base() == 0 {
+        } else if e.group.is_some() && records.of(e).seen.base() == 0 {
             Rule::PendingAccess
         } else if write {
             Rule::OutstandingWrite
@@ -75,17 +76,17 @@ impl Deal {
 }
 
 /// The effect that makes an access illegal, and the rule that is broken.
-pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Effect)> {
+pub(super) fn conflict<'s>(state: &'s State, now: &Deal, records: &Records) -> Option<(Rule, &'s Effect)> {
     // Equal bytes are written: only readers must be ordered before.
     let equal = now.unchanged && !now.reads_only();
     let mut writes = state.writes().filter(|_| !equal);
-    if let Some(e) = writes.find(|e| now.clashes(e)) {
-        return Some((now.rule(e, true), e));
+    if let Some(e) = writes.find(|e| now.clashes(e, records)) {
+        return Some((now.rule(e, true, records), e));
     }
     if now.reads_only() {
         return None;
     }
-    state.reads.iter().find(|e| now.clashes(e)).map(|e| (now.rule(e, false), e))
+    state.reads.iter().find(|e| now.clashes(e, records)).map(|e| (now.rule(e, false, records), e))
 }
 
 /// The missing fence, if the access is by another proxy than the generic one. `same_block` returns whether the agent of an effect
@@ -93,6 +94,7 @@ pub(super) fn conflict<'s>(state: &'s State, now: &Deal) -> Option<(Rule, &'s Ef
 pub(super) fn unfenced<'s>(
     state: &'s State,
     now: &Deal,
+    records: &Records,
     same_block: impl Fn(&Effect) -> bool,
 ) -> Option<(Rule, &'s Effect)> {
     let (to, p) = (now.side.proxy, now.side.partition);
@@ -104,20 +106,21 @@ pub(super) fn unfenced<'s>(
     let mut own = generic.filter(|e| now.op.is_none() || e.op != now.op);
     own.find_map(|e| {
         let scope = if same_block(e) { now.scope } else { now.far };
-        let rule = if e.fences.has(p, to, Scope::Cta) { Rule::NarrowFence } else { Rule::MissingFence };
-        (!e.fences.has(p, to, scope)).then_some((rule, e))
+        let fences = &records.of(e).fences;
+        let rule = if fences.has(p, to, Scope::Cta) { Rule::NarrowFence } else { Rule::MissingFence };
+        (!fences.has(p, to, scope)).then_some((rule, e))
     })
 }
 
-/// Records the effect of an access in the state of its bytes.
-pub(super) fn record(state: &mut State, now: &Deal) {
-    let (op, group, strong, seen) = (now.op, now.group, now.strong, now.seen);
-    let effect = Effect { side: now.side, op, group, strong, seen, fences: Default::default(), marks: Vec::new() };
+/// Records the effect of an access in the state of its bytes; `known` is the record of a new access that `now.seen` see.
+pub(super) fn record(state: &mut State, now: &Deal, known: KnownId, records: &Records) {
+    let (op, group, strong) = (now.op, now.group, now.strong);
+    let effect = Effect { side: now.side, op, group, strong, known };
     if now.reads_only() {
-        state.reads.retain(|old| !replaces(now, old));
+        state.reads.retain(|old| !replaces(now, old, records));
         state.reads.push(effect);
     } else if strong {
-        state.strong.retain(|old| !replaces(now, old));
+        state.strong.retain(|old| !replaces(now, old, records));
         state.strong.push(effect);
     } else {
         state.write = Some(effect);
@@ -127,12 +130,12 @@ pub(super) fn record(state: &mut State, now: &Deal) {
 }
 
 /// Whether every thread that is ordered after `now` is also ordered after `old`, an effect of the same reader or writer.
-fn replaces(now: &Deal, old: &Effect) -> bool {
+fn replaces(now: &Deal, old: &Effect, records: &Records) -> bool {
     let (a, b) = (&now.side, &old.side);
     if (a.partition, a.unit, a.class, a.deed) != (b.partition, b.unit, b.class, b.deed) || now.strong && !old.strong {
         return false;
     }
     // Groups complete in order.
     let grouped = a.agent == b.agent && old.group.is_some() && old.group <= now.group;
-    grouped || now.sees(old)
+    grouped || now.sees(old, records)
 }

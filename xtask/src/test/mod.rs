@@ -11,7 +11,7 @@ mod run;
 use crate::cargo::cargo;
 pub(crate) use options::Options;
 use run::Outcome;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -160,9 +160,17 @@ fn times(outcomes: &[Outcome]) {
 
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 fn summary(outcomes: &[Outcome], time: Duration) {
-    let skipped: BTreeSet<&String> = outcomes.iter().flat_map(|outcome| &outcome.skipped).collect();
+    let lines: BTreeSet<&String> = outcomes.iter().flat_map(|outcome| &outcome.skipped).collect();
+    let mut skipped: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in lines {
+        let (test, why) = line.split_once(": ").unwrap_or((line, ""));
+        skipped.entry(why).or_default().push(test);
+    }
     println!("\nskipped here:{}", if skipped.is_empty() { " nothing that needs only a CPU" } else { "" });
-    skipped.iter().for_each(|line| println!("  {line}"));
+    for (why, tests) in skipped {
+        println!("  {why}");
+        println!("    {}", tests.join(", "));
+    }
     for (what, why) in absent() {
         println!("  {what}: {why}");
     }

@@ -9,6 +9,7 @@ use crate::emu::async_op::Reach;
 use crate::emu::cluster::{Cluster, in_block, rank_of, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::job::numbered;
+use crate::emu::maps::MAP;
 use crate::emu::memory::{from_generic, to_generic};
 use crate::emu::op::Op;
 use crate::emu::proxy::{GLOBAL, View};
@@ -210,20 +211,22 @@ impl Cluster<'_> {
         world: &mut World<'_>,
     ) -> Run<()> {
         let writer = self.writer(thread);
+        // No store is larger than a tensor map.
+        let (mut value, mut written) = ([0; MAP], [false; MAP]);
+        let (value, written) = (&mut value[..len.min(MAP)], &mut written[..len.min(MAP)]);
         match at.space {
             Space::Shared => {
                 let (space, address) = split(at.address);
-                let before = self.engine.space(space).and_then(|s| s.extract(address, len).ok());
-                if let Some((value, written)) = before {
-                    self.stores.store(writer, numbered(space), address, (&value, &written));
+                if self.engine.space(space).is_some_and(|s| s.look(address, value, written).is_ok()) {
+                    self.stores.store(writer, numbered(space), address, (value, written));
                 }
             }
             Space::Global | Space::Const => {
-                if let Ok((value, written)) = world.memory.space.extract(at.address, len) {
-                    world.stores.store(writer, GLOBAL, at.address, (&value, &written));
+                if world.memory.space.look(at.address, value, written).is_ok() {
+                    world.stores.store(writer, GLOBAL, at.address, (value, written));
                     if self.env.program.has_map_fences {
                         self.spare_maps(at, len as u64)?;
-                        world.maps.store(self.party_of(thread), at.address, (&value, &written));
+                        world.maps.store(self.party_of(thread), at.address, (value, written));
                     }
                 }
             }

@@ -1,0 +1,162 @@
+//! What is known of effects: the threads that see them, the fences that cover them, the slots in which they are published.
+//!
+//! Arrivals, waits, fences and rendezvous concern all effects that an agent sees, wherever they are. There are tens of thousands of
+//! effects, but few differences in what is known of them, so effects of which the same is known share one record:
+//!
+//! | event | effects | records |
+//! |---|---|---|
+//! | warp 0 writes 32 ranges, warp 1 reads 32 others | 64 | A: warp 0 sees it; B: warp 1 sees it |
+//! | warp 0 arrives at a barrier | 64 | A: and it is published there; B |
+//! | warp 1 waits | 64 | A: and warp 1 sees it; B |
+//! | warp 0 writes another range | 65 | A, B; C: warp 0 sees it |
+//!
+//! This is exact: what such an event does to an effect depends only on what is known of the effect and on the few facts of [`Kind`], and
+//! effects with the same record agree in both. An event that concerns only some bytes gives the effects there other records.
+//!
+//! Records that became equal, or that no effect has any more, stay until there are twice as many as were needed the last time. Then all
+//! effects are visited once, so that this costs little for each record that was made.
+
+use super::effect::Effect;
+use super::mask::Mask;
+use super::proxy::Fences;
+use super::publish::Mark;
+use super::report::{Deed, Side};
+use crate::engine::{Proxy, SpaceId};
+use std::collections::{HashMap, VecDeque};
+
+/// The facts about an access on which it depends whether an event concerns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    pub(super) space: SpaceId,
+    pub(super) deed: Deed,
+    pub(super) proxy: Proxy,
+}
+
+/// What is known of some effects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Known {
+    pub(super) kind: Kind,
+    /// The logical threads whose next accesses are ordered after them.
+    pub(super) seen: Mask,
+    /// The partitions that have fenced them, for each proxy and scope.
+    pub(super) fences: Fences,
+    /// The slots in which they are published.
+    pub(super) marks: Vec<Mark>,
+}
+
+impl Known {
+    /// Whether the same is known of effects of this kind; slots count in the order of publication.
+    fn is_like(&self, other: &Known) -> bool {
+        self.seen == other.seen && self.fences == other.fences && self.marks == other.marks
+    }
+
+    /// Whether nothing has happened to effects of this kind since `seen` was all that was known.
+    fn is_new(&self, kind: Kind, seen: Mask) -> bool {
+        self.kind == kind && self.seen == seen && self.marks.is_empty() && self.fences == Fences::default()
+    }
+}
+
+/// The number of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KnownId(u32);
+
+impl KnownId {
+    fn new(index: usize) -> KnownId {
+        KnownId(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The least number of records at which those that are not needed are removed.
+const LEAST: usize = 64;
+/// The number of records that were made last, among which an equal one is looked for before another is made.
+const RECENT: usize = 16;
+
+/// All records.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    all: Vec<Known>,
+    /// The records that were made last, oldest first; they may have changed since.
+    recent: VecDeque<KnownId>,
+    /// The number of records at which those that are not needed are removed.
+    limit: usize,
+}
+
+impl Default for Records {
+    fn default() -> Records {
+        Records { all: Vec::new(), recent: VecDeque::new(), limit: LEAST }
+    }
+}
+
+impl Records {
+    pub(super) fn all(&self) -> &[Known] {
+        &self.all
+    }
+
+    pub(super) fn all_mut(&mut self) -> &mut [Known] {
+        &mut self.all
+    }
+
+    pub(super) fn of(&self, e: &Effect) -> &Known {
+        &self.all[e.known.index()]
+    }
+
+    pub(super) fn are_alike(&self, a: KnownId, b: KnownId) -> bool {
+        a == b || self.all[a.index()].is_like(&self.all[b.index()])
+    }
+
+    /// The record of a new access, which these threads see.
+    pub(super) fn made(&mut self, space: SpaceId, side: &Side, seen: Mask) -> KnownId {
+        let kind = Kind { space, deed: side.deed, proxy: side.proxy };
+        let new = |id: &&KnownId| self.all[id.index()].is_new(kind, seen);
+        match self.recent.iter().rev().find(new) {
+            Some(id) => *id,
+            None => self.make(Known { kind, seen, fences: Fences::default(), marks: Vec::new() }),
+        }
+    }
+
+    /// A record with these contents.
+    pub(super) fn with(&mut self, known: Known) -> KnownId {
+        match self.recent.iter().rev().find(|id| self.all[id.index()] == known) {
+            Some(id) => *id,
+            None => self.make(known),
+        }
+    }
+
+    fn make(&mut self, known: Known) -> KnownId {
+        let id = KnownId::new(self.all.len());
+        self.all.push(known);
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(id);
+        id
+    }
+
+    /// Whether there are so many records that those that are not needed should be removed.
+    pub(super) const fn are_many(&self) -> bool {
+        self.all.len() >= self.limit
+    }
+
+    /// Keeps one of equal records, and none that no effect has. The argument is the record of every effect.
+    pub(super) fn compact<'e>(&mut self, effects: impl Iterator<Item = &'e mut KnownId>) {
+        let before = std::mem::take(&mut self.all);
+        let mut moved: Vec<Option<KnownId>> = vec![None; before.len()];
+        let mut kept: HashMap<&Known, KnownId> = HashMap::new();
+        let all = &mut self.all;
+        for id in effects {
+            let known = &before[id.index()];
+            *id = *moved[id.index()].get_or_insert_with(|| {
+                *kept.entry(known).or_insert_with(|| {
+                    all.push(known.clone());
+                    KnownId::new(all.len() - 1)
+                })
+            });
+        }
+        self.recent.clear();
+        self.limit = LEAST.max(2 * self.all.len());
+    }
+}
