@@ -65,21 +65,24 @@ fn selected(options: &Options) -> io::Result<Option<Vec<String>>> {
     }
     let output = cargo().args(["metadata", "--no-deps", "--format-version", "1"]).stderr(Stdio::inherit()).output()?;
     let all: Value = serde_json::from_slice(&output.stdout).map_err(io::Error::other)?;
-    let mut args = Vec::new();
+    // Programs of several packages may have the same name.
+    let mut wanted = std::collections::BTreeSet::new();
     for package in list(&all["packages"]) {
         let folder = folder_of(package);
         let folder = folder.file_name().unwrap_or_default().to_string_lossy();
         for target in list(&package["targets"]).iter().filter(|target| target["test"] == true) {
             let Some(name) = name_of(target) else { continue };
             if options.wants(text(&package["name"]), &folder, &name) {
-                match name.as_str() {
-                    "lib" => args.push("--lib".to_owned()),
-                    "bin" => args.extend(["--bin".to_owned(), text(&target["name"]).to_owned()]),
-                    _ => args.extend(["--test".to_owned(), name]),
-                }
+                wanted.insert(match name.as_str() {
+                    "lib" => ("--lib", String::new()),
+                    "bin" => ("--bin", text(&target["name"]).to_owned()),
+                    _ => ("--test", name),
+                });
             }
         }
     }
+    let args: Vec<String> =
+        (wanted.into_iter()).flat_map(|(flag, name)| [flag.to_owned(), name]).filter(|arg| !arg.is_empty()).collect();
     if args.is_empty() {
         return Err(io::Error::other(format!(
             "there is no such test program; packages {:?}, programs {:?}",
