@@ -20,7 +20,7 @@ const FLAGS: [&str; 2] = ["--deny", "warnings"];
 pub(crate) fn run() -> io::Result<bool> {
     let host = host()?;
     let mut check = cargo();
-    check.arg("check").args(WORKSPACE).args(["--all-targets", "--target", &host]);
+    check.arg("check").args(WORKSPACE).args(["--all-targets", "--keep-going", "--target", &host]);
     let mut document = cargo();
     document.arg("doc").args(WORKSPACE).args(["--no-deps", "--target", &host]).env("RUSTDOCFLAGS", "-D warnings");
     let mut passed = true;

@@ -233,7 +233,7 @@ impl CodeObject {
 
     /// The kernel whose descriptor a symbol names, without metadata.
     fn kernel_of(&self, symbol: &Symbol, name: &str) -> Result<Kernel, ObjectError> {
-        if symbol.kind != STT_OBJECT || symbol.size != SIZE as u64 || symbol.value % 64 != 0 {
+        if symbol.kind != STT_OBJECT || symbol.size != SIZE as u64 || !symbol.value.is_multiple_of(64) {
             return Err(refused(name, "the symbol of its descriptor is not that of 64 aligned bytes"));
         }
         let bytes = self.bytes(symbol.value, SIZE as u64).and_then(|b| <&[u8; SIZE]>::try_from(b).ok());

@@ -3,6 +3,7 @@
 //!
 //! The sources are in `tests/kernels`. They were written for these tests; the bytes are LLVM's. Everything is tried at
 //! every level of optimization and in many orders with `TITAN_TESTS=full`; otherwise each file has one level.
+#![expect(clippy::print_stdout, reason = "how much was run")]
 
 mod bad;
 mod build;

@@ -2,7 +2,7 @@
 
 /// Whether everything is to be tried.
 pub(crate) fn full() -> bool {
-    std::env::var("TITAN_TESTS").is_ok_and(|v| v == "full")
+    std::env::var_os("TITAN_TESTS").is_some_and(|v| v == "full")
 }
 
 /// The number of tries: of the sample, or of everything.

@@ -4,7 +4,7 @@
 //! Polynomials: FreeBSD's `k_sinf.c` and `k_cosf.c`, of error below 2⁻³⁷.
 #![expect(clippy::excessive_precision, reason = "coefficients are written as they were computed")]
 
-/// The greatest magnitude that [`sin`] and [`cos`] accept.
+/// The greatest magnitude that `sin` and `cos` accept.
 pub const LIMIT: f32 = 268_435_456.0;
 
 const FRAC_PI_2_HI: f64 = 1.570_796_310_901_641_845_70;

@@ -22,7 +22,7 @@ use super::proxy::Fences;
 use super::publish::Mark;
 use super::report::{Deed, Side};
 use crate::engine::{Proxy, SpaceId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The facts about an access on which it depends whether an event concerns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -145,7 +145,8 @@ impl Records {
     pub(super) fn compact<'e>(&mut self, effects: impl Iterator<Item = &'e mut KnownId>) {
         let before = std::mem::take(&mut self.all);
         let mut moved: Vec<Option<KnownId>> = vec![None; before.len()];
-        let mut kept: HashMap<&Known, KnownId> = HashMap::new();
+        #[expect(clippy::disallowed_types, reason = "it is asked for keys only: its order does not show")]
+        let mut kept: std::collections::HashMap<&Known, KnownId> = std::collections::HashMap::new();
         let all = &mut self.all;
         for id in effects {
             let known = &before[id.index()];

@@ -155,7 +155,8 @@ impl Transfer {
         let mut put = |at: u64, n: u64, data: Option<(&[u8], &[u8])>| {
             for (i, place) in (0..n).filter_map(|i| Some((i, (at + i).checked_sub(address)?))) {
                 let Some(place) = usize::try_from(place).ok().filter(|p| *p < bytes.len()) else { continue };
-                let value = data.and_then(|(d, s)| Some((*d.get(usize::try_from(i).ok()?)?, *s.get(i as usize)?)));
+                let index = usize::try_from(i).ok();
+                let value = data.zip(index).and_then(|((d, s), i)| Some((*d.get(i)?, *s.get(i)?)));
                 let value = value.filter(|(_, shadow)| *shadow == 0);
                 bytes[place] = value.map_or(0, |(byte, _)| byte);
                 known[place] = value.is_some();

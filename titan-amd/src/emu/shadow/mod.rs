@@ -102,10 +102,11 @@ fn perm(x: [u64; 3], s: [u64; 3]) -> u64 {
     let shadows = (s[0] << 32 | s[1] & WORD).to_le_bytes();
     let byte = |n: u32| {
         let (selector, undefined) = (x[2] >> (8 * n) & 0xFF, s[2] >> (8 * n) & 0xFF);
+        let of = |byte: u64| shadows.get(usize::try_from(byte).unwrap_or(usize::MAX)).map_or(0, |s| u64::from(*s));
         let shadow = match selector {
             _ if undefined != 0 => 0xFF,
-            n @ 0..=7 => u64::from(shadows[n as usize]),
-            n @ 8..=11 => any(u64::from(shadows[2 * (n as usize - 8) + 1]) & 0x80, 0xFF),
+            n @ 0..=7 => of(n),
+            n @ 8..=11 => any(of(2 * (n - 8) + 1) & 0x80, 0xFF),
             _ => 0,
         };
         shadow << (8 * n)

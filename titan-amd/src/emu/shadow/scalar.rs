@@ -34,7 +34,6 @@ fn bit([a, _, d, _]: Sources, distance: u64) -> u64 {
 }
 
 /// The rule of a mnemonic, if it has one of its own.
-#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn function(name: &str) -> Option<ScalarShadow> {
     use super::super::scalar::{bfe_i32, bfe_i64, bfe_u32, bfe_u64};
     Some(match name {

@@ -18,7 +18,7 @@ pub(crate) const CASES: &[Case] = &[
         let x = map(&u32s(128, 191), |v| v % 2000);
         let (a, y) = (t.put(&x), t.out::<u32>(128));
         t.run(2, 64, &[a.arg(), y.arg()]);
-        t.is(y, &map(&x, |v| if v < 1000 { v * 3 | 1 } else { 17 }));
+        t.is(y, &map(&x, |v| if v < 1000 { (v * 3) | 1 } else { 17 }));
     }),
     ("ir_odd_integers", |t| {
         let x = u64s(128, 192);

@@ -71,7 +71,7 @@ pub(crate) const CASES: &[Case] = &[
         t.is(y, &x.iter().flat_map(each).collect::<Vec<_>>());
     }),
     ("small_halves", |t| {
-        let random = |seed| map(&tame(256, seed), |x| f16::from_f32(x));
+        let random = |seed| map(&tame(256, seed), f16::from_f32);
         let (x, y) = (random(112), random(113));
         let (a, b, z) = (t.put(&x), t.put(&y), t.out::<f16>(256));
         t.run(2, 64, &[a.arg(), b.arg(), z.arg()]);
@@ -86,7 +86,7 @@ pub(crate) const CASES: &[Case] = &[
         t.is(z, &(0..128).flat_map(each).collect::<Vec<_>>());
     }),
     ("small_mixed", |t| {
-        let (x, y) = (map(&tame(128, 114), |x| f16::from_f32(x)), tame(128, 115));
+        let (x, y) = (map(&tame(128, 114), f16::from_f32), tame(128, 115));
         let (a, b, z) = (t.put(&x), t.put(&y), t.out::<f16>(256));
         t.run(2, 64, &[a.arg(), b.arg(), z.arg()]);
         let each = |i: usize| {
