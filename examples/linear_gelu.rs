@@ -12,7 +12,7 @@ fn gelu<S: Shape>(x: Tile<f32, S>) -> Tile<f32, S> {
 }
 
 /// `C = gelu(A · Wᵀ + bias)`
-#[titan::kernel(instances((BM, BN, BK) in [(8, 16, 4)]))]
+#[titan::kernel(instances((BM, BN, BK) in [(8, 16, 4), (128, 128, 64)]))]
 pub fn linear_gelu<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<bf16, 2>,
     #[shape(N, K)] w: &Tensor<bf16, 2>,
@@ -46,8 +46,14 @@ pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> tit
     };
     let want: Vec<f64> = sums.into_iter().enumerate().map(exact).collect();
     let (mut c, mut again) = (dev.zeros([m, n])?, dev.zeros([m, n])?);
-    linear_gelu(&a, &w, bias, &mut c).sync()?;
-    linear_gelu::reference::<8, 16, 4>(&a, &w, bias, &mut again)?;
+    // Large tiles for large matrices.
+    if m >= 128 {
+        linear_gelu::<128, 128, 64>(&a, &w, bias, &mut c).sync()?;
+        linear_gelu::reference::<128, 128, 64>(&a, &w, bias, &mut again)?;
+    } else {
+        linear_gelu::<8, 16, 4>(&a, &w, bias, &mut c).sync()?;
+        linear_gelu::reference::<8, 16, 4>(&a, &w, bias, &mut again)?;
+    }
     Ok(common::max_error(&c.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 
@@ -55,5 +61,6 @@ fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("linear + bias + GELU", &dev, check(&dev, [21, 37, 10], true)?, 1e-2);
     common::report("linear + GELU", &dev, check(&dev, [21, 37, 10], false)?, 1e-2);
+    common::report("linear + bias + GELU, large tiles", &dev, check(&dev, [200, 136, 96], true)?, 1e-2);
     Ok(())
 }

@@ -112,6 +112,7 @@ fn linear_gelu_agrees() {
     let dev = Device::best().expect("there is a device");
     within(1e-2, linear_gelu::check(&dev, [21, 37, 10], true));
     within(1e-2, linear_gelu::check(&dev, [21, 37, 10], false));
+    within(1e-2, linear_gelu::check(&dev, [200, 136, 96], true));
 }
 
 #[test]

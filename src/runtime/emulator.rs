@@ -173,7 +173,12 @@ impl Code {
             },
             passed_over,
         )?;
-        chosen.ok_or_else(|| internal("no variant of the kernel fits its arguments".to_owned()))
+        chosen.ok_or_else(|| match facts.short_of_memory(self.variants.iter().map(|(variant, _)| variant)) {
+            Some(reason) => {
+                Error::Unsupported { kernel: call.loaded.name.clone(), device: self.device.clone(), reason }
+            }
+            None => internal("no variant of the kernel fits its arguments".to_owned()),
+        })
     }
 
     /// Runs a grid in the emulator.

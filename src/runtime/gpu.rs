@@ -54,7 +54,7 @@ pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Res
             Ok(variants) => made.extend(variants),
             Err(error) => refused = error.to_string(),
         }
-        if made.last().is_some_and(|v: &Variant| v.assumptions.is_empty()) {
+        if made.last().is_some_and(Variant::takes_all_arguments) {
             return Ok(made);
         }
     }
@@ -114,6 +114,17 @@ impl<'a> Facts<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The reason why no variant of a kernel runs on the device, if one does not only for want of shared memory.
+    pub(super) fn short_of_memory<'v>(&self, variants: impl Iterator<Item = &'v Variant>) -> Option<String> {
+        let wants = |v: &Variant| {
+            let broken: Vec<_> = v.assumptions.iter().filter(|a| !a.holds(self)).collect();
+            (!broken.is_empty() && broken.iter().all(|a| a.is_of_device())).then_some(v.shared_bytes)
+        };
+        let bytes = variants.filter_map(wants).min()?;
+        let allowed = self.shared_memory;
+        Some(format!("a program needs {bytes} bytes of shared memory, and the device allows {allowed}"))
     }
 
     /// The choice of a launch, from the targets without code and the result of [`choose`](Self::choose).

@@ -2,6 +2,8 @@
 
 mod attention;
 mod gemm;
+mod held;
+mod large;
 #[path = "../../titan-nv/tests/emit/ptxas.rs"]
 mod ptxas;
 mod roles;

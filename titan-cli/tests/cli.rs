@@ -23,6 +23,8 @@ fn stdout(args: &[&str], status: i32) -> String {
 fn check_is_quiet_about_good_kernels() {
     assert_eq!(stdout(&["check", "gemm.tir"], 0), "gemm.tir: 1 kernel, no errors\n");
     assert_eq!(stdout(&["check", "loose.tir"], 0), "loose.tir: 1 kernel, no errors\n");
+    // The kernel that the tests simulate.
+    assert_eq!(stdout(&["check", "ring.tir"], 0), "ring.tir: 1 kernel, no errors\n");
 }
 
 #[test]

@@ -123,6 +123,12 @@ impl Ctxt {
             if let Some(first) = list.first().filter(|first| list.len() < total && !diag.title.contains(first.as_str()))
             {
                 diag.title.push_str(&format!(", in `{first}`"));
+                if diag.code == Code::NeverStored {
+                    // Others store to it, so it is no input.
+                    let help = "every instance stores to every `&mut` tensor: store to it in this one too, or write \
+                        another kernel, without the tensor, for these values";
+                    diag.help = vec![help.to_owned()];
+                }
             }
         }
     }

@@ -4,7 +4,7 @@
 //! over anything unordered would show.
 
 use crate::timing::{KERNELS, first_kernel};
-use crate::{cache, entry};
+use crate::{cache, embed, entry};
 use std::process::Command;
 
 /// Every expansion, and the artifact of every kernel text in it.
@@ -17,7 +17,7 @@ fn everything() -> String {
         out.push_str(&expansion);
         for text in expansion.split("compile ! (").skip(1) {
             let literal: proc_macro2::TokenStream = text.split(") ,").next().unwrap().parse().unwrap();
-            out.push_str(&entry::compile(literal).to_string());
+            out.push_str(&embed::compile(literal).to_string());
         }
     }
     out

@@ -8,18 +8,13 @@ use crate::consts;
 use crate::ctxt::{Ctxt, Reports, compile_error};
 use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
 use crate::items::{self, Items};
-use crate::lower::Places;
 use crate::lower::host::undeclared;
 use crate::names::{self, Companion};
 use crate::shadow::Shadow;
-use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
-use proc_macro2::{Literal, Span, TokenStream, TokenTree};
+use crate::{depth, method, parse, pipeline, place, resolve, signature, usage};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
-use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::driver;
-use titan_core::ir::Loc;
-use titan_core::verify::Verified;
 
 /// `#[titan::kernel(attr)] item`
 pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -77,8 +72,14 @@ fn finish(
             quote!(#surface #bodies)
         }
         (true, false) => expansion.bodies(&compiled),
+        // Calls name no instance where there is one, so that rustc must see which there are.
+        (false, true) if expansion.has_instances(&compiled) => {
+            let (used, surface, broken) = (prelude(), expansion.surface(), expansion.broken(ours, &compiled));
+            quote!(#used #surface #broken)
+        }
         (false, true) => fallback(krate, ours, tokens),
-        (false, false) => expansion.broken(ours),
+        (false, false) if expansion.has_instances(&compiled) => expansion.broken(ours, &compiled),
+        (false, false) => expansion.broken(ours, &[]),
     }
 }
 
@@ -295,7 +296,7 @@ fn resume(mut state: State) -> TokenStream {
         None => {
             let reports = cx.finish();
             Expansion { krate: &state.krate, item: &item, items: &Items::default(), asks: &asks, reports: &reports }
-                .broken(&reports.ours)
+                .broken(&reports.ours, &[])
         }
     }
 }
@@ -333,125 +334,6 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
     diag.help(format!(
         "kernels can call functions that are marked `#[titan::device]` and in scope; if `{name}` is, fix the error in it first"
     ))
-}
-
-/// The artifact of a kernel in text form, as a byte string, or an error if it cannot be compiled for a target. The input is
-/// the text, followed by [`targets::request`].
-pub(crate) fn compile(input: TokenStream) -> TokenStream {
-    let mut tokens = input.into_iter();
-    let Some(TokenTree::Literal(lit)) = tokens.next().map(ungroup) else { return quote!(&[]) };
-    let literal = lit.to_string();
-    let Some(text) = literal_text(&literal).or_else(|| Some(syn::parse_str::<syn::LitStr>(&literal).ok()?.value()))
-    else {
-        return quote!(&[]);
-    };
-    clock::note(|| kernel_name(&text), 1);
-    let asked: Vec<TokenTree> = match tokens.next() {
-        Some(TokenTree::Group(g)) => g.stream().into_iter().collect(),
-        _ => Vec::new(),
-    };
-    let chosen: Vec<&'static str> = asked.iter().filter_map(|t| targets::gpu(&t.to_string())).collect();
-    let bulk = asked.iter().find(|t| t.to_string() == targets::TMA).map(TokenTree::span);
-    let names = chosen.iter().copied().chain(bulk.map(|_| targets::TMA)).collect::<Vec<_>>().join(" ");
-    let input = format!("titan {} {} cpu {names}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
-    let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen, bulk.is_some()));
-    let Some((REFUSED, _)) = bytes.split_first() else {
-        let bytes = Literal::byte_string(bytes.get(1..).unwrap_or_default());
-        return quote!(#bytes);
-    };
-    // Errors are rare, and the cache does not store their places.
-    let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
-    let places = Places::of(name, tokens.map(|t| t.span()));
-    let errors: Vec<Diagnostic<Span>> = match verified(&text) {
-        Err(broken) => vec![broken.map_site(|loc| places.span(loc, name))],
-        Ok(kernel) => {
-            let refused = targets::generated(&chosen).filter_map(|target| code(&kernel, target, &chosen).err());
-            let by_threads = bulk.and_then(|span| Some(targets::not_in_bulk(&kernel, &chosen)?.map_site(|_| span)));
-            refused.map(|e| e.map_site(|loc| places.span(loc, name))).chain(by_threads).collect()
-        }
-    };
-    let errors: TokenStream = errors.iter().map(compile_error).collect();
-    quote!({ #errors &[] })
-}
-
-/// The value of a string literal. Searches for the escapes of IR text instead of examining every character.
-fn literal_text(literal: &str) -> Option<String> {
-    let mut rest = literal.strip_prefix('"')?.strip_suffix('"')?;
-    let mut text = String::with_capacity(rest.len());
-    while let Some((plain, escaped)) = rest.split_once('\\') {
-        text.push_str(plain);
-        let mut chars = escaped.chars();
-        text.push(match chars.next()? {
-            'n' => '\n',
-            c @ ('"' | '\'' | '\\') => c,
-            _ => return Some(syn::parse_str::<syn::LitStr>(literal).ok()?.value()),
-        });
-        rest = chars.as_str();
-    }
-    text.push_str(rest);
-    Some(text)
-}
-
-fn ungroup(t: TokenTree) -> TokenTree {
-    match t {
-        TokenTree::Group(g) => g.stream().into_iter().next().unwrap_or(TokenTree::Group(g)),
-        other => other,
-    }
-}
-
-/// The first byte of a cache entry: the artifact follows.
-const COMPILED: u8 = 0;
-/// The first byte of a cache entry of a kernel that cannot be compiled for a target.
-const REFUSED: &u8 = &1;
-
-fn artifact(text: &str, chosen: &[&str], bulk: bool) -> Vec<u8> {
-    let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
-    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: targets::left_out(chosen) };
-    let Ok(kernel) = verified(text) else { return vec![*REFUSED] };
-    if bulk && targets::not_in_bulk(&kernel, chosen).is_some() {
-        return vec![*REFUSED];
-    }
-    for target in targets::generated(chosen) {
-        match code(&kernel, target, chosen) {
-            Ok(Ok(variants)) => artifact.variants.extend(variants),
-            Ok(Err(reason)) => artifact.refused.push((target.to_owned(), reason)),
-            Err(_) => return vec![*REFUSED],
-        }
-    }
-    [vec![COMPILED], artifact.encode()].concat()
-}
-
-/// The kernel of a text that was made of a verified one.
-fn verified(text: &str) -> Result<Verified, Diagnostic<Loc>> {
-    let kernel = titan_core::text::parse_one(text).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))?;
-    titan_core::verify::verify(kernel).map_err(|e| broken(e.iter().map(Diagnostic::text).collect()))
-}
-
-fn broken(errors: Vec<String>) -> Diagnostic<Loc> {
-    let title = format!("a kernel that was verified is rejected afterwards: {}; please report it", errors.join("; "));
-    Diagnostic::new(Code::Internal, Loc::default(), title)
-}
-
-/// The variants of a kernel for one of the targets for which code is generated, or the reason why it has none of its own there. Line numbers
-/// are relative to the kernel's first line, so that the bytes do not depend on its place in the file.
-///
-/// # Errors
-/// Returns an error if the target is one of the kernel's, and it cannot be compiled for it.
-fn code(kernel: &Verified, target: &str, chosen: &[&str]) -> Result<Result<Vec<Variant>, String>, Diagnostic<Loc>> {
-    let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
-    let make = if targets::is_alone(target, chosen) { driver::compile_alone } else { driver::compile };
-    match make(kernel, machine, Some((kernel.sig.name.as_str(), 1))) {
-        Ok(variants) if variants.is_empty() => Ok(Err(targets::nothing_new(kernel, target))),
-        Ok(variants) => Ok(Ok(variants)),
-        Err(refused) if chosen.contains(&target) => Err(targets::refusal(kernel, target, &refused)),
-        Err(refused) => Ok(Err(targets::title(kernel, &refused))),
-    }
-}
-
-/// The name after `kernel @`, for messages.
-fn kernel_name(text: &str) -> String {
-    let rest = text.split_once('@').map_or("", |(_, r)| r);
-    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
 /// The path of the facade, unless an attribute names another.

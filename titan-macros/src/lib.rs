@@ -34,6 +34,7 @@ mod ctxt;
 mod depth;
 #[cfg(test)]
 mod determinism;
+mod embed;
 mod entry;
 mod env;
 mod expand;
@@ -57,6 +58,7 @@ mod tests;
 #[cfg(test)]
 mod timing;
 mod usage;
+mod warning;
 
 use proc_macro::TokenStream;
 
@@ -96,5 +98,5 @@ pub fn missing(call: TokenStream) -> TokenStream {
 #[doc(hidden)]
 #[proc_macro]
 pub fn compile(text: TokenStream) -> TokenStream {
-    clock::expansion("compile", || entry::compile(text.into()).into())
+    clock::expansion("compile", || embed::compile(text.into()).into())
 }

@@ -1,9 +1,11 @@
 //! The targets of kernels: always the CPU, and the GPUs of [`DEFAULT`] or those that `targets(..)` lists. A kernel that cannot be compiled
-//! for one of its targets is an error of the build, at the user's token: see [`crate::entry::compile`].
+//! for one of its targets is an error of the build, at the user's token: see [`crate::embed::compile`].
 //!
 //! With the code for a target comes code for those of [`FASTER`]: it runs on some of the target's devices only, and for some arguments. A
-//! kernel without it is not an error unless its target is listed, since the target's code runs there too; the reason is embedded.
+//! kernel without it is not an error unless its target is listed, since the target's code runs there too. If the code would have been the
+//! same, the reason is embedded; if the kernel was refused, the build warns ([`crate::warning`]).
 
+use crate::warning::{self, Wanted};
 use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
 use quote::quote;
 use titan_core::diag::{Code, Diagnostic};
@@ -67,6 +69,11 @@ pub(crate) fn generated(chosen: &[&str]) -> impl Iterator<Item = &'static str> {
     GPUS.iter().copied().filter(move |t| chosen.contains(t) || comes(t))
 }
 
+/// Whether code for a target comes with that for an older one.
+pub(crate) fn is_faster(target: &str) -> bool {
+    FASTER.iter().any(|(_, with)| with.contains(&target))
+}
+
 /// Whether a kernel is compiled for a target, and for no other one whose code the target's devices run too.
 pub(crate) fn is_alone(target: &str, chosen: &[&str]) -> bool {
     let capability = Machine::from_name(target).map_or(0, |machine| machine.capability);
@@ -74,10 +81,18 @@ pub(crate) fn is_alone(target: &str, chosen: &[&str]) -> bool {
     chosen.contains(&target) && !chosen.iter().filter(|other| **other != target).any(runs_there)
 }
 
-/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, its name, and a
-/// token for the place of each operation, so that errors can be reported there.
-pub(crate) fn request(targets: &[&str], bulk: Option<Span>, name: &Ident, places: &[Span]) -> TokenStream {
-    let targets = targets.iter().map(|t| Ident::new(t, Span::call_site()));
+/// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, the words for its warnings,
+/// its name, and a token for the place of each operation, so that errors can be reported there.
+pub(crate) fn request(
+    targets: &[&str],
+    bulk: Option<Span>,
+    wanted: &Wanted,
+    name: &Ident,
+    places: &[Span],
+) -> TokenStream {
+    let words = wanted.silenced.iter().filter_map(|code| warning::word(*code));
+    let words = words.chain(wanted.notes.then_some(warning::NOTES));
+    let targets = targets.iter().copied().chain(words).map(|word| Ident::new(word, Span::call_site()));
     let targets = targets.chain(bulk.map(|span| Ident::new(TMA, span)));
     let places = places.iter().map(|span| {
         let mut token = Punct::new(';', Spacing::Alone);
@@ -128,13 +143,19 @@ pub(crate) fn title(kernel: &Verified, why: &LowerError) -> String {
     if why.of_instance { format!("`{}`: {message}", kernel.sig.full_name()) } else { message.clone() }
 }
 
+/// What a target that does not take the kernel says of it.
+pub(crate) fn refused(kernel: &Verified, why: &LowerError) -> Diagnostic<Loc> {
+    let error = Diagnostic::new(why.code(), why.loc, title(kernel, why));
+    match &why.help {
+        Some(help) => error.help(help.clone()),
+        None => error,
+    }
+}
+
 /// T0902, without its place in the user's file.
 pub(crate) fn refusal(kernel: &Verified, target: &str, why: &LowerError) -> Diagnostic<Loc> {
-    let error = Diagnostic::new(why.code(), why.loc, title(kernel, why));
-    let (error, or) = match &why.help {
-        Some(help) => (error.help(help.clone()), "or "),
-        None => (error, ""),
-    };
+    let error = refused(kernel, why);
+    let or = if why.help.is_some() { "or " } else { "" };
     // Newer GPUs may have enough memory.
     let compiles = |name: &&str| {
         Machine::from_name(name).is_ok_and(|machine| driver::compile_alone(kernel, machine, None).is_ok())

@@ -152,6 +152,8 @@ const FUNCTIONS: &[(&[&str], &str)] = &[
         &["pow", "powf", "powi"],
         "write an integer power as a product, `x * x`; for positive numbers, `(x.ln() * n).exp()`",
     ),
+    (&["maximum"], "the greater of two values is `x.max(y)`, the maximum of a tile along axis 0 `x.reduce_max::<0>()`"),
+    (&["minimum"], "the less of two values is `x.min(y)`, the minimum of a tile along axis 0 `x.reduce_min::<0>()`"),
     (&["relu"], "`x.max(0.0)`"),
     (&["sum", "prod", "mean"], "a reduction is a method: `x.reduce_sum::<0>()`"),
     (

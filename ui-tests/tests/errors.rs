@@ -71,6 +71,24 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("titan-nv/tests/hopper/why.rs", "assert_eq!(errors(good), [])")),
     },
     Elsewhere {
+        code: Code::NoCode,
+        why: "a warning: rustc prints it as the use of a deprecated constant",
+        fails: Some(("ui-tests/ui/targets/no_code.stderr", "[T0907] there is no code for sm_90a")),
+        passes: Some(("ui-tests/pass/targets/no_code.rs", "fn k")),
+    },
+    Elsewhere {
+        code: Code::SimplerSchedule,
+        why: "no kernel is known that causes it: such a kernel would show a defect to correct",
+        fails: Some(("titan-macros/src/warning.rs", "[Code::SimplerSchedule]")),
+        passes: Some(("tests/pipelines/main.rs", "fn none_is_compiled_to_barriers_that_cannot_be_verified")),
+    },
+    Elsewhere {
+        code: Code::CodeNote,
+        why: "a note, printed on request",
+        fails: Some(("titan-macros/src/warning.rs", "[note, Code::SimplerSchedule, note, note]")),
+        passes: Some(("titan-macros/src/warning.rs", "codes(false, &[])")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -20,6 +20,8 @@ use titan_nv::runtime::{
 #[derive(Debug)]
 pub(crate) struct Code {
     context: &'static Context,
+    /// The name of the device, for messages.
+    device: String,
     kernel: String,
     slots: Vec<Slot>,
     /// The offset of each word of the parameter block.
@@ -62,7 +64,7 @@ impl Code {
         let (offsets, _) = abi::offsets(&slots);
         let variants = gpu::variants(device, context.device().properties.capability, loaded)?;
         let variants = variants.into_iter().map(|variant| Ready { variant, functions: Once::new() }).collect();
-        Ok(Code { context, kernel: loaded.name.clone(), slots, offsets, variants })
+        Ok(Code { context, device: device.to_string(), kernel: loaded.name.clone(), slots, offsets, variants })
     }
 
     /// Enqueues a grid at the end of a lane, after the points `after`. After an error it has not been enqueued: if a call fails after
@@ -140,7 +142,12 @@ impl Code {
         let facts = Facts::new(&call.loaded.kernel.sig, args, call.symbols, shared, no_maps);
         let ready = |ready| self.ready(ready, &facts, call);
         let chosen = facts.choose(&self.variants, |r: &Ready| &r.variant, ready, passed_over)?;
-        chosen.ok_or_else(|| error::internal(&self.kernel, "no variant fits the arguments".to_owned()))
+        chosen.ok_or_else(|| match facts.short_of_memory(self.variants.iter().map(|ready| &ready.variant)) {
+            Some(reason) => {
+                Error::Unsupported { kernel: call.loaded.name.clone(), device: self.device.clone(), reason }
+            }
+            None => error::internal(&self.kernel, "no variant fits the arguments".to_owned()),
+        })
     }
 
     /// A variant with its function, loaded at the first call, and with its maps; or the reason why another variant must be tried.

@@ -126,6 +126,21 @@ impl Assumption {
         }
     }
 
+    /// Whether it depends on the device alone, and not on the arguments of a launch.
+    #[must_use]
+    pub fn is_of_device(&self) -> bool {
+        match self {
+            Assumption::SharedMemory { .. } => true,
+            Assumption::UnitStride { .. }
+            | Assumption::Aligned { .. }
+            | Assumption::StrideMultiple { .. }
+            | Assumption::Divisible { .. }
+            | Assumption::Index32
+            | Assumption::Holds(_)
+            | Assumption::TensorMap(_) => false,
+        }
+    }
+
     /// The reason why it does not hold, as a sentence without a full stop; `None` if it holds.
     #[must_use]
     pub fn violation(&self, facts: &dyn TensorFacts, names: &dyn HostNames) -> Option<String> {

@@ -129,6 +129,12 @@ impl Variant {
     /// The number of threads of a program of the kernel that makes tables of tensor maps: one warp.
     pub const MAKER_THREADS: u32 = 32;
 
+    /// Whether it assumes nothing of the arguments of a launch. The device may still have too little shared memory.
+    #[must_use]
+    pub fn takes_all_arguments(&self) -> bool {
+        self.assumptions.iter().all(Assumption::is_of_device)
+    }
+
     /// The name of the kernel in the code, from the entry `entry` of the configuration; empty if code of the target has no names.
     #[must_use]
     pub fn entry(&self) -> &str {

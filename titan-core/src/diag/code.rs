@@ -17,8 +17,29 @@ pub enum Reporter {
     TitanInKernels,
 }
 
+/// What a violation does to a build. docs/errors/README.md has the table of what stops and what goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing that needs attention: it is printed on request.
+    Note,
+    /// The build succeeds with something that is correct but less than what was asked for.
+    Warning,
+    /// The build fails, and nothing is embedded.
+    Error,
+}
+
+/// The severity of a code: that of an error, unless another one is written.
+macro_rules! severity {
+    () => {
+        Severity::Error
+    };
+    ($other:ident) => {
+        Severity::$other
+    };
+}
+
 macro_rules! codes {
-    ($($name:ident $text:literal $reporter:ident $title:literal;)*) => {
+    ($($name:ident $text:literal $reporter:ident $title:literal $(=> $severity:ident)?;)*) => {
         /// A rule of the language.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $(#[doc = $title] $name,)* }
@@ -37,6 +58,12 @@ macro_rules! codes {
             #[must_use]
             pub const fn reporter(self) -> Reporter {
                 match self { $(Code::$name => Reporter::$reporter,)* }
+            }
+
+            /// What a violation does to a build.
+            #[must_use]
+            pub const fn severity(self) -> Severity {
+                match self { $(Code::$name => severity!($($severity)?),)* }
             }
 
             /// The title of the rule.
@@ -153,6 +180,9 @@ codes! {
     BulkRequired "T0904" Titan "a kernel that requires bulk copies and has none";
     GroupMma "T0905" Titan "an MMA of warpgroups that does not exist";
     StridedZeros "T0906" Titan "a bulk copy that cannot leave zeros beyond its box";
+    NoCode "T0907" Titan "a target that gets no code" => Warning;
+    SimplerSchedule "T0908" Titan "a schedule that could not be verified" => Warning;
+    CodeNote "T0909" Titan "a note about the code of a kernel" => Note;
 }
 
 impl fmt::Display for Code {

@@ -5,7 +5,14 @@
 
 mod code;
 
-pub use code::{Code, Reporter};
+pub use code::{Code, Reporter, Severity};
+
+/// A number of things: `1 warp`, `2 warps`.
+#[must_use]
+pub fn counted(n: impl Into<u64>, what: &str) -> String {
+    let n = n.into();
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
 
 /// An error that a rule reports.
 #[derive(Clone, Debug, PartialEq, Eq)]

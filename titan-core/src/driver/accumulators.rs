@@ -16,6 +16,7 @@
 use super::estimate::{is_mma, live, registers};
 use super::table::OTHER_REGISTERS;
 use crate::collections::SortedMap;
+use crate::diag::counted;
 use crate::ir::{Def, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp, Value};
 use crate::plan::{LowerError, Target};
 
@@ -145,9 +146,12 @@ fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
     let name = named.filter(|name| !name.starts_with('%')).map(|name| format!("`{name}`")).next();
     let name = name.unwrap_or_else(|| "that of this MMA".to_owned());
     let message = format!(
-        "accumulators do not fit in registers on {}: {name} has {shape} elements, and a thread of {who}, which has {own} warps, would hold {} \
+        "accumulators do not fit in registers on {}: {name} has {shape} elements, and a thread of {who}, which has {}, would hold {} \
          registers of accumulators besides {OTHER_REGISTERS} others, of {}",
-        target.name, held.registers, held.each,
+        target.name,
+        counted(own, "warp"),
+        held.registers,
+        held.each,
     );
     // With twice the warps, a thread holds half of them, and the other warps keep what they have.
     let others = warps.saturating_sub(own);
@@ -158,10 +162,13 @@ fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
     };
     let more = (1..=4).map(|n| own << n).find(fits);
     let help = match (role, more) {
-        (Some(role), Some(more)) => format!("give the role `{}` {more} warps, or use smaller tiles", role.name),
+        (Some(role), Some(more)) => {
+            format!("give the role `{}` {}, or use smaller tiles", role.name, counted(more, "warp"))
+        }
         (_, _) => {
             let elements = held.each.saturating_sub(OTHER_REGISTERS).saturating_mul(own * target.lanes);
-            format!("use smaller tiles: {own} warps hold at most {elements} elements of 32 bits")
+            let all = if own == 1 { "1 warp holds".to_owned() } else { format!("{own} warps hold") };
+            format!("use smaller tiles: {all} at most {elements} elements of 32 bits")
         }
     };
     LowerError { of_registers: true, ..LowerError::refused(program, Some(held.at), message, &help) }

@@ -66,7 +66,8 @@ pub struct Stages {
 
 /// Compiles a kernel for a machine. Variants for aligned arguments come first, then one for aligned inputs and any outputs where launches may
 /// need it, then those for arbitrary arguments; among these, variants for
-/// devices that allow more shared memory come first. The last variant has no assumptions.
+/// devices that allow more shared memory come first. The last variant has no assumptions, except about the shared memory of the device if the
+/// kernel needs more than every device allows.
 ///
 /// For a machine with bulk copies there are only variants for aligned inputs that use bulk copies or MMAs of warpgroups, perhaps none at
 /// all ([`why_not_bulk`]); such a machine also runs the code for older machines. A variant with clusters is followed by one without, for
@@ -128,7 +129,7 @@ pub fn compile_alone(
     source: Option<(&str, u32)>,
 ) -> Result<Vec<Variant>, LowerError> {
     let mut variants = compile(kernel, backend, source)?;
-    if variants.last().is_none_or(|last| !last.assumptions.is_empty()) {
+    if !variants.last().is_some_and(Variant::takes_all_arguments) {
         let target =
             Target { bulk_tensor: false, clusters: false, group_atoms: Vec::new(), role_warps: 1, ..backend.target() };
         variants.extend(compile_for(kernel, (backend, &target), Arguments::Any, source)?);
@@ -136,19 +137,23 @@ pub fn compile_alone(
     Ok(variants)
 }
 
-/// The variants for some arguments: one for the shared memory that every device allows, and before it one for each device that allows more,
-/// if its schedule is different. If only inputs are aligned there is one variant, for every device and without a cluster.
+/// The variants for some arguments: one for the least shared memory in which the kernel fits, if possible what every device allows, and before
+/// it one for each device that allows more, if its schedule is different. If only inputs are aligned there is one variant, for every device
+/// and without a cluster.
 fn for_devices(
     kernel: &Verified,
     (backend, target): (&dyn Backend, &Target),
     arguments: Arguments,
     source: Option<(&str, u32)>,
 ) -> Result<Vec<Variant>, LowerError> {
-    let first = prepared(kernel, target, arguments, None)?;
-    let mut wanted = first.filled.schedule.clone();
-    let mut of_access = vec![(0, finished(kernel, target, first)?)];
+    let (granted, (mut wanted, first)) = in_least_memory(target, |target| {
+        let prepared = prepared(kernel, target, arguments, None)?;
+        Ok((prepared.filled.schedule.clone(), finished(kernel, target, prepared)?))
+    })?;
+    let least = target.shared_bytes.max(granted);
+    let mut of_access = vec![(granted, first)];
     let classes = if arguments == Arguments::AlignedInputs { &[] } else { &target.shared_classes[..] };
-    for bytes in classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
+    for bytes in classes.iter().copied().filter(|bytes| *bytes > least) {
         let (_, least) = &of_access[of_access.len() - 1];
         let target = Target { shared_bytes: bytes, ..target.clone() };
         if !rule::is_short_of_memory(kernel, &least.schedule) {
@@ -166,6 +171,14 @@ fn for_devices(
             wanted = next;
         }
     }
+    if granted > 0 {
+        let (_, first) = &mut of_access[0];
+        let bytes = first.lowered.func.shared_bytes;
+        first.notes.push(format!(
+            "a program needs {bytes} bytes of shared memory: no device runs it that allows less than {} KiB",
+            granted / 1024
+        ));
+    }
     let mut variants = Vec::new();
     for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
         for done in with_one_alone(kernel, target, arguments, done) {
@@ -174,6 +187,25 @@ fn for_devices(
         }
     }
     Ok(variants)
+}
+
+/// What is made for the least shared memory in which it fits, of the sizes that the target's devices allow; and that size, or 0 if every
+/// device allows it.
+///
+/// # Errors
+/// The error for the devices that allow most, if it needs more, and any other error at once.
+fn in_least_memory<T>(
+    target: &Target,
+    make: impl Fn(&Target) -> Result<T, LowerError>,
+) -> Result<(u32, T), LowerError> {
+    let mut made = make(target).map(|made| (0, made));
+    for bytes in target.shared_classes.iter().copied().filter(|bytes| *bytes > target.shared_bytes) {
+        if !made.as_ref().is_err_and(|error| error.of_memory) {
+            break;
+        }
+        made = make(&Target { shared_bytes: bytes, ..target.clone() }).map(|made| (bytes, made));
+    }
+    made
 }
 
 /// A compiled kernel; and after it, if it has a cluster that does not pay off in all launches, the same kernel compiled without a cluster.
@@ -223,7 +255,7 @@ fn may_be_new(kernel: &Verified, target: &Target) -> bool {
 }
 
 /// The stages of a kernel on the way to one variant, for some arguments; for devices that allow a program this
-/// many bytes of shared memory, or for all.
+/// many bytes of shared memory, or else for as many devices as possible.
 ///
 /// # Errors
 /// The errors of [`compile`].
@@ -234,8 +266,12 @@ pub fn stages(
     shared_bytes: Option<u32>,
 ) -> Result<Stages, LowerError> {
     let target = known(kernel, backend)?;
-    let target = Target { shared_bytes: shared_bytes.unwrap_or(target.shared_bytes), ..target };
-    made(kernel, &target, arguments.into())?.stages(backend)
+    let arguments = arguments.into();
+    let made = match shared_bytes {
+        Some(shared_bytes) => made(kernel, &Target { shared_bytes, ..target }, arguments)?,
+        None => in_least_memory(&target, |target| made(kernel, target, arguments))?.1,
+    };
+    made.stages(backend)
 }
 
 /// The stages of a kernel under a given schedule, from any source.

@@ -12,6 +12,7 @@ use super::rings::at_line;
 use super::schedule::{Roles, Schedule};
 use super::table::{INSTANCES, RASTER_ROWS};
 use crate::collections::SortedSet;
+use crate::diag::counted;
 use crate::ir::{GridSpec, NvOp, OpKind};
 use crate::pipeline::persist::{NoWalk, persistent};
 use crate::plan::Target;
@@ -60,7 +61,9 @@ impl fmt::Display for OneInstance {
         match self {
             OneInstance::Overlapped => f.write_str("the MMAs of a tile overlap instead"),
             OneInstance::NoWarpgroups => f.write_str("its MMAs are not those of warpgroups"),
-            OneInstance::Warps(warps) => write!(f, "a tile takes {warps} warps, and an instance has one warpgroup"),
+            OneInstance::Warps(warps) => {
+                write!(f, "a tile takes {}, and an instance has one warpgroup", counted(*warps, "warp"))
+            }
             OneInstance::OneTile => f.write_str("each program has one tile"),
             OneInstance::OwnGrid => NoWalk::OwnGrid.fmt(f),
             OneInstance::DoesNotFit => f.write_str("two slots for each do not fit in shared memory"),
@@ -96,9 +99,9 @@ fn stores_waited(made: &Made) -> SortedSet<String> {
         let Some(tensor) = made.barriers.def_op(*to).and_then(|source| source.args.first()) else { return };
         let at = at_line(op.loc);
         notes.insert(format!(
-            "the next tile begins when `{}` is stored: the buffers of the store and those of the tile would not fit in shared memory \
+            "the next tile begins when {} is stored: the buffers of the store and those of the tile would not fit in shared memory \
              together{at}",
-            made.barriers.display_name(*tensor)
+            made.barriers.name_or_line(*tensor)
         ));
     });
     if !made.schedule.stores_waited {

@@ -110,9 +110,9 @@ pub(super) fn loaded_name(kernel: &Kernel, tile: Value) -> String {
         (None, Some(tensor)) => {
             // Views without a name have that of the parameter.
             let param = root(kernel, tensor).filter(|_| kernel.value(tensor).name.is_none());
-            format!("the tile of `{}`", kernel.display_name(param.map_or(tensor, |param| kernel.param(param))))
+            format!("the tile of {}", kernel.name_or_line(param.map_or(tensor, |param| kernel.param(param))))
         }
-        (_, _) => format!("`{}`", kernel.display_name(tile)),
+        (_, _) => kernel.name_or_line(tile),
     }
 }
 

@@ -16,6 +16,7 @@ use super::rings::{at_line, loaded_name, pipelined_loops, with_rings};
 use super::road;
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
+use crate::diag::counted;
 use crate::ir::{Block, Def, Kernel, OpId, OpKind, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
@@ -414,9 +415,9 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         let names: Vec<String> = loaded.map(|v| loaded_name(kernel, *v)).collect();
         let how = match schedule.roles {
             Roles::Split { .. } => "copied by a role of its own".to_owned(),
-            Roles::Kept | Roles::Fused { .. } => format!("copied {} ahead", iterations(*distance)),
+            Roles::Kept | Roles::Fused { .. } => format!("copied {} ahead", counted(*distance, "iteration")),
         };
-        notes.push(format!("pipelined: {} in {slots} slots, {how}", names.join(", ")));
+        notes.push(format!("pipelined: {} in {}, {how}", names.join(", "), counted(*slots, "slot")));
     }
     if schedule.loops.is_empty() && !loops.is_empty() {
         let multiplies = |looped: &OpId| {
@@ -471,19 +472,15 @@ pub(super) fn notes(kernel: &Verified, schedule: &Schedule, target: &str) -> Vec
         );
     }
     if let Roles::Fused { distance, .. } = schedule.roles {
-        notes.push(format!("roles fused: all warps copy {} ahead and compute", iterations(distance)));
+        notes.push(format!("roles fused: all warps copy {} ahead and compute", counted(distance, "iteration")));
     }
     let fewer = |(i, (pipe, slots)): (usize, (&crate::ir::PipeDecl, &u32))| {
         (*slots < pipe.slots)
-            .then(|| format!("`{}` has {slots} of {} slots", kernel.pipe_name(Pipe::new(i)), pipe.slots))
+            .then(|| format!("`{}` has {slots} of its {} slots", kernel.pipe_name(Pipe::new(i)), pipe.slots))
     };
     let rings: Vec<String> = kernel.pipes.iter().zip(&schedule.slots).enumerate().filter_map(fewer).collect();
     if !rings.is_empty() {
         notes.push(format!("the shared memory of {target} is short: {}", rings.join(", ")));
     }
     notes
-}
-
-fn iterations(count: u32) -> String {
-    format!("{count} iteration{}", if count == 1 { "" } else { "s" })
 }

@@ -13,6 +13,7 @@
 //! Deliberately absent: layouts and matrix instructions, which follow from the kernel and the number of warps
 //! ([`crate::plan`]).
 
+use crate::diag::counted;
 use std::fmt;
 
 /// The arguments that a variant is for, those with the most assumptions first.
@@ -203,7 +204,7 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "access {}, {} bytes of shared memory", self.arguments.name(), self.shared_bytes)?;
         if let Some(warps) = self.warps {
-            write!(f, ", {warps} warps")?;
+            write!(f, ", {}", counted(warps, "warp"))?;
         }
         writeln!(f)?;
         if self.peeled {
@@ -213,20 +214,21 @@ impl fmt::Display for Schedule {
             writeln!(f, "the second MMA of loops one iteration late")?;
         }
         if let Roles::Split { warps } = self.roles {
-            writeln!(f, "split into a role that copies, and one of {warps} warps that computes")?;
+            writeln!(f, "split into a role that copies, and one of {} that computes", counted(warps, "warp"))?;
         }
         let early = |carried: bool| if carried { ", waited for one iteration early" } else { "" };
         if let Roles::Fused { distance, carried } = self.roles {
-            writeln!(f, "roles fused, copied {distance} iterations ahead{}", early(carried))?;
+            writeln!(f, "roles fused, copied {} ahead{}", counted(distance, "iteration"), early(carried))?;
         }
         for (i, slots) in self.slots.iter().enumerate() {
-            writeln!(f, "ring {i}: {slots} slots")?;
+            writeln!(f, "ring {i}: {}", counted(*slots, "slot"))?;
         }
         for Ahead { number, loads, slots, distance, carried } in &self.loops {
             let loads: Vec<String> = loads.iter().map(ToString::to_string).collect();
             let loads = loads.join(", ");
             let next = early(*carried);
-            writeln!(f, "loop {number}: loads {loads} in {slots} slots, copied {distance} iterations ahead{next}")?;
+            let (slots, distance) = (counted(*slots, "slot"), counted(*distance, "iteration"));
+            writeln!(f, "loop {number}: loads {loads} in {slots}, copied {distance} ahead{next}")?;
         }
         if self.persistent {
             writeln!(f, "programs walk over the grid")?;

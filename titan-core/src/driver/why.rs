@@ -83,8 +83,8 @@ fn mmas(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
     kernel.walk(&mut |id, op| {
         any |= plan::operands(op).is_some();
         if let (Some(why), Some(result)) = (plan.no_group(kernel, id), op.results.first()) {
-            let name = kernel.display_name(*result);
-            notes.add(format!("the MMA that gives `{name}` is not one of warpgroups: {why}"));
+            let name = kernel.name_or_line(*result);
+            notes.add(format!("the MMA that gives {name} is not one of warpgroups: {why}"));
         }
     });
     // Rings that the kernel declares are copied in bulk without MMAs too.
@@ -201,7 +201,7 @@ fn source_name(kernel: &Kernel, op: &Op, pipe: Pipe, source: Value) -> String {
     let ring = kernel.pipe_name(pipe);
     match (&kernel.value(source).name, op.args.first()) {
         (Some(name), _) => format!("`{name}`"),
-        (None, Some(tensor)) => format!("the tile of `{}` in `{ring}`", kernel.display_name(*tensor)),
+        (None, Some(tensor)) => format!("the tile of {} in `{ring}`", kernel.name_or_line(*tensor)),
         (None, None) => format!("a tile in `{ring}`"),
     }
 }

@@ -251,6 +251,43 @@ impl Kernel {
         self.value(value).name.clone().unwrap_or_else(|| value.to_string())
     }
 
+    /// The name of a value in a message: the user's, or the line of the operation that defines it. Numbers of values tell users nothing.
+    #[must_use]
+    pub fn name_or_line(&self, value: Value) -> String {
+        let line = self.def_op(value).map_or(0, |op| op.loc.line);
+        match &self.value(value).name {
+            Some(name) => format!("`{name}`"),
+            None if line > 0 => format!("the value of line {line}"),
+            None => "a value without a name".to_owned(),
+        }
+    }
+
+    /// A message in which numbers of values are replaced by what [`name_or_line`](Self::name_or_line) says of them.
+    #[must_use]
+    pub fn without_numbers(&self, message: &str) -> String {
+        let mut pieces = message.split('%');
+        let mut out = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let digits = piece.find(|c: char| !c.is_ascii_digit()).unwrap_or(piece.len());
+            let (number, rest) = piece.split_at(digits);
+            match number.parse::<usize>().ok().filter(|n| *n < self.values.len()) {
+                Some(n) => {
+                    // The number may be quoted as a name is.
+                    let quoted = out.ends_with('`') && rest.starts_with('`');
+                    let rest = if quoted { &rest[1..] } else { rest };
+                    out.truncate(out.len() - usize::from(quoted));
+                    out.push_str(&self.name_or_line(Value::new(n)));
+                    out.push_str(rest);
+                }
+                None => {
+                    out.push('%');
+                    out.push_str(piece);
+                }
+            }
+        }
+        out
+    }
+
     /// The operation that defines a value.
     #[must_use]
     pub fn def_op(&self, value: Value) -> Option<&Op> {

@@ -1,5 +1,6 @@
 //! The errors for invalid arguments of a launch: one clause each, with the user's names, and a suggested fix.
 
+use crate::diag::counted;
 use crate::ir::{Elem, HostExprError};
 use std::fmt;
 
@@ -273,7 +274,8 @@ impl fmt::Display for Reach<'_> {
         } else {
             write!(
                 f,
-                "launch at least {wanted} programs along axis {axis}; or declare `grid(unchecked ..)`, if that is meant"
+                "launch at least {} along axis {axis}; or declare `grid(unchecked ..)`, if that is meant",
+                counted(u64::try_from(*wanted).unwrap_or(0), "program")
             )
         }
     }

@@ -173,6 +173,8 @@ struct Dealt {
     body: Block,
     /// The operation that computes the coordinates of a tile.
     unflatten: OpId,
+    /// Its extents, each as a value that is defined before the loop: the operation may take them from inside of it.
+    extents: Vec<Value>,
     /// The coordinate in which the programs of a cluster differ.
     at: usize,
 }
@@ -198,14 +200,17 @@ impl Dealt {
         }
         let extents = made.args.get(1..)?;
         let at = (extents.len() + axis).checked_sub(2).filter(|at| *at < extents.len())?;
+        // Each extent is one of the factors of the loop's bound. The factor is defined before the loop, since the bound is.
         let numbers = Numbers::new(kernel);
-        let (mut factors, mut wanted) = (factors(kernel, &numbers, *hi)?, Vec::new());
+        let mut factors = factors(kernel, *hi);
+        let mut before = Vec::new();
         for extent in extents {
-            wanted.push(numbers.of(*extent)?);
+            let number = numbers.of(*extent)?;
+            let found = factors.iter().position(|factor| numbers.of(*factor) == Some(number))?;
+            before.push(factors.swap_remove(found));
         }
-        factors.sort_unstable();
-        wanted.sort_unstable();
-        (factors == wanted).then_some(Dealt { looped, body, unflatten, at })
+        let is_one = |factor: &Value| kernel.int_constant(*factor) == Some(1);
+        factors.iter().all(is_one).then_some(Dealt { looped, body, unflatten, extents: before, at })
     }
 
     /// Whether every write in the loop is of a tile that is outside of its tensor if the tile of the loop does not exist.
@@ -242,9 +247,9 @@ impl Dealt {
         let made = edit.kernel.op(self.unflatten).clone();
         let parent = block_of(&edit.kernel, self.looped)?;
         edit.loc = edit.kernel.op(self.looped).loc;
-        let extent = *made.args.get(1 + self.at)?;
-        let clusters = edit.cdiv(extent, size)?;
+        let clusters = edit.cdiv(*self.extents.get(self.at)?, size)?;
         let mut args = made.args.clone();
+        args.splice(1.., self.extents.iter().copied());
         args[1 + self.at] = clusters;
         let mut total = edit.i32(1)?;
         for extent in &args[1..] {
@@ -268,19 +273,10 @@ fn block_of(kernel: &Kernel, id: OpId) -> Option<Block> {
     (0..kernel.blocks.len()).map(Block::new).find(|block| kernel.block(*block).ops.contains(&id))
 }
 
-/// The factors of a product, by their numbers, without constants of 1.
-fn factors(kernel: &Kernel, numbers: &Numbers, value: Value) -> Option<Vec<Value>> {
-    if kernel.int_constant(value) == Some(1) {
-        return Some(Vec::new());
-    }
-    let Some(Op { kind: OpKind::Binary(BinOp::Mul), args, .. }) = kernel.def_op(value) else {
-        return Some(vec![numbers.of(value)?]);
-    };
-    let mut all = Vec::new();
-    for arg in args {
-        all.extend(factors(kernel, numbers, *arg)?);
-    }
-    Some(all)
+/// The factors of a product.
+fn factors(kernel: &Kernel, value: Value) -> Vec<Value> {
+    let Some(Op { kind: OpKind::Binary(BinOp::Mul), args, .. }) = kernel.def_op(value) else { return vec![value] };
+    args.iter().flat_map(|arg| factors(kernel, *arg)).collect()
 }
 
 /// A value as `value · by + plus`, with constants.

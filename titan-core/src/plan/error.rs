@@ -19,6 +19,8 @@ pub struct LowerError {
     pub of_instance: bool,
     /// Whether accumulators do not fit in the registers of the warps that the kernel or the plan gives them.
     pub of_registers: bool,
+    /// Whether the program needs more shared memory than devices allow for which it was to be compiled: others may allow more.
+    pub of_memory: bool,
 }
 
 impl LowerError {
@@ -48,13 +50,17 @@ impl LowerError {
             help: None,
             of_instance: true,
             of_registers: false,
+            of_memory: false,
         }
     }
 
     pub(crate) fn internal(kernel: &Kernel, message: String) -> Self {
         LowerError {
             help: Some("please report it with the kernel".to_owned()),
-            ..LowerError::of_kernel(&kernel.sig.full_name(), format!("a defect of TITAN: {message}"))
+            ..LowerError::of_kernel(
+                &kernel.sig.full_name(),
+                format!("a defect of TITAN: {}", kernel.without_numbers(&message)),
+            )
         }
     }
 
@@ -116,6 +122,7 @@ impl LowerError {
         LowerError {
             loc: parts.first().map_or_else(Loc::default, |(_, _, _, loc)| *loc),
             help: Some("use smaller tiles".to_owned()),
+            of_memory: true,
             ..LowerError::of_kernel(&program.sig.full_name(), message)
         }
     }

@@ -49,7 +49,7 @@ impl fmt::Display for NoGroup {
             NoGroup::Warps(n) => {
                 write!(
                     f,
-                    "{n} warps compute it, and warpgroups have {} each, their number a power of two",
+                    "the warps that compute it are {n}, and warpgroups have {} each, their number a power of two",
                     GroupMma::WARPS
                 )
             }

@@ -14,6 +14,7 @@ use super::{Target, is_elementwise};
 use crate::analysis::affine::greatest_divisor;
 use crate::analysis::uses::Tree;
 use crate::collections::SortedSet;
+use crate::diag::counted;
 use crate::ir::{Kernel, OpKind, Value};
 use crate::lane::{GroupMma, MmaAtom};
 
@@ -91,7 +92,7 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     let useful = n.div_ceil(lanes).next_power_of_two();
     let warps = with_operands.unwrap_or(enough).max(4).min(useful).min(most).max(1);
     let beside = if with_operands.is_some() { ", beside a first operand that is computed" } else { "" };
-    notes.push(format!("{warps} warps: {} {why} a thread of {n}{beside}", n.div_ceil(warps * lanes)));
+    notes.push(format!("{}: {} {why} a thread of {n}{beside}", counted(warps, "warp"), n.div_ceil(warps * lanes)));
     u32::try_from(warps).unwrap_or(1)
 }
 

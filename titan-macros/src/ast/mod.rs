@@ -46,6 +46,8 @@ pub(crate) struct KernelConfig {
     pub(crate) requires: Vec<Expr>,
     /// `require(tma)`
     pub(crate) bulk: Option<Span>,
+    /// `allow(..)` and `notes`
+    pub(crate) warnings: crate::warning::Wanted,
     /// `crate = path`
     pub(crate) krate: Option<TokenStream>,
     /// `roles(producer: 1 warp, consumer: 2 warpgroups)`

@@ -29,6 +29,7 @@ use crate::targets;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use titan_core::collections::SortedMap;
+use titan_core::diag::Code;
 use titan_core::ir::Elem;
 
 /// The inputs of all parts of an expansion.
@@ -71,24 +72,44 @@ impl Expansion<'_> {
         self.item.attrs.iter().filter(is_cfg).collect()
     }
 
-    /// The errors of a kernel whose surface has been emitted: every instance exists, so that nothing else is reported.
-    pub(crate) fn broken(&self, errors: &[Diag]) -> TokenStream {
+    /// Whether a kernel with errors has generic parameters and instances without errors in them, and a signature that rustc accepts.
+    pub(crate) fn has_instances(&self, compiled: &[Compiled]) -> bool {
+        let of_signature = |d: &Diag| matches!(d.code, Code::Parameter | Code::Generics | Code::Attribute);
+        !self.item.func.generics.is_empty() && !compiled.is_empty() && !self.reports.ours.iter().any(of_signature)
+    }
+
+    /// The errors of a kernel whose surface is emitted, and the instances that it would have: all of those that may be named, if they are
+    /// not known, so that nothing else is reported.
+    pub(crate) fn broken(&self, errors: &[Diag], compiled: &[Compiled]) -> TokenStream {
         let errors: TokenStream = errors.iter().map(compile_error).collect();
         let (krate, func) = (self.krate, &self.item.func);
         let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(GenericParam::argument).collect();
-        let params = func.params.iter().map(|p| surface::host_param(krate, p, false));
+        let params: Vec<_> = func.params.iter().map(|p| surface::host_param(krate, p, false)).collect();
         let cfg = self.cfgs();
-        quote! {
-            #errors
-            #(#cfg)*
-            #[allow(unused, clippy::all)]
-            impl<#(#declared),*> #trait_name<#(#names),*> for #name {
-                fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
-                fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> { ::core::unreachable!() }
+        let implemented = |types: &[TokenStream], head: TokenStream| {
+            quote! {
+                #(#cfg)*
+                const _: () = {
+                    #(#types)*
+                    #[allow(unused, clippy::all)]
+                    #head {
+                        fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
+                        fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> { ::core::unreachable!() }
+                    }
+                };
             }
+        };
+        let of_instance = |c: &Compiled| {
+            let (types, args) = (aliases(func, c), surface::instance_args(c));
+            implemented(&types, quote!(impl #trait_name #args for #name))
+        };
+        let mut instances: Vec<TokenStream> = compiled.iter().map(of_instance).collect();
+        if instances.is_empty() {
+            instances.push(implemented(&[], quote!(impl<#(#declared),*> #trait_name<#(#names),*> for #name)));
         }
+        quote!(#errors #(#instances)*)
     }
 
     /// The shadow of one tuple of element types, with its instances.
@@ -182,7 +203,8 @@ impl Expansion<'_> {
             Some(kernel) => {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
                 let chosen = targets::chosen(self.item.config.targets.as_deref());
-                let request = targets::request(&chosen, self.item.config.bulk, name, &c.places);
+                let config = &self.item.config;
+                let request = targets::request(&chosen, config.bulk, &config.warnings, name, &c.places);
                 quote!(#krate::__private::compile!(#text #request))
             }
             None => quote!(&[]),

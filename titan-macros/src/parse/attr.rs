@@ -11,8 +11,7 @@ use syn::{Token, token};
 use titan_core::diag::Code;
 use titan_core::ir::Tails;
 
-const KEYS: &str =
-    "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `tails(..)`, `targets(..)` and `crate = path`";
+const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `tails(..)`, `targets(..)`, `allow(..)`, `notes` and `crate = path`";
 
 /// One `key(..)` or `key = ..`.
 struct Entry {
@@ -27,6 +26,8 @@ enum Value {
     Exprs(Vec<syn::Expr>),
     Targets(Vec<Target>),
     Tails(Vec<Ident>),
+    Allow(Vec<Ident>),
+    Notes,
     Path(TokenStream),
     Roles(syn::Result<Vec<super::roles::Entry>>),
     Unknown,
@@ -58,6 +59,8 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
             }
             (_, Value::Targets(list)) => config.targets = Some(targets(p, &key, &list)),
             (_, Value::Tails(list)) => config.tails = tails(p, &key, &list),
+            (_, Value::Allow(list)) => config.warnings.silenced = allowed(p, &key, &list),
+            (_, Value::Notes) => config.warnings.notes = true,
             (_, Value::Exprs(list)) => {
                 config.bulk = list.iter().find(|e| is_tma(e)).map(|e| first_span(e.to_token_stream()));
                 config.requires = list.iter().filter(|e| !is_tma(e)).map(|e| p.expr(e)).collect();
@@ -90,6 +93,8 @@ impl syn::parse::Parse for Entry {
                 "require" => Value::Exprs(list(&body)?),
                 "targets" => Value::Targets(list(&body)?),
                 "tails" => Value::Tails(list(&body)?),
+                "allow" => Value::Allow(list(&body)?),
+                "notes" => return Err(syn::Error::new(key.span(), "`notes` is written alone, without parentheses")),
                 "crate" => Value::Path(body.parse()?),
                 "roles" => {
                     let tokens = body.parse::<TokenStream>()?;
@@ -103,6 +108,9 @@ impl syn::parse::Parse for Entry {
             };
             return Ok(Entry { key, value });
         }
+        if key == crate::warning::NOTES && (input.is_empty() || input.peek(Token![,])) {
+            return Ok(Entry { key, value: Value::Notes });
+        }
         if !input.peek(Token![=]) {
             return Err(syn::Error::new(key.span(), format!("`{key}` needs a value; the keys are {KEYS}")));
         }
@@ -110,7 +118,8 @@ impl syn::parse::Parse for Entry {
         let expr = input.parse::<syn::Expr>()?;
         match key.to_string().as_str() {
             "crate" => Ok(Entry { key, value: Value::Path(expr.to_token_stream()) }),
-            "instances" | "grid" | "require" | "roles" | "tails" | "targets" => {
+            "notes" => Err(syn::Error::new(equals.span, "`notes` has no value: write it alone")),
+            "instances" | "grid" | "require" | "roles" | "tails" | "targets" | "allow" => {
                 Err(syn::Error::new(equals.span, format!("`{key}` is written with parentheses: `{key}(..)`")))
             }
             _ => Ok(Entry { key, value: Value::Unknown }),
@@ -204,6 +213,29 @@ fn tails(p: &Parser<'_>, key: &Ident, words: &[Ident]) -> Option<Tails> {
         p.cx.error_help(Code::Attribute, word.span(), format!("unknown word `{word}` in `tails(..)`"), help());
     }
     found
+}
+
+/// The warnings that `allow(..)` silences.
+fn allowed(p: &Parser<'_>, key: &Ident, words: &[Ident]) -> Vec<Code> {
+    let help = || format!("the warnings of kernels are {}", crate::warning::words());
+    if words.is_empty() {
+        p.cx.error_help(Code::Attribute, key.span(), "`allow(..)` is empty", help());
+    }
+    let mut out = Vec::new();
+    for word in words {
+        match crate::warning::of_word(&word.to_string()) {
+            Some(code) if out.contains(&code) => {
+                let title = format!("`{word}` is listed twice");
+                p.cx.error_help(Code::Attribute, word.span(), title, "remove one of them");
+            }
+            Some(code) => out.push(code),
+            None => {
+                let title = format!("kernels have no warning `{word}`");
+                p.cx.error_help(Code::Attribute, word.span(), title, help());
+            }
+        }
+    }
+    out
 }
 
 /// `T in [f16, bf16], (BM, BN) in [(128, 256), (64, 64)]`

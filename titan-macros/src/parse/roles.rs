@@ -6,7 +6,7 @@ use crate::ast::{Expr, ExprKind, RoleArm, RoleAttr};
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::{Token, parse::ParseStream};
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 use titan_core::ir::RoleDecl;
 
 /// The number of warps of a warpgroup.
@@ -100,7 +100,7 @@ impl Parser<'_> {
                 let title = format!("the size of a role is given in warps or warpgroups, not `{other}`");
                 let help = match entry.count.base10_parse::<u32>() {
                     Ok(n) if other.starts_with("thread") => {
-                        format!("a warp is 32 threads: `{}`", warps(n.div_ceil(32)))
+                        format!("a warp is 32 threads: `{}`", counted(n.div_ceil(32), "warp"))
                     }
                     _ => EXAMPLE.to_owned(),
                 };
@@ -123,9 +123,9 @@ impl Parser<'_> {
         let groups = |n| if n == 1 { "1 warpgroup".to_owned() } else { format!("{n} warpgroups") };
         let help = match entry.count.base10_parse::<u32>() {
             Ok(n @ 1..) if n % WARPGROUP == 0 => {
-                format!("write `{}` or `{}`, which is the same", warps(n), groups(n / WARPGROUP))
+                format!("write `{}` or `{}`, which is the same", counted(n, "warp"), groups(n / WARPGROUP))
             }
-            Ok(n @ 1..) => format!("write `{}`, or `{}` of {WARPGROUP} warps each", warps(n), groups(n)),
+            Ok(n @ 1..) => format!("write `{}`, or `{}` of {WARPGROUP} warps each", counted(n, "warp"), groups(n)),
             _ => EXAMPLE.to_owned(),
         };
         self.cx.error_help(Code::RolesAttr, entry.count.span(), title, help);
@@ -179,8 +179,4 @@ impl Parser<'_> {
         self.cx.error_help(Code::RolesAttr, span, title, help);
         None
     }
-}
-
-fn warps(n: u32) -> String {
-    if n == 1 { "1 warp".to_owned() } else { format!("{n} warps") }
 }

@@ -153,7 +153,7 @@ fn rings_that_do_not_fit_have_fewer_slots() {
         .replace("const 16 :", "const 64 :");
     let code = embedded(&large.replace("cdiv(M, 32), cdiv(N, 16)", "cdiv(M, 128), cdiv(N, 64)"), true);
     let note = code.notes.iter().find(|n| n.contains("is short")).unwrap();
-    assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 of 8 slots");
+    assert_eq!(note, "the shared memory of sm_80 is short: `ring` has 4 of its 8 slots");
 }
 
 #[test]

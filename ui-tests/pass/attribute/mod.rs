@@ -1,3 +1,4 @@
+mod allow;
 mod cfg_of_a_statement;
 mod doc_of_a_parameter;
 mod inside_the_body;
@@ -5,6 +6,7 @@ mod key_twice;
 mod key_without_value;
 mod malformed;
 mod not_a_function;
+mod notes;
 mod of_a_device_function;
 mod on_a_parameter;
 mod tails;

@@ -1,4 +1,5 @@
 mod alias;
+mod call_without_instance;
 mod host_data;
 mod moved;
 mod never_run;

@@ -3,6 +3,7 @@ mod assigned_without_mut;
 mod called_closure;
 mod clone_of_a_tile;
 mod constant_of_a_type;
+mod function_of_numpy;
 mod method_as_function;
 mod method_of_rust;
 mod misspelled_function;

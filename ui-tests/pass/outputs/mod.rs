@@ -24,6 +24,7 @@ mod scattered_and_read;
 mod second_axis_forgotten;
 mod segments_under_a_branch;
 mod shared_is_unsafe;
+mod stored_by_some_instances;
 mod sum_of_axes;
 mod two_tile_sizes;
 mod unflatten_by_an_argument;

@@ -1,4 +1,4 @@
-mod large_ring;
+mod no_code;
 mod none;
 mod quoted;
 mod require_tma;

@@ -70,6 +70,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "driver",
         &[
             "collections",
+            "diag",
             "ir",
             "analysis",
             "verify",

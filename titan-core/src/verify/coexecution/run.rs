@@ -7,7 +7,7 @@ use super::events::{Events, deciding};
 use super::linear::{Atom, Condition, Facts, Linear};
 use super::rings::find::Claims;
 use super::rings::pairs::Pairs;
-use super::state::{Frame, Loop, Reader, Ring, Role, State, Times};
+use super::state::{Bounds, Frame, Loop, Reader, Ring, Role, State, Times};
 use super::values::{Env, Symbols};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Claim, Kernel, OpId, OpKind, Pipe, TtgOp, Ty, Value};
@@ -135,6 +135,7 @@ impl<'k> Run<'k> {
         let role = |block| Role {
             frames: vec![Frame::Block(block, 0)],
             env: Env::default(),
+            bounds: Bounds::new(),
             tokens: SortedMap::new(),
             marks: SortedMap::new(),
             pairs: Pairs::default(),

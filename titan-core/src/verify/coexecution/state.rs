@@ -124,6 +124,29 @@ pub(in crate::verify) struct Loop {
     pub(in crate::verify) quota: i64,
     /// Iterations that were peeled one by one since the last induction.
     pub(in crate::verify) peeled: usize,
+    /// In the current iteration, outside of inner loops, the bounds of loops that were entered.
+    pub(in crate::verify) bounds: Bounds,
+}
+
+/// The bounds of loops that a role has entered, as they were found then.
+///
+/// A bound is found from what is known at the time, so that it can be another number later: a quotient of a number that may be negative
+/// is opaque, and once the number is known not to be it is not. Both are right, but nothing says that they are equal. Two loops of which
+/// one ends where the other begins must have one number for both.
+///
+/// The entries of a loop are removed when its next iteration begins. So each is of a value that was defined once since then: blocks
+/// that are not bodies of inner loops are executed once in an iteration.
+pub(in crate::verify) type Bounds = SortedMap<Value, Linear>;
+
+impl Role {
+    /// The bounds of loops that were entered where this role is.
+    pub(in crate::verify) fn bounds(&mut self) -> &mut Bounds {
+        let inner = self.frames.iter_mut().rev().find_map(|frame| match frame {
+            Frame::Loop(l) => Some(&mut l.bounds),
+            Frame::Block(..) => None,
+        });
+        inner.unwrap_or(&mut self.bounds)
+    }
 }
 
 impl Loop {
@@ -147,6 +170,8 @@ pub(in crate::verify) struct Role {
     /// The open frames, innermost last; empty when it has ended.
     pub(in crate::verify) frames: Vec<Frame>,
     pub(in crate::verify) env: Env,
+    /// Outside of all loops, the bounds of loops that were entered.
+    pub(in crate::verify) bounds: Bounds,
     pub(in crate::verify) tokens: SortedMap<Value, TokenState>,
     /// States of barriers and tokens of groups, with the iteration in which they were created.
     pub(in crate::verify) marks: SortedMap<Value, (Mark, u32)>,

@@ -2,7 +2,7 @@
 
 use super::linear::{Condition, Linear};
 use super::run::{Fault, Run, Step, Wait, defect};
-use super::state::{Frame, Index, Loop, State, TokenState};
+use super::state::{Bounds, Frame, Index, Loop, State, TokenState};
 use super::values::Known;
 use crate::ir::{Family, Flow, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
@@ -154,9 +154,13 @@ impl<'k> Run<'k> {
     /// Enters a loop with an iteration count.
     fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
         self.symbols.open = None;
-        let [lo, hi, step] = [0, 1, 2].map(|i| self.symbols.int(op.args[i], &state.roles[role].env, &mut state.facts));
+        let [lo, hi, step] = [0, 1, 2].map(|i| self.bound(state, role, op.args[i]));
         if let Some(open) = self.choice() {
             return Ok(Step::AtBranch(open));
+        }
+        let found = [(op.args[0], &lo), (op.args[1], &hi), (op.args[2], &step)];
+        for (value, l) in found.into_iter().filter(|(_, l)| l.as_constant().is_none()) {
+            state.roles[role].bounds().entry(value).or_insert_with(|| l.clone());
         }
         let span = hi.minus(&lo);
         let (total, index) = match (kind, step.as_constant()) {
@@ -180,8 +184,24 @@ impl<'k> Run<'k> {
         for ((from, to), known) in op.args[3..].iter().zip(&args).zip(known) {
             bind(here, *from, *to, known);
         }
-        here.frames.push(Frame::Loop(Loop { op: id, index, done: Linear::default(), total, quota: 0, peeled: 0 }));
+        here.frames.push(Frame::Loop(Loop {
+            op: id,
+            index,
+            done: Linear::default(),
+            total,
+            quota: 0,
+            peeled: 0,
+            bounds: Bounds::new(),
+        }));
         Ok(Step::Moved)
+    }
+
+    /// A bound of a loop: as it was found before, if a loop of this iteration has had the same.
+    fn bound(&mut self, state: &mut State, role: usize, value: Value) -> Linear {
+        match state.roles[role].bounds().get(&value).cloned() {
+            Some(found) => state.facts.number(&found).map_or(found, Linear::constant),
+            None => self.symbols.int(value, &state.roles[role].env, &mut state.facts),
+        }
     }
 
     /// The carried arguments of a loop.
@@ -227,6 +247,7 @@ impl<'k> Run<'k> {
             Index::Dealt(kind, range) => self.symbols.dealt_index(*kind, range, &l.done),
         };
         l.done = l.done.plus_const(1);
+        l.bounds.clear();
         l.quota = (l.quota - 1).max(0);
         let Some(body) = op.regions.first().copied() else { return defect(l.op, "a loop without a body") };
         if let Some(arg) = self.kernel.block(body).args.first() {

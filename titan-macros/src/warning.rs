@@ -1,0 +1,233 @@
+//! Warnings of a build: a kernel compiles, but a target gets no code, or a simpler schedule than the chosen one had to be taken; and
+//! notes about its code, if its attribute asks for them.
+//!
+//! A stable procedural macro has no function that warns. rustc warns where a deprecated item is used, though, and prints the text of the
+//! deprecation: so the expansion of a kernel contains such an item for each warning, and a use of it at the user's token.
+//!
+//! ```text
+//! warning: use of deprecated constant `gemm::T0907`: [T0907] `gemm` has no code for sm_90a: ..
+//! ```
+//!
+//! `#[allow(deprecated)]` around the kernel silences it as well as `allow(..)` in the kernel's attribute, `-D warnings` makes it an error,
+//! and cargo prints no warnings of dependencies: `titan::kernels()` has the same texts.
+
+use crate::lower::Places;
+use crate::targets;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use std::sync::{Mutex, PoisonError};
+use titan_core::artifact::Artifact;
+use titan_core::collections::SortedSet;
+use titan_core::diag::{Code, Diagnostic};
+use titan_core::driver;
+use titan_core::ir::Loc;
+
+/// The word in `#[titan::kernel(..)]` that makes warnings of notes.
+pub(crate) const NOTES: &str = "notes";
+
+/// What `allow(..)` may list.
+const WORDS: [(&str, Code); 2] = [("no_code", Code::NoCode), ("simpler_schedule", Code::SimplerSchedule)];
+
+/// The code that a word of `allow(..)` silences.
+pub(crate) fn of_word(word: &str) -> Option<Code> {
+    WORDS.iter().find(|(other, _)| *other == word).map(|(_, code)| *code)
+}
+
+/// The word of `allow(..)` for a code that a kernel may silence.
+pub(crate) fn word(code: Code) -> Option<&'static str> {
+    WORDS.iter().find(|(_, other)| *other == code).map(|(word, _)| *word)
+}
+
+/// The words of `allow(..)`, for messages.
+pub(crate) fn words() -> String {
+    WORDS.map(|(word, _)| format!("`{word}`")).join(" and ")
+}
+
+/// What a kernel asks of its warnings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// The codes that `allow(..)` silences.
+    pub(crate) silenced: Vec<Code>,
+    /// Whether notes are warnings.
+    pub(crate) notes: bool,
+}
+
+/// A target, whose code comes with that of another one, has no code.
+pub(crate) fn no_code(target: &str, refusal: Diagnostic<Loc>) -> Diagnostic<Loc> {
+    let title = format!("there is no code for {target}, whose devices run that for older ones: {}", refusal.title);
+    let help = "or, if that is fast enough, silence this: `#[titan::kernel(allow(no_code))]`";
+    Diagnostic { code: Code::NoCode, title, ..refusal }.help(help)
+}
+
+/// The items of the expansion that make rustc warn: of targets without code, which were found when the kernel was compiled, and of what
+/// its artifact says.
+pub(crate) fn tokens(
+    missing: Vec<Diagnostic<Loc>>,
+    artifact: &[u8],
+    wanted: &Wanted,
+    (places, name): (&Places, Span),
+) -> TokenStream {
+    let mut all = missing;
+    if let Ok(artifact) = Artifact::decode(artifact) {
+        let told = of_artifact(&artifact, wanted.notes, &all);
+        all.extend(told);
+    }
+    all.retain(|warning| !wanted.silenced.contains(&warning.code));
+    let mut out = TokenStream::new();
+    for warning in all {
+        let text = warning.text();
+        let span = places.span(warning.site, name);
+        if is_first(span, &text) {
+            out.extend(item(warning.code, &text, span));
+        }
+    }
+    out
+}
+
+/// The warnings of simpler schedules, and the notes if they are wanted, without the targets that are told to have no code.
+fn of_artifact(artifact: &Artifact, notes: bool, missing: &[Diagnostic<Loc>]) -> Vec<Diagnostic<Loc>> {
+    let mut out = Vec::new();
+    let said = artifact.variants.iter().flat_map(|v| v.notes.iter().map(|note| (v.target.as_str(), note)));
+    for (target, note) in said {
+        if note.starts_with(driver::FALLBACK) {
+            let warning = Diagnostic::new(Code::SimplerSchedule, Loc::default(), format!("on {target}, {note}"));
+            let help = "the code is right; report the kernel, and silence this until then: \
+                `#[titan::kernel(allow(simpler_schedule))]`";
+            out.push(warning.help(help));
+        } else if notes {
+            out.push(Diagnostic::new(Code::CodeNote, Loc::default(), format!("on {target}: {note}")));
+        }
+    }
+    let is_told = |why: &str| missing.iter().any(|warning| warning.title.ends_with(why));
+    let others = artifact.refused.iter().filter(|(target, why)| notes && targets::is_faster(target) && !is_told(why));
+    out.extend(others.map(|(target, why)| {
+        Diagnostic::new(Code::CodeNote, Loc::default(), format!("there is no code of its own for {target}: {why}"))
+    }));
+    out
+}
+
+/// Whether this process has not warned of this at this place. Instances of a kernel are compiled one by one, and most are told the same.
+fn is_first(span: Span, text: &str) -> bool {
+    static TOLD: Mutex<SortedSet<(String, usize, usize, String)>> = Mutex::new(SortedSet::new());
+    let at = span.start();
+    let what = (span.file(), at.line, at.column, text.to_owned());
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(what)
+}
+
+fn item(code: Code, text: &str, span: Span) -> TokenStream {
+    // With the whole span of the user's token, rustc does not mention the macro. Nothing of the user's is in the block.
+    let name = Ident::new(code.number(), span);
+    let used = quote_spanned!(span=> let _ = #name;);
+    quote! {
+        {
+            #[deprecated(note = #text)]
+            #[allow(non_upper_case_globals)]
+            const #name: () = ();
+            #used
+        }
+    }
+}
+
+/// The bytes before an artifact in the cache: the warnings with their places.
+pub(crate) fn encode(warnings: &[Diagnostic<Loc>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let number = |out: &mut Vec<u8>, n: usize| out.extend(u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
+    number(&mut out, warnings.len());
+    for warning in warnings {
+        let Loc { line, column } = warning.site;
+        out.extend(line.to_le_bytes());
+        out.extend(column.to_le_bytes());
+        let texts = [&warning.title].into_iter().chain(&warning.notes).chain(&warning.help);
+        number(&mut out, warning.notes.len());
+        number(&mut out, warning.help.len());
+        for text in texts {
+            number(&mut out, text.len());
+            out.extend(text.as_bytes());
+        }
+    }
+    out
+}
+
+/// The warnings, and what follows them; `None` if these bytes are not of [`encode`].
+pub(crate) fn decode(bytes: &[u8]) -> Option<(Vec<Diagnostic<Loc>>, &[u8])> {
+    fn number(rest: &mut &[u8]) -> Option<u32> {
+        let (first, others) = rest.split_first_chunk::<4>()?;
+        *rest = others;
+        Some(u32::from_le_bytes(*first))
+    }
+    fn text(rest: &mut &[u8]) -> Option<String> {
+        let len = usize::try_from(number(rest)?).ok()?;
+        let (text, others) = rest.split_at_checked(len)?;
+        *rest = others;
+        String::from_utf8(text.to_vec()).ok()
+    }
+    let mut rest = bytes;
+    let mut out = Vec::new();
+    for _ in 0..number(&mut rest)? {
+        let site = Loc { line: number(&mut rest)?, column: number(&mut rest)? };
+        let [notes, help] = [number(&mut rest)?, number(&mut rest)?];
+        let title = text(&mut rest)?;
+        let notes = (0..notes).map(|_| text(&mut rest)).collect::<Option<_>>()?;
+        let help = (0..help).map(|_| text(&mut rest)).collect::<Option<_>>()?;
+        out.push(Diagnostic { notes, help, ..Diagnostic::new(Code::NoCode, site, title) });
+    }
+    Some((out, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use titan_core::diag::Severity;
+
+    fn missing() -> Diagnostic<Loc> {
+        let refusal =
+            Diagnostic::new(Code::Backend, Loc { line: 3, column: 9 }, "it is too large").help("use smaller tiles");
+        no_code("sm_90a", refusal)
+    }
+
+    #[test]
+    fn encoded_warnings_are_read_back_and_cut_ones_are_not() {
+        let warnings = vec![missing(), Diagnostic::new(Code::NoCode, Loc::default(), "é").note("n")];
+        let mut bytes = encode(&warnings);
+        let n = bytes.len();
+        bytes.extend(b"artifact");
+        assert_eq!(decode(&bytes), Some((warnings, &b"artifact"[..])));
+        for cut in 0..n {
+            assert_eq!(decode(&bytes[..cut]), None, "{cut}");
+        }
+        assert_eq!(decode(&encode(&[])), Some((Vec::new(), &b""[..])));
+    }
+
+    #[test]
+    fn simpler_schedules_are_warnings_and_other_notes_only_on_request() {
+        let fallback = format!("{}: why", driver::FALLBACK);
+        let variant = |target: &str, notes: &[&str]| titan_core::artifact::Variant {
+            target: target.to_owned(),
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            ..Default::default()
+        };
+        let artifact = Artifact {
+            kernel: "k".to_owned(),
+            variants: vec![variant("sm_90a", &["8 warps", &fallback]), variant("sm_80", &["4 warps"])],
+            refused: vec![("sm_90a".to_owned(), "told".to_owned()), ("sm_80".to_owned(), "left out".to_owned())],
+        };
+        let codes = |notes, missing: &[Diagnostic<Loc>]| {
+            of_artifact(&artifact, notes, missing).iter().map(|d| d.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(false, &[]), [Code::SimplerSchedule]);
+        let note = Code::CodeNote;
+        assert_eq!(codes(true, &[]), [note, Code::SimplerSchedule, note, note]);
+        let told = no_code("sm_90a", Diagnostic::new(Code::Backend, Loc::default(), "told"));
+        assert_eq!(codes(true, &[told]), [note, Code::SimplerSchedule, note], "a reason is told once");
+    }
+
+    #[test]
+    fn every_word_of_allow_silences_a_warning() {
+        for (word, code) in WORDS {
+            assert_eq!((of_word(word), super::word(code)), (Some(code), Some(word)));
+            assert_eq!(code.severity(), Severity::Warning);
+        }
+        let silenced = |code: &&Code| code.severity() == Severity::Warning;
+        assert_eq!(Code::ALL.iter().filter(silenced).count(), WORDS.len(), "every warning can be silenced");
+    }
+}

@@ -1,0 +1,13 @@
+//! The twin of `ui/launch/call_without_instance.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(BN in [16]))]
+fn k<const BN: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]));
+}
+
+#[allow(dead_code)]
+fn run(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    k(x, y).sync()
+}

@@ -1,0 +1,10 @@
+//! A warning that kernels do not have.
+use titan::prelude::*;
+
+#[titan::kernel(allow(no_code, slow))]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]));
+}
+
+fn main() {}

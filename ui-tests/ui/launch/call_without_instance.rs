@@ -1,0 +1,14 @@
+//! A kernel with an error, and a call that leaves its one instance to rustc.
+use titan::prelude::*;
+
+#[titan::kernel(instances(BN in [16]))]
+fn k<const BN: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p / 2], x.load_tile::<BN>([p]));
+}
+
+fn run(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    k(x, y).sync()
+}
+
+fn main() {}
