@@ -14,6 +14,7 @@ mod ty;
 
 use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention, Param, TypeKind, TypeRef};
 use crate::ctxt::Ctxt;
+use crate::hygiene::Names;
 use crate::signature::refuse;
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -31,11 +32,13 @@ pub(crate) struct Parser<'a> {
     /// The names of the generic parameters.
     generics: Vec<String>,
     mentions: Vec<Mention>,
+    names: Names,
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(cx: &'a Ctxt) -> Self {
-        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, generics: Vec::new(), mentions: Vec::new() }
+    pub(crate) fn new(cx: &'a Ctxt, names: Names) -> Self {
+        let (generics, mentions) = (Vec::new(), Vec::new());
+        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, generics, mentions, names }
     }
 
     fn make(&mut self, span: Span, kind: ExprKind) -> Expr {
@@ -66,8 +69,8 @@ impl<'a> Parser<'a> {
 }
 
 /// Parses a function with a kernel attribute; `None` if it is not a function at all.
-pub(crate) fn kernel(cx: &Ctxt, attr: TokenStream, item: TokenStream) -> Option<KernelItem> {
-    let mut parser = Parser::new(cx);
+pub(crate) fn kernel(cx: &Ctxt, names: Names, attr: TokenStream, item: TokenStream) -> Option<KernelItem> {
+    let mut parser = Parser::new(cx, names);
     let config = parser.config(attr);
     let item = parser.item_fn(item)?;
     parser.modifiers(&item.sig, "a kernel");
@@ -81,8 +84,8 @@ pub(crate) fn kernel(cx: &Ctxt, attr: TokenStream, item: TokenStream) -> Option<
 }
 
 /// Parses a function with a device attribute.
-pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, TokenStream, Function)> {
-    let mut parser = Parser::new(cx);
+pub(crate) fn device(cx: &Ctxt, names: Names, item: TokenStream) -> Option<(Vec<TokenStream>, TokenStream, Function)> {
+    let mut parser = Parser::new(cx, names);
     let item = parser.item_fn(item)?;
     parser.modifiers(&item.sig, "a device function");
     let (attrs, vis) = outside(&item);
@@ -91,7 +94,7 @@ pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, 
 
 /// Parses the expression of a constant item.
 pub(crate) fn constant_expr(cx: &Ctxt, expr: &syn::Expr) -> Expr {
-    Parser::new(cx).expr(expr)
+    Parser::new(cx, Names::by_text()).expr(expr)
 }
 
 fn outside(item: &syn::ItemFn) -> (Vec<TokenStream>, TokenStream) {
@@ -135,6 +138,7 @@ impl Parser<'_> {
             vars: Vec::new(),
             intrinsics: Vec::new(),
             mentions: std::mem::take(&mut self.mentions),
+            names: std::mem::replace(&mut self.names, Names::by_text()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Parser, first_span};
 use crate::ast::{Expr, GenericKind, GenericParam, Param, TypeKind};
+use crate::hygiene::Occurs;
 use crate::names;
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -149,7 +150,8 @@ impl Parser<'_> {
                 self.cx.error_help(Code::Attribute, attr.path().span(), title, help);
             }
         }
-        Some(Param { name: name.ident.clone(), mutable: name.mutability.is_some(), ty, shape })
+        let mark = self.names.mark(&name.ident, Occurs::Bound);
+        Some(Param { name: name.ident.clone(), mark, mutable: name.mutability.is_some(), ty, shape })
     }
 
     /// `#[shape(M, K / 2, _)]`; `_` is `None`.

@@ -2,6 +2,8 @@
 
 use super::{Parser, first_span, path_start};
 use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
+use crate::hygiene::{Mark, Occurs};
+use crate::names::is_constant_name;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments};
@@ -82,7 +84,7 @@ impl Parser<'_> {
         let name = last.ident.to_string();
         let args: Vec<GenericArg> = self.generic_args(&last.arguments);
         if self.generics.contains(&name) && args.is_empty() {
-            return TypeRef { span, kind: TypeKind::Elem(last.ident.clone(), path.to_token_stream()) };
+            return TypeRef { span, kind: TypeKind::Elem(last.ident.clone(), plain(path)) };
         }
         let kind = match (name.as_str(), args.len()) {
             ("Tile", 2..) => {
@@ -118,7 +120,7 @@ impl Parser<'_> {
                 );
             }
             ("Option", 1) => return self.optional(span, args),
-            (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
+            (_, 0) => TypeKind::Elem(last.ident.clone(), self.item_path(path, &name)),
             _ => return self.bad_type(span),
         };
         TypeRef { span, kind }
@@ -228,12 +230,20 @@ impl Parser<'_> {
                 generics = Some((i, args));
             }
         }
-        Path { generics, ..plain(path) }
+        let mark = path.segments.first().map_or_else(Mark::default, |s| self.names.mark(&s.ident, Occurs::Used));
+        Path { generics, mark, ..plain(path) }
+    }
+
+    /// A path in the place of a type: that of a constant, by its name, is asked for.
+    fn item_path(&mut self, path: &syn::Path, name: &str) -> Path {
+        let first = path.segments.first().filter(|_| is_constant_name(name));
+        let mark = first.map_or_else(Mark::default, |s| self.names.mark(&s.ident, Occurs::Used));
+        Path { mark, ..plain(path) }
     }
 }
 
 /// A path without generic arguments.
 fn plain(path: &syn::Path) -> Path {
     let segments = path.segments.iter().map(|s| s.ident.clone()).collect();
-    Path { segments, leading: path.leading_colon.is_some(), generics: None }
+    Path { segments, leading: path.leading_colon.is_some(), mark: Mark::default(), generics: None }
 }

@@ -2,7 +2,7 @@
 
 use super::{Shadow, path_at};
 use crate::ast::{
-    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res,
+    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, Label, LazyOp, ParamTyKind, Pat, PatKind, Path, Res,
     RoleArm, Stmt, UnaryOp,
 };
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -381,13 +381,13 @@ fn delimited(delimiter: Delimiter, inner: TokenStream, span: Span) -> TokenStrea
     TokenTree::Group(group).into()
 }
 
-fn lifetime(label: Option<&Ident>) -> Option<TokenStream> {
+fn lifetime(label: Option<&Label>) -> Option<TokenStream> {
     label.map(|l| {
-        let lifetime = syn::Lifetime { apostrophe: l.span(), ident: l.clone() };
+        let lifetime = syn::Lifetime { apostrophe: l.name.span(), ident: l.name.clone() };
         quote!(#lifetime)
     })
 }
 
-fn labelled(label: Option<&Ident>) -> Option<TokenStream> {
+fn labelled(label: Option<&Label>) -> Option<TokenStream> {
     lifetime(label).map(|l| quote!(#l:))
 }
