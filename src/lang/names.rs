@@ -18,7 +18,7 @@ pub trait Is<const N: usize> {}
 impl<const N: usize> Is<N> for Variable<N> {}
 
 /// A use of the variable of number `N`.
-pub const fn is<const N: usize>(_: impl Is<N> + Copy) {}
+pub fn is<const N: usize>(_: impl Is<N>) {}
 
 /// The value with which a `break` or `continue` leaves the loop of number `N`.
 #[must_use]

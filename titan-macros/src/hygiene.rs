@@ -25,6 +25,9 @@
 //! are in doubt. Nothing depends on it but the time that an expansion takes and which programs are accepted: [`crate::judge`] has
 //! rustc check where each name is bound.
 
+#[cfg(test)]
+mod tests;
+
 use crate::cache;
 use crate::chain::{Kind, group, place};
 use crate::ctxt::compile_error;
@@ -118,12 +121,12 @@ impl Names {
 
     /// Adds an identifier that is not a label.
     pub(crate) fn mark(&mut self, ident: &Ident, occurs: Occurs) -> Mark {
-        self.add(ident.to_string(), ident.span(), occurs)
+        self.add(text_of(ident), ident.span(), occurs)
     }
 
     /// Adds a label, or a use of one.
     pub(crate) fn mark_label(&mut self, ident: &Ident, occurs: Occurs) -> Mark {
-        self.add(format!("'{ident}"), ident.span(), occurs)
+        self.add(format!("'{}", text_of(ident)), ident.span(), occurs)
     }
 
     fn add(&mut self, text: String, span: Span, occurs: Occurs) -> Mark {
@@ -184,6 +187,12 @@ impl Names {
         let span = self.list.get(number as usize).map_or_else(Span::call_site, |i| i.span);
         (number, format_ident!("n{}", text, span = span))
     }
+}
+
+/// The text of an identifier: `r#s` is the same name as `s`.
+pub(crate) fn text_of(ident: &Ident) -> String {
+    let text = ident.to_string();
+    text.strip_prefix("r#").map(str::to_owned).unwrap_or(text)
 }
 
 /// Makes several names one.

@@ -25,7 +25,7 @@
 //! name, a constant or a function is checked not to be a variable.
 
 use crate::ast::{Block, Cond, Expr, ExprKind, Function, Label, LoopId, Pat, PatKind, Path, Res, Stmt, VarId};
-use crate::hygiene::Mark;
+use crate::hygiene::{Mark, text_of};
 use crate::shadow::path_at;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -37,7 +37,7 @@ const FREE: usize = 0;
 /// The check of a function's names; nothing if none can be mistaken. `host` are the expressions of shapes, grid and requirements.
 pub(crate) fn of(krate: &TokenStream, func: &Function, host: &[&Expr]) -> TokenStream {
     let mut found = Found::default();
-    func.vars.iter().for_each(|v| found.variables.entry(v.name.to_string()).or_default().declare(v.mark));
+    func.vars.iter().for_each(|v| found.variables.entry(text_of(&v.name)).or_default().declare(v.mark));
     host.iter().for_each(|e| found.expr(e));
     found.block(&func.body);
     let (texts, labels) = (numbered(&found.variables), numbered(&found.labels));
@@ -105,12 +105,12 @@ impl Found {
             Own::Nothing => {}
             Own::Use(path, _) => {
                 if let Some(name) = path.single() {
-                    self.variables.entry(name.to_string()).or_default().names.insert(path.mark);
+                    self.variables.entry(text_of(name)).or_default().names.insert(path.mark);
                 }
             }
-            Own::Loop(label) => self.labels.entry(label.name.to_string()).or_default().declare(label.mark),
+            Own::Loop(label) => self.labels.entry(text_of(&label.name)).or_default().declare(label.mark),
             Own::Leaves(label) => {
-                self.labels.entry(label.name.to_string()).or_default().names.insert(label.mark);
+                self.labels.entry(text_of(&label.name)).or_default().names.insert(label.mark);
             }
         }
         e.children(&mut |e| self.expr(e));
@@ -280,7 +280,7 @@ impl Judge<'_> {
     }
 
     fn declare(&mut self, name: &Ident, var: VarId, out: &mut TokenStream) {
-        if let Some(text) = self.texts.get(&name.to_string()) {
+        if let Some(text) = self.texts.get(&text_of(name)) {
             let (name, number) = (format_ident!("n{}", *text, span = name.span()), Literal::usize_unsuffixed(var + 1));
             let variable = path_at(self.krate, &["lang", "names", "Variable"], name.span());
             out.extend(quote!(let #name = #variable::<#number>;));
@@ -289,7 +289,7 @@ impl Judge<'_> {
 
     fn used(&mut self, path: &Path, var: Option<VarId>, out: &mut TokenStream) {
         let Some(written) = path.single() else { return };
-        if let Some(text) = self.texts.get(&written.to_string()) {
+        if let Some(text) = self.texts.get(&text_of(written)) {
             let name = format_ident!("n{}", *text, span = written.span());
             self.free.entry(path.mark).or_insert_with(|| name.clone());
             let number = Literal::usize_unsuffixed(var.map_or(FREE, |var| var + 1));
@@ -326,7 +326,7 @@ impl Judge<'_> {
 
     /// A label of a text that is checked, and the number of the loop for which the macro takes it. rustc reports a label without a loop.
     fn label(&self, label: &Label) -> Option<(syn::Lifetime, Literal)> {
-        let (text, of): (&usize, LoopId) = (self.labels.get(&label.name.to_string())?, label.of?);
+        let (text, of): (&usize, LoopId) = (self.labels.get(&text_of(&label.name))?, label.of?);
         let ident = format_ident!("l{}", *text, span = label.name.span());
         Some((syn::Lifetime { apostrophe: ident.span(), ident }, Literal::usize_unsuffixed(of)))
     }

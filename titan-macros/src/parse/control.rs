@@ -1,6 +1,6 @@
 //! Branches, loops and blocks as expressions.
 
-use super::Parser;
+use super::{Parser, ungrouped};
 use crate::ast::{Cond, Expr, ExprKind, Label};
 use crate::hygiene::Occurs;
 use titan_core::diag::Code;
@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn branch(&mut self, i: &syn::ExprIf) -> Expr {
-        let cond = match &*i.cond {
+        let cond = match ungrouped(&i.cond) {
             syn::Expr::Let(l) => self.let_some(l),
             other => Cond::Expr(self.expr(other)),
         };

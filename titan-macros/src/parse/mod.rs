@@ -153,6 +153,14 @@ impl Parser<'_> {
     }
 }
 
+/// An expression without the invisible groups around fragments of `macro_rules!` macros.
+pub(crate) fn ungrouped(e: &syn::Expr) -> &syn::Expr {
+    match e {
+        syn::Expr::Group(g) if g.attrs.is_empty() => ungrouped(&g.expr),
+        other => other,
+    }
+}
+
 /// The span of the first token of a path.
 pub(crate) fn path_start(path: &syn::Path) -> Span {
     let leading = path.leading_colon.map(|c| c.spans[0]);

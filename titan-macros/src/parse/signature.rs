@@ -1,6 +1,6 @@
 //! Generic parameters, parameters and modifiers of a function.
 
-use super::{Parser, first_span};
+use super::{Parser, first_span, ungrouped};
 use crate::ast::{Expr, GenericKind, GenericParam, Param, TypeKind};
 use crate::hygiene::Occurs;
 use crate::names;
@@ -159,7 +159,7 @@ impl Parser<'_> {
         match attr.parse_args_with(Punctuated::<syn::Expr, Token![,]>::parse_terminated) {
             Ok(dims) => dims
                 .iter()
-                .map(|d| match d {
+                .map(|d| match ungrouped(d) {
                     syn::Expr::Infer(_) => None,
                     other => Some(self.expr(other)),
                 })

@@ -1,6 +1,6 @@
 //! Types of signatures, annotations and turbofishes.
 
-use super::{Parser, first_span, path_start};
+use super::{Parser, first_span, path_start, ungrouped};
 use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 use crate::hygiene::{Mark, Occurs};
 use crate::names::is_constant_name;
@@ -214,7 +214,7 @@ impl Parser<'_> {
 
     /// A literal or the inside of `{ .. }`.
     fn const_arg(&mut self, e: &syn::Expr) -> crate::ast::Expr {
-        if let syn::Expr::Block(b) = e
+        if let syn::Expr::Block(b) = ungrouped(e)
             && let [syn::Stmt::Expr(inner, None)] = &b.block.stmts[..]
         {
             return self.expr(inner);

@@ -20,6 +20,8 @@ use titan_core::ir::Elem;
 #[derive(Debug, Clone)]
 pub(crate) struct Fresh {
     pub(crate) name: Ident,
+    /// What distinguishes it from other expressions.
+    text: String,
     pub(crate) expr: Expr,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Fresh, Shadow, is_generic, path_at};
 use crate::ast::{Expr, GenericArg, GenericArgValue, GenericKind, Res, TypeKind, TypeRef};
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use titan_core::ir::Elem;
 
@@ -123,13 +123,41 @@ impl Shadow<'_> {
 
     /// The parameter that replaces a constant expression; equal texts share one.
     fn fresh_name(&mut self, e: &Expr, written: &TokenStream) -> Ident {
-        let text = parameter_name(&written.to_string()) + &distinct(e);
-        let name = Ident::new(&text, Span::call_site().located_at(e.span));
-        if !self.fresh.iter().any(|f| f.name == text) {
-            self.fresh.push(Fresh { name: name.clone(), expr: e.clone() });
+        let text = text_of(written.clone()) + &distinct(e);
+        if let Some(known) = self.fresh.iter().find(|f| f.text == text) {
+            return Ident::new(&known.name.to_string(), Span::call_site().located_at(e.span));
         }
+        let mut name = parameter_name(&text);
+        while self.fresh.iter().any(|f| f.name == name) {
+            name.push('_');
+        }
+        let name = Ident::new(&name, Span::call_site().located_at(e.span));
+        self.fresh.push(Fresh { name: name.clone(), text, expr: e.clone() });
         name
     }
+}
+
+/// The text of an expression. The invisible groups around fragments of macros are parentheses.
+fn text_of(tokens: TokenStream) -> String {
+    let mut text = String::new();
+    for t in tokens {
+        match t {
+            TokenTree::Group(g) => {
+                let (open, close) = match g.delimiter() {
+                    Delimiter::None if g.stream().into_iter().nth(1).is_none() => ("", ""),
+                    Delimiter::Parenthesis | Delimiter::None => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                };
+                text.extend([open, &text_of(g.stream()), close]);
+            }
+            t => {
+                text.push_str(&t.to_string());
+                text.push(' ');
+            }
+        }
+    }
+    text
 }
 
 /// What distinguishes the expression from others of equal text: in macros of two crates, `$crate` is not the same.
