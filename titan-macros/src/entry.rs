@@ -171,7 +171,8 @@ pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> 
         #vis fn #name<#(#generics),*>(#(#params),*) #ret #body
     };
     let (imports, judge) = (imports(&krate, &func), judge(&krate, &func, &[]));
-    let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), chain::strip_docs(item), &func.names, &companions);
+    let mut state =
+        State::new(Kind::Device, krate.clone(), quote!(#krate), chain::strip_docs(item), &func.names, &companions);
     let publish = state.ask().unwrap_or_else(|| chain::publish(&state));
     quote!(#function #imports #judge #publish)
 }

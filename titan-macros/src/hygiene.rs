@@ -252,7 +252,8 @@ impl Asked {
             quote!([ #($ #others)* ])
         });
         let open = self.open.iter().map(|list| {
-            let (numbers, idents) = (list.iter().map(|(n, _)| Literal::u32_unsuffixed(*n)), list.iter().map(|(_, i)| i));
+            let (numbers, idents) =
+                (list.iter().map(|(n, _)| Literal::u32_unsuffixed(*n)), list.iter().map(|(_, i)| i));
             quote!([ #(#numbers #idents)* ])
         });
         let state = quote!(names #kind { (#krate) (#attr) (#item) } [ #(#numbers)* ] { #(#open)* });

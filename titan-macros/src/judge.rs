@@ -133,12 +133,9 @@ fn own(kind: &ExprKind) -> Own<'_> {
     match kind {
         ExprKind::Path(path, res) => match res {
             Res::Local(var) => Own::Use(path, Some(*var)),
-            Res::None
-            | Res::ConstParam(_)
-            | Res::Symbol(_)
-            | Res::Builtin
-            | Res::Assoc(_)
-            | Res::Constant(_) => Own::Use(path, None),
+            Res::None | Res::ConstParam(_) | Res::Symbol(_) | Res::Builtin | Res::Assoc(_) | Res::Constant(_) => {
+                Own::Use(path, None)
+            }
         },
         ExprKind::Call { path, .. } | ExprKind::Roles { path, .. } => Own::Use(path, None),
         ExprKind::For { label, .. } | ExprKind::While { label, .. } | ExprKind::Loop { label, .. } => {

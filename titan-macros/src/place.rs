@@ -11,8 +11,7 @@ use titan_core::diag::Code;
 
 /// Reports an item inside an `impl` or a `trait`, as far as that can be detected.
 pub(crate) fn in_an_impl(cx: &Ctxt, what: &str, item: &TokenStream) -> bool {
-    let Some((place, first)) = item.clone().into_iter().next().and_then(|t| Some((inside(t.span())?, t.span())))
-    else {
+    let Some((place, first)) = item.clone().into_iter().next().and_then(|t| Some((inside(t.span())?, t.span()))) else {
         return false;
     };
     let help = format!("move it out of the `{place}`; methods may call it");

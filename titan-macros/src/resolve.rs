@@ -8,7 +8,8 @@
 //! companion macros (see [`crate::chain`]). They are collected here.
 
 use crate::ast::{
-    Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Label, LoopId, Pat, PatKind, Path, Res, Stmt, Var, VarId,
+    Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Label, LoopId, Pat, PatKind, Path, Res, Stmt, Var,
+    VarId,
 };
 use crate::ast::{GenericArg, GenericArgValue, GenericParam, TypeKind, TypeRef};
 use crate::consts;
@@ -184,10 +185,7 @@ impl<'a> Resolver<'a> {
 
     fn expr(&mut self, e: &mut Expr) {
         match &mut e.kind {
-            ExprKind::Int(..)
-            | ExprKind::Float(..)
-            | ExprKind::Bool(..)
-            | ExprKind::Bad => {}
+            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Bool(..) | ExprKind::Bad => {}
             ExprKind::Continue { label } => self.left(label.as_mut()),
             ExprKind::Path(path, res) => *res = self.path(path),
             ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::Ref { inner: a, .. } => {

@@ -9,7 +9,16 @@ use quote::{format_ident, quote};
 fn contexts_are_read_from_what_rustc_prints_and_from_nothing_else() {
     assert_eq!(context_in("#5 bytes(10..11)"), Some(5));
     assert_eq!(context_in("#0 bytes(0..0)"), Some(0));
-    for other in ["bytes(1..2)", "Span", "#x bytes(1..2)", "#5", "#5 bytes(10)", "#5 lines(1..2)", "src/main.rs:1:2: 1:3 (#0)", ""] {
+    for other in [
+        "bytes(1..2)",
+        "Span",
+        "#x bytes(1..2)",
+        "#5",
+        "#5 bytes(10)",
+        "#5 lines(1..2)",
+        "src/main.rs:1:2: 1:3 (#0)",
+        "",
+    ] {
         assert_eq!(context_in(other), None, "{other}");
     }
 }
@@ -38,7 +47,13 @@ fn identifiers_of_equal_text_are_one_name_unless_their_contexts_differ() {
 
 #[test]
 fn only_names_that_are_declared_are_asked_for() {
-    let (attr, item, krate) = (TokenStream::new(), quote!(fn f() {}), quote!(::titan));
+    let (attr, item, krate) = (
+        TokenStream::new(),
+        quote!(
+            fn f() {}
+        ),
+        quote!(::titan),
+    );
     let whole = super::Item { kind: crate::chain::Kind::Kernel, krate: &krate, attr: &attr, item: &item };
     let mut names = Names::new(Contexts::Unknown);
     for text in ["f", "f", "x"] {
@@ -70,7 +85,9 @@ fn answers_are_read_and_what_is_left_is_asked_again() {
 fn answers_to_another_question_are_refused() {
     let name = |n| (n, format_ident!("n0"));
     let asked = || Asked { numbers: vec![0, 1, 2], open: vec![vec![name(0), name(1), name(2)]] };
-    for answers in [vec![], vec![quote!(yes)], vec![quote!(yes yes yes)], vec![quote!(yes no)], vec![quote!(yes yes); 2]] {
+    for answers in
+        [vec![], vec![quote!(yes)], vec![quote!(yes yes yes)], vec![quote!(yes no)], vec![quote!(yes yes); 2]]
+    {
         assert!(!asked().add(answers.clone().into_iter()), "{answers:?}");
     }
     assert_eq!(replaced(quote!(yes $n0 yes)), Some(vec![true, false, true]));
@@ -101,7 +118,7 @@ fn rustc_is_told_where_names_are_declared_that_are_declared_twice() {
         ":: titan :: lang :: names :: is :: < 2 > (n0) ;",
         "{ let n0 = :: titan :: lang :: names :: Variable :: < 5 > ;",
         "let _ : :: titan :: lang :: names :: Variable < 0 > = 'l0 : {",
-        "{ :: titan :: lang :: names :: is :: < 5 > (n0) ; { break 'l0 :: titan :: lang :: names :: target :: < 0 , _ > () ; } }",
+        "{ :: titan :: lang :: names :: is :: < 5 > (n0) ; { break 'l0 :: titan :: lang :: names :: target :: < 0 , _ > () ; }",
         "break 'l0 :: titan :: lang :: names :: target :: < 1 , _ > () ;",
     ];
     for line in want {

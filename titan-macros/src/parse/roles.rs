@@ -139,7 +139,9 @@ impl Parser<'_> {
     /// Parses `match role() { .. }`; any other `match` is not supported in kernels.
     pub(super) fn roles(&mut self, m: &syn::ExprMatch) -> Expr {
         let syn::Expr::Call(call) = ungrouped(&m.expr) else { return self.unsupported(&syn::Expr::Match(m.clone())) };
-        let syn::Expr::Path(function) = ungrouped(&call.func) else { return self.unsupported(&syn::Expr::Match(m.clone())) };
+        let syn::Expr::Path(function) = ungrouped(&call.func) else {
+            return self.unsupported(&syn::Expr::Match(m.clone()));
+        };
         if function.path.segments.last().is_none_or(|s| s.ident != "role") || !call.args.is_empty() {
             return self.unsupported(&syn::Expr::Match(m.clone()));
         }

@@ -2,8 +2,8 @@
 
 use super::{Shadow, path_at};
 use crate::ast::{
-    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, Label, LazyOp, ParamTyKind, Pat, PatKind, Path, Res,
-    RoleArm, Stmt, UnaryOp,
+    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, Label, LazyOp, ParamTyKind, Pat, PatKind, Path,
+    Res, RoleArm, Stmt, UnaryOp,
 };
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
