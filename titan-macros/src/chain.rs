@@ -268,7 +268,7 @@ pub(crate) fn place(span: Span) -> String {
 /// that it uses.
 pub(crate) fn publish(state: &State) -> TokenStream {
     let State { item, names, keys, answers, .. } = state;
-    let Ok(function) = syn::parse2::<syn::ItemFn>(item.clone()) else { return TokenStream::new() };
+    let Ok(function) = parse::function(item) else { return TokenStream::new() };
     let is_pub = matches!(function.vis, syn::Visibility::Public(_));
     let (names, keys) = (hygiene::literals(names), keys.iter().map(|k| Literal::string(k)));
     let answer = quote!(device { #item } (#(#names)*) #(#keys [ #answers ])*);

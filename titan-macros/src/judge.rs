@@ -20,11 +20,11 @@
 //! item: `let s`, where `s` is a constant or a static, is an error in the shadow, and a function is no value in kernels.
 //! Whether two identifiers are one name ([`crate::hygiene`]) makes no difference for identifiers in this function.
 //!
-//! A text is replaced by its number, so that nothing of the user's module is meant by it. Every identifier that is used is declared once more
+//! The text of a variable is replaced by its number, so that nothing of the user's module is meant by it. Every identifier that is used is declared once more
 //! around the whole function, as [`FREE`]: so rustc finds something in any case, and a name that the macro takes for a shape
 //! name, a constant or a function is checked not to be a variable.
 
-use crate::ast::{Block, Cond, Expr, ExprKind, Function, Label, LoopId, Pat, PatKind, Path, Res, Stmt, VarId};
+use crate::ast::{Block, Cond, Expr, ExprKind, Function, Label, Pat, PatKind, Path, Res, Stmt, VarId};
 use crate::hygiene::{Mark, text_of};
 use crate::shadow::path_at;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
@@ -40,7 +40,8 @@ pub(crate) fn of(krate: &TokenStream, func: &Function, host: &[&Expr]) -> TokenS
     func.vars.iter().for_each(|v| found.variables.entry(text_of(&v.name)).or_default().declare(v.mark));
     host.iter().for_each(|e| found.expr(e));
     found.block(&func.body);
-    let (texts, labels) = (numbered(&found.variables), numbered(&found.labels));
+    let texts: SortedMap<String, usize> = checked(&found.variables).zip(0..).collect();
+    let labels: SortedSet<String> = checked(&found.labels).collect();
     if texts.is_empty() && labels.is_empty() {
         return TokenStream::new();
     }
@@ -83,9 +84,9 @@ impl Text {
     }
 }
 
-/// Numbers the texts that are checked.
-fn numbered(texts: &SortedMap<String, Text>) -> SortedMap<String, usize> {
-    texts.iter().filter(|(_, t)| t.is_checked()).map(|(text, _)| text.clone()).zip(0..).collect()
+/// The texts that are checked.
+fn checked(texts: &SortedMap<String, Text>) -> impl Iterator<Item = String> {
+    texts.iter().filter(|(_, t)| t.is_checked()).map(|(text, _)| text.clone())
 }
 
 /// All identifiers of a function, by their texts.
@@ -176,7 +177,8 @@ struct Judge<'a> {
     krate: &'a TokenStream,
     /// The numbers of the texts that are checked.
     texts: SortedMap<String, usize>,
-    labels: SortedMap<String, usize>,
+    /// The texts of labels that are checked.
+    labels: SortedSet<String>,
     /// An identifier of each name that is used.
     free: SortedMap<Mark, Ident>,
 }
@@ -323,9 +325,9 @@ impl Judge<'_> {
 
     /// A label of a text that is checked, and the number of the loop for which the macro takes it. rustc reports a label without a loop.
     fn label(&self, label: &Label) -> Option<(syn::Lifetime, Literal)> {
-        let (text, of): (&usize, LoopId) = (self.labels.get(&text_of(&label.name))?, label.of?);
-        let ident = format_ident!("l{}", *text, span = label.name.span());
-        Some((syn::Lifetime { apostrophe: ident.span(), ident }, Literal::usize_unsuffixed(of)))
+        let of = label.of.filter(|_| self.labels.contains(&text_of(&label.name)))?;
+        let lifetime = syn::Lifetime { apostrophe: label.name.span(), ident: label.name.clone() };
+        Some((lifetime, Literal::usize_unsuffixed(of)))
     }
 }
 

@@ -41,16 +41,19 @@ mod tools {
 
     /// Device functions of a macro: the macro's `t`, its caller's, and that of a nested call.
     macro_rules! device_functions {
-        ($($name:ident($t:ident) => $e:expr;)+) => {
+        ($l:lifetime, $($name:ident($t:ident) => $e:expr;)+) => {
             $(
                 #[titan::device]
                 pub(crate) fn $name<S: Shape>($t: Tile<f32, S>) -> Tile<f32, S> {
                     let t = 10.0f32;
                     let mut n = 0;
-                    'a: loop {
-                        n += 1;
-                        if n == 3 {
-                            break 'a;
+                    $l: loop {
+                        'a: for _ in 0..5 {
+                            n += 1;
+                            if n == 3 {
+                                break $l;
+                            }
+                            continue 'a;
                         }
                     }
                     $e * t + n as f32
@@ -58,7 +61,7 @@ mod tools {
             )+
         };
     }
-    device_functions! {
+    device_functions! { 'a,
         once(t) => t + 1.0;
         twice(n) => once(n) - (n - 1.0);
     }

@@ -117,9 +117,9 @@ fn rustc_is_told_where_names_are_declared_that_are_declared_twice() {
         "let n0 = :: titan :: lang :: names :: Variable :: < 2 > ;",
         ":: titan :: lang :: names :: is :: < 2 > (n0) ;",
         "{ let n0 = :: titan :: lang :: names :: Variable :: < 5 > ;",
-        "let _ : :: titan :: lang :: names :: Variable < 0 > = 'l0 : {",
-        "{ :: titan :: lang :: names :: is :: < 5 > (n0) ; { break 'l0 :: titan :: lang :: names :: target :: < 0 , _ > () ; }",
-        "break 'l0 :: titan :: lang :: names :: target :: < 1 , _ > () ;",
+        "let _ : :: titan :: lang :: names :: Variable < 0 > = 'a : {",
+        "{ :: titan :: lang :: names :: is :: < 5 > (n0) ; { break 'a :: titan :: lang :: names :: target :: < 0 , _ > () ; }",
+        "break 'a :: titan :: lang :: names :: target :: < 1 , _ > () ;",
     ];
     for line in want {
         assert!(twice.contains(line), "no `{line}` in {twice}");

@@ -16,7 +16,7 @@ use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention, Pa
 use crate::ctxt::Ctxt;
 use crate::hygiene::Names;
 use crate::signature::refuse;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use titan_core::diag::Code;
 use titan_core::ir::Elem;
@@ -103,7 +103,7 @@ fn outside(item: &syn::ItemFn) -> (Vec<TokenStream>, TokenStream) {
 
 impl Parser<'_> {
     fn item_fn(&self, item: TokenStream) -> Option<syn::ItemFn> {
-        match syn::parse2::<syn::ItemFn>(item.clone()) {
+        match function(&item) {
             Ok(item) => Some(item),
             // rustc has already reported tokens that are not an item.
             Err(e) => {
@@ -151,6 +151,39 @@ impl Parser<'_> {
     fn config(&mut self, attr: TokenStream) -> KernelConfig {
         attr::config(self, attr)
     }
+}
+
+/// The tokens of a function as `syn` parses them.
+pub(crate) fn function(item: &TokenStream) -> syn::Result<syn::ItemFn> {
+    let parsed = syn::parse2(item.clone());
+    parsed.or_else(|e| with_plain_labels(item.clone()).and_then(|i| syn::parse2(i).ok()).ok_or(e))
+}
+
+/// The tokens without the invisible groups around lifetimes, in which `syn` expects expressions: those around `$label` in a macro. `None` if there
+/// are none.
+fn with_plain_labels(tokens: TokenStream) -> Option<TokenStream> {
+    let mut found = false;
+    let mut out = Vec::new();
+    for t in tokens {
+        let TokenTree::Group(g) = t else {
+            out.push(t);
+            continue;
+        };
+        let inner: Vec<TokenTree> = g.stream().into_iter().collect();
+        let is_label = matches!(&inner[..], [TokenTree::Punct(p), TokenTree::Ident(_)] if p.as_char() == '\'');
+        if g.delimiter() == Delimiter::None && is_label {
+            found = true;
+            out.extend(inner);
+        } else if let Some(stream) = with_plain_labels(g.stream()) {
+            found = true;
+            let mut group = Group::new(g.delimiter(), stream);
+            group.set_span(g.span());
+            out.push(group.into());
+        } else {
+            out.push(g.into());
+        }
+    }
+    found.then(|| out.into_iter().collect())
 }
 
 /// An expression without the invisible groups around fragments of `macro_rules!` macros.
