@@ -221,7 +221,7 @@ fn constant(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<
 
 /// The element type of a constant.
 pub(crate) fn constant_elem(item: &syn::ItemConst) -> Option<Elem> {
-    match &*item.ty {
+    match parse::ungrouped_type(&item.ty) {
         syn::Type::Path(p) => Elem::from_name(&p.path.segments.last()?.ident.to_string()),
         _ => None,
     }

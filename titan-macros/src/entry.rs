@@ -16,7 +16,7 @@ use crate::names::{self, Companion, text_of};
 use crate::shadow::Shadow;
 use crate::{cache, depth, method, parse, pipeline, place, resolve, signature, targets, usage};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::driver;
@@ -239,9 +239,14 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     let bare = chain::strip_docs(item.clone());
     let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
     let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
-    let errors = errors(cx);
-    let used = prelude();
-    quote!(#item #errors #published #used)
+    let (errors, used) = (errors(cx), prelude());
+    match parse::with_parentheses(parsed.expr.to_token_stream()) {
+        Some(expr) => {
+            let host = syn::ItemConst { expr: Box::new(syn::Expr::Verbatim(expr)), ..parsed };
+            quote!(#host #errors #published #used)
+        }
+        None => quote!(#item #errors #published #used),
+    }
 }
 
 /// The error of tokens that are nested deeper than the compiler's stack may reach.

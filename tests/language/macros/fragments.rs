@@ -22,6 +22,75 @@ fn expressions() -> titan::Result<()> {
     Ok(())
 }
 
+/// Operands of methods, casts, indices, signs, `&&` and ranges, in a kernel and in a function of Rust.
+macro_rules! operands {
+    ($name:ident $plain:ident, $e:expr, $n:expr, $l:literal, $list:expr, $if:expr, $c:expr, $d:expr) => {
+        #[titan::kernel]
+        fn $name(#[shape(N)] src: &Tensor<f32, 1>, #[shape(N)] dst: &mut Tensor<f32, 1>) {
+            let p = program_id(0);
+            let mut sum = $e.exp2() + $n as f32 + -$l + $l.exp2() + $list[1] + $if.exp2() + -$n as f32;
+            for i in $n + 6..$n + 8 {
+                sum += i as f32;
+            }
+            if $c && $d || $d && $c {
+                sum += 64.0;
+            }
+            dst.store_tile([p], src.load_tile::<16>([p]) + sum);
+        }
+
+        fn $plain() -> f32 {
+            let mut sum = $e.exp2() + $n as f32 + -$l + f32::exp2($l) + $list[1] + $if.exp2() + -$n as f32;
+            for i in $n + 6..$n + 8 {
+                sum += i as f32;
+            }
+            if $c && $d || $d && $c {
+                sum += 64.0;
+            }
+            sum
+        }
+    };
+}
+operands!(operand operand_in_rust, -3.0f32, 1 - 4, -2.0f32, [1.0f32, 8.0], if 1 < 2 { 3.0f32 } else { 5.0 }, true || false, false || false);
+operands!(other other_in_rust, 1.0f32 + 2.0, -4, 3.0f32, [4.0f32, 2.0], if 1 > 2 { 3.0f32 } else { 5.0 }, 1 > 2 || 2 > 1, 1 < 2);
+
+#[test]
+fn fragments_are_operands() -> titan::Result<()> {
+    let (sum, other_sum) = (operand_in_rust(), other_in_rust());
+    gives!(operand(), |x| x + sum);
+    gives!(other(), |x| x + other_sum);
+    Ok(())
+}
+
+/// Constants and extents that are computed from fragments.
+macro_rules! computed {
+    ($name:ident, $C:ident: $t:ty, $n:ident, $a:expr, $b:expr, $message:literal) => {
+        #[titan::constant]
+        const $C: $t = $a * 2;
+
+        #[titan::kernel(instances(B in [$a * 2, $C + 2]), grid(cdiv(N, B)), require($b > 0))]
+        fn $name<const B: i32>(#[shape(N)] src: &Tensor<f32, 1>, #[shape(N)] dst: &mut Tensor<f32, 1>, $n: i32) {
+            let p = program_id(0);
+            static_assert!($a * 2 == 6, $message);
+            tassert!($b * 2 == 2 * $n + 2, $message);
+            let a = Tile::<f32, { ($a + B) / 2 }>::ones().reduce_sum::<0>();
+            let b = Tile::<f32, { $a + B / 2 }>::ones().reduce_sum::<0>();
+            let c = Tile::<f32, { $a * B }>::ones().reduce_sum::<0>();
+            let e = Tile::<f32, { $a * 2 }>::ones().reduce_sum::<0>();
+            let d = Tile::<f32, { 1 + 2 * B }>::ones().reduce_sum::<0>();
+            dst.store_tile([p], src.load_tile::<B>([p]) + a + b * 100.0 + c * 10000.0 + d * 100000.0 + e);
+        }
+    };
+}
+computed!(constants, SIX: i32, n, 1 + 2, n + 1, "the message");
+
+#[test]
+fn extents_of_fragments() -> titan::Result<()> {
+    assert_eq!(SIX, 6, "the constant is the same in Rust");
+    gives!(constants::<6>(4), |x| x + 6.0 + 4.0 + 600.0 + 180000.0 + 1300000.0);
+    gives!(constants::<8>(4), |x| x + 6.0 + 5.0 + 700.0 + 240000.0 + 1700000.0);
+    Ok(())
+}
+
 /// A block has its own variables, and sees those of its author.
 macro_rules! in_block {
     ($name:ident, $x:ident $n:ident, $b:block) => {

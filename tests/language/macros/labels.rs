@@ -64,37 +64,70 @@ macro_rules! around {
 }
 around!(inner_run, 'run: break 'run);
 
-/// A label that is declared twice by the caller alone, around and inside of the macro's.
-macro_rules! between {
-    ($name:ident, $l:lifetime, $leave:expr) => {
+/// Three loops with labels of the same name: of the caller, of the first macro and of the second; in a kernel and in a function of Rust.
+macro_rules! first_of_two {
+    ($name:ident $plain:ident, $l:lifetime, $leave:expr) => {
+        second_of_two!($name $plain, $l 'l, $leave, break 'l);
+    };
+}
+macro_rules! second_of_two {
+    ($name:ident $plain:ident, $outer:lifetime $middle:lifetime, $leave_outer:expr, $leave_middle:expr) => {
         #[titan::kernel]
         fn $name(#[shape(N)] src: &Tensor<f32, 1>, #[shape(N)] dst: &mut Tensor<f32, 1>) {
             let p = program_id(0);
             let mut n = 0;
-            $l: while n < 100 {
-                'l: for i in 0..4 {
-                    $l: for j in 0..4 {
+            $outer: loop {
+                n += 100;
+                $middle: loop {
+                    n += 10;
+                    'l: loop {
                         n += 1;
-                        if i == j {
-                            $leave;
+                        if n > 900 {
+                            $leave_outer;
+                        }
+                        if n % 3 == 0 {
+                            $leave_middle;
+                        }
+                        if n % 5 == 0 {
+                            break 'l;
                         }
                     }
-                    if i == 2 {
-                        break 'l;
-                    }
                 }
-                n += 50;
             }
             dst.store_tile([p], src.load_tile::<16>([p]) * n as f32);
         }
+
+        fn $plain() -> f32 {
+            let mut n = 0;
+            $outer: loop {
+                n += 100;
+                $middle: loop {
+                    n += 10;
+                    'l: loop {
+                        n += 1;
+                        if n > 900 {
+                            $leave_outer;
+                        }
+                        if n % 3 == 0 {
+                            $leave_middle;
+                        }
+                        if n % 5 == 0 {
+                            break 'l;
+                        }
+                    }
+                }
+            }
+            n as f32
+        }
     };
 }
-between!(three_labels, 'l, break 'l);
+first_of_two!(three_labels in_rust, 'l, break 'l);
 
 #[test]
 fn loops_inside_of_loops() -> titan::Result<()> {
     gives!(inner_run(), |x| x * 33.0);
-    // 1 + 2 + 3 iterations and 50, twice.
-    gives!(three_labels(), |x| x * 112.0);
+    let factor = in_rust();
+    assert!(factor > 900.0);
+    gives!(three_labels(), |x| x * factor);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `#[titan::kernel(instances(..), grid(..), require(..), roles(..), targets(..), crate = path)]`.
 
-use super::{Parser, first_span, ungrouped};
+use super::{Parser, as_written, first_span, ungrouped};
 use crate::ast::{GenericArgValue, InstanceAxis, InstanceValue, KernelConfig};
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -254,7 +254,7 @@ fn axis(p: &mut Parser<'_>, axis: Axis) -> Option<InstanceAxis> {
 }
 
 fn instance_value(p: &mut Parser<'_>, value: &syn::Expr) -> InstanceValue {
-    let tokens = value.to_token_stream();
+    let tokens = as_written(value);
     let span = first_span(tokens.clone());
     let value = match ungrouped(value) {
         syn::Expr::Path(path) => GenericArgValue::Type(p.type_of_path(&path.path)),

@@ -186,6 +186,54 @@ fn with_plain_labels(tokens: TokenStream) -> Option<TokenStream> {
     found.then(|| out.into_iter().collect())
 }
 
+/// Tokens with parentheses in place of the invisible groups around fragments of `macro_rules!` macros; `None` if there are none. rustc
+/// ignores such groups in what a procedural macro returns, so that `$a * 2` would be `1 + 2 * 2` where `$a` is `1 + 2`.
+pub(crate) fn with_parentheses(tokens: TokenStream) -> Option<TokenStream> {
+    let is_path = |t: &TokenTree| match t {
+        TokenTree::Ident(_) => true,
+        TokenTree::Punct(p) => p.as_char() == ':',
+        TokenTree::Group(_) | TokenTree::Literal(_) => false,
+    };
+    let mut found = false;
+    let mut out = Vec::new();
+    for t in tokens {
+        let TokenTree::Group(g) = t else {
+            out.push(t);
+            continue;
+        };
+        let inner: Vec<TokenTree> = g.stream().into_iter().collect();
+        let is_operand = inner.len() < 2 || inner.iter().all(is_path);
+        let (delimiter, changes) = match g.delimiter() {
+            Delimiter::None if !is_operand => (Delimiter::Parenthesis, true),
+            other => (other, false),
+        };
+        let changed = with_parentheses(g.stream());
+        if !changes && changed.is_none() {
+            out.push(g.into());
+            continue;
+        }
+        found = true;
+        let mut group = Group::new(delimiter, changed.unwrap_or_else(|| g.stream()));
+        group.set_span(g.span());
+        out.push(group.into());
+    }
+    found.then(|| out.into_iter().collect())
+}
+
+/// Tokens as written, for rustc.
+fn as_written(written: impl ToTokens) -> TokenStream {
+    let tokens = written.to_token_stream();
+    with_parentheses(tokens.clone()).unwrap_or(tokens)
+}
+
+/// A type without the invisible groups around it.
+pub(crate) fn ungrouped_type(ty: &syn::Type) -> &syn::Type {
+    match ty {
+        syn::Type::Group(g) => ungrouped_type(&g.elem),
+        other => other,
+    }
+}
+
 /// An expression without the invisible groups around fragments of `macro_rules!` macros.
 pub(crate) fn ungrouped(e: &syn::Expr) -> &syn::Expr {
     match e {

@@ -1,6 +1,6 @@
 //! Generic parameters, parameters and modifiers of a function.
 
-use super::{Parser, first_span, ungrouped};
+use super::{Parser, first_span, ungrouped, ungrouped_type};
 use crate::ast::{Expr, GenericKind, GenericParam, Param, TypeKind};
 use crate::hygiene::Occurs;
 use crate::names;
@@ -119,7 +119,7 @@ impl Parser<'_> {
             return None;
         };
         let ty = self.ty(&typed.ty);
-        if let (syn::Type::Path(_), TypeKind::Tensor { optional: false, .. }) = (&*typed.ty, &ty.kind) {
+        if let (syn::Type::Path(_), TypeKind::Tensor { optional: false, .. }) = (ungrouped_type(&typed.ty), &ty.kind) {
             let help =
                 format!("write `{name}: &Tensor<..>` for an input, `&mut Tensor<..>` for an output", name = name.ident);
             self.cx.error_help(Code::Parameter, ty.span, "a kernel takes tensors by reference", help);

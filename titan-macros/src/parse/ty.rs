@@ -1,6 +1,6 @@
 //! Types of signatures, annotations and turbofishes.
 
-use super::{Parser, first_span, path_start, ungrouped};
+use super::{Parser, as_written, first_span, path_start, ungrouped};
 use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 use crate::hygiene::{Mark, Occurs};
 use crate::names::is_constant_name;
@@ -195,7 +195,7 @@ impl Parser<'_> {
     }
 
     fn generic_arg(&mut self, arg: &GenericArgument) -> Option<GenericArg> {
-        let tokens = arg.to_token_stream();
+        let tokens = as_written(arg);
         let span = match arg {
             GenericArgument::Type(syn::Type::Path(t)) => path_start(&t.path),
             GenericArgument::Const(syn::Expr::Lit(l)) => l.lit.span(),
