@@ -42,6 +42,8 @@ mod float;
 mod gather;
 mod layout;
 mod mma;
+#[doc(hidden)]
+pub mod names;
 pub mod ops;
 mod own;
 mod permute;

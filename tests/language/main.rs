@@ -7,6 +7,7 @@
 mod control;
 mod elements;
 mod functions;
+mod macros;
 mod memory;
 mod notes;
 mod shapes;

@@ -8,11 +8,12 @@
 //! # The state
 //!
 //! ```text
-//! kernel | device  { (crate path) (attribute) (item) }  [ (path) .. still to ask ]  [ "key" .. in order ]  [ answer ] ..
-//! answer:  device { item } ("key" [ answer ])*   |   constant { item }   |   broken   |   missing
+//! kernel | device  { (crate path) (attribute) (item) (names) }  [ (path) .. still to ask ]  [ "key" .. in order ]  [ answer ] ..
+//! answer:  device { item } (names) ("key" [ answer ])*   |   constant { item }   |   broken   |   missing
 //! ```
 
 use crate::ctxt::Ctxt;
+use crate::hygiene::{self, Names};
 use crate::items::{Constant, DeviceFn, Items};
 use crate::names::Companion;
 use crate::parse;
@@ -28,6 +29,24 @@ pub(crate) enum Kind {
     Device,
 }
 
+impl Kind {
+    pub(crate) fn ident(self) -> Ident {
+        match self {
+            Kind::Kernel => format_ident!("kernel"),
+            Kind::Device => format_ident!("device"),
+        }
+    }
+
+    /// Reads what [`Kind::ident`] made.
+    pub(crate) fn read(t: &TokenTree) -> Option<Kind> {
+        match t {
+            TokenTree::Ident(i) if i == "kernel" => Some(Kind::Kernel),
+            TokenTree::Ident(i) if i == "device" => Some(Kind::Device),
+            _ => None,
+        }
+    }
+}
+
 /// An expansion that waits for companions.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -35,6 +54,8 @@ pub(crate) struct State {
     pub(crate) krate: TokenStream,
     pub(crate) attr: TokenStream,
     pub(crate) item: TokenStream,
+    /// The numbers of the item's names, see [`Names::numbers`].
+    pub(crate) names: Vec<u32>,
     pending: Vec<TokenStream>,
     pub(crate) keys: Vec<String>,
     pub(crate) answers: Vec<TokenStream>,
@@ -46,6 +67,7 @@ impl State {
         krate: TokenStream,
         attr: TokenStream,
         item: TokenStream,
+        names: &Names,
         companions: &[Companion],
     ) -> Self {
         State {
@@ -53,6 +75,7 @@ impl State {
             krate,
             attr,
             item,
+            names: names.numbers(),
             pending: companions.iter().map(|c| c.path.clone()).collect(),
             keys: companions.iter().map(|c| c.key.clone()).collect(),
             answers: Vec::new(),
@@ -62,16 +85,13 @@ impl State {
     /// Reads the state that [`State::ask`] wrote; `None` if the tokens are not such a state.
     pub(crate) fn read(tokens: TokenStream) -> Option<State> {
         let mut it = tokens.into_iter();
-        let kind = match it.next()? {
-            TokenTree::Ident(i) if i == "kernel" => Kind::Kernel,
-            TokenTree::Ident(i) if i == "device" => Kind::Device,
-            _ => return None,
-        };
+        let kind = Kind::read(&it.next()?)?;
         let mut payload = group(it.next()?)?.into_iter().filter_map(group);
         let (krate, attr, item) = (payload.next()?, payload.next()?, payload.next()?);
+        let names = hygiene::read_literals(payload.next()?)?;
         let pending = group(it.next()?)?.into_iter().filter_map(group).collect();
         let keys = group(it.next()?)?.into_iter().filter_map(|t| string(&t)).collect();
-        Some(State { kind, krate, attr, item, pending, keys, answers: it.filter_map(group).collect() })
+        Some(State { kind, krate, attr, item, names, pending, keys, answers: it.filter_map(group).collect() })
     }
 
     /// The paths for which no companion answered.
@@ -86,14 +106,14 @@ impl State {
             return None;
         }
         let path = self.pending.remove(0);
-        let kind = match self.kind {
-            Kind::Kernel => format_ident!("kernel"),
-            Kind::Device => format_ident!("device"),
-        };
+        let (kind, names) = (self.kind.ident(), hygiene::literals(&self.names));
         let State { krate, attr, item, pending, answers, .. } = self;
         let keys = self.keys.iter().map(|k| Literal::string(k));
         let state = quote! {
-            { #krate::__private::step, #kind { (#krate) (#attr) (#item) } [ #((#pending))* ] [ #(#keys)* ] #([ #answers ])* }
+            {
+                #krate::__private::step,
+                #kind { (#krate) (#attr) (#item) (#(#names)*) } [ #((#pending))* ] [ #(#keys)* ] #([ #answers ])*
+            }
         };
         Some(self.call(&path, &state))
     }
@@ -128,7 +148,7 @@ impl State {
     }
 }
 
-fn group(t: TokenTree) -> Option<TokenStream> {
+pub(crate) fn group(t: TokenTree) -> Option<TokenStream> {
     match t {
         TokenTree::Group(g) => Some(g.stream()),
         _ => None,
@@ -147,7 +167,8 @@ pub(crate) fn items(keys: &[String], answers: &[TokenStream]) -> Option<Items> {
         let kind = it.next()?;
         match kind.to_string().as_str() {
             "device" => {
-                let device = device(group(it.next()?)?, it)?;
+                let (item, names) = (group(it.next()?)?, hygiene::read_literals(group(it.next()?)?)?);
+                let device = device(item, names, it)?;
                 items.devices.insert(key.clone(), device);
             }
             "constant" => {
@@ -172,10 +193,10 @@ fn nested(it: impl Iterator<Item = TokenTree>) -> Option<Items> {
     items(&keys, &answers)
 }
 
-fn device(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<DeviceFn> {
+fn device(item: TokenStream, names: Vec<u32>, rest: impl Iterator<Item = TokenTree>) -> Option<DeviceFn> {
     // Errors of the item were reported at the item.
     let cx = Ctxt::new();
-    let parsed = parse::device(&cx, item);
+    let parsed = parse::device(&cx, Names::known(names), item);
     let func = parsed.map(|(_, _, mut func)| {
         resolve::resolve(&cx, &mut func, &[]);
         func
@@ -200,7 +221,7 @@ fn constant(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<
 
 /// The element type of a constant.
 pub(crate) fn constant_elem(item: &syn::ItemConst) -> Option<Elem> {
-    match &*item.ty {
+    match parse::ungrouped_type(&item.ty) {
         syn::Type::Path(p) => Elem::from_name(&p.path.segments.last()?.ident.to_string()),
         _ => None,
     }
@@ -238,13 +259,36 @@ fn unraw(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 
-fn place(span: Span) -> String {
+pub(crate) fn place(span: Span) -> String {
     let start = span.start();
     format!("{}:{}:{}", span.file(), start.line, start.column)
 }
 
-/// The answer of a device function's companion: the function and the items that it uses.
-pub(crate) fn device_answer(item: &TokenStream, keys: &[String], answers: &[TokenStream]) -> TokenStream {
-    let keys = keys.iter().map(|k| Literal::string(k));
-    quote!(device { #item } #(#keys [ #answers ])*)
+/// Makes the companion of a device function whose own companions have answered: it answers with the function, its names, and the items
+/// that it uses.
+pub(crate) fn publish(state: &State) -> TokenStream {
+    let State { item, names, keys, answers, .. } = state;
+    let Ok(function) = parse::function(item) else { return TokenStream::new() };
+    let is_pub = matches!(function.vis, syn::Visibility::Public(_));
+    let (names, keys) = (hygiene::literals(names), keys.iter().map(|k| Literal::string(k)));
+    let answer = quote!(device { #item } (#(#names)*) #(#keys [ #answers ])*);
+    Published { name: &function.sig.ident, is_pub, answer }.tokens()
+}
+
+/// Removes doc comments, which a companion does not need.
+pub(crate) fn strip_docs(item: TokenStream) -> TokenStream {
+    let mut out = TokenStream::new();
+    let mut it = item.into_iter().peekable();
+    while let Some(t) = it.next() {
+        let is_attribute =
+            matches!(&t, TokenTree::Punct(p) if p.as_char() == '#') && matches!(it.peek(), Some(TokenTree::Group(_)));
+        if is_attribute {
+            it.next();
+            continue;
+        }
+        out.extend([t]);
+        break;
+    }
+    out.extend(it);
+    out
 }

@@ -7,13 +7,15 @@ use crate::compile as compiler;
 use crate::consts;
 use crate::ctxt::{Ctxt, Reports, compile_error};
 use crate::expand::{Expansion, fallback, imports, misplaced, prelude, without_body};
+use crate::hygiene::{self, Names};
 use crate::items::{self, Items};
+use crate::judge::of as judge;
 use crate::lower::host::undeclared;
-use crate::names::{self, Companion};
+use crate::names::{self, Companion, text_of};
 use crate::shadow::Shadow;
 use crate::{depth, method, parse, pipeline, place, resolve, signature, usage};
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use titan_core::diag::{Code, Diagnostic};
 
 /// `#[titan::kernel(attr)] item`
@@ -22,17 +24,28 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
         return refused;
     }
     let cx = Ctxt::new();
-    if in_an_impl(&cx, "a kernel", &item) {
+    if place::in_an_impl(&cx, "a kernel", &item) {
         return misplaced(&facade(), &cx.finish().ours, item, true);
     }
-    let parsed = clock::time(Part::Parse, || {
-        let mut parsed = parse::kernel(&cx, attr.clone(), item.clone())?;
-        let companions = compiler::resolve(&cx, &mut parsed);
-        Some((parsed, companions))
-    });
-    let Some((parsed, companions)) = parsed else { return fallback(&facade(), &cx.finish().ours, item) };
+    cx.finish();
+    kernel_of(Names::of_tokens(), attr, item)
+}
+
+/// A kernel with these names.
+pub(crate) fn kernel_of(names: Names, attr: TokenStream, item: TokenStream) -> TokenStream {
+    let cx = Ctxt::new();
+    let parsed = clock::time(Part::Parse, || parse::kernel(&cx, names, attr.clone(), item.clone()));
+    let Some(mut parsed) = parsed else { return fallback(&facade(), &cx.finish().ours, item) };
     clock::note(|| parsed.func.name.to_string(), 0);
     let krate = parsed.config.krate.clone().unwrap_or_else(facade);
+    let whole = hygiene::Item { kind: Kind::Kernel, krate: &krate, attr: &attr, item: &item };
+    if !cx.any()
+        && let Some(question) = parsed.func.names.question(&whole)
+    {
+        cx.finish();
+        return question;
+    }
+    let companions = compiler::resolve(&cx, &mut parsed);
     let asks = asks(&companions);
     if companions.is_empty() || cx.has_errors() {
         return finish(cx, &krate, parsed, &Items::default(), item, &[]);
@@ -42,7 +55,7 @@ pub(crate) fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     let surface =
         Expansion { krate: &krate, item: &parsed, items: &Items::default(), asks: &asks, reports: &Reports::default() }
             .surface();
-    let mut state = State::new(Kind::Kernel, krate, attr, item, &companions);
+    let mut state = State::new(Kind::Kernel, krate, attr, item, &parsed.func.names, &companions);
     let chain = state.ask().unwrap_or_default();
     quote!(#surface #chain)
 }
@@ -90,10 +103,18 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
     }
     let cx = Ctxt::new();
     let krate = crate_of(&cx, attr);
-    if in_an_impl(&cx, "a device function", &item) {
+    if place::in_an_impl(&cx, "a device function", &item) {
         return misplaced(&krate, &cx.finish().ours, item, false);
     }
-    let parsed = clock::time(Part::Parse, || parse::device(&cx, item.clone()));
+    cx.finish();
+    device_of(Names::of_tokens(), attr, item)
+}
+
+/// A device function with these names.
+pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> TokenStream {
+    let cx = Ctxt::new();
+    let krate = crate_of(&cx, attr);
+    let parsed = clock::time(Part::Parse, || parse::device(&cx, names, item.clone()));
     let Some((attrs, vis, mut func)) = parsed else {
         // Kernels that call it get no second error that it does not exist.
         let named = without_body(&item).map(|f| (f.sig.ident, matches!(f.vis, syn::Visibility::Public(_))));
@@ -102,8 +123,15 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         return quote!(#errors #used #published);
     };
     clock::note(|| func.name.to_string(), 0);
+    let whole = hygiene::Item { kind: Kind::Device, krate: &krate, attr, item: &item };
+    if !cx.any()
+        && let Some(question) = func.names.question(&whole)
+    {
+        cx.finish();
+        return question;
+    }
     let companions = resolve::resolve(&cx, &mut func, &[]);
-    if let Some(itself) = companions.iter().find(|c| func.name == c.key.as_str()) {
+    if let Some(itself) = companions.iter().find(|c| func.name == text_of(&c.key)) {
         let title = format!("`{}` calls itself, but device functions are inlined", func.name);
         cx.error_help(Code::DeviceFn, itself.span(), title, "write a loop");
     }
@@ -143,10 +171,11 @@ pub(crate) fn device(attr: &TokenStream, item: TokenStream) -> TokenStream {
         #[allow(unstable_name_collisions, unused_parens, unused_braces, unused_qualifications, dead_code, clippy::all, clippy::pedantic)]
         #vis fn #name<#(#generics),*>(#(#params),*) #ret #body
     };
-    let imports = imports(&krate, &func);
-    let mut state = State::new(Kind::Device, krate.clone(), quote!(#krate), strip_docs(item), &companions);
-    let publish = state.ask().unwrap_or_else(|| publish(&state));
-    quote!(#function #imports #publish)
+    let (imports, judge) = (imports(&krate, &func), judge(&krate, &func, &[]));
+    let mut state =
+        State::new(Kind::Device, krate.clone(), quote!(#krate), chain::strip_docs(item), &func.names, &companions);
+    let publish = state.ask().unwrap_or_else(|| chain::publish(&state));
+    quote!(#function #imports #judge #publish)
 }
 
 /// The semicolon after an expression that looks like the result of a function.
@@ -167,14 +196,6 @@ fn dropped_result(func: &Function) -> Option<Span> {
     (has_value && func.ret.as_ref().is_some_and(|t| !is_unit(t))).then_some(*semicolon)
 }
 
-/// Makes the companion of a device function whose own companions have answered.
-fn publish(state: &State) -> TokenStream {
-    let Ok(item) = syn::parse2::<syn::ItemFn>(state.item.clone()) else { return TokenStream::new() };
-    let is_pub = matches!(item.vis, syn::Visibility::Public(_));
-    let answer = chain::device_answer(&state.item, &state.keys, &state.answers);
-    Published { name: &item.sig.ident, is_pub, answer }.tokens()
-}
-
 /// `#[titan::constant] const ..`
 pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     if let Some(refused) = too_deep([attr, &item]) {
@@ -182,7 +203,7 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     }
     let cx = Ctxt::new();
     crate_of(&cx, attr);
-    if in_an_impl(&cx, "a constant of kernels", &item) {
+    if place::in_an_impl(&cx, "a constant of kernels", &item) {
         let errors = errors(cx);
         return quote!(#errors #item);
     }
@@ -211,17 +232,22 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         cx.error_help(
             Code::ConstEval,
             expr.span,
-            format!("the constant uses `{}`, which kernels cannot use", c.key),
+            format!("the constant uses `{}`, which kernels cannot use", text_of(&c.key)),
             help,
         );
     }
     let is_pub = matches!(parsed.vis, syn::Visibility::Public(_));
-    let bare = strip_docs(item.clone());
+    let bare = chain::strip_docs(item.clone());
     let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
     let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
-    let errors = errors(cx);
-    let used = prelude();
-    quote!(#item #errors #published #used)
+    let (errors, used) = (errors(cx), prelude());
+    match parse::with_parentheses(parsed.expr.to_token_stream()) {
+        Some(expr) => {
+            let host = syn::ItemConst { expr: Box::new(syn::Expr::Verbatim(expr)), ..parsed };
+            quote!(#host #errors #published #used)
+        }
+        None => quote!(#item #errors #published #used),
+    }
 }
 
 /// The error of tokens that are nested deeper than the compiler's stack may reach.
@@ -232,24 +258,11 @@ fn too_deep(tokens: [&TokenStream; 2]) -> Option<TokenStream> {
     Some(compile_error(&diag))
 }
 
-/// Reports an item inside an `impl` or a `trait`, as far as that can be detected.
-fn in_an_impl(cx: &Ctxt, what: &str, item: &TokenStream) -> bool {
-    let Some((place, first)) = item.clone().into_iter().next().and_then(|t| Some((place::inside(t.span())?, t.span())))
-    else {
-        return false;
-    };
-    let help = format!("move it out of the `{place}`; methods may call it");
-    cx.error_help(
-        Code::Modifier,
-        first,
-        format!("{what} cannot be inside {} `{place}`", if place == "impl" { "an" } else { "a" }),
-        help,
-    );
-    true
-}
-
-/// A companion has answered.
+/// A companion has answered, or rustc has compared names.
 pub(crate) fn step(state: TokenStream) -> TokenStream {
+    if hygiene::is_answer(&state) {
+        return hygiene::answered(state);
+    }
     State::read(state).map_or_else(TokenStream::new, resume)
 }
 
@@ -268,11 +281,12 @@ fn resume(mut state: State) -> TokenStream {
         return next;
     }
     if state.kind == Kind::Device {
-        return publish(&state);
+        return chain::publish(&state);
     }
     let cx = Ctxt::new();
     let parsed = clock::time(Part::Parse, || {
-        let mut item = parse::kernel(&cx, state.attr.clone(), state.item.clone())?;
+        let names = Names::known(state.names.clone());
+        let mut item = parse::kernel(&cx, names, state.attr.clone(), state.item.clone())?;
         let asks = asks(&compiler::resolve(&cx, &mut item));
         Some((item, asks))
     });
@@ -280,14 +294,15 @@ fn resume(mut state: State) -> TokenStream {
     let symbols = signature::symbols(&item);
     let place = |key: &String| asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
     // A shape name hides a constant of the same name.
-    for key in state.keys.iter().filter(|key| symbols.contains(*key)) {
-        let error = Diagnostic::new(Code::ConstEval, place(key), items::not_compiled_in(key));
+    for key in state.keys.iter().filter(|key| symbols.iter().any(|s| s == text_of(key))) {
+        let (at, key) = (place(key), text_of(key));
+        let error = Diagnostic::new(Code::ConstEval, at, items::not_compiled_in(key));
         cx.push(error.help(items::extent_help(key)).help(items::constant_help(key)));
     }
-    for key in state.missing().filter(|key| !symbols.contains(*key)) {
+    for key in state.missing().filter(|key| !symbols.iter().any(|s| s == text_of(key))) {
         cx.push(match signature::mentioned(&item, key) {
-            Some(span) => undeclared(key, span),
-            None => not_for_kernels(key, place(key)),
+            Some(span) => undeclared(text_of(key), span),
+            None => not_for_kernels(text_of(key), place(key)),
         });
     }
     match chain::items(&state.keys, &state.answers) {
@@ -357,24 +372,6 @@ fn crate_of(cx: &Ctxt, attr: &TokenStream) -> TokenStream {
             facade()
         }
     }
-}
-
-/// Removes doc comments, which a companion does not need.
-fn strip_docs(item: TokenStream) -> TokenStream {
-    let mut out = TokenStream::new();
-    let mut it = item.into_iter().peekable();
-    while let Some(t) = it.next() {
-        let is_attribute =
-            matches!(&t, TokenTree::Punct(p) if p.as_char() == '#') && matches!(it.peek(), Some(TokenTree::Group(_)));
-        if is_attribute {
-            it.next();
-            continue;
-        }
-        out.extend([t]);
-        break;
-    }
-    out.extend(it);
-    out
 }
 
 fn errors(cx: Ctxt) -> TokenStream {

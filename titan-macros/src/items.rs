@@ -108,13 +108,12 @@ impl FnEnv<'_> {
             GenericArgValue::Type(t) => match &t.kind {
                 TypeKind::Elem(name, path) => {
                     let text = name.to_string();
-                    let key = path.to_string().replace(' ', "");
                     match self.generics.consts.get(&text) {
                         Some(v) => Ok(*v),
                         None if self.elem(&text).is_some() => {
                             return Err(fault(format!("expected a number, found the type `{text}`")));
                         }
-                        None => self.items.constants.get(&key).map_or(Err(NotConst::Runtime), Constant::value),
+                        None => self.items.constants.get(&path.key()).map_or(Err(NotConst::Runtime), Constant::value),
                     }
                 }
                 _ => Err(NotConst::Runtime),

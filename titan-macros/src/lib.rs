@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! tokens ─ parse ─▶ ast ─ resolve ─▶ names ─ chain ─▶ items of other macros
-//!                    │
+//!             │      │         └─ judge ─▶ Rust in which rustc checks what every name is bound to
+//!          hygiene   │
 //!                    ├─ infer ─▶ lower ─▶ tile IR ─ verify ─▶ text ─ compile! ─▶ artifact      per instance
 //!                    └─ shadow ─▶ Rust that rustc checks, and that runs as the reference       per tuple of element types
 //! ```
@@ -39,9 +40,11 @@ mod entry;
 mod env;
 mod expand;
 mod general;
+mod hygiene;
 mod infer;
 mod instance;
 mod items;
+mod judge;
 mod lower;
 mod method;
 mod method_pipe;

@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 /// An item whose tokens are obtained from its companion macro.
 #[derive(Debug, Clone)]
 pub(crate) struct Companion {
-    /// The path's text, as [`Res::Constant`] and [`Callee::Device`] carry it.
+    /// [`Path::key`], as [`Res::Constant`] and [`Callee::Device`] carry it.
     pub(crate) key: String,
     /// The path as written, without generic arguments.
     pub(crate) path: TokenStream,
@@ -17,6 +17,11 @@ impl Companion {
     pub(crate) fn span(&self) -> Span {
         self.path.clone().into_iter().last().map_or_else(Span::call_site, |t| t.span())
     }
+}
+
+/// The path of a companion as written, of its key.
+pub(crate) fn text_of(key: &str) -> &str {
+    key.split('#').next().unwrap_or(key)
 }
 
 /// A function of the language, by its unqualified name or with a path from `titan::`.

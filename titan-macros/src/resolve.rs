@@ -1,14 +1,20 @@
-//! Name resolution: determines what every path of an expression refers to, and the variable of every binding.
+//! Name resolution: determines what every path of an expression refers to, the variable of every binding, and the loop of every label.
+//!
+//! Variables and labels are compared as rustc compares them, by their [`Mark`]s. All other names are not hygienic in `macro_rules!` macros
+//! and are compared by their text: generic parameters and items as in Rust, shape names as generic parameters. [`crate::judge`] has rustc
+//! check the result.
 //!
 //! Names that are neither local nor of the language refer to other items: functions and constants that are obtained through their
 //! companion macros (see [`crate::chain`]). They are collected here.
 
 use crate::ast::{
-    Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Pat, PatKind, Path, Res, Stmt, Var, VarId,
+    Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Label, LoopId, Pat, PatKind, Path, Res, Stmt, Var,
+    VarId,
 };
 use crate::ast::{GenericArg, GenericArgValue, GenericParam, TypeKind, TypeRef};
 use crate::consts;
 use crate::ctxt::Ctxt;
+use crate::hygiene::{Mark, Names};
 use crate::method;
 use crate::names::{Companion, builtin, is_constant_name, is_constant_of_others};
 use crate::usage;
@@ -19,11 +25,10 @@ use titan_core::diag::Code;
 pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
     let mut body =
         std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
-    let mut r =
-        Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: false, closure: None };
+    let mut r = Resolver::new(cx, func, symbols);
     for i in 0..r.func.params.len() {
-        let name = r.func.params[i].name.clone();
-        r.bind(&name);
+        let (name, mark) = (r.func.params[i].name.clone(), r.func.params[i].mark);
+        r.bind(&name, mark);
     }
     r.block(&mut body);
     let companions = r.companions;
@@ -38,11 +43,10 @@ pub(crate) fn resolve_host(
     symbols: &[String],
     exprs: &mut [&mut Expr],
 ) -> Vec<Companion> {
-    let mut r =
-        Resolver { cx, func, symbols, scopes: vec![Vec::new()], companions: Vec::new(), host: true, closure: None };
+    let mut r = Resolver { host: true, ..Resolver::new(cx, func, symbols) };
     let n = r.func.vars.len().min(r.func.params.len());
     for (i, var) in r.func.vars[..n].iter().enumerate() {
-        r.scopes[0].push((var.name.to_string(), i));
+        r.scopes[0].push((var.mark, i));
     }
     for e in exprs {
         r.expr(e);
@@ -52,15 +56,7 @@ pub(crate) fn resolve_host(
 
 /// Resolves the values of `instances(..)`, which may be constants of other items.
 pub(crate) fn resolve_values(cx: &Ctxt, func: &mut Function, values: &mut [&mut GenericArgValue]) -> Vec<Companion> {
-    let mut r = Resolver {
-        cx,
-        func,
-        symbols: &[],
-        scopes: vec![Vec::new()],
-        companions: Vec::new(),
-        host: false,
-        closure: None,
-    };
+    let mut r = Resolver::new(cx, func, &[]);
     for v in values {
         match v {
             GenericArgValue::Type(t) => r.ty(t),
@@ -85,16 +81,9 @@ pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
         vars: Vec::new(),
         intrinsics: Vec::new(),
         mentions: Vec::new(),
+        names: Names::by_text(),
     };
-    let mut r = Resolver {
-        cx,
-        func: &mut func,
-        symbols: &[],
-        scopes: vec![Vec::new()],
-        companions: Vec::new(),
-        host: false,
-        closure: None,
-    };
+    let mut r = Resolver::new(cx, &mut func, &[]);
     r.expr(expr);
     r.companions
 }
@@ -103,7 +92,11 @@ struct Resolver<'a> {
     cx: &'a Ctxt,
     func: &'a mut Function,
     symbols: &'a [String],
-    scopes: Vec<Vec<(String, VarId)>>,
+    scopes: Vec<Vec<(Mark, VarId)>>,
+    /// The enclosing loops that have labels.
+    labels: Vec<(Mark, LoopId)>,
+    /// The number of loops so far.
+    loops: usize,
     companions: Vec<Companion>,
     /// In a grid, shape or requirement: only functions of the language are allowed, and an unknown name that is not written like a
     /// constant is an undeclared shape name.
@@ -112,24 +105,57 @@ struct Resolver<'a> {
     closure: Option<VarId>,
 }
 
-impl Resolver<'_> {
-    fn bind(&mut self, name: &Ident) -> VarId {
+impl<'a> Resolver<'a> {
+    fn new(cx: &'a Ctxt, func: &'a mut Function, symbols: &'a [String]) -> Self {
+        Resolver {
+            cx,
+            func,
+            symbols,
+            scopes: vec![Vec::new()],
+            labels: Vec::new(),
+            loops: 0,
+            companions: Vec::new(),
+            host: false,
+            closure: None,
+        }
+    }
+
+    fn bind(&mut self, name: &Ident, mark: Mark) -> VarId {
         let var = self.func.vars.len();
-        self.func.vars.push(Var { name: name.clone() });
+        self.func.vars.push(Var { name: name.clone(), mark });
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push((name.to_string(), var));
+            scope.push((mark, var));
         }
         var
     }
 
-    fn lookup(&self, name: &str) -> Option<VarId> {
-        self.scopes.iter().rev().flat_map(|s| s.iter().rev()).find(|(n, _)| n == name).map(|(_, v)| *v)
+    fn lookup(&self, mark: Mark) -> Option<VarId> {
+        self.scopes.iter().rev().flat_map(|s| s.iter().rev()).find(|(m, _)| *m == mark).map(|(_, v)| *v)
+    }
+
+    /// Resolves a loop's parts in which its label is visible.
+    fn labelled(&mut self, label: Option<&mut Label>, parts: impl FnOnce(&mut Self)) {
+        let depth = self.labels.len();
+        if let Some(label) = label {
+            label.of = Some(self.loops);
+            self.labels.push((label.mark, self.loops));
+        }
+        self.loops += 1;
+        parts(self);
+        self.labels.truncate(depth);
+    }
+
+    /// The loop of the label of a `break` or `continue`.
+    fn left(&self, label: Option<&mut Label>) {
+        if let Some(label) = label {
+            label.of = self.labels.iter().rev().find(|(m, _)| *m == label.mark).map(|(_, l)| *l);
+        }
     }
 
     fn pat(&mut self, pat: &mut Pat) {
         match &mut pat.kind {
             PatKind::Wild | PatKind::Bad => {}
-            PatKind::Bind { name, var, .. } => *var = self.bind(&name.clone()),
+            PatKind::Bind { name, mark, var, .. } => *var = self.bind(name, *mark),
             PatKind::Tuple(list) | PatKind::Array(list) => list.iter_mut().for_each(|p| self.pat(p)),
         }
     }
@@ -159,11 +185,8 @@ impl Resolver<'_> {
 
     fn expr(&mut self, e: &mut Expr) {
         match &mut e.kind {
-            ExprKind::Int(..)
-            | ExprKind::Float(..)
-            | ExprKind::Bool(..)
-            | ExprKind::Continue { .. }
-            | ExprKind::Bad => {}
+            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Bool(..) | ExprKind::Bad => {}
+            ExprKind::Continue { label } => self.left(label.as_mut()),
             ExprKind::Path(path, res) => *res = self.path(path),
             ExprKind::Unary(_, a) | ExprKind::Paren(a, _) | ExprKind::Field(a, ..) | ExprKind::Ref { inner: a, .. } => {
                 self.expr(a)
@@ -197,11 +220,17 @@ impl Resolver<'_> {
             ExprKind::Array(list, _) | ExprKind::Tuple(list, _) | ExprKind::Macro { args: list, .. } => {
                 self.exprs(list)
             }
-            ExprKind::Break { value, .. } | ExprKind::Return(value) => {
+            ExprKind::Break { label, value } => {
+                self.left(label.as_mut());
                 if let Some(v) = value {
                     self.expr(v);
                 }
-                if self.closure.is_some() && matches!(e.kind, ExprKind::Return(_)) {
+            }
+            ExprKind::Return(value) => {
+                if let Some(v) = value {
+                    self.expr(v);
+                }
+                if self.closure.is_some() {
                     let help = "the value of a closure is its last expression: `|v| if v > 0.0 { v } else { 0.0 }`";
                     self.cx.error_help(Code::Syntax, e.span, "`return` is not supported in a closure", help);
                 }
@@ -234,28 +263,28 @@ impl Resolver<'_> {
                     self.expr(e);
                 }
             }
-            ExprKind::Block(b) | ExprKind::Unsafe(b) | ExprKind::Loop { body: b, .. } => {
-                let host = std::mem::replace(&mut self.host, false);
-                self.block(b);
-                self.host = host;
-            }
-            ExprKind::For { pat, iter, body, .. } => {
+            ExprKind::Block(b) | ExprKind::Unsafe(b) => self.inner(b),
+            ExprKind::Loop { label, body } => self.labelled(label.as_mut(), |r| r.inner(body)),
+            ExprKind::For { label, pat, iter, body } => {
                 self.expr(iter);
                 self.scopes.push(Vec::new());
                 self.pat(pat);
-                self.block(body);
+                self.labelled(label.as_mut(), |r| r.block(body));
                 self.scopes.pop();
             }
-            ExprKind::While { cond, body, .. } => {
-                self.expr(cond);
-                self.block(body);
-            }
+            ExprKind::While { label, cond, body } => self.labelled(label.as_mut(), |r| {
+                r.expr(cond);
+                r.block(body);
+            }),
             ExprKind::Closure { params, body } => {
                 let outer = self.closure.replace(self.func.vars.len());
+                // Labels do not reach into closures.
+                let labels = std::mem::take(&mut self.labels);
                 self.scopes.push(Vec::new());
                 params.iter_mut().for_each(|p| self.pat(p));
                 self.expr(body);
                 self.scopes.pop();
+                self.labels = labels;
                 self.closure = outer;
             }
             ExprKind::Roles { path, arms } => {
@@ -264,6 +293,12 @@ impl Resolver<'_> {
             }
             _ => {}
         }
+    }
+
+    fn inner(&mut self, block: &mut Block) {
+        let host = std::mem::replace(&mut self.host, false);
+        self.block(block);
+        self.host = host;
     }
 
     /// Rejects assignments in a closure to variables outside of it: it runs on the elements in no particular order.
@@ -295,8 +330,7 @@ impl Resolver<'_> {
             // A single name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
             TypeKind::Elem(name, path) => {
                 if is_constant_of_others(self.func, &name.to_string()) {
-                    let key = path.to_string().replace(' ', "");
-                    self.companion(key, path.clone());
+                    self.companion(path.key(), path.tokens());
                 }
             }
             TypeKind::Tile(elem, args, _) | TypeKind::Smem(elem, args, _) => {
@@ -316,7 +350,7 @@ impl Resolver<'_> {
     fn path(&mut self, path: &Path) -> Res {
         if let Some(name) = path.single() {
             let text = name.to_string();
-            if let Some(var) = self.lookup(&text) {
+            if let Some(var) = self.lookup(path.mark) {
                 return Res::Local(var);
             }
             let is_const = |k| matches!(k, GenericKind::ConstInt(_) | GenericKind::ConstBool);
@@ -362,12 +396,17 @@ impl Resolver<'_> {
         {
             return Res::Assoc(i);
         }
-        let key = path.text();
+        let key = path.key();
         self.companion(key.clone(), path.tokens());
         Res::Constant(key)
     }
 
     fn callee(&mut self, path: &Path) -> Callee {
+        if let Some(name) = path.single().filter(|_| self.lookup(path.mark).is_some()) {
+            let help = "closures are only allowed as arguments of `.map`, `.reduce` and `.scan`; write a function: `#[titan::device] fn`";
+            self.cx.error_help(Code::Syntax, name.span(), format!("`{name}` is a variable, not a function"), help);
+            return Callee::None;
+        }
         if let Some(b) = builtin(path) {
             if let Some(name) = path.single()
                 && !self.host
@@ -378,11 +417,6 @@ impl Resolver<'_> {
             return Callee::Builtin(b);
         }
         if self.host {
-            return Callee::None;
-        }
-        if let Some(name) = path.single().filter(|n| self.lookup(&n.to_string()).is_some()) {
-            let help = "closures are only allowed as arguments of `.map`, `.reduce` and `.scan`; write a function: `#[titan::device] fn`";
-            self.cx.error_help(Code::Syntax, name.span(), format!("`{name}` is a variable, not a function"), help);
             return Callee::None;
         }
         // `f32::max`: element types have no companion macro.
@@ -410,7 +444,7 @@ impl Resolver<'_> {
             self.cx.error_help(Code::Syntax, ty.span(), format!("`{}` is not supported in kernels", path.text()), help);
             return Callee::None;
         }
-        let key = path.text();
+        let key = path.key();
         self.companion(key.clone(), path.tokens());
         Callee::Device(key)
     }

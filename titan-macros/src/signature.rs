@@ -3,6 +3,7 @@
 use crate::ast::{Expr, ExprKind, KernelItem, Param, Res, TypeKind, TypeRef, UnaryOp};
 use crate::consts::{self, ConstValue};
 use crate::ctxt::Ctxt;
+use crate::hygiene::Mark;
 use crate::infer::ITy;
 use crate::items::FnEnv;
 use crate::lower::host::Host;
@@ -15,9 +16,9 @@ pub(crate) fn symbols(item: &KernelItem) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for p in &item.func.params {
         for dim in p.shape.iter().flat_map(|(_, dims)| dims).flatten() {
-            if let Some(name) = lone_name(dim) {
+            if let Some((name, mark)) = lone_name(dim) {
                 let is_generic = item.func.generics.iter().any(|g| g.name == name);
-                let is_param = item.func.params.iter().any(|p| p.name == name);
+                let is_param = item.func.params.iter().any(|p| p.mark == mark);
                 if !is_generic && !is_param && !names.contains(&name) {
                     names.push(name);
                 }
@@ -27,9 +28,9 @@ pub(crate) fn symbols(item: &KernelItem) -> Vec<String> {
     names
 }
 
-fn lone_name(e: &Expr) -> Option<String> {
+fn lone_name(e: &Expr) -> Option<(String, Mark)> {
     match &e.kind {
-        ExprKind::Path(p, _) => p.single().map(ToString::to_string),
+        ExprKind::Path(p, _) => p.single().map(|name| (name.to_string(), p.mark)),
         _ => None,
     }
 }

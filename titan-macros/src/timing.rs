@@ -1,7 +1,7 @@
 //! Prints the time of each part of an expansion; asserts only that the kernels compile:
 //! `cargo test -p titan-gpu-macros --profile dev timing -- --nocapture` measures the macro as cargo builds it by default.
 
-use crate::{cache, compile, ctxt::Ctxt, entry, items::Items, parse};
+use crate::{cache, compile, ctxt::Ctxt, entry, hygiene::Names, items::Items, parse};
 use proc_macro2::TokenStream;
 use std::time::{Duration, Instant};
 
@@ -56,11 +56,11 @@ fn times_of_an_expansion() {
         let whole = median(|| drop(entry::kernel(attr.clone(), item.clone())));
         let parsed = median(|| {
             let cx = Ctxt::new();
-            drop(parse::kernel(&cx, attr.clone(), item.clone()));
+            drop(parse::kernel(&cx, Names::by_text(), attr.clone(), item.clone()));
             cx.finish();
         });
         let cx = Ctxt::new();
-        let mut kernel = parse::kernel(&cx, attr, item).unwrap();
+        let mut kernel = parse::kernel(&cx, Names::by_text(), attr, item).unwrap();
         compile::resolve(&cx, &mut kernel);
         let compiled = compile::compile(&cx, &kernel, &Items::default());
         assert!(cx.finish().ours.is_empty() && compiled.iter().all(|c| c.kernel.is_some()), "{name} compiles");

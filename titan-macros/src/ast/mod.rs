@@ -10,6 +10,7 @@ mod walk;
 pub(crate) use op::{BinaryOp, LazyOp, UnaryOp};
 pub(crate) use ty::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
 
+use crate::hygiene::{Mark, Names};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 use titan_core::ir::Elem;
@@ -18,6 +19,8 @@ use titan_core::ir::Elem;
 pub(crate) type ExprId = usize;
 /// The number of a local variable in its function.
 pub(crate) type VarId = usize;
+/// The number of a loop in its function.
+pub(crate) type LoopId = usize;
 
 /// A function with a kernel attribute.
 #[derive(Debug)]
@@ -112,6 +115,8 @@ pub(crate) struct Function {
     pub(crate) intrinsics: Vec<Ident>,
     /// Other unqualified names of the language that the shadow does not repeat, each once.
     pub(crate) mentions: Vec<Mention>,
+    /// The identifiers that may be variables or labels, in the order in which the parser reads them.
+    pub(crate) names: Names,
 }
 
 /// A name of the language as the user imported it.
@@ -125,6 +130,16 @@ pub(crate) enum Mention {
 #[derive(Debug)]
 pub(crate) struct Var {
     pub(crate) name: Ident,
+    pub(crate) mark: Mark,
+}
+
+/// The label of a loop, or of a `break` or `continue`.
+#[derive(Debug, Clone)]
+pub(crate) struct Label {
+    pub(crate) name: Ident,
+    pub(crate) mark: Mark,
+    /// The loop that has the label; `None` before names are resolved, and if there is none.
+    pub(crate) of: Option<LoopId>,
 }
 
 /// A generic parameter.
@@ -168,6 +183,7 @@ impl GenericParam {
 #[derive(Debug)]
 pub(crate) struct Param {
     pub(crate) name: Ident,
+    pub(crate) mark: Mark,
     pub(crate) mutable: bool,
     pub(crate) ty: TypeRef,
     pub(crate) shape: Option<(Span, Vec<Option<Expr>>)>,
@@ -214,26 +230,26 @@ pub(crate) enum ExprKind {
     Block(Block),
     Unsafe(Block),
     For {
-        label: Option<Ident>,
+        label: Option<Label>,
         pat: Pat,
         iter: Box<Expr>,
         body: Block,
     },
     While {
-        label: Option<Ident>,
+        label: Option<Label>,
         cond: Box<Expr>,
         body: Block,
     },
     Loop {
-        label: Option<Ident>,
+        label: Option<Label>,
         body: Block,
     },
     Break {
-        label: Option<Ident>,
+        label: Option<Label>,
         value: Option<Box<Expr>>,
     },
     Continue {
-        label: Option<Ident>,
+        label: Option<Label>,
     },
     Return(Option<Box<Expr>>),
     Array(Vec<Expr>, Span),
@@ -400,6 +416,7 @@ pub(crate) enum PatKind {
     Wild,
     Bind {
         name: Ident,
+        mark: Mark,
         mutable: bool,
         var: VarId,
     },

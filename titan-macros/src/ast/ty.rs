@@ -1,6 +1,7 @@
 //! Types, generic arguments and paths as written.
 
 use super::Expr;
+use crate::hygiene::Mark;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
@@ -16,7 +17,7 @@ pub(crate) enum TypeKind {
     /// `_`
     Infer,
     /// `f16`, `T`, or another path of one element type.
-    Elem(Ident, TokenStream),
+    Elem(Ident, Path),
     /// `Tile<T, A, B>` or `Tile<T, S>`
     Tile(Box<TypeRef>, Vec<GenericArg>, Path),
     /// `Smem<T, A, B>` or `Smem<T, S>`
@@ -53,6 +54,8 @@ pub(crate) enum GenericArgValue {
 pub(crate) struct Path {
     pub(crate) segments: Vec<Ident>,
     pub(crate) leading: bool,
+    /// Of the first segment, where the path may name a variable or an item of a companion.
+    pub(crate) mark: Mark,
     /// Generic arguments and the index of the segment that they follow.
     pub(crate) generics: Option<(usize, Vec<GenericArg>)>,
 }
@@ -78,6 +81,15 @@ impl Path {
     pub(crate) fn text(&self) -> String {
         let names: Vec<String> = self.segments.iter().map(ToString::to_string).collect();
         format!("{}{}", if self.leading { "::" } else { "" }, names.join("::"))
+    }
+
+    /// The text of a path to an item, which differs for paths of equal text whose first segments are different names, such as the
+    /// `$crate` of two crates. What follows `#` is for the compiler only; see [`crate::names::text_of`].
+    pub(crate) fn key(&self) -> String {
+        match self.mark.nth() {
+            0 => self.text(),
+            n => format!("{}#{n}", self.text()),
+        }
     }
 
     /// As written, without generics.

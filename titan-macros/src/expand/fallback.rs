@@ -3,6 +3,7 @@
 
 use super::imports;
 use crate::ctxt::{Diag, compile_error};
+use crate::parse;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use titan_core::diag::Code;
@@ -11,7 +12,7 @@ use titan_core::diag::Code;
 pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream) -> TokenStream {
     let errors: TokenStream = reports.iter().map(compile_error).collect();
     let used = imports::prelude();
-    let Ok(mut parsed) = syn::parse2::<syn::ItemFn>(item.clone()) else {
+    let Ok(mut parsed) = parse::function(&item) else {
         // Not a function: keep the item, because the rest of the file may need it.
         return match syn::parse2::<syn::Item>(item.clone()) {
             Ok(item) => quote!(#errors #used #item),

@@ -19,11 +19,12 @@ mod tripwire;
 pub(crate) use fallback::{fallback, misplaced, without_body};
 pub(crate) use imports::{of as imports, prelude};
 
-use crate::ast::{ExprId, ExprKind, Function, GenericKind, GenericParam, KernelItem, Res, TypeKind};
+use crate::ast::{Expr, ExprId, ExprKind, Function, GenericKind, GenericParam, KernelItem, Res, TypeKind};
 use crate::clock::{self, Part};
 use crate::compile::Compiled;
 use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
+use crate::judge;
 use crate::shadow::Shadow;
 use crate::targets;
 use proc_macro2::{Span, TokenStream};
@@ -47,6 +48,7 @@ impl Expansion<'_> {
     /// The shadows and the instances.
     pub(crate) fn bodies(&self, compiled: &[Compiled]) -> TokenStream {
         let mut out = imports::of(self.krate, &self.item.func);
+        out.extend(judge::of(self.krate, &self.item.func, &self.host_exprs()));
         // Instances with the same element types share a shadow.
         let mut groups: Vec<(Vec<String>, Vec<&Compiled>)> = Vec::new();
         for c in compiled {
@@ -64,6 +66,13 @@ impl Expansion<'_> {
             out.extend(self.group(group, &body, nth == 0));
         }
         out
+    }
+
+    /// The expressions of shapes, grid and requirements.
+    fn host_exprs(&self) -> Vec<&Expr> {
+        let KernelItem { func, config, .. } = self.item;
+        let shapes = func.params.iter().flat_map(|p| &p.shape).flat_map(|(_, dims)| dims.iter().flatten());
+        shapes.chain(config.grid.iter().flat_map(|(_, list)| list)).chain(&config.requires).collect()
     }
 
     /// The `#[cfg(..)]` attributes of the kernel, which apply to all generated items.

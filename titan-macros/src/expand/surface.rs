@@ -190,7 +190,7 @@ fn host_ty(krate: &TokenStream, t: &TypeRef, launch: bool) -> TokenStream {
                 (false, false) => quote!(& #lifetime #tensor<#elem, #rank>),
             }
         }
-        TypeKind::Elem(_, path) => path.clone(),
+        TypeKind::Elem(_, path) => path.tokens(),
         _ => quote!(()),
     }
 }

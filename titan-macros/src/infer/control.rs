@@ -2,9 +2,9 @@
 
 use super::pipe::PipeTy;
 use super::{ITy, Infer, TensorTy};
-use crate::ast::{Block, Cond, Expr, ExprKind};
+use crate::ast::{Block, Cond, Expr, ExprKind, Label};
 use crate::consts::{self, ConstValue};
-use proc_macro2::{Ident, Span};
+use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::Elem;
 
@@ -101,15 +101,17 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn loop_body(&mut self, label: Option<&Ident>, body: &Block) -> ITy {
-        self.loops.push((label.map(ToString::to_string), ITy::Never));
+    pub(super) fn loop_body(&mut self, label: Option<&Label>, body: &Block) -> ITy {
+        self.loops.push((label.and_then(|l| l.of), ITy::Never));
         self.block(body);
         self.loops.pop().map_or(ITy::Unit, |(_, ty)| ty)
     }
 
-    pub(super) fn broken(&mut self, label: Option<&Ident>, ty: &ITy, span: Span) {
-        let label = label.map(ToString::to_string);
-        let found = self.loops.iter().rposition(|(l, _)| label.is_none() || *l == label);
+    pub(super) fn broken(&mut self, label: Option<&Label>, ty: &ITy, span: Span) {
+        let found = match label {
+            None => self.loops.len().checked_sub(1),
+            Some(label) => label.of.and_then(|of| self.loops.iter().rposition(|(l, _)| *l == Some(of))),
+        };
         match found {
             Some(i) => {
                 let old = self.loops[i].1.clone();

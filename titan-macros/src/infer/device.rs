@@ -6,6 +6,7 @@ use super::{E, ElemSlot, ITy, Infer, S};
 use crate::ast::{Expr, GenericArg, GenericKind, Path, TypeKind, TypeRef};
 use crate::consts::ConstValue;
 use crate::items::{DeviceFn, Generics};
+use crate::names::text_of;
 use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::Elem;
@@ -14,14 +15,14 @@ impl Infer<'_> {
     pub(super) fn device(&mut self, key: &str, path: &Path, args: &[Expr], span: Span) -> ITy {
         let tys: Vec<ITy> = args.iter().map(|a| self.expr(a)).collect();
         let Some(device) = self.env.items.devices.get(key) else {
-            self.cx.error(Code::UnknownName, span, format!("`{key}` is not in scope"));
+            self.cx.error(Code::UnknownName, span, format!("`{}` is not in scope", text_of(key)));
             return ITy::Unknown;
         };
         let (dev, func) = (device, &device.func);
         if args.len() != func.params.len() {
             let names: Vec<String> = func.params.iter().map(|p| format!("`{}`", p.name)).collect();
             let plural = if names.len() == 1 { "" } else { "s" };
-            let title = format!("`{key}` takes {} argument{plural}, not {}", names.len(), args.len());
+            let title = format!("`{}` takes {} argument{plural}, not {}", text_of(key), names.len(), args.len());
             let help = if names.is_empty() {
                 "remove the arguments".to_owned()
             } else {

@@ -20,7 +20,7 @@ mod unify;
 mod views;
 mod written;
 
-use crate::ast::{Expr, ExprId, Stmt};
+use crate::ast::{Expr, ExprId, LoopId, Stmt};
 use crate::ctxt::Ctxt;
 use crate::items::{Fault, FnEnv};
 use proc_macro2::Span;
@@ -112,8 +112,8 @@ pub(crate) struct Infer<'a> {
     /// Scalar operands of tiles: `f32` is allowed with `f16` and `bf16` tiles, otherwise the type is that of the tile.
     beside: Vec<(E, E, Span)>,
     ret: ITy,
-    /// The results of the enclosing loops' `break` values.
-    loops: Vec<(Option<String>, ITy)>,
+    /// The enclosing loops: their numbers, if they have labels, and the results of their `break` values.
+    loops: Vec<(Option<LoopId>, ITy)>,
     /// Tensors that are indexed as if they had another rank, with that rank.
     other_ranks: SortedSet<(String, usize)>,
 }

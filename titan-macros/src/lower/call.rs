@@ -19,7 +19,7 @@ impl FnLower<'_, '_, '_> {
             Callee::Device(key) => {
                 let items = self.env.items;
                 let device = items.devices.get(key).ok_or(Stop)?;
-                self.inline(e, key, path, device, args)
+                self.inline(e, path, device, args)
             }
             Callee::None => Err(Stop),
         }
@@ -132,9 +132,9 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// Lowers the body of a device function in place of its call.
-    fn inline(&mut self, e: &Expr, key: &str, path: &Path, device: &DeviceFn, args: &[Expr]) -> Lowered<Val> {
+    fn inline(&mut self, e: &Expr, path: &Path, device: &DeviceFn, args: &[Expr]) -> Lowered<Val> {
         if self.sh.inlined >= MAX_INLINED {
-            let title = format!("`{key}` calls itself, or calls nest deeper than {MAX_INLINED}");
+            let title = format!("`{}` calls itself, or calls nest deeper than {MAX_INLINED}", path.text());
             return Err(self.error(Code::DeviceFn, e.span, title));
         }
         let mut vals = Vec::new();

@@ -3,15 +3,16 @@
 use super::assigned::{self, Effects};
 use super::val::{PipeVal, RangeVal, Tiles};
 use super::{FnLower, Lowered, OwnVal, Stop, Val};
-use crate::ast::{Block, Expr, Pat, VarId};
-use proc_macro2::{Ident, Span};
+use crate::ast::{Block, Expr, Label, LoopId, Pat, VarId};
+use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::builder::OpenLoop;
 use titan_core::ir::{BinOp, Elem, ForKind, OpKind, Pred, Ty, Value};
 
 /// An enclosing loop.
 pub(super) struct LoopCtx {
-    pub(super) label: Option<String>,
+    /// Its number, if it has a label.
+    pub(super) label: Option<LoopId>,
     /// The number of the loop among all open loops; 0 is the outermost.
     pub(super) level: usize,
     /// The variables that the loop carries.
@@ -32,7 +33,7 @@ impl FnLower<'_, '_, '_> {
         fx.assigned.iter().copied().filter(|v| self.vars[*v].is_some()).collect()
     }
 
-    pub(super) fn enter(&mut self, label: Option<&Ident>, carried: Vec<VarId>, counted: bool, open: &OpenLoop) {
+    pub(super) fn enter(&mut self, label: Option<&Label>, carried: Vec<VarId>, counted: bool, open: &OpenLoop) {
         let level = self.sh.depth;
         self.sh.depth += 1;
         let mut values = open.carried.iter().copied();
@@ -43,7 +44,7 @@ impl FnLower<'_, '_, '_> {
                 self.vars[*var] = Some(val);
             }
         }
-        let label = label.map(ToString::to_string);
+        let label = label.and_then(|l| l.of);
         self.loops.push(LoopCtx { label, level, carried, value: None, results: None, counted, side: None });
     }
 
@@ -91,7 +92,7 @@ impl FnLower<'_, '_, '_> {
 
     pub(super) fn for_loop(
         &mut self,
-        label: Option<&Ident>,
+        label: Option<&Label>,
         pat: &Pat,
         iter: &Expr,
         body: &Block,
@@ -196,7 +197,7 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// Opens a loop without bounds; also returns the variables before it.
-    fn begin_loop(&mut self, label: Option<&Ident>, fx: &Effects, span: Span) -> Lowered<(OpenLoop, Vec<Option<Val>>)> {
+    fn begin_loop(&mut self, label: Option<&Label>, fx: &Effects, span: Span) -> Lowered<(OpenLoop, Vec<Option<Val>>)> {
         let carried = self.carried(fx);
         let init = self.flat_vars(&carried, span)?;
         let before = self.vars.clone();
@@ -206,7 +207,7 @@ impl FnLower<'_, '_, '_> {
         Ok((open, before))
     }
 
-    pub(super) fn while_loop(&mut self, label: Option<&Ident>, cond: &Expr, body: &Block, span: Span) -> Lowered<Val> {
+    pub(super) fn while_loop(&mut self, label: Option<&Label>, cond: &Expr, body: &Block, span: Span) -> Lowered<Val> {
         let mut fx = assigned::of_block(body);
         fx.assigned.extend(assigned::of_expr(cond).assigned);
         let (open, before) = self.begin_loop(label, &fx, span)?;
@@ -222,7 +223,7 @@ impl FnLower<'_, '_, '_> {
         self.leave(open, span, before)
     }
 
-    pub(super) fn endless_loop(&mut self, label: Option<&Ident>, body: &Block, span: Span) -> Lowered<Val> {
+    pub(super) fn endless_loop(&mut self, label: Option<&Label>, body: &Block, span: Span) -> Lowered<Val> {
         let fx = assigned::of_block(body);
         let (open, before) = self.begin_loop(label, &fx, span)?;
         self.block(body)?;
@@ -230,16 +231,15 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// The loop to which `break` or `continue` refers.
-    pub(super) fn target(&self, label: Option<&Ident>, span: Span) -> Lowered<usize> {
-        let label = label.map(ToString::to_string);
-        let found = self.loops.iter().rposition(|l| match &label {
-            Some(name) => l.label.as_ref() == Some(name),
+    pub(super) fn target(&self, label: Option<&Label>, span: Span) -> Lowered<usize> {
+        let found = self.loops.iter().rposition(|l| match label {
+            Some(label) => label.of.is_some() && l.label == label.of,
             None => Some(l.level) != self.return_loop,
         });
         found.ok_or_else(|| self.error(Code::UnknownName, span, "there is no such loop here"))
     }
 
-    pub(super) fn break_loop(&mut self, label: Option<&Ident>, value: Option<&Expr>, span: Span) -> Lowered<Val> {
+    pub(super) fn break_loop(&mut self, label: Option<&Label>, value: Option<&Expr>, span: Span) -> Lowered<Val> {
         let value = value.map(|e| self.expr(e)).transpose()?;
         let target = self.target(label, span)?;
         self.stays_in_sides(target, "break", span)?;
@@ -273,7 +273,7 @@ impl FnLower<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn continue_loop(&mut self, label: Option<&Ident>, span: Span) -> Lowered<Val> {
+    pub(super) fn continue_loop(&mut self, label: Option<&Label>, span: Span) -> Lowered<Val> {
         let target = self.target(label, span)?;
         self.stays_in_sides(target + 1, "continue", span)?;
         let (carried, level) = (self.loops[target].carried.clone(), self.loops[target].level);

@@ -1,6 +1,6 @@
 //! `#[titan::kernel(instances(..), grid(..), require(..), roles(..), targets(..), crate = path)]`.
 
-use super::{Parser, first_span};
+use super::{Parser, as_written, first_span, ungrouped};
 use crate::ast::{GenericArgValue, InstanceAxis, InstanceValue, KernelConfig};
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -129,7 +129,7 @@ impl syn::parse::Parse for Entry {
 
 /// The word `tma` among requirements: not a condition of launches, but of the compiled code.
 fn is_tma(requirement: &syn::Expr) -> bool {
-    matches!(requirement, syn::Expr::Path(path) if path.path.is_ident(crate::targets::TMA))
+    matches!(ungrouped(requirement), syn::Expr::Path(path) if path.path.is_ident(crate::targets::TMA))
 }
 
 /// The word `unchecked` before the extents of a grid, or alone; before a comma or an operator it is a shape name.
@@ -270,7 +270,7 @@ fn axis(p: &mut Parser<'_>, axis: Axis) -> Option<InstanceAxis> {
     }
     let mut values = Vec::new();
     for value in &axis.values {
-        let parts: Vec<&syn::Expr> = match value {
+        let parts: Vec<&syn::Expr> = match ungrouped(value) {
             syn::Expr::Tuple(t) if axis.names.len() > 1 => t.elems.iter().collect(),
             other => vec![other],
         };
@@ -286,9 +286,9 @@ fn axis(p: &mut Parser<'_>, axis: Axis) -> Option<InstanceAxis> {
 }
 
 fn instance_value(p: &mut Parser<'_>, value: &syn::Expr) -> InstanceValue {
-    let tokens = value.to_token_stream();
+    let tokens = as_written(value);
     let span = first_span(tokens.clone());
-    let value = match value {
+    let value = match ungrouped(value) {
         syn::Expr::Path(path) => GenericArgValue::Type(p.type_of_path(&path.path)),
         other => GenericArgValue::Const(Box::new(p.expr(other))),
     };

@@ -1,7 +1,8 @@
 //! Branches, loops and blocks as expressions.
 
-use super::Parser;
-use crate::ast::{Cond, Expr, ExprKind};
+use super::{Parser, ungrouped};
+use crate::ast::{Cond, Expr, ExprKind, Label};
+use crate::hygiene::Occurs;
 use titan_core::diag::Code;
 
 impl Parser<'_> {
@@ -9,16 +10,19 @@ impl Parser<'_> {
         match e {
             syn::Expr::If(i) => self.branch(i),
             syn::Expr::ForLoop(f) => {
+                let label = self.label(f.label.as_ref());
                 let (pat, iter, body) = (self.pat(&f.pat), self.boxed(&f.expr), self.block(&f.body));
-                self.make(f.for_token.span, ExprKind::For { label: label(f.label.as_ref()), pat, iter, body })
+                self.make(f.for_token.span, ExprKind::For { label, pat, iter, body })
             }
             syn::Expr::While(w) => {
+                let label = self.label(w.label.as_ref());
                 let (cond, body) = (self.boxed(&w.cond), self.block(&w.body));
-                self.make(w.while_token.span, ExprKind::While { label: label(w.label.as_ref()), cond, body })
+                self.make(w.while_token.span, ExprKind::While { label, cond, body })
             }
             syn::Expr::Loop(l) => {
+                let label = self.label(l.label.as_ref());
                 let body = self.block(&l.body);
-                self.make(l.loop_token.span, ExprKind::Loop { label: label(l.label.as_ref()), body })
+                self.make(l.loop_token.span, ExprKind::Loop { label, body })
             }
             syn::Expr::Block(b) => {
                 if let Some(l) = &b.label {
@@ -33,11 +37,11 @@ impl Parser<'_> {
             }
             syn::Expr::Break(b) => {
                 let value = b.expr.as_ref().map(|e| self.boxed(e));
-                let label = b.label.as_ref().map(|l| l.ident.clone());
+                let label = b.label.as_ref().map(|l| self.lifetime(l, Occurs::Used));
                 self.make(b.break_token.span, ExprKind::Break { label, value })
             }
             syn::Expr::Continue(c) => {
-                let label = c.label.as_ref().map(|l| l.ident.clone());
+                let label = c.label.as_ref().map(|l| self.lifetime(l, Occurs::Used));
                 self.make(c.continue_token.span, ExprKind::Continue { label })
             }
             syn::Expr::Return(r) => {
@@ -50,7 +54,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn branch(&mut self, i: &syn::ExprIf) -> Expr {
-        let cond = match &*i.cond {
+        let cond = match ungrouped(&i.cond) {
             syn::Expr::Let(l) => self.let_some(l),
             other => Cond::Expr(self.expr(other)),
         };
@@ -73,8 +77,13 @@ impl Parser<'_> {
         self.cx.error_help(Code::Syntax, l.let_token.span, "this pattern is not supported in kernels", help);
         Cond::Expr(self.bad(l.let_token.span))
     }
-}
 
-fn label(label: Option<&syn::Label>) -> Option<syn::Ident> {
-    label.map(|l| l.name.ident.clone())
+    fn label(&mut self, label: Option<&syn::Label>) -> Option<Label> {
+        label.map(|l| self.lifetime(&l.name, Occurs::Bound))
+    }
+
+    fn lifetime(&mut self, label: &syn::Lifetime, occurs: Occurs) -> Label {
+        let mark = self.names.mark_label(&label.ident, occurs);
+        Label { name: label.ident.clone(), mark, of: None }
+    }
 }

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{Parser, first_span};
+use super::{Parser, first_span, ungrouped};
 use crate::ast::{BinaryOp, Callee, Expr, ExprKind, LazyOp, Res, UnaryOp};
 use crate::method::{Receiver, lookup};
 use crate::usage;
@@ -192,7 +192,7 @@ impl Parser<'_> {
     fn call(&mut self, c: &syn::ExprCall) -> Expr {
         let args = c.args.iter().map(|e| self.expr(e)).collect();
         let paren = c.paren_token.span.join();
-        if let syn::Expr::Path(p) = &*c.func
+        if let syn::Expr::Path(p) = ungrouped(&c.func)
             && p.qself.is_none()
         {
             let path = self.path(&p.path);

@@ -1,6 +1,6 @@
 //! The macros of kernels: `tprint!`, `tassert!`, `static_assert!`.
 
-use super::Parser;
+use super::{Parser, ungrouped};
 use crate::ast::{Expr, ExprKind};
 use proc_macro2::{Span, TokenStream};
 use syn::Token;
@@ -79,7 +79,7 @@ impl Parser<'_> {
         let text = tokens.to_string();
         match Punctuated::<syn::Expr, Token![,]>::parse_terminated.parse2(tokens) {
             Ok(list) => {
-                let message = match list.iter().nth(1) {
+                let message = match list.iter().nth(1).map(ungrouped) {
                     Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. })) => s.value(),
                     _ => text,
                 };

@@ -14,8 +14,9 @@ mod ty;
 
 use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention, Param, TypeKind, TypeRef};
 use crate::ctxt::Ctxt;
+use crate::hygiene::Names;
 use crate::signature::refuse;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use titan_core::diag::Code;
 use titan_core::ir::Elem;
@@ -31,11 +32,13 @@ pub(crate) struct Parser<'a> {
     /// The names of the generic parameters.
     generics: Vec<String>,
     mentions: Vec<Mention>,
+    names: Names,
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(cx: &'a Ctxt) -> Self {
-        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, generics: Vec::new(), mentions: Vec::new() }
+    pub(crate) fn new(cx: &'a Ctxt, names: Names) -> Self {
+        let (generics, mentions) = (Vec::new(), Vec::new());
+        Parser { cx, n_exprs: 0, has_struct: false, has_lifetime: false, generics, mentions, names }
     }
 
     fn make(&mut self, span: Span, kind: ExprKind) -> Expr {
@@ -66,8 +69,8 @@ impl<'a> Parser<'a> {
 }
 
 /// Parses a function with a kernel attribute; `None` if it is not a function at all.
-pub(crate) fn kernel(cx: &Ctxt, attr: TokenStream, item: TokenStream) -> Option<KernelItem> {
-    let mut parser = Parser::new(cx);
+pub(crate) fn kernel(cx: &Ctxt, names: Names, attr: TokenStream, item: TokenStream) -> Option<KernelItem> {
+    let mut parser = Parser::new(cx, names);
     let config = parser.config(attr);
     let item = parser.item_fn(item)?;
     parser.modifiers(&item.sig, "a kernel");
@@ -81,8 +84,8 @@ pub(crate) fn kernel(cx: &Ctxt, attr: TokenStream, item: TokenStream) -> Option<
 }
 
 /// Parses a function with a device attribute.
-pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, TokenStream, Function)> {
-    let mut parser = Parser::new(cx);
+pub(crate) fn device(cx: &Ctxt, names: Names, item: TokenStream) -> Option<(Vec<TokenStream>, TokenStream, Function)> {
+    let mut parser = Parser::new(cx, names);
     let item = parser.item_fn(item)?;
     parser.modifiers(&item.sig, "a device function");
     let (attrs, vis) = outside(&item);
@@ -91,7 +94,7 @@ pub(crate) fn device(cx: &Ctxt, item: TokenStream) -> Option<(Vec<TokenStream>, 
 
 /// Parses the expression of a constant item.
 pub(crate) fn constant_expr(cx: &Ctxt, expr: &syn::Expr) -> Expr {
-    Parser::new(cx).expr(expr)
+    Parser::new(cx, Names::by_text()).expr(expr)
 }
 
 fn outside(item: &syn::ItemFn) -> (Vec<TokenStream>, TokenStream) {
@@ -100,7 +103,7 @@ fn outside(item: &syn::ItemFn) -> (Vec<TokenStream>, TokenStream) {
 
 impl Parser<'_> {
     fn item_fn(&self, item: TokenStream) -> Option<syn::ItemFn> {
-        match syn::parse2::<syn::ItemFn>(item.clone()) {
+        match function(&item) {
             Ok(item) => Some(item),
             // rustc has already reported tokens that are not an item.
             Err(e) => {
@@ -135,6 +138,7 @@ impl Parser<'_> {
             vars: Vec::new(),
             intrinsics: Vec::new(),
             mentions: std::mem::take(&mut self.mentions),
+            names: std::mem::replace(&mut self.names, Names::by_text()),
         }
     }
 
@@ -146,6 +150,95 @@ impl Parser<'_> {
 
     fn config(&mut self, attr: TokenStream) -> KernelConfig {
         attr::config(self, attr)
+    }
+}
+
+/// The tokens of a function as `syn` parses them.
+pub(crate) fn function(item: &TokenStream) -> syn::Result<syn::ItemFn> {
+    let parsed = syn::parse2(item.clone());
+    parsed.or_else(|e| with_plain_labels(item.clone()).and_then(|i| syn::parse2(i).ok()).ok_or(e))
+}
+
+/// The tokens without the invisible groups around lifetimes, in which `syn` expects expressions: those around `$label` in a macro. `None` if there
+/// are none.
+fn with_plain_labels(tokens: TokenStream) -> Option<TokenStream> {
+    let mut found = false;
+    let mut out = Vec::new();
+    for t in tokens {
+        let TokenTree::Group(g) = t else {
+            out.push(t);
+            continue;
+        };
+        let inner: Vec<TokenTree> = g.stream().into_iter().collect();
+        let is_label = matches!(&inner[..], [TokenTree::Punct(p), TokenTree::Ident(_)] if p.as_char() == '\'');
+        if g.delimiter() == Delimiter::None && is_label {
+            found = true;
+            out.extend(inner);
+        } else if let Some(stream) = with_plain_labels(g.stream()) {
+            found = true;
+            let mut group = Group::new(g.delimiter(), stream);
+            group.set_span(g.span());
+            out.push(group.into());
+        } else {
+            out.push(g.into());
+        }
+    }
+    found.then(|| out.into_iter().collect())
+}
+
+/// Tokens with parentheses in place of the invisible groups around fragments of `macro_rules!` macros; `None` if there are none. rustc
+/// ignores such groups in what a procedural macro returns, so that `$a * 2` would be `1 + 2 * 2` where `$a` is `1 + 2`.
+pub(crate) fn with_parentheses(tokens: TokenStream) -> Option<TokenStream> {
+    let is_path = |t: &TokenTree| match t {
+        TokenTree::Ident(_) => true,
+        TokenTree::Punct(p) => p.as_char() == ':',
+        TokenTree::Group(_) | TokenTree::Literal(_) => false,
+    };
+    let mut found = false;
+    let mut out = Vec::new();
+    for t in tokens {
+        let TokenTree::Group(g) = t else {
+            out.push(t);
+            continue;
+        };
+        let inner: Vec<TokenTree> = g.stream().into_iter().collect();
+        let is_operand = inner.len() < 2 || inner.iter().all(is_path);
+        let (delimiter, changes) = match g.delimiter() {
+            Delimiter::None if !is_operand => (Delimiter::Parenthesis, true),
+            other => (other, false),
+        };
+        let changed = with_parentheses(g.stream());
+        if !changes && changed.is_none() {
+            out.push(g.into());
+            continue;
+        }
+        found = true;
+        let mut group = Group::new(delimiter, changed.unwrap_or_else(|| g.stream()));
+        group.set_span(g.span());
+        out.push(group.into());
+    }
+    found.then(|| out.into_iter().collect())
+}
+
+/// Tokens as written, for rustc.
+fn as_written(written: impl ToTokens) -> TokenStream {
+    let tokens = written.to_token_stream();
+    with_parentheses(tokens.clone()).unwrap_or(tokens)
+}
+
+/// A type without the invisible groups around it.
+pub(crate) fn ungrouped_type(ty: &syn::Type) -> &syn::Type {
+    match ty {
+        syn::Type::Group(g) => ungrouped_type(&g.elem),
+        other => other,
+    }
+}
+
+/// An expression without the invisible groups around fragments of `macro_rules!` macros.
+pub(crate) fn ungrouped(e: &syn::Expr) -> &syn::Expr {
+    match e {
+        syn::Expr::Group(g) if g.attrs.is_empty() => ungrouped(&g.expr),
+        other => other,
     }
 }
 

@@ -2,16 +2,18 @@
 
 use super::{Parser, first_span};
 use crate::ast::{Pat, PatKind};
+use crate::hygiene::Occurs;
 use quote::ToTokens;
 use titan_core::diag::Code;
 
 impl Parser<'_> {
-    pub(super) fn pat(&self, pat: &syn::Pat) -> Pat {
+    pub(super) fn pat(&mut self, pat: &syn::Pat) -> Pat {
         let (span, kind) = match pat {
             syn::Pat::Wild(w) => (w.underscore_token.spans[0], PatKind::Wild),
             syn::Pat::Ident(i) if i.by_ref.is_none() && i.subpat.is_none() => {
                 let span = i.mutability.map_or_else(|| i.ident.span(), |m| m.span);
-                (span, PatKind::Bind { name: i.ident.clone(), mutable: i.mutability.is_some(), var: 0 })
+                let mark = self.names.mark(&i.ident, Occurs::Bound);
+                (span, PatKind::Bind { name: i.ident.clone(), mark, mutable: i.mutability.is_some(), var: 0 })
             }
             syn::Pat::Tuple(t) => {
                 (t.paren_token.span.join(), PatKind::Tuple(t.elems.iter().map(|p| self.pat(p)).collect()))

@@ -1,7 +1,7 @@
 //! Roles: `roles(producer: 1 warp, consumer: 2 warpgroups)`, with several instances `roles(.., consumer: [1 warpgroup; 2])`, and
 //! `match role() { Role::Producer => .., .. }`.
 
-use super::{Parser, first_span};
+use super::{Parser, first_span, ungrouped};
 use crate::ast::{Expr, ExprKind, RoleArm, RoleAttr};
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
@@ -138,8 +138,10 @@ impl Parser<'_> {
 
     /// Parses `match role() { .. }`; any other `match` is not supported in kernels.
     pub(super) fn roles(&mut self, m: &syn::ExprMatch) -> Expr {
-        let syn::Expr::Call(call) = &*m.expr else { return self.unsupported(&syn::Expr::Match(m.clone())) };
-        let syn::Expr::Path(function) = &*call.func else { return self.unsupported(&syn::Expr::Match(m.clone())) };
+        let syn::Expr::Call(call) = ungrouped(&m.expr) else { return self.unsupported(&syn::Expr::Match(m.clone())) };
+        let syn::Expr::Path(function) = ungrouped(&call.func) else {
+            return self.unsupported(&syn::Expr::Match(m.clone()));
+        };
         if function.path.segments.last().is_none_or(|s| s.ident != "role") || !call.args.is_empty() {
             return self.unsupported(&syn::Expr::Match(m.clone()));
         }

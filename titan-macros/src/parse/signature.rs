@@ -1,7 +1,8 @@
 //! Generic parameters, parameters and modifiers of a function.
 
-use super::{Parser, first_span};
+use super::{Parser, first_span, ungrouped, ungrouped_type};
 use crate::ast::{Expr, GenericKind, GenericParam, Param, TypeKind};
+use crate::hygiene::Occurs;
 use crate::names;
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -118,7 +119,7 @@ impl Parser<'_> {
             return None;
         };
         let ty = self.ty(&typed.ty);
-        if let (syn::Type::Path(_), TypeKind::Tensor { optional: false, .. }) = (&*typed.ty, &ty.kind) {
+        if let (syn::Type::Path(_), TypeKind::Tensor { optional: false, .. }) = (ungrouped_type(&typed.ty), &ty.kind) {
             let help =
                 format!("write `{name}: &Tensor<..>` for an input, `&mut Tensor<..>` for an output", name = name.ident);
             self.cx.error_help(Code::Parameter, ty.span, "a kernel takes tensors by reference", help);
@@ -149,7 +150,8 @@ impl Parser<'_> {
                 self.cx.error_help(Code::Attribute, attr.path().span(), title, help);
             }
         }
-        Some(Param { name: name.ident.clone(), mutable: name.mutability.is_some(), ty, shape })
+        let mark = self.names.mark(&name.ident, Occurs::Bound);
+        Some(Param { name: name.ident.clone(), mark, mutable: name.mutability.is_some(), ty, shape })
     }
 
     /// `#[shape(M, K / 2, _)]`; `_` is `None`.
@@ -157,7 +159,7 @@ impl Parser<'_> {
         match attr.parse_args_with(Punctuated::<syn::Expr, Token![,]>::parse_terminated) {
             Ok(dims) => dims
                 .iter()
-                .map(|d| match d {
+                .map(|d| match ungrouped(d) {
                     syn::Expr::Infer(_) => None,
                     other => Some(self.expr(other)),
                 })

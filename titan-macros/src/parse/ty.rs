@@ -1,7 +1,9 @@
 //! Types of signatures, annotations and turbofishes.
 
-use super::{Parser, first_span, path_start};
+use super::{Parser, as_written, first_span, path_start, ungrouped};
 use crate::ast::{GenericArg, GenericArgValue, Path, TypeKind, TypeRef};
+use crate::hygiene::{Mark, Occurs};
+use crate::names::is_constant_name;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments};
@@ -82,7 +84,7 @@ impl Parser<'_> {
         let name = last.ident.to_string();
         let args: Vec<GenericArg> = self.generic_args(&last.arguments);
         if self.generics.contains(&name) && args.is_empty() {
-            return TypeRef { span, kind: TypeKind::Elem(last.ident.clone(), path.to_token_stream()) };
+            return TypeRef { span, kind: TypeKind::Elem(last.ident.clone(), plain(path)) };
         }
         let kind = match (name.as_str(), args.len()) {
             ("Tile", 2..) => {
@@ -118,7 +120,7 @@ impl Parser<'_> {
                 );
             }
             ("Option", 1) => return self.optional(span, args),
-            (_, 0) => TypeKind::Elem(last.ident.clone(), path.to_token_stream()),
+            (_, 0) => TypeKind::Elem(last.ident.clone(), self.item_path(path, &name)),
             _ => return self.bad_type(span),
         };
         TypeRef { span, kind }
@@ -193,7 +195,7 @@ impl Parser<'_> {
     }
 
     fn generic_arg(&mut self, arg: &GenericArgument) -> Option<GenericArg> {
-        let tokens = arg.to_token_stream();
+        let tokens = as_written(arg);
         let span = match arg {
             GenericArgument::Type(syn::Type::Path(t)) => path_start(&t.path),
             GenericArgument::Const(syn::Expr::Lit(l)) => l.lit.span(),
@@ -212,7 +214,7 @@ impl Parser<'_> {
 
     /// A literal or the inside of `{ .. }`.
     fn const_arg(&mut self, e: &syn::Expr) -> crate::ast::Expr {
-        if let syn::Expr::Block(b) = e
+        if let syn::Expr::Block(b) = ungrouped(e)
             && let [syn::Stmt::Expr(inner, None)] = &b.block.stmts[..]
         {
             return self.expr(inner);
@@ -228,12 +230,20 @@ impl Parser<'_> {
                 generics = Some((i, args));
             }
         }
-        Path { generics, ..plain(path) }
+        let mark = path.segments.first().map_or_else(Mark::default, |s| self.names.mark(&s.ident, Occurs::Used));
+        Path { generics, mark, ..plain(path) }
+    }
+
+    /// A path in the place of a type: that of a constant, by its name, is asked for.
+    fn item_path(&mut self, path: &syn::Path, name: &str) -> Path {
+        let first = path.segments.first().filter(|_| is_constant_name(name));
+        let mark = first.map_or_else(Mark::default, |s| self.names.mark(&s.ident, Occurs::Used));
+        Path { mark, ..plain(path) }
     }
 }
 
 /// A path without generic arguments.
 fn plain(path: &syn::Path) -> Path {
     let segments = path.segments.iter().map(|s| s.ident.clone()).collect();
-    Path { segments, leading: path.leading_colon.is_some(), generics: None }
+    Path { segments, leading: path.leading_colon.is_some(), mark: Mark::default(), generics: None }
 }

@@ -2,8 +2,8 @@
 
 use super::{Shadow, path_at};
 use crate::ast::{
-    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, LazyOp, ParamTyKind, Pat, PatKind, Path, Res,
-    RoleArm, Stmt, UnaryOp,
+    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, Label, LazyOp, ParamTyKind, Pat, PatKind, Path,
+    Res, RoleArm, Stmt, UnaryOp,
 };
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
@@ -76,7 +76,7 @@ impl Shadow<'_> {
                 self.op(op.name(), span, quote!(#a, #b))
             }
             ExprKind::Lazy(op, a, b) => {
-                let (a, b) = (self.condition(a), self.condition(b));
+                let (a, b) = (self.side(a), self.side(b));
                 match op {
                     LazyOp::And => quote_spanned!(span=> #a && #b),
                     LazyOp::Or => quote_spanned!(span=> #a || #b),
@@ -96,7 +96,7 @@ impl Shadow<'_> {
                 self.call(path, callee, args, *paren, elem)
             }
             ExprKind::Method { recv, name, generics, args, paren } => {
-                let recv = self.expr(recv);
+                let recv = self.operand(recv);
                 let turbofish = self.turbofish_of(e.id, name, generics);
                 self.method(&recv, name, turbofish.as_ref(), args, *paren)
             }
@@ -109,21 +109,21 @@ impl Shadow<'_> {
                 delimited(Delimiter::Parenthesis, quote!(#(#list,)*), *group)
             }
             ExprKind::Index(a, i) => {
-                let (a, i) = (self.expr(a), self.expr(i));
+                let (a, i) = (self.operand(a), self.expr(i));
                 let index = delimited(Delimiter::Bracket, i, span);
                 quote!(#a #index)
             }
             ExprKind::Field(a, _, n) => {
-                let a = self.expr(a);
+                let a = self.operand(a);
                 quote!(#a.#n)
             }
             ExprKind::As(a, t) => {
-                let (a, t) = (self.expr(a), self.ty(t));
+                let (a, t) = (self.operand(a), self.ty(t));
                 let keyword = Ident::new("as", span);
                 quote!((#a #keyword #t))
             }
             ExprKind::Range { lo, hi, inclusive } => {
-                let (lo, hi) = (self.expr(lo), self.expr(hi));
+                let (lo, hi) = (self.operand(lo), self.operand(hi));
                 if *inclusive { quote_spanned!(span=> (#lo..#hi + 1)) } else { quote_spanned!(span=> #lo..#hi) }
             }
             ExprKind::Paren(a, group) => {
@@ -136,11 +136,11 @@ impl Shadow<'_> {
                 }
             }
             ExprKind::Ref { mutable: true, inner } if self.is_output(inner) => {
-                let inner = self.expr(inner);
+                let inner = self.operand(inner);
                 quote_spanned!(span=> &mut *#inner)
             }
             ExprKind::Ref { mutable, inner } => {
-                let (m, inner) = (mutable.then(|| quote!(mut)), self.expr(inner));
+                let (m, inner) = (mutable.then(|| quote!(mut)), self.operand(inner));
                 quote_spanned!(span=> &#m #inner)
             }
             ExprKind::Macro { name, args, format, tokens, .. } => self.mac(name, args, format.as_deref(), tokens),
@@ -180,6 +180,53 @@ impl Shadow<'_> {
         quote!(#f #args)
     }
 
+    /// A side of `&&` or `||`.
+    fn side(&mut self, e: &Expr) -> TokenStream {
+        let value = self.condition(e);
+        if matches!(e.kind, ExprKind::Lazy(..)) { delimited(Delimiter::Parenthesis, value, e.span) } else { value }
+    }
+
+    /// An operand of what binds more tightly than an expression of any kind. Only fragments of macros, which are operands without
+    /// parentheses, and branches need any here.
+    fn operand(&mut self, e: &Expr) -> TokenStream {
+        let value = self.expr(e);
+        match &e.kind {
+            ExprKind::Int(..)
+            | ExprKind::Float(..)
+            | ExprKind::Bool(..)
+            | ExprKind::Path(..)
+            | ExprKind::Unary(UnaryOp::Not, _)
+            | ExprKind::Binary(..)
+            | ExprKind::Call { .. }
+            | ExprKind::Method { .. }
+            | ExprKind::Array(..)
+            | ExprKind::Tuple(..)
+            | ExprKind::Index(..)
+            | ExprKind::Field(..)
+            | ExprKind::As(..)
+            | ExprKind::Paren(..)
+            | ExprKind::Macro { .. }
+            | ExprKind::Bad => value,
+            ExprKind::Unary(UnaryOp::Neg | UnaryOp::Deref, _)
+            | ExprKind::Lazy(..)
+            | ExprKind::Assign(..)
+            | ExprKind::AssignOp(..)
+            | ExprKind::If { .. }
+            | ExprKind::Block(_)
+            | ExprKind::Unsafe(_)
+            | ExprKind::For { .. }
+            | ExprKind::While { .. }
+            | ExprKind::Loop { .. }
+            | ExprKind::Break { .. }
+            | ExprKind::Continue { .. }
+            | ExprKind::Return(_)
+            | ExprKind::Closure { .. }
+            | ExprKind::Range { .. }
+            | ExprKind::Ref { .. }
+            | ExprKind::Roles { .. } => delimited(Delimiter::Parenthesis, value, e.span),
+        }
+    }
+
     /// A function of `titan::lang::ops`, at the operator.
     fn op(&self, name: &str, span: Span, args: TokenStream) -> TokenStream {
         let f = path_at(self.krate, &["lang", "ops", name], span);
@@ -189,7 +236,7 @@ impl Shadow<'_> {
 
     fn unary(&mut self, op: UnaryOp, a: &Expr, span: Span) -> TokenStream {
         let literal = matches!(a.kind, ExprKind::Int(..) | ExprKind::Float(..));
-        let value = self.expr(a);
+        let value = self.operand(a);
         match op {
             UnaryOp::Neg if literal => quote_spanned!(span=> -#value),
             UnaryOp::Neg => self.op("neg", span, value),
@@ -381,13 +428,13 @@ fn delimited(delimiter: Delimiter, inner: TokenStream, span: Span) -> TokenStrea
     TokenTree::Group(group).into()
 }
 
-fn lifetime(label: Option<&Ident>) -> Option<TokenStream> {
+fn lifetime(label: Option<&Label>) -> Option<TokenStream> {
     label.map(|l| {
-        let lifetime = syn::Lifetime { apostrophe: l.span(), ident: l.clone() };
+        let lifetime = syn::Lifetime { apostrophe: l.name.span(), ident: l.name.clone() };
         quote!(#lifetime)
     })
 }
 
-fn labelled(label: Option<&Ident>) -> Option<TokenStream> {
+fn labelled(label: Option<&Label>) -> Option<TokenStream> {
     lifetime(label).map(|l| quote!(#l:))
 }

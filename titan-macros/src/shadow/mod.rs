@@ -20,6 +20,8 @@ use titan_core::ir::Elem;
 #[derive(Debug, Clone)]
 pub(crate) struct Fresh {
     pub(crate) name: Ident,
+    /// What distinguishes it from other expressions.
+    text: String,
     pub(crate) expr: Expr,
 }
 
@@ -85,9 +87,10 @@ impl<'a> Shadow<'a> {
 }
 
 /// The variable of a shape name. It is renamed, because a constant of the same name in the user's module would turn `let PAGE = ..`
-/// into a pattern that matches that constant.
+/// into a pattern that matches that constant. It is a name of this expansion alone: no variable of the user hides it, and it is the same
+/// in the tokens of a macro and of its caller, as a generic parameter is.
 pub(crate) fn symbol(path: &Path) -> Option<Ident> {
-    path.single().map(|name| quote::format_ident!("shape_{}", name, span = name.span()))
+    path.single().map(|name| quote::format_ident!("shape_{}", name, span = Span::mixed_site().located_at(name.span())))
 }
 
 /// Whether an expression uses a constant parameter, so that stable Rust cannot express it in a type.

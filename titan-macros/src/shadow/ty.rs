@@ -1,8 +1,8 @@
 //! Types and generic arguments in the shadow: tiles by arity, tensors as the kernel sees them, fresh parameters.
 
 use super::{Fresh, Shadow, is_generic, path_at};
-use crate::ast::{Expr, GenericArg, GenericArgValue, GenericKind, TypeKind, TypeRef};
-use proc_macro2::{Ident, Span, TokenStream};
+use crate::ast::{Expr, GenericArg, GenericArgValue, GenericKind, Res, TypeKind, TypeRef};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use titan_core::ir::Elem;
 
@@ -10,7 +10,7 @@ impl Shadow<'_> {
     pub(crate) fn ty(&mut self, t: &TypeRef) -> TokenStream {
         match &t.kind {
             TypeKind::Infer => quote_spanned!(t.span=> _),
-            TypeKind::Elem(_, path) => path.clone(),
+            TypeKind::Elem(_, path) => path.tokens(),
             TypeKind::Tile(elem, dims, path) | TypeKind::Smem(elem, dims, path) => {
                 let (elem, shape, tile) = (self.ty(elem), self.shape(dims, t.span), path.tokens());
                 quote_spanned!(t.span=> #tile<#elem, #shape>)
@@ -71,7 +71,7 @@ impl Shadow<'_> {
                 TypeKind::Elem(name, path) => {
                     let is_shape = |g: &crate::ast::GenericParam| g.kind == GenericKind::Shape && g.name == *name;
                     if self.func.generics.iter().any(is_shape) {
-                        return path.clone();
+                        return path.tokens();
                     }
                 }
                 _ => {}
@@ -91,7 +91,10 @@ impl Shadow<'_> {
         match &arg.value {
             GenericArgValue::Type(t) => match &t.kind {
                 // A type with the constant's name may shadow it (see `chain`); in braces the name refers to the constant.
-                TypeKind::Elem(name, path) if self.is_constant(name) => quote_spanned!(name.span()=> { #path }),
+                TypeKind::Elem(name, path) if self.is_constant(name) => {
+                    let path = path.tokens();
+                    quote_spanned!(name.span()=> { #path })
+                }
                 TypeKind::Elem(..) => arg.tokens.clone(),
                 _ => self.ty(t),
             },
@@ -120,13 +123,53 @@ impl Shadow<'_> {
 
     /// The parameter that replaces a constant expression; equal texts share one.
     fn fresh_name(&mut self, e: &Expr, written: &TokenStream) -> Ident {
-        let text = parameter_name(&written.to_string());
-        let name = Ident::new(&text, Span::call_site().located_at(e.span));
-        if !self.fresh.iter().any(|f| f.name == text) {
-            self.fresh.push(Fresh { name: name.clone(), expr: e.clone() });
+        let text = text_of(written.clone()) + &distinct(e);
+        if let Some(known) = self.fresh.iter().find(|f| f.text == text) {
+            return Ident::new(&known.name.to_string(), Span::call_site().located_at(e.span));
         }
+        let mut name = parameter_name(&text);
+        while self.fresh.iter().any(|f| f.name == name) {
+            name.push('_');
+        }
+        let name = Ident::new(&name, Span::call_site().located_at(e.span));
+        self.fresh.push(Fresh { name: name.clone(), text, expr: e.clone() });
         name
     }
+}
+
+/// The text of an expression. The invisible groups around fragments of macros are parentheses.
+fn text_of(tokens: TokenStream) -> String {
+    let mut text = String::new();
+    for t in tokens {
+        match t {
+            TokenTree::Group(g) => {
+                let (open, close) = match g.delimiter() {
+                    Delimiter::None if g.stream().into_iter().nth(1).is_none() => ("", ""),
+                    Delimiter::Parenthesis | Delimiter::None => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                };
+                text.extend([open, &text_of(g.stream()), close]);
+            }
+            t => {
+                text.push_str(&t.to_string());
+                text.push(' ');
+            }
+        }
+    }
+    text
+}
+
+/// What distinguishes the expression from others of equal text: in macros of two crates, `$crate` is not the same.
+fn distinct(e: &Expr) -> String {
+    let mut text = String::new();
+    if let crate::ast::ExprKind::Path(path, Res::Constant(_)) = &e.kind
+        && path.mark.nth() > 0
+    {
+        text.push_str(&format!("_{}", path.mark.nth()));
+    }
+    e.children(&mut |e| text.push_str(&distinct(e)));
+    text
 }
 
 /// A readable parameter name for an expression such as `{ BK / 2 }`.

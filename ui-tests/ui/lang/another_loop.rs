@@ -1,0 +1,27 @@
+//! A kernel whose labels are compared by their text alone: the loop that is left is another one for rustc than for TITAN.
+use titan::prelude::*;
+
+macro_rules! nested {
+    ($name:ident, $l:lifetime, $leave:expr) => {
+        titan::__private::step! { kernel { (::titan) () (
+            fn $name(#[shape(N)] src: &Tensor<i32, 1>, #[shape(N)] dst: &mut Tensor<i32, 1>) {
+                let p = program_id(0);
+                let mut n = 0;
+                $l: loop {
+                    'a: loop {
+                        n += 1;
+                        if n == 3 {
+                            $leave;
+                        }
+                        break 'a;
+                    }
+                }
+                dst.store_tile([p], src.load_tile::<16>([p]) + n);
+            }
+        ) () } [] [] }
+    };
+}
+
+nested!(k, 'a, break 'a);
+
+fn main() {}
