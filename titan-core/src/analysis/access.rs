@@ -22,7 +22,7 @@
 //! * `segment(off, e)` shifts by `off[e]`, and keeps accesses inside the segment.
 //! * `shared` exempts accesses from the rule.
 
-use super::affine::{Affine, I32, Range, Term, TermRanges};
+use super::affine::{Affine, I32, Range, Term};
 use super::forms::{Forms, is_input};
 use super::number::root;
 use super::uses::Tree;

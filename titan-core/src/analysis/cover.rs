@@ -65,8 +65,7 @@ fn of_group(kernel: &Kernel, forms: &Forms, param: usize, keys: &[Key], number: 
     let (counts, parts): (Vec<HostExpr>, Vec<Parts>) = found.into_iter().unzip();
     let programs = counts.into_iter().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
     let blocks = |of: HostExpr, op: HostOp| HostExpr::binary(op, of, HostExpr::Const(group.block));
-    let programs =
-        if group.block > 1 { blocks(blocks(programs, HostOp::Cdiv), HostOp::Mul) } else { programs };
+    let programs = if group.block > 1 { blocks(blocks(programs, HostOp::Cdiv), HostOp::Mul) } else { programs };
     Some(Need { axis, param, programs, parts })
 }
 

@@ -157,7 +157,8 @@ impl<'k> Turns<'k> {
         }
         let (Some(one), Some(other)) = (self.kernel.def_op(a), self.kernel.def_op(b)) else { return false };
         let nth = |op: &Op, value: Value| op.results.iter().position(|result| *result == value);
-        let input = |op: &Op| op.args.first().and_then(|t| root(self.kernel, *t)).is_some_and(|p| is_input(self.kernel, p));
+        let input =
+            |op: &Op| op.args.first().and_then(|t| root(self.kernel, *t)).is_some_and(|p| is_input(self.kernel, p));
         // Inputs do not change during a launch.
         let pure = matches!(
             one.kind,

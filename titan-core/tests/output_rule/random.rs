@@ -46,9 +46,8 @@ fn bits() -> impl Strategy<Value = Expr> {
     prop_oneof![
         (source(), 0..4i32, op, low).prop_map(|(p, by, op, i)| binary(op, binary(BinOp::Shl, p, Expr::Const(by)), i)),
         (source(), 0..9i32).prop_map(|(p, c)| binary(BinOp::Xor, p, Expr::Const(c))),
-        (source(), source(), mask.clone()).prop_map(|(p, q, mask)| {
-            binary(BinOp::Xor, p, binary(BinOp::And, q, Expr::Const(mask)))
-        }),
+        (source(), source(), mask.clone())
+            .prop_map(|(p, q, mask)| { binary(BinOp::Xor, p, binary(BinOp::And, q, Expr::Const(mask))) }),
         (source(), 1..9i32, mask).prop_map(|(p, c, mask)| {
             let scaled = binary(BinOp::Mul, p, Expr::Const(c));
             binary(BinOp::And, binary(BinOp::Add, scaled, Expr::Looped), Expr::Const(mask))

@@ -71,9 +71,11 @@ fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
         }
     };
     let places = match exit {
-        Exit::Breaks => "%e = program_id<0> : i32\n%n = program_id<1> : i32\n%M = dim<1> %x : i32\n%upm = add %M, %morem : i32\n\
+        Exit::Breaks => {
+            "%e = program_id<0> : i32\n%n = program_id<1> : i32\n%M = dim<1> %x : i32\n%upm = add %M, %morem : i32\n\
              %tm = div %upm, %bm : i32\nfor %m = %0 to %tm step %one {\n"
-            .to_owned(),
+                .to_owned()
+        }
         Exit::Continues | Exit::ContinuesWith => format!(
             "%E = dim<0> %x : i32\n%M = dim<1> %x : i32\n%N = dim<1> %z : i32\n%upm = add %M, %morem : i32\n%tm = div %upm, %bm : i32\n\
              %upn = add %N, %moren : i32\n%tn = div %upn, %bn : i32\n%em = mul %E, %tm : i32\n%all = mul %em, %tn : i32\n{}\

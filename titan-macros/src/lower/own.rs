@@ -60,14 +60,7 @@ impl FnLower<'_, '_, '_> {
     /// A new output tile.
     pub(super) fn born(&mut self, span: Span) -> usize {
         let level = self.sh.depth;
-        self.sh.owns.push(OwnState {
-            name: "_".to_owned(),
-            span,
-            level,
-            used: Used::No,
-            gone: false,
-            reported: false,
-        });
+        self.sh.owns.push(OwnState { name: "_".to_owned(), span, level, used: Used::No, gone: false, reported: false });
         self.sh.owns.len() - 1
     }
 
@@ -157,7 +150,9 @@ impl FnLower<'_, '_, '_> {
             Meeting::Loop => (
                 format!("the output tile `{name}` is stored or skipped on some paths through a loop only"),
                 "this loop may end without it",
-                format!("store it after the loop, or before each `break`; a `for` or `while` also ends without a `break`"),
+                format!(
+                    "store it after the loop, or before each `break`; a `for` or `while` also ends without a `break`"
+                ),
             ),
         };
         let diag = Diagnostic::new(Code::TokenDropped, state.span, title).related(at, meeting).help(help);

@@ -4,7 +4,7 @@
 use super::{Access, Context, DEEP};
 use crate::analysis::affine::{Affine, Term};
 use crate::analysis::uses::Tree;
-use crate::diag::{Diagnostic, Code};
+use crate::diag::{Code, Diagnostic};
 use crate::ir::{BinOp, Def, Loc, OpKind, Value};
 
 impl Context<'_> {
@@ -75,10 +75,15 @@ impl Context<'_> {
                  `^` with fewer bits than the size of a part"
             )
         } else {
-            format!("`({source} << 5) | i` is followed if `i` is known to be less than 32, as in `for i in 0..32`, or after `& 31`")
+            format!(
+                "`({source} << 5) | i` is followed if `i` is known to be less than 32, as in `for i in 0..32`, or after `& 31`"
+            )
         };
         let error = error.help(help);
-        Some(error.help(format!("or add what is in the part: `{source} * C + i`, with a constant `C` and `i` in `0..C`")))
+        Some(
+            error
+                .help(format!("or add what is in the part: `{source} * C + i`, with a constant `C` and `i` in `0..C`")),
+        )
     }
 
     /// The operation on bits of the program's index whose result is not followed, from which a value is computed.

@@ -160,7 +160,8 @@ impl Forms {
                 .collect();
         }
         let op = kernel.def_op(value).filter(|_| deep > 0)?;
-        if !matches!(op.kind, OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::Cast(_)) {
+        if !matches!(op.kind, OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::Cast(_))
+        {
             return None;
         }
         let mut all = SortedSet::new();

@@ -66,8 +66,7 @@ impl Forms {
     ///
     /// If there is no such integer, any form is true, and the range of the rest still has an element.
     pub(in crate::analysis) fn between(&self, kernel: &Kernel, lo: Value, hi: Value) -> Vec<Affine> {
-        let (below, above) =
-            (self.limits(kernel, lo, Side::Lower, DEEP), self.limits(kernel, hi, Side::Upper, DEEP));
+        let (below, above) = (self.limits(kernel, lo, Side::Lower, DEEP), self.limits(kernel, hi, Side::Upper, DEEP));
         let mut found: Vec<Affine> = Vec::new();
         for low in &below {
             for high in above.iter().filter(|high| high.terms == low.terms) {

@@ -18,7 +18,7 @@ const DEEP: u32 = 8;
 
 /// A set of outcomes of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outcomes {
+pub(super) struct Outcomes {
     less: bool,
     equal: bool,
     greater: bool,
@@ -83,7 +83,9 @@ fn split(kernel: &Kernel, condition: Value, holds: bool, deep: u32, found: &mut 
     let mut also = |value: Value, holds: bool| split(kernel, value, holds, deep - 1, found);
     match (&op.kind, &op.args[..]) {
         (OpKind::Unary(UnOp::Not), [of]) => also(*of, !holds),
-        (OpKind::Binary(kind), [a, b]) if (*kind, holds) == (BinOp::And, true) || (*kind, holds) == (BinOp::Or, false) => {
+        (OpKind::Binary(kind), [a, b])
+            if (*kind, holds) == (BinOp::And, true) || (*kind, holds) == (BinOp::Or, false) =>
+        {
             also(*a, holds);
             also(*b, holds);
         }
