@@ -18,11 +18,11 @@
 //!
 //! * `index` fixes an axis at its coordinate.
 //! * `slice(lo..hi)` shifts an axis by `max(lo, 0)` and keeps accesses inside of `lo ..= hi − 1`, which is a claim by itself
-//!   if `lo` and `hi` have equal terms: coordinates inside of the slice need not be known.
+//!   if `lo` and `hi` have limits with equal terms: coordinates inside of the slice need not be known.
 //! * `segment(off, e)` shifts by `off[e]`, and keeps accesses inside the segment.
 //! * `shared` exempts accesses from the rule.
 
-use super::affine::{Affine, I32, Range, Term, TermRanges};
+use super::affine::{Affine, I32, Range, Term};
 use super::forms::{Forms, is_input};
 use super::number::root;
 use super::uses::Tree;
@@ -154,18 +154,20 @@ impl Accesses {
         for (i, (axis, base)) in lanes.into_iter().enumerate() {
             let (Some(at), Some(extent)) = (op.args.get(i + 1), extents.get(i)) else { return };
             view.access.coordinates.push((axis, *at));
-            let Some(start) = coordinate(&forms.of(*at), unit, *extent, &forms.ranges) else {
+            let starts = coordinates(forms, *at, unit, *extent);
+            let Some(start) = starts.first() else {
                 view.access.wraps.push(*at);
                 continue;
             };
             let claims = &mut view.access.axes[axis];
             let whole = base.as_ref().is_some_and(Affine::is_even);
-            claims.start = base.and_then(|b| b.plus(&start));
+            claims.start = base.as_ref().and_then(|b| b.plus(start));
             // Whole tiles of an even extent start at even elements, for all tile numbers.
             let even = claims.start.as_ref().is_some_and(Affine::is_even);
             claims.even = even || (unit == Unit::Tile && extent % 2 == 0 && whole);
             claims.extent = Some(*extent);
-            claims.spans.extend(claims.start.as_ref().and_then(|s| s.widened(*extent - 1)));
+            let span = |start: &Affine| base.as_ref()?.plus(start)?.widened(*extent - 1);
+            claims.spans.extend(starts.iter().filter_map(span));
         }
         self.list.push(view.access);
     }
@@ -206,23 +208,23 @@ impl Accesses {
                 let lane = usize::from(*axis);
                 let (axis, base) = (lane < view.lanes.len()).then(|| view.lanes.remove(lane))?;
                 view.access.coordinates.push((axis, *at));
-                match coordinate(&forms.of(*at), Unit::Elem, 1, &forms.ranges) {
-                    Some(form) => {
-                        let claims = &mut view.access.axes[axis];
-                        claims.start = base.and_then(|b| b.plus(&form));
-                        claims.extent = Some(1);
-                        claims.spans.extend(claims.start.clone());
-                    }
-                    None => view.access.wraps.push(*at),
+                let all = coordinates(forms, *at, Unit::Elem, 1);
+                if all.is_empty() {
+                    view.access.wraps.push(*at);
+                } else {
+                    let claims = &mut view.access.axes[axis];
+                    let places: Vec<Affine> = all.iter().filter_map(|form| base.as_ref()?.plus(form)).collect();
+                    claims.start = places.first().cloned();
+                    claims.extent = Some(1);
+                    claims.spans.extend(places);
                 }
             }
             (OpKind::Slice(axis), [_, lo, hi]) => {
                 let (axis, base) = view.lanes.get_mut(usize::from(*axis))?;
                 view.access.coordinates.extend([(*axis, *lo), (*axis, *hi)]);
-                let claim = slice_claim(forms, *lo, *hi);
-                let claim = base.as_ref().zip(claim).and_then(|(b, c)| b.plus(&c));
+                let own = forms.between(kernel, *lo, *hi);
                 let claims = &mut view.access.axes[*axis];
-                claims.spans.extend(claim);
+                claims.spans.extend(own.iter().filter_map(|claim| base.as_ref()?.plus(claim)));
                 claims.cut = true;
                 claims.odd_cut |= !(forms.of(*lo).is_even() && forms.of(*hi).is_even());
                 *base = base.take().zip(slice_start(forms, *lo)).and_then(|(b, s)| b.plus(&s));
@@ -257,24 +259,18 @@ impl Accesses {
     }
 }
 
-/// The first element of an access at a coordinate with this form, without a modulus: see the beginning of this module.
-fn coordinate(form: &Affine, unit: Unit, extent: i64, ranges: &TermRanges) -> Option<Affine> {
+/// The first elements of an access at a coordinate, without a modulus, for each form of the coordinate for which this is known: see the
+/// beginning of this module.
+fn coordinates(forms: &Forms, at: Value, unit: Unit, extent: i64) -> Vec<Affine> {
     let (slack, scale) = match unit {
         Unit::Tile => (1, extent),
         Unit::Elem => (extent, 1),
     };
-    let bounds = form.bounds(ranges)?;
-    bounds.within(Range { lo: I32.lo, hi: (1 << 32) - slack }).then(|| form.times(scale)).flatten()
-}
-
-/// The elements of a view that are in `lo .. hi`. A start that wraps is clipped to 0, and an end that wraps upward makes the slice empty;
-/// so the start must not wrap, and the end must not wrap downward.
-fn slice_claim(forms: &Forms, lo: Value, hi: Value) -> Option<Affine> {
-    let (lo, hi) = (forms.of(lo), forms.of(hi));
-    lo.fits(&forms.ranges)?;
-    let ends = hi.bounds(&forms.ranges)?;
-    let sound = ends.lo >= I32.lo && ends.hi < 1 << 32 && lo.terms == hi.terms && lo.rest.lo < hi.rest.hi;
-    sound.then(|| Affine { terms: lo.terms, rest: Range { lo: lo.rest.lo, hi: hi.rest.hi - 1 } })
+    let first = |form: Affine| {
+        let bounds = form.bounds(&forms.ranges)?;
+        bounds.within(Range { lo: I32.lo, hi: (1 << 32) - slack }).then(|| form.times(scale)).flatten()
+    };
+    forms.all(at).into_iter().filter_map(first).collect()
 }
 
 /// The start of a slice, `max(lo, 0)`.

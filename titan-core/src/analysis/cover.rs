@@ -8,6 +8,8 @@
 //! * For a program index itself, the parts are those of the axis that it divides.
 //! * For an index that is decomposed ([`Term::Part`]), each part of it divides an axis, and different programs have different
 //!   parts: there must be at least as many programs as combinations of parts.
+//! * For an index that is permuted in blocks (`p ^ 1`), the parts are those of whole blocks: the last part may be that of the last program
+//!   of its block.
 //!
 //! A grid may be larger: stores outside of a tensor are dropped.
 //!
@@ -62,6 +64,8 @@ fn of_group(kernel: &Kernel, forms: &Forms, param: usize, keys: &[Key], number: 
     }
     let (counts, parts): (Vec<HostExpr>, Vec<Parts>) = found.into_iter().unzip();
     let programs = counts.into_iter().reduce(|a, b| HostExpr::binary(HostOp::Mul, a, b))?;
+    let blocks = |of: HostExpr, op: HostOp| HostExpr::binary(op, of, HostExpr::Const(group.block));
+    let programs = if group.block > 1 { blocks(blocks(programs, HostOp::Cdiv), HostOp::Mul) } else { programs };
     Some(Need { axis, param, programs, parts })
 }
 

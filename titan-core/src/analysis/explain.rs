@@ -5,6 +5,7 @@
 //! differently.
 
 mod parts;
+mod ranges;
 
 use super::access::{Access, Kind};
 use super::affine::Term;
@@ -138,6 +139,9 @@ impl Context<'_> {
         }
         if let Some((_, v)) = by(&|o| o.quotient && o.of_axis(self.axis)) {
             return Some(self.taken_apart(error, *v));
+        }
+        if let Some(error) = self.ranged(access).or_else(|| self.of_bits(access)) {
+            return Some(error);
         }
         if let Some(v) = access.wraps.iter().find(|v| self.origins.of(**v).of_axis(self.axis)) {
             let index = self.called(*v, "its index");

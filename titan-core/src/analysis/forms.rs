@@ -18,16 +18,33 @@
 //! are equal and exact. `p + i` and `p + j` of two loops may have the same form, `p + r` with `0 ≤ r ≤ 3`, and be different numbers; so
 //! each operation on an inexact base is a group by itself.
 //!
-//! An invariant value without a more precise form is a term of its own. Loop variables of other loops have the range of their bounds;
+//! * `x ^ y`, if `x` is such a number and `y` a function of launch invariants and of other such numbers: with these, it determines `x`.
+//!
+//! An invariant value without a more precise form is a term of its own. Loop variables of other loops are between their bounds;
 //! carried values, and values read from memory, are unknown.
+//!
+//! # Several forms
+//!
+//! A value may have several forms, all of which are true, such as `min(128·p + 128, M)`. [`Forms::of`] is one of them, and it is the one that
+//! everything uses that needs a single form; [`Forms::all`] has them all. An operation on values with several forms has a form for each
+//! combination, up to a few.
 
+mod arith;
+mod bits;
+mod limits;
+
+use self::arith::narrow;
+use self::bits::Bitwise;
 use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::grid::{is_product, program_bounds};
 use super::number::{Numbers, root};
+use crate::collections::SortedMap;
 use crate::ir::{
-    Access, BinOp, Block, Const, Elem, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, UnOp,
-    Value,
+    Access, BinOp, Block, Const, Elem, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, Value,
 };
+
+/// The maximum number of forms of a value.
+const MOST_FORMS: usize = 4;
 
 /// Parts that together determine a base.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +53,10 @@ pub struct Group {
     pub base: Affine,
     /// For each part, whether it must be known to determine the base; the other parts are always 0.
     pub needed: Vec<bool>,
+    /// Other sources that must be known to determine the base.
+    pub with: Vec<Term>,
+    /// The extent of the aligned blocks of bases that the parts permute; 1 for others, and where it is not known.
+    pub block: i64,
     kind: OpKind,
     args: Vec<Value>,
     /// The first operation of the group.
@@ -46,6 +67,8 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub struct Forms {
     forms: Vec<Affine>,
+    /// Other forms of values.
+    others: SortedMap<Value, Vec<Affine>>,
     /// The ranges of terms.
     pub ranges: TermRanges,
     /// Groups of parts.
@@ -62,6 +85,7 @@ impl Forms {
     pub fn new(kernel: &Kernel, grid_known: bool) -> Forms {
         let mut forms = Forms {
             forms: vec![Affine::unknown(); kernel.values.len()],
+            others: SortedMap::new(),
             ranges: program_bounds(kernel, grid_known),
             groups: Vec::new(),
             numbers: Numbers::new(kernel),
@@ -70,7 +94,7 @@ impl Forms {
         forms.ranges.insert(Term::Work, Range { lo: 0, hi: I32.hi - 1 });
         for (i, param) in kernel.sig.params.iter().enumerate() {
             if param.kind == ParamKind::Scalar(Elem::I32) {
-                forms.set(kernel, Value::new(i), Affine::unknown());
+                forms.set(kernel, Value::new(i), vec![Affine::unknown()]);
             }
         }
         forms.block(kernel, kernel.body, false);
@@ -81,6 +105,13 @@ impl Forms {
     #[must_use]
     pub fn of(&self, value: Value) -> Affine {
         self.forms.get(value.index()).cloned().unwrap_or_else(Affine::unknown)
+    }
+
+    /// All known forms of a value; the first one is that of [`Forms::of`].
+    #[must_use]
+    pub fn all(&self, value: Value) -> Vec<Affine> {
+        let others = self.others.get(&value).map_or(&[][..], Vec::as_slice);
+        [self.of(value)].into_iter().chain(others.iter().cloned()).collect()
     }
 
     /// The range of a value; all of `i32` if its form may wrap.
@@ -107,8 +138,10 @@ impl Forms {
         }
     }
 
-    /// Records a form. An invariant scalar without an exact form becomes a term.
-    fn set(&mut self, kernel: &Kernel, value: Value, form: Affine) {
+    /// Records the forms of a value. An invariant scalar without an exact form becomes a term.
+    fn set(&mut self, kernel: &Kernel, value: Value, forms: Vec<Affine>) {
+        let mut forms = forms.into_iter();
+        let form = forms.next().unwrap_or_else(Affine::unknown);
         let number = self.numbers.of(value).filter(|_| kernel.ty(value) == Ty::I32 && !form.is_exact());
         let form = match number {
             Some(n) => {
@@ -116,7 +149,13 @@ impl Forms {
                 self.ranges.insert(Term::Invariant(n), range);
                 Affine::term(Term::Invariant(n))
             }
-            None => form,
+            None => {
+                let others: Vec<Affine> = forms.collect();
+                if !others.is_empty() {
+                    self.others.insert(value, others);
+                }
+                form
+            }
         };
         if let Some(slot) = self.forms.get_mut(value.index()) {
             *slot = form;
@@ -129,11 +168,12 @@ impl Forms {
             if let OpKind::For(kind) = op.kind
                 && let Some(index) = op.regions.first().and_then(|r| kernel.block(*r).args.first())
             {
-                let form = self.index_form(kind, op, in_distributed);
-                if let (true, Some(hi)) = (form == Affine::term(Term::Work), op.args.get(1)) {
+                let forms = self.index_forms(kernel, kind, op, in_distributed);
+                let is_number = forms.first() == Some(&Affine::term(Term::Work));
+                if let (true, Some(hi)) = (is_number, op.args.get(1)) {
                     self.ends.extend(self.numbers.factors(kernel, *hi).map(|factors| (*index, factors)));
                 }
-                self.set(kernel, *index, form);
+                self.set(kernel, *index, forms);
             }
             let inner = in_distributed || op.kind == OpKind::For(ForKind::Distributed);
             op.regions.iter().for_each(|r| self.block(kernel, *r, inner));
@@ -141,24 +181,34 @@ impl Forms {
         }
     }
 
-    fn index_form(&self, kind: ForKind, op: &Op, in_distributed: bool) -> Affine {
-        let [lo, hi, step, ..] = op.args[..] else { return Affine::unknown() };
-        let (lo, hi, step) = (self.of(lo), self.of(hi), self.of(step).as_constant());
+    /// The forms of the index of a loop.
+    fn index_forms(&self, kernel: &Kernel, kind: ForKind, op: &Op, in_distributed: bool) -> Vec<Affine> {
+        let [from, to, step, ..] = op.args[..] else { return vec![Affine::unknown()] };
+        let (lo, hi, step) = (self.of(from), self.of(to), self.of(step).as_constant());
         let dealt = kind == ForKind::Distributed && !in_distributed;
         if dealt && lo.as_constant() == Some(0) && step == Some(1) {
-            return Affine::term(Term::Work);
+            return vec![Affine::term(Term::Work)];
         }
-        let (Some(first), Some(end), true) =
-            (lo.fits(&self.ranges), hi.fits(&self.ranges), step.is_some_and(|s| s > 0))
-        else {
-            return Affine::unknown();
-        };
+        if step.is_none_or(|s| s <= 0) {
+            return vec![Affine::unknown()];
+        }
         let span = |lo: i64, end: i64| Range { lo, hi: end.saturating_sub(1).max(lo) };
-        if lo.terms == hi.terms {
-            Affine { terms: lo.terms, rest: span(lo.rest.lo, hi.rest.hi) }
-        } else {
-            Affine::range(span(first.lo, end.hi))
+        let between = self.between(kernel, from, to);
+        let mut found = match (lo.fits(&self.ranges), hi.fits(&self.ranges)) {
+            (Some(_), Some(_)) if lo.terms == hi.terms => {
+                vec![Affine { terms: lo.terms, rest: span(lo.rest.lo, hi.rest.hi) }]
+            }
+            (Some(first), Some(end)) => vec![Affine::range(span(first.lo, end.hi))],
+            // A bound that may wrap: a form with terms is more precise than any `i32`.
+            (None, _) | (_, None) => Vec::new(),
+        };
+        for form in between.into_iter().filter(|form| !form.terms.is_empty()) {
+            add_form(&mut found, form);
         }
+        if found.is_empty() {
+            found.push(Affine::range(span(self.range(from).lo, self.range(to).hi)));
+        }
+        found
     }
 
     fn results(&mut self, kernel: &Kernel, id: OpId, op: &Op) {
@@ -167,9 +217,44 @@ impl Forms {
         }
         for (i, result) in op.results.iter().enumerate() {
             if kernel.ty(*result).elem() == Elem::I32 && !matches!(kernel.ty(*result), Ty::Tensor(..)) {
-                let form = self.form(kernel, op, i);
-                self.set(kernel, *result, form);
+                let forms = self.result_forms(kernel, id, op, i);
+                self.set(kernel, *result, forms);
             }
+        }
+    }
+
+    /// The forms of a result: those that follow from each combination of forms of the operands, and what a permutation is a part of.
+    fn result_forms(&mut self, kernel: &Kernel, id: OpId, op: &Op, result: usize) -> Vec<Affine> {
+        let plain: Vec<Affine> = op.args.iter().map(|arg| self.of(*arg)).collect();
+        let first = self.form(kernel, op, result, &plain);
+        let mut found = if first.terms.is_empty() { self.permutations(kernel, id, op) } else { Vec::new() };
+        add_form(&mut found, first);
+        let several = op.args.iter().any(|arg| self.others.contains_key(arg));
+        let mut combinations = if several { vec![Vec::new()] } else { vec![plain] };
+        for arg in op.args.iter().filter(|_| several) {
+            let of_arg = self.all(*arg);
+            let longer = |before: &Vec<Affine>| {
+                of_arg.iter().map(|form| [&before[..], &[form.clone()]].concat()).collect::<Vec<Vec<Affine>>>()
+            };
+            combinations = combinations.iter().flat_map(longer).take(MOST_FORMS * MOST_FORMS).collect();
+        }
+        for (i, args) in combinations.iter().enumerate() {
+            let form = if i > 0 { Some(self.form(kernel, op, result, args)) } else { None };
+            for form in form.into_iter().chain(self.more_precise(kernel, op, args)) {
+                if !form.terms.is_empty() {
+                    add_form(&mut found, form);
+                }
+            }
+        }
+        found
+    }
+
+    /// A form with terms besides that of [`Forms::form`].
+    fn more_precise(&self, kernel: &Kernel, op: &Op, args: &[Affine]) -> Option<Affine> {
+        let (OpKind::Binary(kind), [a, b]) = (&op.kind, args) else { return None };
+        match Bitwise::of(*kind) {
+            Some(bits) => self.bitwise(kernel, op, bits, a, b),
+            None => self.quotient(*kind, a, b),
         }
     }
 
@@ -194,7 +279,7 @@ impl Forms {
                 Some(g) => self.part(g, i, range),
                 None => Affine::range(range),
             };
-            self.set(kernel, *result, form);
+            self.set(kernel, *result, vec![form]);
         }
     }
 
@@ -216,7 +301,7 @@ impl Forms {
         let base = self.of(base);
         base.fits(&self.ranges)?;
         let args = args.iter().map(|a| self.numbers.of(*a)).collect::<Option<Vec<Value>>>()?;
-        Some(Group { base, needed, kind: op.kind.clone(), args, op: id })
+        Some(Group { base, needed, with: Vec::new(), block: 1, kind: op.kind.clone(), args, op: id })
     }
 
     /// The ranges of the parts of an iteration number, if the end of its loop is the product of their extents, which are not negative: each
@@ -261,8 +346,9 @@ impl Forms {
         ranges
     }
 
-    fn form(&self, kernel: &Kernel, op: &Op, result: usize) -> Affine {
-        let arg = |i: usize| op.args.get(i).map_or_else(Affine::unknown, |a| self.of(*a));
+    /// The form of a result of an operation whose operands have these forms.
+    fn form(&self, kernel: &Kernel, op: &Op, result: usize, args: &[Affine]) -> Affine {
+        let arg = |i: usize| args.get(i).cloned().unwrap_or_else(Affine::unknown);
         let count = |lo| Affine::range(Range { lo, hi: I32.hi });
         match &op.kind {
             OpKind::Const(Const::Int(_, v)) => Affine::constant(*v),
@@ -292,7 +378,11 @@ impl Forms {
             OpKind::Interleave => arg(0).join(&arg(1), &self.ranges),
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
-            OpKind::Binary(op) => self.binary(*op, &arg(0), &arg(1)),
+            OpKind::Binary(kind @ (BinOp::Or | BinOp::Xor)) => {
+                let bits = Bitwise::of(*kind).and_then(|bits| self.bitwise(kernel, op, bits, &arg(0), &arg(1)));
+                bits.unwrap_or_else(|| self.binary(*kind, &arg(0), &arg(1)))
+            }
+            OpKind::Binary(kind) => self.binary(*kind, &arg(0), &arg(1)),
             OpKind::Cast(_) => match op.args.first().map(|a| kernel.ty(*a).elem()) {
                 Some(Elem::I32) => arg(0),
                 Some(from) => narrow(from),
@@ -354,67 +444,12 @@ impl Forms {
         }
         form.unwrap_or_else(Affine::unknown)
     }
+}
 
-    fn unary(&self, op: UnOp, a: &Affine) -> Affine {
-        let form = match op {
-            UnOp::Neg => a.times(-1),
-            UnOp::Not => a.times(-1).and_then(|n| n.plus(&Affine::constant(-1))),
-            UnOp::Abs => a.fits(&self.ranges).map(|r| {
-                let hi = r.lo.abs().max(r.hi.abs());
-                if r.lo >= 0 { a.clone() } else { Affine::range(Range { lo: r.hi.min(0).abs(), hi }) }
-            }),
-            UnOp::Exp
-            | UnOp::Exp2
-            | UnOp::Ln
-            | UnOp::Log2
-            | UnOp::Sqrt
-            | UnOp::Rsqrt
-            | UnOp::Recip
-            | UnOp::Sin
-            | UnOp::Cos
-            | UnOp::Tanh
-            | UnOp::Sigmoid
-            | UnOp::Erf
-            | UnOp::Floor
-            | UnOp::Ceil
-            | UnOp::Trunc
-            | UnOp::Round
-            | UnOp::RoundTiesEven
-            | UnOp::IsNan => None,
-        };
-        form.unwrap_or_else(Affine::unknown)
-    }
-
-    fn binary(&self, op: BinOp, a: &Affine, b: &Affine) -> Affine {
-        let fits = |x: &Affine| x.fits(&self.ranges);
-        let form = match op {
-            BinOp::Add => a.plus(b),
-            BinOp::Sub => b.times(-1).and_then(|n| a.plus(&n)),
-            BinOp::Mul => match (a.as_constant(), b.as_constant()) {
-                (_, Some(c)) => a.times(c),
-                (Some(c), _) => b.times(c),
-                (None, None) => fits(a).zip(fits(b)).and_then(|(x, y)| x.times(y)).map(Affine::range),
-            },
-            BinOp::Shl => b.as_constant().and_then(|c| if (0..32).contains(&c) { a.times(1 << c) } else { a.times(0) }),
-            BinOp::Shr => match (fits(a), b.as_constant()) {
-                (Some(r), Some(c)) if (0..32).contains(&c) => {
-                    Some(Affine::range(Range { lo: r.lo >> c, hi: r.hi >> c }))
-                }
-                (_, _) => None,
-            },
-            BinOp::Div => divided(a, fits(a), b.as_constant()),
-            BinOp::Rem => remainder(a, fits(a), b.as_constant()),
-            BinOp::Min | BinOp::Max => Some(extremum(op, (a, fits(a)), (b, fits(b)))),
-            BinOp::And => [a, b]
-                .into_iter()
-                .filter_map(fits)
-                .filter(|r| r.lo >= 0)
-                .map(|r| r.hi)
-                .min()
-                .map(|hi| Affine::range(Range { lo: 0, hi })),
-            BinOp::Or | BinOp::Xor => None,
-        };
-        form.unwrap_or_else(Affine::unknown)
+/// Adds a form that is not known yet, unless there are many.
+fn add_form(forms: &mut Vec<Affine>, form: Affine) {
+    if forms.len() < MOST_FORMS && !forms.contains(&form) {
+        forms.push(form);
     }
 }
 
@@ -428,63 +463,4 @@ pub(super) const fn is_box(kind: &OpKind) -> bool {
 pub fn is_input(kernel: &Kernel, param: usize) -> bool {
     let kind = kernel.sig.params.get(param).map(|p| &p.kind);
     matches!(kind, Some(ParamKind::Tensor { access: Access::In, .. }))
-}
-
-fn divided(a: &Affine, range: Option<Range>, by: Option<i64>) -> Option<Affine> {
-    match (by?, range?) {
-        (0, _) => Some(Affine::constant(0)),
-        (1, _) => Some(a.clone()),
-        // Truncating division by a constant is monotonic. `MIN / -1` is outside of `i32`, and so may the form be.
-        (d, r) => Some(Affine::range(Range::point(r.lo / d).join(Range::point(r.hi / d)))),
-    }
-}
-
-fn remainder(a: &Affine, range: Option<Range>, by: Option<i64>) -> Option<Affine> {
-    let d = by?;
-    let most = d.abs() - 1;
-    match range {
-        _ if d == 0 => Some(a.clone()),
-        Some(r) if r.lo >= 0 && r.hi <= most => Some(a.clone()),
-        Some(r) if r.lo >= 0 => Some(Affine::range(Range { lo: 0, hi: most })),
-        Some(_) | None => Some(Affine::range(Range { lo: -most, hi: most })),
-    }
-}
-
-fn extremum(op: BinOp, (a, ra): (&Affine, Option<Range>), (b, rb): (&Affine, Option<Range>)) -> Affine {
-    let pick = |x: i64, y: i64| if op == BinOp::Min { x.min(y) } else { x.max(y) };
-    let pick_range = |x: Range, y: Range| Range { lo: pick(x.lo, y.lo), hi: pick(x.hi, y.hi) };
-    if ra.is_some() && rb.is_some() && a.terms == b.terms {
-        return Affine { terms: a.terms.clone(), rest: pick_range(a.rest, b.rest) };
-    }
-    let (x, y) = (ra.unwrap_or(I32), rb.unwrap_or(I32));
-    let range = pick_range(x, y);
-    // If the minimum or maximum is always the same side, the result has the form of that side.
-    match (ra, rb) {
-        (Some(_), _) if range == x && (if op == BinOp::Min { x.hi <= y.lo } else { x.lo >= y.hi }) => a.clone(),
-        (_, Some(_)) if range == y && (if op == BinOp::Min { y.hi <= x.lo } else { y.lo >= x.hi }) => b.clone(),
-        (_, _) => Affine::range(range),
-    }
-}
-
-/// The range of a narrow integer, converted to `i32`.
-fn narrow(from: Elem) -> Affine {
-    match from {
-        Elem::Bool => Affine::range(Range { lo: 0, hi: 1 }),
-        Elem::U4 | Elem::U8 | Elem::U16 => Affine::range(Range { lo: 0, hi: (1 << from.bits()) - 1 }),
-        Elem::I4 | Elem::I8 | Elem::I16 => {
-            let half = 1 << (from.bits() - 1);
-            Affine::range(Range { lo: -half, hi: half - 1 })
-        }
-        Elem::F64
-        | Elem::F32
-        | Elem::Tf32
-        | Elem::F16
-        | Elem::Bf16
-        | Elem::E4m3
-        | Elem::E5m2
-        | Elem::I64
-        | Elem::I32
-        | Elem::U64
-        | Elem::U32 => Affine::unknown(),
-    }
 }

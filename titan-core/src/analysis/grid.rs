@@ -1,6 +1,6 @@
 //! Grids: bounds of declared grids, the axes along which there may be several programs, and the grid that the outputs imply.
 //!
-//! Deliberately absent: bounds from `require(..)`.
+mod checked;
 
 use super::affine::{I32, Range, Term, TermRanges};
 use super::partition::Partition;
@@ -41,16 +41,24 @@ pub fn wide_axes(sig: &Signature) -> Vec<u8> {
 /// The range of a host expression.
 #[must_use]
 pub fn bound(sig: &Signature, expr: &HostExpr) -> Range {
+    bound_by(sig, expr, &|leaf| checked::most(sig, leaf))
+}
+
+/// The range of a host expression whose leaves have these maxima, besides those of their types.
+fn bound_by(sig: &Signature, expr: &HostExpr, most: &dyn Fn(&HostExpr) -> i64) -> Range {
     const ANY: Range = Range { lo: i64::MIN, hi: i64::MAX };
+    // A maximum below the minimum is that of a launch that is always rejected.
+    let leaf = |range: Range| Range { lo: range.lo, hi: range.hi.min(most(expr)).max(range.lo) };
+    let of = |expr: &HostExpr| bound_by(sig, expr, most);
     match expr {
         HostExpr::Const(v) => Range::point(*v),
-        HostExpr::Symbol(_) | HostExpr::Dim(..) => Range { lo: 0, hi: I32.hi },
-        HostExpr::Scalar(p) => match sig.params.get(*p).map(|p| &p.kind) {
+        HostExpr::Symbol(_) | HostExpr::Dim(..) => leaf(Range { lo: 0, hi: I32.hi }),
+        HostExpr::Scalar(p) => leaf(match sig.params.get(*p).map(|p| &p.kind) {
             Some(ParamKind::Scalar(e)) => scalar_bound(*e).unwrap_or(ANY),
             Some(ParamKind::Tensor { .. }) | None => ANY,
-        },
+        }),
         HostExpr::Not(_) => Range { lo: 0, hi: 1 },
-        HostExpr::Binary(op, a, b) => binary_bound(*op, bound(sig, a), bound(sig, b)).unwrap_or(ANY),
+        HostExpr::Binary(op, a, b) => binary_bound(*op, of(a), of(b)).unwrap_or(ANY),
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`ends`] | ends of parts of tensors that are known before the kernel runs |
 //! | [`fttc`] | bulk copies with element strides whose tiles cannot end in zeros |
 //! | [`cluster`] | values that may differ between the programs of a cluster |
+//! | [`diverging`] | control and values that may differ between the programs of a launch |
 //! | [`tiles`] | tile numbers that exceed the last tile of an extent by at most a few |
 //! | [`turns`] | roles whose instances take tiles in turn, and accesses that exclude each other |
 //! | [`cover`] | whether a declared grid covers every output |
@@ -31,6 +32,7 @@ pub mod affine;
 pub mod boxes;
 pub mod cluster;
 pub mod cover;
+pub mod diverging;
 pub mod ends;
 pub mod forms;
 pub mod fttc;

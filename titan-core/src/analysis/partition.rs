@@ -243,6 +243,9 @@ impl Output<'_> {
                 for (i, _) in parts {
                     keys.extend(self.told(accesses, Term::Part(g, i), open)?);
                 }
+                for source in &group.with {
+                    keys.extend(self.told(accesses, *source, open)?);
+                }
                 Some(keys)
             })
         });

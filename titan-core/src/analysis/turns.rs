@@ -11,14 +11,17 @@
 //!
 //! Deliberately absent: loops that do not start at 0, and conditions that depend on more than the iteration and the launch.
 
+mod conditions;
+
+use self::conditions::claims;
 use super::access::{Access, Accesses};
 use super::affine::{Affine, Term};
-use super::forms::Forms;
-use super::number::Numbers;
+use super::forms::{Forms, is_input};
+use super::number::{Numbers, root};
 use super::partition::Output;
 use super::uses::Tree;
 use crate::collections::SortedSet;
-use crate::ir::{Block, Def, Effect, ForKind, Kernel, Loc, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{Block, Def, Effect, ForKind, Kernel, Loc, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
 /// A role that consists of a loop over the tiles of its program.
 #[derive(Clone, Copy, Debug)]
@@ -129,16 +132,23 @@ impl<'k> Turns<'k> {
         Turns { kernel, numbers: Numbers::new(kernel), forms, accesses }
     }
 
-    /// Whether at most one of two turns occurs for each tile: they are in different arms of branches with the same condition.
+    /// Whether at most one of two turns occurs for each tile: they are in arms whose conditions exclude each other.
     #[must_use]
     pub fn exclude(&self, a: &Turn, b: &Turn) -> bool {
-        a.arms.iter().any(|(condition, arm)| {
-            b.arms.iter().any(|(other, other_arm)| arm != other_arm && self.same(*condition, *other, DEEP))
-        })
+        let all = |turn: &Turn| {
+            let of_arm = |(condition, holds): &(Value, bool)| claims(self.kernel, *condition, *holds);
+            turn.arms.iter().flat_map(of_arm).collect::<Vec<_>>()
+        };
+        let others = all(b);
+        all(a).iter().any(|one| others.iter().any(|other| self.contradict(*one, *other)))
     }
 
     /// Whether two values are the same function of the iteration of the loop over tiles and of the launch.
-    fn same(&self, a: Value, b: Value, deep: u32) -> bool {
+    fn same(&self, a: Value, b: Value) -> bool {
+        self.same_within(a, b, DEEP)
+    }
+
+    fn same_within(&self, a: Value, b: Value, deep: u32) -> bool {
         if let (Some(a), Some(b)) = (self.numbers.of(a), self.numbers.of(b)) {
             return a == b;
         }
@@ -146,12 +156,25 @@ impl<'k> Turns<'k> {
             return true;
         }
         let (Some(one), Some(other)) = (self.kernel.def_op(a), self.kernel.def_op(b)) else { return false };
-        let scalar = matches!(one.kind, OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Cast(_));
+        let nth = |op: &Op, value: Value| op.results.iter().position(|result| *result == value);
+        let input =
+            |op: &Op| op.args.first().and_then(|t| root(self.kernel, *t)).is_some_and(|p| is_input(self.kernel, p));
+        // Inputs do not change during a launch.
+        let pure = matches!(
+            one.kind,
+            OpKind::Unary(_)
+                | OpKind::Binary(_)
+                | OpKind::Cmp(_)
+                | OpKind::Cast(_)
+                | OpKind::Unflatten
+                | OpKind::UnflattenGrouped(_)
+        ) || (one.kind == OpKind::Get && input(one));
         deep > 0
-            && scalar
+            && pure
             && one.kind == other.kind
+            && nth(one, a) == nth(other, b)
             && one.args.len() == other.args.len()
-            && one.args.iter().zip(&other.args).all(|(a, b)| self.same(*a, *b, deep - 1))
+            && one.args.iter().zip(&other.args).all(|(a, b)| self.same_within(*a, *b, deep - 1))
     }
 
     /// Whether a value is the iteration of a loop over tiles, from 0 by 1.

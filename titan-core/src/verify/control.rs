@@ -1,4 +1,4 @@
-//! Rules 18 to 22 and 24: the grid's axes, loops, constant divisors, stores to inputs.
+//! Rules 18 to 22, 24 and 81: the grid's axes, loops and exits from them, constant divisors, stores to inputs.
 
 use super::Error;
 use super::structure::target;
@@ -10,7 +10,7 @@ use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
 
-/// Violations of rules 18 to 22 and 24.
+/// Violations of rules 18 to 22, 24 and 81.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
     let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new() };
     checker.block(kernel.body);
@@ -71,13 +71,27 @@ impl Checker<'_> {
             (OpKind::Continue(_), Some(t)) => t != *l && self.outside(t, *l),
             (_, _) => false,
         };
-        let pipelined = |o: &&OpId| kernel.op(**o).kind == OpKind::For(ForKind::Pipelined);
-        if let Some(l) = self.around.iter().rev().filter(pipelined).find(|o| leaves(o)) {
-            let name = loop_name(kernel, *l);
+        let left = |kind: ForKind| {
+            let of_kind = |o: &&OpId| kernel.op(**o).kind == OpKind::For(kind);
+            self.around.iter().rev().filter(of_kind).find(|o| leaves(o)).copied()
+        };
+        if let Some(l) = left(ForKind::Pipelined) {
+            let name = loop_name(kernel, l);
             let title = format!("`{}` leaves {name} early, while its loads run ahead", mnemonic(&op.kind));
-            let error = Error::new(Code::EarlyExit, op.loc, title).related(kernel.op(*l).loc, "the pipelined loop");
+            let error = Error::new(Code::EarlyExit, op.loc, title).related(kernel.op(l).loc, "the pipelined loop");
             self.errors.push(
                 error.help("compute the end before the loop, use a plain range, or `select` the elements that count"),
+            );
+        } else if let Some(l) = left(ForKind::Distributed) {
+            let title = format!(
+                "`{}` leaves the loop over tiles early: the tiles that it does not reach are neither stored nor skipped",
+                mnemonic(&op.kind)
+            );
+            let error = Error::new(Code::TokenDropped, op.loc, title).related(kernel.op(l).loc, "the loop over tiles");
+            self.errors.push(
+                error
+                    .help("run it for every tile, and skip those that have nothing to store: `out.skip()`")
+                    .help("which tiles a program reaches depends on the number of programs, and so on the device"),
             );
         }
     }

@@ -41,7 +41,7 @@
 //!     T0304
 //! 18. `program_id` and `num_programs` refer to an axis of the grid. T0305
 //!
-//! **Control and use** (`control`, `optional`)
+//! **Control and use** (`control`, `optional`, `distributed`)
 //!
 //! 19. No operation leaves a pipelined loop early. T0501
 //! 20. A pipelined loop is not nested in another one. T0503
@@ -49,6 +49,8 @@
 //! 22. Integers are not divided by the constant zero. T0212
 //! 23. An optional tensor is used only where it is known to be present. T0307
 //! 24. No operation stores to an input. T0405
+//! 81. No operation leaves a distributed loop early. T0403
+//! 82. Either every program runs a distributed loop, or none does, and all of them equally often. T0403
 //!
 //! **The output rule** ([`crate::analysis::partition`])
 //!
@@ -146,6 +148,7 @@
 mod barriers;
 mod coexecution;
 mod control;
+mod distributed;
 mod ids;
 mod loops;
 mod optional;
@@ -267,6 +270,10 @@ pub fn verify(mut kernel: Kernel) -> Result<Verified, Vec<Diagnostic<Loc>>> {
     }
     reject_if_any(kernel.ops.iter().filter_map(only_laid_out).collect())?;
     let mut errors = [signature::check(&kernel), control::check(&kernel), optional::check(&kernel)].concat();
+    // A loop over tiles that is left early may also be the reason why programs run others differently often.
+    if errors.iter().all(|e| e.code != Code::TokenDropped) {
+        errors.extend(distributed::check(&kernel));
+    }
     let copies = pipes::tensors::sources(&kernel);
     let partition = match Partition::of(&kernel) {
         Ok(partition) => partition,

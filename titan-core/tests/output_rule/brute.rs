@@ -50,11 +50,13 @@ impl Run<'_> {
                     BinOp::Div => divide(x, y).0,
                     BinOp::Rem => divide(x, y).1,
                     BinOp::And => x & y,
+                    BinOp::Or => x | y,
+                    BinOp::Xor => x ^ y,
                     BinOp::Min => x.min(y),
                     BinOp::Max => x.max(y),
                     BinOp::Shl if (0..32).contains(&y) => x.wrapping_shl(y.cast_unsigned()),
                     BinOp::Shr if (0..32).contains(&y) => x >> y,
-                    BinOp::Shl | BinOp::Shr | BinOp::Or | BinOp::Xor => 0,
+                    BinOp::Shl | BinOp::Shr => 0,
                 }
             }
         }

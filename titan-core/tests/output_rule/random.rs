@@ -15,7 +15,7 @@ fn expr() -> impl Strategy<Value = Expr> {
     leaf.prop_recursive(3, 8, 2, |inner| {
         let op = prop_oneof![
             6 => Just(BinOp::Add), 2 => Just(BinOp::Sub), 1 => Just(BinOp::Min), 1 => Just(BinOp::Max),
-            1 => Just(BinOp::And), 1 => Just(BinOp::Mul),
+            1 => Just(BinOp::And), 1 => Just(BinOp::Mul), 2 => Just(BinOp::Or), 2 => Just(BinOp::Xor),
         ];
         let by = prop_oneof![
             6 => Just(BinOp::Mul), 1 => Just(BinOp::Div), 1 => Just(BinOp::Rem), 1 => Just(BinOp::Shl), 1 => Just(BinOp::Shr),
@@ -30,14 +30,66 @@ fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
+fn binary(op: BinOp, x: Expr, y: Expr) -> Expr {
+    Expr::Binary(op, Box::new(x), Box::new(y))
+}
+
+fn source() -> impl Strategy<Value = Expr> {
+    prop_oneof![any::<bool>().prop_map(Expr::Program), (0..3usize).prop_map(Expr::Part)]
+}
+
+/// Numbers made of bits as kernels make them: offsets by shift and or, permutations by exclusive or. Some are wrong by a bit.
+fn bits() -> impl Strategy<Value = Expr> {
+    let low = prop_oneof![Just(Expr::Looped), source(), Just(Expr::Scalar), (0..9i32).prop_map(Expr::Const)];
+    let op = prop_oneof![Just(BinOp::Or), Just(BinOp::Xor)];
+    let mask = prop_oneof![Just(1), Just(3), Just(7), Just(-4), Just(-8)];
+    prop_oneof![
+        (source(), 0..4i32, op, low).prop_map(|(p, by, op, i)| binary(op, binary(BinOp::Shl, p, Expr::Const(by)), i)),
+        (source(), 0..9i32).prop_map(|(p, c)| binary(BinOp::Xor, p, Expr::Const(c))),
+        (source(), source(), mask.clone())
+            .prop_map(|(p, q, mask)| { binary(BinOp::Xor, p, binary(BinOp::And, q, Expr::Const(mask))) }),
+        (source(), 1..9i32, mask).prop_map(|(p, c, mask)| {
+            let scaled = binary(BinOp::Mul, p, Expr::Const(c));
+            binary(BinOp::And, binary(BinOp::Add, scaled, Expr::Looped), Expr::Const(mask))
+        }),
+    ]
+}
+
 /// Mostly the plain sources, so that many kernels are right.
 fn index() -> impl Strategy<Value = Expr> {
     prop_oneof![
         3 => any::<bool>().prop_map(Expr::Program),
         3 => (0..3usize).prop_map(Expr::Part),
+        2 => Just(Expr::Looped),
         1 => Just(Expr::Const(0)),
+        2 => bits(),
         4 => expr(),
     ]
+}
+
+/// A range of a few numbers from `size · p` on, whose ends are clamped in some way.
+fn range() -> impl Strategy<Value = (Expr, Expr)> {
+    let clamp = prop_oneof![
+        4 => Just(None),
+        4 => expr().prop_map(|e| Some((BinOp::Min, e))),
+        1 => expr().prop_map(|e| Some((BinOp::Max, e))),
+    ];
+    let size = prop_oneof![6 => 1..5i32, 1 => Just(1 << 30)];
+    let above = prop_oneof![4 => Just(None), 1 => expr().prop_map(Some)];
+    (source(), size, -1..6i32, clamp, above, any::<bool>()).prop_map(|(p, size, n, clamp, above, early)| {
+        let start = binary(BinOp::Mul, p, Expr::Const(size));
+        let clamped = |end: Expr| match clamp.clone() {
+            Some((op, by)) => binary(op, end, by),
+            None => end,
+        };
+        // Either the end or the length is clamped.
+        let end = if early {
+            binary(BinOp::Add, start.clone(), clamped(Expr::Const(n)))
+        } else {
+            clamped(binary(BinOp::Add, start.clone(), Expr::Const(n)))
+        };
+        (above.map_or(start.clone(), |by| binary(BinOp::Max, start, by)), end)
+    })
 }
 
 fn touch() -> impl Strategy<Value = Touch> {
@@ -48,6 +100,7 @@ fn touch() -> impl Strategy<Value = Touch> {
             View::Slice(lo, hi)
         }),
         1 => (expr(), expr()).prop_map(|(lo, hi)| View::Slice(lo, hi)),
+        2 => range().prop_map(|(lo, hi)| View::Slice(lo, hi)),
         3 => index().prop_map(View::Segment),
         2 => index().prop_map(View::Index),
     ];
@@ -75,6 +128,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     let looped = prop_oneof![
         3 => Just(None),
         1 => (expr(), expr(), 1..4i32).prop_map(Some),
+        3 => (range(), 1..3i32).prop_map(|((lo, hi), step)| Some((lo, hi, step))),
         1 => (expr(), 1..6i32, 1..3i32).prop_map(|(lo, n, step)| {
             let hi = Expr::Binary(BinOp::Add, Box::new(lo.clone()), Box::new(Expr::Const(n)));
             Some((lo, hi, step))

@@ -25,7 +25,7 @@ enum Exit {
     StoresAndReturns,
     /// It returns in the arm that has work to do before.
     ReturnsInElse,
-    /// It takes no more tiles: which ones are copied depends on what was found before, so that no role can copy ahead.
+    /// It computes no more rows of tiles: which ones are copied depends on what was found before, so that no role can copy ahead.
     Breaks,
     /// It takes the next tile of a loop over tiles.
     Continues,
@@ -50,7 +50,7 @@ const TILES: [Tile; 4] = [[64, 64, 64], [128, 64, 64], [64, 32, 32], [128, 128, 
 
 /// A product of each of `E` matrices, of which only the first `rows` rows count, with its own second operand.
 fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
-    let looped = matches!(exit, Exit::Breaks | Exit::Continues | Exit::ContinuesWith);
+    let looped = matches!(exit, Exit::Continues | Exit::ContinuesWith);
     let empty = "%from = mul %m, %bm : i32\n%filled = get %rows[%e] : i32\n%none = ge %from, %filled : bool\n";
     let check = match exit {
         Exit::Returns => format!("{empty}if %none {{\nreturn\n}} else {{\nyield\n}}\n"),
@@ -71,7 +71,12 @@ fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
         }
     };
     let places = match exit {
-        Exit::Breaks | Exit::Continues | Exit::ContinuesWith => format!(
+        Exit::Breaks => {
+            "%e = program_id<0> : i32\n%n = program_id<1> : i32\n%M = dim<1> %x : i32\n%upm = add %M, %morem : i32\n\
+             %tm = div %upm, %bm : i32\nfor %m = %0 to %tm step %one {\n"
+                .to_owned()
+        }
+        Exit::Continues | Exit::ContinuesWith => format!(
             "%E = dim<0> %x : i32\n%M = dim<1> %x : i32\n%N = dim<1> %z : i32\n%upm = add %M, %morem : i32\n%tm = div %upm, %bm : i32\n\
              %upn = add %N, %moren : i32\n%tn = div %upn, %bn : i32\n%em = mul %E, %tm : i32\n%all = mul %em, %tn : i32\n{}\
              %e, %m, %n = unflatten %i, %E, %tm, %tn : i32, i32, i32\n",
@@ -94,7 +99,11 @@ fn text([bm, bn, bk]: Tile, exit: Exit) -> String {
         Exit::Returns | Exit::ReturnsTwice | Exit::StoresAndReturns | Exit::ReturnsInElse => "return\n",
     };
     let counts = if exit == Exit::ContinuesWith { ", %counts: mut tensor<i32>[P]" } else { "" };
-    let grid = if looped { " persistent".to_owned() } else { format!("(E, cdiv(M, {bm}), cdiv(N, {bn}))") };
+    let grid = match exit {
+        _ if looped => " persistent".to_owned(),
+        Exit::Breaks => format!("(E, cdiv(N, {bn}))"),
+        _ => format!("(E, cdiv(M, {bm}), cdiv(N, {bn}))"),
+    };
     format!(
         "kernel @ends(%x: in tensor<bf16>[E, M, K], %z: in tensor<bf16>[E, N, K], %rows: in tensor<i32>[E], \
          %y: mut tensor<bf16>[E, M, N]{counts}) grid{grid} {{
@@ -170,7 +179,8 @@ fn products_that_end_early_are_the_same_in_all_ways() {
                 args.push(sim::Arg::dense(Elem::I32, &[2], words(&[-1, -1])));
             }
             let grid = match exit {
-                Exit::Breaks | Exit::Continues | Exit::ContinuesWith => [2, 1, 1],
+                Exit::Continues | Exit::ContinuesWith => [2, 1, 1],
+                Exit::Breaks => [e, n.div_ceil(bn), 1].map(|n| n as u32),
                 _ => [e, m.div_ceil(bm), n.div_ceil(bn)].map(|n| n as u32),
             };
             let wrong = compare(&kernel, (&args, grid), true, &mut counts);

@@ -1,6 +1,7 @@
 //! Blocks and branches.
 
 use super::assigned;
+use super::own::Meeting;
 use super::val::PipeVal;
 use super::{Closure, FnLower, Lowered, Stop, Val};
 use crate::ast::{Block, Cond, Expr, Pat, Stmt, VarId};
@@ -160,7 +161,7 @@ impl FnLower<'_, '_, '_> {
         let end_b = self.arm_end(&b, &merged, span)?;
         let (results, shape_vars, shape_val) = match (&end_a, &end_b) {
             (Some(tys), Some(_)) => {
-                self.owns_join(&owns_a, span);
+                self.owns_join(&owns_a, span, Meeting::Branch);
                 (tys.clone(), vars_a, a)
             }
             (Some(tys), None) => {

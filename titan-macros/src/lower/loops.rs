@@ -1,6 +1,7 @@
 //! Loops, `break` and `continue`.
 
 use super::assigned::{self, Effects};
+use super::own::Used;
 use super::val::{PipeVal, RangeVal, Tiles};
 use super::{FnLower, Lowered, OwnVal, Stop, Val};
 use crate::ast::{Block, Expr, Label, LoopId, Pat, VarId};
@@ -25,6 +26,10 @@ pub(super) struct LoopCtx {
     pub(super) counted: bool,
     /// For a loop over `produce(..)` or `consume(..)`: its place and name.
     pub(super) side: Option<(Span, &'static str)>,
+    /// The states of the output tiles before the loop.
+    pub(super) entry: Vec<Used>,
+    /// The states of the output tiles at each exit from the loop.
+    pub(super) exits: Vec<Vec<Used>>,
 }
 
 impl FnLower<'_, '_, '_> {
@@ -45,7 +50,11 @@ impl FnLower<'_, '_, '_> {
             }
         }
         let label = label.and_then(|l| l.of);
-        self.loops.push(LoopCtx { label, level, carried, value: None, results: None, counted, side: None });
+        let entry = self.owns_snapshot();
+        // A counted loop may end before any iteration, and ends in the same state after the last.
+        let exits = if counted { vec![entry.clone()] } else { Vec::new() };
+        let (value, results, side) = (None, None, None);
+        self.loops.push(LoopCtx { label, level, carried, value, results, counted, side, entry, exits });
     }
 
     /// Ends the body, closes the loop and returns the variables and the value after it.
@@ -53,13 +62,13 @@ impl FnLower<'_, '_, '_> {
         if !self.sh.b.is_terminated() {
             let carried = self.loops.last().map(|l| l.carried.clone()).unwrap_or_default();
             let values = self.flat_vars(&carried, span)?;
-            self.owns_must_end(self.sh.depth, span);
+            self.owns_end_iteration(self.sh.depth - 1, span);
             self.at(span);
             self.sh.b.terminate(OpKind::Continue(0), &values);
         }
         let ctx = self.loops.pop().ok_or(Stop)?;
         self.sh.depth -= 1;
-        self.owns_forget(ctx.level);
+        self.owns_leave(ctx.level, &ctx.exits, span);
         let results = ctx.results.clone();
         let endless = !ctx.counted && results.is_none();
         let values = self.sh.b.end_loop(open, &results.unwrap_or_default());
@@ -77,6 +86,11 @@ impl FnLower<'_, '_, '_> {
             }
         }
         Ok(ctx.value.map_or(Val::Unit, |v| v.rebuild(&mut values)))
+    }
+
+    /// The loop of this function with a level.
+    pub(super) fn loop_at(&self, level: usize) -> Option<&LoopCtx> {
+        self.loops.iter().find(|l| l.level == level)
     }
 
     /// Opens the loop around an inlined function with an early `return`; returns its level.
@@ -249,7 +263,6 @@ impl FnLower<'_, '_, '_> {
 
     pub(super) fn break_to(&mut self, target: usize, value: Option<Val>, span: Span) -> Lowered<()> {
         let (carried, level) = (self.loops[target].carried.clone(), self.loops[target].level);
-        self.owns_must_end(level + 1, span);
         let mut values = self.flat_vars(&carried, span)?;
         if let Some(v) = &value
             && !v.flatten(&mut values)
@@ -262,7 +275,9 @@ impl FnLower<'_, '_, '_> {
         }
         self.carriable(&values, span)?;
         let tys = values.iter().map(|v| self.ty(*v)).collect();
+        let exit = self.owns_snapshot();
         let ctx = &mut self.loops[target];
+        ctx.exits.push(exit);
         ctx.results = Some(tys);
         if value.is_some() {
             ctx.value = value;
@@ -277,7 +292,7 @@ impl FnLower<'_, '_, '_> {
         let target = self.target(label, span)?;
         self.stays_in_sides(target + 1, "continue", span)?;
         let (carried, level) = (self.loops[target].carried.clone(), self.loops[target].level);
-        self.owns_must_end(level + 1, span);
+        self.owns_end_iteration(level, span);
         let values = self.flat_vars(&carried, span)?;
         let depth = self.depth_of(level);
         self.at(span);
@@ -293,7 +308,6 @@ impl FnLower<'_, '_, '_> {
                 self.break_to(target, Some(value.unwrap_or(Val::Unit)), span)?;
             }
             None => {
-                self.owns_must_end(0, span);
                 self.at(span);
                 self.sh.b.terminate(OpKind::Return, &[]);
             }

@@ -133,9 +133,6 @@ pub(crate) fn kernel(sh: &mut Shared<'_>, env: FnEnv<'_>, infer: Infer<'_>) -> L
         });
     }
     f.block(&f.env.func.body)?;
-    if !f.sh.b.is_terminated() {
-        f.owns_must_end(0, f.env.func.body.close);
-    }
     Ok(())
 }
 

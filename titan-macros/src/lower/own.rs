@@ -1,11 +1,46 @@
 //! Checks that each output tile is stored or skipped on every path. rustc reports a tile that is stored twice, but accepts one that is
 //! dropped, so that is reported here.
+//!
+//! The state of a tile is followed along the paths as rustc follows moves: the state after a branch is that of the arms that reach it, the
+//! state after a loop that of the exits from it. A loop is lowered once, so the state at the end of an iteration must be that at its start.
+//!
+//! Deliberately absent: exits from the loop over tiles itself, which leave out the tiles that come after; the verifier rejects these.
 
 use super::{FnLower, Lowered, OwnVal, Val};
 use crate::ast::Expr;
 use proc_macro2::Span;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{OpKind, TtgOp, Unit, Value};
+
+/// Whether an output tile has been stored or skipped at a point of the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Used {
+    /// On no path.
+    No,
+    /// On every path; the last place.
+    Yes(Span),
+    /// On some paths, which meet after this branch or loop.
+    Partly { at: Span, by: Meeting },
+}
+
+/// Where paths meet.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Meeting {
+    Branch,
+    Loop,
+}
+
+impl Used {
+    /// The state where two paths meet.
+    fn join(self, other: Used, at: Span, by: Meeting) -> Used {
+        match (self, other) {
+            (Used::No, Used::No) => Used::No,
+            (Used::Yes(place), Used::Yes(_)) => Used::Yes(place),
+            (partly @ Used::Partly { .. }, _) | (_, partly @ Used::Partly { .. }) => partly,
+            (Used::No, Used::Yes(_)) | (Used::Yes(_), Used::No) => Used::Partly { at, by },
+        }
+    }
+}
 
 /// The state of an output tile.
 #[derive(Debug, Clone)]
@@ -14,39 +49,36 @@ pub(super) struct OwnState {
     pub(super) span: Span,
     /// The number of loops around its creation.
     pub(super) level: usize,
-    pub(super) consumed: bool,
-    /// The branch after which it is stored or skipped on one path only. If it is stored again later, rustc reports that.
-    pub(super) partial: Option<Span>,
+    used: Used,
+    /// Its loop has been lowered completely.
+    gone: bool,
     /// An error has been reported.
-    pub(super) reported: bool,
+    reported: bool,
 }
 
 impl FnLower<'_, '_, '_> {
     /// A new output tile.
     pub(super) fn born(&mut self, span: Span) -> usize {
         let level = self.sh.depth;
-        self.sh.owns.push(OwnState {
-            name: "_".to_owned(),
-            span,
-            level,
-            consumed: false,
-            partial: None,
-            reported: false,
-        });
+        self.sh.owns.push(OwnState { name: "_".to_owned(), span, level, used: Used::No, gone: false, reported: false });
         self.sh.owns.len() - 1
     }
 
     /// Marks an output tile as stored or skipped.
     fn consume(&mut self, own: &OwnVal, span: Span) {
-        let depth = self.sh.depth;
         let state = &mut self.sh.owns[own.id];
-        if state.consumed || depth > state.level {
-            // rustc reports the second use of a moved value.
-            let title = format!("`{}` may be stored or skipped twice", state.name);
-            self.sh.cx.error(Code::TokenReused, span, title);
-            state.reported = true;
+        match state.used {
+            Used::No => state.used = Used::Yes(span),
+            Used::Yes(_) | Used::Partly { .. } => self.used_twice(own.id, span),
         }
-        state.consumed = true;
+    }
+
+    /// Reports a tile that is used after it was stored or skipped; rustc reports the use of a moved value.
+    fn used_twice(&mut self, id: usize, span: Span) {
+        let state = &mut self.sh.owns[id];
+        let title = format!("`{}` may be stored or skipped twice", state.name);
+        state.reported = true;
+        self.sh.cx.error(Code::TokenReused, span, title);
     }
 
     pub(super) fn store_own(&mut self, own: &OwnVal, value: Value, span: Span) -> Lowered<Val> {
@@ -72,63 +104,87 @@ impl FnLower<'_, '_, '_> {
         Val::Unit
     }
 
-    /// Checks that every tile created at a level deeper than loop `level` (0: the whole function) has been consumed before control flow
-    /// leaves to that level.
-    pub(super) fn owns_must_end(&mut self, level: usize, exit: Span) {
-        self.owns_whole(level.max(1));
-        for state in &mut self.sh.owns {
-            if state.level >= level.max(1) && !state.consumed && !state.reported {
-                state.reported = true;
-                let title = format!("the output tile `{}` is neither stored nor skipped", state.name);
-                let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                    .related(exit, "this is where it is dropped")
-                    .help(format!("store it, or skip it by `{}.skip()`", state.name));
-                self.sh.cx.push(diag);
+    /// Checks the output tiles where an iteration of the loop with this level ends: those of the loop, and of loops inside of it, have
+    /// been stored or skipped on every path, and the others are as they were at the start of the iteration.
+    pub(super) fn owns_end_iteration(&mut self, level: usize, exit: Span) {
+        for id in 0..self.sh.owns.len() {
+            let state = &self.sh.owns[id];
+            if state.gone || state.reported {
+                continue;
+            }
+            match (state.level > level, state.used) {
+                (true, Used::No) => self.dropped(id, exit),
+                (true, Used::Partly { at, by }) => self.partly_used(id, at, by),
+                (true, Used::Yes(_)) | (false, Used::No) => {}
+                (false, Used::Yes(place) | Used::Partly { at: place, .. }) => {
+                    if let Some(entry) = self.loop_at(level).and_then(|l| l.entry.get(id))
+                        && matches!(entry, Used::No)
+                    {
+                        self.used_twice(id, place);
+                    }
+                }
             }
         }
     }
 
-    /// The tiles that have been consumed so far, for comparing the arms of a branch.
-    pub(super) fn owns_snapshot(&self) -> Vec<bool> {
-        self.sh.owns.iter().map(|o| o.consumed).collect()
+    fn dropped(&mut self, id: usize, exit: Span) {
+        let state = &mut self.sh.owns[id];
+        state.reported = true;
+        let title = format!("the output tile `{}` is neither stored nor skipped", state.name);
+        let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
+            .related(exit, "this is where it is dropped")
+            .help(format!("store it, or skip it by `{}.skip()`", state.name));
+        self.sh.cx.push(diag);
     }
 
-    pub(super) fn owns_restore(&mut self, snapshot: &[bool]) {
-        for (state, consumed) in self.sh.owns.iter_mut().zip(snapshot) {
-            state.consumed = *consumed;
+    fn partly_used(&mut self, id: usize, at: Span, by: Meeting) {
+        let state = &mut self.sh.owns[id];
+        state.reported = true;
+        let name = &state.name;
+        let (title, meeting, help) = match by {
+            Meeting::Branch => (
+                format!("the output tile `{name}` is stored or skipped in one arm only"),
+                "this `if`",
+                format!("store it in the other arm too, or skip it there by `{name}.skip()`"),
+            ),
+            Meeting::Loop => (
+                format!("the output tile `{name}` is stored or skipped on some paths through a loop only"),
+                "this loop may end without it",
+                format!(
+                    "store it after the loop, or before each `break`; a `for` or `while` also ends without a `break`"
+                ),
+            ),
+        };
+        let diag = Diagnostic::new(Code::TokenDropped, state.span, title).related(at, meeting).help(help);
+        self.sh.cx.push(diag);
+    }
+
+    /// The states of all output tiles at this point.
+    pub(super) fn owns_snapshot(&self) -> Vec<Used> {
+        self.sh.owns.iter().map(|o| o.used).collect()
+    }
+
+    pub(super) fn owns_restore(&mut self, snapshot: &[Used]) {
+        for (state, used) in self.sh.owns.iter_mut().zip(snapshot) {
+            state.used = *used;
         }
     }
 
-    /// After a branch of which both arms continue: a tile that is consumed in one must be consumed in the other.
-    pub(super) fn owns_join(&mut self, then: &[bool], span: Span) {
-        for (state, in_then) in self.sh.owns.iter_mut().zip(then) {
-            if state.consumed != *in_then {
-                state.partial = state.partial.or(Some(span));
-            }
-            state.consumed |= in_then;
+    /// The states where this path meets another one.
+    pub(super) fn owns_join(&mut self, other: &[Used], at: Span, by: Meeting) {
+        for (state, other) in self.sh.owns.iter_mut().zip(other) {
+            state.used = state.used.join(*other, at, by);
         }
     }
 
-    /// Checks that tiles created at this level or deeper were stored or skipped in both arms of every branch, or in none.
-    fn owns_whole(&mut self, level: usize) {
-        for state in self.sh.owns.iter_mut().filter(|s| s.level >= level && !s.reported) {
-            let Some(span) = state.partial else { continue };
-            state.reported = true;
-            let title = format!("the output tile `{}` is stored or skipped in one arm only", state.name);
-            let diag = Diagnostic::new(Code::TokenDropped, state.span, title)
-                .related(span, "this `if`")
-                .help(format!("store it in the other arm too, or skip it there by `{}.skip()`", state.name));
-            self.sh.cx.push(diag);
+    /// The states after a loop with this level, from those at its exits. There are none if nothing leaves the loop: what follows is
+    /// unreachable.
+    pub(super) fn owns_leave(&mut self, level: usize, exits: &[Vec<Used>], at: Span) {
+        for state in self.sh.owns.iter_mut().filter(|state| state.level > level) {
+            state.gone = true;
         }
-    }
-
-    /// Forgets the tiles that were created inside a loop body.
-    pub(super) fn owns_forget(&mut self, level: usize) {
-        self.owns_whole(level + 1);
-        for state in &mut self.sh.owns {
-            if state.level > level {
-                state.consumed = true;
-            }
-        }
+        let Some((first, others)) = exits.split_first() else { return };
+        self.owns_restore(first);
+        others.iter().for_each(|exit| self.owns_join(exit, at, Meeting::Loop));
     }
 }

@@ -1,6 +1,7 @@
 mod atomic_and_stored;
 mod beside_the_tile;
 mod element_coordinates;
+mod exchanged_in_a_loop;
 mod first_tile_left_out;
 mod forgotten_part;
 mod grid_of_a_constant;
@@ -16,6 +17,7 @@ mod missing_program_axis;
 mod never_stored;
 mod packed_pair;
 mod packed_scatter;
+mod range_of_an_argument;
 mod read_of_a_neighbour;
 mod read_of_another_part;
 mod row_longer_than_its_tile;

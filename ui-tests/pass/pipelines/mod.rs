@@ -12,6 +12,7 @@ mod filled_before_the_roles;
 mod filled_too_often;
 mod filled_twice_for_each_tile;
 mod joined_with_itself;
+mod left_by_both_roles;
 mod loops_differ;
 mod never_filled;
 mod never_read;

@@ -1,12 +1,17 @@
 mod bound_and_dropped;
+mod break_past;
 mod continue_past;
 mod dropped;
 mod group_of_a_tile;
+mod labelled_break;
 mod loaded_after_store;
 mod one_arm;
 mod other_access;
 mod return_past;
+mod some_programs;
 mod stored_after_skip;
+mod stored_if_found;
 mod stored_in_a_loop;
 mod stored_twice;
+mod tiles_of_a_row;
 mod wrong_shape;

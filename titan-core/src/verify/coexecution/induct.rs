@@ -56,7 +56,9 @@ impl Run<'_> {
         let alone = at.iter().position(|r| self.is_independent(&state, *r));
         let at = alone.map_or(at, |i| &at[i..=i]);
         let mut fault = None;
-        for partners in self.partners(&state, at) {
+        let groups = self.partners(&state, at);
+        self.uneven |= groups.iter().flatten().any(|partner| partner.each != 1);
+        for partners in groups {
             // The partner with the fewest rounds bounds the number of common rounds.
             let first = match self.shortest(&state, &partners) {
                 Ok(first) => first,
@@ -171,7 +173,7 @@ impl Run<'_> {
     /// The number of iterations of each role per round, so that rings are filled as often as they are read: one each if unknown.
     fn rates(&self, state: &State, roles: &[usize]) -> Vec<i64> {
         let ones = vec![1; roles.len()];
-        if !self.objects.is_empty() {
+        if !self.objects.is_empty() || self.single {
             return ones;
         }
         let body = |r: usize| loop_of(state, r).and_then(|l| self.kernel.op(l.op).regions.first().copied());
@@ -205,7 +207,8 @@ impl Run<'_> {
         if each.iter().all(|n| *n <= EACH) { each } else { ones }
     }
 
-    /// The number of times that a block fills or reads a ring, if that is a positive constant; branches count as taken.
+    /// The number of times that a block fills or reads a ring, if that is a positive constant; branches count as taken, and of two arms the
+    /// one with more. This is a guess: rounds are executed, and other numbers are tried ([`Run::single`]) if they leave the rings changed.
     fn uses(&self, block: Block, pipe: Pipe, fills: bool) -> Option<i64> {
         let mut sum = 0i64;
         for id in &self.kernel.block(block).ops {
@@ -214,7 +217,8 @@ impl Run<'_> {
                 matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Claim(Claim::Acquired, p)) if p == pipe);
             let read = matches!(op.kind, OpKind::Ttg(TtgOp::Ready(p) | TtgOp::Claim(Claim::Next, p)) if p == pipe);
             let own = if fills { filled } else { read };
-            let inside: i64 = op.regions.iter().filter_map(|r| self.uses(*r, pipe, fills)).sum();
+            let regions = op.regions.iter().filter_map(|r| self.uses(*r, pipe, fills));
+            let inside: i64 = if op.kind == OpKind::If { regions.max().unwrap_or(0) } else { regions.sum() };
             let times = match op.kind.family() {
                 Family::Flow(Flow::For(_)) if inside > 0 => {
                     let [lo, hi, step] = [0, 1, 2].map(|i| self.kernel.int_constant(op.args[i]));

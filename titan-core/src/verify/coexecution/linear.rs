@@ -249,7 +249,16 @@ impl Facts {
                 self.add(l.clone());
                 self.add(l.times(-1));
             }
-            Condition::Zero(..) | Condition::Opaque(..) => self.opaque.push((condition.clone(), holds)),
+            Condition::Zero(l, _) => {
+                // An integer that is not zero, and not negative, is positive: of `r` in 0..2, `r != 0` is `r == 1`.
+                for side in [l.clone(), l.times(-1)] {
+                    if self.is_not_negative(&side) {
+                        self.add(side.plus_const(-1));
+                    }
+                }
+                self.opaque.push((condition.clone(), holds));
+            }
+            Condition::Opaque(..) => self.opaque.push((condition.clone(), holds)),
         }
     }
 

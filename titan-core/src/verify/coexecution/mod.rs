@@ -114,14 +114,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     if kernel.pipes.is_empty() && !barriers::objects::any(kernel) {
         return Ok(Shown::default());
     }
-    let mut run = Run::new(kernel);
-    let mut done = run.all();
-    if done.is_err() && run.undecided && run.objects.is_empty() {
-        // A minimum is an unknown like any other if both sides use the same one; its cases are tried only if that fails.
-        run = Run::new(kernel);
-        run.choices = true;
-        done = run.all();
-    }
+    let (mut run, done) = proved(&|| Run::new(kernel));
     match done {
         Ok(()) => Ok(Shown { conditions: run.symbols.conditions(), occupied: run.occupied }),
         Err(fault) => {
@@ -143,18 +136,33 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     }
 }
 
+/// Runs all roles, in other ways if the first one fails: a minimum is an unknown like any other if both sides use the same one, so that its
+/// cases are tried only then; and loops of which one uses a ring more often than the other may do so in some iterations only.
+fn proved<'k>(new: &dyn Fn() -> Run<'k>) -> (Run<'k>, Result<(), Fault>) {
+    let mut run = new();
+    let mut done = run.all();
+    for (choices, single) in [(true, false), (false, true), (true, true)] {
+        let differs = (!choices || run.undecided && run.objects.is_empty()) && (!single || run.uneven);
+        if done.is_ok() || !differs {
+            continue;
+        }
+        let mut other = new();
+        (other.choices, other.single) = (choices, single);
+        let result = other.all();
+        (other.undecided, other.uneven) = (other.undecided || run.undecided, other.uneven || run.uneven);
+        if result.is_ok() || !single {
+            (run, done) = (other, result);
+        }
+    }
+    (run, done)
+}
+
 /// Checks rules 41 to 43 for the claims of a barrier program.
 ///
 /// # Errors
 /// The first violation.
 pub(in crate::verify) fn check_claims(kernel: &Kernel, claims: Claims) -> Result<(), Vec<Error>> {
-    let mut run = Run::of_claims(kernel, claims.clone());
-    let mut done = run.all();
-    if done.is_err() && run.undecided {
-        run = Run::of_claims(kernel, claims);
-        run.choices = true;
-        done = run.all();
-    }
+    let (run, done) = proved(&|| Run::of_claims(kernel, claims.clone()));
     done.map_err(|fault| vec![Report::new(&run, None).fault(fault)])
 }
 

@@ -45,6 +45,9 @@ pub(in crate::verify) struct Run<'k> {
     /// Whether the cases of minima, maxima and selects in bounds and conditions are tried, and whether there are any.
     pub(super) choices: bool,
     pub(super) undecided: bool,
+    /// Whether a round is one iteration of each role, and whether there are rounds of several.
+    pub(super) single: bool,
+    pub(super) uneven: bool,
     pub(super) serial: u32,
     steps: usize,
     /// The claims of a barrier program about rings.
@@ -85,6 +88,8 @@ impl<'k> Run<'k> {
             timed: true,
             choices: false,
             undecided: false,
+            single: false,
+            uneven: false,
             serial: 0,
             steps: 0,
             occupied: SortedSet::new(),

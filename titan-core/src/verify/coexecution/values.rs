@@ -317,7 +317,15 @@ impl<'k> Symbols<'k> {
                 self.open_choice(&less, facts)
                     .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
             }
-            (BinOp::Div, _, Some(k)) => self.quotient(&a, k, facts).or_else(|| self.opaque(bin, &a, &b)),
+            (BinOp::Div, _, Some(k @ 1..)) => {
+                // Rounded towards zero, the quotient of a negative number is that of its absolute value, negated.
+                let natural = Condition::NotNegative(a.clone(), true);
+                match self.open_choice(&natural, facts) {
+                    Some(true) => self.quotient(&a, k, facts),
+                    Some(false) => self.quotient(&a.times(-1), k, facts).map(|q| q.times(-1)),
+                    None => None,
+                }
+            }
             (BinOp::Rem, _, Some(1 | -1)) => Some(Linear::default()),
             (BinOp::Shr, _, Some(k @ 0..31)) => self.quotient(&a, 1 << k, facts),
             (BinOp::Shl, _, Some(k @ 0..31)) => self.product(&a, &Linear::constant(1 << k), facts),
