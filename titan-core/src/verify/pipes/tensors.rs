@@ -66,8 +66,15 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
             } else {
                 "do both in one role, or take two outputs"
             };
-            let error = Error::new(Code::TwoWriters, new.loc, title).related(old.loc, "the other access");
-            errors.push(error.help(help));
+            let mut error =
+                Error::new(Code::TwoWriters, new.loc, title).related(old.loc, "the other access").help(help);
+            if old.turn.is_some() && new.turn.is_some() {
+                error = error.help(
+                    "or let the roles take tiles in turn: in different arms of the same `if`, or under conditions of the tile of which \
+                     at most one holds, such as `i % 2 == 0` and `i % 2 == 1`",
+                );
+            }
+            errors.push(error);
         }
     }
 }

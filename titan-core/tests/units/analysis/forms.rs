@@ -84,6 +84,103 @@ fn loop_variables_have_the_range_of_their_bounds() {
 }
 
 #[test]
+fn loop_variables_are_between_limits_of_their_bounds() {
+    let k = kernel(
+        "(%c: mut tensor<f32>[N], %n: i32) grid(cdiv(N, 8))",
+        "%p = program_id<0>\n%one = const 1 : i32\n%eight = const 8 : i32\n%from = mul %p, %eight\n\
+         %end = add %from, %eight\n%to = min %n, %end\nfor %i = %from to %to step %one {\n\
+         %twice = add %i, %i\n%next = add %i, %one\nfor %j = %i to %next step %one {\ncontinue\n}\ncontinue\n}\n\
+         for %k = %from to %n step %one {\ncontinue\n}\n\
+         %late = max %from, %n\nfor %l = %late to %end step %one {\ncontinue\n}\n\
+         %more = max %end, %n\nfor %m = %from to %more step %one {\ncontinue\n}",
+    );
+    let forms = Forms::new(&k, true);
+    let of_program = |name: &str| {
+        let of = |form: Affine| form.terms.get(&Term::Program(0)).map(|c| (*c, form.rest.lo, form.rest.hi));
+        forms.all(named(&k, name)).into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(of_program("i"), [(8, 0, 7)]);
+    assert!(of_program("twice").contains(&(16, 0, 14)));
+    assert_eq!(of_program("j"), [(8, 0, 7)]);
+    assert_eq!(of_program("l"), [(8, 0, 7)]);
+    assert_eq!((of_program("k"), of_program("m")), (vec![], vec![]));
+}
+
+#[test]
+fn a_range_may_end_where_integers_do() {
+    let body = "%p = program_id<0>\n%one = const 1 : i32\n%two = const 2 : i32\n%from = mul %p, %two\n\
+                %to = add %from, %two\nfor %i = %from to %to step %one {\ncontinue\n}";
+    let of = |grid: &str| form(&kernel(&format!("(%c: mut tensor<f32>[N]) grid({grid})"), body), "i");
+    let i = of("cdiv(N, 2)");
+    assert_eq!((i.terms.get(&Term::Program(0)), i.rest), (Some(&2), Range { lo: 0, hi: 1 }));
+    // With an index of 2³⁰, the start is −2³¹.
+    assert_eq!(of("N").terms.len(), 0);
+}
+
+#[test]
+fn bits_without_a_common_one_are_added() {
+    let k = kernel(
+        "(%c: mut tensor<f32>[N], %n: i32) grid(9)",
+        "%p = program_id<0>\n%three = const 3 : i32\n%seven = const 7 : i32\n%nine = const 9 : i32\n%mask = const -8 : i32\n\
+         %low = and %n, %seven\n%high = shl %p, %three\n%a = or %high, %low\n%b = xor %low, %high\n\
+         %part = rem %p, %seven\n%at = add %high, %part\n%c2 = xor %at, %low\n%d = and %at, %mask\n%e = or %at, %nine\n\
+         %times = mul %p, %nine\n%scaled = shl %times, %three\n%f = or %scaled, %low",
+    );
+    let forms = Forms::new(&k, true);
+    let of_program = |name: &str| {
+        let of = |form: Affine| form.terms.get(&Term::Program(0)).map(|c| (*c, form.rest.lo, form.rest.hi));
+        forms.all(named(&k, name)).into_iter().find_map(of)
+    };
+    let (a, b) = (of_program("a"), of_program("b"));
+    // The number of `low` is a term by itself.
+    assert_eq!((a, b), (Some((8, 0, 0)), Some((8, 0, 0))));
+    assert_eq!(of_program("c2"), Some((8, 0, 7)));
+    assert_eq!(of_program("d"), Some((8, 0, 6)));
+    assert_eq!(of_program("e"), None, "bit 3 is that of the next part");
+    assert_eq!(of_program("f"), Some((72, 0, 0)));
+}
+
+#[test]
+fn permutations_are_parts_of_what_they_permute() {
+    let k = kernel(
+        "(%c: mut tensor<f32>[N], %n: i32) grid(9, 5)",
+        "%p = program_id<0>\n%q = program_id<1>\n%one = const 1 : i32\n%three = const 3 : i32\n\
+         %a = xor %p, %n\n%b = xor %n, %p\n%by = and %p, %three\n%c2 = xor %by, %q\n%d = xor %p, %by\n%e = xor %q, %three",
+    );
+    let forms = Forms::new(&k, true);
+    let part = |name: &str| match forms.of(named(&k, name)).as_source() {
+        Some((Term::Part(group, 0), 1)) => Some(group),
+        Some(_) | None => None,
+    };
+    let a = part("a").expect("a part");
+    assert_eq!((part("b"), part("d")), (Some(a), None));
+    assert_eq!((&forms.groups[a].base, &forms.groups[a].with[..], forms.groups[a].block), (&form(&k, "p"), &[][..], 1));
+    let c = &forms.groups[part("c2").expect("a part")];
+    assert_eq!((&c.base, &c.with[..], c.block), (&form(&k, "q"), &[Term::Program(0)][..], 4));
+    assert_eq!(forms.range(named(&k, "c2")), Range { lo: 0, hi: 7 });
+    assert_eq!(forms.groups[part("e").expect("a part")].block, 4);
+}
+
+#[test]
+fn quotients_by_a_divisor_of_the_coefficients_are_rounded_down() {
+    let k = kernel(
+        "(%c: mut tensor<f32>[N]) grid(9)",
+        "%p = program_id<0>\n%one = const 1 : i32\n%twelve = const 12 : i32\n%four = const 4 : i32\n%five = const 5 : i32\n\
+         %t = mul %p, %twelve\n%at = add %t, %five\n%a = div %at, %four\n%less = sub %t, %five\n%b = div %less, %four\n\
+         %c2 = shr %less, %one\n%d = div %at, %five",
+    );
+    let forms = Forms::new(&k, true);
+    let of_program = |name: &str| {
+        let of = |form: Affine| form.terms.get(&Term::Program(0)).map(|c| (*c, form.rest.lo, form.rest.hi));
+        forms.all(named(&k, name)).into_iter().find_map(of)
+    };
+    assert_eq!(of_program("a"), Some((3, 1, 1)));
+    assert_eq!(of_program("b"), None, "-5 / 4 is -1, and rounded down -2");
+    assert_eq!(of_program("c2"), Some((6, -3, -3)));
+    assert_eq!(of_program("d"), None);
+}
+
+#[test]
 fn tiles_and_narrow_integers_have_ranges() {
     let k = kernel(
         "(%b: in tensor<u8>[_], %c: mut tensor<f32>[N]) grid(5)",
@@ -233,6 +330,20 @@ fn bounds_of_grids() {
     assert_eq!(text("max(%n, 0) / 2"), Range { lo: 0, hi: (1 << 30) - 1 });
     assert_eq!(text("%n - N"), Range { lo: 2 * -(1 << 31) + 1, hi: (1 << 31) - 1 });
     assert_eq!(text("N / %n"), Range { lo: i64::MIN, hi: i64::MAX });
+    let checked = |signature: &str, e: &str| {
+        let k = kernel(&format!("({signature}) grid({e})"), "%z = const 0 : i32");
+        let GridSpec::Extents(extents) = &k.sig.grid else { panic!("extents") };
+        bound(&k.sig, &extents[0]).hi
+    };
+    let most = i64::from(i32::MAX);
+    assert_eq!(checked("%x: in tensor<f32>[G], %c: mut tensor<f32>[G * 2, N]", "G"), most / 2);
+    assert_eq!(checked("%x: in tensor<f32>[G], %c: mut tensor<f32>[cdiv(8 * G + 5, 3)]", "G"), (3 * most - 5) / 8);
+    assert_eq!(checked("%x: in tensor<f32>[G], %c: in optional tensor<f32>[G * 2]", "G"), most, "it may be absent");
+    let pair = "%x: in tensor<f32>[G], %c: mut tensor<f32>[H], %n: i32";
+    assert_eq!(checked(pair, "G) require(H == G * 4"), most / 4);
+    assert_eq!(checked(pair, "G) require(%n > 0 && G * 4 + H <= 100"), 25);
+    assert_eq!(checked(pair, "%n) require(H > %n * 8"), (most - 1) / 8);
+    assert_eq!(checked(pair, "G) require(G * 4 != H"), most);
     assert_eq!(bound(&k.sig, &HostExpr::Scalar(0)), Range { lo: i64::MIN, hi: i64::MAX }, "not a scalar");
     assert!(k.ops.iter().all(|o| o.kind != OpKind::Present));
 }

@@ -85,3 +85,20 @@ fn a_guard_turns_where_its_counter_reaches_it() {
     assert_eq!(from.turning_point(t), Some(Linear::constant(3)));
     assert_eq!(Condition::Zero(n, true).turning_point(t), None);
 }
+
+#[test]
+fn what_is_neither_zero_nor_negative_is_positive() {
+    let r = x(0);
+    let mut facts = Facts::default();
+    // 0 ≤ r ≤ 2
+    facts.assume(&Condition::NotNegative(r.clone(), true), true);
+    facts.assume(&Condition::compare(Pred::Le, &r, &Linear::constant(2)), true);
+    let is = |n: i64| Condition::compare(Pred::Eq, &r, &Linear::constant(n));
+    facts.assume(&is(0), false);
+    assert_eq!((facts.decide(&is(0)), facts.decide(&is(1)), facts.decide(&is(2))), (Some(false), None, None));
+    facts.assume(&is(2), false);
+    assert_eq!((facts.decide(&is(1)), facts.decide(&is(2))), (Some(true), Some(false)));
+    assert!(!facts.impossible());
+    facts.assume(&is(1), false);
+    assert!(facts.impossible());
+}
