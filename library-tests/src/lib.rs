@@ -3,6 +3,15 @@
 //!
 //! The library is the other crate of the tests of macros: it exports macros that contain kernels, and functions and constants that they use.
 
+#![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm, clippy::allow_attributes)
+)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
+#![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
+
 use titan::prelude::*;
 
 /// What macros of this crate add.

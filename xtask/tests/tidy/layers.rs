@@ -102,6 +102,7 @@ const VERIFIER: &[(&str, &[&str])] = &[
     ("optional", &[]),
     ("roles", &[]),
     ("loops", &[]),
+    ("distributed", &[]),
     ("coexecution", &["roles", "loops"]),
     ("pipes", &["roles", "loops"]),
     ("barriers", &["roles", "coexecution"]),
