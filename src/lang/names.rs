@@ -15,7 +15,6 @@ pub struct Variable<const N: usize>;
 )]
 pub trait Is<const N: usize> {}
 
-#[diagnostic::do_not_recommend]
 impl<const N: usize> Is<N> for Variable<N> {}
 
 /// A use of the variable of number `N`.

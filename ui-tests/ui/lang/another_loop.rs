@@ -7,14 +7,15 @@ macro_rules! nested {
             fn $name(#[shape(N)] src: &Tensor<i32, 1>, #[shape(N)] dst: &mut Tensor<i32, 1>) {
                 let p = program_id(0);
                 let mut n = 0;
-                $l: loop {
-                    'a: loop {
+                $l: for _ in 0..2 {
+                    'a: for i in 0..2 {
                         n += 1;
-                        if n == 3 {
+                        if i == 0 {
                             $leave;
                         }
-                        break 'a;
+                        continue 'a;
                     }
+                    n += 10;
                 }
                 dst.store_tile([p], src.load_tile::<16>([p]) + n);
             }
