@@ -62,9 +62,14 @@ const CASES: [([u32; 3], [i64; 3], Mask); 12] = [
     ([128, 128, 128], [1, 10, 520], Mask::Tail),
 ];
 
+/// In the quick depth, cases with all sizes and masks of these.
 fn agree(cases: &[([u32; 3], [i64; 3], Mask)], exact: bool) {
+    let traits =
+        |(_, (sizes, _, mask)): &(usize, &([u32; 3], [i64; 3], Mask))| vec![format!("{sizes:?}"), format!("{mask:?}")];
+    let cases = test_depth::covering(cases.iter().enumerate(), traits);
+    let n = cases.len();
     let (mut counts, mut found) = (Counts::default(), Vec::new());
-    for (number, (sizes, [heads, queries, keys], mask)) in cases.iter().enumerate() {
+    for (number, (sizes, [heads, queries, keys], mask)) in cases {
         let kernel = kernel(*sizes, *mask, exact);
         let args = arguments([*heads, *queries, *keys, sizes[1].into()], number as u64);
         let grid = grid(&kernel, &args).expect("arguments that fit");
@@ -72,7 +77,7 @@ fn agree(cases: &[([u32; 3], [i64; 3], Mask)], exact: bool) {
         found.extend(wrong.map(|w| format!("{sizes:?} {queries} {keys} {mask:?}: {w}")));
     }
     assert!(found.is_empty(), "{} wrong\n{}", found.len(), found.join("\n"));
-    assert_eq!(counts.hopper, cases.len(), "{counts:?}");
+    assert_eq!(counts.hopper, n, "{counts:?}");
 }
 
 #[test]

@@ -36,11 +36,18 @@ fn sizes(kernel: &WellFormed, of_others: [(i64, i64); 3]) -> [(i64, i64); 3] {
     if kernel.laid_out.is_some() { OF_TILES } else { of_others }
 }
 
-/// What is found on any of so many schedules, and with which arguments. What depends on these (a trap, a loop that need not
+/// The seeds of schedules for arguments of one size: in the quick depth one of them, another one for each size and kernel.
+fn seeds(kernel: usize, size: usize) -> Vec<u64> {
+    let all = 0..12;
+    let one = (kernel + size) as u64 % all.end;
+    if test_depth::is_full() { all.collect() } else { vec![one] }
+}
+
+/// What is found on any of several schedules, and with which arguments. What depends on these (a trap, a loop that need not
 /// end) is nothing.
-fn sampled(kernel: &WellFormed, seeds: u64) -> Option<(Finding, Vec<Arg>)> {
-    for (extent, scalar) in sizes(kernel, SIZES) {
-        for seed in 0..seeds {
+fn sampled(number: usize, kernel: &WellFormed) -> Option<(Finding, Vec<Arg>)> {
+    for (size, (extent, scalar)) in sizes(kernel, SIZES).into_iter().enumerate() {
+        for seed in seeds(number, size) {
             let completion = match seed % 3 {
                 0 => Completion::Late,
                 1 => Completion::Early,
@@ -65,12 +72,17 @@ fn tensor_memory(kernel: &WellFormed) -> bool {
     kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))))
 }
 
+/// How many states of a program are looked at: in most programs there are fewer.
+fn limits() -> Limits {
+    Limits { max_states: test_depth::cases(20_000, 1_000), ..Limits::default() }
+}
+
 /// What the model checker says, with the first arguments for which it finds something.
 fn explored(kernel: &WellFormed) -> (Option<(Finding, Vec<Arg>)>, Option<String>) {
     let mut bound = None;
     for (extent, scalar) in sizes(kernel, [(16, 3), (32, 6), (16, 0)]) {
         let args = make(&kernel.sig, extent, scalar);
-        match explore(kernel, &args, None, &Limits { max_states: 20_000, ..Limits::default() }) {
+        match explore(kernel, &args, None, &limits()) {
             Err(_) | Ok(Verdict::Safe(_)) => {}
             Ok(Verdict::Bound(what, _)) => bound = Some(what),
             Ok(Verdict::Finding(found, _)) if found.kind == Kind::Trap => {}
@@ -87,7 +99,7 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
     for (name, text) in files(&["verify", "text", "museum"], "") {
         for (kernel, _) in kernels(&text).into_iter().filter(|(_, good)| *good) {
             n += 1;
-            let found = sampled(&kernel, 12);
+            let found = sampled(n, &kernel);
             // What goes through `shared` the verifier leaves to the user.
             if name == "shared" {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::Race));
@@ -145,11 +157,11 @@ fn good_pipelines_are_safe_in_every_order() {
 #[test]
 fn bad_pipelines_are_found() {
     let (mut table, mut missed) = (std::collections::BTreeMap::new(), Vec::new());
-    let (mut n, mut by_run) = (0, 0);
+    let (mut n, mut by_run) = (0, 0_u32);
     for (name, text) in [files(&["verify"], "pipe_"), files(&["verify"], "barrier_"), files(&["museum"], "")].concat() {
         for (kernel, _) in kernels(&text).into_iter().filter(|(k, good)| !*good && !tensor_memory(k)) {
             n += 1;
-            by_run += u32::from(sampled(&kernel, 12).is_some());
+            by_run += u32::from(sampled(n, &kernel).is_some());
             match explored(&kernel).0 {
                 Some((found, mut args)) => {
                     *table.entry(found.kind.code()).or_insert(0) += 1;
