@@ -125,7 +125,8 @@ impl Chosen {
         let in_program = self.0.iter().filter(move |(of, ..)| *of == number);
         let places: BTreeSet<(OpId, usize)> = in_program.map(|(_, at, nth)| (*at, *nth)).collect();
         let ops: BTreeSet<OpId> = places.iter().map(|(at, _)| *at).collect();
-        let at_one = |at: OpId| make(program, at).into_iter().enumerate().map(move |(nth, mutant)| ((at, nth), mutant));
+        let at_one =
+            move |at: OpId| make(program, at).into_iter().enumerate().map(move |(nth, mutant)| ((at, nth), mutant));
         let all = ops.into_iter().flat_map(at_one).filter(move |(place, _)| places.contains(place));
         all.map(|((at, _), (kind, mutant))| (at, kind, mutant))
     }

@@ -1,7 +1,7 @@
 //! What each layer finds of the mistakes of `mutants`: the verifier, the simulator, and the emulator of the code that is generated. The tables
 //! of docs/lowering.md are made here.
 
-use super::chosen::{Chosen, Mistake, ORDERS, each_chosen_kernel, mistakes};
+use super::chosen::{Chosen, Mistake, Order, each_kernel, mistakes, orders_of};
 use super::documented::is_blessing;
 use super::equivalent::is_equivalent;
 use super::gpu::{Code, NO_MAP, hopper, machine};
@@ -29,6 +29,8 @@ struct Subject {
     program: Kernel,
     machine: &'static Machine,
     each: usize,
+    /// The orders in which the program runs.
+    orders: Vec<Order>,
 }
 
 /// What a layer that runs programs says of a mutant.
@@ -53,7 +55,7 @@ impl Subject {
     /// Whether a program goes wrong in the simulator: a finding, other results, or no end.
     fn fails(&self, program: &Kernel, wanted: &[Option<Vec<u8>>], grid: [u32; 3]) -> bool {
         let Ok(program) = well_formed(program.clone()) else { return true };
-        ORDERS.into_iter().any(|(completion, seed)| {
+        self.orders.iter().any(|&(completion, seed)| {
             let mut after = self.args.clone();
             let options = sim::Options { completion, seed, max_steps: 60_000, ..sim::Options::default() };
             let report = sim::run(&program, &mut after, Some(grid), &options).unwrap();
@@ -81,11 +83,11 @@ impl Subject {
         if code.text == right.text {
             return Ran::SameCode;
         }
-        let fails = |(completion, _)| match code.run(&self.kernel, &self.args, grid, completion) {
+        let fails = |&(completion, _): &Order| match code.run(&self.kernel, &self.args, grid, completion) {
             Ok(found) => self.differs(&found, wanted),
             Err(why) => !why.starts_with(NO_MAP),
         };
-        if ORDERS.into_iter().any(fails) { Ran::Fails } else { Ran::Passes }
+        if self.orders.iter().any(fails) { Ran::Fails } else { Ran::Passes }
     }
 }
 
@@ -173,7 +175,7 @@ fn stores_in_bulk(kind: &OpKind) -> bool {
 #[test]
 fn mistakes_of_the_lowering_are_refused() {
     let mut subjects = Vec::new();
-    each_chosen_kernel(&["text", "verify"], &mut |name, kernel| {
+    each_kernel(&["text", "verify"], &mut |name, kernel| {
         for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
             if kernel.pipes.is_empty() || free == FreeBy::Sequence && kernel.roles.is_empty() {
                 continue;
@@ -181,7 +183,8 @@ fn mistakes_of_the_lowering_are_refused() {
             let plan = Plan { free, ..plan(kernel, &titan_nv::target(machine()), true) };
             let Ok(program) = barrier_program(kernel, &plan) else { continue };
             let (name, kernel, args) = (name.to_owned(), kernel.clone(), arguments(&kernel.sig, 32, 3));
-            subjects.push(Subject { name, kernel, args, program, machine: machine(), each: 1 });
+            let orders = orders_of(subjects.len());
+            subjects.push(Subject { name, kernel, args, program, machine: machine(), each: 1, orders });
         }
     });
     let table = table_of(&subjects);
@@ -229,13 +232,15 @@ fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
     let mut subject = |name: &str, kernel: &Verified, args: Vec<sim::Arg>, each: usize| {
         if let Some(program) = for_hopper(kernel) {
             let (name, kernel) = (name.to_owned(), kernel.clone());
-            subjects.push(Subject { name, kernel, args, program, machine: hopper(), each });
+            let orders = orders_of(subjects.len());
+            subjects.push(Subject { name, kernel, args, program, machine: hopper(), each, orders });
         }
     };
-    each_chosen_kernel(&["text", "verify"], &mut |name, kernel| {
+    each_kernel(&["text", "verify"], &mut |name, kernel| {
         subject(name, kernel, arguments(&kernel.sig, 32, 3), 1);
     });
-    for (name, text, extent, each) in SHIPPED {
+    // In the quick depth, of the kernels of the examples those with small tiles.
+    for (name, text, extent, each) in SHIPPED.into_iter().filter(|(.., each)| test_depth::is_full() || *each == 1) {
         let kernel = verify(parse_one(text).expect("a kernel")).expect("a right kernel");
         subject(name, &kernel, arguments(&kernel.sig, extent, 3), each);
     }
@@ -251,12 +256,13 @@ fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
             (is_meant(&program) && program.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma)))
                 .then_some((seed, kernel, args, program))
         });
-        for (seed, kernel, args, program) in drawn.take(test_depth::cases(wanted, 1)) {
+        for (seed, kernel, args, program) in drawn.take(wanted) {
             let name = format!("random {seed}, clusters of {}", cluster(&program));
-            subjects.push(Subject { name, kernel, args, program, machine: hopper(), each: 1 });
+            let orders = orders_of(subjects.len());
+            subjects.push(Subject { name, kernel, args, program, machine: hopper(), each: 1, orders });
         }
     }
-    assert!(subjects.len() > test_depth::cases(25, 10), "{}", subjects.len());
+    assert!(subjects.len() > test_depth::cases(25, 22), "{}", subjects.len());
     let table = table_of(&subjects);
     decided(&table, test_depth::cases(1500, 100));
     shown(&table, "sm_90a");

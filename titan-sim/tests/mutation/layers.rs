@@ -34,7 +34,7 @@ pub(crate) struct Row {
     pub(crate) missed: Vec<String>,
 }
 
-/// How many mutants of a kind run in the quick depth.
+/// How many mutants of a kind run in the quick depth, if they are wrong; of others one does.
 const OF_A_KIND: usize = 2;
 
 /// How many states of a program that is wrong are looked at, until one shows it.
@@ -43,10 +43,16 @@ const STATES: u64 = 30_000;
 /// How many states of a program that is right are looked at. Nothing may be found in them; most such programs have fewer.
 const STATES_OF_RIGHT: u64 = 4_000;
 
+/// The sizes with which a mutant runs that is right: in the quick depth two of them, in turn.
+fn sizes_of_right(number: usize) -> Vec<(i64, i64)> {
+    let is_meant = |size: usize| test_depth::is_full() || size % 3 == number % 3;
+    SIZES.into_iter().enumerate().filter(|(size, _)| is_meant(*size)).map(|(_, size)| size).collect()
+}
+
 /// Whether something is wrong in some order, for some sizes.
-fn explored(kernel: &WellFormed, max_states: u64) -> Result<Option<sim::Finding>, String> {
+fn explored(kernel: &WellFormed, sizes: &[(i64, i64)], max_states: u64) -> Result<Option<sim::Finding>, String> {
     let mut bound = None;
-    for (extent, scalar) in SIZES {
+    for &(extent, scalar) in sizes {
         let args = make(&kernel.sig, extent, scalar);
         match sim::explore(kernel, &args, None, &Limits { max_states, ..Limits::default() }) {
             Ok(Verdict::Finding(f, _)) if f.kind == sim::Kind::NotModelled => bound = Some(f.message),
@@ -59,20 +65,23 @@ fn explored(kernel: &WellFormed, max_states: u64) -> Result<Option<sim::Finding>
 }
 
 /// What one of some runs shows, if any does.
-fn sanitized(kernel: &WellFormed) -> Option<sim::Finding> {
+fn sanitized(kernel: &WellFormed, sizes: &[(i64, i64)]) -> Option<sim::Finding> {
     let shown = |(extent, scalar): &(i64, i64), seed: u64| {
         let completion = match seed {
             0 => Completion::Late,
             1 => Completion::Early,
             _ => Completion::Seeded(seed),
         };
-        let options = Options { completion, seed: (seed > 1).then_some(seed), max_steps: 50_000, ..Options::default() };
+        // What is wrong with the order of accesses shows without their data, too.
+        let data = test_depth::is_full();
+        let seed = (seed > 1).then_some(seed);
+        let options = Options { completion, seed, max_steps: 50_000, data, ..Options::default() };
         let mut args = make(&kernel.sig, *extent, *scalar);
         let report = sim::run(kernel, &mut args, None, &options);
         let wrong = |f: &sim::Finding| !matches!(f.kind, sim::Kind::Trap | sim::Kind::Steps | sim::Kind::NotModelled);
         report.ok()?.findings.into_iter().find(wrong)
     };
-    SIZES.iter().find_map(|size| (0..8).find_map(|seed| shown(size, seed)))
+    sizes.iter().find_map(|size| (0..8).find_map(|seed| shown(size, seed)))
 }
 
 /// A source that can run, with marks on what never does.
@@ -105,15 +114,23 @@ fn marked(sources: &[Source]) -> Vec<Running<'_>> {
     sources.iter().filter(known).map(|source| Running { source, text: source.text.marked(&said(source)) }).collect()
 }
 
-/// What the blocks of a source say in runs of all sizes, which every size runs to its end.
+/// What the blocks of a source say in runs of all sizes, which every size runs to its end; in the quick depth without the one with most tiles,
+/// in which no other blocks run.
 fn said(source: &Source) -> Vec<String> {
     let kernel = source.text.speaking().kernel().and_then(|k| well_formed(k).ok());
     let kernel = kernel.unwrap_or_else(|| panic!("{} cannot be observed", source.name));
     let mut all = Vec::new();
-    for (extent, scalar) in SIZES {
-        let options = Options { max_steps: 50_000, ..Options::default() };
-        let report = sim::run(&kernel, &mut make(&kernel.sig, extent, scalar), None, &options);
-        all.extend(report.unwrap_or_else(|e| panic!("{}: {e:?}", source.name)).printed);
+    let is_meant = |size: &(i64, i64)| test_depth::is_full() || *size != SIZES[1];
+    for (extent, scalar) in SIZES.into_iter().filter(is_meant) {
+        let run = |data| {
+            let options = Options { max_steps: 50_000, data, ..Options::default() };
+            let report = sim::run(&kernel, &mut make(&kernel.sig, extent, scalar), None, &options);
+            report.unwrap_or_else(|e| panic!("{}: {e:?}", source.name))
+        };
+        // What is said is the same without data, unless it depends on what was computed.
+        let bare = run(false);
+        let decides = bare.findings.iter().any(|found| found.kind == sim::Kind::NotModelled);
+        all.extend(if decides { run(true).printed } else { bare.printed });
     }
     all
 }
@@ -130,7 +147,8 @@ fn may_be_found(fate: Fate, found: sim::Kind) -> bool {
 /// What the layers say of the mutants of a kind, the `number`-th; in the quick depth, of a few of those that run.
 fn row((number, kind): (usize, &Kind), sources: &[Source], running: &[Running<'_>]) -> Row {
     let texts: Vec<(&Source, &Text)> = running.iter().map(|r| (r.source, &r.text)).collect();
-    let found = chosen((number, kind), &texts, OF_A_KIND);
+    let quick = if kind.fate == Fate::Same { 1 } else { OF_A_KIND };
+    let found = chosen((number, kind), &texts, quick);
     let all: Vec<Text> = if test_depth::is_full() {
         sources.iter().flat_map(|s| mutants(kind, s, &s.text)).collect()
     } else {
@@ -154,8 +172,11 @@ fn row((number, kind): (usize, &Kind), sources: &[Source], running: &[Running<'_
             row.ill_formed += 1;
             continue;
         };
-        let states = if kind.fate == Fate::Same { STATES_OF_RIGHT } else { STATES };
-        match explored(&kernel, states) {
+        let (states, sizes) = match kind.fate {
+            Fate::Same => (STATES_OF_RIGHT, sizes_of_right(number)),
+            Fate::Wrong | Fate::Idle => (STATES, SIZES.into()),
+        };
+        match explored(&kernel, &sizes, states) {
             Ok(Some(what)) if !may_be_found(kind.fate, what.kind) => missed(&what.to_string()),
             Ok(Some(_)) => row.explored += 1,
             Ok(None) if kind.fate != Fate::Same => missed("the model checker finds nothing"),
@@ -163,7 +184,7 @@ fn row((number, kind): (usize, &Kind), sources: &[Source], running: &[Running<'_
             // What is right need not be shown to be: the sizes are small enough for most.
             Ok(None) | Err(_) => {}
         }
-        match sanitized(&kernel) {
+        match sanitized(&kernel, &sizes) {
             Some(what) if !may_be_found(kind.fate, what.kind) => missed(&format!("in a run: {what}")),
             found => row.sanitized += usize::from(found.is_some()),
         }

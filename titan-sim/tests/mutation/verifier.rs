@@ -20,6 +20,9 @@ fn is_mutant(source: &Source, changed: &Text) -> bool {
     changed.kernel().is_some_and(|kernel| kernel != source.kernel)
 }
 
+/// In how many sources the quick depth looks for mutants of a kind, if it has found one.
+const MOST_SOURCES: usize = 40;
+
 /// The mutants of a kind, the `number`-th, of these texts; in the quick depth only so many, of different sources. For each kind the sources
 /// are taken in another order.
 pub(crate) fn chosen<'a>(
@@ -28,19 +31,27 @@ pub(crate) fn chosen<'a>(
     quick: usize,
 ) -> Vec<(Text, &'a Source)> {
     if test_depth::is_full() {
-        let of = |(source, text): &(&'a Source, &Text)| mutants(kind, source, text).into_iter().map(|m| (m, *source));
+        let of = |(source, text): &(&'a Source, &Text)| {
+            let source = *source;
+            mutants(kind, source, text).into_iter().map(move |mutant| (mutant, source))
+        };
         return texts.iter().flat_map(of).collect();
     }
     let (mut rng, mut texts) = (Rng::new(number as u64), texts.to_vec());
     for i in (1..texts.len()).rev() {
         texts.swap(i, rng.below(i + 1));
     }
-    let one = |(source, text): (&'a Source, &Text)| {
+    let mut found = Vec::new();
+    for (tried, (source, text)) in texts.into_iter().filter(|(source, _)| source.level == kind.level).enumerate() {
+        if found.len() == quick || !found.is_empty() && tried > MOST_SOURCES {
+            break;
+        }
         let mut changed = candidates(kind, source, text);
-        changed.rotate_left(rng.below(changed.len()));
-        changed.into_iter().find(|text| is_mutant(source, text)).map(|mutant| (mutant, source))
-    };
-    texts.into_iter().filter_map(one).take(quick).collect()
+        let first = rng.below(changed.len());
+        changed.rotate_left(first);
+        found.extend(changed.into_iter().find(|text| is_mutant(source, text)).map(|mutant| (mutant, source)));
+    }
+    found
 }
 
 #[test]
@@ -50,7 +61,7 @@ fn the_verifier_knows_right_from_wrong() {
     let texts: Vec<(&Source, &Text)> = sources.iter().map(|source| (source, &source.text)).collect();
     let (mut wrong, mut all_mutants) = (Vec::new(), 0);
     for (number, kind) in all().into_iter().enumerate() {
-        let mutants = chosen((number, &kind), &texts, 6);
+        let mutants = chosen((number, &kind), &texts, 5);
         let n = mutants.len();
         for (mutant, source) in mutants {
             let Some(kernel) = mutant.kernel() else { continue };
