@@ -21,10 +21,13 @@ pub const VARIABLE: &str = "TITAN_TESTS";
 /// The value of [`VARIABLE`] that selects the full depth.
 pub const FULL: &str = "full";
 
-/// Whether every case runs.
+/// The environment variable with which tests write the files that they compare with.
+const BLESS: &str = "TITAN_BLESS";
+
+/// Whether every case runs: in the full depth, and where the results of all cases are written to files.
 #[must_use]
 pub fn is_full() -> bool {
-    std::env::var_os(VARIABLE).is_some_and(|value| value == FULL)
+    std::env::var_os(VARIABLE).is_some_and(|value| value == FULL) || std::env::var_os(BLESS).is_some()
 }
 
 /// The number of random cases: `full` of them in the full depth, `quick` otherwise.
@@ -88,6 +91,23 @@ fn cover<T, K: Ord>(items: Vec<T>, traits: impl Fn(&T) -> Vec<K>) -> Vec<T> {
         is_met.extend(&traits[best]);
     }
     items.into_iter().zip(is_taken).filter_map(|(item, is_taken)| is_taken.then_some(item)).collect()
+}
+
+/// Whether a row of counts of a sample can be that of all cases in a table of the documentation: no count is larger, a count that is 0 or
+/// the first count of the row is so in both, and other cells are equal. `|` separates cells, and an empty cell stands for 0.
+#[must_use]
+pub fn is_row_of_sample(sample: &str, all: &str) -> bool {
+    let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let count = |cell: &String| if cell.is_empty() { Some(0) } else { cell.parse::<u64>().ok() };
+    let first = |row: &[String]| row.iter().find_map(|cell| cell.parse::<u64>().ok());
+    let (sample, all) = (cells(sample), cells(all));
+    let agree = |(some, every): (&String, &String)| match (count(some), count(every)) {
+        (Some(some), Some(every)) if Some(every) == first(&all) => Some(some) == first(&sample),
+        (Some(some), Some(every)) => some <= every,
+        _ => some == every,
+    };
+    let total = first(&sample) <= first(&all);
+    sample.len() == all.len() && total && sample.iter().zip(&all).all(agree)
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014), a bijection.

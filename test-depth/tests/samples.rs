@@ -1,7 +1,7 @@
 //! What a sample has, in both depths.
 
 use std::collections::BTreeSet;
-use test_depth::{cases, covering, is_full, sample, sample_each};
+use test_depth::{cases, covering, is_full, is_row_of_sample, sample, sample_each};
 
 #[test]
 fn a_sample_keeps_the_order_and_has_the_size_that_was_asked_for() {
@@ -49,4 +49,24 @@ fn a_covering_sample_has_every_trait_and_few_items() {
     assert_eq!(some.len(), if is_full() { 24 } else { 4 }, "{some:?}");
     assert!(some.is_sorted());
     assert_eq!(covering(Vec::<[usize; 3]>::new(), traits), Vec::<[usize; 3]>::new());
+}
+
+#[test]
+fn a_row_of_a_sample_has_no_other_counts_than_that_of_all_cases() {
+    let all = "| a copy is gone |  | 20 | 20 | 11 | 0 |  |";
+    for (sample, agrees) in [
+        (all, true),
+        ("| a copy is gone |  | 3 | 3 | 0 | 0 |  |", true),
+        // Of all cases, each is refused.
+        ("| a copy is gone |  | 3 | 2 | 0 | 0 |  |", false),
+        ("| a copy is gone |  | 3 | 3 | 0 | 1 |  |", false),
+        ("| a copy is gone |  | 3 | 3 | 0 | 0 | 1 |", false),
+        ("| a copy is gone |  | 21 | 21 | 11 | 0 |  |", false),
+        ("| a copy is gone |  | 13 | 13 | 12 | 0 |  |", false),
+        ("| another copy is gone |  | 3 | 3 | 0 | 0 |  |", false),
+        ("| a copy is gone | ✓ | 3 | 3 | 0 | 0 |  |", false),
+        ("| a copy is gone |  | 3 | 3 | 0 | 0 |", false),
+    ] {
+        assert_eq!(is_row_of_sample(sample, all), agrees, "{sample}");
+    }
 }

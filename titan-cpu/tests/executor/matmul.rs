@@ -72,14 +72,16 @@ fn gemm_of_every_element_triple_and_option() {
 
 #[test]
 fn gemm_of_many_shapes() {
-    for options in all_options() {
-        for extents in
-            [[1, 1, 1], [16, 16, 16], [64, 64, 64], [65, 63, 70], [130, 16, 5], [7, 200, 33], [256, 64, 1200]]
-        {
-            check_gemm([Elem::F32; 2], Elem::F32, [16, 16, 16], extents, options);
-            check_gemm([Elem::F16; 2], Elem::F32, [32, 16, 8], extents, options);
-            check_gemm([Elem::I8; 2], Elem::I32, [32, 16, 8], extents, options);
-        }
+    let extents = [[1, 1, 1], [16, 16, 16], [64, 64, 64], [65, 63, 70], [130, 16, 5], [7, 200, 33], [256, 64, 1200]];
+    let kinds =
+        [(Elem::F32, Elem::F32, [16, 16, 16]), (Elem::F16, Elem::F32, [32, 16, 8]), (Elem::I8, Elem::I32, [32, 16, 8])];
+    let cases = all_options().into_iter().flat_map(|options| extents.map(|extents| (options, extents)));
+    let cases = cases.flat_map(|(options, extents)| kinds.map(|kind| (options, extents, kind)));
+    let traits = |(options, extents, (elem, ..)): &(Options, [i32; 3], (Elem, Elem, [i32; 3]))| {
+        vec![format!("{options:?} {elem}"), format!("{extents:?}")]
+    };
+    for (options, extents, (elem, acc, tiles)) in test_depth::covering(cases, traits) {
+        check_gemm([elem; 2], acc, tiles, extents, options);
     }
 }
 

@@ -195,36 +195,33 @@ impl Gemm {
 const EXTENTS: [[i32; 3]; 8] =
     [[16, 8, 8], [50, 33, 19], [1, 1, 1], [64, 64, 64], [17, 9, 0], [40, 16, 100], [33, 8, 2500], [32, 7, 4104]];
 
-#[test]
-fn two_roles() {
-    for options in all_options() {
-        for extents in EXTENTS {
-            for slots in [1, 4] {
-                let keep = u32::from(slots > 1);
-                Gemm { slots, keep, ..PLAIN }.check(extents, options);
-                Gemm { slots, keep, elem: Elem::F32, ..PLAIN }.check(extents, options);
-            }
+/// Checks kernels for all extents and options; in the quick depth, each kernel with each option and for each of the extents.
+fn check_all(kernels: impl IntoIterator<Item = Gemm>) {
+    for gemm in kernels {
+        let cases = all_options().into_iter().flat_map(|options| EXTENTS.map(|extents| (options, extents)));
+        let traits = |(options, extents): &(Options, [i32; 3])| vec![format!("{options:?}"), format!("{extents:?}")];
+        for (options, extents) in test_depth::covering(cases, traits) {
+            gemm.check(extents, options);
         }
     }
+}
+
+#[test]
+fn two_roles() {
+    check_all([1, 4].into_iter().flat_map(|slots| {
+        let keep = u32::from(slots > 1);
+        [Elem::F16, Elem::F32].map(|elem| Gemm { slots, keep, elem, ..PLAIN })
+    }));
 }
 
 #[test]
 fn persistent_programs() {
-    for options in all_options() {
-        for extents in EXTENTS {
-            Gemm { persistent: true, ..PLAIN }.check(extents, options);
-        }
-    }
+    check_all([Gemm { persistent: true, ..PLAIN }]);
 }
 
 #[test]
 fn a_ring_for_each_factor() {
-    for options in all_options() {
-        for extents in EXTENTS {
-            Gemm { apart: true, ..PLAIN }.check(extents, options);
-            Gemm { apart: true, persistent: true, ..PLAIN }.check(extents, options);
-        }
-    }
+    check_all([Gemm { apart: true, ..PLAIN }, Gemm { apart: true, persistent: true, ..PLAIN }]);
 }
 
 /// Products for several programs at once are only theirs, and a step of another extent than the tile's.

@@ -270,7 +270,7 @@ fn check(roles: &Roles, program: &Program, n: i32, text: &str) {
 fn stages_hold_what_was_copied_to_them() {
     let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
     let (mut good, mut refused) = (0, 0);
-    while good < 150 {
+    while good < test_depth::cases(150, 40) {
         let roles = Roles::random(&mut rng);
         let text = roles.text(rng.below(2) == 0);
         let mut items = 0;

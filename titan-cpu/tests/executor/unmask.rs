@@ -92,11 +92,15 @@ fn masks_that_hold_at_first_are_left_out() {
         "%a = splat %8 : tile<8x8xi32>\n%less = sub %rows, %a\n%mask = ge %less, %keys",
         "%a = lt %keys, %end\n%c = eq %keys, %rows\n%mask = or %c, %a",
     ];
-    for (mask, from) in masks.iter().flat_map(|mask| [(mask, 0), (mask, 1), (mask, 3)]) {
+    let loops_of = masks.iter().flat_map(|mask| [(mask, 0), (mask, 1), (mask, 3)]);
+    for (number, (mask, from)) in loops_of.enumerate() {
         let before = kernel(from, mask);
         let after = unmask(&before, false).unwrap_or_else(|| panic!("{mask}: no mask is found"));
         assert_eq!((loops(&before), loops(&after)), (1, 2), "{mask}");
-        for (keys, x) in KEYS.iter().flat_map(|keys| ROWS.iter().map(move |x| (*keys, *x))) {
+        // In the quick depth a ninth of the arguments, other ones for each loop.
+        let is_meant = |of: usize| test_depth::is_full() || (of + number) % KEYS.len() == 0;
+        let all = KEYS.iter().flat_map(|keys| ROWS.iter().map(move |x| (*keys, *x))).enumerate();
+        for (_, (keys, x)) in all.filter(|(of, _)| is_meant(*of)) {
             assert_eq!(results(&before, keys, x), results(&after, keys, x), "{mask}: {keys} keys, {x}, from {from}");
         }
     }

@@ -1,15 +1,15 @@
 //! A few orders, where they stand for all, against the full search: programs and mistakes in them, with the same answer wherever the full
 //! search ends; where it does not, random orders find nothing in what a few orders find safe. What they find is reproduced by its schedule.
 
-use super::explored::{SOURCES, programs, sizes};
+use super::chosen::{Chosen, mistakes};
+use super::explored::{programs_of_sources, sizes};
 use super::gpu::hopper;
-use super::mutants::{live, mutants_of};
+use super::mutants::mutants_of;
 use super::random_groups::{self, Random};
 use super::rng::Rng;
 use super::{grid, program_grid};
 use titan_core::driver::stages;
 use titan_core::ir::{Kernel, NvOp, OpId, OpKind};
-use titan_core::text::parse;
 use titan_core::verify::{verify, well_formed};
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Few, Limits, Options, Verdict};
@@ -64,16 +64,19 @@ impl Tally {
         }
     }
 
-    fn with_mistakes(&mut self, name: &str, program: &Kernel, args: &[sim::Arg], grid: [u32; 3], each: usize) {
-        self.compare(name, program, args, grid);
-        let live = live(program);
-        let mut number = 0;
-        for id in (0..program.ops.len()).map(OpId::new).filter(|id| live.contains(id)) {
-            for (kind, mutant) in mutants_of(program, id).into_iter().chain(more_of(program, id)) {
-                number += 1;
-                if number % each == 0 {
-                    self.compare(&format!("{name}, {kind}"), &mutant, args, grid);
-                }
+    /// Compares programs, and with one of how many of their mistakes; in the quick depth, with some of each kind.
+    fn with_mistakes(&mut self, subjects: &[Subject], (each, quick): (usize, usize)) {
+        let of_one = |(number, subject): (usize, &Subject)| {
+            let all = mistakes(number, &subject.program, all_mutants_of).into_iter();
+            all.skip(each - 1).step_by(each).collect::<Vec<_>>()
+        };
+        let chosen = Chosen::of(subjects.iter().enumerate().flat_map(of_one), quick);
+        for (number, Subject { name, program, args, grid }) in subjects.iter().enumerate() {
+            if chosen.has(number) {
+                self.compare(name, program, args, *grid);
+            }
+            for (_, kind, mutant) in chosen.mutants(number, program, all_mutants_of) {
+                self.compare(&format!("{name}, {kind}"), &mutant, args, *grid);
             }
         }
     }
@@ -82,6 +85,18 @@ impl Tally {
         println!("{self:#?}");
         assert!(self.wrong.is_empty(), "{} wrong\n{}", self.wrong.len(), self.wrong.join("\n"));
     }
+}
+
+/// A program and what it is launched with.
+struct Subject {
+    name: String,
+    program: Kernel,
+    args: Vec<sim::Arg>,
+    grid: [u32; 3],
+}
+
+fn all_mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kernel)> {
+    mutants_of(program, id).into_iter().chain(more_of(program, id)).collect()
 }
 
 /// Mistakes at which the theorem could fail: something that comes too often, waits that fall away, programs that do not meet.
@@ -118,22 +133,22 @@ fn more_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kernel)> {
 #[test]
 fn a_few_orders_decide_as_all_do() {
     let mut tally = Tally::default();
-    for kernel in parse(SOURCES).expect("kernels").into_iter().map(|k| verify(k).expect("a right kernel")) {
-        for (what, _, program) in programs(&kernel) {
-            let name = format!("{}{what}", kernel.sig.name);
-            let args = sizes(&well_formed(program.clone()).unwrap()).pop().expect("arguments");
-            tally.with_mistakes(&name, &program, &args, [1, 1, 1], 1);
-        }
-    }
+    let subject = |(name, program): (String, Kernel)| {
+        let args = sizes(&well_formed(program.clone()).unwrap()).pop().expect("arguments");
+        Subject { name, program, args, grid: [1, 1, 1] }
+    };
+    let subjects: Vec<Subject> = programs_of_sources().into_iter().map(subject).collect();
+    tally.with_mistakes(&subjects, (1, 1));
     tally.check();
-    assert!(tally.safe > 50 && tally.found > 200, "{tally:?}");
+    let [safe, found] = test_depth::cases([50, 200], [5, 20]);
+    assert!(tally.safe > safe && tally.found > found, "{tally:?}");
 }
 
 /// Programs with bulk copies and MMAs of warpgroups, alone or in clusters, and some of their mistakes.
-fn groups_agree((wanted, first): (usize, u64), each: usize, clusters: bool) -> Tally {
-    let (mut tally, mut made) = (Tally::default(), 0);
+fn groups_agree((wanted, first): (usize, u64), each: (usize, usize), clusters: bool) -> Tally {
+    let (mut tally, mut subjects) = (Tally::default(), Vec::new());
     for seed in first.. {
-        if made == wanted {
+        if subjects.len() == wanted {
             break;
         }
         let Random { text, args } = random_groups::small(&mut Rng::new(seed));
@@ -144,22 +159,24 @@ fn groups_agree((wanted, first): (usize, u64), each: usize, clusters: bool) -> T
         if !copies || (laid.cluster > 1) != clusters {
             continue;
         }
-        made += 1;
         let grid = program_grid(&all.barriers, grid(&kernel, &args).unwrap());
-        tally.with_mistakes(&format!("{seed}"), &all.barriers, &args, grid, each);
+        subjects.push(Subject { name: format!("{seed}"), program: all.barriers, args, grid });
     }
+    tally.with_mistakes(&subjects, each);
     tally.check();
     tally
 }
 
 #[test]
 fn a_few_orders_decide_as_all_do_with_warpgroups() {
-    let tally = groups_agree((3, 50_000), 5, false);
-    assert!(tally.safe + tally.only_few > 3 && tally.found > 20, "{tally:?}");
+    let tally = groups_agree((3, 50_000), (5, 1), false);
+    let [safe, found] = test_depth::cases([3, 20], [1, 10]);
+    assert!(tally.safe + tally.only_few > safe && tally.found > found, "{tally:?}");
 }
 
 #[test]
 fn a_few_orders_decide_as_all_do_in_clusters() {
-    let tally = groups_agree((2, 60_000), 10, true);
-    assert!(tally.safe + tally.only_few > 2 && tally.found > 10, "{tally:?}");
+    let tally = groups_agree((2, 60_000), (10, 1), true);
+    let [safe, found] = test_depth::cases([2, 10], [1, 5]);
+    assert!(tally.safe + tally.only_few > safe && tally.found > found, "{tally:?}");
 }

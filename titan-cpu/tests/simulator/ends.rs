@@ -172,11 +172,15 @@ fn sizes(rng: &mut Rng, [bm, bn, bk]: Tile, of: Parts) -> Sizes {
     Sizes { mnt: [1 + rng.below(bm + 9) as usize, n, t as usize], off, ends, from, to }
 }
 
+/// The kernels of each test in the quick depth.
+const QUICK: usize = 3;
+
 const TILES: [Tile; 6] = [[64, 64, 64], [64, 32, 32], [64, 128, 32], [16, 16, 32], [128, 64, 64], [128, 64, 32]];
 
-fn agree(seeds: std::ops::Range<u64>, of: Parts) -> Counts {
+/// Compares kernels with so many seeds, from the first one on, or with a few of these in the quick depth: the tests together have all tiles.
+fn agree(first: u64, n: u64, of: Parts) -> Counts {
     let (mut counts, mut found) = (Counts::default(), Vec::new());
-    for seed in seeds {
+    for seed in first..first + test_depth::cases(n, QUICK as u64) {
         let mut rng = Rng::new(seed);
         let tile = TILES[seed as usize % TILES.len()];
         let elem = rng.of(&[Elem::Bf16, Elem::F16]);
@@ -194,26 +198,30 @@ fn agree(seeds: std::ops::Range<u64>, of: Parts) -> Counts {
 
 #[test]
 fn grouped_sums_are_the_same_in_all_ways() {
-    let counts = agree(0..36, Parts::Columns);
-    assert!(counts.kernels == 36 && counts.hopper >= 20 && counts.mixed == 0, "{counts:?}");
+    let counts = agree(0, 36, Parts::Columns);
+    let [all, hopper] = test_depth::cases([36, 20], [QUICK, 1]);
+    assert!(counts.kernels == all && counts.hopper >= hopper && counts.mixed == 0, "{counts:?}");
 }
 
 #[test]
 fn parts_of_parts_are_the_same_in_all_ways() {
-    let counts = agree(100..136, Parts::OfColumns);
-    assert!(counts.kernels == 36 && counts.hopper >= 20 && counts.mixed == 0, "{counts:?}");
+    let counts = agree(100, 36, Parts::OfColumns);
+    let [all, hopper] = test_depth::cases([36, 20], [QUICK, 1]);
+    assert!(counts.kernels == all && counts.hopper >= hopper && counts.mixed == 0, "{counts:?}");
 }
 
 #[test]
 fn parts_of_all_programs_are_the_same_in_all_ways() {
-    let counts = agree(200..218, Parts::Same);
-    assert!(counts.kernels == 18 && counts.hopper >= 10 && counts.mixed == 0, "{counts:?}");
+    let counts = agree(200, 18, Parts::Same);
+    let [all, hopper] = test_depth::cases([18, 10], [QUICK, 1]);
+    assert!(counts.kernels == all && counts.hopper >= hopper && counts.mixed == 0, "{counts:?}");
 }
 
 #[test]
 fn rows_of_four_axes_are_the_same_in_all_ways() {
-    let counts = agree(300..324, Parts::Rows);
-    assert!(counts.kernels == 24 && counts.hopper >= 12 && counts.mixed == 0, "{counts:?}");
+    let counts = agree(300, 24, Parts::Rows);
+    let [all, hopper] = test_depth::cases([24, 12], [QUICK, 1]);
+    assert!(counts.kernels == all && counts.hopper >= hopper && counts.mixed == 0, "{counts:?}");
 }
 
 fn made(tile: Tile, of: Parts) -> Stages {

@@ -1,14 +1,15 @@
 //! Barrier programs in the model checker: those of every kernel of the filetests, with at most three slots a ring and D + 2 times,
 //! with data erased; and mistakes in a few of them, which it finds.
 
+use super::arguments;
+use super::chosen::{Chosen, each_chosen_kernel, mistakes};
+use super::documented::{rows, told};
 use super::gpu::machine;
-use super::mutants::{live, mutants_of};
-use super::{arguments, each_kernel};
+use super::mutants::mutants_of;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use titan_core::driver::barrier_program;
-use titan_core::ir::{FreeBy, Kernel, OpId, Pipe};
+use titan_core::ir::{FreeBy, Kernel, Pipe};
 use titan_core::pipeline::carry::carry;
 use titan_core::pipeline::{fuse, implicit};
 use titan_core::plan::{Plan, plan};
@@ -176,14 +177,15 @@ impl Tally {
 #[test]
 fn barrier_programs_are_safe_in_every_order() {
     let mut tally = Tally::default();
-    each_kernel(&["text", "verify"], &mut |name, kernel| {
+    each_chosen_kernel(&["text", "verify"], &mut |name, kernel| {
         for (what, kernel, program) in programs(kernel) {
             tally.explore(&format!("{name}{what}"), &kernel, &well_formed(program).expect("a barrier program"));
         }
     });
     assert!(tally.wrong.is_empty(), "{} wrong\n{}", tally.wrong.len(), tally.wrong.join("\n"));
-    assert!(tally.programs > 300 && tally.with_roles > 100, "{} {}", tally.programs, tally.with_roles);
-    assert!(tally.determinate > 300, "{} of {}", tally.determinate, tally.explorations);
+    let [many, some] = test_depth::cases([300, 100], [30, 10]);
+    assert!(tally.programs > many && tally.with_roles > some, "{} {}", tally.programs, tally.with_roles);
+    assert!(tally.determinate > many, "{} of {}", tally.determinate, tally.explorations);
     let (most, of) = &tally.most;
     let mut text = format!(
         "{} programs, {} of them with roles, in {} explorations, {} of which a few orders decide: {} states, {most} for one at most\n(`{of}`).\n\nCut off: {}.\n\n",
@@ -200,26 +202,8 @@ fn barrier_programs_are_safe_in_every_order() {
     told("simulator", ("explored", "barrier programs are explored"), &text);
 }
 
-/// What a page says between two comments; `TITAN_BLESS=1` writes it.
-pub(super) fn told(page: &str, (of, what): (&str, &str), text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/{page}.md"));
-    let old = std::fs::read_to_string(&path).unwrap();
-    let begin =
-        format!("<!-- {what}: made by `TITAN_BLESS=1 cargo test -p titan-gpu-cpu --test simulator {of}`. -->\n");
-    let (before, rest) = old.split_once(&begin).expect("a place for it");
-    let (_, after) = rest.split_once("<!-- end -->").expect("its end");
-    let new = format!("{before}{begin}\n{}\n\n<!-- end -->{after}", text.trim_end());
-    if std::env::var_os("TITAN_BLESS").is_some() {
-        std::fs::write(&path, &new).unwrap();
-    }
-    assert!(
-        new == std::fs::read_to_string(&path).unwrap(),
-        "docs/{page}.md is not current, run with TITAN_BLESS=1:\n{text}"
-    );
-}
-
 /// Rings of every kind: copies and stores that fill, one reader and two, mbarriers and counters, and one set of warps.
-pub(super) const SOURCES: &str = include_str!("explored.tir");
+const SOURCES: &str = include_str!("explored.tir");
 
 /// What the model checker says of a program with these arguments; `None` if its parts do not fit together.
 fn verdict(program: Kernel, args: &[sim::Arg]) -> Option<Verdict> {
@@ -227,29 +211,38 @@ fn verdict(program: Kernel, args: &[sim::Arg]) -> Option<Verdict> {
     Some(sim::explore(&well_formed(program).ok()?, args, Some([1, 1, 1]), &limits).unwrap())
 }
 
+/// The barrier programs of the sources, by name.
+pub(super) fn programs_of_sources() -> Vec<(String, Kernel)> {
+    let kernels = parse(SOURCES).expect("kernels").into_iter().map(|k| verify(k).expect("a right kernel"));
+    let programs = |kernel: Verified| {
+        let all = programs(&kernel).into_iter();
+        all.map(move |(what, _, program)| (format!("{}{what}", kernel.sig.name), program))
+    };
+    kernels.flat_map(programs).collect()
+}
+
 #[test]
 fn mistakes_are_found_by_the_model_checker() {
     let mut table: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for kernel in parse(SOURCES).expect("kernels").into_iter().map(|k| verify(k).expect("a right kernel")) {
-        for (what, _, program) in programs(&kernel) {
-            let name = format!("{}{what}", kernel.sig.name);
-            let args = sizes(&well_formed(program.clone()).unwrap()).pop().expect("arguments");
-            let clean = verdict(program.clone(), &args);
-            assert!(matches!(clean, Some(Verdict::Safe(_))), "{name}: {clean:?}");
-            let live = live(&program);
-            for id in (0..program.ops.len()).map(OpId::new).filter(|id| live.contains(id)) {
-                for (kind, mutant) in mutants_of(&program, id) {
-                    let row = table.entry(kind).or_default();
-                    row.0 += 1;
-                    let found = verdict(mutant, &args).is_none_or(|v| v.finding().is_some());
-                    row.1 += usize::from(found);
-                }
-            }
+    let programs = programs_of_sources();
+    let all = programs.iter().enumerate().flat_map(|(number, (_, program))| mistakes(number, program, mutants_of));
+    let chosen = Chosen::of(all, 2);
+    for (number, (name, program)) in programs.iter().enumerate().filter(|(number, _)| chosen.has(*number)) {
+        let args = sizes(&well_formed(program.clone()).unwrap()).pop().expect("arguments");
+        let clean = verdict(program.clone(), &args);
+        assert!(matches!(clean, Some(Verdict::Safe(_))), "{name}: {clean:?}");
+        for (_, kind, mutant) in chosen.mutants(number, program, mutants_of) {
+            let row = table.entry(kind).or_default();
+            row.0 += 1;
+            let found = verdict(mutant, &args).is_none_or(|v| v.finding().is_some());
+            row.1 += usize::from(found);
         }
     }
     let mut text = "| mistake | programs | found |\n|---|---|---|\n".to_owned();
     for (kind, (all, found)) in &table {
         let _ = writeln!(text, "| {kind} | {all} | {found} |");
     }
-    told("lowering", ("explored", "mistakes in the model checker"), &text);
+    let test = ("explored", "mistakes in the model checker");
+    told("lowering", test, &text);
+    assert_eq!(table.len(), rows("lowering", test), "every kind is met");
 }

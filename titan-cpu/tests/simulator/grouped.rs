@@ -181,11 +181,15 @@ fn extents(rng: &mut Rng, [bm, bn, bk]: Tile, aligned: bool) -> Extents {
     }
 }
 
+/// The kernels of each test in the quick depth.
+const QUICK: usize = 3;
+
 const TILES: [Tile; 6] = [[64, 64, 64], [64, 32, 32], [64, 128, 32], [16, 16, 32], [32, 64, 64], [128, 64, 32]];
 
-fn agree(seeds: std::ops::Range<u64>, aligned: bool, by: Rows) -> Counts {
+/// Compares kernels with so many seeds, from the first one on, or with a few of these in the quick depth: the tests together have all tiles.
+fn agree(first: u64, n: u64, aligned: bool, by: Rows) -> Counts {
     let (mut counts, mut found) = (Counts::default(), Vec::new());
-    for seed in seeds {
+    for seed in first..first + test_depth::cases(n, QUICK as u64) {
         let mut rng = Rng::new(seed);
         let tile = TILES[seed as usize % TILES.len()];
         let elem = rng.of(&[Elem::Bf16, Elem::F16]);
@@ -204,30 +208,33 @@ fn agree(seeds: std::ops::Range<u64>, aligned: bool, by: Rows) -> Counts {
 
 #[test]
 fn rows_of_experts_are_the_same_in_all_ways() {
-    let counts = agree(0..36, true, Rows::Indexed);
-    assert_eq!((counts.kernels, counts.made_rings), (36, 36), "{counts:?}");
-    assert!(counts.hopper >= 20 && counts.mixed >= 20, "{counts:?}");
+    let counts = agree(0, 36, true, Rows::Indexed);
+    let [all, hopper] = test_depth::cases([36, 20], [QUICK, 1]);
+    assert_eq!((counts.kernels, counts.made_rings), (all, all), "{counts:?}");
+    assert!(counts.hopper >= hopper && counts.mixed >= hopper, "{counts:?}");
 }
 
 #[test]
 fn rows_that_are_not_aligned_are_the_same_in_all_ways() {
-    let counts = agree(100..112, false, Rows::Indexed);
-    assert_eq!(counts.kernels, 12, "{counts:?}");
+    let counts = agree(100, 12, false, Rows::Indexed);
+    assert_eq!(counts.kernels, test_depth::cases(12, QUICK), "{counts:?}");
     assert_eq!(counts.mixed, 0, "only rows that are aligned are copied in bulk or asynchronously: {counts:?}");
 }
 
 #[test]
 fn rows_in_order_are_the_same_in_all_ways() {
-    let counts = agree(200..248, true, Rows::InOrder);
-    assert_eq!((counts.kernels, counts.made_rings), (48, 48), "{counts:?}");
-    assert!(counts.hopper >= 24 && counts.mixed == 0, "{counts:?}");
+    let counts = agree(200, 48, true, Rows::InOrder);
+    let [all, hopper] = test_depth::cases([48, 24], [QUICK, 1]);
+    assert_eq!((counts.kernels, counts.made_rings), (all, all), "{counts:?}");
+    assert!(counts.hopper >= hopper && counts.mixed == 0, "{counts:?}");
 }
 
 #[test]
 fn views_of_views_are_the_same_in_all_ways() {
-    let counts = agree(300..324, true, Rows::OfParts);
-    assert_eq!((counts.kernels, counts.made_rings), (24, 24), "{counts:?}");
-    assert!(counts.hopper >= 12 && counts.mixed == 0, "{counts:?}");
+    let counts = agree(300, 24, true, Rows::OfParts);
+    let [all, hopper] = test_depth::cases([24, 12], [QUICK, 1]);
+    assert_eq!((counts.kernels, counts.made_rings), (all, all), "{counts:?}");
+    assert!(counts.hopper >= hopper && counts.mixed == 0, "{counts:?}");
 }
 
 /// How many operations of a barrier program are rows that threads copy, bulk loads, and bulk stores.

@@ -1,18 +1,19 @@
 //! What each layer finds of the mistakes of `mutants`: the verifier, the simulator, and the emulator of the code that is generated. The tables
 //! of docs/lowering.md are made here.
 
+use super::chosen::{Chosen, Mistake, Order, each_kernel, mistakes, orders_of};
+use super::documented::is_blessing;
 use super::equivalent::is_equivalent;
 use super::gpu::{Code, NO_MAP, hopper, machine};
 use super::kernels::Mask;
-use super::mutants::{cluster, live, mutants_of};
+use super::mutants::{cluster, mutants_of};
 use super::random_groups::{self, Random};
 use super::rng::Rng;
-use super::ways::{ORDERS, is_mixed};
-use super::{agree, arguments, attention, each_kernel, execute, grid, program_grid};
+use super::ways::is_mixed;
+use super::{agree, arguments, attention, documented, execute, grid, program_grid};
 use std::collections::BTreeMap;
-use std::path::Path;
 use titan_core::driver::{Cluster, Schedule, barrier_program, follow, stages};
-use titan_core::ir::{FreeBy, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp};
+use titan_core::ir::{FreeBy, Kernel, NvGroup, NvOp, OpKind, TtgOp};
 use titan_core::lower::lower;
 use titan_core::plan::{Plan, plan};
 use titan_core::text::parse_one;
@@ -20,13 +21,16 @@ use titan_core::verify::{Verified, barrier_program as check, verify, well_formed
 use titan_nv::Machine;
 use titan_sim::sim;
 
-/// A program in which mistakes are made, with the kernel whose results it has.
-pub(super) struct Subject<'a> {
-    pub(super) name: &'a str,
-    pub(super) kernel: &'a Verified,
-    pub(super) args: &'a [sim::Arg],
-    pub(super) program: &'a Kernel,
-    pub(super) machine: &'static Machine,
+/// A program in which mistakes are made, one of how many, with the kernel whose results it has.
+struct Subject {
+    name: String,
+    kernel: Verified,
+    args: Vec<sim::Arg>,
+    program: Kernel,
+    machine: &'static Machine,
+    each: usize,
+    /// The orders in which the program runs.
+    orders: Vec<Order>,
 }
 
 /// What a layer that runs programs says of a mutant.
@@ -38,12 +42,21 @@ enum Ran {
     SameCode,
 }
 
-impl Subject<'_> {
+impl Subject {
+    /// The mistakes in the program, which is the `number`-th, or one of how many. Where stores are in flight while the next tile is computed,
+    /// every mistake is made.
+    fn mistakes(&self, number: usize) -> Vec<Mistake> {
+        let all = mistakes(number, &self.program, mutants_of).into_iter().enumerate();
+        let is_meant =
+            |(n, m): &(usize, Mistake)| (n + 1) % self.each == 0 || stores_in_bulk(&self.program.op(m.at).kind);
+        all.filter(is_meant).map(|(_, mistake)| mistake).collect()
+    }
+
     /// Whether a program goes wrong in the simulator: a finding, other results, or no end.
     fn fails(&self, program: &Kernel, wanted: &[Option<Vec<u8>>], grid: [u32; 3]) -> bool {
         let Ok(program) = well_formed(program.clone()) else { return true };
-        ORDERS.into_iter().any(|(completion, seed)| {
-            let mut after = self.args.to_vec();
+        self.orders.iter().any(|&(completion, seed)| {
+            let mut after = self.args.clone();
             let options = sim::Options { completion, seed, max_steps: 60_000, ..sim::Options::default() };
             let report = sim::run(&program, &mut after, Some(grid), &options).unwrap();
             let found: Vec<Option<Vec<u8>>> = after.into_iter().map(bytes).collect();
@@ -70,11 +83,11 @@ impl Subject<'_> {
         if code.text == right.text {
             return Ran::SameCode;
         }
-        let fails = |(completion, _)| match code.run(self.kernel, self.args, grid, completion) {
+        let fails = |&(completion, _): &Order| match code.run(&self.kernel, &self.args, grid, completion) {
             Ok(found) => self.differs(&found, wanted),
             Err(why) => !why.starts_with(NO_MAP),
         };
-        if ORDERS.into_iter().any(fails) { Ran::Fails } else { Ran::Passes }
+        if self.orders.iter().any(fails) { Ran::Fails } else { Ran::Passes }
     }
 }
 
@@ -84,26 +97,39 @@ fn bytes(arg: sim::Arg) -> Option<Vec<u8>> {
 
 /// How many mistakes of a kind there are, and what found them.
 #[derive(Default)]
-pub(super) struct Row {
-    pub(super) all: usize,
-    pub(super) refused: usize,
+struct Row {
+    all: usize,
+    refused: usize,
     /// The simulator finds something, or the results are others.
-    pub(super) failed: usize,
+    failed: usize,
     /// Accepted by the verifier and the simulator, and found by the checks of lane IR or the emulator.
-    pub(super) in_code: usize,
+    in_code: usize,
     /// Accepted by all, and proved to change nothing.
-    pub(super) equivalent: usize,
+    equivalent: usize,
     /// Mistakes that some layer finds, but not the verifier; and those that none finds, without a proof.
-    pub(super) missed: Vec<String>,
+    missed: Vec<String>,
 }
 
-pub(super) type Table = BTreeMap<&'static str, Row>;
+type Table = BTreeMap<&'static str, Row>;
 
 /// What the verifier leaves to the checks of lane IR: any number of a barrier orders the warps of a role, but each role has its own.
 const LEFT_TO_LANES: &str = "a named barrier that is not used";
 
-/// Makes every `each`-th mistake in a program, and runs those that are accepted, or all.
-pub(super) fn mistakes_with(subject: &Subject<'_>, (all, each): (bool, usize), table: &mut Table) {
+/// How many mistakes of a kind are made in the quick depth.
+const OF_A_KIND: usize = 2;
+
+/// What the layers find of the mistakes in these programs: in the quick depth, of a few of each kind.
+fn table_of(subjects: &[Subject]) -> Table {
+    let mut table = Table::new();
+    let chosen = Chosen::of(subjects.iter().enumerate().flat_map(|(n, subject)| subject.mistakes(n)), OF_A_KIND);
+    for (number, subject) in subjects.iter().enumerate().filter(|(number, _)| chosen.has(*number)) {
+        mistakes_in((number, subject), &chosen, &mut table);
+    }
+    table
+}
+
+/// Makes the mistakes that are chosen in a program, and runs those that are accepted; all, if the tables are written anew.
+fn mistakes_in((number, subject): (usize, &Subject), chosen: &Chosen, table: &mut Table) {
     let Subject { kernel, args, program, .. } = subject;
     let Some(grid) = grid(kernel, args) else { return };
     let Some(wanted) = execute(kernel, args, grid) else { return };
@@ -112,35 +138,27 @@ pub(super) fn mistakes_with(subject: &Subject<'_>, (all, each): (bool, usize), t
         return;
     }
     let right = subject.code(program).unwrap_or_else(|e| panic!("{}: {e}", subject.name));
-    let (live, mut number) = (live(program), 0);
-    for id in (0..program.ops.len()).map(OpId::new).filter(|id| live.contains(id)) {
-        for (kind, mutant) in mutants_of(program, id) {
-            number += 1;
-            // Where stores are in flight while the next tile is computed, every mistake is made.
-            if number % each != 0 && !stores_in_bulk(&program.op(id).kind) {
-                continue;
-            }
-            let row = table.entry(kind).or_default();
-            row.all += 1;
-            let refused = check(&mutant).is_err();
-            // What is refused needs not run, but for the table in docs/lowering.md.
-            let failed = (!refused || all) && subject.fails(&mutant, &wanted, grid);
-            row.refused += usize::from(refused);
-            row.failed += usize::from(failed);
-            if refused {
-                continue;
-            }
-            let told = |by: &str| format!("{}: {kind}, {id:?} {:?}: {by}", subject.name, program.op(id).kind);
-            if failed {
-                row.missed.push(told("the simulator"));
-                continue;
-            }
-            match subject.run_code(&mutant, &right, &wanted, grid) {
-                Ran::Fails if kind == LEFT_TO_LANES => row.in_code += 1,
-                Ran::Fails => row.missed.push(told("the code")),
-                Ran::Passes if !is_equivalent(kind, program, id) => row.missed.push(told("nothing")),
-                Ran::SameCode | Ran::Passes => row.equivalent += 1,
-            }
+    for (id, kind, mutant) in chosen.mutants(number, program, mutants_of) {
+        let row = table.entry(kind).or_default();
+        row.all += 1;
+        let refused = check(&mutant).is_err();
+        // What is refused needs not run, but for the table in docs/lowering.md.
+        let failed = (!refused || is_blessing()) && subject.fails(&mutant, &wanted, grid);
+        row.refused += usize::from(refused);
+        row.failed += usize::from(failed);
+        if refused {
+            continue;
+        }
+        let told = |by: &str| format!("{}: {kind}, {id:?} {:?}: {by}", subject.name, program.op(id).kind);
+        if failed {
+            row.missed.push(told("the simulator"));
+            continue;
+        }
+        match subject.run_code(&mutant, &right, &wanted, grid) {
+            Ran::Fails if kind == LEFT_TO_LANES => row.in_code += 1,
+            Ran::Fails => row.missed.push(told("the code")),
+            Ran::Passes if !is_equivalent(kind, program, id) => row.missed.push(told("nothing")),
+            Ran::SameCode | Ran::Passes => row.equivalent += 1,
         }
     }
 }
@@ -154,14 +172,9 @@ fn stores_in_bulk(kind: &OpKind) -> bool {
     }
 }
 
-/// Whether the tables are written anew: then also what the verifier refuses is run.
-fn blessing() -> bool {
-    std::env::var_os("TITAN_BLESS").is_some()
-}
-
 #[test]
 fn mistakes_of_the_lowering_are_refused() {
-    let mut table = Table::new();
+    let mut subjects = Vec::new();
     each_kernel(&["text", "verify"], &mut |name, kernel| {
         for free in [FreeBy::Mbarrier, FreeBy::Sequence] {
             if kernel.pipes.is_empty() || free == FreeBy::Sequence && kernel.roles.is_empty() {
@@ -169,12 +182,13 @@ fn mistakes_of_the_lowering_are_refused() {
             }
             let plan = Plan { free, ..plan(kernel, &titan_nv::target(machine()), true) };
             let Ok(program) = barrier_program(kernel, &plan) else { continue };
-            let args = &arguments(&kernel.sig, 32, 3);
-            let subject = Subject { name, kernel, args, program: &program, machine: machine() };
-            mistakes_with(&subject, (blessing(), 1), &mut table);
+            let (name, kernel, args) = (name.to_owned(), kernel.clone(), arguments(&kernel.sig, 32, 3));
+            let orders = orders_of(subjects.len());
+            subjects.push(Subject { name, kernel, args, program, machine: machine(), each: 1, orders });
         }
     });
-    decided(&table, 5000);
+    let table = table_of(&subjects);
+    decided(&table, test_depth::cases(5000, 60));
     shown(&table, "sm_80");
 }
 
@@ -214,25 +228,25 @@ fn for_hopper(kernel: &Verified) -> Option<Kernel> {
 
 #[test]
 fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
-    let (mut table, mut programs) = (Table::new(), 0);
-    let mut of_program = |name: &str, kernel: &Verified, args: &[sim::Arg], (program, each): (&Kernel, usize)| {
-        let subject = Subject { name, kernel, args, program, machine: hopper() };
-        mistakes_with(&subject, (blessing(), each), &mut table);
-        programs += 1;
-    };
-    let mut subject = |name: &str, kernel: &Verified, args: &[sim::Arg], each: usize| {
+    let mut subjects = Vec::new();
+    let mut subject = |name: &str, kernel: &Verified, args: Vec<sim::Arg>, each: usize| {
         if let Some(program) = for_hopper(kernel) {
-            of_program(name, kernel, args, (&program, each));
+            let (name, kernel) = (name.to_owned(), kernel.clone());
+            let orders = orders_of(subjects.len());
+            subjects.push(Subject { name, kernel, args, program, machine: hopper(), each, orders });
         }
     };
-    each_kernel(&["text", "verify"], &mut |name, kernel| subject(name, kernel, &arguments(&kernel.sig, 32, 3), 1));
-    for (name, text, extent, each) in SHIPPED {
+    each_kernel(&["text", "verify"], &mut |name, kernel| {
+        subject(name, kernel, arguments(&kernel.sig, 32, 3), 1);
+    });
+    // In the quick depth, of the kernels of the examples those with small tiles.
+    for (name, text, extent, each) in SHIPPED.into_iter().filter(|(.., each)| test_depth::is_full() || *each == 1) {
         let kernel = verify(parse_one(text).expect("a kernel")).expect("a right kernel");
-        subject(name, &kernel, &arguments(&kernel.sig, extent, 3), each);
+        subject(name, &kernel, arguments(&kernel.sig, extent, 3), each);
     }
     for mask in [Mask::None, Mask::Causal] {
         let kernel = attention::kernel([64, 16, 16], mask, true);
-        subject("attention", &kernel, &attention::arguments([1, 64, 64, 16], 1), 1);
+        subject("attention", &kernel, attention::arguments([1, 64, 64, 16], 1), 1);
     }
     for (make, first, wanted, program, is_meant) in DRAWN {
         let drawn = (first..).filter_map(|seed| {
@@ -244,11 +258,13 @@ fn mistakes_of_the_lowering_for_sm_90a_are_refused() {
         });
         for (seed, kernel, args, program) in drawn.take(wanted) {
             let name = format!("random {seed}, clusters of {}", cluster(&program));
-            of_program(&name, &kernel, &args, (&program, 1));
+            let orders = orders_of(subjects.len());
+            subjects.push(Subject { name, kernel, args, program, machine: hopper(), each: 1, orders });
         }
     }
-    assert!(programs > 25, "{programs}");
-    decided(&table, 1500);
+    assert!(subjects.len() > test_depth::cases(25, 22), "{}", subjects.len());
+    let table = table_of(&subjects);
+    decided(&table, test_depth::cases(1500, 100));
     shown(&table, "sm_90a");
 }
 
@@ -263,27 +279,11 @@ fn decided(table: &Table, least: usize) {
     assert!(table.values().map(|row| row.all).sum::<usize>() > least && table.len() > 30);
 }
 
-/// `TITAN_BLESS=1` writes the table of a target in docs/lowering.md. Else its numbers are compared, but for what was run.
+/// The table of a target in docs/lowering.md.
 fn shown(table: &Table, target: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lowering.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(&format!("\n| mistake for {target} |")).expect("the head of the table");
-    let (head, rest) = rest.split_once("|\n|---|---|---|---|---|---|\n").expect("the line below it");
-    let (rows, after) = rest.split_once("\n\n").expect("text after the table");
-    let row = |(name, row): (&&str, &Row), failed: &str| {
-        format!("| {name} | {} | {} | {failed} | {} | {} |\n", row.all, row.refused, row.in_code, row.equivalent)
+    let row = |(name, row): (&&'static str, &Row)| {
+        let Row { all, refused, failed, in_code, equivalent, .. } = *row;
+        documented::Counts { name, all, refused, failed, in_code, equivalent }
     };
-    if blessing() {
-        let rows: String = table.iter().map(|r| row(r, &r.1.failed.to_string())).collect();
-        let line = "|\n|---|---|---|---|---|---|\n";
-        std::fs::write(&path, format!("{before}\n| mistake for {target} |{head}{line}{rows}\n{after}")).unwrap();
-        return;
-    }
-    assert_eq!(rows.lines().count(), table.len(), "docs/lowering.md is not current, run with TITAN_BLESS=1");
-    for (one, told) in table.iter().zip(rows.lines()) {
-        let own = row(one, "?");
-        let (left, right) = own.split_once('?').unwrap();
-        let is_told = told.starts_with(left) && told.ends_with(right.trim_end());
-        assert!(is_told, "docs/lowering.md is not current, run with TITAN_BLESS=1: {own}");
-    }
+    documented::mistakes(target, &table.iter().map(row).collect::<Vec<_>>());
 }

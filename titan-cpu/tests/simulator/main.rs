@@ -4,6 +4,8 @@
 
 mod agreement;
 mod attention;
+mod chosen;
+mod documented;
 mod ends;
 mod equivalent;
 mod exits;
@@ -35,10 +37,10 @@ mod machine {
     pub(crate) use crate::rng::Rng;
 }
 
-use std::path::Path;
+use chosen::{each_kernel, in_turn};
 use titan_core::ir::{Const, DimSpec, Elem, GridSpec, HostEnv, Kernel, NvOp, OpKind, ParamKind, Signature, Symbol};
 use titan_core::num;
-use titan_core::verify::{Verified, verify};
+use titan_core::verify::Verified;
 use titan_cpu::memory::Memory;
 use titan_cpu::{Arg, Program, Scalar};
 use titan_sim::sim::{self, Kind};
@@ -89,22 +91,6 @@ fn random_tiles_arguments(rng: &mut rng::Rng, kernel: &Verified) -> Vec<sim::Arg
         }
     };
     kernel.sig.params.iter().map(|p| one(&p.kind)).collect()
-}
-
-/// Every kernel of these folders of the filetests that is accepted, by name.
-fn each_kernel(folders: &[&str], each: &mut dyn FnMut(&str, &Verified)) {
-    for folder in folders {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests").join(folder);
-        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-        paths.sort();
-        for path in paths {
-            let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
-            let verified = kernels.into_iter().filter_map(|k| verify(k.kernel).ok());
-            for kernel in verified.filter(|k| !uses_tensor_memory(k)) {
-                each(&format!("{} @{}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name), &kernel);
-            }
-        }
-    }
 }
 
 /// Whether a kernel has operations on tensor memory: nothing runs them.
@@ -249,53 +235,44 @@ const UNKNOWN: [(&str, Kind); 6] = [
 
 #[test]
 fn the_executor_and_the_simulator_compute_the_same() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../titan-core/filetests");
-    let (mut compared, mut skipped, mut wrong, mut unknown) = (0, 0, Vec::new(), 0);
-    for sub in ["text", "verify"] {
-        let mut paths: Vec<_> = std::fs::read_dir(folder.join(sub)).unwrap().map(|e| e.unwrap().path()).collect();
-        paths.sort();
-        for path in paths {
-            let kernels = titan_core::text::parse_located(&std::fs::read_to_string(&path).unwrap()).unwrap_or_default();
-            let verified = kernels.into_iter().filter_map(|k| verify(k.kernel).ok());
-            for kernel in verified.filter(|k| !uses_tensor_memory(k)) {
-                for (extent, scalar) in [(32, 2), (20, 3)] {
-                    let mut args = arguments(&kernel.sig, extent, scalar);
-                    let Some(grid) = grid(&kernel, &args) else { continue };
-                    let before = args.clone();
-                    let options = sim::Options { sanitize: false, max_steps: 200_000, ..sim::Options::default() };
-                    let report = sim::run(&kernel.clone().into(), &mut args, Some(grid), &options).unwrap();
-                    let name = format!("{} @{}", path.file_stem().unwrap().to_string_lossy(), kernel.sig.name);
-                    let known = UNKNOWN.iter().find(|(unknown, _)| *unknown == name);
-                    let name = format!("{name} {extent}");
-                    match report.findings.first() {
-                        // Kernels that trap or do not end are not for the executor.
-                        Some(f) if matches!(f.kind, Kind::Trap | Kind::Steps) => continue,
-                        Some(f) if known.is_some_and(|(_, kind)| f.kind == *kind) => {
-                            unknown += 1;
-                            continue;
-                        }
-                        Some(f) => {
-                            wrong.push(format!("{name}: {f}"));
-                            continue;
-                        }
-                        None => {}
-                    }
-                    let Some(executed) = execute(&kernel, &before, grid) else {
-                        skipped += 1;
-                        continue;
-                    };
-                    compared += 1;
-                    for (arg, other) in args.iter().zip(&executed) {
-                        if let (sim::Arg::Tensor { elem, bytes, .. }, Some(other)) = (arg, other) {
-                            wrong.extend(agree(*elem, bytes, other).map(|w| format!("{name}: {w}")));
-                        }
-                    }
+    let (mut compared, mut skipped, mut wrong, mut unknown, mut number) = (0, 0, Vec::new(), 0, 0);
+    each_kernel(&["text", "verify"], &mut |name, kernel| {
+        number += 1;
+        let known = UNKNOWN.iter().find(|(unknown, _)| *unknown == name);
+        for (extent, scalar) in in_turn(&[(32, 2), (20, 3)], number) {
+            let mut args = arguments(&kernel.sig, extent, scalar);
+            let Some(grid) = grid(kernel, &args) else { continue };
+            let before = args.clone();
+            let options = sim::Options { sanitize: false, max_steps: 200_000, ..sim::Options::default() };
+            let report = sim::run(&kernel.clone().into(), &mut args, Some(grid), &options).unwrap();
+            let name = format!("{name} {extent}");
+            match report.findings.first() {
+                // Kernels that trap or do not end are not for the executor.
+                Some(f) if matches!(f.kind, Kind::Trap | Kind::Steps) => continue,
+                Some(f) if known.is_some_and(|(_, kind)| f.kind == *kind) => {
+                    unknown += 1;
+                    continue;
+                }
+                Some(f) => {
+                    wrong.push(format!("{name}: {f}"));
+                    continue;
+                }
+                None => {}
+            }
+            let Some(executed) = execute(kernel, &before, grid) else {
+                skipped += 1;
+                continue;
+            };
+            compared += 1;
+            for (arg, other) in args.iter().zip(&executed) {
+                if let (sim::Arg::Tensor { elem, bytes, .. }, Some(other)) = (arg, other) {
+                    wrong.extend(agree(*elem, bytes, other).map(|w| format!("{name}: {w}")));
                 }
             }
         }
-    }
+    });
     println!("{compared} runs agree or not, {skipped} that the executor refuses");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(compared > 200, "{compared}");
-    assert_eq!(unknown, 2 * UNKNOWN.len(), "what is known now should be compared");
+    assert!(compared > test_depth::cases(200, 100), "{compared}");
+    assert_eq!(unknown, test_depth::cases(2, 1) * UNKNOWN.len(), "what is known now should be compared");
 }

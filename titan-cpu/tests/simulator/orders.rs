@@ -1,10 +1,11 @@
 //! Programs with bulk copies, MMAs of warpgroups and clusters in the model checker: a few orders stand for all where synchronisation is
 //! determinate. Products with small tiles, alone and in clusters, for as many steps as slots and more.
 
-use super::explored::told;
+use super::documented::told;
 use super::gpu::hopper;
 use super::{Elem, GridSpec, bytes, grid, program_grid};
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use titan_core::driver::{Ahead, Cluster, Schedule, follow, stages};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, WellFormed, verify, well_formed};
@@ -70,37 +71,42 @@ fn launched(
     (args, grid)
 }
 
+/// A product: its kernel, its instances, and the slots of its rings. The ring of a loop has two slots at least, and so has each instance.
+type Product = (&'static str, &'static str, Option<u32>, RangeInclusive<u32>);
+
+const KERNELS: [Product; 3] =
+    [("gemm", GEMM, None, 2..=3), ("gemm_ws", GEMM_WS, None, 1..=3), ("gemm by two instances", GEMM, Some(2), 4..=6)];
+
 #[test]
 fn products_in_clusters_are_safe_in_every_order() {
     let mut text = "| | slots | steps | states |\n|---|---|---|---|\n".to_owned();
-    // The ring of a loop has two slots at least, and so has each instance.
-    for (name, source, instances, slots) in [
-        ("gemm", GEMM, None, 2..=3),
-        ("gemm_ws", GEMM_WS, None, 1..=3),
-        ("gemm by two instances", GEMM, Some(2), 4..=6),
-    ] {
-        let of = |size, axis| Some(Cluster { size, axis });
-        for cluster in [None, of(2, 0), of(2, 1), of(4, 0), of(4, 1)] {
-            for slots in slots.clone() {
-                let kernel = smaller(source, slots);
-                let program = made(&kernel, slots, instances, cluster);
-                assert_eq!(program.laid_out.as_deref().unwrap().cluster, cluster.map_or(1, |c| c.size));
-                let mut states = (u64::MAX, 0);
-                let (each, tiles) = instances.map_or((slots, 2), |n| (slots.div_ceil(n), 3));
-                for steps in 0..=each + 2 {
-                    let (args, grid) = launched(&kernel, &program, cluster, [tiles, steps]);
-                    let limits = Limits { max_states: 100_000, ..Limits::default() };
-                    let verdict = sim::explore(&program, &args, Some(grid), &limits).unwrap();
-                    let Verdict::Safe(e) = verdict else { panic!("{name} {cluster:?} {slots} {steps}: {verdict:?}") };
-                    assert!(e.determinate > 0, "{name} {cluster:?} {slots} {steps}: not determinate");
-                    assert_eq!(e.occupied, e.times.min(each.into()), "{name} {cluster:?} {slots} {steps}");
-                    states = (states.0.min(e.states), states.1.max(e.states));
-                }
-                let what = cluster.map_or(String::new(), |c| format!(", {} programs along axis {}", c.size, c.axis));
-                let _ =
-                    writeln!(text, "| `{name}`{what} | {slots} | 0 to {} | {} to {} |", each + 2, states.0, states.1);
-            }
+    let of = |size, axis| Some(Cluster { size, axis });
+    let clusters = [None, of(2, 0), of(2, 1), of(4, 0), of(4, 1)];
+    let all = KERNELS.iter().flat_map(|kernel| clusters.into_iter().map(move |cluster| (kernel, cluster)));
+    let all = all.flat_map(|(kernel, cluster)| kernel.3.clone().map(move |slots| (kernel, cluster, slots)));
+    // In the quick depth, the fewer slots, the larger the clusters.
+    let is_small = |cluster: &Option<Cluster>, slots: u32| cluster.is_none_or(|c| c.size * slots <= 8);
+    let all = all.filter(|(_, cluster, slots)| test_depth::is_full() || is_small(cluster, *slots));
+    let traits = |((name, ..), cluster, slots): &(&Product, Option<Cluster>, u32)| {
+        vec![format!("{name} {slots}"), format!("{cluster:?}")]
+    };
+    for ((name, source, instances, _), cluster, slots) in test_depth::covering(all, traits) {
+        let kernel = smaller(source, slots);
+        let program = made(&kernel, slots, *instances, cluster);
+        assert_eq!(program.laid_out.as_deref().unwrap().cluster, cluster.map_or(1, |c| c.size));
+        let mut states = (u64::MAX, 0);
+        let (each, tiles) = instances.map_or((slots, 2), |n| (slots.div_ceil(n), 3));
+        for steps in 0..=each + 2 {
+            let (args, grid) = launched(&kernel, &program, cluster, [tiles, steps]);
+            let limits = Limits { max_states: 100_000, ..Limits::default() };
+            let verdict = sim::explore(&program, &args, Some(grid), &limits).unwrap();
+            let Verdict::Safe(e) = verdict else { panic!("{name} {cluster:?} {slots} {steps}: {verdict:?}") };
+            assert!(e.determinate > 0, "{name} {cluster:?} {slots} {steps}: not determinate");
+            assert_eq!(e.occupied, e.times.min(each.into()), "{name} {cluster:?} {slots} {steps}");
+            states = (states.0.min(e.states), states.1.max(e.states));
         }
+        let what = cluster.map_or(String::new(), |c| format!(", {} programs along axis {}", c.size, c.axis));
+        let _ = writeln!(text, "| `{name}`{what} | {slots} | 0 to {} | {} to {} |", each + 2, states.0, states.1);
     }
     told("simulator", ("orders", "products are explored"), &text);
 }

@@ -1,8 +1,9 @@
 //! Every kernel of the filetests and many random ones, each in all four ways (`ways`).
 
+use super::chosen::{each_chosen_kernel, in_turn};
 use super::rng::Rng;
 use super::ways::{Counts, compare};
-use super::{arguments, each_kernel, grid, random, random_groups, random_rings, random_tiles, random_tiles_arguments};
+use super::{arguments, grid, random, random_groups, random_rings, random_tiles, random_tiles_arguments};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_sim::sim;
@@ -13,12 +14,12 @@ const MOST_PROGRAMS: u32 = 8;
 /// The kernels of a folder of the filetests whose number leaves this remainder.
 fn filetests_agree(folder: &str, (of, rest): (usize, usize)) {
     let (mut counts, mut found, mut number) = (Counts::default(), Vec::new(), 0);
-    each_kernel(&[folder], &mut |name, kernel| {
+    each_chosen_kernel(&[folder], &mut |name, kernel| {
         number += 1;
         if number % of != rest {
             return;
         }
-        for extent in [32, 20] {
+        for extent in in_turn(&[32, 20], number / of) {
             let mut args = arguments(&kernel.sig, extent, 3);
             let Some(mut programs) = grid(kernel, &args) else { continue };
             if programs.iter().product::<u32>() > MOST_PROGRAMS {
@@ -32,7 +33,8 @@ fn filetests_agree(folder: &str, (of, rest): (usize, usize)) {
     });
     println!("{folder}: {counts:?}");
     assert!(found.is_empty(), "{} wrong\n{}", found.len(), found.join("\n"));
-    assert!(counts.kernels > 20 && counts.barriers > 60, "{counts:?}");
+    let [kernels, barriers] = test_depth::cases([20, 60], [5, 5]);
+    assert!(counts.kernels > kernels && counts.barriers > barriers, "{counts:?}");
 }
 
 #[test]
@@ -53,8 +55,17 @@ fn more_kernels_of_the_verifier_are_the_same_in_all_ways() {
 /// A random kernel and its arguments; `None` if the verifier refuses it.
 type Made = Option<(Verified, Vec<sim::Arg>, String)>;
 
-/// Makes kernels until so many are accepted, and compares all ways of each.
+/// Of how many random kernels one is made in the quick depth.
+const EACH: usize = 20;
+
+/// How many of some random kernels are made: in the quick depth some of them.
+fn some(n: usize) -> usize {
+    n / test_depth::cases(1, EACH)
+}
+
+/// Makes kernels until so many are accepted, or some of them in the quick depth, and compares all ways of each.
 fn random_kernels_agree(n: usize, first: u64, make: impl Fn(&mut Rng) -> Made) -> Counts {
+    let n = some(n);
     let (mut counts, mut found, mut refused, mut good) = (Counts::default(), Vec::new(), 0, 0);
     for seed in first.. {
         if good == n {
@@ -62,7 +73,7 @@ fn random_kernels_agree(n: usize, first: u64, make: impl Fn(&mut Rng) -> Made) -
         }
         let Some((kernel, args, text)) = make(&mut Rng::new(seed)) else {
             refused += 1;
-            assert!(refused < n, "most kernels should be good");
+            assert!(refused < n + test_depth::cases(0, 10), "most kernels should be good");
             continue;
         };
         good += 1;
@@ -89,7 +100,7 @@ fn random_loops_that_become_rings_are_the_same_in_all_ways() {
         let whole = rng.below(2) == 0;
         read(&random::implicit(rng, whole))
     });
-    assert!(counts.made_rings > 60, "{counts:?}");
+    assert!(counts.made_rings > some(60), "{counts:?}");
 }
 
 #[test]
@@ -98,7 +109,7 @@ fn random_roles_are_the_same_in_all_ways() {
         let whole = rng.below(2) == 0;
         read(&random::roles(rng, whole))
     });
-    assert!(counts.with_roles > 160, "{counts:?}");
+    assert!(counts.with_roles >= some(161), "{counts:?}");
 }
 
 #[test]
@@ -118,7 +129,7 @@ fn random_mmas_of_warpgroups_are_the_same_in_all_ways() {
         Some((verify(kernel).ok()?, args, text))
     });
     // Tensors of no columns have no tensor map: other code runs.
-    assert!(counts.hopper > 90 && counts.clusters > 10, "{counts:?}");
+    assert!(counts.hopper > some(90) && counts.clusters > some(10), "{counts:?}");
 }
 
 /// Stages that bulk copies and threads fill together.
@@ -129,7 +140,7 @@ fn random_stages_of_both_kinds_are_the_same_in_all_ways() {
         let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         Some((verify(kernel).ok()?, args, text))
     });
-    assert!(counts.hopper > 30 && counts.mixed > 25, "{counts:?}");
+    assert!(counts.hopper > some(30) && counts.mixed > some(25), "{counts:?}");
 }
 
 #[test]

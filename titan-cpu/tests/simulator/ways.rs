@@ -2,6 +2,7 @@
 //! simulator, and the code that is made of that in the emulator. They agree, whenever copies complete and whoever runs first, and
 //! neither the sanitizer nor the fence pass finds anything.
 
+use super::chosen::{ORDERS, Order, orders_of};
 use super::gpu::{Code, NO_MAP, blackwell, hopper, machine};
 use super::{agree, execute, program_grid};
 use titan_core::driver::{barrier_program, stages};
@@ -11,12 +12,7 @@ use titan_core::pipeline::fence::{Options as Fences, fence};
 use titan_core::plan::{Plan, plan};
 use titan_core::verify::{Verified, WellFormed, well_formed};
 
-use titan_sim::engine::Completion;
 use titan_sim::sim;
-
-/// When copies complete, and by which seed roles and warps take turns.
-pub(super) const ORDERS: [(Completion, Option<u64>); 3] =
-    [(Completion::Late, None), (Completion::Early, Some(1)), (Completion::Seeded(7), Some(2))];
 
 /// The way by bulk copies and MMAs of warpgroups.
 const HOPPER: &str = "for sm_90a";
@@ -36,6 +32,8 @@ pub(super) struct Way {
 /// How many runs there were of each kind, and of how many kernels.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
+    /// The number of the first kernel, by which orders take turns.
+    pub(super) first: usize,
     pub(super) kernels: usize,
     pub(super) rings: usize,
     pub(super) barriers: usize,
@@ -118,7 +116,7 @@ fn simulate(
     kernel: &WellFormed,
     args: &[sim::Arg],
     grid: [u32; 3],
-    (completion, seed): (Completion, Option<u64>),
+    (completion, seed): Order,
 ) -> (Vec<Option<Vec<u8>>>, Option<sim::Finding>) {
     let mut after = args.to_vec();
     let options = sim::Options { completion, seed, max_steps: 300_000, ..sim::Options::default() };
@@ -171,10 +169,13 @@ fn all_agree(
     counts: &mut Counts,
 ) -> Result<(), End> {
     let source: WellFormed = kernel.clone().into();
-    let (first, finding) = simulate(&source, args, grid, ORDERS[0]);
-    if finding.is_some() {
+    let number = counts.first + counts.kernels;
+    let orders = orders_of(number);
+    let (first, finding) = simulate(&source, args, grid, orders[0]);
+    if let Some(finding) = finding {
         // What a kernel does wrong by itself is for other tests: programs that race through `shared`, traps.
-        return Err(End::NotForThis);
+        let by_itself = orders[0] == ORDERS[0] || simulate(&source, args, grid, ORDERS[0]).1.is_some();
+        return Err(if by_itself { End::NotForThis } else { End::Wrong(format!("rings, {:?}: {finding}", orders[0])) });
     }
     let Some(wanted) = execute(kernel, args, grid) else { return Err(End::NotForThis) };
     let compared = Compared { args, wanted, exact };
@@ -184,16 +185,17 @@ fn all_agree(
     counts.kernels += usize::from(!ways.is_empty());
     counts.with_roles += usize::from(!kernel.roles.is_empty());
     counts.made_rings += usize::from(ways.iter().any(|w| w.rings.is_some()));
-    for order in &ORDERS[1..] {
+    for order in &orders[1..] {
         in_simulator(&source, &compared, grid, *order, || "rings".to_owned())?;
     }
-    counts.rings += ORDERS.len();
-    for (number, way) in ways.iter().enumerate() {
+    counts.rings += orders.len();
+    for (nth, way) in ways.iter().enumerate() {
+        let number = number + nth + 1;
         let grid = program_grid(&way.barriers, grid);
         fences_are_complete(&way.barriers)?;
         let barriers = well_formed(way.barriers.clone()).map_err(|e| End::Wrong(format!("{e:?}")))?;
         let before = counts.code;
-        for order in ORDERS {
+        for order in orders_of(number) {
             if let Some(rings) = &way.rings {
                 in_simulator(rings, &compared, grid, order, || format!("{}, rings", way.name))?;
                 counts.rings += 1;
@@ -201,7 +203,7 @@ fn all_agree(
             in_simulator(&barriers, &compared, grid, order, || format!("{}, barriers", way.name))?;
             counts.barriers += 1;
             // The code of the only way in every order; of several, each in another one, in turn.
-            if ways.len() > 1 && ORDERS[(counts.kernels + number) % ORDERS.len()] != order {
+            if ways.len() > 1 && ORDERS[number % ORDERS.len()] != order {
                 continue;
             }
             let found = way.code.run(kernel, args, grid, order.0);
@@ -234,7 +236,7 @@ fn in_simulator(
     kernel: &WellFormed,
     compared: &Compared<'_>,
     grid: [u32; 3],
-    order: (Completion, Option<u64>),
+    order: Order,
     who: impl Fn() -> String,
 ) -> Result<(), End> {
     let who = || format!("{}, {order:?}", who());

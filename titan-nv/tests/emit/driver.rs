@@ -1,6 +1,7 @@
 //! The driver: schedules are plain data that say all that was decided, and none is carried out that does not fit its kernel.
 
-use super::{loops, tiles::kernels};
+use super::loops;
+use super::tiles::{kernels, some_kernels};
 use std::collections::BTreeSet;
 use titan_core::artifact::Assumption;
 use titan_core::driver::{Ahead, Body, FALLBACK, Roles, Schedule, compile, follow, stages};
@@ -21,10 +22,13 @@ fn machine() -> &'static Machine {
 #[test]
 fn no_kernel_falls_back() {
     let (mut programs, mut simpler) = (0, 0);
-    for kernel in kernels() {
+    let machines = [machine(), Machine::from_name("sm_90a").unwrap()];
+    for (number, kernel) in kernels().iter().enumerate() {
         let name = kernel.sig.full_name();
-        for machine in [machine(), Machine::from_name("sm_90a").unwrap()] {
-            let variants = compile(&kernel, machine, None).unwrap_or_else(|error| {
+        // In the quick depth, each kernel is compiled for one machine, and the simpler schedules of every tenth are tried.
+        let is_meant = |of: usize| test_depth::is_full() || of == number % machines.len();
+        for (_, machine) in machines.into_iter().enumerate().filter(|(of, _)| is_meant(*of)) {
+            let variants = compile(kernel, machine, None).unwrap_or_else(|error| {
                 assert!(!error.message.contains("defect"), "{}: {error}", machine.name);
                 Vec::new()
             });
@@ -34,29 +38,30 @@ fn no_kernel_falls_back() {
                 programs += 1;
             }
         }
-        if compile(&kernel, machine(), None).is_err() {
+        if number % test_depth::cases(1, 10) != 0 || compile(kernel, machine(), None).is_err() {
             continue;
         }
-        let schedule = stages(&kernel, machine(), true, None).unwrap().schedule;
+        let schedule = stages(kernel, machine(), true, None).unwrap().schedule;
         for less in schedule.simpler() {
             // What cannot be fused has no simpler schedule.
-            match follow(&kernel, machine(), &less) {
+            match follow(kernel, machine(), &less) {
                 Ok(_) => simpler += 1,
                 Err(error) => assert!(error.message.contains("not one of this kernel"), "{name}: {error}\n{less}"),
             }
         }
     }
-    assert!(programs > 300 && simpler > 20, "{programs}, {simpler}");
+    let [many, some] = test_depth::cases([300, 20], [150, 2]);
+    assert!(programs > many && simpler > some, "{programs}, {simpler}");
 }
 
 /// The same schedule results in the same code, independently of the rule's choice.
 #[test]
 fn a_schedule_says_all_that_was_decided() {
-    for kernel in kernels() {
+    for kernel in some_kernels() {
         let name = kernel.sig.full_name();
         for aligned in [true, false] {
-            let Ok(made) = stages(&kernel, machine(), aligned, None) else { continue };
-            let again = follow(&kernel, machine(), &made.schedule).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let Ok(made) = stages(kernel, machine(), aligned, None) else { continue };
+            let again = follow(kernel, machine(), &made.schedule).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(made.code, again.code, "{name}\n{}", made.schedule);
         }
     }

@@ -3,6 +3,7 @@
 use crate::text::Text;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::OnceLock;
 use titan_core::ir::Kernel;
 use titan_core::pipeline::{fuse, implicit};
 use titan_core::text::parse;
@@ -27,7 +28,12 @@ pub(crate) struct Source {
 }
 
 /// Every good pipeline.
-pub(crate) fn all() -> Vec<Source> {
+pub(crate) fn all() -> &'static [Source] {
+    static ALL: OnceLock<Vec<Source>> = OnceLock::new();
+    ALL.get_or_init(read)
+}
+
+fn read() -> Vec<Source> {
     let mut found = Vec::new();
     for (name, text) in files() {
         for kernel in parse(&text).unwrap_or_default() {

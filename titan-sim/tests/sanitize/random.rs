@@ -188,10 +188,15 @@ impl Run {
     }
 }
 
+/// The number of programs of each comparison, and of those that must be of a kind: in the quick depth an eighth.
+fn of(n: u32) -> u32 {
+    n / test_depth::cases(1, 8)
+}
+
 /// How many programs: clean for both, found at the same event, found by the sanitizer first or alone, by races first or alone.
-fn compare(kinds: Kinds, programs: u64) -> [u32; 4] {
+fn compare(kinds: Kinds) -> [u32; 4] {
     let mut counts = [0; 4];
-    for seed in 0..programs {
+    for seed in 0..of(4000).into() {
         let at = match Run::new(seed, kinds).run() {
             [None, None] => 0,
             [Some(r), Some(s)] if r == s => 1,
@@ -207,9 +212,9 @@ const PLAIN: Kinds = Kinds { strong: false, equal: false, phases: false, bytes: 
 
 #[test]
 fn without_named_differences_both_agree_to_the_event() {
-    let [clean, same, more, less] = compare(PLAIN, 4000);
+    let [clean, same, more, less] = compare(PLAIN);
     assert_eq!((more, less), (0, 0));
-    assert!(clean > 1000 && same > 1000, "{clean} clean, {same} found");
+    assert!(clean > of(1000) && same > of(1000), "{clean} clean, {same} found");
 }
 
 #[test]
@@ -221,14 +226,14 @@ fn what_races_finds_the_sanitizer_finds() {
         Kinds { strong: true, phases: true, bytes: true, equal: false },
     ];
     for (i, kinds) in all.into_iter().enumerate() {
-        let [clean, same, more, less] = compare(kinds, 4000);
+        let [clean, same, more, less] = compare(kinds);
         assert_eq!(less, 0, "{i}");
-        assert!(clean > 500 && same > 1000 && more < 800, "{i}: {clean} {same} {more}");
+        assert!(clean > of(500) && same > of(1000) && more < of(800), "{i}: {clean} {same} {more}");
     }
 }
 
 #[test]
 fn only_equal_writes_hide_readers() {
-    let [_, same, _, less] = compare(Kinds { equal: true, ..PLAIN }, 4000);
-    assert!(same > 1000 && less < 400, "{same} {less}");
+    let [_, same, _, less] = compare(Kinds { equal: true, ..PLAIN });
+    assert!(same > of(1000) && less < of(400), "{same} {less}");
 }

@@ -56,24 +56,25 @@ pub(crate) fn ring(slots: u32, consumers: u32, proxy: &str) -> WellFormed {
 fn every_small_ring_is_safe_and_never_holds_more_than_it_has() {
     let begin = Instant::now();
     let (mut states, mut transitions, mut deepest) = (0, 0, 0);
-    for proxy in ["async", "generic"] {
-        for consumers in 1..=2 {
-            for slots in 1..=4 {
-                let kernel = ring(slots, consumers, proxy);
-                for n in 0..=10 {
-                    let verdict = explore(&kernel, &make(&kernel.sig, 16, n), None, &Limits::default()).unwrap();
-                    let Verdict::Safe(e) = &verdict else { panic!("{proxy} {consumers} {slots} {n}: {verdict:?}") };
-                    assert!(e.occupied <= u64::from(slots), "{e:?}");
-                    assert_eq!(e.occupied, u64::from(slots).min(n as u64), "some order fills the ring");
-                    assert_eq!(e.ends, 1, "all orders end alike");
-                    (states, transitions) = (states + e.states, transitions + e.transitions);
-                    deepest = deepest.max(e.depth);
-                }
-            }
-        }
+    let rings = ["async", "generic"].into_iter().flat_map(|proxy| (1..=2).map(move |consumers| (proxy, consumers)));
+    let rings = rings.flat_map(|of| (1..=4).flat_map(move |slots| (0..=10).map(move |n| (of, slots, n))));
+    let traits = |((proxy, consumers), slots, n): &((&str, u32), u32, i64)| {
+        [format!("{proxy} {consumers}"), format!("{consumers} {slots}"), format!("{n} times")].into()
+    };
+    let rings = test_depth::covering(rings, traits);
+    for ((proxy, consumers), slots, n) in &rings {
+        let kernel = ring(*slots, *consumers, proxy);
+        let verdict = explore(&kernel, &make(&kernel.sig, 16, *n), None, &Limits::default()).unwrap();
+        let Verdict::Safe(e) = &verdict else { panic!("{proxy} {consumers} {slots} {n}: {verdict:?}") };
+        assert!(e.occupied <= u64::from(*slots), "{e:?}");
+        assert_eq!(e.occupied, u64::from(*slots).min(*n as u64), "some order fills the ring");
+        assert_eq!(e.ends, 1, "all orders end alike");
+        (states, transitions) = (states + e.states, transitions + e.transitions);
+        deepest = deepest.max(e.depth);
     }
     println!(
-        "176 rings: {states} states, {transitions} transitions, depth {deepest}, {:.2} s",
+        "{} rings: {states} states, {transitions} transitions, depth {deepest}, {:.2} s",
+        rings.len(),
         begin.elapsed().as_secs_f64()
     );
 }
@@ -92,7 +93,7 @@ fn a_ring_of_three_with_two_consumers_is_explored_to_its_end() {
 fn sampled_schedules_are_clean() {
     let kernel = ring(2, 1, "async");
     let (begin, mut steps) = (Instant::now(), 0);
-    let n = 2000;
+    let n = test_depth::cases(2000, 200);
     for seed in 0..n {
         let options = Options { seed: Some(seed), completion: Completion::Seeded(seed), ..Options::default() };
         let report = run(&kernel, &mut make(&kernel.sig, 16, 1), None, &options).unwrap();

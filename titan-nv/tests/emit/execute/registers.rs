@@ -4,6 +4,7 @@ use super::reference::{self, Want};
 use super::values::{self, Random};
 use super::{cells, machine, mask};
 use crate::cases::{self, Case};
+use std::collections::BTreeMap;
 use titan_core::lane::{FloatTy, FloatUn, Num, OpKind, Ty};
 use titan_nv::{EmitError, emit};
 
@@ -14,7 +15,15 @@ const TARGETS: [&str; 3] = ["sm_80", "sm_89", "sm_90a"];
 type Expect = fn(&Case, &[Vec<u64>], usize) -> Option<Vec<Want>>;
 
 /// Random tuples beside the corners.
-const EXTRA: usize = 1500;
+fn extra() -> usize {
+    test_depth::cases(1500, 150)
+}
+
+/// The targets on which an operation is executed that they all have: in the quick depth one of them, in turn.
+fn targets(number: usize, case: &Case) -> Vec<&'static str> {
+    let all: Vec<&str> = TARGETS.into_iter().filter(|target| runnable(case, target)).collect();
+    if test_depth::is_full() { all } else { all.iter().copied().cycle().skip(number).take(all.len().min(1)).collect() }
+}
 
 fn num(ty: FloatTy) -> Num {
     super::numbers::num(ty)
@@ -38,11 +47,11 @@ fn inputs(case: &Case, exhaustive: bool) -> Vec<Vec<u64>> {
         (Some(_), [Ty::B16]) if halves && exhaustive => (0..=0xffff).map(|x| vec![x]).collect(),
         (Some(num), args) => {
             let corners = vec![values::corners(num); args.len()];
-            values::tuples(&corners, EXTRA, |_| values::any(num, &mut random))
+            values::tuples(&corners, extra(), |_| values::any(num, &mut random))
         }
         (None, args) => {
             let corners: Vec<Vec<u64>> = args.iter().map(|ty| values::integers(*ty)).collect();
-            values::tuples(&corners, EXTRA, |i| values::plain(args[i], &mut random))
+            values::tuples(&corners, extra(), |i| values::plain(args[i], &mut random))
         }
     };
     if matches!(case.kind, OpKind::Shuffle(titan_core::lane::Shuffle::Index)) {
@@ -61,7 +70,8 @@ fn results(case: &Case) -> Vec<Ty> {
 
 /// Runs a case and compares; how many threads had something to expect.
 fn check(case: &Case, target: &str, expect: Expect) -> usize {
-    let exhaustive = target == "sm_80" && matches!(case.kind, OpKind::Convert { .. } | OpKind::FloatUn(..));
+    let unary = matches!(case.kind, OpKind::Convert { .. } | OpKind::FloatUn(..));
+    let exhaustive = target == "sm_80" && unary && test_depth::is_full();
     let inputs = inputs(case, exhaustive);
     let tys = results(case);
     let found = cells(&case.func, machine(target), &inputs, tys.len());
@@ -84,13 +94,16 @@ fn runnable(case: &Case, target: &str) -> bool {
 }
 
 fn run_all(cases: &[Case], expect: Expect) {
-    for target in TARGETS {
-        let (mut ran, mut threads) = (0, 0);
-        for case in cases.iter().filter(|case| runnable(case, target)) {
+    let mut all: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (number, case) in cases.iter().enumerate() {
+        for target in targets(number, case) {
             let compared = check(case, target, expect);
             assert!(compared > 0, "{}: nothing was compared", case.func.name);
-            (ran, threads) = (ran + 1, threads + compared);
+            let (ran, threads) = all.entry(target).or_default();
+            (*ran, *threads) = (*ran + 1, *threads + compared);
         }
+    }
+    for (target, (ran, threads)) in all {
         crate::ptxas::say(&format!("{target}: {ran} operations, {threads} operand tuples"));
     }
 }
@@ -213,11 +226,8 @@ fn constants_are_written_with_all_their_bits() {
 /// Constants of every width in the operand of every operation that takes one.
 #[test]
 fn constant_operands() {
-    for case in scalars(|kind| !matches!(kind, OpKind::Const(..))) {
-        for target in TARGETS {
-            if !runnable(&case, target) {
-                continue;
-            }
+    for (number, case) in scalars(|kind| !matches!(kind, OpKind::Const(..))).into_iter().enumerate() {
+        for target in targets(number, &case) {
             for place in 0..case.args.len() {
                 constant_operand(&case, target, place);
             }

@@ -138,9 +138,9 @@ pub(super) fn plain(ty: Ty, random: &mut Random) -> u64 {
 
 /// All tuples of the corners if they are few, else some, then `extra` tuples of `one`.
 pub(super) fn tuples(corners: &[Vec<u64>], extra: usize, mut one: impl FnMut(usize) -> u64) -> Vec<Vec<u64>> {
-    const MOST: usize = 4096;
+    let most = test_depth::cases(4096, 512);
     let total = corners.iter().map(Vec::len).product::<usize>();
-    let step = total.div_ceil(MOST) | 1;
+    let step = total.div_ceil(most) | 1;
     let mut all = Vec::new();
     for mut i in (0..total).step_by(step) {
         all.push(
