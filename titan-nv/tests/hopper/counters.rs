@@ -2,7 +2,7 @@
 //! its releases, which the role that copies loads until it is large enough. No target prefers this today, so the plan asks for it. Products
 //! are exact in all orders, with bulk copies alone and beside copies by threads, and mistakes in the emitted text are found.
 
-use super::harness::orders;
+use super::harness::{orders, orders_of};
 use super::lowered::{assembles, compiled};
 use super::mixed::{Case, How, PLAIN, run_text, text_of, with_roles};
 use super::multicast::verified;
@@ -61,7 +61,7 @@ fn products_are_exact_in_all_orders() {
             nobody_arrives(&made);
         }
         assembles(&made, "sm_90a", 0);
-        for options in orders() {
+        for options in orders_of(number) {
             run_text(case, &made, &text_of(&made), &options, number as u64)
                 .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
         }

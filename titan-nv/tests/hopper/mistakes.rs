@@ -302,6 +302,9 @@ fn mistakes_of_every_kind_are_found() {
     let all = mistakes(&text);
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     all.iter().for_each(|mistake| *kinds.entry(mistake.kind).or_default() += 1);
+    // In the quick depth, each mistake on one of the lines where it can be made.
+    let all =
+        test_depth::sample_each(all, 1, |mistake| mistake.what.split(", line").next().unwrap_or_default().to_owned());
     let missed: Vec<String> = all
         .iter()
         .filter(|mistake| !is_found(&made, &orders, mistake))

@@ -328,7 +328,7 @@ fn steps_fewer_and_more_than_slots() {
     let made = compiled(&with_roles(&PLAIN));
     for k in [8, 32, 40, 96, 104, 264] {
         let case = Case { size: [100, 40, k], ..PLAIN };
-        for completion in [Completion::Late, Completion::Early] {
+        for completion in test_depth::sample([Completion::Late, Completion::Early], 1 + k % 16 / 8) {
             let options = Options { completion, sanitize: true, ..Options::default() };
             run_text(&case, &made, &text_of(&made), &options, k as u64).unwrap_or_else(|e| panic!("{case:?}: {e}"));
         }
