@@ -72,15 +72,16 @@ fn attention(q: &[f16], k: &[f16], v: &[f16], sizes: [usize; 2]) -> Vec<f64> {
 }
 
 fn softmax(q: &[f64], k: &[f16], v: &[f16], [s, d]: [usize; 2]) -> Vec<f64> {
-    let at = |x: &[f16], i: usize, j: usize| f64::from(x[i * d + j].to_f32());
+    // Converted once: this loop is not optimized.
+    let [k, v] = [k, v].map(|x| x.iter().map(|x| x.to_f64()).collect::<Vec<f64>>());
     let mut out = vec![0.0; s * d];
-    for i in 0..s {
-        let scores: Vec<f64> = (0..s).map(|j| (0..d).map(|t| q[i * d + t] * at(k, j, t)).sum()).collect();
+    for (q, out) in q.chunks(d).zip(out.chunks_mut(d)) {
+        let scores: Vec<f64> = k.chunks(d).map(|k| q.iter().zip(k).map(|(q, k)| q * k).sum()).collect();
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|x| (x - top).exp()).collect();
         let sum: f64 = weights.iter().sum();
-        for t in 0..d {
-            out[i * d + t] = (0..s).map(|j| weights[j] * at(v, j, t)).sum::<f64>() / sum;
+        for (v, weight) in v.chunks(d).zip(weights.iter().map(|weight| weight / sum)) {
+            out.iter_mut().zip(v).for_each(|(out, v)| *out += weight * v);
         }
     }
     out

@@ -1,5 +1,4 @@
-//! Integers against Rust's: exhaustive in 8 bits, edges and random numbers in the others, fewer of all in the quick depth; conditions by
-//! their truth tables.
+//! Integers against Rust's: exhaustive in 8 bits, edges and random numbers in the others; conditions by their truth tables.
 
 #![expect(trivial_numeric_casts, reason = "one text for every type")]
 
@@ -29,7 +28,7 @@ macro_rules! of_type {
         fn $name() {
             let elem = $elem;
             let mut xs: Vec<$t> = if elem.bits() == 8 {
-                ($t::MIN..=$t::MAX).step_by(test_depth::cases(1, 3)).collect()
+                ($t::MIN..=$t::MAX).collect()
             } else {
                 integers(400).iter().step_by(test_depth::cases(9, 25)).map(|x| *x as $t).collect()
             };

@@ -311,7 +311,7 @@ fn tall_tiles_of_queries_are_right() {
         assert!(fallen.is_empty(), "{sizes:?}: {fallen:?}");
         let made = compiled(&text);
         let [queries, head, step] = sizes.map(|n| n as usize);
-        let sizes = [queries, head, 5 * step + 8];
+        let sizes = [queries, head, test_depth::cases(5, 2) * step + 8];
         for options in test_depth::sample(&options()[..3], 1) {
             let found = run(&made, &text_of(&made), sizes, options).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));
             for (i, (bytes, wanted)) in found.chunks(2).zip(reference(sizes, Mask::Causal)).enumerate() {

@@ -73,7 +73,7 @@ fn all_are_found(case: &Case, least: usize) {
     let made = compiled(&with_roles(case));
     let text = text_of(&made);
     let watched = orders().into_iter().take(3);
-    let orders: Vec<Options> = watched.flat_map(|o| [Options { sanitize: false, ..o.clone() }, o]).collect();
+    let orders: Vec<Options> = watched.clone().chain(watched.map(|o| Options { sanitize: false, ..o })).collect();
     let fails = |text: &str| {
         orders.iter().find_map(|options| {
             let options = Options { max_steps: 1 << 20, ..options.clone() };
