@@ -19,17 +19,19 @@ fn text(made: &Stages) -> String {
 /// The products: a plain grid, which becomes persistent, and roles with one instance and with two, whose tiles have one slice, two or four.
 fn products() -> Vec<(Gemm, Stages)> {
     let mut all = Vec::new();
-    for cluster in [None, Some(along(0, 2))] {
-        for tile in [[64, 64, 64], [64, 128, 64], [64, 256, 32]] {
-            let gemm = Gemm { tile, ..PLAIN };
-            all.push((gemm, alone_or_not(&kernel(&gemm, 3, true), cluster)));
-        }
-        let gemm = Gemm { tile: [64, 128, 32], ..PLAIN };
-        all.push((gemm, alone_or_not(&lowered::kernel(&gemm), cluster)));
-        let two = kernel(&gemm, 4, false).replace("role(consumer, 4)", "role(consumer, 4, 2)");
-        all.push((gemm, alone_or_not(&two, cluster)));
+    for tile in [[64, 64, 64], [64, 128, 64], [64, 256, 32]] {
+        let gemm = Gemm { tile, ..PLAIN };
+        all.push((gemm, kernel(&gemm, 3, true)));
     }
-    all
+    let gemm = Gemm { tile: [64, 128, 32], ..PLAIN };
+    all.push((gemm, lowered::kernel(&gemm)));
+    all.push((gemm, kernel(&gemm, 4, false).replace("role(consumer, 4)", "role(consumer, 4, 2)")));
+    // In the quick depth each alone or in clusters, in turn.
+    let clusters = [None, Some(along(0, 2))].into_iter().enumerate();
+    let both =
+        clusters.flat_map(|(turn, cluster)| all.iter().enumerate().map(move |(nth, made)| (turn + nth, made, cluster)));
+    let some = both.filter(|(turn, ..)| test_depth::is_full() || turn % 2 == 0);
+    some.map(|(_, (gemm, text), cluster)| (*gemm, alone_or_not(text, cluster))).collect()
 }
 
 /// A kernel without clusters, or with one.
@@ -95,7 +97,10 @@ fn stored_by(gemm: &Gemm, slots: u32, lines: &str) -> String {
 }
 
 fn exact(gemm: &Gemm, made: &Stages) {
-    for (number, options) in test_depth::sample_each(orders().into_iter().enumerate(), 1, |(number, _)| number / 3) {
+    // In the quick depth one of the orders, in turn with the widths of tiles.
+    let turn = (gemm.tile[1] / 64 + gemm.tile[2] / 32) as usize % 4;
+    let all = orders().into_iter().enumerate();
+    for (number, options) in all.filter(|(number, _)| test_depth::is_full() || *number == turn) {
         run_on(gemm, made, &options, number as u64, [2, 1, 1])
             .unwrap_or_else(|e| panic!("{:?}: {e}", options.completion));
     }
@@ -210,7 +215,7 @@ fn mutants(text: &str) -> Vec<(&'static str, String)> {
 #[test]
 fn changes_of_waits_are_found() {
     for (turn, tile) in [[64, 128, 64], [64, 256, 32]].into_iter().enumerate() {
-        let gemm = Gemm { tile, size: [190, 2 * tile[1] as usize, 136], ..PLAIN };
+        let gemm = Gemm { tile, size: [test_depth::cases(190, 120), 2 * tile[1] as usize, 136], ..PLAIN };
         let code = alone_or_not(&kernel(&gemm, 3, true), None);
         let fails = |text: &str| {
             let mut changed = code.clone();
