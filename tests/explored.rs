@@ -220,16 +220,40 @@ fn explored(name: &str, made: &Stages, cut: &mut BTreeSet<String>) -> String {
     format!("| `{name}` | {roles} | {cluster} | {slots} | {} | {most} |", all.join(", "))
 }
 
+/// In the quick depth, instances that the page names: some of each example, with every number of roles and of programs of a cluster, and
+/// where there are some, of those whose rings are filled as often as D + 2 allows.
+fn sampled(kernels: &[KernelInfo]) -> Vec<&KernelInfo> {
+    if test_depth::is_full() {
+        return kernels.iter().collect();
+    }
+    let page = std::fs::read_to_string(page_path()).expect("the page");
+    let rows: BTreeMap<&str, Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .map(|(name, cells)| (name, cells.split('|').map(str::trim).collect()))
+        .collect();
+    // Roles, cluster, slots, times.
+    let is_deep = |name: &str| {
+        let (slots, times) = (rows[name][2], rows[name][3].rsplit(", ").next().unwrap_or_default());
+        let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+        slots.is_empty() || number(times) == number(slots) + 2
+    };
+    let named: Vec<&KernelInfo> = kernels.iter().filter(|info| rows.contains_key(&*info.name)).collect();
+    let deep: BTreeSet<&str> =
+        named.iter().filter(|info| is_deep(&info.name)).map(|info| &*info.location.file).collect();
+    let best = named.into_iter().filter(|info| is_deep(&info.name) || !deep.contains(&*info.location.file));
+    test_depth::covering(best, |info| {
+        let row = &rows[&*info.name];
+        vec![info.location.file.to_string(), format!("{} roles", row[0]), format!("clusters of {}", row[1])]
+    })
+}
+
 #[test]
 fn barrier_programs_of_all_examples_are_safe_in_every_order() {
     let kernels = titan::kernels().expect("what is embedded can be read");
     let (mut seen, mut files) = (BTreeSet::new(), BTreeSet::new());
     let (mut rows, mut cut) = (BTreeMap::new(), BTreeSet::new());
-    // In the quick depth, one instance of each example, of those that the page names.
-    let page = std::fs::read_to_string(page_path()).expect("the page");
-    let is_meant = |info: &&KernelInfo| test_depth::is_full() || page.contains(&format!("`{}`", info.name));
-    let some = test_depth::sample_each(kernels.iter().filter(is_meant), 1, |info| info.location.file.clone());
-    for info in some {
+    for info in sampled(&kernels) {
         let Some((_, file)) = info.location.file.rsplit_once("examples") else { continue };
         files.insert(file.to_owned());
         let text = info.variants.iter().find(|v| v.target == "cpu").and_then(|v| v.text()).expect("tile IR");

@@ -296,7 +296,7 @@ mod named_devices {
     type Kernel = fn(&Tensor<f16, 2>, &Tensor<f16, 2>, &mut Tensor<f16, 2>, bool) -> Option<titan::Choice>;
 
     /// Devices of compute capability 9.0 run code with bulk copies and MMAs of warpgroups; the others do not, and have the same results. In the
-    /// quick depth, each shape is run by one kernel on a device.
+    /// quick depth, a shape is run by one kernel on a device, if at all.
     #[test]
     fn hopper_has_code_of_its_own() {
         let mut random = Random(9);
@@ -320,7 +320,9 @@ mod named_devices {
                 for (which, kernel) in kernels.into_iter().enumerate() {
                     let choice = kernel(&a, &b, &mut c, true).unwrap();
                     assert_eq!(choice.target, code, "{choice}");
-                    if !test_depth::is_full() && which != (turn + nth) % 3 {
+                    // Devices with the code of another one run least.
+                    let is_meant = which == (turn + nth) % 3 && nth < [3, 1, 5][turn];
+                    if !test_depth::is_full() && !is_meant {
                         continue;
                     }
                     kernel(&a, &b, &mut c, false);

@@ -331,7 +331,8 @@ fn steps_fewer_and_more_than_slots() {
     for k in [8, 32, 40, 96, 104, 264] {
         let case = Case { size: [100, 40, k], ..PLAIN };
         for completion in test_depth::sample([Completion::Late, Completion::Early], 1 + k % 16 / 8) {
-            let options = Options { completion, sanitize: true, ..Options::default() };
+            // In the quick depth, the sanitizer watches where the last step is whole.
+            let options = Options { completion, sanitize: test_depth::is_full() || k % 32 == 0, ..Options::default() };
             run_text(&case, &made, &text_of(&made), &options, k as u64).unwrap_or_else(|e| panic!("{case:?}: {e}"));
         }
     }
