@@ -55,6 +55,8 @@ const STATES: u64 = 100_000;
 const SLOTS: u32 = 3;
 /// Steps of a run that looks for arguments.
 const STEPS: u64 = 8_000;
+/// Bytes of the tensors of a run that looks for arguments: with more, it would only fill memory.
+const BYTES: usize = 1 << 25;
 /// Extents of one shape name, while the others have the same one.
 const EXTENTS: [i64; 9] = [8, 320, 160, 80, 20, 128, 1, 3, 16];
 /// The examples, each a file.
@@ -112,35 +114,37 @@ impl HostEnv for Env<'_> {
     }
 }
 
-/// Arguments of these extents; tensors of whole numbers have ascending ones, as offsets of segments have.
-fn arguments(sig: &Signature, env: &Env<'_>) -> Vec<sim::Arg> {
+/// Arguments of these extents, if they are not too large; tensors of whole numbers have ascending ones, as offsets of segments have.
+fn arguments(sig: &Signature, env: &Env<'_>) -> Option<Vec<sim::Arg>> {
     let dim = |dim: &DimSpec| match dim {
         DimSpec::Any => env.extents.first().copied().unwrap_or(1),
         DimSpec::Bind(symbol) => env.symbol(*symbol),
         DimSpec::Equals(expr) => expr.eval(env).unwrap_or(1).max(0),
     };
-    let one = |kind: &ParamKind| match kind {
-        ParamKind::Scalar(elem) if elem.is_float() => sim::Arg::Scalar(Const::Float(*elem, 1.0)),
-        ParamKind::Scalar(elem) => sim::Arg::Scalar(Const::Int(*elem, env.scalar)),
+    let mut left = BYTES;
+    let mut one = |kind: &ParamKind| match kind {
+        ParamKind::Scalar(elem) if elem.is_float() => Some(sim::Arg::Scalar(Const::Float(*elem, 1.0))),
+        ParamKind::Scalar(elem) => Some(sim::Arg::Scalar(Const::Int(*elem, env.scalar))),
         ParamKind::Tensor { elem, shape, .. } => {
             let shape: Vec<i64> = shape.iter().map(dim).collect();
             let elements = usize::try_from(shape.iter().product::<i64>()).expect("a size");
+            left = left.checked_sub((elements * elem.bits() as usize).div_ceil(8))?;
             let bytes = if *elem == Elem::I32 {
                 (0..elements).flat_map(|i| i32::try_from(i).expect("few elements").to_le_bytes()).collect()
             } else {
                 vec![0; (elements * elem.bits() as usize).div_ceil(8)]
             };
-            sim::Arg::dense(*elem, &shape, bytes)
+            Some(sim::Arg::dense(*elem, &shape, bytes))
         }
     };
     sig.params.iter().map(|param| one(&param.kind)).collect()
 }
 
 /// The number of times that some ring is filled in a run, or why there is none: the launch refuses these arguments, or it traps or is long.
-fn times(program: &WellFormed, args: &[sim::Arg], grid: [u32; 3]) -> Result<u64, String> {
+fn times(program: &WellFormed, env: &Env<'_>, grid: [u32; 3]) -> Result<u64, String> {
     let options = Options { data: false, sanitize: false, max_steps: STEPS, ..Options::default() };
-    let report =
-        sim::run(program, &mut args.to_vec(), Some(grid), &options).map_err(|_| "a launch refuses them".to_owned())?;
+    let mut args = arguments(&program.sig, env).ok_or("they are too large")?;
+    let report = sim::run(program, &mut args, Some(grid), &options).map_err(|_| "a launch refuses them".to_owned())?;
     match report.findings.iter().find(|f| matches!(f.kind, Kind::Steps | Kind::Trap)) {
         Some(found) => Err(found.message.clone()),
         None => Ok(report.statistics.times),
@@ -157,10 +161,10 @@ fn sizes(program: &WellFormed, grid: [u32; 3]) -> Result<Vec<(u64, Vec<sim::Arg>
         for (long, symbol) in EXTENTS.into_iter().flat_map(|long| (0..symbols).map(move |s| (long, s))) {
             let mut extents = vec![base; symbols];
             extents[symbol] = long;
-            let args = arguments(&program.sig, &Env { extents: &extents, scalar: 1 });
-            match times(program, &args, grid) {
+            let env = Env { extents: &extents, scalar: 1 };
+            match times(program, &env, grid) {
                 Ok(times) if times <= deepest + 2 => {
-                    found.entry(times).or_insert(args);
+                    found.entry(times).or_insert_with(|| arguments(&program.sig, &env).expect("as before"));
                 }
                 Ok(times) => {
                     why.insert(format!("a ring is filled {times} times"));
@@ -216,16 +220,40 @@ fn explored(name: &str, made: &Stages, cut: &mut BTreeSet<String>) -> String {
     format!("| `{name}` | {roles} | {cluster} | {slots} | {} | {most} |", all.join(", "))
 }
 
+/// In the quick depth, instances that the page names: some of each example, with every number of roles and of programs of a cluster, and
+/// where there are some, of those whose rings are filled as often as D + 2 allows.
+fn sampled(kernels: &[KernelInfo]) -> Vec<&KernelInfo> {
+    if test_depth::is_full() {
+        return kernels.iter().collect();
+    }
+    let page = std::fs::read_to_string(page_path()).expect("the page");
+    let rows: BTreeMap<&str, Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .map(|(name, cells)| (name, cells.split('|').map(str::trim).collect()))
+        .collect();
+    // Roles, cluster, slots, times.
+    let is_deep = |name: &str| {
+        let (slots, times) = (rows[name][2], rows[name][3].rsplit(", ").next().unwrap_or_default());
+        let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+        slots.is_empty() || number(times) == number(slots) + 2
+    };
+    let named: Vec<&KernelInfo> = kernels.iter().filter(|info| rows.contains_key(&*info.name)).collect();
+    let deep: BTreeSet<&str> =
+        named.iter().filter(|info| is_deep(&info.name)).map(|info| &*info.location.file).collect();
+    let best = named.into_iter().filter(|info| is_deep(&info.name) || !deep.contains(&*info.location.file));
+    test_depth::covering(best, |info| {
+        let row = &rows[&*info.name];
+        vec![info.location.file.to_string(), format!("{} roles", row[0]), format!("clusters of {}", row[1])]
+    })
+}
+
 #[test]
 fn barrier_programs_of_all_examples_are_safe_in_every_order() {
     let kernels = titan::kernels().expect("what is embedded can be read");
     let (mut seen, mut files) = (BTreeSet::new(), BTreeSet::new());
     let (mut rows, mut cut) = (BTreeMap::new(), BTreeSet::new());
-    // In the quick depth, one instance of each example, of those that the page names.
-    let page = std::fs::read_to_string(page_path()).expect("the page");
-    let is_meant = |info: &&KernelInfo| test_depth::is_full() || page.contains(&format!("`{}`", info.name));
-    let some = test_depth::sample_each(kernels.iter().filter(is_meant), 1, |info| info.location.file.clone());
-    for info in some {
+    for info in sampled(&kernels) {
         let Some((_, file)) = info.location.file.rsplit_once("examples") else { continue };
         files.insert(file.to_owned());
         let text = info.variants.iter().find(|v| v.target == "cpu").and_then(|v| v.text()).expect("tile IR");

@@ -27,6 +27,15 @@ fn devices() -> Vec<Device> {
     all
 }
 
+/// Orders of four things: all, or in the quick depth some in which each thing is at every place, and before and behind each other one.
+fn orders_of_four() -> Vec<Vec<usize>> {
+    let traits = |order: &Vec<usize>| {
+        let at = |i: usize| order[i + 1..].iter().map(move |later| (order[i], 4 + later)).chain([(order[i], i)]);
+        (0..4).flat_map(at).collect()
+    };
+    test_depth::covering(orders(4), traits)
+}
+
 /// All orders of `n` things.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     if n == 0 {
@@ -45,7 +54,7 @@ fn arguments_live_until_the_launch_has_run() {
     for device in devices() {
         // The queue is busy while its arguments are dropped.
         let spins = if device.kind() == DeviceKind::Cpu { 20_000 } else { 200 };
-        for order in orders(4) {
+        for order in orders_of_four() {
             let s = device.stream().unwrap();
             let (mut x, y) = (device.full([4], 1.0f32).unwrap(), device.full([8], 2.0f32).unwrap());
             let (mut sum, mut out) = (device.zeros([4]).unwrap(), device.zeros([4]).unwrap());
@@ -85,7 +94,7 @@ fn a_temporary_may_be_the_only_owner() {
 #[test]
 fn random_graphs_are_in_order_on_every_device() {
     for device in devices() {
-        for seed in 0..12 {
+        for seed in 0..test_depth::cases(12, 4) {
             let mut graph = Graph::new(&device, seed).unwrap();
             graph.run(60);
             graph.read_all();

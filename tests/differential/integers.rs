@@ -56,7 +56,7 @@ fn complaint(kernel: &Verified, seed: u64, aligned: bool, count: &mut Count) -> 
 #[test]
 fn devices_leave_what_tiles_say() {
     let (cases, first) =
-        (setting("TITAN_DIFFERENTIAL_CASES", test_depth::cases(160, 40)), setting("TITAN_DIFFERENTIAL_FIRST", 10_000));
+        (setting("TITAN_DIFFERENTIAL_CASES", test_depth::cases(160, 20)), setting("TITAN_DIFFERENTIAL_FIRST", 10_000));
     let mut count = Count::default();
     for seed in first..first + cases {
         let made = kernel(&mut Rng::new(seed));

@@ -208,7 +208,8 @@ fn gemm_staged<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
 
 type Inputs<'a> = (&'a Tensor<f16, 2>, &'a Tensor<f16, 2>);
 
-/// Every ragged shape, every number of steps from none to beyond three times round the ring.
+/// Every ragged shape, every number of steps from none to beyond three times round the ring; in the quick depth, each number with one of the
+/// shapes.
 #[track_caller]
 fn agrees(
     dev: &Device,
@@ -217,8 +218,8 @@ fn agrees(
     kernel: impl Fn(Inputs<'_>, &mut Tensor<f16, 2>) -> titan::Result<()>,
 ) {
     let mut random = Random(7);
-    for (m, n) in [(16, 24), (1, 1), (33, 50)] {
-        for steps in 0..=3 * slots + 1 {
+    for (nth, (m, n)) in [(16, 24), (1, 1), (33, 50)].into_iter().enumerate() {
+        for steps in (0..=3 * slots + 1).filter(|steps| test_depth::is_full() || steps % 3 == nth) {
             let k = if steps == 0 { 0 } else { steps * bk - steps % 3 };
             let (a, b) = (random.many(m * k), random.many(n * k));
             let want = product(&a, &b, [m, n, k]);
@@ -256,12 +257,12 @@ fn two_readers_of_a_stage() {
     agrees(&device(), 8, 2, |(a, b), c| gemm_halves::<16, 24, 8, 2>(a, b, c).sync());
 }
 
-/// Every other pair of steps counts.
+/// Every other pair of steps counts. In the quick depth, numbers of steps have one shape each.
 #[track_caller]
 fn agrees_masked(dev: &Device, kernel: impl Fn(Inputs<'_>, &Tensor<i32, 1>, &mut Tensor<f16, 2>) -> titan::Result<()>) {
     let (mut random, bk) = (Random(9), 8);
-    for (m, n) in [(16, 24), (33, 50)] {
-        for steps in 0..=10 {
+    for (nth, (m, n)) in [(16, 24), (33, 50)].into_iter().enumerate() {
+        for steps in (0..=10).filter(|steps| test_depth::is_full() || steps / 2 % 2 == nth) {
             let k = steps * bk;
             let keep: Vec<i32> = (0..steps).map(|t| i32::from(t % 4 < 2)).collect();
             let (mut a, b): (Vec<f16>, Vec<f16>) = (random.many(m * k), random.many(n * k));
@@ -289,84 +290,100 @@ fn stores_by_themselves_and_stages_of_zeros() {
 }
 
 #[cfg(feature = "emulator")]
-type Kernel = fn(&Tensor<f16, 2>, &Tensor<f16, 2>, &mut Tensor<f16, 2>, bool) -> Option<titan::Choice>;
+mod named_devices {
+    use super::*;
 
-/// Devices of compute capability 9.0 run code with bulk copies and MMAs of warpgroups; the others do not, and have the same results.
-#[cfg(feature = "emulator")]
-#[test]
-fn hopper_has_code_of_its_own() {
-    let mut random = Random(9);
-    for (target, code) in [("emulator:sm_80", "sm_80"), ("emulator:sm_89", "sm_80"), ("emulator:sm_90a", "sm_90a")] {
-        let dev = Device::named(target).unwrap();
-        // Rows of the output need not be aligned.
-        for [m, n, k] in [[128, 256, 64], [70, 40, 144], [70, 45, 144], [131, 257, 72], [5, 8, 0]] {
-            let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
-            let want = product(&a, &b, [m, n, k]);
-            let (a, b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
-            let mut c = dev.full([m, n], f16::NAN).unwrap();
-            // Tensors without elements have no maps.
-            let code = if k == 0 { "sm_80" } else { code };
-            let kernels: [Kernel; 3] = [
-                |a, b, c, told| told_or_run(gemm_ws::<128, 256, 64, 4>(a, b, c), told),
-                |a, b, c, told| told_or_run(gemm_ws_persistent::<128, 256, 64, 4>(a, b, c), told),
-                |a, b, c, told| told_or_run(gemm_ws_sync::<128, 256, 64, 4>(a, b, c), told),
-            ];
-            for kernel in kernels {
-                let choice = kernel(&a, &b, &mut c, true).unwrap();
-                assert_eq!(choice.target, code, "{choice}");
-                kernel(&a, &b, &mut c, false);
-                close(&c.to_vec().unwrap(), &want, 2e-3);
+    type Kernel = fn(&Tensor<f16, 2>, &Tensor<f16, 2>, &mut Tensor<f16, 2>, bool) -> Option<titan::Choice>;
+
+    /// Devices of compute capability 9.0 run code with bulk copies and MMAs of warpgroups; the others do not, and have the same results. In the
+    /// quick depth, a shape is run by one kernel on a device, if at all.
+    #[test]
+    fn hopper_has_code_of_its_own() {
+        let mut random = Random(9);
+        let targets = [("emulator:sm_80", "sm_80"), ("emulator:sm_89", "sm_80"), ("emulator:sm_90a", "sm_90a")];
+        for (turn, (target, code)) in targets.into_iter().enumerate() {
+            let dev = Device::named(target).unwrap();
+            // Rows of the output need not be aligned.
+            let shapes = [[128, 256, 64], [70, 40, 144], [70, 45, 144], [131, 257, 72], [5, 8, 0]];
+            for (nth, [m, n, k]) in shapes.into_iter().enumerate() {
+                let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
+                let want = product(&a, &b, [m, n, k]);
+                let (a, b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
+                let mut c = dev.full([m, n], f16::NAN).unwrap();
+                // Tensors without elements have no maps.
+                let code = if k == 0 { "sm_80" } else { code };
+                let kernels: [Kernel; 3] = [
+                    |a, b, c, told| told_or_run(gemm_ws::<128, 256, 64, 4>(a, b, c), told),
+                    |a, b, c, told| told_or_run(gemm_ws_persistent::<128, 256, 64, 4>(a, b, c), told),
+                    |a, b, c, told| told_or_run(gemm_ws_sync::<128, 256, 64, 4>(a, b, c), told),
+                ];
+                for (which, kernel) in kernels.into_iter().enumerate() {
+                    let choice = kernel(&a, &b, &mut c, true).unwrap();
+                    assert_eq!(choice.target, code, "{choice}");
+                    // Devices with the code of another one run least.
+                    let is_meant = which == (turn + nth) % 3 && nth < [3, 1, 5][turn];
+                    if !test_depth::is_full() && !is_meant {
+                        continue;
+                    }
+                    kernel(&a, &b, &mut c, false);
+                    close(&c.to_vec().unwrap(), &want, 2e-3);
+                }
             }
         }
     }
-}
 
-/// Views with other strides than those of maps run other code, with the same results.
-#[cfg(feature = "emulator")]
-#[test]
-fn views_that_have_no_map_run_other_code() {
-    let dev = Device::named("emulator:sm_90a").unwrap();
-    let mut random = Random(10);
-    let [m, n, k] = [130, 144, 72];
-    let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
-    let (of_a, of_b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
-    // A with rows one element longer; A by columns; one row for all.
-    let odd: Vec<f16> =
-        (0..m * (k + 1)).map(|i| if i % (k + 1) < k { a[i / (k + 1) * k + i % (k + 1)] } else { f16::NAN }).collect();
-    let odd = dev.tensor(&odd, [m, k + 1]).unwrap();
-    let columns: Vec<f16> = (0..k * m).map(|i| a[i % m * k + i / m]).collect();
-    let columns = dev.tensor(&columns, [k, m]).unwrap();
-    let one = dev.tensor(&a[..k], [1, k]).unwrap();
-    let same = a[..k].repeat(m);
-    let all = [
-        (of_a.slice::<0>(0..m).unwrap(), &a, "sm_90a"),
-        (odd.slice::<1>(0..k).unwrap(), &a, "sm_80"),
-        (columns.transpose::<0, 1>().unwrap(), &a, "sm_80"),
-        (one.broadcast([m, k]).unwrap(), &same, "sm_80"),
-    ];
-    for (number, (view, values, code)) in all.iter().enumerate() {
-        let want = product(values, &b, [m, n, k]);
-        let mut c = dev.full([m, n], f16::NAN).unwrap();
-        let choice = gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).choice().unwrap().unwrap();
-        assert_eq!(choice.target, *code, "view {number}: {choice}");
-        gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).sync().unwrap();
-        close(&c.to_vec().unwrap(), &want, 2e-3);
-        // An output of every second column.
-        let mut wide = dev.full([m, 2 * n], f16::NAN).unwrap();
-        let mut pairs = wide.reshape_mut([m, n, 2]).unwrap();
-        let mut c = pairs.index_mut::<2>(0).unwrap();
-        let choice = gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).choice().unwrap().unwrap();
-        assert_eq!(choice.target, *code, "view {number}, every second column: {choice}");
-        gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).sync().unwrap();
-        drop(c);
-        let wide = wide.to_vec().unwrap();
-        let even: Vec<f16> = wide.iter().step_by(2).copied().collect();
-        close(&even, &want, 2e-3);
-        assert!(wide.iter().skip(1).step_by(2).all(|x| x.is_nan()), "view {number}");
+    /// Views with other strides than those of maps run other code, with the same results. In the quick depth, each view is run with one of the
+    /// two outputs.
+    #[test]
+    fn views_that_have_no_map_run_other_code() {
+        let dev = Device::named("emulator:sm_90a").unwrap();
+        let mut random = Random(10);
+        let [m, n, k] = [130, 144, 72];
+        let (a, b) = (random.many::<f16>(m * k), random.many::<f16>(n * k));
+        let (of_a, of_b) = (dev.tensor(&a, [m, k]).unwrap(), dev.tensor(&b, [n, k]).unwrap());
+        // A with rows one element longer; A by columns; one row for all.
+        let odd: Vec<f16> = (0..m * (k + 1))
+            .map(|i| if i % (k + 1) < k { a[i / (k + 1) * k + i % (k + 1)] } else { f16::NAN })
+            .collect();
+        let odd = dev.tensor(&odd, [m, k + 1]).unwrap();
+        let columns: Vec<f16> = (0..k * m).map(|i| a[i % m * k + i / m]).collect();
+        let columns = dev.tensor(&columns, [k, m]).unwrap();
+        let one = dev.tensor(&a[..k], [1, k]).unwrap();
+        let same = a[..k].repeat(m);
+        let all = [
+            (of_a.slice::<0>(0..m).unwrap(), &a, "sm_90a"),
+            (odd.slice::<1>(0..k).unwrap(), &a, "sm_80"),
+            (columns.transpose::<0, 1>().unwrap(), &a, "sm_80"),
+            (one.broadcast([m, k]).unwrap(), &same, "sm_80"),
+        ];
+        for (number, (view, values, code)) in all.iter().enumerate() {
+            let want = product(values, &b, [m, n, k]);
+            let mut c = dev.full([m, n], f16::NAN).unwrap();
+            let choice = gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).choice().unwrap().unwrap();
+            assert_eq!(choice.target, *code, "view {number}: {choice}");
+            if test_depth::is_full() || number % 2 == 0 {
+                gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).sync().unwrap();
+                close(&c.to_vec().unwrap(), &want, 2e-3);
+            }
+            // An output of every second column.
+            let mut wide = dev.full([m, 2 * n], f16::NAN).unwrap();
+            let mut pairs = wide.reshape_mut([m, n, 2]).unwrap();
+            let mut c = pairs.index_mut::<2>(0).unwrap();
+            let choice = gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).choice().unwrap().unwrap();
+            assert_eq!(choice.target, *code, "view {number}, every second column: {choice}");
+            if !test_depth::is_full() && number % 2 == 0 {
+                continue;
+            }
+            gemm_ws::<128, 256, 64, 4>(view, &of_b, &mut c).sync().unwrap();
+            drop(c);
+            let wide = wide.to_vec().unwrap();
+            let even: Vec<f16> = wide.iter().step_by(2).copied().collect();
+            close(&even, &want, 2e-3);
+            assert!(wide.iter().skip(1).step_by(2).all(|x| x.is_nan()), "view {number}");
+        }
     }
-}
 
-#[cfg(feature = "emulator")]
-fn told_or_run(launch: titan::Launch<'_>, told: bool) -> Option<titan::Choice> {
-    if told { launch.choice().unwrap() } else { launch.sync().map(|()| None).unwrap() }
+    fn told_or_run(launch: titan::Launch<'_>, told: bool) -> Option<titan::Choice> {
+        if told { launch.choice().unwrap() } else { launch.sync().map(|()| None).unwrap() }
+    }
 }

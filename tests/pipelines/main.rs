@@ -6,11 +6,14 @@ mod held;
 mod large;
 #[path = "../../titan-nv/tests/emit/ptxas.rs"]
 mod ptxas;
+/// Tests that name their devices, and do the same whatever device the others are pointed at.
+mod named_devices {
+    mod targets;
+}
 mod roles;
 #[path = "../../titan-nv/tests/emit/sass.rs"]
 #[expect(dead_code, reason = "loops of other targets are counted in other tests")]
 mod sass;
-mod targets;
 
 use titan::prelude::*;
 

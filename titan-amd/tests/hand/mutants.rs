@@ -3,6 +3,8 @@
 
 use crate::gemm::{product, reference};
 use crate::kernels::{DIRECT, Hand, STAGED, numbers, orders};
+use crate::support::depth;
+use std::collections::BTreeSet;
 
 /// A kernel with one line changed.
 struct Mutant {
@@ -51,7 +53,9 @@ fn survivors(hand: &Hand, size: [usize; 3]) -> Vec<String> {
     let mut left = Vec::new();
     let all = mutants(hand.text);
     assert!(all.len() >= 25, "{}: {} mutants", hand.name, all.len());
-    for mutant in all {
+    // In the quick depth, each change of a line is made in one of the lines of that text.
+    let mut seen = BTreeSet::new();
+    for mutant in all.into_iter().filter(|mutant| depth::full() || seen.insert(mutant.what.clone())) {
         let module = hand.module(&mutant.text);
         let mut reported = false;
         for options in orders() {

@@ -111,10 +111,15 @@ fn enough(tally: &Tally, percent: usize) {
     assert!(tally.waits_that_some_run_needs * 100 >= tally.waits * percent, "{tally:?}");
 }
 
+/// Programs of each test.
+fn programs() -> u64 {
+    test_depth::cases(250, 100)
+}
+
 #[test]
 fn no_run_of_one_thread_misses_a_fence() {
     let mut tally = Tally::default();
-    for seed in 0..250 {
+    for seed in 0..programs() {
         let text = alone(&mut Rng::new(seed), false);
         check(&text, &mut tally);
         check(&bare(&text), &mut tally);
@@ -125,7 +130,7 @@ fn no_run_of_one_thread_misses_a_fence() {
 #[test]
 fn no_run_of_two_roles_misses_a_fence() {
     let mut tally = Tally::default();
-    for seed in 0..250 {
+    for seed in 0..programs() {
         let text = together(&mut Rng::new(10_000 + seed));
         check(&text, &mut tally);
         check(&bare(&text), &mut tally);
@@ -136,7 +141,7 @@ fn no_run_of_two_roles_misses_a_fence() {
 #[test]
 fn no_store_is_in_flight_where_its_region_is_written() {
     let mut tally = Tally::default();
-    for seed in 0..250 {
+    for seed in 0..programs() {
         let text = alone(&mut Rng::new(20_000 + seed), true);
         check(&text, &mut tally);
         check(&bare(&text), &mut tally);

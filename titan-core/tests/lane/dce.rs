@@ -15,7 +15,7 @@ fn count(func: &Func) -> usize {
 #[test]
 fn what_a_program_stores_stays_the_same() {
     let (mut before, mut after) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..test_depth::cases(400, 120) {
         let mut rng = Rng::new(seed);
         let func = program(&mut rng, seed % 2 == 0);
         let was_right = verify(&func).is_ok();

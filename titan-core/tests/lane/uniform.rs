@@ -11,7 +11,8 @@ use titan_core::launch::abi::Slot;
 #[test]
 fn what_is_called_the_same_is_the_same() {
     let (mut together, mut warp, mut apart, mut convergent, mut reached) = (0, 0, 0, 0, 0);
-    for seed in 0..1500 {
+    let programs = test_depth::cases(1500, 400);
+    for seed in 0..u64::from(programs) {
         let mut rng = Rng::new(seed);
         let func = program(&mut rng, true);
         let found = analyze(&func);
@@ -37,7 +38,7 @@ fn what_is_called_the_same_is_the_same() {
             }
         }
     }
-    let few = together.min(warp).min(apart) < 3000 || convergent < 500 || reached < 300;
+    let few = together.min(warp).min(apart) < 2 * programs || 3 * convergent < programs || 5 * reached < programs;
     assert!(!few, "{together}, {warp} and {apart} values, {convergent} operations, {reached} times reached by some");
 }
 

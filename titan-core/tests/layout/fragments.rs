@@ -25,7 +25,7 @@ fn good(layout: &Layout) {
 #[test]
 fn operands_of_any_extent_are_held_whole() {
     let mut random = Random::new(5);
-    for _ in 0..120 {
+    for _ in 0..test_depth::cases(120, 60) {
         let atom = random.of(&ATOMS);
         let [m, n, k] = [random.shape(1, 200)[0], random.shape(1, 200)[0], random.shape(1, 200)[0]];
         let (wm, wn, spare) = (1 << random.below(3), 1 << random.below(3), 1 << random.below(2));

@@ -12,7 +12,7 @@ fn runs(body: &str) {
     );
     let kernel = parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let verified = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-    for seed in 0..4 {
+    for seed in 0..test_depth::cases(4, 2) {
         for (lanes, aligned) in [(32, true), (32, false), (64, false)] {
             if let Some(what) = complaint(&verified, lanes, aligned, seed) {
                 panic!("{lanes} lanes, aligned {aligned}: {what}\n{text}");

@@ -48,7 +48,7 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn lanes_do_what_tiles_say() {
-    let (count, first) = (setting("TITAN_LOWER_CASES", test_depth::cases(60, 24)), setting("TITAN_LOWER_FIRST", 0));
+    let (count, first) = (setting("TITAN_LOWER_CASES", test_depth::cases(60, 16)), setting("TITAN_LOWER_FIRST", 0));
     let (mut accepted, mut runs) = (0, 0);
     let mut complaints: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     for seed in first..first + count {

@@ -1,7 +1,7 @@
 //! The stages of the lowering are texts: printed and parsed again, a kernel that is laid out and a barrier program are the same,
 //! and lanes that are made of the text are those that are made of the kernel.
 
-use crate::filetests::kernels;
+use crate::files::VERIFIED;
 use crate::launch::target;
 use std::path::Path;
 use titan_core::driver::table::REGISTERS;
@@ -31,25 +31,25 @@ fn of_rings(kind: &OpKind) -> bool {
 #[test]
 fn every_stage_is_a_text() {
     let mut done = 0;
-    for (file, kernel) in kernels() {
-        let name = format!("{file}: {}", kernel.sig.name);
-        let Ok(verified) = verify(kernel) else { continue };
-        for (lanes, aligned) in [(32, true), (32, false), (64, true)] {
-            let plan = plan(&verified, &target(lanes), aligned);
-            let Ok(direct) = lower(&verified, &plan) else { continue };
-            let laid_out = read_back(&lay_out(&verified, &plan).expect("it was lowered"), &name);
+    for (nth, (name, verified)) in VERIFIED.iter().enumerate() {
+        // In the quick depth, kernels take turns.
+        let all = [(32, true), (32, false), (64, true)].into_iter().enumerate();
+        for (_, (lanes, aligned)) in all.filter(|(turn, _)| test_depth::is_full() || *turn == nth % 3) {
+            let plan = plan(verified, &target(lanes), aligned);
+            let Ok(direct) = lower(verified, &plan) else { continue };
+            let laid_out = read_back(&lay_out(verified, &plan).expect("it was lowered"), name);
             read_back(
                 &expand(&laid_out, &plan.target, REGISTERS, verified.rings_begin_anew()).expect("it was lowered"),
-                &name,
+                name,
             );
-            let barriers = read_back(&barrier_program(&verified, &plan).expect("it was lowered"), &name);
+            let barriers = read_back(&barrier_program(verified, &plan).expect("it was lowered"), name);
             barriers.walk(&mut |_, op| assert!(!of_rings(&op.kind), "{name}: {:?}", op.kind));
             let lanes = lower_barriers(&barriers, &plan.target).expect("it was lowered");
             assert_eq!(lanes.func.to_string(), direct.func.to_string(), "{name}");
             done += 1;
         }
     }
-    assert!(done > 100, "only {done}");
+    assert!(done > test_depth::cases(100, 33), "only {done}");
 }
 
 /// The kernels of one of the filetests of texts, verified.
@@ -96,14 +96,12 @@ fn the_stages_of_small_kernels_are_shown() {
 #[test]
 fn every_barrier_program_is_verified() {
     let (mut done, mut refused) = (0, Vec::new());
-    for (file, kernel) in kernels() {
-        let name = format!("{file}: {}", kernel.sig.name);
-        let Ok(verified) = verify(kernel) else { continue };
+    for (name, verified) in VERIFIED.iter() {
         for (lanes, aligned, free) in
             [(32, true, FreeBy::Mbarrier), (32, false, FreeBy::Sequence), (64, true, FreeBy::Mbarrier)]
         {
-            let plan = Plan { free, ..plan(&verified, &target(lanes), aligned) };
-            let program = match barrier_program(&verified, &plan) {
+            let plan = Plan { free, ..plan(verified, &target(lanes), aligned) };
+            let program = match barrier_program(verified, &plan) {
                 Ok(program) => program,
                 Err(error) => {
                     // Other kernels are not supported, or do not fit.

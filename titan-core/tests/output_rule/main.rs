@@ -27,7 +27,7 @@ use unwritten::after;
 
 #[test]
 fn programs_of_accepted_kernels_do_not_meet() {
-    let cases = 12_000;
+    let cases = test_depth::cases(12_000, 4_000);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let (accepted, nontrivial, collided) = (Cell::new(0u32), Cell::new(0u32), Cell::new(0u32));

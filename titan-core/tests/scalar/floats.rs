@@ -1,6 +1,6 @@
 //! Float arithmetic against Rust's and against rounding by its definition; halves over all of their numbers.
 
-use crate::harness::{Format, Lane, Random, doubles, singles, target};
+use crate::harness::{Format, Lane, Random, codes, doubles, singles, target};
 use titan_core::ir::{BinOp, Elem, Pred, ReduceOp, UnOp};
 use titan_core::lower::scalar::{binary, combine, compare, constant, mul_add, neutral, unary};
 
@@ -48,7 +48,7 @@ fn halves_are_rounded_once() {
             for op in BINARY {
                 let lane = Lane::new(&[elem, elem], |b, v| binary(b, &target, op, elem, v[0], v[1]));
                 let mut call = lane.call();
-                for code in 0..=u16::MAX {
+                for code in codes() {
                     let (a, c) = (random.word() as u16, others[usize::from(code) % 9]);
                     for (p, q) in [(code, a), (c, code)] {
                         let (x, y) = (value(elem, p), value(elem, q));
@@ -88,7 +88,7 @@ fn functions_that_round_are_those_of_rust() {
             let format = Format::of(elem);
             let lane = Lane::new(&[elem], |b, v| unary(b, &target, op, elem, v[0]));
             let mut call = lane.call();
-            for code in 0..=u16::MAX {
+            for code in codes() {
                 let want = rounded(elem, &format, exact(value(elem, code)));
                 assert!(same(elem, call(&[code.into()]), want), "{op} of {elem} {code:#x}");
             }
@@ -96,7 +96,7 @@ fn functions_that_round_are_those_of_rust() {
         let lane = Lane::new(&[Elem::F32], |b, v| unary(b, &target, op, Elem::F32, v[0]));
         let mut call = lane.call();
         let ties = (0..200u32).map(|n| (n as f32 * 0.5).to_bits()).chain((0..64).map(|n| 0x4affff00 + n * 7));
-        for x in singles(20_000).into_iter().chain(ties) {
+        for x in singles(test_depth::cases(20_000, 2_000)).into_iter().chain(ties) {
             let want = exact(f32::from_bits(x).into()) as f32;
             let got = f32::from_bits(call(&[x.into()]) as u32);
             assert!(
@@ -106,7 +106,7 @@ fn functions_that_round_are_those_of_rust() {
         }
         let lane = Lane::new(&[Elem::F64], |b, v| unary(b, &target, op, Elem::F64, v[0]));
         let mut call = lane.call();
-        for x in doubles(20_000) {
+        for x in doubles(test_depth::cases(20_000, 1_000)) {
             let (got, want) = (f64::from_bits(call(&[x.to_bits()])), exact(x));
             assert!(
                 got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()),
@@ -124,7 +124,7 @@ fn singles_and_doubles_are_those_of_rust() {
     for op in BINARY {
         let lane = Lane::new(&[Elem::F32; 2], |b, v| binary(b, &target, op, Elem::F32, v[0], v[1]));
         let mut call = lane.call();
-        for i in 0..60_000 {
+        for i in 0..test_depth::cases(60_000, 10_000) {
             let pick = |r: u64| if r & 1 == 0 { edges[(r >> 1) as usize % edges.len()] } else { (r >> 32) as u32 };
             let (p, q) = (pick(random.word()), pick(random.word()));
             let (x, y) = (f32::from_bits(p), f32::from_bits(q));
@@ -193,7 +193,7 @@ fn sums_of_products_are_rounded_once() {
             let lane = Lane::new(&[elem; 3], |b, v| mul_add(b, &target, elem, v[0], v[1], v[2]));
             let mut call = lane.call();
             let mut examined = 0;
-            for _ in 0..200_000 {
+            for _ in 0..test_depth::cases(200_000, 30_000) {
                 let mut near_one = || {
                     let word = random.word() as u16;
                     // Of the many exponents of `bf16`, those around 1.
@@ -221,7 +221,7 @@ fn sums_of_products_are_rounded_once() {
                     "{elem} {x:e} * {y:e} + {z:e}: {got:#x}, not {want:#x}"
                 );
             }
-            assert!(examined > 20_000, "{examined}");
+            assert!(examined > test_depth::cases(20_000, 3_000), "{examined}");
         }
     }
 }

@@ -2,14 +2,17 @@
 //! `f64` against sums of two `f64`; the approximate operations of machines exact and at both ends of their contracts.
 
 use crate::eval::Margin;
-use crate::harness::{Lane, Random, target};
+use crate::harness::{Lane, Random, codes, target};
 use crate::wide::Wide;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, SQRT_2};
 use titan_core::ir::{Elem, UnOp};
 use titan_core::lower::scalar::unary;
 
 /// Random places for each margin, beside the edges; five operands around each.
-const COUNT: u32 = 70_000;
+fn places() -> u32 {
+    test_depth::cases(70_000, 7_000)
+}
+
 const MARGINS: [Margin; 3] = [Margin::None, Margin::High, Margin::Low];
 
 fn sigmoid(x: f64) -> f64 {
@@ -206,9 +209,11 @@ fn points(range: f64, count: u32, seed: u64) -> Vec<f64> {
     points
 }
 
-/// Beside multiples of π/2, where nothing is left but digits that must not be lost.
+/// Beside multiples of π/2, where nothing is left but digits that must not be lost; in the quick depth, multiples by one odd number after
+/// the other, in all quadrants.
 fn multiples(limit: f64) -> impl Iterator<Item = f64> {
-    (1..).map(|n| f64::from(n) * FRAC_PI_2).take_while(move |x| *x < limit)
+    let step = test_depth::cases(1, 9);
+    (1..).step_by(step).map(|n| f64::from(n) * FRAC_PI_2).take_while(move |x| *x < limit)
 }
 
 /// The unit in the last place of a format with so many digits and this least exponent.
@@ -244,7 +249,7 @@ fn single(row: &Row, margin: Margin) -> Worst {
     let lane = Lane::new(&[Elem::F32], |b, v| unary(b, &target, row.op, Elem::F32, v[0]));
     let mut call = lane.at(margin);
     let mut worst = Worst::default();
-    let mut all = points(row.range, COUNT, 0x9e37_79b9_7f4a_7c15);
+    let mut all = points(row.range, places(), 0x9e37_79b9_7f4a_7c15);
     if matches!(row.op, UnOp::Sin | UnOp::Cos) {
         all.extend(multiples(70_000.0));
     }
@@ -286,7 +291,7 @@ fn double(row: &Row) -> Worst {
     let mut call = lane.call();
     let mut worst = Worst::default();
     let range = if row.range > 100.0 && row.range < 200.0 { row.range * 7.0 } else { row.range };
-    let mut all = points(range, COUNT / 25, 0x1357_9bdf_0246_8ace);
+    let mut all = points(range, places() / 25, 0x1357_9bdf_0246_8ace);
     if matches!(row.op, UnOp::Sin | UnOp::Cos) {
         all.extend(multiples(70_000.0));
     }
@@ -390,7 +395,7 @@ fn halves_are_the_single_rounded() {
             let lane = Lane::new(&[elem], |b, v| unary(b, &target, row.op, elem, v[0]));
             for margin in MARGINS {
                 let mut call = lane.at(margin);
-                for code in 0..=u16::MAX {
+                for code in codes() {
                     let x = value(code);
                     let want = (row.exact)(x);
                     let got = call(&[code.into()]) as u16;

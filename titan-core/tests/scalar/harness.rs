@@ -92,6 +92,13 @@ impl Random {
     }
 }
 
+/// All numbers of 16 bits. In the quick depth every seventh, of which some have any exponent and any lowest digits, and those around the
+/// powers of two of `bf16`, among which are those of `f16` and the ends of integers.
+pub(crate) fn codes() -> impl Iterator<Item = u16> {
+    let is_edge = |code: u16| matches!(code & 0x7f, 0 | 1 | 0x7f);
+    (0..=u16::MAX).filter(move |code| test_depth::is_full() || code % 7 == 0 || is_edge(*code))
+}
+
 /// The non-negative finite numbers of a format in order, and how it rounds.
 pub(crate) struct Format {
     pub(crate) numbers: Vec<f64>,

@@ -39,7 +39,7 @@ fn tiles_without_room_are_an_error() {
             let (large, add) = (program(&large(), threads), program(ADD_ONE, threads));
             let memory = || Memory::zeroed(64).unwrap();
             let arg = |memory| Arg::Tensor { memory, offset: 0, extents: vec![2, 4], strides: vec![4, 1] };
-            for _ in 0..2 {
+            for _ in 0..test_depth::cases(2, 1) {
                 let error = large.run(&[arg(memory()), arg(memory())], [4, 1, 1]).unwrap_err();
                 assert_eq!(error, RunError::OutOfMemory { bytes: 8 << 20 });
                 let x = Vector::new();

@@ -274,9 +274,12 @@ fn mistakes_in_attention_are_found() {
     };
     assert!(!differs(&text));
     let mistakes = mistakes(&text);
+    assert!(mistakes.len() >= 40, "{}", mistakes.len());
+    // In the quick depth, each mistake in one of the lines where it can be made.
+    let kind = |(what, _): &(String, String)| what.split(", line").next().unwrap_or_default().to_owned();
+    let mistakes = test_depth::sample_each(mistakes, 1, kind);
     let missed: Vec<&str> = mistakes.iter().filter(|(_, text)| !differs(text)).map(|(what, _)| &**what).collect();
     ptxas::say(&format!("{} mistakes in attention, {} not found", mistakes.len(), missed.len()));
-    assert!(mistakes.len() >= 40, "{}", mistakes.len());
     assert!(missed.is_empty(), "of {}:\n{}", mistakes.len(), missed.join("\n"));
 }
 
@@ -308,7 +311,7 @@ fn tall_tiles_of_queries_are_right() {
         assert!(fallen.is_empty(), "{sizes:?}: {fallen:?}");
         let made = compiled(&text);
         let [queries, head, step] = sizes.map(|n| n as usize);
-        let sizes = [queries, head, 5 * step + 8];
+        let sizes = [queries, head, test_depth::cases(5, 2) * step + 8];
         for options in test_depth::sample(&options()[..3], 1) {
             let found = run(&made, &text_of(&made), sizes, options).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));
             for (i, (bytes, wanted)) in found.chunks(2).zip(reference(sizes, Mask::Causal)).enumerate() {

@@ -107,7 +107,7 @@ fn load_text(case: &Case) -> String {
 #[test]
 fn loads_are_what_they_mean() {
     let mut rng = Rng::new(11);
-    for i in 0..400 {
+    for i in 0..test_depth::cases(400, 100) {
         let mut case = random(&mut rng);
         let (mut memory, _, tensor) = setup(&mut case);
         let n = case.map.box_bytes() as usize;
@@ -162,7 +162,7 @@ fn store_text(case: &Case, reduce: &str) -> String {
 #[test]
 fn stores_are_what_they_mean() {
     let mut rng = Rng::new(12);
-    for i in 0..300 {
+    for i in 0..test_depth::cases(300, 80) {
         let mut case = random(&mut rng);
         let adds = case.map.element == Element::U32 && i % 2 == 0;
         let (mut memory, ptr, mut tensor) = setup(&mut case);

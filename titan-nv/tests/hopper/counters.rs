@@ -2,7 +2,7 @@
 //! its releases, which the role that copies loads until it is large enough. No target prefers this today, so the plan asks for it. Products
 //! are exact in all orders, with bulk copies alone and beside copies by threads, and mistakes in the emitted text are found.
 
-use super::harness::orders;
+use super::harness::{orders, orders_of};
 use super::lowered::{assembles, compiled};
 use super::mixed::{Case, How, PLAIN, run_text, text_of, with_roles};
 use super::multicast::verified;
@@ -61,7 +61,7 @@ fn products_are_exact_in_all_orders() {
             nobody_arrives(&made);
         }
         assembles(&made, "sm_90a", 0);
-        for options in orders() {
+        for options in orders_of(number) {
             run_text(case, &made, &text_of(&made), &options, number as u64)
                 .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
         }
@@ -73,9 +73,9 @@ fn products_are_exact_in_all_orders() {
 fn steps_fewer_and_more_than_slots() {
     let made = counted(&Case { how: BOXES, ..PLAIN });
     is_counted(&made);
-    for k in [8, 32, 40, 96, 104, 328] {
+    for (nth, k) in [8, 32, 40, 96, 104, 328].into_iter().enumerate() {
         let case = Case { how: BOXES, size: [200, 70, k], ..PLAIN };
-        for options in test_depth::sample(orders(), 2) {
+        for options in orders_of(nth) {
             run_text(&case, &made, &text_of(&made), &options, k as u64)
                 .unwrap_or_else(|e| panic!("{case:?}, {:?}: {e}", options.completion));
         }
@@ -146,7 +146,7 @@ fn mistakes_are_found() {
     let made = counted(&case);
     let text = text_of(&made);
     let watched = orders().into_iter().take(3);
-    let orders: Vec<Options> = watched.flat_map(|o| [Options { sanitize: false, ..o.clone() }, o]).collect();
+    let orders: Vec<Options> = watched.clone().chain(watched.map(|o| Options { sanitize: false, ..o })).collect();
     let fails = |text: &str| {
         orders.iter().find_map(|options| {
             let options = Options { max_steps: 1 << 19, ..options.clone() };

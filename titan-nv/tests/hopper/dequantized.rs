@@ -2,7 +2,7 @@
 //! write them to shared memory again where MMAs of warpgroups read them there. Every result is exact. Rows are whole numbers of 16 bytes, as the
 //! code assumes.
 
-use super::harness::orders;
+use super::harness::order_of;
 use super::lowered::{Gemm, assembles, compiled_for, kernel, run};
 use titan_core::driver::{FALLBACK, compile};
 use titan_core::ir::Elem;
@@ -45,7 +45,6 @@ const PLAIN: Gemm = Gemm {
 
 #[test]
 fn converted_operands_are_exact() {
-    let orders = orders();
     let mut cases = Vec::new();
     for transposed in [[false, false], [true, false], [false, true], [true, true]] {
         for of in [[true, false], [false, true], [true, true]] {
@@ -71,7 +70,7 @@ fn converted_operands_are_exact() {
         let elems = (float, float, Elem::F32);
         let (gemm, text) = converted(&Gemm { elems, stored: float, transposed, tile, size }, of);
         let made = compiled_for(&text, target);
-        let options = &orders[number % orders.len()];
+        let options = &order_of(number);
         run(&gemm, &made, options, number as u64)
             .unwrap_or_else(|e| panic!("{gemm:?}, {of:?} for {target}, {:?}: {e}", options.completion));
     }
@@ -80,11 +79,15 @@ fn converted_operands_are_exact() {
 /// The chosen schedules are those that are compiled: none is given up because its program cannot be verified.
 #[test]
 fn no_schedule_of_converted_operands_is_given_up() {
-    for tile in [[64, 128, 64], [128, 64, 32], [128, 256, 64], [64, 64, 64]] {
+    let tiles = [[64, 128, 64], [128, 64, 32], [128, 256, 64], [64, 64, 64]];
+    for (turn, tile) in tiles.into_iter().enumerate() {
         for of in test_depth::sample([[true, false], [false, true], [true, true]], 1) {
             let (_, text) = converted(&Gemm { tile, ..PLAIN }, of);
             let verified = verify(text::parse_one(&text).expect("a kernel")).expect("a right kernel");
-            for target in ["sm_80", "sm_90a", "sm_100a", "sm_120a"] {
+            // In the quick depth two targets for each tile.
+            let is_meant = |nth: usize| test_depth::is_full() || nth % 2 == turn % 2;
+            let targets = ["sm_80", "sm_90a", "sm_100a", "sm_120a"].into_iter().enumerate();
+            for (_, target) in targets.filter(|(nth, _)| is_meant(*nth)) {
                 let machine = Machine::from_name(target).expect("it is known");
                 let variants = compile(&verified, machine, None).unwrap_or_else(|e| panic!("{target}: {}", e.message));
                 for variant in &variants {
@@ -101,17 +104,19 @@ fn no_schedule_of_converted_operands_is_given_up() {
 #[test]
 fn every_number_of_steps() {
     let (gemm, text) = converted(&PLAIN, [false, true]);
-    for target in ["sm_80", "sm_90a", "sm_100a"] {
+    for (turn, target) in ["sm_80", "sm_90a", "sm_100a"].into_iter().enumerate() {
         let made = compiled_for(&text, target);
         let rings = made.rings.pipes.iter().map(|pipe| (pipe.slots, pipe.fields.len()));
         let rings: Vec<(u32, usize)> = rings.collect();
         assert!(rings.iter().all(|(slots, fields)| *slots >= 2 && *fields == 2), "{target}: {rings:?}");
         // None, one, as many as slots, and more; the last one whole or ragged.
         let steps = [16, 64, 80, 128, 208, 256, 272, 448, 592].into_iter().enumerate();
-        for (number, k) in test_depth::sample_each(steps, 1, |(_, k)| (k % 64 == 0, k / 65 > 1)) {
+        let some = test_depth::sample_each(steps, 1, |(_, k)| (k % 64 == 0, k / 65 > 1));
+        // In the quick depth, half of them on a target.
+        let is_meant = |nth: usize| test_depth::is_full() || nth % 2 == turn % 2;
+        for (_, (number, k)) in some.into_iter().enumerate().filter(|(nth, _)| is_meant(*nth)) {
             let gemm = Gemm { size: [80, 144, k], ..gemm };
-            let orders = orders();
-            let options = &orders[number % orders.len()];
+            let options = &order_of(number);
             run(&gemm, &made, options, number as u64)
                 .unwrap_or_else(|e| panic!("{gemm:?} for {target}, {:?}: {e}", options.completion));
         }

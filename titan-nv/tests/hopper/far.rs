@@ -2,7 +2,7 @@
 //! them, before and behind: bulk copies bring what is there, and zeros. Tensor maps have at most 2³⁰ elements along an axis; with more, up to
 //! 2³¹ - 1, the code for sm_80 gives the same.
 
-use super::harness::orders;
+use super::harness::order_of;
 use super::lowered::{Gemm, compiled, encode, kernel};
 use super::multicast::verified;
 use titan_core::driver::{Stages, stages};
@@ -166,7 +166,7 @@ fn all_are_exact(made: &Stages, extents: &[i64]) {
         vec![format!("{far:?}"), format!("tile {nth} along {}", far.axis), format!("order {}", number % 4)]
     };
     for (number, far, _, first) in test_depth::covering(cases, traits) {
-        let options = &orders()[number % 4];
+        let options = &order_of(number);
         run(made, far, first, options).unwrap_or_else(|e| panic!("{far:?}, from tile {first:?}: {e}"));
     }
 }
@@ -222,7 +222,7 @@ fn bulk_copies_of_parts_up_to_the_greatest_extent() {
         ]
     };
     for (number, far, _, _, tile) in test_depth::covering(cases, traits) {
-        let options = &orders()[number % 4];
+        let options = &order_of(number);
         run(&made, far, [tile, 0], options).unwrap_or_else(|e| panic!("{far:?}, from tile {tile}: {e}"));
     }
 }

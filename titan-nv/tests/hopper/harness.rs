@@ -56,10 +56,16 @@ pub(crate) fn orders() -> [Options; 4] {
     ]
 }
 
+/// The order for a case of many, in turn. In the quick depth, the sanitizer watches every second case on an order.
+pub(crate) fn order_of(number: usize) -> Options {
+    let orders = orders();
+    let order = orders[number % orders.len()].clone();
+    Options { sanitize: test_depth::is_full() || number / orders.len() % 2 == 0, ..order }
+}
+
 /// The orders for a case of many: in the quick depth one of them, in turn, so that each order meets some of the cases.
 pub(crate) fn orders_of(number: usize) -> Vec<Options> {
-    let orders = orders();
-    if test_depth::is_full() { orders.into() } else { vec![orders[number % orders.len()].clone()] }
+    if test_depth::is_full() { orders().into() } else { vec![order_of(number)] }
 }
 
 /// That some order finds a mistake, with or without the sanitizer, of this kind and in these words.

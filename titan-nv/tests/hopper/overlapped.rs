@@ -7,7 +7,6 @@ use super::multicast::{PLAIN, along, compiled, kernel, line, without};
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::driver::{Cluster, Stages};
 use titan_core::ir::OpKind;
-use titan_nv::emu::{Completion, Options};
 
 /// A wait after which bulk stores have read shared memory, and one after which they have written too.
 const READ: &str = "cp.async.bulk.wait_group.read 0";
@@ -20,17 +19,19 @@ fn text(made: &Stages) -> String {
 /// The products: a plain grid, which becomes persistent, and roles with one instance and with two, whose tiles have one slice, two or four.
 fn products() -> Vec<(Gemm, Stages)> {
     let mut all = Vec::new();
-    for cluster in [None, Some(along(0, 2))] {
-        for tile in [[64, 64, 64], [64, 128, 64], [64, 256, 32]] {
-            let gemm = Gemm { tile, ..PLAIN };
-            all.push((gemm, alone_or_not(&kernel(&gemm, 3, true), cluster)));
-        }
-        let gemm = Gemm { tile: [64, 128, 32], ..PLAIN };
-        all.push((gemm, alone_or_not(&lowered::kernel(&gemm), cluster)));
-        let two = kernel(&gemm, 4, false).replace("role(consumer, 4)", "role(consumer, 4, 2)");
-        all.push((gemm, alone_or_not(&two, cluster)));
+    for tile in [[64, 64, 64], [64, 128, 64], [64, 256, 32]] {
+        let gemm = Gemm { tile, ..PLAIN };
+        all.push((gemm, kernel(&gemm, 3, true)));
     }
-    all
+    let gemm = Gemm { tile: [64, 128, 32], ..PLAIN };
+    all.push((gemm, lowered::kernel(&gemm)));
+    all.push((gemm, kernel(&gemm, 4, false).replace("role(consumer, 4)", "role(consumer, 4, 2)")));
+    // In the quick depth each alone or in clusters, in turn.
+    let clusters = [None, Some(along(0, 2))].into_iter().enumerate();
+    let both =
+        clusters.flat_map(|(turn, cluster)| all.iter().enumerate().map(move |(nth, made)| (turn + nth, made, cluster)));
+    let some = both.filter(|(turn, ..)| test_depth::is_full() || turn % 2 == 0);
+    some.map(|(_, (gemm, text), cluster)| (*gemm, alone_or_not(text, cluster))).collect()
 }
 
 /// A kernel without clusters, or with one.
@@ -57,8 +58,8 @@ fn results_are_exact_on_all_orders() {
         // Then one tile for each program, and for some none.
         let many = [([3 * bm, 2 * bn, 72], 1), ([5 * bm - 7, 2 * bn - 8, 264], 2), ([bm, 3 * bn, 8], 1)];
         let few = [([bm, 2 * bn, 40], 2), ([bm + 8, bn, 40], 5)];
-        // In the quick depth two of the sizes, in turn.
-        let of_quick = |which: usize| test_depth::is_full() || (which + 5 - nth % 5) % 5 < 2;
+        // In the quick depth one of the sizes, in turn.
+        let of_quick = |which: usize| test_depth::is_full() || which == nth % 5;
         let sizes = many.into_iter().chain(few).enumerate();
         for (_, (size, programs)) in sizes.filter(|(which, _)| of_quick(*which)) {
             let gemm = Gemm { size, ..gemm };
@@ -96,10 +97,10 @@ fn stored_by(gemm: &Gemm, slots: u32, lines: &str) -> String {
 }
 
 fn exact(gemm: &Gemm, made: &Stages) {
-    let options = Options { sanitize: true, ..Options::default() };
-    // The sanitizer makes no difference to the order: in the quick depth, it watches the last one.
-    let all = orders().into_iter().chain([options]).enumerate();
-    for (number, options) in test_depth::sample_each(all, 1, |(number, _)| number / 3) {
+    // In the quick depth one of the orders, in turn with the widths of tiles.
+    let turn = (gemm.tile[1] / 64 + gemm.tile[2] / 32) as usize % 4;
+    let all = orders().into_iter().enumerate();
+    for (number, options) in all.filter(|(number, _)| test_depth::is_full() || *number == turn) {
         run_on(gemm, made, &options, number as u64, [2, 1, 1])
             .unwrap_or_else(|e| panic!("{:?}: {e}", options.completion));
     }
@@ -213,23 +214,19 @@ fn mutants(text: &str) -> Vec<(&'static str, String)> {
 
 #[test]
 fn changes_of_waits_are_found() {
-    for tile in [[64, 128, 64], [64, 256, 32]] {
-        let gemm = Gemm { tile, size: [190, 2 * tile[1] as usize, 136], ..PLAIN };
+    for (turn, tile) in [[64, 128, 64], [64, 256, 32]].into_iter().enumerate() {
+        let gemm = Gemm { tile, size: [test_depth::cases(190, 120), 2 * tile[1] as usize, 136], ..PLAIN };
         let code = alone_or_not(&kernel(&gemm, 3, true), None);
         let fails = |text: &str| {
             let mut changed = code.clone();
             changed.code.payload = text.as_bytes().to_vec();
-            let completions = [Completion::Late, Completion::Early].map(|completion| Options {
-                completion,
-                sanitize: true,
-                ..Options::default()
-            });
-            let mut all = completions.into_iter().chain(orders());
-            all.find_map(|options| run_on(&gemm, &changed, &options, 7, [1, 1, 1]).err())
+            orders().into_iter().find_map(|options| run_on(&gemm, &changed, &options, 7, [1, 1, 1]).err())
         };
         let text = text(&code);
         assert_eq!(fails(&text), None);
-        for (name, changed) in mutants(&text) {
+        // In the quick depth, each change of one of the two.
+        let is_meant = |nth: usize| test_depth::is_full() || nth % 2 == turn;
+        for (_, (name, changed)) in mutants(&text).into_iter().enumerate().filter(|(nth, _)| is_meant(*nth)) {
             assert_ne!(changed.trim_end(), text.trim_end(), "{name}");
             let found = fails(&changed);
             assert!(found.is_some(), "{name} is not found\n{changed}");

@@ -318,7 +318,7 @@ fn all_layouts_of_halves() {
 
 #[test]
 fn all_numbers_of_columns() {
-    for n in (8..=256).step_by(8) {
+    for n in test_depth::sample_each((8..=256).step_by(8), 1, |n| (n % 16, n / 65)) {
         let of = |mn, ty| Operand { ty, mn, k: 64, mn_major: false, swizzle: Swizzle::B128 };
         let case = |a_in_registers| Case {
             a: of(64, Ty::Bf16),
@@ -342,7 +342,7 @@ fn all_types() {
         (Ty::U8, Ty::S8, "s32"),
         (Ty::U8, Ty::U8, "s32"),
     ];
-    let mut seed = 500;
+    let (mut seed, mut cases) = (500, Vec::new());
     for (a_ty, b_ty, acc) in types {
         for swizzle in [Swizzle::B128, Swizzle::B64, Swizzle::B32, Swizzle::None] {
             for a_in_registers in [false, true] {
@@ -350,8 +350,14 @@ fn all_types() {
                 let k = 128 / a_ty.size();
                 let a = Operand { ty: a_ty, mn: 64, k, mn_major: false, swizzle };
                 let b = Operand { ty: b_ty, mn: [16, 96, 32][seed % 3], k, mn_major: false, swizzle };
-                check(&Case { a, b, acc, a_in_registers, negate: [false; 2] }, seed);
+                cases.push((seed, Case { a, b, acc, a_in_registers, negate: [false; 2] }));
             }
         }
+    }
+    let traits = |(_, Case { a, b, a_in_registers, .. }): &(usize, Case)| {
+        vec![format!("{:?} {:?}, {a_in_registers}", a.ty, b.ty), format!("{:?}, {a_in_registers}", a.swizzle)]
+    };
+    for (seed, case) in test_depth::covering(cases, traits) {
+        check(&case, seed);
     }
 }

@@ -1,7 +1,7 @@
 //! Every width that MMAs of warpgroups have, from the kernel to exact results: N = 8, 16, ..., 256 for floats of 32, 16 and 8 bits, and the
 //! fewer ones of integers; and operands whose rows lie along M or N, with tiles so narrow that no swizzle has their rows.
 
-use super::harness::{orders, orders_of};
+use super::harness::{order_of, orders, orders_of};
 use super::lowered::{Gemm, assembles, compiled, kernel, run, run_on};
 use titan_core::driver::Stages;
 use titan_core::ir::Elem;
@@ -21,12 +21,13 @@ fn of_integers(n: u32) -> bool {
     matches!(n, 8 | 24) || n.is_multiple_of(16)
 }
 
-/// All widths, numbered; in the quick depth some of each parity and size of panels, on every order.
-fn widths() -> Vec<(usize, u32)> {
-    let all = (1..=32).map(|i| 8 * i).enumerate();
+/// All widths, numbered; in the quick depth some of each size of panels, large and small, on every order, others from test to test.
+fn widths(test: usize) -> Vec<(usize, u32)> {
+    let mut all: Vec<(usize, u32)> = (1..=32).map(|i| 8 * i).enumerate().collect();
+    all.rotate_left(5 * test);
     let traits = |(number, n): &(usize, u32)| {
         let panel = [64, 32, 16, 8].into_iter().find(|panel| n.is_multiple_of(*panel));
-        vec![format!("{panel:?} {}", n / 129), format!("order {} {}", number % 4, n % 16)]
+        vec![format!("{panel:?}"), format!("large: {}", n / 129), format!("order {}", number % 4)]
     };
     test_depth::covering(all, traits)
 }
@@ -50,41 +51,41 @@ fn is_exact(gemm: &Gemm, number: usize) {
     let mma = format!("wgmma.mma_async.sync.aligned.m64n{n}k{step}.");
     assert!(text(&made).contains(&mma), "{gemm:?} has no `{mma}`");
     assembles(&made, "sm_90a", 0);
-    let options = &orders()[number % 4];
-    run(gemm, &made, options, number as u64).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
+    let options = order_of(number);
+    run(gemm, &made, &options, number as u64).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
 }
 
 #[test]
 fn every_width_of_halves() {
-    for (number, n) in widths() {
+    for (number, n) in widths(0) {
         is_exact(&product(HALVES[number % 2], n, [false; 2]), number);
     }
 }
 
 #[test]
 fn every_width_of_the_other_half_with_rows_along_m() {
-    for (number, n) in widths() {
+    for (number, n) in widths(1) {
         is_exact(&product(HALVES[1 - number % 2], n, [true, false]), number);
     }
 }
 
 #[test]
 fn every_width_of_8_bit_floats() {
-    for (number, n) in widths() {
+    for (number, n) in widths(2) {
         is_exact(&product(FP8[number % 4], n, [false; 2]), number);
     }
 }
 
 #[test]
 fn every_width_of_tf32() {
-    for (number, n) in widths() {
+    for (number, n) in widths(3) {
         is_exact(&product(TF32, n, [false; 2]), number);
     }
 }
 
 #[test]
 fn every_width_of_integers() {
-    for (number, n) in widths().into_iter().filter(|(_, n)| of_integers(*n)) {
+    for (number, n) in widths(4).into_iter().filter(|(_, n)| of_integers(*n)) {
         is_exact(&product(INTEGERS, n, [false; 2]), number);
     }
 }
@@ -93,7 +94,7 @@ fn every_width_of_integers() {
 /// swizzle, and the results are exact in every order.
 #[test]
 fn every_width_of_rows_along_n() {
-    for (number, n) in widths() {
+    for (number, n) in widths(5) {
         let gemm = product(HALVES[number % 2], n, [number % 3 == 0, true]);
         is_exact(&gemm, number);
         if !n.is_multiple_of(16) {
@@ -161,7 +162,7 @@ fn widths_of_two_instructions() {
             tile: [64, n, 64],
             size: [70, n as usize + 5, 67],
         };
-        let options = &orders()[number % 4];
+        let options = &order_of(number);
         run_on(&gemm, &made, options, 3, [made.lanes.cluster, 1, 1])
             .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
     }
@@ -178,7 +179,7 @@ fn widths_that_warpgroups_do_not_have() {
         let made = compiled(&kernel(gemm));
         assert!(!text(&made).contains("wgmma.mma_async") && text(&made).contains("mma.sync"), "{gemm:?}");
         assembles(&made, "sm_90a", 0);
-        let options = &orders()[number % 4];
+        let options = &order_of(number);
         run(gemm, &made, options, number as u64).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
     }
 }
@@ -194,9 +195,13 @@ fn tensors_narrower_than_a_tile_with_rows_along_m_and_n() {
         let base = Gemm { tile, ..product(HALVES[number % 2], 16, [true, true]) };
         let made = compiled(&kernel(&base));
         assert!(text(&made).contains("wgmma.mma_async"), "{base:?}");
-        for size in [[1, 1, 1], [3, 7, 40], [9, 17, 16], [63, 31, 5], [65, tile[1] as usize + 1, 33]] {
+        let sizes = [[1, 1, 1], [3, 7, 40], [9, 17, 16], [63, 31, 5], [65, tile[1] as usize + 1, 33]];
+        // In the quick depth two of the sizes, each with one order, in turn.
+        let is_meant = |nth: &usize| test_depth::is_full() || (nth + 2 * number) % 5 < 2;
+        for (nth, size) in sizes.into_iter().enumerate().filter(|(nth, _)| is_meant(nth)) {
             let gemm = Gemm { size, ..base };
-            for options in orders().into_iter().skip(number % 2).step_by(2) {
+            let all = orders().into_iter().skip(number % 2).step_by(2).enumerate();
+            for (_, options) in all.filter(|(turn, _)| test_depth::is_full() || *turn == nth % 2) {
                 run(&gemm, &made, &options, 5).unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
             }
         }

@@ -16,7 +16,13 @@ pub(crate) struct Job {
     /// Where it runs.
     pub(crate) folder: PathBuf,
     pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// Arguments of its own.
+    pub(crate) args: &'static [&'static str],
 }
+
+/// Tests in modules of this name choose their devices by themselves. On other devices they would do the same again, which the quick depth
+/// leaves out.
+const WITHOUT_NAMED: &[&str] = &["--skip", "named_devices::"];
 
 /// The programs of the facade that ask for a device by its name.
 const ON_DEVICES: [&str; 7] =
@@ -64,8 +70,9 @@ pub(crate) fn plan(built: &Built, options: &Options) -> io::Result<Vec<Job>> {
     // Devices are the subject of these runs; who names a package or a test has the default device.
     if options.is_everything() {
         let devices = if options.full { &FULL[..] } else { &QUICK };
+        let args: &[&str] = if options.full { &[] } else { WITHOUT_NAMED };
         for device in devices {
-            jobs.extend(on_device(built, device)?);
+            jobs.extend(on_device(built, device, args)?);
         }
     }
     let rank = |job: &Job| {
@@ -85,10 +92,10 @@ pub(crate) fn of_group(built: &Built, group: &Group) -> Vec<Job> {
 fn job(program: &Program, suffix: &str, environment: Vec<(&'static str, OsString)>) -> Job {
     let package = program.package.strip_prefix("titan-gpu-").map_or(program.package.clone(), |p| format!("titan-{p}"));
     let label = format!("{package} {}{suffix}", program.name);
-    Job { label, path: program.path.clone(), folder: program.folder.clone(), environment }
+    Job { label, path: program.path.clone(), folder: program.folder.clone(), environment, args: &[] }
 }
 
-fn on_device(built: &Built, device: &Device) -> io::Result<Vec<Job>> {
+fn on_device(built: &Built, device: &Device, args: &'static [&'static str]) -> io::Result<Vec<Job>> {
     let mut environment = vec![("TITAN_DEVICE", OsString::from(device.name))];
     let mut suffix = format!(" on {}", device.name);
     if let Some((order, gpu)) = device.driver {
@@ -103,7 +110,7 @@ fn on_device(built: &Built, device: &Device) -> io::Result<Vec<Job>> {
     }
     let programs =
         built.programs.iter().filter(|p| p.package == "titan-gpu" && device.programs.contains(&p.name.as_str()));
-    Ok(programs.map(|program| job(program, &suffix, environment.clone())).collect())
+    Ok(programs.map(|program| Job { args, ..job(program, &suffix, environment.clone()) }).collect())
 }
 
 /// Copies the emulated driver under the name of the real one; the folder.

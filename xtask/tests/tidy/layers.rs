@@ -1,6 +1,6 @@
 //! The allowed dependencies between crates and modules.
 
-use crate::support::{code, expect_none, files, has_word, name, read, root};
+use crate::support::{code_of, expect_none, files, has_word, name, read, root};
 
 /// A crate may name only the crates on its line.
 const CRATES: &[(&str, &[&str])] = &[
@@ -206,7 +206,7 @@ fn modules_of_the_core_name_only_modules_below_them() {
         let mut sources = files(&src.join(module), "rs");
         sources.extend([src.join(format!("{module}.rs"))].into_iter().filter(|f| f.exists()));
         for file in sources {
-            let text = code(&read(&file));
+            let text = code_of(&file);
             for target in named(&text) {
                 let known = MODULES.iter().any(|(m, _)| *m == target);
                 if known && target != *module && !allowed.contains(&target) {
@@ -270,7 +270,7 @@ fn expect_arrows(top: &[&str], arrows: &[(&str, &[&str])]) {
             found.push(format!("{}: there is no `{module}`", name(&dir)));
         }
         for file in sources {
-            let text = code(&read(&file));
+            let text = code_of(&file);
             let path = file.strip_prefix(root().join("titan-core/src")).unwrap_or(&file).with_extension("");
             let mut at: Vec<String> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
             at.retain(|part| part != "mod");
@@ -331,7 +331,7 @@ fn the_core_is_a_function_of_its_arguments() {
     let mut found = Vec::new();
     for file in files(&root().join("titan-core/src"), "rs") {
         // A module of this workspace called `env` is not the environment.
-        for (i, line) in code(&read(&file)).lines().enumerate() {
+        for (i, line) in code_of(&file).lines().enumerate() {
             let std = line.contains("std::") || line.contains("HashMap") || line.contains("HashSet");
             for (word, instead) in OUTSIDE.iter().filter(|(word, _)| std && has_word(line, word)) {
                 found.push(format!("{}:{}: `{word}`: {instead}", name(&file), i + 1));

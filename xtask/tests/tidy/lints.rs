@@ -1,7 +1,7 @@
 //! The lints that libraries and programs keep, and their tests need not: attributes at their roots, because the manifest's lints apply to
 //! all targets of a package, and one run of clippy checks all of them.
 
-use crate::support::{PACKAGES, code, expect_none, name, read, root};
+use crate::support::{PACKAGES, code_of, expect_none, name, root};
 
 /// The attributes, without white space.
 const ATTRIBUTES: [&str; 5] = [
@@ -21,7 +21,7 @@ fn roots_have_the_lints_of_libraries() {
             if !path.is_file() {
                 continue;
             }
-            let text: String = code(&read(&path)).chars().filter(|c| !c.is_whitespace()).collect();
+            let text: String = code_of(&path).chars().filter(|c| !c.is_whitespace()).collect();
             // Lists that rustfmt has broken end with a comma.
             let text = text.replace(",)", ")");
             // A library without code, for a package of tests.

@@ -1,6 +1,6 @@
 //! What manifests must say: the reason of every dependency, on the line above it; and that libraries are compiled once.
 
-use crate::support::{PACKAGES, code, expect_none, files, has_word, name, read, root};
+use crate::support::{PACKAGES, code_of, expect_none, files, has_word, name, read, root};
 
 /// The libraries whose tests are all in `tests`. A test inside of one of them would make cargo compile it once more; since the
 /// manifest forbids that, such a test would never run.
@@ -16,7 +16,7 @@ fn libraries_are_not_compiled_again_for_tests_inside_of_them() {
             found.push(format!("{package}/Cargo.toml: no `test = false` in [lib]"));
         }
         for file in files(&root().join(package).join("src"), "rs") {
-            for (i, line) in code(&read(&file)).lines().enumerate() {
+            for (i, line) in code_of(&file).lines().enumerate() {
                 let conditional = line.contains("cfg(") && has_word(line, "test");
                 if line.contains("#[test]") || conditional {
                     found.push(format!("{}:{}: {}", name(&file), i + 1, line.trim()));

@@ -24,7 +24,7 @@ const REQUIREMENTS: &[(&str, u32)] = &[
 #[test]
 fn links_lead_somewhere() {
     let mut found = Vec::new();
-    for page in files(&root(), "md") {
+    for page in files(root(), "md") {
         let text = read(&page);
         let folder = page.parent().unwrap_or(Path::new("."));
         for (number, line) in prose(&text) {

@@ -1,6 +1,6 @@
 //! What every source file must be.
 
-use crate::support::{code, expect_none, has_word, name, read, rust_files};
+use crate::support::{code_of, expect_none, has_word, name, read, rust_files};
 
 /// Lines that a file may have; fewer are wanted.
 const HARD: usize = 500;
@@ -87,7 +87,7 @@ fn files_are_short() {
 fn nothing_is_ignored_or_left_for_later() {
     let mut found = Vec::new();
     for file in rust_files() {
-        for (i, line) in code(&read(&file)).lines().enumerate() {
+        for (i, line) in code_of(&file).lines().enumerate() {
             for word in ["#[ignore", "todo!", "unimplemented!"].iter().filter(|w| line.contains(**w)) {
                 found.push(format!("{}:{}: `{word}`", name(&file), i + 1));
             }
@@ -100,7 +100,7 @@ fn nothing_is_ignored_or_left_for_later() {
 fn what_decides_about_operations_has_no_wildcard_arm() {
     let mut found = Vec::new();
     for file in rust_files().into_iter().filter(|f| EXHAUSTIVE.iter().any(|dir| name(f).starts_with(dir))) {
-        for (i, line) in code(&read(&file)).lines().enumerate() {
+        for (i, line) in code_of(&file).lines().enumerate() {
             if AGAINST_WILDCARDS.iter().any(|lint| line.contains(lint)) {
                 found.push(format!("{}:{}: {}", name(&file), i + 1, line.trim()));
             }
@@ -117,7 +117,7 @@ fn unsafe_code_is_where_it_belongs() {
         if UNSAFE_DIRS.iter().any(|d| path.starts_with(d)) || path.contains("tests/") {
             continue;
         }
-        for (i, line) in code(&read(&file)).lines().enumerate() {
+        for (i, line) in code_of(&file).lines().enumerate() {
             let allowed = UNSAFE_ITEMS.iter().any(|(f, words)| *f == path && line.contains(words));
             if has_word(line, "unsafe") && !allowed {
                 found.push(format!("{path}:{}: {}", i + 1, line.trim()));

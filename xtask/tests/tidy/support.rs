@@ -1,7 +1,9 @@
 //! Files of the repository, and their text without comments and strings.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// The folders of the workspace's packages; the root's own is the facade.
 pub(crate) const PACKAGES: &[&str] = &[
@@ -25,8 +27,11 @@ pub(crate) const PACKAGES: &[&str] = &[
 ];
 
 /// The root of the repository.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository has a root")
+pub(crate) fn root() -> &'static Path {
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository has a root")
+    });
+    &ROOT
 }
 
 /// The text of a file.
@@ -70,11 +75,30 @@ pub(crate) fn rust_files() -> Vec<PathBuf> {
     all
 }
 
+/// The code of a file: many rules look at the same files, each of which is read once.
+pub(crate) fn code_of(path: &Path) -> &'static str {
+    static KNOWN: Mutex<BTreeMap<PathBuf, &'static str>> = Mutex::new(BTreeMap::new());
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(path).copied() {
+        return known;
+    }
+    // Other tests go on while this one reads.
+    let text = code(&read(path)).leak();
+    lock().insert(path.to_owned(), text);
+    text
+}
+
 /// The text with comments, strings and characters blanked; lines keep their numbers.
 pub(crate) fn code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(c) = rest.chars().next() {
+    loop {
+        // Only these begin something that is blanked.
+        let begins = rest.bytes().position(|b| matches!(b, b'/' | b'r' | b'"' | b'\'')).unwrap_or(rest.len());
+        let (plain, tail) = rest.split_at(begins);
+        out.push_str(plain);
+        rest = tail;
+        let Some(c) = rest.chars().next() else { return out };
         let skip = blank_length(rest, out.chars().next_back());
         let taken = if skip == 0 { c.len_utf8() } else { skip };
         let (part, tail) = rest.split_at(taken);
@@ -86,7 +110,6 @@ pub(crate) fn code(text: &str) -> String {
         }
         rest = tail;
     }
-    out
 }
 
 /// The length in bytes of the comment or literal that starts here; 0 if none does.

@@ -204,14 +204,16 @@ fn no_text_has_two_encodings() {
         assert_eq!(other.encode(), all, "{bytes:?}");
         true
     };
-    for (i, byte) in (0..bytes.len()).flat_map(|i| (0..=255).map(move |b| (i, b))) {
+    let step = test_depth::cases(1, 7);
+    for (i, byte) in (0..bytes.len()).flat_map(|i| ((i % step) as u8..=255).step_by(step).map(move |b| (i, b))) {
         let mut changed = bytes.clone();
         changed[i] = byte;
         is_text(&changed, text.len());
     }
     // Any bytes at all: most are no text of that length, some are.
     let (mut state, mut texts) = (1u32, 0);
-    for _ in 0..200_000 {
+    let tries = test_depth::cases(200_000, 20_000);
+    for _ in 0..tries {
         let mut bytes = Vec::new();
         for _ in 0..1 + state % 3 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -219,7 +221,7 @@ fn no_text_has_two_encodings() {
         }
         texts += (0..4).filter(|length| is_text(&bytes, *length)).count();
     }
-    assert!(texts > 100, "{texts} texts");
+    assert!(2000 * texts > tries, "{texts} texts");
 }
 
 /// Code with a zero byte may be in the same artifact as packed texts.

@@ -395,7 +395,7 @@ fn apply(kernel: &mut Kernel, damage: &Damage) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: test_depth::cases(20_000, 5_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damage_gives_errors_and_never_a_panic(list in proptest::collection::vec(damage(), 1..4)) {
